@@ -136,7 +136,7 @@ fn user_file() -> Result<PathBuf, CliError> {
     })
 }
 
-/// Sets all of them; the file is replaced atomically.
+/// Changes all `settings` in the file, which is replaced atomically.
 fn change(file: &Path, settings: &[SettingArgument<'_>]) -> Result<(), CliError> {
     let shown = file.display();
     let failed = |error: io::Error| anyhow::Error::new(error).context(shown.to_string());

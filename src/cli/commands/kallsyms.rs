@@ -60,7 +60,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         ));
     }
     let library = format!("/lib/modules/{}", uname()?.release);
-    // Without the list of modules only their file names are unknown.
+    // Without the list of modules, only the file names of modules are unknown.
     let modules = Proc::new("/proc").modules(Path::new(&library));
     let modules = modules.unwrap_or_default();
     let mut out = context.stdout();
@@ -99,7 +99,7 @@ fn place(name: &str, known: &Kallsyms, modules: &[Module]) -> Option<String> {
     })
 }
 
-/// Start and end address; if several functions have the name, those of the lowest.
+/// Returns start and end address; if several functions have the name, of the one at the lowest address.
 fn range(name: &str, table: &SymbolTable) -> Option<String> {
     let mut symbols = table.iter();
     let (_, symbol) = symbols.find(|(index, _)| table.raw_name(*index) == name)?;

@@ -107,13 +107,13 @@ struct Allocators {
 }
 
 impl Allocators {
-    /// Returns those of `--slab` and `--page`.
+    /// Returns the allocators of `--slab` and `--page`.
     fn given(matches: &ArgMatches) -> Self {
         let [slab, page] = ["slab", "page"].map(|id| flag(matches, id) == Some(true));
         Self { slab, page }
     }
 
-    /// Returns these, or the slab allocator if there are none.
+    /// Returns these allocators, or the slab allocator if none is given.
     fn or_default(self) -> Self {
         Self {
             slab: self.slab || !self.page,

@@ -67,9 +67,9 @@ fn filters(name: &'static str) -> [Arg; 3] {
     ]
 }
 
-/// The sources of functions' names.
+/// Options on the sources of symbols.
 fn symbol_options() -> [Arg; 3] {
-    // -k lists classes.
+    // -k has another meaning here: it lists classes.
     let vmlinux = names::vmlinux().short(None);
     [vmlinux, names::kallsyms(), names::symfs()]
 }

@@ -49,14 +49,14 @@ pub(crate) struct CommandEntry {
     pub(crate) summary: &'static str,
     /// Its synopses, without the name.
     pub(crate) usage: &'static [&'static str],
-    /// Its options. Built only for the command that runs.
+    /// Builds the options. Called only for the command that runs.
     pub(crate) build: fn() -> Command,
     /// Runs the command.
     pub(crate) run: fn(&ArgMatches, &Context) -> Result<ExitStatus, CliError>,
 }
 
 impl CommandEntry {
-    /// Returns what its help begins with.
+    /// Returns the title of the command's help.
     pub(crate) fn title(&self) -> CommandTitle<'static> {
         CommandTitle {
             name: self.name,
@@ -66,7 +66,7 @@ impl CommandEntry {
     }
 }
 
-/// What the help of a command begins with.
+/// The title of a command's help: name, summary and synopses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandTitle<'a> {
     /// The words on the command line.

@@ -158,8 +158,8 @@ impl<'j> ReportJob<'j> {
         })
     }
 
-    /// Counts the samples of a recording, and passes the result to `then`. `is_all` is whether it is the complete
-    /// recording, whose faults are reported.
+    /// Counts the samples of a recording, and passes the result to `then`. If `is_all`, the recording is complete, and its damage and
+    /// losses are reported.
     fn count<R>(
         &self,
         analysis: &Analysis<'_>,
@@ -214,7 +214,7 @@ impl<'j> ReportJob<'j> {
     }
 }
 
-/// Prints what follows the tables.
+/// Prints the parts after the tables: branch counts, counts by thread, hints.
 fn print_rest(
     context: &Context,
     counts: &ReportCounts,
@@ -293,7 +293,7 @@ fn print_dump(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<(), CliEr
 fn print_stats(context: &Context, replay: &Replay<'_>, with_lost: bool) -> io::Result<()> {
     let data = replay.data();
     let mut stats = Stats::default();
-    // The record that ends the iteration was counted when the file was opened.
+    // Records that cannot be decoded were reported when the file was opened.
     for record in data.records().flatten() {
         stats.add(record.raw.kind);
     }
@@ -332,7 +332,7 @@ fn lost_samples(replay: &Replay<'_>) -> Vec<u64> {
     lost
 }
 
-/// perf takes an argument as symbol filter; a file name is often given there by mistake.
+/// Refuses a positional word. perf takes it as a symbol filter, but often it is the name of a file, given without `-i`.
 fn refuse_word(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let Some(word) = matches.get_one::<String>("symbol-filter-word") else {
         return Ok(());
@@ -465,7 +465,7 @@ fn add_branch_chains(source: &mut RecordingInfo<'_>, events: &[EventDesc]) {
     chains.for_each(|(has, branches)| *has |= branches);
 }
 
-/// By event, the basic blocks between branches.
+/// Returns the basic blocks between branches, by event.
 fn blocks(
     analysis: &Analysis<'_>,
     resolver: &Resolver<'_>,
@@ -486,7 +486,7 @@ fn blocks(
     }
 }
 
-/// Whether none of its events has samples; in a group, the leader may have none although others do.
+/// Whether no event of a table has samples. In a group, the leader may have none although others have some.
 fn is_empty(histogram: &Histogram) -> bool {
     histogram.all.samples == 0 && histogram.total().samples == 0
 }

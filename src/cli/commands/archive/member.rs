@@ -64,7 +64,7 @@ pub(super) fn member(path: &Path) -> Result<Member, &'static str> {
             _ => Err("not a file of the build-id cache"),
         };
     }
-    // Directories are those of the other machine.
+    // Directories are paths of the recording machine; only the file name is used.
     let name = names.last().copied().unwrap_or_default();
     let is_hidden = name.as_bytes().starts_with(b".");
     let is_odd = name.to_string_lossy().chars().any(char::is_control);

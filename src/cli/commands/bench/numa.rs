@@ -149,7 +149,7 @@ fn refuse_beside_all(matches: &ArgMatches) -> Result<(), CliError> {
     }
 }
 
-/// Runs one test and prints its results; `name` is that of a test of `-a`.
+/// Runs one test and prints its results. `name` is the name of a test of `-a`, otherwise empty.
 fn measure(
     bench: &NumaMem,
     name: &str,

@@ -22,7 +22,7 @@ const BASELINE_RUNS: u32 = 10;
 
 /// The result of one run: text for the terminal and values for repetitions.
 pub(super) struct Shown {
-    /// The text of perf.
+    /// The text that perf prints.
     pub(super) text: String,
     /// The number for `-f simple`, with its decimals; `None` if the text is printed in that format, too.
     pub(super) simple: Option<Simple>,
@@ -233,7 +233,7 @@ impl<'a> Runner<'a> {
             Some(baseline) => {
                 let (text, is_worse) = baseline.compare(&self.report);
                 match self.settings.format {
-                    // The object stays the only content of stdout.
+                    // Stdout contains nothing but the object.
                     Format::Json => text.lines().for_each(|line| self.context.note(line)),
                     Format::Default | Format::Simple => {
                         self.context.stdout().write_all(text.as_bytes())?;

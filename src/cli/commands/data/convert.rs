@@ -276,7 +276,7 @@ fn start(recording: Metadata<'_>, profile: &Profile) -> Option<i64> {
     i64::try_from(i128::from(clock.wall_clock) + since).ok()
 }
 
-/// The nanoseconds from the recording's clock to the time since 1970.
+/// Returns the offset from the recording's clock to the time since 1970, in nanoseconds.
 ///
 /// # Errors
 ///

@@ -62,7 +62,7 @@ pub(super) struct FlamegraphInput {
     /// The event's name.
     event: Option<String>,
     root: RootFrame,
-    /// `None`: samples, or periods of off-CPU time.
+    /// `None` for the default: the number of samples, or the periods of off-CPU time.
     weighing: Option<StackWeight>,
     idle: bool,
     max_stack: Option<usize>,

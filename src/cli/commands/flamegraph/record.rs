@@ -71,7 +71,7 @@ impl Recorded {
     }
 }
 
-/// The file that was given in place of a command, without `-i`: one that cannot be executed.
+/// Returns the file that was given in place of a command, probably without `-i`: it exists but cannot be executed.
 fn recording_named(workload: &[OsString]) -> Option<&Path> {
     let [only] = workload else {
         return None;

@@ -24,7 +24,7 @@ const STDIN: &str = "-";
 ///
 /// # Errors
 ///
-/// Status 129: options that apply to recordings. Status 255: the file cannot be read, or has other lines.
+/// Status 129: options that apply to recordings. Status 255: the file cannot be read, or a line does not have two numbers.
 pub(super) fn read(matches: &ArgMatches) -> Result<Option<Vec<Duration>>, CliError> {
     let Some(path) = text(matches, "latencies") else {
         return Ok(None);

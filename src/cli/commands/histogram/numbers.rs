@@ -119,7 +119,7 @@ impl NumberSource {
         })
     }
 
-    /// How long the system is recorded, if given.
+    /// Returns the number of seconds to record the system, if given.
     pub(super) fn seconds(&self) -> Option<&str> {
         match self {
             Self::Samples { seconds, .. } | Self::Latencies { seconds, .. } => seconds.as_deref(),
@@ -135,7 +135,7 @@ impl NumberSource {
         }
     }
 
-    /// The names of the event, the value and its unit.
+    /// Returns the names of the event and the value, and the unit of the value.
     pub(super) fn names(&self) -> (String, &str, &str) {
         match self {
             Self::Samples { event, number, .. } => (event.clone(), number, ""),

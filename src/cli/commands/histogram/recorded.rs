@@ -18,7 +18,7 @@ pub(super) struct Recorded {
     pub(super) path: PathBuf,
     /// How the workload ended.
     pub(super) exit: ExitStatus,
-    /// Removes the file.
+    /// Removes the file when dropped.
     _temporary: TemporaryFolder,
 }
 

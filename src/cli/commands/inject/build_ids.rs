@@ -72,7 +72,7 @@ impl KnownBuildIds {
     }
 }
 
-/// Looks build-ids up.
+/// Looks up the build-ids of objects.
 pub(super) struct BuildIdLookup<'c> {
     context: &'c Context,
     known: KnownBuildIds,
@@ -103,7 +103,7 @@ impl<'c> BuildIdLookup<'c> {
         }
     }
 
-    /// Whether the recording's kernel is the running one, as far as known.
+    /// Whether the recording's kernel has the release of the running one; true if the release was not recorded.
     fn is_running_kernel(&self) -> bool {
         let running = uname().map(|running| running.release).ok();
         self.release.is_none() || self.release == running
@@ -119,7 +119,7 @@ impl<'c> BuildIdLookup<'c> {
             return build_id_of_notes(&notes, native_endian());
         }
         let release = self.release.as_deref().filter(|_| self.searches_images)?;
-        // The release is a name in the recording: it must not lead to another folder.
+        // The release comes from the recording; as part of a path it must not lead to another folder.
         let release = Some(release).filter(|release| !release.contains('/'))?;
         let places = ["/usr/lib/debug/boot/vmlinux-", "/boot/vmlinux-"];
         let mut places = places.into_iter().map(|place| format!("{place}{release}"));

@@ -14,7 +14,7 @@ use crate::cli::files::DiskFiles;
 use crate::cli::stack_folding::stack_options;
 use crate::cli::symbols::{own_vdso, search_paths};
 
-/// Maximum number of frames of a kernel or user stack; more do not fit into a record with others.
+/// Maximum number of frames of a kernel or user stack, so that both fit into a record.
 const MAX_FRAMES: usize = 2048;
 
 /// Whether samples have stack copies to be unwound.

@@ -1,4 +1,4 @@
-//! Object files of dumps (`jit-PID.dump`), written beside them.
+//! Writes an object file next to each jitdump (`jit-PID.dump`).
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use rperf_symbol::{FileBytes, Files as _};
 use crate::cli::context::Context;
 use crate::cli::files::DiskFiles;
 
-/// Reads dumps and writes their objects.
+/// Reads jitdumps and writes their objects.
 pub(super) struct DumpFiles<'c> {
     pub(super) context: &'c Context,
     pub(super) is_verbose: bool,
@@ -100,7 +100,7 @@ impl DumpObjects for DumpFiles<'_> {
     }
 }
 
-/// The object beside a dump: `jitted-PID.so`.
+/// Returns the path of the object next to a dump: `jitted-PID.so`.
 fn object_path(dump: &Path) -> PathBuf {
     let name = dump.file_stem().unwrap_or_default().to_string_lossy();
     let number = name.strip_prefix("jit-").unwrap_or(&name);

@@ -1,4 +1,4 @@
-//! Where the copy goes: a file that appears when it is complete, or a stream.
+//! The output of the copy: a file that appears when it is complete, or a stream.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -33,7 +33,7 @@ pub(super) struct Written {
 }
 
 impl<'c> Target<'c> {
-    /// The output by the option `output`.
+    /// Parses the option `output`.
     ///
     /// # Errors
     ///
@@ -88,11 +88,11 @@ impl<'c> Target<'c> {
         }
     }
 
-    /// Writes a stream by `copy`; `input` names the recording in messages.
+    /// Writes a stream with `copy`; `input` is the name of the recording in messages.
     ///
     /// # Errors
     ///
-    /// Status 255: those of `copy`; a file is not created then.
+    /// Status 255: errors of `copy`; no file is created.
     pub(super) fn write_stream(
         &self,
         input: &str,
@@ -117,11 +117,11 @@ impl<'c> Target<'c> {
         self.finished(input, summary)
     }
 
-    /// Writes a file by `copy`, which replaces the existing one when it is complete.
+    /// Writes a file with `copy`. When complete it replaces the existing file.
     ///
     /// # Errors
     ///
-    /// Status 255: those of `copy`, a damaged input; then nothing is left.
+    /// Status 255: errors of `copy`, or a damaged input; no file is left.
     pub(super) fn write_file(
         &self,
         input: &str,

@@ -1,4 +1,4 @@
-//! What is changed in the copy, by the options.
+//! The changes that the options request.
 
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -77,7 +77,7 @@ impl<'c> InjectPlan<'c> {
 
     /// Whether the recording is read before it is copied.
     pub(super) fn reads_twice(&self) -> bool {
-        // A dump is complete when the recording is.
+        // A jitdump is complete only when the recording is complete.
         self.build_ids == Some(BuildIdForm::UsedMappings)
             || is_given(self.matches, "itrace")
             || self.has("jit")
@@ -103,8 +103,8 @@ impl<'c> InjectPlan<'c> {
         Err(CliError::message(255, message).hint("omit --strip: all samples would be dropped"))
     }
 
-    /// The transforms of a recording. `events` are changed to those of the copy; `data` is the whole recording, unless it is
-    /// streamed.
+    /// Returns the transforms of a recording, and changes `events` to those of the copy. `data` is the complete recording; `None` for a
+    /// stream.
     pub(super) fn pipeline(
         &self,
         metadata: Metadata<'_>,

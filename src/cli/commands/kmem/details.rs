@@ -1,4 +1,4 @@
-//! What is computed from each event on all cores: callers of the page allocator.
+//! The parallel part of the analysis: finds the callers of the page allocator.
 
 use rperf_analysis::PrepareSamples;
 use rperf_analysis::kmem::KmemDetail;

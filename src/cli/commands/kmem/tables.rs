@@ -1,4 +1,4 @@
-//! Which tables `kmem stat` shows, with how many rows, in which order.
+//! The tables that `kmem stat` shows, with number and order of rows.
 
 use clap::ArgMatches;
 use rperf_analysis::kmem::{PageSortKey, SlabSortKey};

@@ -1,4 +1,4 @@
-//! What is computed from each event on all cores: functions of work items, and stacks.
+//! The parallel part of the analysis: resolves functions of work items, and stacks.
 
 use rperf_analysis::PrepareSamples;
 use rperf_analysis::kwork::KworkDetail;

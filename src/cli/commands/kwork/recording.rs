@@ -1,4 +1,4 @@
-//! A recording of work: checked before it is analysed.
+//! Checks that a recording has the events of work before it is analysed.
 
 use rperf_analysis::EventLayouts;
 use rperf_analysis::kwork::KworkClass;

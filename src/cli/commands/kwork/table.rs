@@ -1,4 +1,4 @@
-//! What `kwork report` and `kwork latency` have in common: a table of sums by work.
+//! The table of sums by work item, interrupt or softirq that `kwork report` and `kwork latency` print.
 
 use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::ObserverPass;
@@ -21,7 +21,7 @@ use crate::cli::shared::losses::{conclude, losses};
 use crate::cli::shared::time_range::time_intervals;
 use crate::cli::symbol_options::SymbolSources;
 
-/// The classes whose events are spans.
+/// The classes whose events are pairs of begin and end.
 pub(super) const CLASSES: [KworkClass; 3] =
     [KworkClass::Irq, KworkClass::Softirq, KworkClass::Workqueue];
 
@@ -35,7 +35,7 @@ pub(super) struct TableCommand {
 }
 
 impl TableCommand {
-    /// Returns its options; `more` are its own.
+    /// Returns the options of the subcommand: the common ones and `more`.
     pub(super) fn options(&self, more: impl IntoIterator<Item = Arg>) -> Command {
         Command::new(self.name)
             .long_about(self.about)
@@ -74,7 +74,7 @@ impl TableCommand {
         let classes = recording.classes.clone();
         let mut selection = selection(matches, recording.classes)?;
         if is_default && self.columns == KworkColumns::Delay {
-            // Interrupts count as entries without a raise.
+            // All classes are read: interrupts count as entries without a raise.
             selection.classes = CLASSES.to_vec();
         }
         let is_json = flag(matches, "json") == Some(true);

@@ -1,4 +1,4 @@
-//! The waits of a recording: read, summed and named.
+//! Reads the waits of a recording, adds them up and names the rows.
 
 use std::io::{self, Write};
 use std::sync::OnceLock;
@@ -30,11 +30,11 @@ pub(super) struct LockQuery {
     pub(super) aggregation: LockAggregation,
     pub(super) selection: LockSelection,
     pub(super) key: LockColumn,
-    /// The most rows.
+    /// The maximum number of rows.
     pub(super) entries: usize,
     /// The number of innermost frames that are skipped when the caller is determined.
     pub(super) stack_skip: usize,
-    /// Frames that are shown.
+    /// The maximum number of frames that are shown.
     pub(super) max_stack: usize,
     /// Only waits with a function in the stack whose name contains one of these words.
     pub(super) callstack: Option<Vec<String>>,

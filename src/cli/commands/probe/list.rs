@@ -78,7 +78,7 @@ pub(super) fn run(
     Ok(ExitStatus::Ok)
 }
 
-/// `, hit 3 times`.
+/// Formats the hits of an event: `, hit 3 times`.
 fn hit(event: &ExistingEvent, hits: &HashMap<(String, String), u64>) -> String {
     let path = match &event.target {
         ExistingTarget::File { path, .. } => path.clone(),
@@ -91,7 +91,7 @@ fn hit(event: &ExistingEvent, hits: &HashMap<(String, String), u64>) -> String {
     }
 }
 
-/// ` with n s`.
+/// Formats the fields of an event: ` with n s`.
 fn with(event: &ExistingEvent) -> String {
     match event.fields.as_slice() {
         [] => String::new(),
@@ -99,7 +99,7 @@ fn with(event: &ExistingEvent) -> String {
     }
 }
 
-/// `(on vfs_read+4 with arg1)`, `(on start in veth)`.
+/// Formats the location of a kernel probe: `(on vfs_read+4 with arg1)`, `(on start in veth)`.
 fn in_kernel(event: &ExistingEvent, location: &str, symbols: &KernelSymbolList<'_>) -> String {
     let suffix = if event.is_return { "%return" } else { "" };
     let with = with(event);
@@ -118,7 +118,7 @@ fn in_kernel(event: &ExistingEvent, location: &str, symbols: &KernelSymbolList<'
     format!("(on {location}{suffix}{within}{with})")
 }
 
-/// `(on leaf:4@/src/calc.c in /opt/calc with n)`.
+/// Formats the location of a probe in a program: `(on leaf:4@/src/calc.c in /opt/calc with n)`.
 fn in_program(
     event: &ExistingEvent,
     path: &str,

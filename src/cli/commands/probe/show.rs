@@ -203,7 +203,8 @@ fn in_kernel(
     })
 }
 
-/// `long int TAB n`; with ranges, preceded by `[VAL]`, or `[INV]` for a variable without a value there, and followed by the ranges.
+/// Formats a variable: `long int TAB n`. With ranges, it is preceded by `[VAL]`, or by `[INV]` if it has no value at the place, and
+/// followed by the ranges.
 fn shown(variable: &Variable, function: &str, with_ranges: bool) -> String {
     let Variable {
         kind,

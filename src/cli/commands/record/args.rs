@@ -277,7 +277,8 @@ fn output() -> Vec<Arg> {
     ]
 }
 
-/// `-g dwarf` once selected DWARF call graphs; now `dwarf` would be the workload. An error unless a program of that name exists.
+/// Refuses `-g dwarf`, which selected DWARF call graphs in old versions of perf: `dwarf` is now the workload. Accepted if a program of
+/// that name exists.
 pub(super) fn check_old_spelling(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let first = matches
         .get_raw("workload")

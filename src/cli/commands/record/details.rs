@@ -9,7 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::live::events;
 use crate::cli::options::flag;
 
-/// The settings that the switches select.
+/// Returns the settings that the switches select.
 pub(super) fn details(matches: &ArgMatches, context: &Context) -> Result<RecordDetails, CliError> {
     let on = |id| flag(matches, id) == Some(true);
     Ok(RecordDetails {

@@ -63,7 +63,7 @@ fn device_of(output: &Path) -> Option<(u32, u32)> {
         return None;
     }
     let entry = format!("/sys/dev/block/{major}:{minor}");
-    // Requests are those of the disk, not of a partition.
+    // Events have the device number of the disk, not of a partition.
     let is_partition = fs::metadata(format!("{entry}/partition")).is_ok();
     let disk = match is_partition {
         true => kernel_text(format!("{entry}/../dev")).ok(),

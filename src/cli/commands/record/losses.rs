@@ -66,7 +66,7 @@ fn most(lost: &[EventLosses]) -> Option<&EventLosses> {
     lost.iter().max_by_key(|lost| lost.count)
 }
 
-/// An event with losses, for a suggestion.
+/// Describes an event with losses, for the suggestion of a lower rate.
 fn too_frequent<'m>(request: &RecordRequest, lost: &'m EventLosses) -> TooFrequent<'m> {
     let events = || request.observe.events.iter();
     let kind = |event: &EventSpec| std::mem::discriminant(&SampledRate::of(&event.attr));
@@ -85,7 +85,7 @@ fn too_frequent<'m>(request: &RecordRequest, lost: &'m EventLosses) -> TooFreque
     }
 }
 
-/// How to avoid the throttling of an event.
+/// Returns a hint how to avoid the throttling of an event.
 fn slower(request: &RecordRequest, throttled: &EventLosses) -> String {
     const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
     let event = too_frequent(request, throttled);

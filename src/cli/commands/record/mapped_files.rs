@@ -33,7 +33,7 @@ type Inode = (u32, u32, u64);
 #[derive(Debug)]
 pub(super) struct MappedFiles {
     proc: PathBuf,
-    /// Ids of the files found so far; `None` for those that are no ELF files or can't be read.
+    /// Ids of the files found so far; `None` for files that are not ELF files or can't be read.
     known: HashMap<Inode, Option<BuildId>>,
     open: Arc<OpenFiles>,
     /// Maximum number of files kept open: a quarter of this process's limit.
@@ -118,7 +118,7 @@ impl MappedFiles {
                 self.known.insert(inode, id);
                 id
             }
-            // Using no id is better than taking the file that has the name now.
+            // No id is better than the id of another file that has the name now.
             None => Path::new(OsStr::from_bytes(name))
                 .is_file()
                 .then(|| numbered(inode))?,

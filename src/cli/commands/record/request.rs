@@ -74,7 +74,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     })
 }
 
-/// Reports options whose effect is achieved in another way here.
+/// Reports options that are accepted but not needed, because rperf achieves their effect in another way.
 fn note_emulated_options(matches: &ArgMatches, context: &Context) {
     if matches.contains_id("aio") {
         context.note("--aio has no effect: records are written with write(2) into the page cache, which does not wait for the disk");
@@ -92,7 +92,7 @@ fn workload(
         |(word, cause): (String, _)| explain::workload(&events::names(events), &word, &cause);
     let program = workload::find(matches, context).map_err(missing)?;
     Ok(match takes_stdout(output) {
-        // Its output would be mixed with the records.
+        // The workload's output would be mixed with the records.
         true => program.map(Program::stdout_to_stderr),
         false => program,
     })

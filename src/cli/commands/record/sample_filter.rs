@@ -1,4 +1,4 @@
-//! `--filter` and `--exclude-perf` of events whose fields the kernel cannot compare: samples that don't match are dropped.
+//! `--filter` and `--exclude-perf` for events that the kernel cannot filter: samples that don't match are dropped before they are written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The closing lines.
+//! The lines that `record` prints at its end.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ pub(super) fn print(
     context.note(closing(&program.to_string(), &name(request), recorded));
 }
 
-/// Prints where the symbols of JIT-compiled code are, and a hint on the clock that separates functions by time.
+/// Prints which files have the symbols of JIT-compiled code, and a hint if a jitdump has another clock than the recording.
 fn run_time_code(context: &Context, request: &RecordRequest, recorded: &Summary) {
     for pid in &recorded.jit_processes {
         let map = PathBuf::from(format!("/tmp/perf-{pid}.map"));
@@ -67,7 +67,7 @@ fn run_time_code(context: &Context, request: &RecordRequest, recorded: &Summary)
     }
 }
 
-/// The output's name; names with timestamps were printed when each file was complete.
+/// Returns the name of the output; with timestamps, a placeholder, since each name was printed when its file was complete.
 fn name(request: &RecordRequest) -> String {
     let name = request.output.path.display();
     match request.output.timestamped || request.output.rotation.is_some() {
@@ -95,7 +95,7 @@ fn closing(program: &str, output: &str, recorded: &Summary) -> String {
     )
 }
 
-/// `, compressed (original 1.234 MB, ratio is 5.678)`, from bytes.
+/// Formats `, compressed (original 1.234 MB, ratio is 5.678)`; both sizes are in bytes.
 fn ratio(original: u64, compressed: u64) -> String {
     if compressed == 0 {
         return String::new();

@@ -223,7 +223,7 @@ fn rest() -> Vec<Arg> {
     ]
 }
 
-/// perf takes an argument as symbol filter; a file name is often given there by mistake.
+/// Declares the positional word, which is refused. perf takes it as a symbol filter, but often it is the name of a file.
 fn symbol_filter() -> Arg {
     Arg::new("symbol-filter-word")
         .num_args(0..)

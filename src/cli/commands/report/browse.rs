@@ -1,4 +1,4 @@
-//! The report in the browser: when it is used, the reading thread, and what follows a session.
+//! The report in the browser: runs sessions, with a thread that reads the recording.
 
 mod requests;
 
@@ -28,7 +28,8 @@ use crate::cli::progress::Progress;
 use crate::cli::record_dump;
 use crate::cli::shared::analysis::Analysis;
 
-/// Sizes in bytes of the prefixes that are shown first, one after the other, if the records are more than twice as long.
+/// Sizes in bytes of the first parts of a recording that are shown before it is read completely. A part is shown only if the recording
+/// is more than twice as long.
 const PARTS: [usize; 2] = [6 << 20, 48 << 20];
 /// The interval of progress updates.
 const REFRESH: Duration = Duration::from_millis(100);
@@ -156,7 +157,7 @@ impl RecordingReader<'_> {
             let part = input
                 .read(context)?
                 .with_records(first, UnpackSummary::default());
-            // A part may have no matching samples; then the complete report shows that.
+            // Errors are ignored: a part may have no matching samples, and the complete report shows other errors again.
             let percent = length as f64 * 100.0 / size as f64;
             let _ = self.read(&input, &part, Some(percent));
         }

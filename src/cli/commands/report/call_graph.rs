@@ -25,11 +25,11 @@ pub(super) struct CallGraph {
     pub(super) value: BranchValue,
     /// Whether calls from different addresses in a function are separate branches.
     pub(super) by_address: bool,
-    /// Whether calls from different source lines are.
+    /// Whether calls from different source lines are separate branches.
     pub(super) by_line: bool,
     /// Whether branch stacks are prepended to callchains.
     pub(super) branches: bool,
-    /// Whether their details are shown: `--branch-history`.
+    /// Whether details of the branches are shown: `--branch-history`.
     pub(super) history: bool,
     pub(super) min_percent: f64,
     /// Maximum number of children of a node.
@@ -155,7 +155,7 @@ impl CallGraph {
     }
 }
 
-/// The least share of a row that is shown, in percent.
+/// Returns the minimum share of a row that is shown, in percent.
 pub(super) fn least_row(matches: &ArgMatches, context: &Context) -> Result<Option<f64>, CliError> {
     let configured = || {
         context

@@ -77,7 +77,7 @@ impl DataFormat {
         }
     }
 
-    /// The error for call graphs, which rows do not have.
+    /// Returns the error for a request of call graphs, which rows do not have.
     pub(super) fn without_call_graphs(self) -> CliError {
         let message = format!("--{} has rows without call graphs", self.option());
         CliError::usage(message).hint(
@@ -115,7 +115,7 @@ impl DataFormat {
     }
 }
 
-/// The recording's part of the output.
+/// Data of the recording in the output.
 pub(super) struct ReportInput<'a> {
     /// The names of its events.
     pub(super) events: &'a [&'a str],

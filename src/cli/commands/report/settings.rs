@@ -233,7 +233,7 @@ impl ReportSettings {
             false => self.mode.counted(recording)?,
         };
         let callchains = has_callchains && counted != CountedItems::Branches;
-        // perf decides this before the events of a pipe have arrived, and omits callers then.
+        // As in perf, which decides this before the events of a pipe are known and therefore omits callers.
         let wants_children = self.chains.children.unwrap_or(!recording.is_pipe) && callchains;
         let by_default = recording.is_pipe || history;
         let caller_first = wants_children || (by_default && self.chains.children.is_none());

@@ -1,4 +1,4 @@
-//! A recording of scheduler events: checked before it is analysed.
+//! Checks that a recording has the scheduler's events before it is analysed.
 
 use clap::ArgMatches;
 use rperf_analysis::sched::LostStretches;

@@ -15,7 +15,7 @@ use super::settings::ScriptSettings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// Options that select samples by what counts do not have.
+/// Options that select samples by properties that counts do not have.
 const SAMPLE_FILTERS: [&str; 6] = ["comms", "dsos", "pid", "symbols", "tid", "time"];
 
 /// The options in [`SAMPLE_FILTERS`] that were given.

@@ -160,7 +160,7 @@ impl InstalledScript {
         let recorded = finish(recorder)?;
         match status? {
             ExitStatus::Ok => Ok(match recorded {
-                // It ended because the reporter did.
+                // The recorder was ended by the closed pipe, so its status is ignored.
                 ExitStatus::Signal(_) => ExitStatus::Ok,
                 // A record script that is interrupted tries its other events.
                 _ if is_pending(signals.as_ref()) => ExitStatus::Ok,

@@ -17,7 +17,7 @@ use crate::cli::external;
 
 /// The variable with the folder of perf's own programs and scripts.
 pub(super) const EXEC_PATH: &str = "PERF_EXEC_PATH";
-/// Where distributions install them.
+/// The folders in which distributions install perf's programs and scripts.
 const EXEC_PATHS: [&str; 2] = ["/usr/libexec/perf-core", "/usr/lib/perf-core"];
 
 /// A running interpreter.
@@ -43,7 +43,7 @@ impl Interpreter {
         has_input: bool,
         context: &Context,
     ) -> Result<Self, CliError> {
-        // Without them, the interpreter still ends at the end of the pipe.
+        // If signals cannot be blocked, the interpreter still ends at the end of the pipe.
         let signals = Signals::block(&[libc::SIGINT]).ok();
         let (for_child, events) = pipe()?;
         let (answer, from_child) = pipe()?;

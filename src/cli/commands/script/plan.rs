@@ -29,7 +29,7 @@ const BPF_OUTPUT: u64 = 10;
 pub(super) struct EventPlan {
     pub(super) name: String,
     pub(super) layout: ScriptLayout,
-    /// The index of its cache of rendered text, which events with equal fields share.
+    /// The index of the event's cache of rendered text; events with equal fields share a cache.
     pub(super) known: usize,
     pub(super) names_data: bool,
     /// Whether a sample is a single branch, whose target is shown after its address.
@@ -57,7 +57,7 @@ pub(super) struct ScriptPlan {
     pub(super) filter: SampleCriteria,
     /// Maximum number of frames of a callchain.
     pub(super) max_stack: usize,
-    /// How user stacks are unwound. This limits their chains already, so [`Self::max_stack`] does not apply then.
+    /// How user stacks are unwound. Unwinding limits the number of frames itself; [`Self::max_stack`] does not apply to unwound stacks.
     pub(super) stacks: StackOptions,
     /// Functions whose callers are omitted.
     pub(super) stop: Vec<String>,
@@ -218,7 +218,7 @@ fn layouts(
         let attr = &event.attr;
         let mut fields = selection.fields(attr);
         let shows_target = is_single_branch(attr) && selection.shows_targets(attr);
-        // It is printed at another position of the line.
+        // The target of a branch is printed at another position of the line.
         fields.set(
             LineField::Addr,
             fields.has(LineField::Addr) && (!shows_target || settings.objects),

@@ -105,7 +105,7 @@ impl RowLayout {
             let names = of_frames.then_some(["ip", "sym"]);
             fields.extend(own.into_iter().chain(names.into_iter().flatten()));
         }
-        // Without any name, each sample is a line of the same text.
+        // Even a template without names prints a line per sample, which needs some field.
         Some(match fields.is_empty() {
             true => "comm".to_owned(),
             false => fields.join(","),
@@ -139,7 +139,7 @@ impl RowLayout {
         }
     }
 
-    /// Replaces the object at the end of `text`, from `start` on, by its row.
+    /// Replaces the JSON object at the end of `text`, from `start` on, by its row.
     pub(super) fn replace(&self, text: &mut Vec<u8>, start: usize) {
         let object = text.get(start..).unwrap_or_default();
         let object: Map<String, Value> = serde_json::from_slice(object).unwrap_or_default();

@@ -38,7 +38,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
         return Ok(None);
     };
     let settings = ScriptSettings::new(FieldSelection::default(), matches, context)?;
-    // Must precede threads: Ctrl-C ends the events, not this process.
+    // Signals must be blocked before threads are started: Ctrl-C ends the events, not this process.
     let _signals = Signals::block(&[libc::SIGINT]).ok();
     let reading = ScriptReading {
         context,

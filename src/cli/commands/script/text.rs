@@ -1,4 +1,4 @@
-//! Renders samples to text, in parallel: connects lines and view.
+//! Renders samples to text in parallel, with the crates `lines` and `view`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,7 +38,7 @@ pub(super) struct TextBuffers {
 struct EventCache {
     /// Frames by object and address in it.
     frames: TextCache,
-    /// Frames by epoch and address.
+    /// Frames by address and by epoch of the process's mappings.
     addresses: TextCache,
     /// Sequences of callers.
     parts: TextCache,

@@ -33,7 +33,7 @@ const DETAILED: [&str; 3] = [
 #[derive(Debug, Clone)]
 pub(super) struct ShownEvent {
     pub(super) event: CountEvent,
-    /// The index of the event whose row includes it.
+    /// The index of the event in whose row this event is included.
     merged_into: Option<usize>,
 }
 

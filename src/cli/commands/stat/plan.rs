@@ -165,7 +165,7 @@ fn threads(target: &Target) -> BTreeMap<u32, String> {
     named.collect()
 }
 
-/// The exit status for the workload's status.
+/// Returns the exit status of `stat` for the workload's status.
 pub(super) fn exit(ended: WaitStatus) -> ExitStatus {
     match ended {
         WaitStatus::Exited(0) => ExitStatus::Ok,

@@ -18,7 +18,7 @@ use super::plan::StatPlan;
 use crate::cli::context::Context;
 use crate::cli::options::flag;
 
-/// The number of intervals below a heading.
+/// The number of intervals after which the heading is repeated.
 const HEADING_EVERY: u64 = 25;
 
 /// The subject of tables.
@@ -55,7 +55,7 @@ impl TableFormat {
         let unnamed = flag(matches, "no-csv-summary");
         let unnamed = unnamed.or_else(|| context.config.flag("stat.no-csv-summary"));
         Self {
-            // Users type a backslash and a t.
+            // A backslash and a t on the command line mean a tab.
             separator: separator.map(|text| {
                 if text == "\\t" {
                     "\t".to_owned()

@@ -1,4 +1,4 @@
-//! `-D`, `-I`, `--timeout`: when counting starts, is read and ends.
+//! `-D`, `-I`, `--timeout`: when counting starts, when counters are read, and when counting ends.
 
 use std::time::Duration;
 

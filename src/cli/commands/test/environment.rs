@@ -15,14 +15,14 @@ use crate::cli::live::explain::reason;
 
 /// Time limit of one run of the program.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Time between two looks at a running program.
+/// The interval at which a running program is polled.
 const PAUSE: Duration = Duration::from_millis(5);
 /// The maximum size of a program's output that is read, in bytes.
 const MAX_OUTPUT: u64 = 64 << 20;
 /// Lines of output in the details of a failure.
 const SHOWN_LINES: usize = 20;
 
-/// How a test ends if not with success.
+/// How a test ends if it does not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ending {
     /// The machine or the user's rights do not allow the test: the reason.
@@ -131,7 +131,7 @@ impl<'a> TestRun<'a> {
         Ok(output)
     }
 
-    /// Like [`TestRun::run`]; another status than 0 is a failure.
+    /// Runs the program as [`TestRun::run`] does; a status other than 0 is a failure.
     pub(super) fn succeed(&mut self, line: &str) -> Result<String, Ending> {
         let output = self.run(line)?;
         match output.status.success() {

@@ -33,7 +33,7 @@ const SETTINGS: &[&str] = &[
 ];
 /// The kernel's default of perf_event_mlock_kb for pages of 4 KiB: rings of 512 KiB and their header page.
 const DEFAULT_MLOCK_KB: u64 = 516;
-/// The highest perf_event_paranoid that permits events of own threads in user space. Some distributions know higher ones.
+/// The highest perf_event_paranoid that permits events of own threads in user space. Some distributions add higher levels.
 const OWN_USER_LEVEL: i64 = 2;
 /// The program's own threads on any CPU.
 const OWN: ObservedTask = ObservedTask { pid: 0, cpu: -1 };

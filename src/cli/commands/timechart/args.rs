@@ -13,7 +13,7 @@ use crate::cli::{input, jobs};
 
 /// The default output file.
 const DEFAULT_OUTPUT: &str = "output.svg";
-/// The default number of tasks that are drawn at least.
+/// The default minimum number of tasks that are drawn.
 const TASKS: u64 = 15;
 /// The largest number of tasks.
 const MAX_TASKS: u64 = 10_000;

@@ -100,7 +100,7 @@ impl TimechartRecording {
             format!("{path}: No trace sample to read. Did you call '{program} timechart record'?"),
         );
         if request.options.range != ChartRange::ALL {
-            return error.hint("there may be some outside of --time");
+            return error.hint("--time may exclude all samples: give a range within the recording");
         }
         match request.parts {
             ChartParts::All => error,

@@ -1,4 +1,4 @@
-//! The rows of the picture, from what the analysis found.
+//! Builds the rows of the picture from the results of the analysis.
 
 use std::collections::BTreeMap;
 
@@ -216,7 +216,7 @@ impl<'c> ChartBuilder<'c> {
         heights.collect()
     }
 
-    /// Returns the stretches with lost records; those of a CPU that are closer than a pixel are one.
+    /// Returns the stretches with lost records. Stretches of one CPU that are closer than a pixel are merged.
     fn gaps(&self) -> Vec<ChartGap> {
         let rows: BTreeMap<u32, usize> = self.cpus.iter().copied().zip(0..).collect();
         let mut merged: Vec<LostStretch> = Vec::new();
@@ -261,7 +261,7 @@ impl<'c> ChartBuilder<'c> {
     }
 }
 
-/// Draws idle states; merged ones hang from the top, opposite to the tasks.
+/// Draws idle states. Merged states are drawn from the top down, tasks from the bottom up.
 fn draw_idle(lane: &CpuLane, row: &mut ChartRow) {
     for piece in lane.power.idle.pieces() {
         let whole = piece.to - piece.from;

@@ -21,7 +21,7 @@ With -I it records system calls that read, write, send, receive, synchronize or 
 const TASK_EVENTS: [&str; 2] = ["sched:sched_wakeup", "sched:sched_switch"];
 const POWER_EVENTS: [&str; 2] = ["power:cpu_frequency", "power:cpu_idle"];
 
-/// System calls, in perf's order: of each group, the entries precede the returns.
+/// Groups of system calls in perf's order. In each group, the events of entries precede those of returns.
 const CALLS: [&[&str]; 3] = [
     &[
         "read",

@@ -59,7 +59,7 @@ impl ShownTasks {
         let most = MOST_TASKS.max(request.task_count);
         let count = long.count().clamp(request.task_count, most);
         chosen.truncate(count);
-        // Threads of a process are neighbours.
+        // Threads of a process are drawn next to each other.
         let mut starts: BTreeMap<i32, u64> = BTreeMap::default();
         for (_, lane) in &chosen {
             let start = starts.entry(process(lane)).or_insert(u64::MAX);

@@ -181,7 +181,7 @@ fn send_annotations(
         .last()
         .is_some_and(|last| last.frame().is_some());
     if is_requested && is_known && functions.len() >= count {
-        // From the first table, which is the displayed one if there is only one.
+        // The first table is used; with a single table it is the displayed one.
         let last = functions.swap_remove(functions.len() - count);
         // The browser may have exited.
         let _ = messages.send(match last {

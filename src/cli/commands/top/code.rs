@@ -63,7 +63,7 @@ struct FunctionTotals {
 }
 
 impl LiveCode {
-    /// No functions yet; the options set their format.
+    /// Creates an empty set; the options determine the format of functions.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl LiveCode {
         self.request.view_options()
     }
 
-    /// The watched functions, those watched first at the front; once for each table.
+    /// Returns the watched functions in the order in which they were first watched, once for each table.
     pub(super) fn functions(&mut self, session: &mut TopSession) -> Vec<AnnotatedCode> {
         let tables: Vec<FunctionTotals> = (0..session.tables())
             .map(|number| FunctionTotals::of(session, number))

@@ -28,7 +28,7 @@ pub(super) fn start(
     context: &Context,
 ) -> Option<SyscallSummary> {
     let options = &settings.options;
-    // The two events of system calls, and no others.
+    // The programs count system calls only, so no other events may be requested.
     let is_plain = options.sums_up && !options.prints_lines && request.observe.events.len() == 2;
     let is_filtered = matches.contains_id("filter-pids") || !request.observe.cgroups.is_empty();
     let follows = flag(matches, "no-inherit") != Some(true);
@@ -114,7 +114,7 @@ pub(super) fn read(summary: &SyscallSummary, context: &Context) -> Result<CallSu
             *latest = call.last;
             thread.comm = String::from_utf8_lossy(&call.comm).into_owned();
         }
-        // An entry and a return.
+        // Each call counts as two events, entry and return.
         thread.events += 2 * call.count;
         table.events += 2 * call.count;
         let before = sums.entry((key.thread, key.call)).or_insert(Sums {

@@ -20,7 +20,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{events, explain};
 
-/// How long lines wait for others that precede them.
+/// How long a line is held back, so that lines of other CPUs that precede it can arrive.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Traces until the command or all tasks end, or a signal is received.

@@ -1,4 +1,4 @@
-//! Where lines go: the standard error or a file, in whole lines.
+//! Writes whole lines to the standard error or to a file.
 
 use std::fs::File;
 use std::io::{IsTerminal as _, Write as _};

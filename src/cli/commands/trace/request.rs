@@ -25,7 +25,7 @@ use crate::cli::tracefs::MachineTracepoints;
 /// Pages of each ring buffer: 2 MiB hold about 15,000 calls.
 const RING_PAGES: usize = 512;
 
-/// What is shown.
+/// The parsed options that do not depend on the target.
 pub(super) struct TraceSettings {
     pub(super) options: TraceOptions,
     pub(super) layout: TraceLayout,

@@ -18,7 +18,7 @@ use crate::cli::error::CliError;
 ///
 /// # Errors
 ///
-/// None: it can. In a build without the feature `parquet`, the function of this name fails.
+/// None in this build. In a build without the feature `parquet`, the function of the same name fails.
 pub(super) fn check() -> Result<(), CliError> {
     Ok(())
 }

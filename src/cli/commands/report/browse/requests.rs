@@ -77,7 +77,7 @@ fn with_functions<R>(
     counting.with(with)
 }
 
-/// The sources of answers.
+/// The data from which requests are answered.
 struct RequestServer<'s> {
     job: &'s ReportJob<'s>,
     input: &'s Input,

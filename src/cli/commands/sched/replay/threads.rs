@@ -26,7 +26,7 @@ pub(super) struct ReplayedTimes {
 /// Whether the threads may begin.
 enum Start {
     Waiting,
-    /// With the thread of each task that has steps.
+    /// The threads may begin; contains the thread of each task that has steps.
     Begin(Arc<[Option<Thread>]>),
     /// Not all threads could be started.
     Cancelled,
