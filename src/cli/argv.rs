@@ -1,7 +1,7 @@
 //! Rewrites perf's option grammar into words that clap parses unambiguously.
 //!
 //! perf accepts unique prefixes, bundles, attached values, negatives of every option, and a workload with options of its own. This pass
-//! resolves all of it against the command's declaration and emits `--name`, `--name=false`, `--name=value` in the order given, then `--`
+//! resolves these words against the command's declaration and emits `--name`, `--name=false`, `--name=value` in the order given, then `--`
 //! and the remaining words.
 
 use std::ffi::{OsStr, OsString};

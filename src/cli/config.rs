@@ -27,7 +27,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Reads the files that apply to this user.
+    /// Reads the configuration files that apply to this user.
     pub(crate) fn load() -> Self {
         let mut config = Self::default();
         if let Some(only) = variable("PERF_CONFIG") {

@@ -144,7 +144,7 @@ fn restore_and_die(signals: Signals, restorer: &Restorer) {
         let _ = poll(&[signals.as_fd()], -1);
         if let Ok(Some(signal)) = signals.next() {
             restorer.restore();
-            // Unblocks the signals for this thread.
+            // Unblocks the signals in this thread.
             drop(signals);
             return exit_by_signal(signal);
         }

@@ -101,7 +101,7 @@ pub(crate) fn report_symbol_problems(context: &Context, resolver: &Resolver<'_>,
     }
 }
 
-/// Warns about files that are not those of the recording, and about debug information that can't be read.
+/// Warns about files that differ from the recorded ones, and about debug information that can't be read.
 pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
     let world = resolver.world();
     let is_replaced = |found: &rperf_resolve::ObjectFinding<'_>| {

@@ -7,8 +7,8 @@
 //! the text of /proc/kallsyms
 //! ```
 //!
-//! It is valid as long as the boot, the loaded modules and the loaded BPF programs are the same. There is no copy if one of
-//! these cannot be read; reading the ids of BPF programs needs CAP_SYS_ADMIN. Code pages that ftrace and kprobes allocate later
+//! The copy is valid as long as the boot, the loaded modules and the loaded BPF programs are the same. None is written if any of the
+//! three cannot be read; reading the ids of BPF programs needs CAP_SYS_ADMIN. Code pages that ftrace and kprobes allocate later
 //! are missing in the copy, but KSYMBOL records of recordings describe them.
 
 use std::ffi::OsStr;

@@ -67,7 +67,7 @@ impl MemoryHint {
 /// Objects that could not be mapped for lack of memory and were replaced or skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnmappedObjects {
-    /// The message about the first of them.
+    /// The message about the first object.
     first: String,
     all: BTreeSet<PathBuf>,
 }

@@ -81,7 +81,7 @@ fn name(dso: &Dso) -> &str {
     }
 }
 
-/// Returns the first of the sorted names, and the number of the others; `None` if there are no names.
+/// Returns the first few names in sorted order, and how many more there are; `None` if there are no names.
 fn list(mut names: Vec<String>) -> Option<String> {
     names.sort_unstable();
     names.dedup();

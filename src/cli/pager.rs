@@ -38,7 +38,7 @@ impl Pager {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(&program).stdin(Stdio::piped());
         if context.var("LESS").is_none() {
-            // Quit if it fits one screen, keep colours, chop long lines, do not clear the screen.
+            // Options of less: quit if the text fits one screen, keep colours, chop long lines, do not clear the screen.
             shell.env("LESS", "FRSX");
         }
         let mut child = shell

@@ -48,7 +48,7 @@ pub(super) fn command() -> Command {
                 .help("show build-ids and addresses of the running kernel and its modules"),
         )
         .arg(switch("missing").help(
-            "show where the recorded build of each object is: cached, installed; differs or gone if it is missing",
+            "show where the recorded build of each object is: 'cached', 'installed'; 'differs' for another build, 'gone' for no file",
         ))
         .arg(
             counter("verbose")

@@ -288,7 +288,7 @@ fn changes(compared: &[EventComparison]) -> impl Iterator<Item = (f64, String)> 
     })
 }
 
-/// The error, with status 1, if a change is above the limit; lists these rows.
+/// Returns an error with status 1 if a change is above the limit; the error lists the rows above it.
 fn growth(
     changes: impl Iterator<Item = (f64, String)>,
     limit: Option<f64>,

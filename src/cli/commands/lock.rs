@@ -99,7 +99,7 @@ fn entries(matches: &ArgMatches) -> usize {
     })
 }
 
-/// Parses `-k` and `-F`: the column to sort by, and those to show, which include it.
+/// Parses `-k` and `-F`: the column to sort by, and the columns to show, which include the former.
 fn columns(
     matches: &ArgMatches,
     key: LockColumn,

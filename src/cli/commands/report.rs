@@ -51,7 +51,7 @@ use self::selection::SampleSelection;
 use self::settings::{ReportPlan, ReportSettings};
 use crate::cli::event_tables::EventTable;
 
-/// The recording with the branches of its trace decoded into samples; `None` if it is used unchanged, such as for a record dump.
+/// Decodes the AUX trace of a recording into samples; `None` if the recording is used unchanged, such as for a record dump.
 fn with_trace(
     matches: &ArgMatches,
     context: &Context,

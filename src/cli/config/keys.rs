@@ -15,11 +15,11 @@ enum ValueKind {
 /// Where a setting is used.
 #[derive(Clone, Copy)]
 enum SettingUse {
-    /// Some command reads it.
+    /// Some command of rperf reads the setting.
     Read,
     /// The setting has no effect: the commands that read it in perf, and the reason.
     Unused(&'static [&'static str], &'static str),
-    /// Only commands that rperf does not have read it.
+    /// Only commands that rperf does not have read the setting.
     NoCommand,
 }
 
@@ -351,7 +351,7 @@ const SETTINGS: &[Setting] = &[
         kind: Text,
         usage: Unused(
             &["report"],
-            "the browser shows no samples of an entry; script does",
+            "the browser shows no samples of an entry; 'script' prints samples",
         ),
     },
     Setting {
@@ -426,7 +426,8 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     names.filter(|name| !name.ends_with('*'))
 }
 
-/// Returns why a setting has no effect in `command`, or in any if not given; `None` if it has one or is unknown.
+/// Returns why a setting has no effect in `command`, or, without a command, in all commands. Returns `None` if the setting has an effect or
+/// is unknown.
 pub(super) fn why_unused(name: &str, command: Option<&str>) -> Option<&'static str> {
     match find(name)?.usage {
         Unused(commands, why) => command
@@ -529,7 +530,7 @@ mod tests {
         assert_eq!(nearest("something.else"), None);
     }
 
-    /// Adds the source text of a folder, except of this one.
+    /// Appends the source text of a folder; skips `cli/config`.
     fn read_sources(folder: &Path, text: &mut String) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();

@@ -16,7 +16,7 @@ pub(crate) fn setting(name: &str) -> String {
     }
 }
 
-/// Returns the hint for hidden kernel addresses: without CAP_SYSLOG the kernel shows them only if both settings allow it.
+/// Returns the hint for hidden kernel addresses. Without CAP_SYSLOG the kernel shows addresses only if both settings in the hint allow it.
 pub(crate) fn show_kernel_addresses() -> String {
     format!(
         "run as root, or set {} to 0 and {} to 1 or less",

@@ -19,7 +19,8 @@ pub(crate) fn option() -> Arg {
     )
 }
 
-/// Returns the values of `-e` and `--probe`, each with its index among the words, in order. Events named for the first time are created.
+/// Returns the values of `-e` and `--probe`, each with its index among the words, in order. Creates the events of `--probe`, and the events
+/// of USDT markers in `-e` that do not exist yet.
 pub(crate) fn event_words(
     matches: &ArgMatches,
     context: &Context,
@@ -45,8 +46,8 @@ pub(crate) fn event_words(
     Ok(all)
 }
 
-/// Returns the list with names replaced by the events created for them. Words that neither the kernel nor the cache knows are kept, and
-/// reported with all others.
+/// Returns the list with the names of markers replaced by the events created for them. Words that neither the kernel nor the cache knows
+/// stay in the list: its parser reports them with all other unknown names.
 fn with_marks(text: &str, tracefs: &Tracefs, context: &Context) -> Result<String, CliError> {
     let mut expanded = String::new();
     for part in text.split_inclusive(SEPARATORS) {
@@ -62,7 +63,7 @@ fn with_marks(text: &str, tracefs: &Tracefs, context: &Context) -> Result<String
     Ok(expanded)
 }
 
-/// Returns the events for a word of the form `[%]SYSTEM:EVENT[:MODIFIERS]`, if they have to be created.
+/// Creates the events for a word of the form `[%]SYSTEM:EVENT[:MODIFIERS]` and returns their names; `None` if they exist or are not cached.
 fn marker_events(
     word: &str,
     tracefs: &Tracefs,

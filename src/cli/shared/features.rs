@@ -7,9 +7,9 @@ use std::fmt;
 pub(crate) struct Feature {
     /// perf's name, which scripts query.
     pub(crate) name: &'static str,
-    /// Whether this program has it, with a library or without.
+    /// Whether this program has the feature, with a library or without.
     pub(crate) is_built_in: bool,
-    /// What provides it, or what is missing.
+    /// What provides the feature, or what is missing.
     note: &'static str,
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Collection {
     pub(super) name: &'static str,
     pub(super) summary: &'static str,
     pub(super) benchmarks: &'static [Benchmark],
-    /// The summary of all of them.
+    /// The summary of the entry `all`, which runs every benchmark of the collection.
     pub(super) all: &'static str,
 }
 

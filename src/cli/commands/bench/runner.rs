@@ -43,7 +43,7 @@ pub(super) struct Runner<'a> {
     context: &'a Context,
     report: Report,
     baseline: Option<Baseline>,
-    /// Whether a benchmark failed, except for those that this machine cannot run.
+    /// Whether a benchmark failed. Benchmarks that this machine cannot run do not count as failed.
     has_failed: bool,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Prints text unless the output is one number or JSON. It appears before the next measurement.
+    /// Prints text unless the output is one number or JSON. The output is flushed, so the text appears before the next measurement.
     pub(super) fn print(&self, text: &str) -> Result<(), CliError> {
         match self.settings.format {
             Format::Default => self.print_always(text),

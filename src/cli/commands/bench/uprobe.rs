@@ -91,7 +91,7 @@ fn measure(
     )
 }
 
-/// Microseconds per call of benchmarks that ran before in the same run of the program.
+/// Microseconds per call in the benchmarks that ran before this one: the baseline, and the previous benchmark.
 struct Earlier {
     baseline: Option<f64>,
     previous: Option<f64>,

@@ -25,8 +25,8 @@ pub(super) fn print(matches: &ArgMatches, context: &Context) -> Result<(), CliEr
     let data = input.parse(context)?;
     let verbose = context.verbosity(matches) > 0;
     let listed = listed(&data);
-    // Traces are not decoded here, so which objects they hit is unknown. Without a list in the header, and for a
-    // stream, perf shows the objects that were hit.
+    // AUX traces are not decoded here, so the objects whose code they executed are unknown. Without a list in the header, and for a
+    // stream, perf shows the objects that have samples.
     let hits_only = flag(matches, "with-hits") == Some(true) || data.header().is_pipe();
     let with_hits = listed.is_empty() || (hits_only && !data.features().has(FeatureId::AUXTRACE));
     let objects = match with_hits || verbose {

@@ -34,7 +34,7 @@ pub(super) enum ShellCandidates {
     None,
     /// Files; in the word, this prefix precedes the file name.
     Files(String),
-    /// Directories, likewise.
+    /// Directories; in the word, this prefix precedes the directory's name.
     Directories(String),
     /// Candidates for the command line that begins at the word of this index; 0 is the program's name.
     Command(usize),

@@ -1,4 +1,4 @@
-# Completion of @NAME@ in bash 4.4 and later. The program itself knows what may take the place of a word.
+# Completion of @NAME@ in bash 4.4 and later. The program itself returns the candidates: '@NAME@ completion words'.
 
 _@NAME@() {
     local line=${COMP_LINE:0:COMP_POINT} word tail joined candidate i
@@ -47,10 +47,10 @@ _@NAME@() {
     fi
 }
 
-# Files or directories; their names begin in the word after the prefix $2.
+# Completes names of files or directories, $1. In the word, the prefix $2 precedes the name.
 _@NAME@_files() {
     if [[ $2 == "$kept" ]]; then
-        # Readline does it by itself, with tilde and quotes.
+        # Readline completes file names by itself, and handles tilde and quotes.
         if [[ $1 == file ]]; then compopt -o default; else compopt -o dirnames; fi
         return
     fi
@@ -58,7 +58,7 @@ _@NAME@_files() {
     compopt -o filenames
 }
 
-# The command line of another program, which begins with word $1.
+# Completes the command line of another program, which begins at the word with index $1.
 _@NAME@_command() {
     local first=${starts[$1]}
     if declare -F _comp_command_offset >/dev/null; then

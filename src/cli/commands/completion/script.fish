@@ -1,4 +1,4 @@
-# Completion of @NAME@ in fish. The program itself knows what may take the place of a word.
+# Completion of @NAME@ in fish. The program itself returns the candidates: '@NAME@ completion words'.
 
 function __@NAME@_complete
     set -l words (commandline -opc)

@@ -1,5 +1,5 @@
 #compdef @NAME@
-# Completion of @NAME@ in zsh. The program itself knows what may take the place of a word.
+# Completion of @NAME@ in zsh. The program itself returns the candidates: '@NAME@ completion words'.
 
 _@NAME@() {
     local line word meaning program=${~words[1]}
@@ -9,7 +9,7 @@ _@NAME@() {
     for line in "${(@)answer[2,-1]}"; do
         word=${line%%$'\t'*}
         meaning=${line#*$'\t'}
-        # No blank after what goes on.
+        # No blank is added after an incomplete word, such as --sort=.
         if [[ $word == *[=:,] ]]; then
             open+=("${word//:/\\:}:$meaning")
         else

@@ -155,7 +155,7 @@ impl PartialValue<'_> {
         words.map(candidate).collect::<Vec<_>>().into()
     }
 
-    /// Candidates for a list, without the elements that are in it already.
+    /// Returns candidates for the last element of a list, without the elements that the list already contains.
     fn list_of<'w>(&self, words: impl Iterator<Item = &'w str>) -> Completion {
         let head = self.complete_elements();
         let given: Vec<&str> = head.split(',').collect();

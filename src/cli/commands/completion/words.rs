@@ -18,7 +18,7 @@ const KINDS: [(&str, &str); 8] = [
     ("metricgroup", "metric groups"),
 ];
 
-/// Candidates for the argument of `command` after `before` others.
+/// Returns candidates for the argument of `command` that follows `before` other arguments.
 pub(super) fn of(command: &str, before: usize, typed: &str) -> Completion {
     match (command, before) {
         ("archive", 0) => ShellCandidates::Files(String::new()).into(),

@@ -46,7 +46,7 @@ pub(super) struct CountedEvent {
     kind: EventType,
     config: u64,
     pub(super) histogram: Histogram,
-    /// The histogram without the filters of tasks and code; only if the total of their rows is needed.
+    /// The histogram without the filters of tasks and code; only if percentages refer to its total.
     pub(super) unfiltered: Option<Histogram>,
     /// With `-c cycles`, the basic blocks between branches.
     pub(super) blocks: Vec<Block>,
@@ -99,7 +99,7 @@ impl CountedFile {
         })
     }
 
-    /// The event that is compared with one of the baseline: of the same type, otherwise of the same name.
+    /// Returns the event to compare with `other`, an event of the baseline: of the same type and configuration, otherwise of the same name.
     pub(super) fn pair_of(&self, other: &CountedEvent) -> Option<&CountedEvent> {
         let is_same =
             |event: &&CountedEvent| (event.kind, event.config) == (other.kind, other.config);

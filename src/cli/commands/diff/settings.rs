@@ -286,7 +286,7 @@ impl FileFilters {
         Ok(Self { filters, times })
     }
 
-    /// The filters of the file with this number.
+    /// Returns the filters that apply to the file with the given number.
     pub(super) fn of_file(&self, file: usize) -> RequestedFilters {
         let own = self.times.as_ref().and_then(|times| times.get(file));
         self.filters

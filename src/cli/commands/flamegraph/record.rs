@@ -1,4 +1,4 @@
-//! The recording that is drawn: of a command, of running processes, or of the whole system.
+//! Records the samples to draw: of a command, of running processes, or of the whole system.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt as _;

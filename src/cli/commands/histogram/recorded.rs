@@ -1,4 +1,4 @@
-//! The recording that is counted: of a command, of running processes, or of the whole system.
+//! Records the events to count: of a command, of running processes, or of the whole system.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The output of the copy: a file that appears when it is complete, or a stream.
+//! The output of `inject`: a file that appears when it is complete, or a stream.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -38,9 +38,9 @@ pub(super) struct InjectPlan<'c> {
 /// Where build-ids are put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BuildIdForm {
-    /// Into records of their own.
+    /// Into separate build-id records.
     Records(InjectedObjects),
-    /// Into the mappings of objects that were hit; others are dropped.
+    /// Into the mappings of objects that have samples; mappings of other objects are dropped.
     UsedMappings,
     /// Into all mappings.
     Mappings,

@@ -18,7 +18,7 @@ pub(super) enum NeededEvents {
 }
 
 impl NeededEvents {
-    /// Returns the events without which a class cannot be analysed; none if it has no such events at all.
+    /// Returns the events that the analysis of `class` needs; none if the kernel has no such events for the class.
     fn of(self, class: KworkClass) -> Vec<&'static str> {
         let runs = class.begin_and_end();
         match (self, class.raise()) {

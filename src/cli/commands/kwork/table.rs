@@ -25,7 +25,7 @@ use crate::cli::symbol_options::SymbolSources;
 pub(super) const CLASSES: [KworkClass; 3] =
     [KworkClass::Irq, KworkClass::Softirq, KworkClass::Workqueue];
 
-/// A subcommand that prints such a table.
+/// A subcommand that prints a table of work.
 pub(super) struct TableCommand {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
@@ -116,7 +116,7 @@ impl TableCommand {
     }
 }
 
-/// Returns the classes of `-k`, refusing those without such spans.
+/// Returns the classes of `-k`; refuses classes for which `columns` cannot be computed.
 pub(super) fn span_classes(
     matches: &ArgMatches,
     columns: KworkColumns,

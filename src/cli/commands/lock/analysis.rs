@@ -36,11 +36,11 @@ pub(super) struct LockQuery {
     pub(super) stack_skip: usize,
     /// The maximum number of frames that are shown.
     pub(super) max_stack: usize,
-    /// Only waits with a function in the stack whose name contains one of these words.
+    /// Only waits whose stack has a function with one of these words in its name.
     pub(super) callstack: Option<Vec<String>>,
 }
 
-/// Rows with their names, and what is missing.
+/// The rows with the names of locks or callers, and the counts of lost and damaged records.
 struct LockRows {
     rows: Vec<NamedRow>,
     contention: LockContention,
@@ -107,7 +107,7 @@ impl LockDetails<'_> {
     }
 }
 
-/// Returns the ranges of these sections, between the symbols `__sched_text_start` and `__sched_text_end`, and those of `lock`.
+/// Returns the two address ranges: from `__sched_text_start` to `__sched_text_end`, and from `__lock_text_start` to `__lock_text_end`.
 fn lock_text(resolver: &Resolver<'_>, dso: DsoId) -> LockText {
     let mut text = LockText::new();
     for section in ["sched", "lock"] {

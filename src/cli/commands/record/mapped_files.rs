@@ -159,7 +159,7 @@ impl MappedFiles {
     }
 }
 
-/// Opens a regular file, if `is_right` accepts it.
+/// Opens a regular file if `is_right` accepts its metadata.
 fn opened(path: &Path, is_right: impl Fn(&Metadata) -> bool) -> Option<File> {
     let found = FoundFile::find(path).ok()?;
     is_right(found.metadata()).then(|| found.for_reading().ok())?

@@ -104,7 +104,7 @@ impl BuildRewriter for SampleFilters {
     }
 }
 
-/// The period of samples that do not record it; 1 if it varies.
+/// Returns the period of samples in which it is not recorded; 1 if the period varies.
 fn fixed_period(event: &EventDesc) -> u64 {
     match event.attr.flags.contains(AttrFlags::FREQ) {
         true => 1,

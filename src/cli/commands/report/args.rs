@@ -223,7 +223,7 @@ fn rest() -> Vec<Arg> {
     ]
 }
 
-/// Declares the positional word, which is refused. perf takes it as a symbol filter, but often it is the name of a file.
+/// Declares the positional word, which is refused. perf uses the word as a symbol filter, but users often mean the name of a file.
 fn symbol_filter() -> Arg {
     Arg::new("symbol-filter-word")
         .num_args(0..)

@@ -167,7 +167,7 @@ impl RecordingReader<'_> {
         Ok(())
     }
 
-    /// Reads all of `data` and shows it; `partial` is its percentage of the recording, if not all.
+    /// Reads all of `data` and shows it. If `data` is only a part of the recording, `partial` is its percentage.
     fn read(
         &self,
         input: &Input,

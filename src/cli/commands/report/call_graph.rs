@@ -57,7 +57,7 @@ impl Default for CallGraph {
 }
 
 impl CallGraph {
-    /// Reads the configuration, then the options, which override it.
+    /// Reads the configuration, then the options, which override the configuration.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let mut graph = Self::default();
         graph.configure(context)?;

@@ -84,7 +84,8 @@ impl CountMode {
     }
 }
 
-/// The default sort keys. Tracepoints alone are sorted by their fields rather than by code. A pipe may add more events later.
+/// Returns the default sort keys. If all events are tracepoints, rows are sorted by the tracepoints' fields rather than by code; not for
+/// a pipe, in which other events may follow.
 pub(super) fn default_keys(
     counted: CountedItems,
     recording: Metadata<'_>,

@@ -32,11 +32,15 @@ pub(in crate::cli::commands) fn command() -> Command {
         .long_about(ABOUT)
         .arg(value("color-cpus", "cpus").help("highlight switches of these CPUs on a terminal"))
         .arg(value("color-pids", "pids").help("highlight these threads on a terminal"))
-        .arg(switch("compact").help("show only CPUs that have switched, in that order"))
+        .arg(
+            switch("compact")
+                .help("show only CPUs with switches, in the order of their first switch"),
+        )
         .arg(value("cpus", "cpus").help("only switches of these CPUs: 0,2-3"))
         .arg(
-            value("task-name", "comm[,comm...]")
-                .help("only switches to and from tasks of these names, others as -"),
+            value("task-name", "comm[,comm...]").help(
+                "only switches to and from tasks with these names; other tasks are shown as -",
+            ),
         )
         .arg(switch("fuzzy-name").help("match parts of names with --task-name"))
         .args(common())

@@ -13,7 +13,7 @@ use crate::cli::input::OpenedInput;
 /// The file that is written, as in perf.
 const FILE: &str = "perf-script.py";
 
-/// Writes the script of `-g`; `None` without it.
+/// Generates the script that `-g` requests; `None` without `-g`.
 ///
 /// # Errors
 ///

@@ -79,7 +79,7 @@ pub(super) struct ScriptPlan {
     pub(super) metrics: GroupMetrics,
 }
 
-/// Large fields of samples, and the fields of lines that need them.
+/// Large fields of samples, each with the fields of lines that need it.
 const LARGE_FIELDS: [(SampleType, &[LineField]); 6] = [
     (SampleType::CALLCHAIN, &[LineField::Ip]),
     (SampleType::REGS_USER, &[LineField::Ip, LineField::Uregs]),
@@ -112,7 +112,7 @@ const LARGE_FIELDS: [(SampleType, &[LineField]); 6] = [
 ];
 
 impl ScriptPlan {
-    /// The fields of samples that are read: large ones only if an event shows them.
+    /// Returns the fields of samples to read; large fields are included only if an event shows them.
     pub(super) fn sample_fields(&self) -> SampleType {
         if self.objects {
             return SampleType::ALL;
@@ -126,8 +126,8 @@ impl ScriptPlan {
         unread.fold(SampleType::ALL, |read, (field, _)| read.with(*field, false))
     }
 
-    /// Checks the requested fields against what the events record, compiles the formats of tracepoints, and reports
-    /// those that can't be shown.
+    /// Checks the requested fields against the fields that the events record, compiles the formats of tracepoints, and reports
+    /// formats that can't be shown.
     pub(super) fn new(
         context: &Context,
         path: &Path,

@@ -44,9 +44,9 @@ const CALLCHAIN: &str = "callchain";
 /// The layout of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RowLayout {
-    /// Values separated by commas, of these members.
+    /// The values of these members, separated by commas.
     Csv(Vec<&'static str>),
-    /// Text with values in it.
+    /// Text with placeholders for values.
     Template(Vec<TemplatePart>),
 }
 

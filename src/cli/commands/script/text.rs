@@ -60,7 +60,7 @@ struct FrameAddress {
     ip: u64,
 }
 
-/// Words of a callchain, beginning in this cpumode.
+/// Part of the words of a callchain. `mode` applies up to the first word that changes it.
 #[derive(Clone, Copy)]
 struct ChainPart<'p> {
     mode: CpuMode,

@@ -49,7 +49,7 @@ impl ShownEvent {
         }
     }
 
-    /// The event as shown in rows, after it was opened as `spec`.
+    /// Returns the event for the aggregator. `spec` is the event as it was opened, which may differ from the requested one.
     pub(super) fn counted(&self, spec: &EventSpec, supported: bool) -> CountedEvent {
         let mut event = CountedEvent::new(&spec.name, &spec.attr);
         if let Some(scale) = &spec.scale {

@@ -40,9 +40,9 @@ pub(super) struct StatMetrics {
 #[derive(Debug)]
 struct PlannedMetric {
     plan: MetricPlan,
-    /// The indices of the events that count it, by name.
+    /// The names of the events in the formula, each with the indices of the counted events for it.
     events: Vec<(String, Vec<usize>)>,
-    /// Whether they are counted as a group.
+    /// Whether the events are counted as a group.
     is_grouped: bool,
 }
 
@@ -75,7 +75,7 @@ impl StatMetrics {
         Ok(metrics)
     }
 
-    /// The events of a preceding metric that has all those of this one.
+    /// Returns the events of an earlier metric that includes all events of `plan`.
     fn shared(&self, matches: &ArgMatches, plan: &MetricPlan) -> Option<Vec<(String, Vec<usize>)>> {
         let has_all = |other: &&PlannedMetric| {
             let known = |name: &String| other.events.iter().any(|(known, _)| known == name);
@@ -267,7 +267,7 @@ fn refused(error: MetricError) -> CliError {
     };
     let text = error.to_string();
     let (first, rest) = match error {
-        // Their texts have no newlines.
+        // Only the message of a syntax error has several lines.
         MetricError::Syntax { .. } => text.split_once('\n').unwrap_or((&text, "")),
         _ => (text.as_str(), ""),
     };

@@ -26,7 +26,7 @@ pub(super) struct StatPlan {
     pub(super) request: CountRequest,
     /// The events as shown in rows, in the order of the request.
     pub(super) shown: Vec<events::ShownEvent>,
-    /// Metrics computed from them.
+    /// Metrics computed from the events.
     pub(super) metrics: StatMetrics,
     /// The aggregation of rows.
     pub(super) grouping: AggregationRules,

@@ -81,7 +81,7 @@ pub(in crate::cli::commands) fn run(
     Ok(ExitStatus::Ok)
 }
 
-/// The table of the round with this number.
+/// Formats the table of `round`, which has the given number.
 fn table(
     aggregator: &Aggregator<'_>,
     subject: TableSubject<'_>,

@@ -1,4 +1,4 @@
-//! Runs and repetitions, and their tables.
+//! Runs the command as often as `-r` requests, and prints the tables of counts.
 
 use std::process::Command;
 use std::time::Duration;
@@ -177,7 +177,7 @@ impl<'a> StatRuns<'a> {
     }
 }
 
-/// The events as shown in rows, as they were opened.
+/// Returns the events of the rows, with the attributes that they were opened with.
 fn rows(plan: &StatPlan, readings: &EventReadings) -> Vec<CountedEvent> {
     let opened = readings.events.iter().zip(&readings.supported);
     let shown = plan.shown.iter().zip(opened);

@@ -25,9 +25,9 @@ const SHOWN_LINES: usize = 20;
 /// How a test ends if it does not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// The machine or the user's rights do not allow the test: the reason.
+    /// The machine or the user's rights do not allow the test, for this reason.
     Skip(String),
-    /// The program or the machine does not work: what is wrong.
+    /// The program or the machine does not work, for this reason.
     Failed(String),
 }
 

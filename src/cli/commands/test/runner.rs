@@ -36,7 +36,7 @@ pub(super) struct FinishedTest {
     pub(super) time: Duration,
 }
 
-/// Runs the tests and prints each result as soon as those before it are printed.
+/// Runs the tests and prints their results in order, each as soon as possible.
 pub(super) fn run(
     tests: &[SelectedTest],
     mode: RunMode,

@@ -14,7 +14,7 @@ pub(super) struct SelectedTest {
     pub(super) is_skipped: bool,
 }
 
-/// Selects tests by numbers and fragments of names, upper and lower case alike; all if there are none.
+/// Selects tests by numbers and fragments of names, upper and lower case alike; all tests if `words` is empty.
 pub(super) fn select(
     words: &[String],
     skipped: Option<&str>,

@@ -115,7 +115,7 @@ impl RecordControl {
         let Some(answers) = &mut self.answers else {
             return Ok(());
         };
-        // The answer is written at once. It ends with a zero byte in perf, and here.
+        // The answer is written in one piece, so one read gets all of it. As in perf, it ends with a zero byte.
         let mut answer = [0; 16];
         let length = answers.read(&mut answer).map_err(failed)?;
         match answer[..length].starts_with(ACKNOWLEDGEMENT) {

@@ -130,7 +130,7 @@ pub(super) enum ChartParts {
     All,
     /// `-P`: idle states and frequencies.
     Power,
-    /// `-T`: all but these.
+    /// `-T`: everything except idle states and frequencies.
     Tasks,
 }
 

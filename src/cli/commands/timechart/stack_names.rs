@@ -8,9 +8,9 @@ use rperf_resolve::Resolver;
 
 /// Functions of the scheduler that are not shown.
 const HIDDEN: [&str; 3] = ["schedule", "__schedule", "preempt_schedule"];
-/// The frames of a stack that are shown.
+/// The maximum number of frames shown of a stack.
 const FRAMES: usize = 16;
-/// The stacks of a task that are shown: those in which it slept longest.
+/// The maximum number of stacks shown for a task: the stacks in which it slept longest.
 const STACKS: usize = 24;
 
 /// Resolves stacks.

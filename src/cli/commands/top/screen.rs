@@ -50,9 +50,9 @@ pub(super) struct TopScreen<'a> {
 enum KeyMode {
     /// As a command.
     Key,
-    /// As a selection from the menu: the screen is not refreshed meanwhile.
+    /// As a selection from the menu. The screen is not refreshed while the menu is shown.
     Selection,
-    /// As part of a number or a name, which was typed so far.
+    /// As the next character of a number or a name; the text is what was typed so far.
     Text(PromptedValue, String),
 }
 

@@ -304,7 +304,7 @@ impl IntervalResult {
     }
 }
 
-/// A reporter of messages, which keeps those that explain an empty screen.
+/// Reports messages, and stores the name of the clock that replaced the default event, which explains an empty screen.
 struct TopReporter<'a> {
     reporter: RecordReporter<'a>,
     clock: Option<String>,

@@ -61,7 +61,7 @@ pub(super) fn start(
             let error = error.to_string();
             let first = error.lines().next().unwrap_or_default();
             context.note(format_args!(
-                "system calls are summed up from tracepoints: {first}"
+                "system calls are counted with tracepoints, not in the kernel: {first}"
             ));
             None
         }
@@ -76,7 +76,7 @@ fn traces_calls(request: &RecordRequest) -> bool {
     })
 }
 
-/// Returns the offset of a task's number, if children are followed.
+/// Returns the offset of `pid` in the kernel's `task_struct`; `None` if children are not followed.
 fn task_pid(follows: bool) -> Result<Option<u16>, Error> {
     if !follows {
         return Ok(None);
@@ -97,7 +97,7 @@ struct Sums {
     squares: u128,
 }
 
-/// Reads the sums in the form of those from records.
+/// Reads the sums and converts them to the form of a summary that is computed from records.
 pub(super) fn read(summary: &SyscallSummary, context: &Context) -> Result<CallSummary, Error> {
     let mut table = CallSummary::default();
     let mut sums: BTreeMap<(u32, u32), Sums> = BTreeMap::new();

@@ -55,7 +55,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         observation.detach_workload();
     }
     let ended = match by_itself {
-        // Its counters may have ended just before it.
+        // The counters may end just before the command, so this waits for the end of the command.
         true => observation.end_workload(is_traced)?,
         false => None,
     };

@@ -238,14 +238,14 @@ fn kernel_filter(calls: &BTreeSet<u32>) -> Option<String> {
     });
     let terms: Vec<String> = terms.collect();
     let filter = match terms.is_empty() {
-        // No call has this number.
+        // No system call has the number -2.
         true => "id == -2".to_owned(),
         false => format!("({})", terms.join(" || ")),
     };
     (filter.len() <= LONGEST_FILTER).then_some(filter)
 }
 
-/// Returns the filter without this process, which would trace its own lines, and without `--filter-pids`.
+/// Returns the kernel filter that excludes the tasks of `--filter-pids`, and this process, which would trace the writes of its output.
 fn excluded_tasks(target: &Target, matches: &ArgMatches) -> Option<String> {
     let given = matches.get_one::<String>("filter-pids");
     let given = given.into_iter().flat_map(|list| list.split(','));

@@ -15,7 +15,7 @@ use crate::cli::options::flag;
 pub(super) struct Selection {
     /// Whether system calls are traced.
     pub(super) traces_calls: bool,
-    /// Only these calls; `None` for all.
+    /// The numbers of the calls to show; `None` for all.
     pub(super) calls: Option<BTreeSet<u32>>,
     /// The other events.
     pub(super) events: Vec<EventSpec>,

@@ -36,7 +36,7 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
                 "sched latency -p -s max",
                 "one row per thread, longest delay first",
             ),
-            run("sched latency -C 0", "only what ran on one CPU"),
+            run("sched latency -C 0", "only run times and waits on one CPU"),
             run(
                 "sched latency --percentiles",
                 "medians and percentiles of the waits",
@@ -52,7 +52,7 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
         "sched map",
         &[
             run("sched map", "one column per CPU"),
-            run("sched map --compact", "only CPUs that have switched"),
+            run("sched map --compact", "only CPUs with switches"),
             run("sched map --cpus 0", "only switches of one CPU"),
         ],
     ),

@@ -1,4 +1,4 @@
-//! The displayed functions, by table.
+//! The functions to annotate, for each table of events.
 
 use rperf_disasm::{HitCount, SampledFunction, SampledFunctions};
 use rperf_perfdata::Metadata;

@@ -157,7 +157,7 @@ pub(crate) struct CacheAddition {
 }
 
 impl CacheAddition {
-    /// Checks that the cache can store it.
+    /// Checks that the cache can store the definition.
     ///
     /// # Errors
     /// The object has no build-id, or is a module.

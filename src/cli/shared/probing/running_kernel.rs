@@ -215,7 +215,7 @@ pub(crate) fn running_id() -> Option<BuildId> {
 fn needs_image(error: &Error, definition: &Definition) -> bool {
     match error {
         Error::NoKernelImage | Error::NoSignature { .. } | Error::NoVariable { .. } => true,
-        // It may be inlined at every call.
+        // The function may be inlined at every call.
         Error::NoPoint { .. } => matches!(definition.point, Point::Function { .. }),
         _ => false,
     }

@@ -150,7 +150,7 @@ impl OwnProbes {
             let described = described(&definition, None, &event.target);
             if let Some((name, line)) = shared.get(&requested) {
                 event.name.clone_from(name);
-                // If an event of this name has the same arguments, the kernel adds the place to it.
+                // If an event of this name with the same arguments exists, the kernel adds the place to that event.
                 if tables
                     .try_write(list_of(&event), &event.to_string())
                     .is_ok()
@@ -240,7 +240,7 @@ fn create(
         event.name = distinct_name(&base, taken).ok_or_else(|| too_many(&base))?;
         taken.insert(event.name.clone());
         match tables.try_write(list_of(event), &event.to_string()) {
-            // Another tool created it first.
+            // Another tool has just created an event of this name.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(_) => return tables.write(list_of(event), &event.to_string()),
             Ok(()) => return Ok(()),
@@ -260,7 +260,7 @@ fn removed(tables: &EventLists, list: &str, removal: &str) -> io::Result<()> {
         result = tables.try_write(list, removal);
     }
     match result {
-        // Another process has deleted it.
+        // Another process has deleted the event.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => result,
     }

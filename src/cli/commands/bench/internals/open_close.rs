@@ -90,7 +90,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
                     };
                     match Counter::open(attr, observed, None) {
                         Ok(counter) => opened.push(counter),
-                        // The task has exited since it was listed.
+                        // The task exited after the list of tasks was read.
                         Err(error) if *pid > 0 && error.raw_os_error() == Some(libc::ESRCH) => {}
                         Err(error) => return Err(error),
                     }

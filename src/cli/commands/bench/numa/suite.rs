@@ -14,11 +14,11 @@ const SIZE: usize = 1 << 30;
 
 /// A test with a process for each CPU.
 struct Test {
-    /// perf's name for it.
+    /// The name of the test, as in perf.
     name: &'static str,
-    /// CPUs of the processes.
+    /// The CPU of each process.
     cpus: &'static [u32],
-    /// Nodes with their memory.
+    /// The memory node of each process.
     nodes: &'static [u32],
     huge_pages: bool,
 }
