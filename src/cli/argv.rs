@@ -32,9 +32,9 @@ pub(crate) enum ParsedCommand {
 /// Why the words cannot be parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UsageError {
-    /// No such long option; the nearest existing one.
+    /// No such long option. The second value is the nearest existing option.
     UnknownOption(String, Option<String>),
-    /// No such short option; the long option with a missing dash, if the whole word is the prefix of one.
+    /// No such short option. The second value is the long option that the word abbreviates with one dash missing, if any.
     UnknownSwitch(String, Option<String>),
     /// A prefix of several options: as given, the last two candidates as the user would spell them, and the ids of all.
     Ambiguous {

@@ -109,7 +109,7 @@ impl Config {
         &self.findings
     }
 
-    /// Returns a line for each setting that has no effect in this command although it has one in perf, and for unknown settings of
+    /// Returns a line for each setting that has an effect in this command of perf but not here, and for unknown settings of
     /// the command's own section.
     pub(crate) fn unused(&self, command: &str) -> Vec<String> {
         let mut lines = Vec::new();
@@ -134,7 +134,7 @@ impl Config {
         lines
     }
 
-    /// Returns why a setting has no effect in any command; `None` if it has one or is unknown.
+    /// Returns why a setting has no effect in any command; `None` if it has an effect or is unknown.
     pub(crate) fn why_unused(name: &str) -> Option<&'static str> {
         keys::why_unused(&name.to_ascii_lowercase(), None)
     }

@@ -14,7 +14,7 @@ pub(crate) struct EventTable {
 }
 
 /// Returns the tables of a recording: one per group, or one per event without `--group`. If groups are requested and the recording has
-/// none, all events form one.
+/// none, all events form one group.
 pub(crate) fn tables(recording: Metadata<'_>, wanted: Option<bool>) -> Vec<EventTable> {
     let events = recording.events;
     let grouped = wanted != Some(false);

@@ -185,7 +185,7 @@ impl OpenedInput {
         })
     }
 
-    /// Opens this file like `open`; `force` ignores the owner.
+    /// Opens the file `given` as [`OpenedInput::open`] does; `force` ignores the owner.
     ///
     /// # Errors
     ///
@@ -198,7 +198,7 @@ impl OpenedInput {
         Self::of(InputName::of(given, force), context)
     }
 
-    /// Opens the recording of this name like `open`.
+    /// Opens the recording `name` as [`OpenedInput::open`] does.
     ///
     /// # Errors
     ///

@@ -180,7 +180,7 @@ fn module_ranges(modules: &[u8]) -> Vec<(u64, u64, String)> {
     ranges
 }
 
-/// Returns the headers of an ELF file like `original` that contains these address ranges in order, up to where their data starts.
+/// Returns the headers of an ELF file of the same machine as `original` for these address ranges, padded to the offset of the first range.
 fn headers(original: &[u8], ranges: &[Range<u64>]) -> Option<Vec<u8>> {
     const ELFCLASS64: u8 = 2;
     let ident = original.get(..16)?;

@@ -238,6 +238,6 @@ fn end(exit: ExitStatus) -> ExitCode {
     if let ExitStatus::Signal(signal) = exit {
         rperf_sys::exit_by_signal(signal);
     }
-    // For a signal that does not end this process.
+    // Reached only if the signal does not end this process.
     exit.into()
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rperf_wire::restored_byte;
 
-/// The first byte of a character that encodes such a byte, and the length of the character in bytes.
+/// The first byte of a character that encodes a byte, and the length of the character in bytes.
 const LEAD_BYTE: u8 = 0xf4;
 const LENGTH: usize = 4;
 

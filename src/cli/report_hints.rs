@@ -61,7 +61,7 @@ with -k"
     lines
 }
 
-/// Returns the total share of all counts if it is worth a hint, and the object with the most.
+/// Returns the sum of `counts` in percent of `total`, and the object with the highest count; `None` if the percentage needs no hint.
 fn share(counts: &ObjectCounts, total: u64) -> Option<(u64, &DsoId)> {
     let share = percent(counts.values().sum(), total)?;
     let (object, _) = counts.iter().max_by_key(|(_, count)| **count)?;

@@ -70,13 +70,13 @@ impl RecordingStream {
         })
     }
 
-    /// Whether it is text rather than a recording.
+    /// Whether the stream is text rather than a recording.
     pub(super) fn is_text(&self) -> bool {
         let is_foreign = matches!(FileHeader::decode(&self.first), Err(Error::Magic { .. }));
         is_foreign && !self.first.contains(&0)
     }
 
-    /// Returns the bytes from the first one.
+    /// Returns a reader of all bytes of the stream, including those already read.
     pub(super) fn into_text(self) -> impl Read {
         io::Cursor::new(self.first).chain(self.input)
     }

@@ -212,7 +212,7 @@ fn fields_of_a_recorded_command_match_script() {
     );
     let unknown = run(&scratch, &[event, "rte"]);
     assert_eq!(unknown.status, 255, "{unknown:?}");
-    let message = "syscalls:sys_exit_write has no field 'rte' with a number\nhint: its numbers, most similar first: ret, ";
+    let message = "syscalls:sys_exit_write has no field 'rte' with a number\nhint: its fields with numbers, most similar first: ret, ";
     assert!(unknown.stderr.contains(message), "{unknown:?}");
 }
 

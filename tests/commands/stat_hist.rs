@@ -98,7 +98,7 @@ fn events_without_the_field_are_refused() {
         ),
         (
             &["-e", EVENT, "--hist", "rte"],
-            "has no field 'rte' with a number\nhint: its numbers, most similar first: ret,",
+            "has no field 'rte' with a number\nhint: its fields with numbers, most similar first: ret,",
         ),
         (
             &["-e", EVENT, "--hist", "ret:1,x"],

@@ -164,7 +164,7 @@ fn all_events_are_added_or_none() {
     );
     assert!(message.contains("Failed to add events."), "{message}");
     assert!(
-        message.contains("the event added before it was removed"),
+        message.contains("the event that was added before has been removed"),
         "{message}"
     );
     let (status, message) = output(&["-n", "-x", "./plain", "--add", &good]);

@@ -268,7 +268,7 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, Cli
     })
 }
 
-/// Opens an archive; one that was not `given` must be a regular file.
+/// Opens an archive. It must be a regular file unless the user named it (`given`).
 fn open(path: &Path, given: bool) -> std::io::Result<File> {
     let found = FoundFile::find(path)?;
     match given && !found.metadata().is_file() && !found.metadata().is_dir() {
@@ -304,7 +304,7 @@ fn only_archive(context: &Context) -> Result<PathBuf, CliError> {
     }
 }
 
-/// The file at this path, if it has this build-id.
+/// Returns the file at `path` if its build-id is `id`.
 fn installed(path: &Path, id: &BuildId) -> Option<PackedFile> {
     let bytes = DiskFiles.read(path).ok().filter(|_| path.is_absolute())?;
     let found = build_id_of_elf(&bytes)?;

@@ -25,10 +25,10 @@ use crate::cli::shared::sampling::size::with_unit;
 
 const ABOUT: &str = "\
 Manages the build-id cache: copies of programs and libraries by build-id, in ~/.debug unless --buildid-dir or the \
-setting buildid.dir names another directory. With them, recordings can be read after the installed files have changed. \
+setting buildid.dir names another directory. With the copies, recordings can be read after the installed files have changed. \
 The cache is shared with Linux perf.";
 
-/// What is done with a file.
+/// A change of the cache, made for one file.
 #[derive(Debug, Clone, Copy)]
 enum CacheChange {
     Add,

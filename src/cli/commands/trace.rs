@@ -1,4 +1,4 @@
-//! `rperf trace`: system calls and other events of programs, as they happen or of a recording.
+//! `rperf trace`: shows system calls and other events of programs, live or from a recording.
 
 mod args;
 mod kernel_summary;

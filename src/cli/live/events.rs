@@ -20,7 +20,7 @@ const FAILED: u8 = 255;
 
 /// The events of one `-e` option.
 struct EventLists {
-    /// Its index among the words.
+    /// The index of the option's value among the words.
     index: usize,
     events: Vec<EventSpec>,
 }
@@ -164,7 +164,7 @@ fn filter(
 
 /// A filter as given: `--filter` with its text, or `--exclude-perf`.
 struct FilterOption {
-    /// Its index among the words.
+    /// The index of the option's value among the words.
     index: usize,
     text: Option<String>,
 }

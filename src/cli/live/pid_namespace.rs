@@ -31,7 +31,7 @@ fn namespace(pid: u64) -> std::io::Result<PathBuf> {
     fs::read_link(format!("{PROC}/{pid}/ns/pid"))
 }
 
-/// Returns the tasks of a namespace: id there, and here. Processes that exit meanwhile are skipped.
+/// Maps the ids of tasks in a namespace to their ids in this process's namespace. Processes that exit meanwhile are skipped.
 fn tasks(wanted: &PathBuf) -> HashMap<u32, u32> {
     let proc = Proc::new(PROC);
     let processes = proc.processes().unwrap_or_default().into_iter();

@@ -49,7 +49,7 @@ impl<'a> RecordReporter<'a> {
         self
     }
 
-    /// Reports that an event is restricted to user space. `is_silent` is whether it never fires there.
+    /// Reports that an event is restricted to user space. `is_silent` is whether the event never fires in user space.
     fn user_only(&mut self, event: &str, paranoid: Option<i64>, is_silent: bool) {
         if !self.user_reported {
             let note = explain::user_only_note(paranoid, self.doing);

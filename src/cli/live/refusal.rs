@@ -34,7 +34,7 @@ impl ObservedScope {
         }
     }
 
-    /// Returns its name, and the highest `perf_event_paranoid` that allows it for unprivileged users.
+    /// Returns the name of the scope, and the highest `perf_event_paranoid` that allows it for unprivileged users.
     fn needs(self) -> (&'static str, i64) {
         match self {
             Self::Tracepoint => ("recording tracepoint data", -1),

@@ -8,7 +8,7 @@ use crate::cli::error::CliError;
 const NO_USER_STATUS: u8 = 234;
 /// The user database: a static program has no other source.
 const PASSWD: &str = "/etc/passwd";
-/// Its maximum size, in bytes.
+/// The maximum size of the user database, in bytes.
 const MAX_PASSWD: u64 = 64 << 20;
 
 /// Returns the uid of a user.

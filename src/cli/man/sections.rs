@@ -16,12 +16,12 @@ impl SectionEntry {
         }
     }
 
-    /// Whether it applies to every command.
+    /// Whether the entry applies to every command.
     pub(super) fn is_general(&self) -> bool {
         self.commands.is_empty()
     }
 
-    /// Whether it applies to this command.
+    /// Whether the entry applies to `command`.
     pub(super) fn concerns(&self, command: &str) -> bool {
         self.is_general() || self.commands.contains(&command)
     }
@@ -103,7 +103,7 @@ pub(super) const STATUSES: &[SectionEntry] = &[
     SectionEntry::of(
         &["annotate"],
         "1",
-        "No sample fell on the function, or its code was not found.",
+        "The function has no samples, or its code was not found.",
     ),
     SectionEntry::of(
         &["archive"],

@@ -15,7 +15,7 @@ use crate::cli::options::given_value;
 /// The maximum number of bytes of another command's output.
 const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 /// The options that select symbol sources.
-const NAMING: &[&str] = &["vmlinux", "kallsyms", "symfs"];
+const SYMBOL_OPTIONS: &[&str] = &["vmlinux", "kallsyms", "symfs"];
 
 /// Runs other commands on the same recording and shows their output.
 pub(crate) struct CommandRunner<'o> {
@@ -51,7 +51,7 @@ impl CommandRunner<'_> {
     ) -> Result<ReaderMessage, CliError> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(words).arg("-i").arg(self.path);
-        for option in NAMING {
+        for option in SYMBOL_OPTIONS {
             if let Some(value) = self.matches.get_one::<String>(option) {
                 command.arg(format!("--{option}={value}"));
             }

@@ -8,11 +8,11 @@ pub(crate) struct BuiltInScript {
     /// The arguments shown after the name in the list of scripts.
     pub(crate) arguments: &'static str,
     pub(crate) description: &'static str,
-    /// The options to record its samples with.
+    /// The options of `record` for the samples of the script.
     pub(crate) record: &'static [&'static str],
     /// The options of `flamegraph` that implement it.
     pub(crate) words: &'static [&'static str],
-    /// Its own options, and their replacements.
+    /// The options of the script, each with the words that replace it.
     pub(crate) options: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -46,7 +46,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 2] = [
 ];
 
 impl BuiltInScript {
-    /// Returns the replacement for one of its words.
+    /// Returns the words that replace a word given to the script.
     pub(crate) fn translated(&self, word: &OsStr) -> Vec<OsString> {
         match self.options.iter().find(|(own, _)| word == *own) {
             Some((_, words)) => words.iter().map(OsString::from).collect(),

@@ -111,7 +111,7 @@ impl ColumnOptions {
             extend(&mut sort, &fields(&SortWord::list("parent"), "sort", find)?);
         }
         let shares = self.shares(shares, &sort);
-        // Rows are sorted by the numbers that `--sort` does not name first.
+        // Rows are sorted first by the numbers that `--sort` does not name.
         let first = shares.iter().filter(|share| !sort.contains(share));
         let first: Vec<ReportField> = first.copied().collect();
         let (mut columns, mut order_by) = (Vec::new(), Vec::new());

@@ -25,12 +25,12 @@ const MAX_LINKS: usize = 40;
 
 /// A file on disk.
 pub(crate) struct ExistingFile {
-    /// Its path in its namespace.
+    /// The path in the namespace that contains the file.
     pub(crate) path: PathBuf,
     /// The path at which this process can read it.
     pub(crate) file: PathBuf,
     pub(crate) id: BuildId,
-    /// The list of its USDT markers.
+    /// The list of the file's USDT markers.
     pub(crate) probes: String,
 }
 

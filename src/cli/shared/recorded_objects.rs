@@ -14,7 +14,7 @@ use crate::cli::input::Input;
 /// An object of a recording.
 pub(crate) struct RecordedObject {
     pub(crate) machine: Machine,
-    /// Its path, or a name such as `[kernel.kallsyms]`.
+    /// The path, or a name such as `[kernel.kallsyms]`.
     pub(crate) name: String,
     /// Its build-id, if recorded.
     pub(crate) id: Option<BuildId>,

@@ -13,8 +13,8 @@ pub(crate) fn wrap(text: &str, indent: usize, width: usize) -> String {
     out
 }
 
-/// Wraps a line of a message to `width` columns, with the continuation lines indented to the text after the first word if that ends in a
-/// colon (`hint: `, `# hint: `), otherwise by two columns. After `# ` they are comments, too. Lines with columns are left alone.
+/// Wraps a line of a message to `width` columns. Continuation lines are indented to the text after the first word if that word ends in a
+/// colon (`hint: `, `# hint: `), otherwise by two columns. Those of a comment begin with `# `, too. Lines with columns are not wrapped.
 pub(crate) fn wrap_message(line: &str, width: usize) -> String {
     let mark = if line.starts_with("# ") { "# " } else { "" };
     let text = line.strip_prefix(mark).unwrap_or(line);

@@ -89,7 +89,7 @@ impl Unpacker<'_> {
         self.unpack_level(&mut MultiBzDecoder::new(archive), done, true)
     }
 
-    /// Unpacks an archive; one of objects may be nested in one with a recording, but no deeper.
+    /// Unpacks an archive. An archive with a recording may contain an archive of objects, which may not contain another archive.
     fn unpack_level(
         &self,
         archive: &mut dyn Read,

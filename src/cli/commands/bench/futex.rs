@@ -161,7 +161,7 @@ fn hash(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     )
 }
 
-/// The means below the lines of the threads.
+/// Appends the means of all threads to `text`, the lines of single threads.
 fn rates(
     mut text: String,
     rates: impl Iterator<Item = f64>,

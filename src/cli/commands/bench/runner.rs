@@ -83,7 +83,7 @@ impl<'a> Runner<'a> {
         });
     }
 
-    /// Returns the mean of the first result of an earlier benchmark, the latest one that `is_wanted` accepts by its name.
+    /// Returns the mean of the first result of the latest earlier benchmark whose name `is_wanted` accepts.
     pub(super) fn earlier_mean(&self, is_wanted: impl Fn(&str) -> bool) -> Option<f64> {
         let earlier = self.report.benchmarks.iter().rev().skip(1);
         let mut wanted = earlier.filter(|entry| is_wanted(&entry.name));

@@ -39,7 +39,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 
 /// Calls without `-l`.
 const QUICK: u64 = 10_000_000;
-/// Calls that create processes, without `-l`.
+/// The default of `-l` for calls that create processes.
 const SLOW: u64 = 10_000;
 
 fn quick_command() -> Command {

@@ -184,7 +184,11 @@ impl CommandWords<'_> {
                 let is_first = first + 1 == self.words.len();
                 Completion {
                     source: ShellCandidates::Command(first),
-                    candidates: if is_first { parts(name) } else { Vec::new() },
+                    candidates: if is_first {
+                        subcommands(name)
+                    } else {
+                        Vec::new()
+                    },
                 }
             }
             Cursor::Word { before } => words::of(name, before, &typed),
@@ -193,7 +197,7 @@ impl CommandWords<'_> {
 }
 
 /// The subcommands of a command.
-fn parts(command: &str) -> Vec<Candidate> {
+fn subcommands(command: &str) -> Vec<Candidate> {
     let part = |entry: &CommandEntry| {
         let word = entry.name.strip_prefix(command)?.strip_prefix(' ')?;
         Some(Candidate::new(word, entry.summary))

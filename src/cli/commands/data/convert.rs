@@ -45,7 +45,7 @@ pub(super) fn options() -> Vec<Arg> {
         value("event", "name").short('e').help(
             "with --to-folded: event (default: offcpu-time, otherwise the one with most samples)",
         ),
-        switch("all").help("with --to-ctf: also other records than samples (comm, fork, exit, mmap)"),
+        switch("all").help("with --to-ctf: also records other than samples (comm, fork, exit, mmap)"),
         switch("tod").help(
             "with --to-json and --to-ctf: wall-clock times, in nanoseconds since 1970 (needs record -k)",
         ),

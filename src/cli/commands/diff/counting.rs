@@ -117,7 +117,7 @@ impl CountedFile {
     }
 }
 
-/// Returns the filter without tasks and code, if the percentages of rows refer to a total that includes the excluded samples.
+/// Returns the filter without its conditions on tasks and code, if percentages refer to a total without these conditions.
 fn without_tasks_and_code(
     filter: &SampleCriteria,
     settings: &DiffSettings,
@@ -144,7 +144,8 @@ fn check_complete(data: &PerfData<'_>, path: &Path) -> Result<(), CliError> {
     }
 }
 
-/// Returns the histogram of each event, for each selection of samples; and with `-c cycles` the blocks of each event, for the first one.
+/// Returns the histograms of the events for each selection of samples. With `-c cycles`, also returns the blocks of each event for the first
+/// selection.
 fn histograms(
     analysis: &Analysis<'_>,
     settings: &DiffSettings,

@@ -238,7 +238,7 @@ fn weights(text: &str) -> Result<ComparisonMethod, CliError> {
     })
 }
 
-/// Parses `-t`. The empty separator is none, as in perf.
+/// Parses `-t`. As in perf, an empty separator counts as none.
 fn cell_separator(text: Option<&str>) -> Result<Option<String>, CliError> {
     match text {
         None | Some("") => Ok(None),

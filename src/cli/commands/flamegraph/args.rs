@@ -49,7 +49,7 @@ fn files() -> Vec<Arg> {
             .help("report problems with symbol tables and debug information"),
         switch("quiet").short('q').help("print neither notes nor warnings"),
         switch("folded").help("write folded stacks, one per line, instead of an SVG"),
-        value("format", "svg|html|json").help("output format: svg (default), html, or json, a tree of frames with n name, l kind of code, v own weight, c callees"),
+        value("format", "svg|html|json").help("output format: svg (default), html, or json: a tree of frames with the members n (name), l (kind of code), v (own weight), c (callees)"),
         switch("marks").help("with --folded: append _[k] to kernel, _[i] to inlined, _[j] to JIT frames"),
         value("diff", "file").help("color frames by the difference from this recording or these folded stacks (before)"),
         switch("normalize").help("with --diff: scale both recordings to the same total"),

@@ -39,7 +39,9 @@ impl<'n> FieldWeight<'n> {
                     "it is not a tracepoint: use samples or period, or select a tracepoint with -e"
                         .to_owned()
                 }
-                NoNumber::Numbers(names) => format!("its numbers, most similar first: {names}"),
+                NoNumber::Numbers(names) => {
+                    format!("its fields with numbers, most similar first: {names}")
+                }
             })
         })?;
         Ok(Self {

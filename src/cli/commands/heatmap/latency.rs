@@ -20,7 +20,7 @@ const OUTLIER: u64 = 100;
 pub(super) struct LatencyEvents {
     from: String,
     to: String,
-    /// Fields of the tracepoints; the thread if empty.
+    /// Fields in which start and end agree; if empty, both are of one thread.
     key: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ impl LatencyEvents {
         };
         if text(matches, "event").is_some() {
             return Err(CliError::usage(
-                "--event excludes --from and --to: samples or latencies can be drawn",
+                "--event excludes --from and --to: either samples or latencies are drawn",
             ));
         }
         let key = text(matches, "key").unwrap_or_default().split(',');

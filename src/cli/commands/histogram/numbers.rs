@@ -246,7 +246,7 @@ impl CountingPass<'_> {
                     "it is not a tracepoint: only the periods of its samples can be counted (period)"
                         .to_owned()
                 }
-                NoNumber::Numbers(names) => format!("its numbers, most similar first: {names}"),
+                NoNumber::Numbers(names) => format!("its fields with numbers, most similar first: {names}"),
             })
         })
     }

@@ -62,7 +62,7 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .help("only locks at these addresses, in hexadecimal"),
             value("callstack-filter", "name[,name...]")
                 .short('S')
-                .help("only waits with a function in the stack whose name contains one of these"),
+                .help("only waits whose stack has a function with one of these words in its name"),
             value("field-separator", "text")
                 .short('x')
                 .help("print separated values, times in nanoseconds"),

@@ -155,8 +155,10 @@ fn create(tables: &EventLists, new: &[NewEvent], context: &Context) -> Result<()
         let left = remove(tables, before);
         let error = match before.len() - left.len() {
             0 => error,
-            1 => error.hint("the event added before it was removed"),
-            count => error.hint(format!("the {count} events added before it were removed")),
+            1 => error.hint("the event that was added before has been removed"),
+            count => error.hint(format!(
+                "the {count} events that were added before have been removed"
+            )),
         };
         return Err(match left.as_slice() {
             [] => error,

@@ -82,7 +82,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(workload::words())
 }
 
-/// Events and targets.
+/// Returns the options on events and targets.
 fn events_and_targets() -> Vec<Arg> {
     vec![
         list("event", "event")
@@ -123,7 +123,7 @@ fn events_and_targets() -> Vec<Arg> {
     ]
 }
 
-/// Rate, ring buffers, call graphs.
+/// Returns the options on the sampling rate, ring buffers and call graphs.
 fn rate_and_rings() -> Vec<Arg> {
     vec![
         value("count", "n")
@@ -168,7 +168,7 @@ fn rate_and_rings() -> Vec<Arg> {
     ]
 }
 
-/// Fields of samples.
+/// Returns the options on fields of samples.
 fn samples() -> Vec<Arg> {
     vec![
         switch("stat").short('s').help("record the event counts of each task"),
@@ -210,7 +210,7 @@ fn samples() -> Vec<Arg> {
     ]
 }
 
-/// Side-band records, and user or kernel only.
+/// Returns the options on side-band records, and on restricting events to user space or the kernel.
 fn kinds() -> Vec<Arg> {
     vec![
         attached("snapshot", "[e]size")
@@ -237,7 +237,7 @@ fn kinds() -> Vec<Arg> {
     ]
 }
 
-/// Output format, and control while recording.
+/// Returns the options on the output format, and on control while recording.
 fn output() -> Vec<Arg> {
     vec![
         switch("timestamp-filename").help("append date and time to the output file name"),

@@ -37,7 +37,9 @@ pub(super) fn print(
     }
     run_time_code(context, request, recorded);
     if let Some(failure) = &recorded.cache_failure {
-        context.warn(format_args!("failed to keep {failure}"));
+        context.warn(format_args!(
+            "failed to store an object in the build-id cache: {failure}"
+        ));
     }
     if let Some(failure) = &recorded.features_lost {
         context.warn(format_args!(

@@ -51,7 +51,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(symbol_filter())
 }
 
-/// Input, and output about the file instead of a table.
+/// Returns the options on the input, and those that print data about the file instead of a table.
 fn input() -> Vec<Arg> {
     vec![
         // Before perf's options: for an ambiguous prefix, the last two matches are listed.
@@ -81,7 +81,7 @@ fn input() -> Vec<Arg> {
     ]
 }
 
-/// The table's columns and layout.
+/// Returns the options on the table's columns and layout.
 fn table() -> Vec<Arg> {
     vec![
         switch("show-nr-samples")
@@ -126,7 +126,7 @@ fn table() -> Vec<Arg> {
     ]
 }
 
-/// Filters.
+/// Returns the filters.
 fn selection() -> Vec<Arg> {
     vec![
         choose::dsos().short('d'),
@@ -152,7 +152,7 @@ fn selection() -> Vec<Arg> {
     ]
 }
 
-/// Annotation, groups, branches.
+/// Returns the options on annotation, event groups and branches.
 fn shown() -> Vec<Arg> {
     vec![
         code::source(),
@@ -181,7 +181,7 @@ fn shown() -> Vec<Arg> {
     ]
 }
 
-/// Thresholds, time, and other forms of the table.
+/// Returns the options on thresholds, time, and other forms of the table.
 fn rest() -> Vec<Arg> {
     vec![
         value("percent-limit", "percent")

@@ -19,7 +19,7 @@ const THRESHOLD: f64 = 0.5;
 pub(super) struct CallGraph {
     /// Cleared by `-g none`.
     pub(super) shown: bool,
-    /// Set by an option: a recording without callchains is an error then.
+    /// Whether an option requests call graphs, so that a recording without callchains is an error.
     pub(super) demanded: bool,
     pub(super) form: GraphForm,
     pub(super) value: BranchValue,

@@ -45,7 +45,7 @@ pub(super) enum DataFormat {
 impl DataFormat {
     const ALL: [Self; 2] = [Self::Json, Self::Csv];
 
-    /// The option that selects it.
+    /// The option that selects the format.
     pub(super) fn option(self) -> &'static str {
         match self {
             Self::Json => "json",
@@ -117,7 +117,7 @@ impl DataFormat {
 
 /// Data of the recording in the output.
 pub(super) struct ReportInput<'a> {
-    /// The names of its events.
+    /// The names of the recording's events.
     pub(super) events: &'a [&'a str],
     /// Number of lost samples.
     pub(super) lost: u64,

@@ -19,9 +19,9 @@ const EVENTS: [&str; 5] = [
     "sched_wakeup_new",
     "sched_migrate_task",
 ];
-/// Recorded if the kernel has them (`CONFIG_SCHEDSTATS`).
+/// Events that are recorded if the kernel has them (`CONFIG_SCHEDSTATS`).
 const STATISTICS: [&str; 3] = ["sched_stat_wait", "sched_stat_sleep", "sched_stat_iowait"];
-/// Since Linux 4.3, in the context of the waker; `sched_wakeup` in older kernels.
+/// The event of a wakeup in the context of the waker. Kernels before Linux 4.3 only have [`WAKEUP`].
 const WAKING: &str = "sched_waking";
 const WAKEUP: &str = "sched_wakeup";
 

@@ -30,7 +30,7 @@ perf() {
 #[derive(Debug)]
 pub(super) struct InstalledScript {
     pub(super) name: String,
-    /// The text after `args:` in its report script.
+    /// The text after `args:` in the report script.
     pub(super) arguments: String,
     /// The text after `description:`.
     pub(super) description: String,
@@ -42,7 +42,7 @@ pub(super) struct InstalledScript {
 pub(super) struct ScriptCall<'a> {
     /// `record`, `report`, or empty for both at once.
     pub(super) verb: &'a str,
-    /// The words after its name.
+    /// The words after the script's name.
     pub(super) words: Vec<OsString>,
     /// The recording of `-i`, if given before the name.
     pub(super) input: Option<OsString>,
@@ -130,7 +130,7 @@ impl InstalledScript {
     fn run_live(&self, call: ScriptCall<'_>, context: &Context) -> Result<ExitStatus, CliError> {
         if call.input.is_some() {
             let message = format!(
-                "script {}: -i reads a recording, which the script makes",
+                "script {}: -i names a recording, but the script makes its own",
                 self.name
             );
             return Err(CliError::usage(message).hint(format!("script report {}", self.name)));
@@ -162,7 +162,7 @@ impl InstalledScript {
             ExitStatus::Ok => Ok(match recorded {
                 // The recorder was ended by the closed pipe, so its status is ignored.
                 ExitStatus::Signal(_) => ExitStatus::Ok,
-                // A record script that is interrupted tries its other events.
+                // Ctrl-C ended the recording. Later commands of the record script may have failed, so its status is ignored.
                 _ if is_pending(signals.as_ref()) => ExitStatus::Ok,
                 recorded => recorded,
             }),

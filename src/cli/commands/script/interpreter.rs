@@ -26,7 +26,7 @@ pub(super) struct Interpreter {
     /// `None` once the interpreter has closed its end.
     events: Option<PipeWriter>,
     answer: PipeReader,
-    /// Signals that end the events instead of this process; the interpreter gets them, too.
+    /// The blocked signals: if one is pending, no more events are sent. The interpreter receives the signals, too.
     signals: Option<Signals>,
     ignores_signals: bool,
 }
@@ -98,7 +98,7 @@ impl Interpreter {
         Ok(Some(functions))
     }
 
-    /// Sends a block; returns whether more can be sent: the interpreter reads, and no signal has ended the events.
+    /// Sends a block; returns false if the interpreter has closed its end or a signal has ended the events.
     pub(super) fn send(&mut self, block: &[u8]) -> bool {
         let is_interrupted = self
             .signals

@@ -38,7 +38,7 @@ pub(super) struct EventPlan {
     pub(super) inlines: bool,
     /// Whether weights have several parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
     pub(super) weight_parts: bool,
-    /// Whether its raw data are output of a BPF program.
+    /// Whether the event's raw data are output of a BPF program.
     pub(super) outputs: bool,
 }
 
@@ -286,7 +286,7 @@ fn is_single_branch(attr: &Attr) -> bool {
         && attr.sample_type.contains(SampleType::ADDR)
 }
 
-/// Whether it is an AUX trace event or one that only carries side-band records.
+/// Whether an event has no samples: an AUX trace event, or an event that only carries side-band records.
 fn has_no_samples(attr: &Attr) -> bool {
     attr.kind.0 > EventType::BREAKPOINT.0 || attr.is_dummy()
 }

@@ -225,7 +225,7 @@ fn parse(template: &str) -> Result<Vec<TemplatePart>, CliError> {
         }
         let Some((name, after)) = after.split_once('}').filter(|_| brace == "{") else {
             return Err(CliError::usage(format!("--template: unbalanced '{brace}'"))
-                .hint("{{ and }} stand for braces"));
+                .hint("write {{ and }} for braces"));
         };
         parts.push(TemplatePart::Text(std::mem::take(&mut literal)));
         parts.push(TemplatePart::Member(known(name)?));

@@ -153,7 +153,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
     ) {
         let ip = sample.wire.ip.unwrap_or_default();
         if event.layout.shows_insn() {
-            // As for branches, whether it is a kernel address is determined by the address itself.
+            // As in branch stacks, the address itself shows whether it is in the kernel.
             let frame = self.resolver.locate_data(at, CpuMode::User, ip);
             let insn = self.lines.insn(&frame, at.order).filter(|_| ip != 0);
             let text = |insn: &SampledInsn| self.lines.insn_text(insn, ip, at);
@@ -374,7 +374,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         } else {
             0
         };
-        // The object rather than the mapping: processes that run the same program share frames.
+        // The key has the object rather than the mapping, so that processes that run the same program share frames.
         let key = TextKey {
             words: [u64::from(mapped.dso.0), mapped.object_address(ip), shown],
             bytes: &[],
@@ -505,7 +505,7 @@ impl SampleText<'_, '_> {
             self.address(event, sample, who, scratch, out);
         }
         if event.shows_target {
-            // As for branches, whether it is a kernel address is determined by the address itself.
+            // As in branch stacks, the address itself shows whether it is in the kernel.
             let target = sample.wire.addr.unwrap_or_default();
             let frame = self.resolver.locate_data(at, CpuMode::User, target);
             event.layout.target(&self.lines.resolved(&frame), out);

@@ -45,7 +45,7 @@ pub(super) fn options(command: Command) -> Command {
         .arg(workload::words())
 }
 
-/// Events and targets.
+/// Returns the options on events and targets.
 fn event_options() -> Vec<Arg> {
     vec![
         unsupported("transaction", "use -e with the tx events").short('T'),
@@ -101,7 +101,7 @@ fn event_options() -> Vec<Arg> {
     ]
 }
 
-/// Output and format of the table.
+/// Returns the options on output and format of the table.
 fn output() -> Vec<Arg> {
     vec![
         switch("big-num")
@@ -136,7 +136,7 @@ fn output() -> Vec<Arg> {
     ]
 }
 
-/// Aggregation.
+/// Returns the options on aggregation.
 fn aggregation() -> Vec<Arg> {
     vec![
         value("pre", "command").help("shell command to run before each run"),
@@ -163,7 +163,7 @@ fn aggregation() -> Vec<Arg> {
     ]
 }
 
-/// Options on how stored counts are shown: aggregation, format and output.
+/// Returns the options on how stored counts are shown: aggregation, format and output.
 pub(super) fn display_options() -> Vec<Arg> {
     const SHOWN: [&str; 14] = [
         "big-num",
@@ -186,7 +186,7 @@ pub(super) fn display_options() -> Vec<Arg> {
         .collect()
 }
 
-/// Delay, and metrics.
+/// Returns the options on the delay and on metrics.
 fn timing() -> Vec<Arg> {
     vec![
         value("delay", "n")

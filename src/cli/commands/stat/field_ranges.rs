@@ -80,7 +80,9 @@ impl FieldRanges {
         let number = number_of(&described, field);
         number.map(drop).map_err(|numbers| {
             let message = format!("--hist: {name} has no field '{field}' with a number");
-            CliError::usage(message).hint(format!("its numbers, most similar first: {numbers}"))
+            CliError::usage(message).hint(format!(
+                "its fields with numbers, most similar first: {numbers}"
+            ))
         })
     }
 

@@ -14,7 +14,7 @@ use crate::cli::shared::sampling::command_line;
 
 const ABOUT: &str = "\
 Counts like 'stat', prints the counts, and also writes every counter reading to a file, at the end or with -I after each \
-interval. 'stat report' shows it, if wanted with another aggregation.";
+interval. 'stat report' shows the readings, on request with another aggregation.";
 
 /// The options: those of `stat`, but `-o` is the file for the counts.
 pub(in crate::cli::commands) fn command() -> Command {

@@ -170,7 +170,7 @@ pub(super) fn system_wide(run: &mut TestRun<'_>) -> TestResult {
 /// A process of another user, as with `-p`.
 pub(super) fn other_processes(run: &mut TestRun<'_>) -> TestResult {
     let scope = sysctl::described("kernel/yama/ptrace_scope");
-    run.log(format_args!("{scope}; observed is process 1"));
+    run.log(format_args!("{scope}; observes process 1"));
     let observed = ObservedTask { pid: 1, cpu: -1 };
     open(run, &clock(AttrFlags::EXCLUDE_KERNEL), observed, || {
         "needs CAP_PERFMON or CAP_SYS_PTRACE".to_owned()

@@ -285,7 +285,7 @@ fn draw_idle(lane: &CpuLane, row: &mut ChartRow) {
     }
 }
 
-/// Returns the percentage of a part, not less than what can be seen unless it is 0.
+/// Returns `part` in percent of `whole`; at least [`MIN_SHARE`], unless `part` is 0.
 pub(super) fn share(part: u64, whole: u64) -> u8 {
     if part == 0 {
         return 0;

@@ -38,8 +38,8 @@ pub(super) struct ShownTasks {
 }
 
 impl ShownTasks {
-    /// Chooses the tasks with most run time (`by_calls`: with most time in system calls): those with at least [`LONG`], but at least the
-    /// requested number, and at most [`MOST_TASKS`] unless more are requested.
+    /// Chooses the tasks with most run time or, with `by_calls`, most time in system calls: all tasks with at least [`LONG`], but not fewer
+    /// than requested, and not more than [`MOST_TASKS`] unless more are requested.
     pub(super) fn choose(chart: &Timechart, request: &TimechartRequest, by_calls: bool) -> Self {
         let weight = |lane: &TaskLane| match by_calls {
             true => lane.calls.nanos,

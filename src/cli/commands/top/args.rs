@@ -38,7 +38,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(workload::words())
 }
 
-/// Targets.
+/// Returns the options on targets.
 fn observed() -> Vec<Arg> {
     vec![
         switch("all-cpus")
@@ -68,7 +68,7 @@ fn observed() -> Vec<Arg> {
     ]
 }
 
-/// Events, sampling rate, and ring buffers.
+/// Returns the options on events, sampling rate and ring buffers.
 fn sampled() -> Vec<Arg> {
     vec![
         unsupported("branch-any", "use 'record -b' and 'report'").short('b'),
@@ -100,7 +100,7 @@ fn sampled() -> Vec<Arg> {
     ]
 }
 
-/// Filters and limits.
+/// Returns the options on filters and limits.
 fn bounds() -> Vec<Arg> {
     vec![
         debuginfod::option(),
@@ -121,7 +121,7 @@ fn bounds() -> Vec<Arg> {
     ]
 }
 
-/// Columns, layout, call graphs.
+/// Returns the options on columns, layout and call graphs.
 fn shown() -> Vec<Arg> {
     vec![
         switch("show-nr-samples")
@@ -166,7 +166,7 @@ fn shown() -> Vec<Arg> {
     ]
 }
 
-/// Callchains, side-band records, percentages, form of output.
+/// Returns the options on callchains, side-band records, percentages and the form of the output.
 fn details() -> Vec<Arg> {
     vec![
         names::ignore_vmlinux(),
@@ -206,7 +206,7 @@ fn details() -> Vec<Arg> {
     ]
 }
 
-/// Options that perf does not have.
+/// Returns the options that perf does not have.
 fn rperf_options() -> Vec<Arg> {
     vec![
         list("filter", "filter").help("filter for the tracepoints of the preceding -e"),

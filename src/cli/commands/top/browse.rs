@@ -165,8 +165,8 @@ impl TopBrowser<'_> {
     }
 }
 
-/// Sends the annotation of the watched functions. The last of them is sent as the answer to a request if `is_requested`;
-/// returns whether that request is still open.
+/// Sends the annotation of the watched functions. If `is_requested`, the last function answers a request; returns whether the request is
+/// still open, because the function has no samples yet.
 fn send_annotations(
     session: &mut TopSession,
     code: &mut LiveCode,
@@ -181,7 +181,7 @@ fn send_annotations(
         .last()
         .is_some_and(|last| last.frame().is_some());
     if is_requested && is_known && functions.len() >= count {
-        // The first table is used; with a single table it is the displayed one.
+        // The answer has the counts of the first table, which may not be the displayed one.
         let last = functions.swap_remove(functions.len() - count);
         // The browser may have exited.
         let _ = messages.send(match last {

@@ -36,7 +36,7 @@ pub(super) struct TopScreen<'a> {
     least: Option<u64>,
     /// The function that is annotated instead of showing rows.
     symbol: Option<String>,
-    /// Least percentage of its instructions.
+    /// The minimum percentage of shown instructions of that function.
     percent: u8,
     code: LiveCode,
     /// The index of the table that is shown.

@@ -146,7 +146,7 @@ impl TopSession {
         }
     }
 
-    /// Disables the events, or enables them again: rows do not change meanwhile.
+    /// Disables the events, or enables them again. Rows do not change while events are disabled.
     pub(super) fn switch(&mut self) -> Result<(), CliError> {
         self.observation.switch(self.stopped)?;
         self.stopped = !self.stopped;

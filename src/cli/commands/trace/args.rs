@@ -17,7 +17,7 @@ sets the duration. 'trace record' writes a recording, which 'trace -i' prints.
 Memory is not read: arguments that are strings or structures appear as addresses. The exit status is that of the command.";
 
 const EVENTS: &str = "\
-system calls, separated by commas: names, patterns (open*), groups (file, %net), after ! all others; and other events (see 'list')";
+system calls, separated by commas: names, patterns (open*), groups (file, %net); a list that begins with ! selects all others; also other events (see 'list')";
 
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
@@ -30,7 +30,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(workload::words())
 }
 
-/// Targets.
+/// Returns the options on targets.
 fn observed() -> Vec<Arg> {
     vec![
         switch("all-cpus")
@@ -61,7 +61,7 @@ fn observed() -> Vec<Arg> {
     ]
 }
 
-/// Which events.
+/// Returns the options that select events.
 fn selected() -> Vec<Arg> {
     vec![
         list("event", "event").short('e').alias("expr").help(EVENTS),
@@ -79,7 +79,7 @@ fn selected() -> Vec<Arg> {
     ]
 }
 
-/// What is shown of the events.
+/// Returns the options on how events are shown.
 fn shown() -> Vec<Arg> {
     vec![
         input::option().help("print the system calls of this recording"),
@@ -106,7 +106,7 @@ fn shown() -> Vec<Arg> {
     ]
 }
 
-/// Options that are not implemented.
+/// Returns the options that are not implemented.
 fn later() -> Vec<Arg> {
     vec![
         unsupported("filter", "use 'record --filter' and 'script'"),

@@ -90,7 +90,7 @@ fn task_pid(follows: bool) -> Result<Option<u16>, Error> {
     offset.map(Some).ok_or(Error::NoBtf)
 }
 
-/// Sums of the calls of one kind.
+/// Sums over the calls of one thread with one number: of durations in nanoseconds, and of their squares.
 #[derive(Debug, Clone, Copy)]
 struct Sums {
     total: u64,

@@ -44,7 +44,7 @@ impl TraceSettings {
         let prints_lines = on("with-summary") || !sums_up;
         if matches.contains_id("max-events") && !prints_lines {
             return Err(CliError::usage(
-                "--max-events ends a trace by its lines: use -S",
+                "--max-events counts lines, which -s does not print: use -S",
             ));
         }
         let options = TraceOptions {

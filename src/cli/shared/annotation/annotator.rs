@@ -115,7 +115,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
         ))))
     }
 
-    /// Returns the function shown in these rows.
+    /// Returns the sampled function to which the rows `shown` of the browser belong, and its table.
     fn find(
         &self,
         shown: &ShownFunction,

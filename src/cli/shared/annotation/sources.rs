@@ -50,7 +50,7 @@ pub(crate) struct SourceTexts {
     files: BTreeMap<String, SourceFile>,
 }
 
-/// A file's path, and its lines once requested; `None` if it can't be read.
+/// A source file. Its lines are read when they are first requested; they are `None` if the file can't be read.
 struct SourceFile {
     place: PathBuf,
     lines: OnceCell<Option<Arc<[String]>>>,

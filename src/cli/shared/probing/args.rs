@@ -74,7 +74,7 @@ fn listing_options() -> Vec<Arg> {
             .help("list the variables available at a probe point"),
         switch("externs").help("with --vars: include global variables"),
         switch("range")
-            .help("with --vars: show where each variable is valid, and list those valid elsewhere in the function"),
+            .help("with --vars: show where each variable is valid; include variables that are valid only at other places of the function"),
         value("vmlinux", "file")
             .short('k')
             .help("kernel image with debug information; may be that of another kernel"),
@@ -130,8 +130,8 @@ pub(crate) struct ProbeSpec {
     pub(crate) definition: String,
 }
 
-/// Returns the definitions of an option, each with the `-x` or `-m` preceding it, otherwise with the first; those of `--add` may also be
-/// positional words.
+/// Returns the definitions that an option gives, each with its object: the last `-x` or `-m` before the definition, otherwise the first one
+/// after it. For `--add`, positional words are a definition, too.
 pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<ProbeSpec>, CliError> {
     let given = matches.get_many::<String>(option).unwrap_or_default();
     let indices = matches.indices_of(option).unwrap_or_default();

@@ -34,7 +34,7 @@ pub(crate) struct CachedObject {
 }
 
 impl CachedObject {
-    /// Returns the cached object of an opened one; `None` for objects without a build-id, and for modules.
+    /// Returns the place of `opened` in the cache; `None` for objects without a build-id, and for modules.
     pub(crate) fn of(opened: &OpenedObject) -> Option<Self> {
         match opened {
             OpenedObject::Program(binary) => Some(Self {
@@ -188,7 +188,7 @@ pub(crate) fn keep(additions: Vec<CacheAddition>, context: &Context) -> Result<(
         home.keep(entry, &cache).map_err(|error| {
             let root = cache.root().display();
             CliError::message(255, format!("--cache: {root}: {}", reason(&error)))
-                .detail("  Error: Failed to keep events.")
+                .detail("  Error: Failed to store events.")
         })?;
     }
     Ok(())
@@ -288,7 +288,7 @@ pub(crate) fn delete(
     Ok(())
 }
 
-/// Returns the programs, and whether the running kernel too, with cached events that `%[GROUP:]NAME` matches.
+/// Returns the programs with cached events that `%[GROUP:]NAME` matches, and whether the running kernel has such events, too.
 pub(crate) fn objects_with(point: &Point, context: &Context) -> (Vec<PathBuf>, bool) {
     let root = context.buildid_dir();
     let objects = root.and_then(|root| Cache::new(root).objects().ok());

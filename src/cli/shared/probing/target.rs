@@ -68,7 +68,7 @@ impl OpenedObject {
         }
     }
 
-    /// Returns the default group of its events.
+    /// Returns the default group of the object's events.
     pub(crate) fn group(&self) -> String {
         match self {
             Self::Program(binary) => group_of(binary.path()),
@@ -154,7 +154,7 @@ impl ProbedBinary {
         })
     }
 
-    /// Returns its build-id, if any.
+    /// Returns the build-id of the file, if any.
     pub(crate) fn build_id(&self) -> Option<BuildId> {
         build_id_of_elf(&self.bytes)
     }

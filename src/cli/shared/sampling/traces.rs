@@ -128,8 +128,9 @@ fn snapshots(matches: &ArgMatches) -> Result<Option<SnapshotOptions>, CliError> 
     let word = matches.get_one::<String>("snapshot");
     let parsed = word.map(|word| {
         parse(word).ok_or_else(|| {
-            CliError::usage(format!("--snapshot: '{word}' is not a size"))
-                .hint("give bytes (65536, 64K, 1M); a leading 'e' takes another one at the end")
+            CliError::usage(format!("--snapshot: '{word}' is not a size")).hint(
+                "give bytes (65536, 64K, 1M); a leading 'e' takes another snapshot at the end",
+            )
         })
     });
     parsed.transpose()

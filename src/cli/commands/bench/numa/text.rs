@@ -65,7 +65,7 @@ pub(super) fn introduction(bench: &NumaMem, machine: &Machine) -> String {
     text
 }
 
-/// Returns the lines on the CPUs or nodes that tasks are bound to; empty if none is.
+/// Returns the lines on the CPUs or nodes that tasks are bound to; empty if no task is bound.
 fn bound(what: &str, how: &str, places: &[u32], tasks: usize) -> String {
     if places.is_empty() {
         return String::new();
@@ -93,7 +93,7 @@ pub(super) fn startup(result: &NumaResult) -> String {
 struct Row {
     value: f64,
     unit: &'static str,
-    /// Its name in the table.
+    /// The name in the table.
     name: &'static str,
     /// The text after the value in the summary.
     words: &'static str,

@@ -119,11 +119,11 @@ fn write(
     })
 }
 
-/// Keeps the traced kernel's symbols in the build-id cache, where 'report' finds them.
+/// Stores the traced kernel's symbols in the build-id cache, where 'report' finds them.
 fn keep_symbols(trace: &TraceDat<'_>, context: &Context) {
     let Some(kernel) = trace.kernel_symbols() else {
         context.warn(format_args!(
-            "the trace has stacks, but no addresses of kernel functions: give report its /proc/kallsyms with --kallsyms"
+            "the trace has stacks, but no addresses of kernel functions: use 'report --kallsyms' with a copy of the traced machine's /proc/kallsyms"
         ));
         return;
     };
@@ -134,7 +134,7 @@ fn keep_symbols(trace: &TraceDat<'_>, context: &Context) {
     let kept = Cache::new(root).add_special(&special, || Ok(kernel.text.to_vec()));
     if let Err(error) = kept {
         context.warn(format_args!(
-            "the kernel's symbols cannot be kept in the build-id cache: {error}"
+            "the kernel's symbols cannot be stored in the build-id cache: {error}"
         ));
     }
 }

@@ -45,7 +45,7 @@ impl Format {
         Self::Perf,
     ];
 
-    /// The option that selects it.
+    /// The option that selects the format.
     pub(super) fn option(self) -> &'static str {
         match self {
             Self::Json => "to-json",

@@ -52,7 +52,7 @@ fn selection() -> [Arg; 4] {
         optional("wakers", "n", "2")
             .short('w')
             .value_parser(number)
-            .help("divide sleeps by waker, and these by their wakers, up to n levels of at most 8 (default: 0; 2 without n)"),
+            .help("divide sleeps by waker, these by the waker of the waker, and so on: n levels, at most 8 (default: 0; without n: 2)"),
         value("max-stack", "n")
             .value_parser(number)
             .help("number of frames of a stack (default: 8 in text, otherwise all)"),
