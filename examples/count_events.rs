@@ -14,7 +14,7 @@ const EVENTS: &[(&str, EventType, u64)] = &[
 ];
 
 fn main() {
-    // If there are more events than hardware counters, the kernel multiplexes them. The two times tell for how long each event was enabled
+    // If there are more events than hardware counters, the kernel multiplexes them. The two times show for how long each event was enabled
     // and for how much of that time it was counted.
     let read_format = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
     let mut counters = Vec::new();

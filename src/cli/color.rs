@@ -6,7 +6,7 @@ use crate::cli::config::boolean;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// Returns the colour escape prefix for stdout if output is coloured. `value` is what `--OPTION` was given.
+/// Returns the colour escape prefix for stdout if output is coloured. `value` is the value of `--OPTION`, if given.
 ///
 /// # Errors
 ///

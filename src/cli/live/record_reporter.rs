@@ -199,7 +199,7 @@ impl SessionObserver for RecordReporter<'_> {
     }
 }
 
-/// The growth of a recording that needs no warning, in bytes per minute.
+/// The maximum growth of a recording without a hint, in bytes per minute.
 const MAX_BYTES_PER_MINUTE: u64 = 1 << 30;
 
 /// Suggests how to reduce the growth of a recording of so many bytes per minute.

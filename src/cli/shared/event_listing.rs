@@ -224,7 +224,7 @@ fn no_match(word: &str) -> String {
     }
 }
 
-/// Whether the kernel opens an event for this process.
+/// The privilege levels for which the kernel opens an event for this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenPermission {
     None,

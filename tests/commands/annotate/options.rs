@@ -17,7 +17,9 @@ fn files_colors_and_another_disassembler() {
     };
     let plain = run(&["-s", "burn_deep"]);
     assert!(
-        plain.stderr.contains("hits may belong to the one before"),
+        plain
+            .stderr
+            .contains("hits may belong to the instruction before"),
         "{plain:?}"
     );
     assert_eq!(run(&["-q", "-s", "burn_deep"]).stderr, "");

@@ -12,7 +12,7 @@ const CLOCKS: [u64; 2] = [0, 1];
 pub(super) fn note<'e>(mut events: impl Iterator<Item = &'e EventDesc>, context: &Context) {
     if let Some(event) = events.find(|event| skids(event)) {
         context.note(format_args!(
-            "note: samples of {} are attributed to the next instruction: hits may belong to the one before",
+            "note: samples of {} are attributed to the next instruction: hits may belong to the instruction before",
             event.name
         ));
     }

@@ -80,7 +80,7 @@ struct PendingLink {
 }
 
 impl Unpacker<'_> {
-    /// Unpacks an archive of either kind, adding to `done`.
+    /// Unpacks an archive with or without a recording, and adds the results to `done`.
     ///
     /// # Errors
     ///

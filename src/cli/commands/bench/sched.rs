@@ -74,7 +74,7 @@ fn messaging(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErr
 
 fn pipe_command() -> Command {
     Command::new("pipe")
-        .arg(unsupported("cgroups", "run it in a cgroup").short('G'))
+        .arg(unsupported("cgroups", "run the benchmark in a cgroup").short('G'))
         .arg(numeric(
             "loop",
             'l',

@@ -10,7 +10,7 @@ use crate::cli::{debuginfod, jobs};
 
 const ABOUT: &str = "\
 Compares the profiles of two or more recordings: one row per object and function, with its share of the first recording \
-(the baseline) and the difference of each other one. Without files it compares perf.data.old with perf.data.
+(the baseline) and the difference for every other recording. Without files it compares perf.data.old with perf.data.
 
 Functions are paired by the names of object and function, so recordings of different builds can be compared. Events are \
 paired by type, otherwise by name; a row without a baseline is new, one without a difference is gone.
@@ -19,8 +19,8 @@ With --runs it compares two groups of recordings, OLD... -- NEW...: mean shares 
 interval of their difference by Welch's t-test. Rows with an interval that contains 0 are left out; if nothing has changed, about one row \
 in 20 is still shown.
 
-Files of 'stat record' are compared, too: total counts, with --runs the means of groups; of two files with intervals (-I) the \
-mean rates per second. Recordings of 'sched record' are compared by 'sched diff'.";
+Files of 'stat record' can be compared, too. The counts are totals; with --runs, means of the totals of each group; if two files were \
+recorded with intervals (-I), mean rates per second. Recordings of 'sched record' are compared by 'sched diff'.";
 
 const COMPUTE: &str = "\
 How files are compared with the baseline:
@@ -101,7 +101,7 @@ fn selection() -> Vec<Arg> {
         choose::symbols(),
         value("sort", "key[,key...]")
             .short('s')
-            .help("sort keys, as of report (default: dso,symbol)"),
+            .help("sort keys, as for report (default: dso,symbol)"),
         value("field-separator", "separator")
             .short('t')
             .help("column separator; columns are not padded"),

@@ -188,7 +188,7 @@ fn default_events(
     Ok(parse(&names, &catalogue)?)
 }
 
-/// Returns each event in the cgroup given with `-G`, or all of them in each cgroup of `--for-each-cgroup`.
+/// Returns each event with its cgroup of `-G`, or all events once for every cgroup of `--for-each-cgroup`.
 fn in_cgroups(
     matches: &ArgMatches,
     target: &Target,

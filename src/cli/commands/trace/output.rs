@@ -16,7 +16,7 @@ use crate::cli::error::CliError;
 use crate::cli::live::explain::reason;
 use crate::cli::output::OutputStreams;
 
-/// Lines are written when this many bytes are waiting.
+/// The number of pending bytes from which lines are written.
 const ENOUGH: usize = 64 << 10;
 
 /// Formats lines and writes them with few system calls.

@@ -220,7 +220,7 @@ fn events(
     Ok(events)
 }
 
-/// The longest filter that the kernel takes is a page (`PAGE_SIZE`); other terms follow.
+/// The maximum length of the filter for calls. The kernel accepts a page (`PAGE_SIZE`) for this filter and the terms that follow it.
 const LONGEST_FILTER: usize = 3000;
 
 /// Returns the kernel's filter for calls; `None` if it would be too long: then other calls are recorded, but not shown.

@@ -1,4 +1,4 @@
-//! Requests of the browser other than the report.
+//! Answers the browser's requests after the report: annotated functions, samples, the header, lists of recordings.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::cli::shared::browser::{CommandRunner, save, shown};
 /// The magic number of a recording.
 const MAGIC: &[u8] = b"PERFILE2";
 
-/// Answers requests until the browser exits. Samples are counted by function on the first request for one.
+/// Answers requests until the browser exits. Samples are counted by function when a function is requested for the first time.
 pub(super) fn answer(
     job: &ReportJob<'_>,
     input: &Input,
