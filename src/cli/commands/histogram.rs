@@ -20,7 +20,7 @@ use crate::cli::output_file::write_to;
 
 pub(super) use self::args::command;
 
-/// The default of `--power`: ranges end at 0, 3, 15, 63.
+/// The default of `--power`: ranges begin at 0, 1, 4, 16, 64.
 const BASE: u64 = 4;
 /// The maximum number of values in `--edges`.
 const MAX_EDGES: usize = 1000;

@@ -136,7 +136,7 @@ pub(crate) fn workload(events: &str, word: &str, cause: &io::Error) -> CliError 
     )
 }
 
-/// Returns why a program can't be run, in the system's words even if the search for it failed.
+/// Returns why a program can't be run, in the wording of the system's errors; also if the search for the program failed.
 pub(crate) fn exec_reason(cause: &io::Error) -> String {
     match cause.kind() {
         io::ErrorKind::NotFound => "No such file or directory".to_owned(),

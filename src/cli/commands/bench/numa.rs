@@ -58,7 +58,7 @@ fn command() -> Command {
             value("thp", "n")
                 .short('H')
                 .allow_hyphen_values(true)
-                .help("transparent huge pages: above 0 ask for them, below 0 refuse them"),
+                .help("transparent huge pages: a number above 0 requests them, a number below 0 prevents them"),
         )
         .arg(lettered(
             "init_random",
@@ -303,7 +303,7 @@ impl Machine {
         })
     }
 
-    /// Whether CPUs and nodes of a test exist.
+    /// Checks that the CPUs and nodes of a test exist.
     fn check(&self, bench: &NumaMem) -> Result<(), CliError> {
         for (wanted, known, what) in [
             (&bench.cpus, &self.cpus, "CPUs"),

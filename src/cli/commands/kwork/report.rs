@@ -29,7 +29,7 @@ const DEFAULT: [KworkSortKey; 3] = [
 pub(in crate::cli::commands) fn command() -> Command {
     REPORT.options([switch("with-summary")
         .short('S')
-        .help("also show the sums of all rows, and the share of one CPU")])
+        .help("also show the sums of all rows, and their share of one CPU")])
 }
 
 /// Prints the table.

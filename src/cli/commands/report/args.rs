@@ -191,7 +191,7 @@ fn rest() -> Vec<Arg> {
         itrace::option(),
         switch("full-source-path").help("print full paths of source files"),
         switch("show-ref-call-graph")
-            .help("show events recorded with call-graph=no with the call graphs of the first event that has any"),
+            .help("for events recorded with call-graph=no, show the call graphs of the first event that has any"),
         unsupported("stitch-lbr", "record with --call-graph dwarf for deep stacks"),
         value("socket-filter", "socket")
             .value_parser(number)

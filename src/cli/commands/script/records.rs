@@ -66,7 +66,7 @@ impl SampleText<'_, '_> {
         let Ok(record) = Record::decode(&source.raw, self.plan.endian) else {
             return;
         };
-        // The name is looked up after the record, which may set it.
+        // The record may set the task's name, so the name as of the end of the record is shown.
         let mut after = source.order;
         after.position += u64::from(!matches!(record, Record::Exit(_)));
         let (pid, tid) = source.id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
