@@ -1,6 +1,6 @@
-//! `rperf`: Linux perf written anew, one binary with git-style subcommands.
+//! `rperf`: Linux perf rewritten as one Rust binary with git-style subcommands.
 //!
-//! Everything the command line does lives in [`cli`]; the library crates neither print nor exit.
+//! The command line is in [`cli`]; the library crates neither print nor exit.
 
 mod cli;
 

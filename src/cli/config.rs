@@ -21,7 +21,7 @@ const SYSTEM: &str = "/etc/perfconfig";
 #[derive(Debug, Default)]
 pub(crate) struct Config {
     entries: Vec<parse::ConfigEntry>,
-    /// The files of the entries, each with the index of its first one.
+    /// The files of the entries, each with the index of its first entry.
     files: Vec<(usize, String)>,
     findings: Vec<String>,
 }

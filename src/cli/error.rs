@@ -109,7 +109,7 @@ impl CliError {
         self
     }
 
-    /// Whether it has hints.
+    /// Whether the error has hints.
     pub(crate) fn has_hints(&self) -> bool {
         !self.hints.is_empty()
     }

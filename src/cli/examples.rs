@@ -206,7 +206,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Report",
-        task: "Show who waited for locks of the kernel, and for which:",
+        task: "Show which callers waited for locks of the kernel, and for which locks:",
         lines: &[
             "lock record -a -- sleep 10",
             "lock contention -E 10",
@@ -326,12 +326,12 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Move and set up",
-        task: "Add the build-ids of programs to a recording that was made without:",
+        task: "Add the build-ids of programs to a recording that lacks them:",
         lines: &["inject -b -i perf.data -o with-ids.data"],
     },
     Example {
         section: "Move and set up",
-        task: "Keep a program for later reports, list the cache and the build-ids of a recording:",
+        task: "Store a program in the build-id cache for later reports, list the cache and the build-ids of a recording:",
         lines: &[
             "buildid-cache -a ./program",
             "buildid-cache -l",
@@ -350,7 +350,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Move and set up",
-        task: "Compare the speed of two machines, or of one before and after a change:",
+        task: "Compare the speed of two machines, or of one machine before and after a change:",
         lines: &[
             "bench -r 10 sched pipe -l 10000",
             "bench --precision 10 syscall basic -l 10000",

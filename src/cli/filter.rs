@@ -16,7 +16,7 @@ pub(crate) const CPU_HINT: &str = "record with 'record --sample-cpu' or 'record 
 
 /// The requested filters.
 pub(crate) struct RequestedFilters {
-    /// All but the time.
+    /// All filters except the time.
     filter: SampleCriteria,
     /// `--time`: percentages depend on the recording.
     time: Option<String>,

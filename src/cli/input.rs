@@ -243,7 +243,7 @@ impl OpenedInput {
     }
 }
 
-/// Rejects files that are not recordings, or not the user's.
+/// Rejects empty files and, without `force`, files of other users.
 fn check(path: &Path, metadata: &fs::Metadata, force: bool) -> Result<(), CliError> {
     let shown = path.display();
     let kind = metadata.file_type();
@@ -303,7 +303,7 @@ pub(crate) enum TextOrRecording {
 }
 
 impl TextOrRecording {
-    /// Opens this file like [`OpenedInput::named`]. If no file is named, text on stdin is read, whether stdin is a pipe or a file.
+    /// Opens the file `given` like [`OpenedInput::named`]. If no file is given, text on stdin is read, whether stdin is a pipe or a file.
     ///
     /// # Errors
     ///

@@ -26,7 +26,7 @@ pub(crate) struct Progress {
 /// Whether progress has ended.
 #[derive(Default)]
 struct ProgressEnd {
-    is_near: Mutex<bool>,
+    has_ended: Mutex<bool>,
     changed: Condvar,
 }
 
@@ -79,8 +79,8 @@ impl Drop for Progress {
         let Some((ending, thread)) = self.shown.take() else {
             return;
         };
-        let near = ending.is_near.lock();
-        *near.unwrap_or_else(PoisonError::into_inner) = true;
+        let has_ended = ending.has_ended.lock();
+        *has_ended.unwrap_or_else(PoisonError::into_inner) = true;
         ending.changed.notify_one();
         // The thread returns nothing and does not panic.
         let _ = thread.join();
@@ -96,14 +96,14 @@ fn refresh(
 ) {
     let mut pause = DISPLAY_DELAY;
     let mut is_written = false;
-    let mut near = ending
-        .is_near
+    let mut has_ended = ending
+        .has_ended
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
-    while !*near {
-        let waited = ending.changed.wait_timeout(near, pause);
+    while !*has_ended {
+        let waited = ending.changed.wait_timeout(has_ended, pause);
         let timeout;
-        (near, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        (has_ended, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
         // A pager owns the terminal once started.
         if timeout.timed_out() && !paged.load(Ordering::Relaxed) {
             let text = line.text(walked.bytes(), Instant::now());

@@ -1,4 +1,4 @@
-//! Samples and their stacks, for the commands that show callchains; user stacks are unwound from copies.
+//! Folds samples with their callchains, for the commands that show them; unwinds user stacks from their copies.
 
 use std::mem;
 use std::num::NonZeroUsize;

@@ -166,11 +166,11 @@ fn keys_of_unrecorded_fields_are_rejected() {
     for (words, message) in [
         (
             &["-s", "mem"][..],
-            "Invalid --sort key: `mem'\nhint: it needs --mem-mode",
+            "Invalid --sort key: `mem'\nhint: the key needs --mem-mode",
         ),
         (
             &["-s", "cycles"],
-            "Invalid --sort key: `cycles'\nhint: it needs branch stacks",
+            "Invalid --sort key: `cycles'\nhint: the key needs branch stacks",
         ),
         (
             &["-s", "type,typeoff"],

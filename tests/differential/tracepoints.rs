@@ -131,7 +131,7 @@ const STRANGE: &[(&str, &str)] = &[
         "its fields, most similar first: next_comm, ",
     ),
     ("swich.next_pid", "tracepoints: sched:sched_switch, "),
-    ("s.next_pid", "'s' does not select one"),
+    ("s.next_pid", "'s' does not select exactly one"),
     ("next_pid/hex", "Unknown --sort key: `next_pid/hex'"),
 ];
 

@@ -125,6 +125,9 @@ fn inlined_copies_are_listed_with_their_functions() {
     };
     assert!(within("middle+") && within("other"), "{added}");
     let refused = output(&["--no-inlines", "-D", "twice"]);
-    assert!(refused.contains("hint: it is inlined at "), "{refused}");
+    assert!(
+        refused.contains("hint: the function is inlined at "),
+        "{refused}"
+    );
     assert!(refused.contains("middle+"), "{refused}");
 }

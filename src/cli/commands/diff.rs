@@ -32,7 +32,7 @@ const LISTED: usize = 3;
 /// A file to compare.
 enum ComparedFile {
     Samples(CountedFile),
-    /// Of `stat record`.
+    /// A file of `stat record`.
     Counts(CountsFile),
 }
 

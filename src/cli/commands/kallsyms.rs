@@ -99,7 +99,7 @@ fn place(name: &str, known: &Kallsyms, modules: &[Module]) -> Option<String> {
     })
 }
 
-/// Returns start and end address; if several functions have the name, of the one at the lowest address.
+/// Returns start and end address; if several functions have the name, of the function at the lowest address.
 fn range(name: &str, table: &SymbolTable) -> Option<String> {
     let mut symbols = table.iter();
     let (_, symbol) = symbols.find(|(index, _)| table.raw_name(*index) == name)?;

@@ -24,8 +24,8 @@ use crate::cli::options::{attached, counter, flag, switch, value};
 
 const ABOUT: &str = "\
 Checks what the kernel, the processor and the user's rights allow (Ok, or Skip with the reason), then records workloads, reads the \
-recordings, and fails if something known is missing. Tests are selected by numbers and by parts of their names. The exit status is 1 if \
-a test failed. -v shows what a bug report needs.
+recordings, and fails if a known function, thread or event is missing. Tests are selected by numbers and by parts of their names. The exit \
+status is 1 if a test failed. -v shows what a bug report needs.
 
 With -w it runs a workload: a program with known functions, threads and data, to be recorded by tests and scripts. Names and arguments are \
 those of Linux perf.";
@@ -88,7 +88,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
 }
 
-/// Options of tests have no meaning for a workload, and the other way round.
+/// Rejects options of tests for a workload, and options of workloads without `-w`.
 fn check_conflicts(matches: &ArgMatches, is_workload: bool) -> Result<(), CliError> {
     let of_tests = ["dont-fork", "junit", "runs-per-test", "sequential", "skip"];
     let other: &[&str] = if is_workload {
@@ -105,7 +105,7 @@ fn check_conflicts(matches: &ArgMatches, is_workload: bool) -> Result<(), CliErr
     }
 }
 
-/// Prints numbers and names.
+/// Prints the numbers and names of the selected tests.
 fn list(words: &[String], context: &Context) -> Result<ExitStatus, CliError> {
     let tests = selection::select(words, None)?;
     let mut out = context.stdout();
@@ -142,7 +142,7 @@ fn run_tests(
     Ok(summary(&finished, context))
 }
 
-/// Names the tests that failed.
+/// Reports how many tests failed and how to report the failures; returns the exit status.
 fn summary(finished: &[FinishedTest], context: &Context) -> ExitStatus {
     let is_failed = |test: &&FinishedTest| matches!(test.ending, Some(Ending::Failed(_)));
     let mut numbers: Vec<String> = finished

@@ -18,7 +18,7 @@ use self::timechart::TIMECHART;
 pub(crate) struct CommandLine {
     /// The line without the program's name.
     pub(crate) line: &'static str,
-    /// What it does.
+    /// What the command line does.
     pub(crate) what: &'static str,
 }
 
@@ -27,7 +27,7 @@ const fn run(line: &'static str, what: &'static str) -> CommandLine {
     CommandLine { line, what }
 }
 
-/// Returns the examples of a command or subcommand; without own ones those of the words before the last.
+/// Returns the examples of a command or subcommand. A subcommand without examples has those of its command.
 pub(crate) fn of(command: &str) -> &'static [CommandLine] {
     let own = [BY_COMMAND, HISTOGRAM, KMEM, KWORK, LOCK, SCHED, TIMECHART];
     let mut commands = own.into_iter().flatten();
@@ -102,7 +102,10 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
                 "bench breakpoint thread -b 2 -t 20",
                 "threads that inherit two breakpoints",
             ),
-            run("bench breakpoint enable -a 1", "while another thread runs"),
+            run(
+                "bench breakpoint enable -a 1",
+                "set a breakpoint while another thread runs",
+            ),
         ],
     ),
     (
@@ -112,7 +115,10 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
                 "bench epoll wait -t 2 -r 1 -f 8",
                 "two threads that wait for a second",
             ),
-            run("bench epoll ctl -t 2 -r 1 -N 1", "with a nested epoll set"),
+            run(
+                "bench epoll ctl -t 2 -r 1 -N 1",
+                "change a nested epoll set",
+            ),
         ],
     ),
     (
@@ -122,7 +128,10 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
                 "bench -r 3 internals kallsyms-parse",
                 "read the kernel's symbols",
             ),
-            run("bench internals synthesize -i 10", "describe this process"),
+            run(
+                "bench internals synthesize -i 10",
+                "synthesize the records of this process",
+            ),
             run(
                 "bench internals evlist-open-close -i 5 -n 4",
                 "open and close four events",
@@ -202,10 +211,10 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
         "bench uprobe",
         &[
             run("bench uprobe baseline -l 100", "sleeps without a probe"),
-            run("bench uprobe empty -l 100", "with a probe on usleep"),
+            run("bench uprobe empty -l 100", "sleeps with a probe on usleep"),
             run(
                 "bench -r 3 uprobe empty_ret -l 100",
-                "with a probe at its return, three runs",
+                "sleeps with a probe at the return of usleep, three runs",
             ),
         ],
     ),
@@ -368,7 +377,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             ),
             run(
                 "inject --redact -o shared.data",
-                "replace names, paths and addresses before sharing it",
+                "replace names, paths and addresses, to share the recording",
             ),
         ],
     ),
@@ -544,7 +553,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             run("trace -- ./program", "print the system calls of a program"),
             run(
                 "trace -s -- ./program",
-                "count them, and show how long they took",
+                "count the calls, and show how long they took",
             ),
             run(
                 "trace -e openat,sched:sched_process_exec -- ./program",
@@ -588,7 +597,10 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
         "stat report",
         &[
             run("stat report", "show the counts in perf.data"),
-            run("stat report --per-socket", "aggregate them per socket"),
+            run(
+                "stat report --per-socket",
+                "aggregate the counts per socket",
+            ),
             run("stat report -i counts.data -j", "print JSON"),
         ],
     ),

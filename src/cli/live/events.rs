@@ -19,7 +19,7 @@ use crate::cli::tracefs::{MachineTracepoints, describe};
 const FAILED: u8 = 255;
 
 /// The events of one `-e` option.
-struct EventLists {
+struct EventList {
     /// The index of the option's value among the words.
     index: usize,
     events: Vec<EventSpec>,
@@ -41,7 +41,7 @@ pub(crate) fn events(
             ParserEvent::Events(events) => Ok(events),
         };
         match parsed {
-            Ok(events) => lists.push(EventLists { index, events }),
+            Ok(events) => lists.push(EventList { index, events }),
             Err(error) => errors.push(error),
         }
     }
@@ -55,7 +55,7 @@ pub(crate) fn events(
     Ok((!events.is_empty()).then_some(events))
 }
 
-/// Returns the events of all lists of option `id`, `None` without it.
+/// Returns the events of all lists of option `id`; none without the option.
 pub(crate) fn listed(
     matches: &ArgMatches,
     id: &str,
@@ -124,7 +124,7 @@ fn unknown(errors: &[ParseError]) -> CliError {
 /// Attaches to the events of each list the filters that follow it.
 fn filter(
     matches: &ArgMatches,
-    lists: &mut [EventLists],
+    lists: &mut [EventList],
     tracefs: &Tracefs,
 ) -> Result<(), CliError> {
     let mut given: Vec<FilterOption> = Vec::new();

@@ -162,7 +162,7 @@ pub(super) const VARIABLES: &[SectionEntry] = &[
     SectionEntry::of(
         &[],
         "PERF_PAGER, PAGER",
-        "Pager for text on a terminal, a shell command; cat means none. LESS is set to FRSX for it if it is unset.",
+        "Pager for text on a terminal, as a shell command; cat means no pager. If LESS is unset, the pager runs with LESS=FRSX.",
     ),
     SectionEntry::of(
         &["annotate", "report", "top"],
@@ -238,7 +238,7 @@ pub(super) const FILES: &[SectionEntry] = &[
             "timechart record",
         ],
         "perf.data",
-        "Default name of a recording. The file that it replaces becomes perf.data.old.",
+        "Default name of a recording. An existing file of this name is renamed to perf.data.old.",
     ),
     SectionEntry::of(
         &[],

@@ -241,7 +241,7 @@ fn chosen(matches: &ArgMatches) -> Vec<(&'static str, String)> {
     FILTERED.iter().filter_map(one).collect()
 }
 
-/// Rejects keys that are not counted.
+/// Rejects keys that describe other items than those that are counted.
 pub(crate) fn check<'f>(
     fields: impl IntoIterator<Item = &'f ReportField>,
     counted: CountedItems,
@@ -253,8 +253,10 @@ pub(crate) fn check<'f>(
     };
     let error = CliError::usage(format!("Invalid --sort key: `{}'", key.name));
     Err(error.hint(match key.needs() {
-        Some(CountedItems::Branches) => "it needs branch stacks: 'record -b', then 'report -b'",
-        _ => "it needs --mem-mode",
+        Some(CountedItems::Branches) => {
+            "the key needs branch stacks: 'record -b', then 'report -b'"
+        }
+        _ => "the key needs --mem-mode",
     }))
 }
 

@@ -14,7 +14,7 @@ use crate::cli::event_lookup::find_event;
 ///
 /// # Errors
 ///
-/// Status 255: the recording `path` does not have an event, or an event does not have a field.
+/// Status 255: the recording `path` lacks one of the events, or an event lacks a field.
 pub(crate) fn event_pair(
     replay: &Replay<'_>,
     path: &Path,

@@ -99,7 +99,7 @@ fn found(
             };
             match inlined(binary, definition, &options) {
                 Some(places) => message.hint(format!(
-                    "it is inlined at {places}; omit --no-inlines to probe it there"
+                    "the function is inlined at {places}; omit --no-inlines to probe it there"
                 )),
                 None => message,
             }

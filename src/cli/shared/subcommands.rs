@@ -39,7 +39,7 @@ pub(crate) fn unknown_subcommand(
 ///
 /// # Errors
 ///
-/// Status 129: none was given; `known` is the hint.
+/// Status 129: no subcommand was given; `known` is the hint.
 pub(crate) fn split_words(
     command: &str,
     known: &str,

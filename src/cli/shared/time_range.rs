@@ -10,7 +10,7 @@ use crate::cli::error::CliError;
 ///
 /// # Errors
 ///
-/// Status 255: it is not a range of times.
+/// Status 255: the option's value is not a range of times.
 pub(crate) fn time_intervals(
     matches: &ArgMatches,
     analysis: &Analysis<'_>,

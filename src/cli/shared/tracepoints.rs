@@ -169,7 +169,7 @@ impl<'a> Tracepoints<'a> {
             return error.hint(match names.is_empty() {
                 true => "the recording has no tracepoints".to_owned(),
                 false => format!(
-                    "'{event}' does not select one of its tracepoints: {}",
+                    "'{event}' does not select exactly one of the recording's tracepoints: {}",
                     names.join(", ")
                 ),
             });

@@ -14,7 +14,8 @@ pub(crate) fn wrap(text: &str, indent: usize, width: usize) -> String {
 }
 
 /// Wraps a line of a message to `width` columns. Continuation lines are indented to the text after the first word if that word ends in a
-/// colon (`hint: `, `# hint: `), otherwise by two columns. Those of a comment begin with `# `, too. Lines with columns are not wrapped.
+/// colon (`hint: `, `# hint: `), otherwise by two columns. Continuation lines of a comment also begin with `# `. Lines with columns are
+/// not wrapped.
 pub(crate) fn wrap_message(line: &str, width: usize) -> String {
     let mark = if line.starts_with("# ") { "# " } else { "" };
     let text = line.strip_prefix(mark).unwrap_or(line);

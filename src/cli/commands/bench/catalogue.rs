@@ -24,9 +24,9 @@ pub(super) struct Collection {
 pub(super) struct Benchmark {
     pub(super) name: &'static str,
     pub(super) summary: &'static str,
-    /// Its options.
+    /// Declares the options of the benchmark.
     pub(super) build: fn() -> Command,
-    /// Runs it and prints its results.
+    /// Runs the benchmark and prints its results.
     pub(super) run: fn(&ArgMatches, &mut Runner<'_>) -> Result<(), CliError>,
 }
 

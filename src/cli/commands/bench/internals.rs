@@ -89,9 +89,13 @@ fn synthesize_command() -> Command {
         .arg(numeric(
             "max-threads",
             'M',
-            "most threads (default: number of CPUs)",
+            "maximum number of threads (default: number of CPUs)",
         ))
-        .arg(numeric("min-threads", 'm', "fewest threads (default: 1)"))
+        .arg(numeric(
+            "min-threads",
+            'm',
+            "minimum number of threads (default: 1)",
+        ))
         .arg(lettered(
             "st",
             's',

@@ -202,7 +202,7 @@ fn speed(function: &str, cost: Cost, bytes: f64) -> Shown {
     }
 }
 
-/// The value of a function, in units that do not depend on it.
+/// The value of a function, in a unit that does not depend on the size of the value.
 fn speed_value(function: &str, cost: Cost, value: f64) -> Value {
     let value = match cost {
         Cost::Time(_) => Value::higher_is_better("GB/sec", value / KILO.powi(3)),

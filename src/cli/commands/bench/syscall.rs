@@ -37,7 +37,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-/// Calls without `-l`.
+/// The default of `-l` for calls that create no process.
 const QUICK: u64 = 10_000_000;
 /// The default of `-l` for calls that create processes.
 const SLOW: u64 = 10_000;

@@ -23,8 +23,8 @@ pub(super) enum KcoreCopy {
     Existing(PathBuf),
 }
 
-/// Copies `memory` (`/proc/kcore`, or one in a similar directory) into the cache at `root`, if it isn't there yet or
-/// `again` is set.
+/// Copies `memory` (`/proc/kcore`, or a file of that name in another directory) into the cache at `root`. If the cache has a copy
+/// already, returns that copy unless `again` is set.
 ///
 /// # Errors
 ///

@@ -62,7 +62,7 @@ impl CountsFile {
     ///
     /// # Errors
     ///
-    /// Status 255: it has no counts.
+    /// Status 255: the recording has no counts.
     pub(super) fn read(
         name: String,
         input: &Input,

@@ -15,7 +15,7 @@ const MAX_SECONDS: u64 = 100_000;
 const SECOND: u64 = 1_000_000_000;
 
 impl HeatmapInput<'_> {
-    /// The samples of one event by second and fraction of the second.
+    /// Returns a heat map of the samples of one event by second and fraction of the second.
     pub(super) fn subsecond(
         &self,
         event: Option<&str>,
@@ -34,9 +34,8 @@ impl HeatmapInput<'_> {
         let (first, last) = span.ok_or_else(|| self.no_samples_left())?;
         if (last - first) / SECOND > MAX_SECONDS {
             let message = format!("the samples span more than {MAX_SECONDS} seconds");
-            return Err(
-                CliError::message(255, message).hint("draw a part of it with --time START,END")
-            );
+            return Err(CliError::message(255, message)
+                .hint("draw a part of the recording with --time START,END"));
         }
         let mut heat = HeatMap::of_seconds(*first, *last, self.options.rows);
         times.iter().for_each(|time| heat.add(*time));

@@ -184,7 +184,7 @@ impl NumberSource {
             let message = format!("{}: no values to count", input.path.display());
             let error = CliError::message(255, message);
             return Err(error.hint(
-                "no sample of the event matches the filters (--time, --cpu, --comms, ...), or no start has an end",
+                "no sample of the event matches the filters (--time, --cpu, --comms, ...), or no start event has an end event",
             ));
         }
         let damage = analysis.conclude();
@@ -243,7 +243,7 @@ impl CountingPass<'_> {
             let message = format!("{event} has no field '{field}' with a number");
             CliError::message(255, message).hint(match error {
                 NoNumber::NotATracepoint => {
-                    "it is not a tracepoint: only the periods of its samples can be counted (period)"
+                    "the event is not a tracepoint: only the periods of its samples can be counted (period)"
                         .to_owned()
                 }
                 NoNumber::Numbers(names) => format!("its fields with numbers, most similar first: {names}"),

@@ -75,7 +75,7 @@ impl Transform for CallchainConverter {
 
     fn end(&mut self, _to: &mut Vec<u8>) {
         *self.summary.borrow_mut() = StackSummary {
-            // Only readers of copied stacks add truncation marks.
+            // Suppresses the hint on --mark-truncated, which only applies when copied stacks are read.
             marked: true,
             ..self.unwinder.summary().clone()
         };

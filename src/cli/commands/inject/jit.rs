@@ -92,7 +92,7 @@ impl DumpObjects for DumpFiles<'_> {
 
     fn unrelated_clock(&mut self, path: &Path) {
         self.context.warn(format_args!(
-            "{}: its times are of another clock than the recording's; its functions are missing",
+            "{}: its times come from another clock than the recording's; its functions are missing",
             path.display()
         ));
         self.context

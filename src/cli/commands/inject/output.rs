@@ -70,7 +70,7 @@ impl<'c> Target<'c> {
     ///
     /// # Errors
     ///
-    /// Status 255: both are the same file.
+    /// Status 255: input and output are the same file.
     pub(super) fn check_input(&self, input: &Path) -> Result<(), CliError> {
         let Some(path) = self.path.as_deref().filter(|_| !self.is_stream()) else {
             return Ok(());

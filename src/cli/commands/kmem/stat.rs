@@ -91,7 +91,7 @@ pub(in crate::cli::commands) fn run(
     conclude(&analysis, delivered, &events.losses, DOUBTFUL, matches)
 }
 
-/// Returns the events to read, checked to be in the recording with time, CPU and raw data.
+/// Returns the events to read, after checking that the recording has them with time, CPU and raw data.
 fn require_events(
     analysis: &Analysis<'_>,
     allocators: Allocators,

@@ -41,7 +41,7 @@ impl KworkRecording {
     ///
     /// # Errors
     ///
-    /// Status 255: there are none, or their description cannot be read.
+    /// Status 255: the recording lacks events or a field, or the description of its events cannot be read.
     pub(super) fn new(
         analysis: &Analysis<'_>,
         needed: NeededEvents,

@@ -29,13 +29,13 @@ pub(super) struct ShownDetails<'a> {
     pub(super) tracefs: &'a Tracefs,
     /// The USDT probes of programs; called only if they are shown.
     pub(super) marks: &'a dyn Fn() -> Vec<UsdtMarker>,
-    /// Descriptions from vendor tables instead of the event's kind.
+    /// Whether descriptions from vendor tables are shown instead of the event's kind.
     pub(super) described: bool,
-    /// Type, config and terms.
+    /// Whether type, config and terms are shown.
     pub(super) resolved: bool,
-    /// Full descriptions; fields of tracepoints; privileges needed to open an event.
+    /// Whether full descriptions, fields of tracepoints, and the privileges needed to open an event are shown.
     pub(super) long: bool,
-    /// Examples for events with parameters.
+    /// Whether examples for events with parameters are shown.
     pub(super) examples: bool,
 }
 

@@ -7,7 +7,7 @@ use rperf_sys::{kernel_file, kernel_text};
 const LIST: &str = "/sys/kernel/debug/kprobes/blacklist";
 const LISTING: &str = "/proc/kallsyms";
 
-/// The error for `event` if its function is blacklisted.
+/// Returns an explanation if the function of `event` is blacklisted.
 pub(super) fn about(event: &ProbeEvent) -> Option<String> {
     let ProbeTarget::Kernel {
         module: None,

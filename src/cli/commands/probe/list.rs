@@ -1,4 +1,4 @@
-//! `--list`: the existing events, with their locations in source terms.
+//! `--list`: the existing events, with their locations in functions and source files.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;

@@ -88,7 +88,7 @@ impl MappedFiles {
         take(records.get(done..).unwrap_or_default());
     }
 
-    /// The id of the mapped file, if it is an executable mapping of a file.
+    /// Returns the id of the mapped file if the record is an executable mapping of a file.
     fn id_of(&mut self, raw: &RawRecord<'_>) -> Option<BuildId> {
         let Ok(Record::Mmap2(mapped)) = Record::decode(raw, Endian::NATIVE) else {
             return None;

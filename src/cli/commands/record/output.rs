@@ -20,7 +20,7 @@ use crate::cli::shared::sampling::command_line;
 /// The memory of the running kernel.
 const MEMORY: &str = "/proc/kcore";
 
-/// The output options; the events of `--switch-output-event` are not parsed yet.
+/// Returns the output options without the events of `--switch-output-event`, which are parsed later.
 pub(super) fn options(matches: &ArgMatches, context: &Context) -> Result<OutputOptions, CliError> {
     let stream = stream(matches, context, "record", "script")?;
     let rotation = rotation::rotation(matches, stream.is_some())?;

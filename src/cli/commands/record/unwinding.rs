@@ -101,7 +101,7 @@ impl LiveUnwinding {
             ));
         }
         let stacks = StackSummary {
-            // Only readers of copied stacks add truncation marks.
+            // Suppresses the hint on --mark-truncated, which only applies when copied stacks are read.
             marked: true,
             ..results.stacks.clone()
         };

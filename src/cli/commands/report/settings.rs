@@ -336,7 +336,7 @@ pub(super) struct ReportPlan {
     pub(super) costs_by: Option<String>,
     /// Whether basic blocks between branches are shown instead of rows.
     pub(super) shows_blocks: bool,
-    /// Columns that are left out because all rows have one value, with that value.
+    /// Columns that are left out because all rows have the same value, with that value.
     pub(super) values: Vec<(&'static str, String)>,
 }
 

@@ -45,7 +45,7 @@ pub(super) fn run(
     record_events(events, words, matches, context)
 }
 
-/// Returns the events that this kernel has.
+/// Returns the events to record, after checking that this kernel has all of them.
 fn events(context: &Context) -> Result<Vec<&'static str>, CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let folder = machine.folder().join("sched");

@@ -29,7 +29,7 @@ impl SchedRecording {
     ///
     /// # Errors
     ///
-    /// Status 255: there are none, or their description cannot be read.
+    /// Status 255: the recording has no context switches or lacks a field, or the description of its events cannot be read.
     pub(super) fn new(analysis: &Analysis<'_>) -> Result<Self, CliError> {
         let layouts = event_layouts(analysis)?;
         if !layouts.has(SWITCH) {

@@ -18,7 +18,7 @@ Shows how much the scheduler's counters in /proc/schedstat grew: calls of the sc
 of its domains. 'sched stats report' shows the averages over all CPUs and each CPU, 'sched stats diff' compares the averages of two recordings, by default \
 perf.data.old and perf.data. The counters are recorded by Linux perf 7.0 and later ('perf sched stats record'), on kernels with CONFIG_SCHEDSTATS.";
 
-/// The hint for other words.
+/// The hint if the subcommand is missing or unknown.
 const KNOWN: &str = "use 'sched stats report' or 'sched stats diff'";
 
 /// The options.
@@ -122,7 +122,7 @@ fn read(
     })
 }
 
-/// Counters of different versions cannot be compared.
+/// Rejects recordings of different versions of `/proc/schedstat`, as their counters differ.
 fn check_versions(before: &Path, after: &Path, stats: &[SchedStats; 2]) -> Result<(), CliError> {
     let [first, second] = stats.each_ref().map(|stats| stats.version);
     if first == second {

@@ -36,7 +36,7 @@ impl Interpreter {
     ///
     /// # Errors
     ///
-    /// Status 255: it cannot be started.
+    /// Status 255: the program cannot be started.
     pub(super) fn start(
         program: &Path,
         hello: &MarshalWriter,
@@ -122,10 +122,10 @@ impl Interpreter {
     ///
     /// # Errors
     ///
-    /// Its status cannot be read.
+    /// The interpreter's exit status cannot be read.
     pub(super) fn finish(mut self) -> Result<ExitStatus, CliError> {
         if let Some(mut events) = self.events.take() {
-            // If the interpreter has ended, its status tells why.
+            // If the interpreter has ended, its exit status tells why.
             let _ = events.write_all(&[0; 4]);
         }
         let status = loop {

@@ -63,7 +63,7 @@ impl RowLayout {
     ///
     /// # Errors
     ///
-    /// Status 129: two forms, or a template with an unknown name.
+    /// Status 129: two output formats, or a template with an unknown name.
     pub(super) fn new(matches: &ArgMatches) -> Result<Option<Self>, CliError> {
         let is_csv = flag(matches, "csv") == Some(true);
         let template = matches.get_one::<String>("template");
@@ -168,12 +168,12 @@ impl RowLayout {
     }
 }
 
-/// The names of fields that objects and rows have.
+/// Whether objects and rows have a member for a field.
 pub(super) fn has_member(field: LineField) -> bool {
     MEMBERS.iter().any(|(_, known)| *known == field)
 }
 
-/// The fields without a member.
+/// Returns the first of `fields` without a member.
 pub(super) fn lacking(fields: LineFields) -> Option<LineField> {
     let mut all = LineFields::ALL.iter().copied();
     all.find(|field| fields.has(*field) && !has_member(*field))

@@ -220,7 +220,7 @@ fn timing() -> Vec<Arg> {
         control::option(),
         unsupported("iostat", "count the events of the uncore PMUs"),
         unsupported("hybrid-merge", ""),
-        unsupported("bpf-prog", "programs are not counted by BPF").short('b'),
+        unsupported("bpf-prog", "BPF programs cannot be counted").short('b'),
         unsupported("bpf-counters", "events are counted without BPF"),
     ]
 }

@@ -22,7 +22,7 @@ use crate::cli::shared::recorded_stat::RecordedStat;
 
 const ABOUT: &str = "\
 Shows the counts in a file of 'stat record': total counts, or those of each interval. Options can select another \
-aggregation than was used while counting. As 'stat' does, it writes to the standard error unless -o is given.";
+aggregation than was used while counting. Like 'stat', 'stat report' writes to the standard error unless -o is given.";
 
 /// The exit status for a file without counts.
 const NO_COUNTS_STATUS: u8 = 255;

@@ -5,9 +5,9 @@ use super::{machine, round_trips, symbols};
 
 /// A test.
 pub(super) struct TestCase {
-    /// Its name, by which it is selected.
+    /// The name by which the test is selected.
     pub(super) name: &'static str,
-    /// What it does.
+    /// The function that runs the test.
     pub(super) run: fn(&mut TestRun<'_>) -> TestResult,
 }
 

@@ -38,7 +38,7 @@ const OWN_USER_LEVEL: i64 = 2;
 /// The program's own threads on any CPU.
 const OWN: ObservedTask = ObservedTask { pid: 0, cpu: -1 };
 
-/// Kernel, processor, and this program.
+/// Logs the versions of this program and the kernel, the processor, the CPUs and the page size.
 pub(super) fn kernel(run: &mut TestRun<'_>) -> TestResult {
     let name = uname()?;
     run.log(format_args!(
@@ -63,7 +63,7 @@ pub(super) fn kernel(run: &mut TestRun<'_>) -> TestResult {
     Ok(())
 }
 
-/// The user, settings and limits.
+/// Logs the user, settings and limits.
 pub(super) fn settings(run: &mut TestRun<'_>) -> TestResult {
     run.log(format_args!("effective user {}", effective_user()));
     let status = kernel_text("/proc/self/status")?;
@@ -79,7 +79,7 @@ pub(super) fn settings(run: &mut TestRun<'_>) -> TestResult {
     Ok(())
 }
 
-/// Memory for rings.
+/// Checks that a user's rings may have the default size.
 pub(super) fn ring_memory(run: &mut TestRun<'_>) -> TestResult {
     let Some(kilobytes) = Sysctl::new("/proc").perf_event_mlock_kb() else {
         return skip("no perf_event_mlock_kb");
@@ -93,7 +93,7 @@ pub(super) fn ring_memory(run: &mut TestRun<'_>) -> TestResult {
     Ok(())
 }
 
-/// Opens an event and logs the result. `refused` says what an unprivileged user needs.
+/// Opens an event and logs the result. `refused` returns the reason to skip if the user lacks rights.
 fn open(
     run: &mut TestRun<'_>,
     attr: &Attr,
@@ -151,23 +151,23 @@ fn clock(flags: AttrFlags) -> Attr {
     }
 }
 
-/// Own threads in user space: what every recording needs.
+/// Opens an event for own threads in user space, which every recording needs.
 pub(super) fn own_user(run: &mut TestRun<'_>) -> TestResult {
     open_up_to(run, &clock(AttrFlags::EXCLUDE_KERNEL), OWN, OWN_USER_LEVEL)
 }
 
-/// Own threads in the kernel.
+/// Opens an event for own threads in the kernel.
 pub(super) fn own_kernel(run: &mut TestRun<'_>) -> TestResult {
     open_up_to(run, &clock(AttrFlags::default()), OWN, 1)
 }
 
-/// Everything on a CPU, as with `-a`.
+/// Opens an event for all threads of a CPU, as with `-a`.
 pub(super) fn system_wide(run: &mut TestRun<'_>) -> TestResult {
     let cpu = ObservedTask { pid: -1, cpu: 0 };
     open_up_to(run, &clock(AttrFlags::default()), cpu, 0)
 }
 
-/// A process of another user, as with `-p`.
+/// Opens an event for a process of another user, as with `-p`.
 pub(super) fn other_processes(run: &mut TestRun<'_>) -> TestResult {
     let scope = sysctl::described("kernel/yama/ptrace_scope");
     run.log(format_args!("{scope}; observes process 1"));
@@ -177,7 +177,7 @@ pub(super) fn other_processes(run: &mut TestRun<'_>) -> TestResult {
     })
 }
 
-/// The processor's counters.
+/// Opens an event of the processor's counters.
 pub(super) fn hardware(run: &mut TestRun<'_>) -> TestResult {
     for unit in Sysfs::new("/sys").pmu_types().unwrap_or_default() {
         let (name, number) = unit;
@@ -194,7 +194,7 @@ fn cycles() -> Attr {
     }
 }
 
-/// Branch records.
+/// Opens an event with branch records.
 pub(super) fn branches(run: &mut TestRun<'_>) -> TestResult {
     let attr = Attr {
         sample_period: 100_000,
@@ -205,7 +205,7 @@ pub(super) fn branches(run: &mut TestRun<'_>) -> TestResult {
     open_up_to(run, &attr, OWN, OWN_USER_LEVEL)
 }
 
-/// Breakpoints.
+/// Opens a breakpoint.
 pub(super) fn breakpoints(run: &mut TestRun<'_>) -> TestResult {
     static WATCHED: u32 = 0;
     let attr = Attr {
@@ -220,7 +220,7 @@ pub(super) fn breakpoints(run: &mut TestRun<'_>) -> TestResult {
     open_up_to(run, &attr, OWN, OWN_USER_LEVEL)
 }
 
-/// Tracepoints.
+/// Counts the tracepoints of tracefs.
 pub(super) fn tracepoints(run: &mut TestRun<'_>) -> TestResult {
     let found = MachineTracepoints::find(run.environment.debugfs.as_deref()).0;
     run.log(format_args!("tracefs {}", found.root().display()));
@@ -246,7 +246,7 @@ pub(super) fn tracepoints(run: &mut TestRun<'_>) -> TestResult {
     }
 }
 
-/// Probe events of a kind: the file of tracefs that defines them, and the PMU.
+/// Checks that tracefs can define probe events of a kind; logs their PMU and how many are defined.
 fn probes(run: &mut TestRun<'_>, kind: &str) -> TestResult {
     let found = MachineTracepoints::find(run.environment.debugfs.as_deref()).0;
     let units = Sysfs::new("/sys").pmu_types().unwrap_or_default();
@@ -269,7 +269,7 @@ fn probes(run: &mut TestRun<'_>, kind: &str) -> TestResult {
         (Err(_), _) if matches!(found.root().join("trace").try_exists(), Ok(false)) => {
             skip(match unit {
                 Some(_) if kind == "uprobe" => {
-                    "tracefs is not mounted: only --probe without values"
+                    "tracefs is not mounted: only --probe without values works"
                 }
                 _ => "tracefs is not mounted",
             })
@@ -296,17 +296,17 @@ pub(super) fn has_uprobe_pmu() -> bool {
     units.iter().any(|(name, _)| name == "uprobe")
 }
 
-/// Probes in the kernel.
+/// Checks probes in the kernel.
 pub(super) fn kprobes(run: &mut TestRun<'_>) -> TestResult {
     probes(run, "kprobe")
 }
 
-/// Probes in programs.
+/// Checks probes in programs.
 pub(super) fn uprobes(run: &mut TestRun<'_>) -> TestResult {
     probes(run, "uprobe")
 }
 
-/// BPF programs, which `bench uprobe` loads.
+/// Loads an empty BPF program, as `bench uprobe` loads programs.
 pub(super) fn bpf(run: &mut TestRun<'_>) -> TestResult {
     let setting = "kernel/unprivileged_bpf_disabled";
     run.log(sysctl::described(setting));
@@ -327,7 +327,7 @@ pub(super) fn bpf(run: &mut TestRun<'_>) -> TestResult {
     }
 }
 
-/// The kernel's types.
+/// Reads the descriptions of the kernel's types (BTF).
 pub(super) fn btf(run: &mut TestRun<'_>) -> TestResult {
     let path = "/sys/kernel/btf/vmlinux";
     match rperf_sys::kernel_file(path) {
@@ -339,7 +339,7 @@ pub(super) fn btf(run: &mut TestRun<'_>) -> TestResult {
     }
 }
 
-/// Programs that other commands start.
+/// Logs where the programs are that other commands start.
 pub(super) fn utilities(run: &mut TestRun<'_>) -> TestResult {
     let search = run.environment.search.clone().unwrap_or_default();
     let folders: Vec<_> = std::env::split_paths(&search).collect();

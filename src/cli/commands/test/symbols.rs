@@ -11,7 +11,7 @@ use super::sysctl;
 use crate::cli::files::DiskFiles;
 use crate::cli::live::explain::reason;
 
-/// Functions that must be there.
+/// Functions that the symbol table of this program must have.
 const WORKLOADS: &[&str] = &[
     "noploop",
     "test_loop",
@@ -21,7 +21,7 @@ const WORKLOADS: &[&str] = &[
     "brstack",
 ];
 
-/// The kernel's listing and image.
+/// Checks that /proc/kallsyms shows addresses; logs which kernel images exist.
 pub(super) fn of_kernel(run: &mut TestRun<'_>) -> TestResult {
     run.log(sysctl::described("kernel/kptr_restrict"));
     let release = uname()?.release;
@@ -75,7 +75,7 @@ fn needed_for_addresses() -> String {
     }
 }
 
-/// This program's symbol table; with `-vv` every symbol, as scripts look for them.
+/// Checks this program's symbol table; with `-vv` logs every symbol, because scripts look for them.
 pub(super) fn of_program(run: &mut TestRun<'_>) -> TestResult {
     let program = run.environment.program.clone();
     run.log(format_args!("Testing {}", program.display()));

@@ -7,13 +7,13 @@ use rperf_flame::ChartArrow;
 
 use super::tasks::ShownTasks;
 
-/// The most arrows of a picture; more could not be told apart.
+/// The maximum number of arrows of a picture; more could not be distinguished.
 const MOST: usize = 600;
 /// The number of parts into which the chart is divided at first: a pair of tasks has at most one arrow in each. If there are too many
 /// arrows, the parts are made longer.
 const PARTS: u64 = 400;
 
-/// Returns the wakeups of tasks that are drawn; `first` is the row of the first of them.
+/// Returns the wakeups of tasks that are drawn; `first` is the row of the first drawn task.
 pub(super) fn arrows(chart: &Timechart, shown: &ShownTasks, first: usize) -> Vec<ChartArrow> {
     let order = shown.order().iter();
     let rows: BTreeMap<usize, usize> = order.copied().zip(first..).collect();

@@ -27,7 +27,7 @@ impl TimechartRecording {
     ///
     /// # Errors
     ///
-    /// Status 255: there are none, or they lack a field.
+    /// Status 255: the recording has none of these events, or their samples lack a field.
     pub(super) fn new(
         analysis: &Analysis<'_>,
         request: &TimechartRequest,

@@ -25,7 +25,7 @@ impl<'c> StackNames<'c> {
     }
 
     /// Returns the stacks in which a task slept longest.
-    pub(super) fn most_frequent(&self, lane: &TaskLane) -> BTreeSet<StackId> {
+    pub(super) fn longest_slept(&self, lane: &TaskLane) -> BTreeSet<StackId> {
         let mut times: BTreeMap<StackId, u64> = BTreeMap::default();
         for piece in lane.states.pieces() {
             if let PieceContent::One {

@@ -131,11 +131,11 @@ impl<'s, 'c> TaskRows<'s, 'c> {
             line: Vec::new(),
         };
         let mut names: BTreeMap<StackId, Option<u32>> = BTreeMap::default();
-        let frequent = self.stacks.most_frequent(lane);
+        let named = self.stacks.longest_slept(lane);
         for piece in lane.states.pieces() {
             match &piece.content {
                 PieceContent::One { state, data } => {
-                    let stack = data.filter(|stack| frequent.contains(stack));
+                    let stack = data.filter(|stack| named.contains(stack));
                     let name = stack.and_then(|stack| {
                         *names.entry(stack).or_insert_with(|| {
                             row.names.push(self.stacks.name(stack)?);

@@ -21,7 +21,7 @@ use crate::cli::error::CliError;
 const OTHER_LINES: usize = 5;
 /// The size of a terminal that does not report it.
 const DEFAULT_SIZE: (usize, usize) = (25, 80);
-/// perf's displayed default for the least samples of a row, which has no effect there.
+/// The minimum number of samples of a row that the menu shows by default. As in perf, this default has no effect.
 const COUNT: u64 = 5;
 /// The default least percentage of an annotated instruction, as in perf.
 pub(super) const PERCENT: u8 = 5;

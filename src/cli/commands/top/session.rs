@@ -55,7 +55,7 @@ pub(super) struct IntervalResult {
     damaged: u64,
     /// How many times records were lost so far.
     pub(super) losses: u64,
-    /// Its length.
+    /// The length of the interval.
     length: Duration,
     /// The CPU usage of this process, in percent of one CPU.
     pub(super) own_cpu: f64,
@@ -153,7 +153,7 @@ impl TopSession {
         Ok(())
     }
 
-    /// Refreshes now rather than when it is due.
+    /// Makes the next refresh due now.
     pub(super) fn refresh_now(&mut self) {
         self.due = Instant::now();
     }

@@ -1,4 +1,4 @@
-//! Which samples are counted by which keys, and the layout of rows.
+//! The settings of `top`: which samples are counted by which keys, and the layout of rows.
 
 use clap::ArgMatches;
 use rperf_hist::{
@@ -30,7 +30,7 @@ const THRESHOLD: f64 = 0.5;
 /// Maximum number of frames of a callchain.
 const MAX_STACK: usize = 127;
 
-/// The settings of the options.
+/// The settings according to options and configuration.
 pub(super) struct TopSettings {
     options: HistogramOptions,
     /// The layout of rows.
@@ -210,5 +210,5 @@ fn check_sort_keys(order_by: &[ReportField]) -> Result<(), CliError> {
         return Ok(());
     };
     let error = CliError::usage(format!("Invalid --sort key: `{}'", key.name));
-    Err(error.hint("it is available in 'report'"))
+    Err(error.hint("the key is available in 'report'"))
 }

@@ -11,8 +11,8 @@ Prints the system calls of a command and its children, of running tasks or of th
 arguments and its result. Other events given with -e are printed between them, in time order. The lines go to the standard error, or \
 to a file with -o.
 
-The first word that is not an option begins the command, with its own options; `--` may precede it. With -a, -p, -t, -u or -C it only \
-sets the duration. 'trace record' writes a recording, which 'trace -i' prints.
+The first word that is not an option begins the command, with its own options; `--` may precede the command. With -a, -p, -t, -u or -C, \
+the command only sets the duration. 'trace record' writes a recording, which 'trace -i' prints.
 
 Memory is not read: arguments that are strings or structures appear as addresses. The exit status is that of the command.";
 

@@ -11,8 +11,8 @@ pub(super) const KMEM: &[(&str, &[CommandLine])] = &[
                 "kmem record --slab --page -- ls",
                 "record allocations of the kernel while ls runs",
             ),
-            run("kmem stat --caller -l 10", "who allocates objects"),
-            run("kmem stat --page --caller", "who allocates pages"),
+            run("kmem stat --caller -l 10", "callers that allocate objects"),
+            run("kmem stat --page --caller", "callers that allocate pages"),
         ],
     ),
     (

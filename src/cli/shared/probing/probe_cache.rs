@@ -194,7 +194,7 @@ pub(crate) fn keep(additions: Vec<CacheAddition>, context: &Context) -> Result<(
     Ok(())
 }
 
-/// Returns the cached objects that have entries; only those of a program if one is named.
+/// Returns the cached objects with their entries; only the builds of a program if one is named.
 fn lists(
     cache: &Cache,
     within: &ProbedObject,
@@ -309,7 +309,7 @@ pub(crate) fn objects_with(point: &Point, context: &Context) -> (Vec<PathBuf>, b
     (programs, in_kernel)
 }
 
-/// Returns cached events for a definition, with its name and its values if given.
+/// Returns the cached events under the group and the name of the definition, if it gives them. Refuses a definition with arguments.
 pub(crate) fn under_own_names(
     cached: Vec<ProbeEvent>,
     definition: &Definition,

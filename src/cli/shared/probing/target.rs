@@ -171,7 +171,7 @@ impl ProbedBinary {
         info.as_ref()
     }
 
-    /// Returns the object for finding places.
+    /// Returns the object with symbols and debug information.
     pub(crate) fn object(&self) -> Result<ProbeObject<'_>, Error> {
         self.object_with(self.info())
     }
@@ -203,7 +203,7 @@ impl Symbols for ProbedBinary {
     }
 }
 
-/// Returns the last target of `-x` or `-m`, a program by its path, which need not exist; by default the kernel.
+/// Returns the last target of `-x` or `-m`, by default the kernel. A program is named by its path; the file need not exist.
 pub(crate) fn named(matches: &ArgMatches, context: &Context) -> Result<ProbedObject, CliError> {
     match target(matches) {
         ProbedObject::Program(path) => {

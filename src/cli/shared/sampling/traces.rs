@@ -16,7 +16,7 @@ use crate::cli::options::{flag, is_given};
 const NOT_WITH: [(&str, &str); 5] = [
     (
         "overwrite",
-        "its records locate the trace; use --snapshot to keep the end of it",
+        "the records of the ring locate the trace; use --snapshot to keep the end of the trace",
     ),
     ("unwind", "AUX areas cannot be rewritten"),
     ("off-cpu", "AUX areas cannot be rewritten"),

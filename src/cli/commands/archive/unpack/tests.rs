@@ -146,7 +146,7 @@ fn members_outside_the_target_are_refused() {
     fs::create_dir_all(scratch.path().join("target")).unwrap();
     symlink("../target", scratch.path().join("cache/way")).unwrap();
     for case in cases {
-        // Valid entries after it are unpacked.
+        // Valid entries after the refused one are unpacked.
         let both = archive(&[case, (EntryType::Regular, &good, &bytes)]);
         let (ended, done) = unpack(&both, &scratch);
         ended.unwrap();
@@ -217,7 +217,7 @@ fn probe_lists_are_not_unpacked() {
 }
 
 #[test]
-fn a_truncated_archive_is_unpacked_to_its_end() {
+fn complete_members_of_a_truncated_archive_are_unpacked() {
     let (bytes, id) = program();
     let first = archive(&[(EntryType::Regular, "perf.data", &recording())]);
     let second = format!("p/{id}/elf");

@@ -38,7 +38,7 @@ fn mapped(pid: i32, name: &str, (major, minor, inode): Inode) -> Vec<u8> {
 fn identities(files: &mut MappedFiles, records: &[u8]) -> Vec<MmapIdentity> {
     let mut out = Vec::new();
     files.identify(records, |piece| out.extend_from_slice(piece));
-    assert_eq!(out.len(), records.len(), "positions stay");
+    assert_eq!(out.len(), records.len(), "positions do not change");
     let all = RawRecord::all(&out, Endian::NATIVE);
     let identity = |raw: &RawRecord<'_>| match Record::decode(raw, Endian::NATIVE) {
         Ok(Record::Mmap2(Mmap2 {
@@ -82,7 +82,7 @@ fn fetched(files: &MappedFiles, id: &BuildId) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn a_file_is_found_by_its_name_inside_and_as_a_mapping() {
+fn a_file_is_found_below_the_root_of_its_process_and_in_map_files() {
     let scratch = Scratch::new();
     let id = build_id_of_elf(&fs::read("/proc/self/exe").unwrap());
     let Some(id) = id else {
