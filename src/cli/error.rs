@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn names_begin_no_line() {
+    fn newlines_in_names_are_escaped() {
         let forged = "a\nhint: run me";
         let error = CliError::message(255, format!("{forged}: bad")).hint(forged);
         let error = error.detail(forged).details("one\ntwo");

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_of_external_commands_does_not_end_the_line() -> Result<(), CliError> {
+    fn exec_path_with_a_directory_precedes_a_command() -> Result<(), CliError> {
         let (globals, task) = read(&["--exec-path=/", "daemon", "-v"])?;
         assert_eq!(globals.exec_path, Some(PathBuf::from("/")));
         assert_eq!(
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_on_the_pager_counts() -> Result<(), CliError> {
+    fn the_last_pager_option_applies() -> Result<(), CliError> {
         assert_eq!(read(&["-p", "--no-pager"])?.0.paging, Paging::Never);
         assert_eq!(
             read(&["--no-pager", "-p", "report"])?.0.paging,

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_that_name_memory_get_it_once() {
+    fn out_of_memory_errors_get_one_hint() {
         let hint = MemoryHint {
             program: Program::new(None),
             hint: Mutex::new("buy some".to_owned()),

@@ -203,7 +203,7 @@ fn underscores_of_old_scripts_are_dashes() {
 }
 
 #[test]
-fn words_that_are_no_text_pass_through() {
+fn words_that_are_not_utf8_pass_through() {
     let bytes = OsString::from_vec(b"-F\xff\xfe".to_vec());
     let name = OsString::from_vec(b"\xff".to_vec());
     let out = normalise(&sample(true), &[bytes, name.clone()]);

@@ -367,7 +367,7 @@ mod tests {
     use crate::cli::commands::{COMMANDS, SUBCOMMANDS};
 
     #[test]
-    fn facts_and_groups_name_commands_that_exist() {
+    fn entries_and_groups_name_existing_commands() {
         let known: Vec<&str> = COMMANDS
             .iter()
             .chain(SUBCOMMANDS)

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_is_named_sorts_where_it_is_named() {
+    fn a_named_share_sorts_at_its_place_in_the_list() {
         let resolved = |sort, shares| {
             let resolved = columns(sort, None).resolve("sym", shares, &mut none);
             resolved.expect("known words")

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_perfs() {
+    fn lines_match_perf() {
         let line = Feature::find("lzma").map(ToString::to_string);
         let expected =
             "                  lzma: [ on  ]  # modules and debug sections compressed by xz";

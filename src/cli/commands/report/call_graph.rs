@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn beginnings_of_words_are_enough() {
+    fn words_may_be_abbreviated() {
         let graph = parse("fo,a,pe,callee,co").expect("all are known");
         assert_eq!(graph.form, GraphForm::Folded);
         assert_eq!(graph.order, Some(Direction::Callee));

@@ -67,7 +67,7 @@ fn program() -> (Vec<u8>, String) {
 }
 
 #[test]
-fn objects_and_recordings_find_their_places() {
+fn objects_and_recordings_are_unpacked_to_their_places() {
     let (bytes, id) = program();
     let scratch = Scratch::new();
     let (link, target) = (
