@@ -231,7 +231,7 @@ fn invalid_arguments_are_refused() {
         (
             &["a", "b", "1", "dd"],
             129,
-            "surplus word 'dd'\nhint: a command to record follows --",
+            "unexpected word 'dd'\nhint: a command to record follows --",
         ),
         (
             &["--from", "a"],
@@ -251,7 +251,7 @@ fn invalid_arguments_are_refused() {
         (
             &["--from", "a", "--to", "b", "1", "c"],
             129,
-            "surplus word 'c'",
+            "unexpected word 'c'",
         ),
         (&["a", "--edges", "1,x"], 129, "--edges takes whole numbers"),
         (

@@ -1,5 +1,6 @@
 //! The example lines of each command, for `-h` and `--help`. Tests run them.
 
+mod bench;
 mod histogram;
 mod kmem;
 mod kwork;
@@ -7,6 +8,7 @@ mod lock;
 mod sched;
 mod timechart;
 
+use self::bench::BENCH;
 use self::histogram::HISTOGRAM;
 use self::kmem::KMEM;
 use self::kwork::KWORK;
@@ -29,7 +31,9 @@ const fn run(line: &'static str, what: &'static str) -> CommandLine {
 
 /// Returns the examples of a command or subcommand. A subcommand without examples has those of its command.
 pub(crate) fn of(command: &str) -> &'static [CommandLine] {
-    let own = [BY_COMMAND, HISTOGRAM, KMEM, KWORK, LOCK, SCHED, TIMECHART];
+    let own = [
+        BY_COMMAND, BENCH, HISTOGRAM, KMEM, KWORK, LOCK, SCHED, TIMECHART,
+    ];
     let mut commands = own.into_iter().flatten();
     match commands.find(|(name, _)| *name == command) {
         Some((_, lines)) => lines,
@@ -69,152 +73,6 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             run(
                 "archive --unpack perf.data.tar.bz2",
                 "unpack objects into the build-id cache",
-            ),
-        ],
-    ),
-    (
-        "bench",
-        &[
-            run("bench", "list the collections of benchmarks"),
-            run("bench sched", "list the benchmarks of a collection"),
-            run(
-                "bench syscall basic -l 10000",
-                "measure the cost of a system call",
-            ),
-            run(
-                "bench -r 5 syscall fork -l 100",
-                "mean and deviation of five runs",
-            ),
-            run(
-                "bench --precision 10 sched pipe -l 10000",
-                "repeat until the mean is known to 10 %",
-            ),
-            run(
-                "bench syscall getpgid -l 10000 -r 10 --json",
-                "save the results for --baseline",
-            ),
-        ],
-    ),
-    (
-        "bench breakpoint",
-        &[
-            run(
-                "bench breakpoint thread -b 2 -t 20",
-                "threads that inherit two breakpoints",
-            ),
-            run(
-                "bench breakpoint enable -a 1",
-                "set a breakpoint while another thread runs",
-            ),
-        ],
-    ),
-    (
-        "bench epoll",
-        &[
-            run(
-                "bench epoll wait -t 2 -r 1 -f 8",
-                "two threads that wait for a second",
-            ),
-            run(
-                "bench epoll ctl -t 2 -r 1 -N 1",
-                "change a nested epoll set",
-            ),
-        ],
-    ),
-    (
-        "bench internals",
-        &[
-            run(
-                "bench -r 3 internals kallsyms-parse",
-                "read the kernel's symbols",
-            ),
-            run(
-                "bench internals synthesize -i 10",
-                "synthesize the records of this process",
-            ),
-            run(
-                "bench internals evlist-open-close -i 5 -n 4",
-                "open and close four events",
-            ),
-        ],
-    ),
-    (
-        "bench futex",
-        &[
-            run("bench futex hash -t 2 -r 1", "two threads for a second"),
-            run(
-                "bench -r 3 futex wake -t 4 -w 2",
-                "wake four threads, two at a time",
-            ),
-            run("bench -r 3 futex requeue -t 4 -p", "move threads to a lock"),
-        ],
-    ),
-    (
-        "bench mem",
-        &[
-            run("bench mem memcpy -s 64KB -l 100", "copy 64 KB, 100 times"),
-            run(
-                "bench -r 5 mem memset -f default",
-                "one function, five runs",
-            ),
-            run("bench mem mmap -s 1MB -t 2", "map memory in two threads"),
-            run("bench mem find_bit -i 2 -j 100", "search bitmaps"),
-        ],
-    ),
-    (
-        "bench numa",
-        &[
-            run(
-                "bench numa mem -p 1 -t 2 -P 16 -l 20",
-                "two threads pass over 16 MB that they share",
-            ),
-            run(
-                "bench numa mem -p 2 -t 1 -T 16 -C 0,1 -s 1",
-                "two processes on two CPUs for a second",
-            ),
-            run(
-                "bench numa mem -p 1 -t 1 -P 16 -M 0 -R -q -l 20",
-                "read memory of node 0",
-            ),
-        ],
-    ),
-    (
-        "bench sched",
-        &[
-            run(
-                "bench sched messaging -g 2 -l 10",
-                "80 processes that exchange messages",
-            ),
-            run("bench sched messaging -t -p -l 10", "threads and pipes"),
-            run(
-                "bench sched pipe -l 10000",
-                "two processes, 10000 round trips",
-            ),
-            run(
-                "bench sched seccomp-notify -l 1000",
-                "system calls answered by a process",
-            ),
-        ],
-    ),
-    (
-        "bench syscall",
-        &[
-            run("bench syscall basic -l 100000", "the cheapest system call"),
-            run("bench syscall fork -l 100", "processes that exit at once"),
-            run(
-                "bench -r 5 syscall execve -l 100",
-                "programs started, five times",
-            ),
-        ],
-    ),
-    (
-        "bench uprobe",
-        &[
-            run("bench uprobe baseline -l 100", "sleeps without a probe"),
-            run("bench uprobe empty -l 100", "sleeps with a probe on usleep"),
-            run(
-                "bench -r 3 uprobe empty_ret -l 100",
-                "sleeps with a probe at the return of usleep, three runs",
             ),
         ],
     ),
