@@ -40,7 +40,7 @@ fn options() -> Vec<Arg> {
         input::force(),
         input::option(),
         list("line", "n").short('l').value_parser(number).help(
-            "show only the first n rows, of the table of the preceding --caller or --alloc",
+            "show only the first n rows of the table of the preceding --caller or --alloc",
         ),
         list("sort", "key[,key...]").short('s').help(
             "sort keys, highest first: ptr, callsite, bytes, hit, pingpong, frag for --slab (default: frag,hit,bytes); \

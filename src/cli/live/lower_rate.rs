@@ -1,4 +1,4 @@
-//! Options that make an event have fewer samples.
+//! The options that reduce the number of samples of an event.
 
 use rperf_session::SampledRate;
 
@@ -8,9 +8,9 @@ const SHORTEST: u64 = 10_000;
 /// An event with too many samples.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TooFrequent<'a> {
-    /// Its name.
+    /// The name of the event.
     pub(crate) event: &'a str,
-    /// Its sampling rate.
+    /// The sampling rate of the event.
     pub(crate) rate: SampledRate,
     /// Whether `-F` and `-c` mean the same for all events of the recording.
     pub(crate) is_alike: bool,
