@@ -28,7 +28,7 @@ pub(crate) fn cgroups(
     })
 }
 
-/// Cgroups require CPU-wide events.
+/// Rejects targets other than CPUs, as cgroups require CPU-wide events.
 pub(crate) fn check(target: &Target) -> Result<(), CliError> {
     if matches!(target, Target::Cpus(_)) {
         return Ok(());

@@ -4,11 +4,11 @@ use rperf_names::by_distance;
 use rperf_perfdata::Metadata;
 use rperf_tracepoint::{FieldReader, Tracepoint};
 
-/// The reason why an event has no numeric field of a name.
+/// The reason why an event has no numeric field of the requested name.
 pub(crate) enum NoNumber {
-    /// The event is not a tracepoint whose format the recording has.
+    /// The event is not a tracepoint, or the recording lacks its format.
     NotATracepoint,
-    /// The tracepoint's numbers, most similar first.
+    /// The names of the tracepoint's numeric fields, most similar first.
     Numbers(String),
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn numeric_field(
 ///
 /// # Errors
 ///
-/// The tracepoint's numbers, most similar first, if it has no such field.
+/// The names of the tracepoint's numeric fields, most similar first, if it has no such field.
 pub(crate) fn number_of(tracepoint: &Tracepoint, name: &str) -> Result<FieldReader, String> {
     if let Some(reader) = tracepoint.reader(name).filter(FieldReader::is_number) {
         return Ok(reader);

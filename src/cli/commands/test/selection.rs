@@ -6,7 +6,7 @@ use crate::cli::error::CliError;
 /// A test that was selected.
 #[derive(Clone, Copy)]
 pub(super) struct SelectedTest {
-    /// Its number, from 1.
+    /// The number of the test, from 1.
     pub(super) number: usize,
     /// The test.
     pub(super) case: &'static TestCase,
