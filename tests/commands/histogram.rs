@@ -271,7 +271,7 @@ fn invalid_arguments_are_refused() {
         (
             &["cpu-clock", "len"],
             255,
-            "cpu-clock has no field 'len' with a number\nhint: it is not a tracepoint",
+            "cpu-clock has no field 'len' with a number\nhint: the event is not a tracepoint",
         ),
         (
             &["cpu-clock", "--tid", "1", "--svg"],
