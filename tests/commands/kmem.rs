@@ -208,6 +208,15 @@ fn options_may_follow_and_precede_the_subcommand() {
         !pages.stdout.contains("| __alloc_frozen_pages"),
         "{pages:?}"
     );
+    scratch
+        .write("pages", "[kmem]\n\tdefault = page\n")
+        .expect("a file");
+    let words = "kmem stat -i both.data --caller";
+    let set = rperf(&words.split(' ').collect::<Vec<_>>())
+        .within(scratch.path())
+        .env("HOME", scratch.path())
+        .env("PERF_CONFIG", "pages");
+    assert_eq!(set.finish().expect("rperf starts").stdout, pages.stdout);
     let all = run(
         &scratch,
         &["kmem", "stat", "-i", "both.data", "--alloc", "--json"],

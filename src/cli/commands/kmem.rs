@@ -113,11 +113,12 @@ impl Allocators {
         Self { slab, page }
     }
 
-    /// Returns these allocators, or the slab allocator if none is given.
-    fn or_default(self) -> Self {
-        Self {
-            slab: self.slab || !self.page,
-            ..self
+    /// Returns these allocators, or that of the setting `kmem.default` if none is given: by default the slab allocator.
+    fn or_default(self, context: &Context) -> Self {
+        if self.slab || self.page {
+            return self;
         }
+        let page = context.config.text("kmem.default") == Some("page");
+        Self { slab: !page, page }
     }
 }

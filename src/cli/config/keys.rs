@@ -261,9 +261,9 @@ const SETTINGS: &[Setting] = &[
         usage: Unused(DECODERS, INTEL_PT),
     },
     Setting {
-        name: "kmem.*",
-        kind: Text,
-        usage: NoCommand,
+        name: "kmem.default",
+        kind: Choice(&["page", "slab"]),
+        usage: Read,
     },
     Setting {
         name: "llvm.*",

@@ -54,12 +54,12 @@ impl<'a> Prefetcher<'a> {
     pub(crate) fn advance(&mut self, position: u64) {
         self.passed += 1;
         if position + LINE as u64 > self.fetched {
-            self.go_on(position);
+            self.prefetch_from(position);
         }
     }
 
     #[cold]
-    fn go_on(&mut self, position: u64) {
+    fn prefetch_from(&mut self, position: u64) {
         let from = position.max(self.fetched);
         let offset = usize::try_from(from - self.start).unwrap_or(usize::MAX);
         let rest = self.bytes.get(offset..).unwrap_or_default();

@@ -206,7 +206,7 @@ mod tests {
         let found = |start| {
             of_modules(
                 &[module(start)],
-                &|module| hits.are_in(module),
+                &|module| hits.overlap(module),
                 &root,
                 &FirstBytes,
             )

@@ -114,7 +114,7 @@ impl CodePages {
     }
 
     /// Whether there are samples in this module.
-    pub(crate) fn are_in(&self, module: &Module) -> bool {
+    pub(crate) fn overlap(&self, module: &Module) -> bool {
         let end = module.start.saturating_add(module.size);
         let pages = module.start >> PAGE_SHIFT..end.div_ceil(1 << PAGE_SHIFT);
         self.kernel_pages.iter().any(|page| pages.contains(page))
@@ -222,8 +222,8 @@ mod tests {
             size: 0x1800,
             file: None,
         };
-        assert!(hits.are_in(&module(0x7000)) && hits.are_in(&module(0x8000)));
-        assert!(!hits.are_in(&module(0x6000)) && !hits.are_in(&module(0x9000)));
+        assert!(hits.overlap(&module(0x7000)) && hits.overlap(&module(0x8000)));
+        assert!(!hits.overlap(&module(0x6000)) && !hits.overlap(&module(0x9000)));
         let (parent, other) = (name("/parent"), name("/other"));
         assert_eq!(hits.files(), HashSet::from([&parent]));
         let mut part = CodePages::new(sample_type);

@@ -136,7 +136,7 @@ impl FileCompletion<'_> {
         let id = self
             .ids
             .of_notes(&kernel_notes(&request.roots.sysfs).ok()?)?;
-        let is_wanted = |module: &Module| request.output.cache_all || hits.are_in(module);
+        let is_wanted = |module: &Module| request.output.cache_all || hits.overlap(module);
         let sysfs = &request.roots.sysfs;
         let modules = build_ids::of_modules(&kernel.modules, &is_wanted, sysfs, self.ids);
         Some((build_ids::of_kernel(&id)?, modules))

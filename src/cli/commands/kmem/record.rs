@@ -37,7 +37,7 @@ pub(super) fn run(
     }
     let mut allocators = Allocators::given(matches);
     let mut words = without_allocators(words, &mut allocators, context)?;
-    let Allocators { slab, page } = allocators.or_default();
+    let Allocators { slab, page } = allocators.or_default(context);
     if page {
         // The events of the page allocator do not contain the caller, so callchains are needed.
         words.insert(0, "-g".into());

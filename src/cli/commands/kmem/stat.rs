@@ -45,7 +45,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let allocators = Allocators::given(matches).or_default();
+    let allocators = Allocators::given(matches).or_default(context);
     let tables = ShownTables::given(matches, allocators)?;
     let is_live = flag(matches, "live") == Some(true);
     let symbols = SymbolSources::for_recording(matches, context)?;
