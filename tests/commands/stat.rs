@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use rperf_testkit::{Outcome, Run, Scratch};
+use rperf_testkit::{Outcome, Run, Scratch, may_trace};
 
 use crate::kernel::{Running, is_root, rperf_in};
 
@@ -453,4 +453,18 @@ fn counters_beyond_the_limit_of_open_files_are_refused() {
     assert_eq!(outcome.status, 255, "{outcome:?}");
     let message = "Error:\nToo many events are opened.\nhint: the limit of open files is at its maximum; raise it as root with 'ulimit -Hn'";
     assert!(outcome.stderr.starts_with(message), "{outcome:?}");
+}
+
+/// Counters of tracepoints take long to close. A signal that arrives meanwhile, after the workload's end, was discarded,
+/// and all repetitions ran.
+#[test]
+fn a_signal_after_the_workloads_end_ends_the_repetition() {
+    const NAME: &str = "commands::stat::a_signal_after_the_workloads_end_ends_the_repetition";
+    if !may_trace(NAME) {
+        return;
+    }
+    let late = "(sleep 0.02; kill -TERM $PPID) & echo run";
+    let outcome = stat(&["-e", "sched:*", "-r", "4", "sh", "-c", late]);
+    let runs = outcome.stdout.lines().count();
+    assert!((1..4).contains(&runs), "{runs} runs: {}", outcome.stderr);
 }

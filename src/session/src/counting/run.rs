@@ -79,8 +79,19 @@ pub fn count(
         readings,
         ended: ended.filter(|_| !was_timer),
         usage,
-        signal,
+        signal: signal.or(late_signal(&signals)?),
     })
+}
+
+/// The signal that arrived after the workload's end, while the counters were closed: this run may be
+/// one of many, which it has to end.
+fn late_signal(signals: &Signals) -> Result<Option<i32>, Error> {
+    while let Some(signal) = signals.next().map_err(Error::system("read signals"))? {
+        if signal != libc::SIGCHLD {
+            return Ok(Some(signal));
+        }
+    }
+    Ok(None)
 }
 
 /// Lets the program run to its first instruction.
