@@ -231,8 +231,35 @@ fn build_options_match_the_build() {
     ] {
         assert!(line(name).contains("[ on  ]"), "{}", line(name));
     }
-    for name in ["bpf", "libpython", "babeltrace2-ctf-writer"] {
-        assert!(line(name).contains("[ OFF ]"), "{}", line(name));
+    // A command or option that needs the feature is refused exactly if it is off.
+    for (name, words) in [
+        ("aio", &["record", "--aio", "--dry-run", "true"][..]),
+        (
+            "babeltrace2-ctf-writer",
+            &["data", "convert", "--to-ctf", "x", "-i", "nosuch.data"],
+        ),
+        ("bpf_skeletons", &["stat", "--bpf-counters", "true"]),
+        ("libnuma", &["bench", "numa", "mem", "--nosuch"]),
+        ("libperl", &["script", "-s", "nosuch.pl"]),
+        ("libpython", &["script", "-s", "nosuch.py"]),
+        ("rust", &["test", "-w", "code_with_type", "0.01"]),
+        ("syscall_table", &["trace", "-i", "nosuch.data"]),
+    ] {
+        let used = outcome(words);
+        let refusals = [
+            " not supported",
+            " not a perf-command",
+            "No workload found",
+            "Unknown collection",
+        ];
+        let is_refused = refusals.iter().any(|text| used.stderr.contains(text));
+        assert_eq!(
+            line(name).contains("[ OFF ]"),
+            is_refused,
+            "{}: {}",
+            line(name),
+            used.stderr
+        );
     }
 }
 
@@ -272,6 +299,9 @@ fn features_are_checked_by_status() {
     ] {
         assert_eq!(check(words).0, 129, "{words:?}");
     }
+    let (_, _, errors) = check(&["dwarf"]);
+    let hint = "hint: 'rperf check feature dwarf' checks a feature\n";
+    assert!(errors.ends_with(hint), "{errors}");
 }
 
 #[test]

@@ -49,7 +49,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
                 "{program} check: expected 'feature <name>[,<name>]...'"
             )));
         }
-        [other, ..] => return Err(CliError::usage(format!("Unknown subcommand: {other}"))),
+        [other, ..] => {
+            let error = CliError::usage(format!("Unknown subcommand: {other}"));
+            return Err(error.hint(format!(
+                "'{program} check feature {other}' checks a feature"
+            )));
+        }
     };
     let is_quiet = flag(matches, "quiet") == Some(true);
     let mut out = context.stdout();

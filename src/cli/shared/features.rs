@@ -7,21 +7,24 @@ use std::fmt;
 pub(crate) struct Feature {
     /// perf's name, which scripts query.
     pub(crate) name: &'static str,
-    /// Whether this program has the feature, with a library or without.
+    /// Whether this program has it, with a library or without.
     pub(crate) is_built_in: bool,
-    /// What provides the feature, or what is missing.
+    /// What provides it, or what is missing.
     note: &'static str,
 }
 
 /// All features, in alphabetical order. Names are those of perf 6.1 and 7.2, and `demangle` of later versions.
 pub(crate) const FEATURES: &[Feature] = &[
     with("aio", "record --aio: writes do not wait for the disk"),
+    with("babeltrace2-ctf-writer", "data convert --to-ctf"),
     without(
-        "babeltrace2-ctf-writer",
-        "not used: data convert writes CTF itself",
+        "bpf",
+        "no libbpf: trace -s and bench uprobe load programs of their own",
     ),
-    without("bpf", "no BPF programs of users are loaded"),
-    without("bpf_skeletons", "events are counted without BPF programs"),
+    without(
+        "bpf_skeletons",
+        "no BPF programs for counters, filters, off-CPU time and locks",
+    ),
     with("debuginfod", "debug files over HTTP and HTTPS"),
     with("demangle", "C++ and Rust names"),
     with(
@@ -44,7 +47,7 @@ pub(crate) const FEATURES: &[Feature] = &[
         "libbfd",
         "not used: symbols and lines are decoded in process",
     ),
-    without("libbpf-strings", "not used: libbpf is not linked"),
+    without("libbpf-strings", "metadata of BPF programs is not recorded"),
     with("libcapstone", "instructions of x86 and arm64"),
     without("libcrypto", "not used: build-ids are read, not generated"),
     with("libdw-dwarf-unwind", "user stacks unwound by DWARF"),
@@ -53,17 +56,14 @@ pub(crate) const FEATURES: &[Feature] = &[
     without("libopencsd", "traces of CoreSight are not decoded"),
     without("libperl", "Perl scripts are not run"),
     without("libpfm4", "vendor events come from tables"),
-    without(
-        "libpython",
-        "not used: script -s starts a Python interpreter",
-    ),
+    with("libpython", "Python scripts, in the python3 beside rperf"),
     with("libslang", "browsers of report, annotate, top"),
     with("libtraceevent", "raw data of tracepoints"),
     without("libunwind", "not used: see dwarf-unwind"),
     with("lzma", "modules and debug sections compressed by xz"),
     with("numa_num_possible_cpus", "record --affinity=node"),
-    without("rust", "no test workloads in Rust as in perf"),
-    without("syscall_table", "not used: trace has tables of its own"),
+    with("rust", "test -w code_with_type"),
+    with("syscall_table", "names of system calls, for trace"),
     with("zlib", "compressed modules and sections, exports"),
     with("zstd", "compressed recordings, modules and sections"),
 ];
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_match_perf() {
+    fn lines_are_perfs() {
         let line = Feature::find("lzma").map(ToString::to_string);
         let expected =
             "                  lzma: [ on  ]  # modules and debug sections compressed by xz";
