@@ -139,6 +139,16 @@ fn tracefs(scratch: &Scratch) -> String {
 }
 
 #[test]
+fn unmounted_tracefs_is_to_be_mounted() {
+    let scratch = Scratch::new();
+    let folder = scratch.path().display().to_string();
+    let words = ["--debugfs-dir", &folder, "list", "cook:*"];
+    let outcome = rperf(&words).finish().expect("rperf starts");
+    let hint = format!("hint: mount tracefs: 'mount -t tracefs nodev {folder}'\n");
+    assert!(outcome.stderr.contains(&hint), "{}", outcome.stderr);
+}
+
+#[test]
 fn fields_of_a_tracepoint_are_listed_with_types() {
     let scratch = Scratch::new();
     let folder = tracefs(&scratch);

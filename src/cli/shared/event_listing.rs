@@ -126,10 +126,15 @@ impl MachineEvents {
         context.note(format_args!(
             "tracepoints are not listed: {folder}: {error}"
         ));
-        context.note(format_args!(
-            "hint: run as root, or give a group access: 'mount -o remount,gid=GROUP,mode=750 {}'",
-            self.tracepoints.0.root().display()
-        ));
+        let root = self.tracepoints.0.root().display();
+        match error.kind() {
+            io::ErrorKind::NotFound => context.note(format_args!(
+                "hint: mount tracefs: 'mount -t tracefs nodev {root}'"
+            )),
+            _ => context.note(format_args!(
+                "hint: run as root, or give a group access: 'mount -o remount,gid=GROUP,mode=750 {root}'"
+            )),
+        }
     }
 }
 

@@ -27,16 +27,20 @@ impl Tracefs {
         }
     }
 
-    /// Finds the tracefs in `mounts`, the text of `/proc/self/mounts`: mounted by itself or within
-    /// debugfs; otherwise the default mount point.
+    /// Finds the tracefs in `mounts`, the text of `/proc/self/mounts`: at the default mount point,
+    /// elsewhere, or within debugfs; otherwise the default mount point.
     #[must_use]
     pub fn find(mounts: &str) -> Self {
         let mounted = |kind: &str| {
-            mounts.lines().find_map(|line| {
+            let places = mounts.lines().filter_map(|line| {
                 let mut words = line.split(' ').skip(1);
                 let place = words.next()?;
                 (words.next() == Some(kind)).then(|| PathBuf::from(place))
-            })
+            });
+            // Other mounts, such as those of a chroot environment, come and go.
+            let mut places = places.collect::<Vec<_>>();
+            places.sort_by_key(|place| place != Path::new(DEFAULT_MOUNT));
+            places.into_iter().next()
         };
         let through_debugfs = || mounted("debugfs").map(|root| root.join("tracing"));
         let root = mounted("tracefs").or_else(through_debugfs);
@@ -162,6 +166,8 @@ mod tests {
         let both = format!("{debugfs}nodev /t tracefs rw,relatime 0 0\n");
         assert_eq!(root(&both), Path::new("/t"));
         assert_eq!(root("proc /proc proc rw 0 0\n"), Path::new(DEFAULT_MOUNT));
+        let usual = format!("{both}nodev {DEFAULT_MOUNT} tracefs rw,relatime 0 0\n");
+        assert_eq!(root(&usual), Path::new(DEFAULT_MOUNT));
     }
 
     #[test]
