@@ -1,7 +1,6 @@
 //! Notes on code whose names are unknown: objects without symbols, and missing perf maps.
 
-use std::fmt::Write as _;
-
+use rperf_names::first_names;
 use rperf_replay::{Dso, DsoId, DsoKind};
 use rperf_resolve::Resolver;
 use rperf_symbol::SymbolFinding;
@@ -85,14 +84,7 @@ fn name(dso: &Dso) -> &str {
 fn list(mut names: Vec<String>) -> Option<String> {
     names.sort_unstable();
     names.dedup();
-    let first = names.get(..NAMED).unwrap_or(&names);
-    let mut list = first.join(", ");
-    let more = names.len() - first.len();
-    if more > 0 {
-        // Writing to a String cannot fail.
-        let _ = write!(list, " and {more} more");
-    }
-    (!names.is_empty()).then_some(list)
+    (!names.is_empty()).then(|| first_names(&names, NAMED))
 }
 
 #[cfg(test)]

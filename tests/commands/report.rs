@@ -4,6 +4,7 @@ use rperf_testkit::{Outcome, Scratch, assert_golden};
 
 use super::recording::{MISC_EXEC, MISC_USER, Recording, Sampled};
 use super::{rperf, without_notes};
+use crate::kernel::{record_in, rperf_in};
 use crate::tidy::root;
 
 /// `PERF_CONTEXT_KERNEL`.
@@ -439,6 +440,20 @@ fn no_samples_is_an_error_that_names_the_events() {
     let message = "The perf.data data has no samples!\nhint: none of these events occurred while recording: cpu-clock:HG\n";
     assert_eq!((outcome.status, outcome.stderr.as_str()), (255, message));
     assert_eq!(outcome.stdout, "");
+}
+
+#[test]
+fn a_long_list_of_events_without_samples_is_shortened() {
+    let scratch = Scratch::new();
+    let events = ["dummy:u"; 20].join(",");
+    let recorded = record_in(&scratch, &["-q", "-e", &events], &["true"]);
+    assert_eq!(recorded.status, 0, "{recorded:?}");
+    let outcome = rperf_in(&scratch, &["report", "--stdio"]).finish();
+    let outcome = outcome.expect("rperf starts");
+    assert!(
+        outcome.stderr.ends_with(", dummy:u and 12 more\n"),
+        "{outcome:?}"
+    );
 }
 
 #[test]

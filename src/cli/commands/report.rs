@@ -17,6 +17,7 @@ use rperf_hist::{
     BlockTable, Blocks, BranchCounts, Histogram, NamingContext, Parallelism, RecordingInfo,
     SelectSamples,
 };
+use rperf_names::first_names;
 use rperf_perfdata::{EventDesc, PerfData};
 use rperf_replay::{RecordContent, Replay};
 use rperf_resolve::{Resolver, StackSummary};
@@ -50,6 +51,9 @@ use self::data_output::ReportInput;
 use self::selection::SampleSelection;
 use self::settings::{ReportPlan, ReportSettings};
 use crate::cli::event_tables::EventTable;
+
+/// Maximum number of events that a message lists.
+const NAMED: usize = 8;
 
 /// Decodes the AUX trace of a recording into samples; `None` if the recording is used unchanged, such as for a record dump.
 fn with_trace(
@@ -355,7 +359,7 @@ fn no_samples(input: &Input, data: &PerfData<'_>) -> CliError {
     let message = format!("The {} data has no samples!", input.path.display());
     CliError::message(255, message).hint(format!(
         "none of these events occurred while recording: {}",
-        names.join(", ")
+        first_names(&names, NAMED)
     ))
 }
 

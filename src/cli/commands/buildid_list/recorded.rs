@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use clap::ArgMatches;
+use rperf_names::first_names;
 use rperf_perfdata::{FeatureId, PerfData};
 use rperf_replay::Machine;
 use rperf_symbol::BuildId;
@@ -86,9 +87,6 @@ fn listed(data: &PerfData<'_>) -> Vec<RecordedObject> {
 
 /// Prints a note with the first objects that have no build-id.
 fn note_missing(without: &[&str], context: &Context) {
-    let named = without.get(..NAMED).unwrap_or(without).join(", ");
-    match without.len().saturating_sub(NAMED) {
-        0 => context.note(format_args!("no build-id: {named}")),
-        more => context.note(format_args!("no build-id: {named} and {more} more")),
-    }
+    let names = first_names(without, NAMED);
+    context.note(format_args!("no build-id: {names}"));
 }

@@ -1,6 +1,7 @@
 //! Notes printed with the table.
 
 use rperf_count::{CountRow, CountState, CountTable};
+use rperf_names::first_names;
 use rperf_session::{EventReadings, Target};
 
 use super::plan::StatPlan;
@@ -56,7 +57,7 @@ pub(super) fn write_hint(context: &Context, plan: &StatPlan, table: &CountTable)
     if !missing.is_empty() {
         parts.push(format!(
             "<not supported>: this kernel or machine cannot count {}",
-            listed(&missing)
+            first_names(&missing, NAMED)
         ));
     }
     if !idle.is_empty() {
@@ -68,19 +69,11 @@ pub(super) fn write_hint(context: &Context, plan: &StatPlan, table: &CountTable)
         };
         parts.push(format!(
             "<not counted>: {} never ran ({why})",
-            listed(&idle)
+            first_names(&idle, NAMED)
         ));
     }
     if !parts.is_empty() {
         context.note(format_args!("hint: {}", parts.join("; ")));
-    }
-}
-
-fn listed(names: &[&str]) -> String {
-    let named = names.get(..NAMED).unwrap_or(names).join(", ");
-    match names.len().saturating_sub(NAMED) {
-        0 => named,
-        more => format!("{named} and {more} more"),
     }
 }
 
