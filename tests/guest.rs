@@ -230,6 +230,20 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
     faults
 }
 
+/// The fault of a recording whose header lacks a feature of perf's, or has another: those that only tell what the samples
+/// contain, such as branch stacks.
+fn feature_fault(out: &Path, case: &str) -> Option<String> {
+    let features = |recorder: &str| -> Vec<String> {
+        let header = text(&out.join(format!("{case}.{recorder}.header")));
+        let lines = header
+            .lines()
+            .filter(|line| line.starts_with("# contains "));
+        lines.map(str::to_owned).collect()
+    };
+    let [theirs, ours] = ["perf", "rperf"].map(features);
+    (theirs != ours).then(|| format!("{case}: features {ours:?}, perf's {theirs:?}"))
+}
+
 /// A row of branches without the target. If a branch leads to the branch two bytes before it, perf in the guest sometimes prints
 /// the function of the source for the target, too. Outside of guests both tools print the same for all such branches.
 fn without_target(row: &str) -> String {
@@ -400,10 +414,17 @@ fn compare(test: &str, machine: &'static str) {
         let attrs = |recorder| text(&out.join(format!("{case}.{recorder}.attrs")));
         let attrs = difference(&attrs("perf"), &attrs("rperf"));
         found.extend(attrs.map(|found| format!("{case}: attrs\n{found}")));
+        found.extend(feature_fault(&out, case));
     }
     let folder = root().join("tests/guest").join(machine);
     // Without counters neither tool has any output.
     if guest.counters().exists() {
+        // perf reads the samples of a recording without this feature as such, not their branches.
+        let header = text(&out.join("branches.perf.header"));
+        assert!(
+            header.contains("\n# contains samples with branch stack\n"),
+            "{header}"
+        );
         let both = text(&folder.join("stat"));
         let both = names(&both).chain(["threads"]);
         found.extend(both.flat_map(|case| stat_faults(&out, case)));

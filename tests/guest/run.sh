@@ -3,7 +3,7 @@
 # tools and reads both recordings with both, into /out:
 #   NAME.RECORDER.data, NAME.RECORDER.messages and .status of the recorder, NAME.RECORDER.READER and .READER.messages of
 #   script, NAME.RECORDER.report.READER of report, NAME.RECORDER.insn.READER of script with instructions (the kernel's
-#   are in /proc/kcore), NAME.RECORDER.attrs of perf evlist -v
+#   are in /proc/kcore), NAME.RECORDER.attrs of perf evlist -v, NAME.RECORDER.header of perf report --header-only
 # Lines of `traces` are recorded by both, as root and as an unprivileged user (NAME is NAME-WHO): NAME.RECORDER.branches
 # is the trace decoded by perf, NAME.RECORDER.dump.READER the dump of its records by each tool.
 # For each line of `stat` both tools count ./load: NAME.TOOL.stat; lines of `stat_alone` are only counted by rperf.
@@ -27,6 +27,7 @@ while read -r name words; do
             timeout 60 $reader script -i "$base.data" -G -F ip,sym,insn >"$base.insn.$reader" 2>/dev/null </dev/null
         done
         perf evlist -v -i "$base.data" >"$base.attrs" 2>&1
+        timeout 60 perf report -i "$base.data" --header-only >"$base.header" 2>&1 </dev/null
     done
 done <cases
 
