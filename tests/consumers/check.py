@@ -19,12 +19,17 @@ def main():
         "folded stacks": consumers.folded,
         "perf's JSON": consumers.perf_json,
         "speedscope": lambda expected: consumers.speedscope(expected, schema),
-        "go tool pprof": consumers.pprof,
         "Firefox profiler-cli": lambda expected: consumers.firefox(expected, shlex.split(profiler)),
         "Perfetto": consumers.perfetto,
     }
-    if shutil.which("perf"):
-        checks["perf"] = lambda expected: consumers.perf(expected, ["perf"])
+    for name, program, check in [
+        ("go tool pprof", "go", consumers.pprof),
+        ("perf", "perf", lambda expected: consumers.perf(expected, ["perf"])),
+    ]:
+        if shutil.which(program):
+            checks[name] = check
+        else:
+            print(f"skipped: {program} is not installed")
     failed = {name: 0 for name in checks}
     for path in map(Path, paths):
         expected = Expected(rperf, path)
