@@ -92,6 +92,7 @@ fn unsupported_perf_options_are_refused_by_name() {
         &["record", "--vmlinux", "true"] as &[&str],
         &["record", "--debuginfod", "true"],
         &["annotate", "--itrace"],
+        &["top", "--branch-history"],
         &["script", "--xed"],
     ] {
         let refused = outcome(words);
@@ -153,4 +154,11 @@ fn options_may_be_anywhere_without_a_workload() {
         unknown.stderr.lines().next(),
         Some("  Error: unknown option 'nosuch'")
     );
+}
+
+#[test]
+fn help_of_a_collection_lists_its_benchmarks() {
+    let help = outcome(&["bench", "mem", "-h"]);
+    assert_eq!(help, outcome(&["bench", "mem"]));
+    assert!(help.stdout.contains("memcpy: "), "{help:?}");
 }

@@ -61,6 +61,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         given.check(context)?;
         return list_benchmarks(known, context);
     };
+    if name == "-h" || name == "--help" {
+        return list_benchmarks(known, context);
+    }
     if name == ALL {
         let name = format!("{} {ALL}", known.name);
         let collections = slice::from_ref(known);

@@ -209,6 +209,11 @@ fn details() -> Vec<Arg> {
 /// Returns the options that perf does not have.
 fn rperf_options() -> Vec<Arg> {
     vec![
+        // Known to newer releases of perf.
+        unsupported(
+            "branch-history",
+            "use 'record -b' and 'report --branch-history'",
+        ),
         list("filter", "filter").help("filter for the tracepoints of the preceding -e"),
         switch("exclude-perf")
             .help("exclude rperf itself from the tracepoints of the preceding -e"),
