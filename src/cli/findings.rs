@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rperf_replay::{BadRecord, DecodeErrors, Diagnostics};
 use rperf_resolve::Resolver;
-use rperf_symbol::SymbolFinding;
+use rperf_symbol::{SymbolFinding, cache_entry};
 
 use super::context::Context;
 use super::error::CliError;
@@ -56,7 +56,7 @@ fn warn_of_losses(path: &Path, found: &Diagnostics, context: &Context) {
             found.records, found.lost_chunks
         ));
         context.note(format_args!(
-            "hint: {} records were lost while recording: use larger ring buffers (-m) or a lower frequency (-F)",
+            "hint: {} records were lost while recording: use larger ring buffers (-m), or record fewer samples (-F, -c, --filter)",
             found.lost_records
         ));
     }
@@ -101,6 +101,17 @@ pub(crate) fn report_symbol_problems(context: &Context, resolver: &Resolver<'_>,
     }
 }
 
+/// Where the build-id cache would have the recorded file, as the end of a hint.
+fn place_of_copy(finding: &SymbolFinding, context: &Context) -> String {
+    let (SymbolFinding::BuildIdMismatch { wanted, .. }, Some(cache)) =
+        (finding, context.buildid_dir())
+    else {
+        return String::new();
+    };
+    let copy = cache_entry(&cache, wanted).join("elf");
+    format!(": there is no {}", copy.display())
+}
+
 /// Warns about files that differ from the recorded ones, and about debug information that can't be read.
 pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
     let world = resolver.world();
@@ -114,10 +125,12 @@ pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
         context.warn(first.what);
         let others = match rest.len() {
             0 => String::new(),
-            count => format!(" and the functions of {count} other files"),
+            1 => " and those of another file".to_owned(),
+            count => format!(" and those of {count} other files"),
         };
+        let place = place_of_copy(first.what, context);
         context.note(format_args!(
-            "hint: its functions{others} are shown as addresses; add the recorded files with 'buildid-cache --add'"
+            "hint: its functions{others} are shown as addresses; add the recorded files with 'buildid-cache --add'{place}"
         ));
     }
     for finding in resolver.lost_names() {

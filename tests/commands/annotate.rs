@@ -187,6 +187,11 @@ fn functions_without_code_are_reported() {
         unknown.stderr.contains("did you mean 'burn_deep'?"),
         "{unknown:?}"
     );
+    let as_function = run(&["stacks"]);
+    assert!(
+        as_function.stderr.contains("-i stacks reads this file"),
+        "{as_function:?}"
+    );
     for (words, message) in [
         (&["-M", "masm"][..], "-M masm: give att or intel"),
         (&["--percent-type", "all"], "unknown type 'all'"),
@@ -208,6 +213,8 @@ fn functions_without_code_are_reported() {
     assert_eq!((other.status, other.stdout.as_str()), (1, ""), "{other:?}");
     let message = "its architecture is not supported: only x86 and arm64 are disassembled";
     assert!(other.stderr.contains(message), "{other:?}");
+    let line = "stacks: cannot show the code of 1 function (";
+    assert!(other.stderr.contains(line), "{other:?}");
     fs::remove_file(program).expect("the program");
     let without_program = run(&["-d", "stacks"]);
     assert_eq!(

@@ -52,10 +52,13 @@ fn a_replaced_program_is_reported() {
         .expect("another program");
     fs::remove_file(&program).expect("the program is removed");
     fs::copy(other, &program).expect("another takes its place");
+    let cache = scratch.path().join("elsewhere/.debug/.build-id");
+    let place = format!("'buildid-cache --add': there is no {}/", cache.display());
     for command in ["report", "script"] {
         let outcome = elsewhere(&scratch, &[command]);
         assert_eq!(outcome.status, 0, "{outcome:?}");
         assert!(warned(&outcome), "{outcome:?}");
+        assert!(outcome.stderr.contains(&place), "{outcome:?}");
     }
     let added = elsewhere(&scratch, &["buildid-cache", "--add", "/bin/sh"]);
     assert_eq!(added.status, 0, "{added:?}");

@@ -1,6 +1,6 @@
 //! The kernel's settings that limit recordings, as named in messages.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rperf_sys::kernel_text;
 
@@ -8,7 +8,7 @@ use super::PROC;
 
 /// Returns the path of a setting of `/proc/sys/kernel` with its value: `/proc/sys/kernel/kptr_restrict (2)`.
 pub(crate) fn setting(name: &str) -> String {
-    let path = Path::new(PROC).join("sys/kernel").join(name);
+    let path = path_of(name);
     let shown = path.display();
     match kernel_text(&path) {
         Ok(value) => format!("{shown} ({})", value.trim()),
@@ -18,11 +18,38 @@ pub(crate) fn setting(name: &str) -> String {
 
 /// Returns the hint for hidden kernel addresses. Without CAP_SYSLOG the kernel shows addresses only if both settings in the hint allow it.
 pub(crate) fn show_kernel_addresses() -> String {
-    format!(
-        "run as root, or set {} to 0 and {} to 1 or less",
-        setting("kptr_restrict"),
-        setting("perf_event_paranoid")
-    )
+    let value = |name: &str| {
+        let text = kernel_text(path_of(name)).ok()?;
+        text.trim().parse().ok()
+    };
+    let changes = changes_for_addresses(value)
+        .into_iter()
+        .map(|(name, wanted)| format!("{} to {wanted}", setting(name)));
+    let changes: Vec<_> = changes.collect();
+    format!("run as root, or set {}", changes.join(" and "))
+}
+
+/// The settings that hide the kernel's addresses, with the values that show them; both if neither explains it.
+fn changes_for_addresses(value: impl Fn(&str) -> Option<i64>) -> Vec<(&'static str, &'static str)> {
+    let limits = [
+        ("kptr_restrict", 0, "0"),
+        ("perf_event_paranoid", 1, "1 or less"),
+    ];
+    let too_high = limits
+        .iter()
+        .filter(|(name, highest, _)| value(name).is_none_or(|value| value > *highest));
+    let mut changes: Vec<_> = too_high.collect();
+    if changes.is_empty() {
+        changes = limits.iter().collect();
+    }
+    changes
+        .into_iter()
+        .map(|(name, _, wanted)| (*name, *wanted))
+        .collect()
+}
+
+fn path_of(setting: &str) -> PathBuf {
+    Path::new(PROC).join("sys/kernel").join(setting)
 }
 
 #[cfg(test)]
@@ -37,5 +64,25 @@ mod tests {
         let expected = format!("/proc/sys/kernel/perf_event_mlock_kb ({})", value.trim());
         assert_eq!(shown, expected);
         assert_eq!(setting("nosuch"), "/proc/sys/kernel/nosuch");
+    }
+
+    #[test]
+    fn only_settings_in_the_way_are_to_be_changed() {
+        let changes = |kptr_restrict, paranoid| {
+            let changes = changes_for_addresses(|name| match name {
+                "kptr_restrict" => Some(kptr_restrict),
+                _ => Some(paranoid),
+            });
+            changes
+                .into_iter()
+                .map(|(name, _)| name)
+                .collect::<Vec<_>>()
+        };
+        let both = ["kptr_restrict", "perf_event_paranoid"];
+        assert_eq!(changes(0, 2), ["perf_event_paranoid"]);
+        assert_eq!(changes(2, 1), ["kptr_restrict"]);
+        assert_eq!(changes(1, 2), both);
+        // Hidden all the same, as in a sandbox.
+        assert_eq!(changes(0, -1), both);
     }
 }

@@ -29,12 +29,16 @@ pub(crate) fn no_samples_in<'n>(
     let mut names: Vec<&str> = names.collect();
     let near = nearest(symbol, names.iter().copied());
     names.truncate(NAMED);
-    let error = CliError::message(1, format!("{recording}: no samples in '{symbol}'"));
-    let error = match near {
-        Some(near) => error.hint(format!("did you mean '{near}'?")),
-        None => error,
-    };
-    error.hint(format!("most samples are in: {}", names.join(", ")))
+    let mut error = CliError::message(1, format!("{recording}: no samples in '{symbol}'"));
+    if Path::new(symbol).is_file() {
+        error = error.hint(format!("-i {symbol} reads this file"));
+    } else if let Some(near) = near {
+        error = error.hint(format!("did you mean '{near}'?"));
+    }
+    match names.is_empty() {
+        true => error.hint("no function has samples"),
+        false => error.hint(format!("most samples are in: {}", names.join(", "))),
+    }
 }
 
 /// Returns the error for a recording without samples in functions.
@@ -136,7 +140,7 @@ impl MissingCode {
             };
             let plural = if *functions == 1 { "" } else { "s" };
             let mut line = format!(
-                "{}: no code of {functions} function{plural} with {samples} samples",
+                "{}: cannot show the code of {functions} function{plural} ({samples} samples)",
                 object.name
             );
             if let Some(id) = object.build_id.as_deref().and_then(BuildId::from_bytes)
