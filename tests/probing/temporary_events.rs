@@ -389,6 +389,11 @@ fn usdt_probes_are_recorded_by_name() {
         unknown.stderr
     );
     assert_eq!(run(&["buildid-cache", "--add", "marked"]).status, 0);
+    let list = format!("%{event} name=arg2:string");
+    let refused = run(&["record", "-o", "perf.data", "-e", &list, "./marked"]);
+    assert_eq!(refused.status, 129, "{}", refused.stderr);
+    let hint = format!("--probe 'PROGRAM:%{event} name=arg2:string'");
+    assert!(refused.stderr.contains(&hint), "{}", refused.stderr);
     let recorded = run(&["record", "-o", "perf.data", "-e", &event, "./marked"]);
     assert_eq!(recorded.status, 0, "{}", recorded.stderr);
     // The program sees that its semaphore is set.

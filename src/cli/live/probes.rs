@@ -49,6 +49,7 @@ pub(crate) fn event_words(
 /// Returns the list with the names of markers replaced by the events created for them. Words that neither the kernel nor the cache knows
 /// stay in the list: its parser reports them with all other unknown names.
 fn with_marks(text: &str, tracefs: &Tracefs, context: &Context) -> Result<String, CliError> {
+    refuse_values(text)?;
     let mut expanded = String::new();
     for part in text.split_inclusive(SEPARATORS) {
         let word = part.trim_end_matches(SEPARATORS);
@@ -61,6 +62,22 @@ fn with_marks(text: &str, tracefs: &Tracefs, context: &Context) -> Result<String
         }
     }
     Ok(expanded)
+}
+
+/// Refuses `%SYSTEM:EVENT NAME=VALUE`: values belong to definitions, and an event list has none.
+fn refuse_values(text: &str) -> Result<(), CliError> {
+    let is_marker = |word: &str| word.starts_with('%') || word.starts_with("sdt_");
+    let Some((marker, values)) = text.split_once(' ').filter(|(word, _)| is_marker(word)) else {
+        return Ok(());
+    };
+    if !values.contains('=') {
+        return Ok(());
+    }
+    let error = CliError::usage(format!("-e takes no values of markers: '{values}'"));
+    let marker = marker.trim_start_matches('%');
+    Err(error.hint(format!(
+        "define the event for this run: --probe 'PROGRAM:%{marker} {values}'"
+    )))
 }
 
 /// Creates the events for a word of the form `[%]SYSTEM:EVENT[:MODIFIERS]` and returns their names; `None` if they exist or are not cached.
