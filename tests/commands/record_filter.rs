@@ -1,6 +1,10 @@
 //! Sample filters for events that the kernel cannot filter, and `--exclude-perf` for them.
 
-use rperf_testkit::{Outcome, Scratch, real_perf, skip};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+
+use rperf_testkit::{Outcome, Scratch, may_trace, real_perf, skip};
 
 use super::record_faults::lines;
 use crate::differential::settled;
@@ -168,4 +172,36 @@ fn unsupported_filters_are_refused() {
     let message = "event cs takes no filter: only tracepoints have fields\n";
     assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
     assert_eq!(outcome.status, 129);
+}
+
+#[test]
+fn a_recording_of_the_device_that_it_is_written_to_is_reported() -> io::Result<()> {
+    const NAME: &str =
+        "commands::record_filter::a_recording_of_the_device_that_it_is_written_to_is_reported";
+    if !is_root() || !may_trace(NAME) {
+        return Ok(());
+    }
+    let scratch = Scratch::new();
+    let on_disk = libc::major(fs::metadata(scratch.path())?.dev()) != 0;
+    let in_memory = format!("/dev/shm/rperf-test-{}.data", std::process::id());
+    for (options, is_reported) in [
+        (&["-o", "perf.data"][..], on_disk),
+        (&["--filter", "dev != 0", "-o", "perf.data"], false),
+        (&["-o", &in_memory], false),
+    ] {
+        let words = ["record", "-a", "-e", "block:block_rq_issue"];
+        let words = [&words[..], options, &["true"]].concat();
+        let recorded = rperf_in(&scratch, &words).finish()?;
+        assert_eq!(recorded.status, 0, "{recorded:?}");
+        let warning =
+            "block:block_rq_issue also records the writes to perf.data, which is on device ";
+        assert_eq!(
+            recorded.stderr.contains(warning),
+            is_reported,
+            "{recorded:?}"
+        );
+        let hint = "or add --filter 'dev != ";
+        assert_eq!(recorded.stderr.contains(hint), is_reported, "{recorded:?}");
+    }
+    fs::remove_file(in_memory)
 }
