@@ -242,8 +242,15 @@ fn generated_scripts_run_under_both_tools() {
         outputs[0]
     );
     assert!(outputs.iter().all(|output| *output == outputs[0]));
-    let refused = crate::commands::outcome(&["script", "-g", "perl"]);
-    assert_eq!(refused.status, 129, "{refused:?}");
+    let usual = scratch.path().join("perf-script.py");
+    call(own, &["-g", "python"]);
+    call(own, &["-g", "own.py"]);
+    let [usual, named] = [usual, scratch.path().join("own.py")].map(std::fs::read_to_string);
+    assert_eq!(named.expect("it is written"), usual.expect("it is written"));
+    for language in ["perl", "own.rb"] {
+        let refused = crate::commands::outcome(&["script", "-g", language]);
+        assert_eq!(refused.status, 129, "{refused:?}");
+    }
 }
 
 #[test]

@@ -83,9 +83,9 @@ fn input_and_fields() -> Vec<Arg> {
         value("python", "path")
             .value_parser(clap::value_parser!(OsString))
             .help("with -s: interpreter of Python scripts (default: python3)"),
-        value("gen-script", "language")
+        value("gen-script", "language|file")
             .short('g')
-            .help("write perf-script.py with handlers for the recorded tracepoints: python"),
+            .help("write handlers for the recorded tracepoints: python (perf-script.py), or a file NAME.py"),
         unsupported("dlfilter", ""),
         unsupported("dlarg", ""),
         input::option(),

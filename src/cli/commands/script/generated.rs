@@ -1,4 +1,4 @@
-//! `script -g python`: writes a script for the events of a recording.
+//! `script -g python`, `script -g FILE.py`: writes a script for the events of a recording.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::OpenedInput;
 
-/// The file that is written, as in perf.
+/// The file that is written if only the language is given, as in perf.
 const FILE: &str = "perf-script.py";
 
 /// Generates the script that `-g` requests; `None` without `-g`.
@@ -19,8 +19,12 @@ const FILE: &str = "perf-script.py";
 ///
 /// Status 129: another language. Status 255: the recording cannot be read, has no tracepoints, or the file cannot be written.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<ExitStatus>, CliError> {
-    let Some(language) = matches.get_one::<String>("gen-script") else {
+    let Some(given) = matches.get_one::<String>("gen-script") else {
         return Ok(None);
+    };
+    let (language, file) = match given.rsplit_once('.') {
+        Some((_, suffix)) => (suffix, given.as_str()),
+        None => (given.as_str(), FILE),
     };
     match language.to_ascii_lowercase().as_str() {
         "python" | "py" => {}
@@ -30,8 +34,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
             ));
         }
         _ => {
-            let error = CliError::usage(format!("invalid language specifier: -g {language}"));
-            return Err(error.hint("the language is python (py)"));
+            let error = CliError::usage(format!("invalid language specifier: -g {given}"));
+            return Err(error.hint("the language is python (py); a file's name ends in .py"));
         }
     }
     let input = match OpenedInput::open(matches, context)? {
@@ -60,8 +64,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
             .hint("samples of other events are passed to a function process_event(dict)"));
     }
     let text = python_script(tracepoints);
-    let written = rperf_safefs::write_atomic(Path::new(FILE), |out| out.write_all(text.as_bytes()));
-    written.map_err(|error| CliError::message(255, format!("{FILE}: {error}")))?;
-    context.note(format_args!("generated Python script: {FILE}"));
+    let written = rperf_safefs::write_atomic(Path::new(file), |out| out.write_all(text.as_bytes()));
+    written.map_err(|error| CliError::message(255, format!("{file}: {error}")))?;
+    context.note(format_args!("generated Python script: {file}"));
     Ok(Some(ExitStatus::Ok))
 }
