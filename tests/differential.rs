@@ -5,6 +5,7 @@
 mod code;
 mod compare;
 mod diff;
+mod diff_streams;
 pub(crate) mod disassembly;
 mod fixtures;
 mod inlines;

@@ -169,6 +169,18 @@ pub(crate) fn source(recording: Metadata<'_>, inlines: Option<bool>) -> Recordin
     }
 }
 
+/// Whether the event's samples have branch stacks.
+pub(crate) fn has_branches(event: &EventDesc) -> bool {
+    event.attr.sample_type.contains(SampleType::BRANCH_STACK)
+}
+
+/// Events with branches have callchains, which are made of these.
+pub(crate) fn add_branch_chains(source: &mut RecordingInfo<'_>, events: &[EventDesc]) {
+    let with_branches = events.iter().map(has_branches);
+    let chains = source.callchains.iter_mut().zip(with_branches);
+    chains.for_each(|(has, branches)| *has |= branches);
+}
+
 /// Returns the maximum number of bytes copied from each stack.
 pub(crate) fn copied(events: &[EventDesc]) -> Option<u32> {
     let events = events.iter();

@@ -190,7 +190,16 @@ fn unknown_and_missing_options_are_refused_by_name() -> io::Result<()> {
             255,
             "-c cycles: old.data has no branch stacks",
         ),
-        (&["--stream"], 129, "--stream is not supported yet"),
+        (
+            &["--stream"],
+            255,
+            "--stream: old.data has no branch stacks\nhint: record them with 'record -b'",
+        ),
+        (
+            &["--stream", "-s", "dso"],
+            129,
+            "--stream and --sort exclude each other",
+        ),
         (&["--cycles-hist"], 129, "--cycles-hist needs -c cycles"),
         (
             &["-o", "2"],

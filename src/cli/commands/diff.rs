@@ -5,6 +5,7 @@ mod counting;
 mod counts;
 mod runs;
 mod settings;
+mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -72,6 +73,10 @@ struct EventComparison {
 /// Prints the comparison.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let settings = DiffSettings::new(matches, context)?;
+    if settings.streams {
+        let compared = streams::run(&settings, context);
+        return compared.map_err(|error| with_advice(error, matches, context));
+    }
     let (mut files, mut counts) = (Vec::new(), Vec::new());
     for (number, path) in settings.files.iter().enumerate() {
         let file = ComparedFile::read(path, number, &settings, context);

@@ -18,7 +18,7 @@ use rperf_hist::{
     SelectSamples,
 };
 use rperf_names::first_names;
-use rperf_perfdata::{EventDesc, PerfData};
+use rperf_perfdata::PerfData;
 use rperf_replay::{RecordContent, Replay};
 use rperf_resolve::{Resolver, StackSummary};
 use rperf_view::dump::Dump;
@@ -41,7 +41,7 @@ use crate::cli::shared::analysis::{Analysis, sockets};
 use crate::cli::shared::annotation;
 use crate::cli::shared::tracepoints::Tracepoints;
 use crate::cli::stack_folding::{
-    StackFolding, copied, fold, source, unwinding_limit, warn_of_truncated,
+    StackFolding, add_branch_chains, copied, fold, source, unwinding_limit, warn_of_truncated,
 };
 use crate::cli::symbol_options::SymbolSources;
 
@@ -460,13 +460,6 @@ fn count(
         stacks,
         hints,
     })
-}
-
-/// Marks events with branch stacks as events with callchains: their callchains are built from the branches.
-fn add_branch_chains(source: &mut RecordingInfo<'_>, events: &[EventDesc]) {
-    let with_branches = events.iter().map(settings::has_branches);
-    let chains = source.callchains.iter_mut().zip(with_branches);
-    chains.for_each(|(has, branches)| *has |= branches);
 }
 
 /// Returns the basic blocks between branches, by event.

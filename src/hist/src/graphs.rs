@@ -13,6 +13,7 @@ use crate::keys::{CodeSite, LineNumber};
 use crate::names::RecordingNames;
 use crate::options::{GraphForm, GraphOptions};
 use crate::stacks::MergedStacks;
+use crate::streams::{Stream, StreamFrame};
 use crate::tree::{ChainTail, MinBranchWeight, SiblingOrder, TreeBuilder, TreeNode};
 
 /// Builds the call graphs of one event.
@@ -104,6 +105,47 @@ impl<'a> GraphBuilder<'a> {
         self.flatten(&nodes, &mut Vec::new(), &mut list);
         list.sort_by_key(|chain| Reverse(chain.own.period));
         list
+    }
+
+    /// The heaviest streams of `chains`, at most `kept` of them, and the period of all.
+    pub(crate) fn streams(&self, chains: &[ChainTail], kept: usize) -> (Vec<Stream>, u64) {
+        let builder = TreeBuilder {
+            layout: self.layout,
+            alike: &self.alike,
+            least: MinBranchWeight::Events(0),
+            siblings: SiblingOrder::ByRank,
+            tells_branches: true,
+            rank: |site| self.rank(site),
+        };
+        let (nodes, _) = builder.split(chains);
+        let mut list = Vec::new();
+        list_ends(&nodes, &mut list);
+        let total = list.iter().map(|node| node.own.period).sum();
+        list.sort_by_key(|node| Reverse(node.own.period));
+        let streams = list.into_iter().take(kept);
+        (streams.map(|node| self.stream(node)).collect(), total)
+    }
+
+    fn stream(&self, node: &TreeNode) -> Stream {
+        let frames = node.frames.iter().map(|number| {
+            let site = &self.layout.sites[*number as usize];
+            let line = match (site.symbol, site.line) {
+                (Some(_), LineNumber::Known(line)) => Some(self.names.line(line).into()),
+                _ => None,
+            };
+            StreamFrame {
+                text: self.frame(*number),
+                line,
+            }
+        });
+        let frames: Vec<StreamFrame> = frames.collect();
+        let ends = frames.iter().zip(&node.marks);
+        let ends = ends.filter(|(frame, _)| frame.line.is_some());
+        Stream {
+            cycles: ends.map(|(_, marks)| marks.average_cycles()).sum(),
+            frames,
+            period: node.own.period,
+        }
     }
 
     fn min_branch_weight(&self) -> MinBranchWeight {
@@ -199,6 +241,16 @@ impl<'a> GraphBuilder<'a> {
                 Some(format!("+{offset}").into())
             }
             _ => None,
+        }
+    }
+}
+
+/// Appends the nodes that chains end in, those of longer chains before those of their prefixes.
+fn list_ends<'n>(nodes: &'n [TreeNode], list: &mut Vec<&'n TreeNode>) {
+    for node in nodes {
+        list_ends(&node.nodes, list);
+        if node.own.period > 0 {
+            list.push(node);
         }
     }
 }

@@ -51,6 +51,7 @@ mod sites;
 mod slices;
 mod stacks;
 mod statistics;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -81,5 +82,6 @@ pub use properties::has_weight_parts;
 pub use resolve::{NamingContext, RecordingInfo};
 pub use select::{SampleTreatment, SelectSamples};
 pub use statistics::Estimate;
+pub use streams::{HotStreams, Stream, StreamFrame, StreamPairs};
 pub use values::{FieldValue, FieldValues};
 pub use watched_function::WatchedFunction;

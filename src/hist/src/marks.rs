@@ -64,6 +64,11 @@ impl BranchMarks {
         }
     }
 
+    /// The average cycles since the previous branch; 0 for targets and callers.
+    pub(crate) fn average_cycles(&self) -> u64 {
+        self.cycles.checked_div(self.count).unwrap_or_default()
+    }
+
     /// The text after the frame, with a leading blank.
     pub(crate) fn text(&self) -> String {
         if self.count == 0 {
@@ -96,7 +101,7 @@ impl BranchMarks {
 
     fn of_origin(&self) -> String {
         let mut words = String::new();
-        let cycles = self.cycles / self.count;
+        let cycles = self.average_cycles();
         if cycles > 0 {
             let _ = write!(words, " cycles:{cycles}");
         }

@@ -22,6 +22,7 @@ use crate::rows::{self, EventInput};
 use crate::select::SelectSamples;
 use crate::sites::SiteBuilder;
 use crate::stacks::MergedStacks;
+use crate::streams::{self, HotStreams};
 use crate::values::{self, FieldValue, FieldValues};
 
 /// Properties of a recording used in reports.
@@ -121,6 +122,22 @@ impl<'r, 'w> NamingContext<'r, 'w> {
             reference_call_graph::copy_reference_call_graphs(&mut reports, &source.callchains);
         }
         reports
+    }
+
+    /// The heaviest streams of folded samples, by event.
+    #[must_use]
+    pub fn hot_streams(self, folded: FoldedSamples) -> Vec<HotStreams> {
+        let (options, threads) = (self.options, self.threads);
+        let (layouts, names) = self.layouts(folded);
+        let events = layouts.iter().enumerate().map(|(index, layout)| {
+            let event = EventInput {
+                index,
+                layout,
+                callchains: true,
+            };
+            streams::hot_streams(&event, &options.of_event(index), &names, threads)
+        });
+        events.collect()
     }
 
     /// The unique stacks of folded samples, by event.

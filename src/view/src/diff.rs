@@ -4,6 +4,7 @@ mod cells;
 mod counts;
 mod json;
 mod runs;
+mod streams;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ use self::cells::DiffCell;
 pub use self::counts::{ComparedCount, CountObservation, CountsView, EventValues, compare_counts};
 pub use self::json::{DIFF_JSON_VERSION, write_json};
 pub use self::runs::{RunsEvent, write_runs, write_runs_json};
+pub use self::streams::{StreamsEvent, write_streams, write_streams_json};
 use crate::padding::{LeftAligned, RightAligned};
 use crate::table::write_separated_titles;
 use crate::terminal::{Csi, Sgr, escaped_line};

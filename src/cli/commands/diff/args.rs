@@ -4,7 +4,7 @@ use clap::{Arg, Command};
 
 use crate::cli::filter::args as choose;
 use crate::cli::input;
-use crate::cli::options::{counter, number, switch, unsupported, value};
+use crate::cli::options::{counter, number, switch, value};
 use crate::cli::symbol_options::args as names;
 use crate::cli::{debuginfod, jobs};
 
@@ -122,6 +122,6 @@ fn rest() -> Vec<Arg> {
         choose::cpu().short(None),
         choose::pid(),
         choose::tid(),
-        unsupported("stream", "branch streams are not compared"),
+        switch("stream").help("compare the most frequent streams of branches of two recordings"),
     ]
 }

@@ -134,7 +134,7 @@ fn without_tasks_and_code(
 }
 
 /// Returns an error if records are missing, so that the exit status is not 0. What is missing was reported when the file was opened.
-fn check_complete(data: &PerfData<'_>, path: &Path) -> Result<(), CliError> {
+pub(super) fn check_complete(data: &PerfData<'_>, path: &Path) -> Result<(), CliError> {
     match data.is_truncated() {
         true => Err(CliError::message(
             255,
@@ -238,7 +238,7 @@ fn options(
 }
 
 /// Prints every record, as `report -D` does.
-fn dump(analysis: &Analysis<'_>) -> Result<(), CliError> {
+pub(super) fn dump(analysis: &Analysis<'_>) -> Result<(), CliError> {
     let path = analysis.input.path.to_string_lossy();
     let records = Dump::new(analysis.metadata(), &path)
         .with_unhandled(record_dump::UNHANDLED_RECORDS)

@@ -48,6 +48,8 @@ pub(super) struct DiffSettings {
     pub(super) force: bool,
     /// `-D`.
     pub(super) dumps: bool,
+    /// `--stream`.
+    pub(super) streams: bool,
 }
 
 /// Two groups of runs.
@@ -67,6 +69,10 @@ impl DiffSettings {
         context.output.set_quiet(quiet);
         let runs = runs(matches)?;
         let files = files(matches);
+        let streams = is_on("stream");
+        if streams {
+            super::streams::check(matches, files.len())?;
+        }
         let verbose = count(matches, "verbose") > 0 && !quiet;
         let json = is_on("json");
         if json && text("field-separator").is_some() {
@@ -104,6 +110,7 @@ impl DiffSettings {
             jobs: jobs(matches, context)?,
             force: is_on("force"),
             dumps: is_on("dump-raw-trace"),
+            streams,
             files,
         })
     }

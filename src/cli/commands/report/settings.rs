@@ -29,6 +29,7 @@ use crate::cli::options::flag;
 use crate::cli::shared::columns::{self, ColumnOptions, ResolvedColumns};
 use crate::cli::shared::report_options::{PARENT, compile, separator, widths};
 use crate::cli::shared::tracepoints::Tracepoints;
+use crate::cli::stack_folding::has_branches;
 use crate::cli::symbol_options::SymbolSources;
 
 /// The default sort keys of `--branch-history`.
@@ -352,12 +353,6 @@ fn is_of_latency(field: &ReportField) -> bool {
 pub(super) fn no_latency() -> CliError {
     let message = "Use of latency profile or parallelism requires --latency flag during record.";
     CliError::message(255, message).hint("record context switches with 'record --latency'")
-}
-
-/// Whether samples of an event have branch stacks.
-pub(super) fn has_branches(event: &EventDesc) -> bool {
-    let sample_type = event.attr.sample_type;
-    sample_type.contains(SampleType::BRANCH_STACK)
 }
 
 fn no_branches(option: &str) -> CliError {

@@ -1,0 +1,187 @@
+//! `--stream`: compares the hot streams of two recordings.
+
+use std::io::Write;
+
+use clap::ArgMatches;
+use rperf_hist::{
+    GraphForm, GraphOptions, HistogramOptions, HotStreams, NamingContext, RecordingInfo,
+    ReportField, SelectSamples, find_field,
+};
+use rperf_perfdata::FeatureId;
+use rperf_view::diff::{StreamsEvent, write_streams, write_streams_json};
+use rperf_wire::SampleType;
+
+use super::counting::complete;
+use super::settings::DiffSettings;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::findings::report_symbol_problems;
+use crate::cli::input::OpenedInput;
+use crate::cli::options::is_given;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::stack_folding::{
+    StackFolding, add_branch_chains, fold, has_branches, source, unwinding_limit,
+};
+
+/// The keys of rows, as in perf; heavy rows come first.
+const FIELDS: [&str; 4] = ["overhead", "srcline", "symbol", "dso"];
+
+/// Options for tables, which streams do not have.
+const OF_TABLES: [&str; 11] = [
+    "runs",
+    "baseline-only",
+    "compute",
+    "period",
+    "formula",
+    "cycles-hist",
+    "order",
+    "percentage",
+    "sort",
+    "field-separator",
+    "fail-above",
+];
+
+/// A recording's streams, by event.
+struct StreamsFile {
+    name: String,
+    events: Vec<(String, HotStreams)>,
+    damage: Result<(), CliError>,
+}
+
+/// Refuses options that do not apply.
+pub(super) fn check(matches: &ArgMatches, files: usize) -> Result<(), CliError> {
+    if let Some(option) = OF_TABLES.into_iter().find(|id| is_given(matches, id)) {
+        let message = format!("--stream and --{option} exclude each other");
+        return Err(CliError::usage(message));
+    }
+    match files {
+        2 => Ok(()),
+        _ => Err(CliError::usage("--stream compares two recordings")),
+    }
+}
+
+/// Prints the streams of each event of both recordings.
+pub(super) fn run(settings: &DiffSettings, context: &Context) -> Result<ExitStatus, CliError> {
+    let files = settings.files.iter().enumerate();
+    let files = files.map(|(number, _)| StreamsFile::read(number, settings, context));
+    let files = files.collect::<Result<Vec<_>, _>>()?;
+    let [before, after] = &files[..] else {
+        return Err(CliError::usage("--stream compares two recordings"));
+    };
+    let mut compared = Vec::new();
+    for (name, streams) in &before.events {
+        let mut others = after.events.iter();
+        match others.find(|(other, _)| other == name) {
+            Some((_, other)) => compared.push(StreamsEvent {
+                name,
+                before: streams,
+                after: other,
+            }),
+            None => context.warn(format_args!("{} has no event '{name}'", after.name)),
+        }
+    }
+    if compared.is_empty() {
+        let message = "nothing to compare: the files have no event of the same name";
+        return Err(CliError::message(255, message));
+    }
+    if settings.json {
+        let names = [&*before.name, &*after.name];
+        write_streams_json(&mut context.stdout(), names, &compared)?;
+    } else {
+        context.paginate("diff")?;
+        let out = &mut context.stdout();
+        for event in &compared {
+            write_streams(out, event, context.output.is_terminal())?;
+        }
+    }
+    context.stdout().flush()?;
+    for file in files {
+        file.damage?;
+    }
+    Ok(ExitStatus::Ok)
+}
+
+impl StreamsFile {
+    /// Reads the file with this number.
+    fn read(number: usize, settings: &DiffSettings, context: &Context) -> Result<Self, CliError> {
+        let path = settings.files.get(number).cloned().unwrap_or_default();
+        let name = path.display().to_string();
+        let opened = OpenedInput::named(Some(path.clone()), settings.force, context)?;
+        let input = opened.complete(context)?;
+        let data = input.parse(context)?;
+        let has_chains = |sample_type: SampleType| sample_type.contains(SampleType::CALLCHAIN);
+        let mut events = data.events().iter();
+        let has_stacks =
+            events.any(|event| has_branches(event) || has_chains(event.attr.sample_type));
+        if data.features().has(FeatureId::STAT) || !has_stacks {
+            let message = format!("--stream: {name} has no branch stacks");
+            return Err(CliError::message(255, message).hint("record them with 'record -b'"));
+        }
+        let analysis = Analysis::open(&input, &data, settings.jobs, context)?;
+        if settings.dumps {
+            context.paginate("diff")?;
+            super::counting::dump(&analysis)?;
+        }
+        let filter = settings.filters.of_file(number);
+        let filter = filter.filter(data.metadata(), false)?.non_empty();
+        let select = filter.as_ref().map(|filter| filter as &dyn SelectSamples);
+        let streams = streams(&analysis, settings, select);
+        analysis.end_progress();
+        let names = data.events().iter().map(|event| event.name.clone());
+        Ok(Self {
+            name,
+            events: names.zip(streams).collect(),
+            damage: analysis.conclude().and_then(|()| check_complete(&data, &path)),
+        })
+    }
+}
+
+/// The streams of each event.
+fn streams(
+    analysis: &Analysis<'_>,
+    settings: &DiffSettings,
+    select: Option<&dyn SelectSamples>,
+) -> Vec<HotStreams> {
+    let data = analysis.data();
+    let symbols = settings.symbols.of_recording(&analysis.input.path);
+    let resolver = analysis.resolver(&symbols);
+    let mut options = options();
+    let limit = unwinding_limit(data.metadata(), &mut options);
+    let mut source = RecordingInfo {
+        groups: (0..data.events().len()).map(|event| vec![event]).collect(),
+        ..source(data.metadata(), None)
+    };
+    add_branch_chains(&mut source, data.events());
+    let naming = NamingContext::new(&options, &source, &resolver, analysis.jobs);
+    let folding = StackFolding {
+        naming: &naming,
+        resolver: &resolver,
+        limit,
+        select,
+        weight: None,
+        jobs: analysis.jobs,
+    };
+    let (folded, _) = fold(&analysis.replay, &folding);
+    let streams = naming.hot_streams(folded);
+    report_symbol_problems(analysis.context, &resolver, settings.verbose);
+    streams
+}
+
+/// Callchains that begin with the branches, distinguished by source lines.
+fn options() -> HistogramOptions {
+    let fields = FIELDS.iter().filter_map(|key| find_field(key));
+    let fields: Vec<ReportField> = fields.collect();
+    HistogramOptions {
+        columns: fields.clone(),
+        order_by: fields,
+        branch_chains: true,
+        graph: Some(GraphOptions {
+            form: GraphForm::Flat,
+            min_percent: 0.0,
+            by_address: false,
+            by_line: true,
+            tells_branches: true,
+        }),
+        ..HistogramOptions::default()
+    }
+}

@@ -1,0 +1,202 @@
+//! Hot streams of `diff --stream`: the heaviest branches of the call graphs of all rows, and which ones two recordings share.
+//!
+//! As in perf 6.1, a stream has the frames of one branch only, without those that it shares with other streams of its row.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use crate::entries::Entries;
+use crate::graphs::GraphBuilder;
+use crate::lines::RowLines;
+use crate::names::RecordingNames;
+use crate::options::HistogramOptions;
+use crate::parallel;
+use crate::ranks::{KeyView, RankTable};
+use crate::rows::EventInput;
+
+/// The number of streams that are kept of each event, as in perf.
+const KEPT: usize = 5;
+
+/// A frame of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamFrame {
+    /// Function and source line, or a hexadecimal address.
+    pub text: Arc<str>,
+    /// The source line; `None` for code without a known function.
+    pub line: Option<Arc<str>>,
+}
+
+/// A branch of a call graph that samples end in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stream {
+    /// Its frames, innermost first.
+    pub frames: Vec<StreamFrame>,
+    /// The sum of periods of the samples that end in it.
+    pub period: u64,
+    /// The average cycles of its branches, added up.
+    pub cycles: u64,
+}
+
+/// The heaviest streams of an event.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HotStreams {
+    /// At most five.
+    pub streams: Vec<Stream>,
+    /// The period of all streams, for percentages.
+    pub total: u64,
+}
+
+/// Which streams two recordings share; indices of [`HotStreams::streams`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StreamPairs {
+    /// Streams of the first recording with the first one of the second recording that has the same lines.
+    pub matched: Vec<(usize, usize)>,
+    /// Streams of the first recording only.
+    pub only_first: Vec<usize>,
+    /// Streams of the second recording only.
+    pub only_second: Vec<usize>,
+}
+
+impl Stream {
+    /// Whether both have the same number of frames and the same source lines. Frames without a line in one of them are not compared;
+    /// streams without any line in common are different.
+    fn has_lines_of(&self, other: &Self) -> bool {
+        let frames = self.frames.iter().zip(&other.frames);
+        let lines = frames.filter_map(|(one, other)| one.line.as_ref().zip(other.line.as_ref()));
+        let mut lines = lines.map(|(one, other)| one == other).peekable();
+        self.frames.len() == other.frames.len()
+            && lines.peek().is_some()
+            && lines.all(|is_same| is_same)
+    }
+}
+
+impl HotStreams {
+    /// The streams that both recordings have, and those of one only.
+    #[must_use]
+    pub fn pairs(&self, other: &Self) -> StreamPairs {
+        let mut pairs = StreamPairs::default();
+        for (index, stream) in self.streams.iter().enumerate() {
+            let mut others = other.streams.iter();
+            match others.position(|other| stream.has_lines_of(other)) {
+                Some(other) => pairs.matched.push((index, other)),
+                None => pairs.only_first.push(index),
+            }
+        }
+        let is_matched = |index: &usize| pairs.matched.iter().any(|(_, other)| other == index);
+        let all = 0..other.streams.len();
+        pairs.only_second = all.filter(|index| !is_matched(index)).collect();
+        pairs
+    }
+
+    /// Share of a stream in percent.
+    #[must_use]
+    pub fn percent(&self, stream: &Stream) -> f64 {
+        match self.total {
+            0 => 0.0,
+            total => stream.period as f64 * 100.0 / total as f64,
+        }
+    }
+
+    /// Adds a stream; of more than [`KEPT`], it replaces the first of the lightest ones if it is heavier.
+    fn add(&mut self, stream: Stream) {
+        if self.streams.len() < KEPT {
+            self.streams.push(stream);
+            return;
+        }
+        let lightest = self.streams.iter_mut().min_by_key(|kept| kept.period);
+        if let Some(lightest) = lightest
+            && lightest.period < stream.period
+        {
+            *lightest = stream;
+        }
+    }
+}
+
+/// Finds the streams of an event.
+pub(crate) fn hot_streams(
+    event: &EventInput<'_>,
+    options: &HistogramOptions,
+    names: &dyn RecordingNames,
+    threads: NonZeroUsize,
+) -> HotStreams {
+    let (layout, keys) = (event.layout, options.keys());
+    let views = [KeyView::Identity, KeyView::Rank];
+    let [identity, rank] = RankTable::new(&[layout], &keys, names, views, threads);
+    let labels = identity.labels(0, layout);
+    let entries = Entries::count(layout, labels, options.children, threads);
+    let graph = options.graph.as_ref();
+    let found = graph.map_or_else(Vec::new, |graph| {
+        // No branch is too light.
+        let graphs = GraphBuilder::new(layout, names, graph, 0);
+        let chains = entries.chains(0, threads);
+        parallel::map(chains, threads, |chains| graphs.streams(&chains, KEPT))
+    });
+    let mut found: Vec<Option<(Vec<Stream>, u64)>> = found.into_iter().map(Some).collect();
+    let lines = RowLines::new(vec![entries.list()], &identity).ordered(&rank, options, None);
+    let mut hot = HotStreams::default();
+    for line in lines.iter() {
+        let row = found.get_mut(line.entry as usize).and_then(Option::take);
+        let (streams, total) = row.unwrap_or_default();
+        hot.total = hot.total.saturating_add(total);
+        streams.into_iter().for_each(|stream| hot.add(stream));
+    }
+    hot
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(lines: &[&str], period: u64) -> Stream {
+        let frame = |line: &&str| StreamFrame {
+            text: (*line).into(),
+            line: (!line.starts_with("0x")).then(|| (*line).into()),
+        };
+        Stream {
+            frames: lines.iter().map(frame).collect(),
+            period,
+            cycles: 0,
+        }
+    }
+
+    fn hot(streams: &[Stream]) -> HotStreams {
+        let mut hot = HotStreams::default();
+        for stream in streams {
+            hot.total += stream.period;
+            hot.add(stream.clone());
+        }
+        hot
+    }
+
+    #[test]
+    fn a_heavier_stream_replaces_the_first_of_the_lightest() {
+        let periods = [3, 1, 2, 1, 4, 1, 2].map(|period| stream(&["a.c:1"], period));
+        let hot = hot(&periods);
+        let kept: Vec<u64> = hot.streams.iter().map(|stream| stream.period).collect();
+        assert_eq!((kept, hot.total), (vec![3, 2, 2, 1, 4], 14));
+    }
+
+    #[test]
+    fn streams_are_paired_by_their_known_lines() {
+        let pairs = |first: &[&[&str]], second: &[&[&str]]| {
+            let all = |streams: &[&[&str]]| {
+                let streams: Vec<Stream> = streams.iter().map(|lines| stream(lines, 1)).collect();
+                hot(&streams)
+            };
+            let pairs = all(first).pairs(&all(second));
+            (pairs.matched, pairs.only_first, pairs.only_second)
+        };
+        let (one, two) = (["a.c:1", "b.c:2"], ["a.c:1", "0x20"]);
+        // Two streams can have the same partner; then another one has none.
+        assert_eq!(
+            pairs(&[&one, &one], &[&one, &one]),
+            (vec![(0, 0), (1, 0)], vec![], vec![1])
+        );
+        assert_eq!(pairs(&[&one], &[&two]), (vec![(0, 0)], vec![], vec![]));
+        assert_eq!(pairs(&[&one], &[&one[..1]]), (vec![], vec![0], vec![0]));
+        assert_eq!(
+            pairs(&[&["0x20"]], &[&["0x20"]]),
+            (vec![], vec![0], vec![0])
+        );
+    }
+}
