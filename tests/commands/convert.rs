@@ -1,5 +1,6 @@
 //! `rperf data convert`: perf's JSON compared with perf, and the formats of other tools with folded stacks.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
@@ -40,6 +41,57 @@ fn the_json_is_that_of_perf() {
             assert!(found.is_empty(), "{tool:?} {name}: {found:?}");
         }
     }
+}
+
+#[test]
+fn all_adds_records_to_the_json_and_keeps_its_samples() {
+    let scratch = Scratch::new();
+    let command = &["-g", "-F", "999", "-e", "cpu-clock:u,page-faults:u"];
+    recorded(&scratch, command);
+    let plain = json(&converted(&scratch, "json", &[]));
+    let all = json(&converted(&scratch, "json", &["--all", "--force"]));
+    assert_eq!(plain["headers"], all["headers"]);
+    assert_eq!(plain.get("records"), None);
+    // The samples are the same but for their event and period.
+    let mut samples = all["samples"].as_array().expect("a list").clone();
+    let mut events = BTreeSet::new();
+    for sample in &mut samples {
+        let sample = sample.as_object_mut().expect("an object");
+        let event = sample.remove("event").expect("an event");
+        events.insert(event.as_str().expect("a name").to_owned());
+        let period = sample.remove("period").and_then(|period| period.as_u64());
+        assert!(period > Some(0), "{sample:?}");
+    }
+    assert_eq!(plain["samples"].as_array(), Some(&samples));
+    assert_eq!(Vec::from_iter(events), ["cpu-clock:u", "page-faults:u"]);
+    // The records are those that 'script' lists.
+    let words = [
+        "script",
+        "--show-task-events",
+        "--show-mmap-events",
+        "-F",
+        "comm",
+    ];
+    let run = rperf(&words).within(scratch.path());
+    let shown = run.env("HOME", scratch.path()).finish().expect("it starts");
+    let records = all["records"].as_array().expect("a list");
+    for (kind, name) in [
+        ("comm", "PERF_RECORD_COMM"),
+        ("fork", "PERF_RECORD_FORK"),
+        ("exit", "PERF_RECORD_EXIT"),
+        ("mmap", "PERF_RECORD_MMAP "),
+        ("mmap2", "PERF_RECORD_MMAP2"),
+    ] {
+        let listed = shown.stdout.lines().filter(|line| line.contains(name));
+        let found = records.iter().filter(|record| record["type"] == kind);
+        assert_eq!(found.count(), listed.count(), "{kind}");
+    }
+    let mapped = |record: &&Value| {
+        let name = record["filename"].as_str().unwrap_or_default();
+        name.ends_with("/sh") || name.ends_with("/dash")
+    };
+    let mapping = records.iter().find(mapped).expect("a mapping of the shell");
+    assert!(mapping["len"].as_u64() > Some(0), "{mapping}");
 }
 
 /// The differences between the tools' JSON and messages for one recording.
@@ -409,9 +461,9 @@ fn invalid_options_are_refused() {
             "You cannot specify both --to-json and --to-pprof.\n",
         ),
         (
-            &["convert", "--to-json", "a", "--all"],
+            &["convert", "--to-pprof", "a", "--all"],
             255,
-            "--all is currently unsupported for JSON output.\n",
+            "--all is currently unsupported for pprof output.\nhint: --to-json and --to-ctf have them\n",
         ),
         (
             &["convert", "--to-pprof", "a", "--tod"],

@@ -3,6 +3,7 @@
 
 mod header;
 mod object;
+mod records;
 mod text;
 
 pub use self::header::{CaptureInfo, write_end, write_start};

@@ -45,7 +45,9 @@ pub(super) fn options() -> Vec<Arg> {
         value("event", "name").short('e').help(
             "with --to-folded: event (default: offcpu-time, otherwise the one with most samples)",
         ),
-        switch("all").help("with --to-ctf: also records other than samples (comm, fork, exit, mmap)"),
+        switch("all").help(
+            "with --to-json and --to-ctf: also records other than samples (comm, fork, exit, mmap); in JSON also the event and period of each sample",
+        ),
         switch("tod").help(
             "with --to-json and --to-ctf: wall-clock times, in nanoseconds since 1970 (needs record -k)",
         ),

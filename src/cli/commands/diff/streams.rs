@@ -11,7 +11,7 @@ use rperf_perfdata::FeatureId;
 use rperf_view::diff::{StreamsEvent, write_streams, write_streams_json};
 use rperf_wire::SampleType;
 
-use super::counting::complete;
+use super::counting::check_complete;
 use super::settings::DiffSettings;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};

@@ -43,12 +43,15 @@ pub fn write_start(
     out.write_all(&text)
 }
 
-/// Writes the text after the last sample.
+/// Writes the end of the samples and of the document. `records` are the objects of other records with `--all`, each after a comma.
 ///
 /// # Errors
-///
-/// Errors of `out`.
-pub fn write_end(out: &mut dyn Write) -> io::Result<()> {
+/// Those of `out`.
+pub fn write_end(out: &mut dyn Write, records: Option<&[u8]>) -> io::Result<()> {
+    if let Some(records) = records {
+        out.write_all(b"\n\t],\n\t\"records\": [")?;
+        out.write_all(records.get(1..).unwrap_or_default())?;
+    }
     out.write_all(b"\n\t]\n}\n")
 }
 

@@ -1,13 +1,14 @@
 //! Samples as JSON objects, in parallel.
 
 use rperf_lines::{TextCache, TextKey};
-use rperf_replay::{Epoch, Render, Sample, ThreadCache, World};
+use rperf_replay::{Epoch, NonSampleRecord, Render, Sample, ThreadCache, World};
 use rperf_resolve::{AddressContext, Frame, Resolver, StackScratch, UserStacks, chain};
 use rperf_wire::{
     CpuMode, Endian, PERF_CONTEXT_HV, PERF_CONTEXT_KERNEL, PERF_CONTEXT_MAX, PERF_CONTEXT_USER,
-    SampleType, U64s,
+    Record, RecordKind, SampleType, U64s,
 };
 
+use super::records::{WRITTEN, push_record};
 use super::{push_key, push_line, push_string};
 
 /// Renders the samples of one recording. Each starts with the comma after the previous one.
@@ -19,6 +20,8 @@ pub struct JsonText<'r, 'w> {
     cpus: Vec<bool>,
     /// Nanoseconds added to times.
     offset: i64,
+    /// With `--all`, the names of the events, in JSON.
+    events: Option<Vec<String>>,
 }
 
 /// The text of a block of samples.
@@ -28,6 +31,8 @@ pub struct JsonBlock {
     pub text: Vec<u8>,
     /// Number of samples.
     pub samples: u64,
+    /// The objects of other records, each after a comma.
+    pub records: Vec<u8>,
 }
 
 /// Cache of one worker.
@@ -64,6 +69,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
                 .map(|kind| kind.contains(SampleType::CPU))
                 .collect(),
             offset: 0,
+            events: None,
         }
     }
 
@@ -72,6 +78,29 @@ impl<'r, 'w> JsonText<'r, 'w> {
     pub fn shifted_by(mut self, offset: i64) -> Self {
         self.offset = offset;
         self
+    }
+
+    /// Also renders the other records, and the event and period of each sample. `names` are those of the events.
+    #[must_use]
+    pub fn with_records<'n>(mut self, names: impl Iterator<Item = &'n str>) -> Self {
+        let quoted = names.map(|name| {
+            let mut text = Vec::new();
+            push_string(&mut text, name);
+            String::from_utf8(text).unwrap_or_default()
+        });
+        self.events = Some(quoted.collect());
+        self
+    }
+
+    /// With `--all`, the name of a sample's event, in JSON.
+    fn event_name(&self, sample: &Sample<'_>) -> Option<&str> {
+        let names = self.events.as_ref()?;
+        names.get(sample.event.0 as usize).map(String::as_str)
+    }
+
+    /// The time with the offset; `None` for a record without a time.
+    fn shifted(&self, time: Option<u64>) -> Option<i64> {
+        Some(time?.cast_signed().wrapping_add(self.offset))
     }
 
     /// The frames of a callchain.
@@ -193,7 +222,29 @@ impl Render for JsonText<'_, '_> {
 
     fn reuse(&self, block: &mut JsonBlock) {
         block.text.clear();
+        block.records.clear();
         block.samples = 0;
+    }
+
+    fn wanted(&self) -> &[RecordKind] {
+        match self.events {
+            Some(_) => &WRITTEN,
+            None => &[],
+        }
+    }
+
+    fn record(
+        &self,
+        _: &World,
+        record: &NonSampleRecord<'_>,
+        _: &mut JsonCache,
+        block: &mut JsonBlock,
+    ) {
+        // Records that cannot be decoded were counted when the World was built.
+        if let Ok(decoded) = Record::decode(&record.raw, self.endian) {
+            let time = self.shifted(record.id.time);
+            push_record(&decoded, time, &mut block.records);
+        }
     }
 
     fn render(
@@ -213,13 +264,18 @@ impl Render for JsonText<'_, '_> {
         out.push(b',');
         push_line(out, 2);
         out.push(b'{');
-        let time = sample.wire.time.unwrap_or(u64::MAX);
-        let time = time.cast_signed().wrapping_add(self.offset);
-        push_number(out, "timestamp", time);
+        let time = self.shifted(sample.wire.time.or(Some(u64::MAX)));
+        push_number(out, "timestamp", time.unwrap_or_default());
         push_number(out, "pid", sample.pid.cast_signed().into());
         push_number(out, "tid", sample.tid.cast_signed().into());
         if self.cpus.get(sample.event.0 as usize) == Some(&true) {
             push_number(out, "cpu", sample.cpu.cast_signed().into());
+        }
+        if let Some(name) = self.event_name(sample) {
+            push_key(out, 3, "event");
+            out.extend_from_slice(name.as_bytes());
+            out.push(b',');
+            push_number(out, "period", sample.period.cast_signed());
         }
         push_key(out, 3, "comm");
         push_string(out, world.comm(moment.comm_at));

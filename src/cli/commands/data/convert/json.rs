@@ -30,12 +30,16 @@ impl Conversion<'_> {
         if is_set(self.matches, "tod") {
             text = text.shifted_by(wall_clock_offset(data.metadata())?);
         }
+        let all = is_set(self.matches, "all");
+        if all {
+            text = text.with_records(data.events().iter().map(|event| &*event.name));
+        }
         let time = format!("{}Z", iso(input.changed).replace(' ', "T"));
         let captured = CaptureInfo {
             time: &time,
             header: data.header(),
         };
-        let mut samples = 0;
+        let (mut samples, mut records) = (0, Vec::new());
         write_to(Path::new(target.path), context, |out| {
             write_start(out, &captured, data.metadata())?;
             let mut written = Ok(());
@@ -44,6 +48,7 @@ impl Conversion<'_> {
                 let comma = usize::from(samples == 0 && block.samples > 0);
                 written = out.write_all(block.text.get(comma..).unwrap_or_default());
                 samples += block.samples;
+                records.append(&mut block.records);
                 match written {
                     Ok(()) => FoldControl::Continue,
                     Err(_) => FoldControl::Stop,
@@ -55,7 +60,7 @@ impl Conversion<'_> {
                 .ordered(self.analysis.jobs, &text, take);
             delivered.map_err(io::Error::other)?;
             written?;
-            write_end(out)
+            write_end(out, all.then_some(&records))
         })?;
         Ok(samples)
     }

@@ -74,10 +74,7 @@ impl Format {
 
     /// Whether the format supports `option`: `all` or `tod`.
     fn supports(self, option: &str) -> bool {
-        match option {
-            "all" => self == Self::Ctf,
-            _ => matches!(self, Self::Json | Self::Ctf),
-        }
+        matches!(option, "all" | "tod") && matches!(self, Self::Json | Self::Ctf)
     }
 
     pub(super) fn help(self) -> &'static str {
@@ -173,7 +170,7 @@ impl<'m> Target<'m> {
             let error = CliError::message(255, message);
             return Err(match option {
                 "tod" => error.hint("--to-json and --to-ctf have wall-clock times"),
-                _ => error.hint("--to-ctf has them"),
+                _ => error.hint("--to-json and --to-ctf have them"),
             });
         }
         if given_value::<String>(matches, "event").is_some() && format != Format::Folded {
