@@ -118,7 +118,7 @@ fn what_cannot_be_converted_leaves_nothing() {
     let whole = fs::read(fixture("trace-cmd.dat")).expect("a fixture");
     let path = scratch.path().join("cut.dat");
     fs::write(&path, &whole[..whole.len() - 100]).expect("a file");
-    fs::write(scratch.path().join("text"), "not a trace\n").expect("a file");
+    fs::write(scratch.path().join("text"), "not a trace\0\n").expect("a file");
     fs::write(scratch.path().join("perf.data"), "PERFILE2 and more").expect("a file");
     for (words, status, message) in [
         (
@@ -129,7 +129,7 @@ fn what_cannot_be_converted_leaves_nothing() {
         (
             &["-i", "text", "--to-perf", "new"],
             255,
-            "incompatible file format (text): it is not a trace.dat of trace-cmd\n",
+            "incompatible file format (text): it is neither a trace.dat of trace-cmd nor text of 'script'\n",
         ),
         (
             &["-i", "perf.data", "--to-perf", "new"],
@@ -149,7 +149,7 @@ fn what_cannot_be_converted_leaves_nothing() {
         (
             &["--to-perf", "new"],
             129,
-            "--to-perf: no input given\nhint: give a trace.dat with -i\n",
+            "--to-perf: no input given\nhint: give a trace.dat, or text of 'script', with -i\n",
         ),
         (
             &["-i", "cut.dat", "--to-perf", "text"],

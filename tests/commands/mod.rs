@@ -19,6 +19,7 @@ mod convert;
 mod convert_ctf;
 mod convert_import;
 mod convert_otlp;
+mod convert_script_text;
 mod convert_tables;
 mod convert_tools;
 mod damage;

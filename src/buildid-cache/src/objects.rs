@@ -184,20 +184,43 @@ impl Cache {
     /// # Errors
     /// What linking, copying and creating folders report; then nothing partial is left.
     pub fn add(&self, object: &NewObject<'_>) -> io::Result<()> {
+        self.add_with(object.path, object.id, |folder| {
+            place(object.file, folder, "elf")?;
+            if let Some(debug) = object.debug {
+                place(debug, folder, "debug")?;
+            }
+            match object.probes {
+                Some(list) => add_probes(folder, list),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Adds an object that is not on disk: an ELF file with this content. An existing file with this build-id is kept.
+    ///
+    /// # Errors
+    /// What creating folders and writing report; then nothing partial is left.
+    pub fn add_image(&self, path: &Path, id: &str, image: &[u8]) -> io::Result<()> {
+        self.add_with(path, id, |folder| match folder.kind("elf".as_ref())? {
+            Some(_) => Ok(()),
+            None => folder.write_atomic("elf".as_ref(), FILES, |out| out.write_all(image)),
+        })
+    }
+
+    /// Adds the object of this name and build-id, whose files `add` places in its folder.
+    fn add_with(
+        &self,
+        path: &Path,
+        id: &str,
+        add: impl FnOnce(&Folder) -> io::Result<()>,
+    ) -> io::Result<()> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
-        let below = folder(object.path, object.id).ok_or_else(invalid)?;
-        let (first, rest) = link(object.id).ok_or_else(invalid)?;
+        let below = folder(path, id).ok_or_else(invalid)?;
+        let (first, rest) = link(id).ok_or_else(invalid)?;
         let root = Folder::open_own_or_create(&self.root, FOLDERS)?;
-        let folder = root.create_below(&below, FOLDERS)?;
-        place(object.file, &folder, "elf")?;
-        if let Some(debug) = object.debug {
-            place(debug, &folder, "debug")?;
-        }
-        if let Some(list) = object.probes {
-            add_probes(&folder, list)?;
-        }
+        add(&root.create_below(&below, FOLDERS)?)?;
         // Replaces a dangling link, or one to another file of the same build.
-        if self.object(object.id).is_none() {
+        if self.object(id).is_none() {
             let links = root.create_below(&first, FOLDERS)?;
             let target = Path::new("../..").join(below);
             links.replace(rest, |links, temporary| links.symlink(&target, temporary))?;

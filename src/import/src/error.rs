@@ -48,6 +48,19 @@ pub enum Error {
     /// The trace has no events.
     #[error("the trace has no events")]
     Empty,
+    /// A line of a text cannot be used.
+    #[error("line {line} at offset {offset:#x}: {problem}")]
+    Line {
+        /// Its number, from 1.
+        line: u64,
+        /// Offset of its first byte in the file.
+        offset: u64,
+        /// Why it cannot be used.
+        problem: String,
+    },
+    /// The text has no samples.
+    #[error("the text has no samples")]
+    NoSamples,
     /// perf.data cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),

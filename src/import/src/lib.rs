@@ -2,13 +2,16 @@
 //!
 //! ```text
 //! trace.dat (trace-cmd) --TraceDat--> events of each CPU --write--> perf.data with tracepoint samples
+//! text of perf script --ScriptText--> samples of tasks   --write--> perf.data, and files with its functions
 //! ```
 //!
 //! **Invariants.** No input causes a panic. An error about a damaged part names its offset.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
+mod digest;
 mod error;
+pub mod script_text;
 pub mod trace_dat;
 
 pub use error::Error;

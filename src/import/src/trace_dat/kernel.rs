@@ -3,6 +3,8 @@
 use rperf_perfdata::feature::BuildIdEntry;
 use rperf_wire::{Encoder, Endian, Misc};
 
+use crate::digest::digest;
+
 /// The kernel's name in the list of build-ids.
 const NAME: &str = "[kernel.kallsyms]";
 /// The CPU mode of samples and of the kernel's records (`PERF_RECORD_MISC_KERNEL`).
@@ -23,7 +25,7 @@ pub struct KernelSymbols<'d> {
 
 impl<'d> KernelSymbols<'d> {
     /// Finds the code of the kernel; `None` if addresses are missing or hidden.
-    pub(super) fn new(text: &'d [u8]) -> Option<Self> {
+    pub(crate) fn new(text: &'d [u8]) -> Option<Self> {
         let lines = text.split(|byte| *byte == b'\n');
         let address_of = |wanted: &[u8]| {
             let mut lines = lines.clone();
@@ -48,7 +50,7 @@ impl<'d> KernelSymbols<'d> {
         })
     }
 
-    pub(super) fn build_id_entry(&self) -> BuildIdEntry {
+    pub(crate) fn build_id_entry(&self) -> BuildIdEntry {
         BuildIdEntry {
             pid: -1,
             misc: KERNEL_MODE,
@@ -59,7 +61,7 @@ impl<'d> KernelSymbols<'d> {
     }
 
     /// Appends the body of the kernel's MMAP record, without a trailer.
-    pub(super) fn encode_mapping(&self, endian: Endian, out: &mut Vec<u8>) {
+    pub(crate) fn encode_mapping(&self, endian: Endian, out: &mut Vec<u8>) {
         let mut to = Encoder::new(out, endian);
         let (kernel, thread) = (u32::MAX, 0);
         to.u32(kernel);
@@ -73,26 +75,4 @@ impl<'d> KernelSymbols<'d> {
         to.bytes(name.as_bytes());
         to.zeros((name.len() + 1).next_multiple_of(8) - name.len());
     }
-}
-
-/// Returns a hash of 20 bytes, the size of a build-id: FNV-1a with three offset bases.
-fn digest(text: &[u8]) -> [u8; 20] {
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let offsets: [u64; 3] = [
-        0xcbf2_9ce4_8422_2325,
-        0x8422_2325_cbf2_9ce4,
-        0x9ce4_8422_2325_cbf2,
-    ];
-    let mut digest = [0; 20];
-    let hashes = offsets.map(|offset| {
-        let bytes = text.iter();
-        bytes.fold(offset, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(PRIME)
-        })
-    });
-    let bytes = hashes.iter().flat_map(|hash| hash.to_le_bytes());
-    for (to, from) in digest.iter_mut().zip(bytes) {
-        *to = from;
-    }
-    digest
 }

@@ -5,9 +5,10 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_buildid_cache::{Cache, SpecialObject};
+use rperf_buildid_cache::{Cache, KERNEL_OBJECT, SpecialObject, hexadecimal};
 use rperf_import::Error;
-use rperf_import::trace_dat::{Imported, TraceDat, is_trace_dat};
+use rperf_import::script_text::{ScriptText, SymbolFile, SymbolFileKind};
+use rperf_import::trace_dat::{TraceDat, is_trace_dat};
 use rperf_safefs::{FileKind, Folder, FoundFile};
 
 use super::Written;
@@ -18,6 +19,9 @@ use crate::cli::shared::sampling::command_line;
 
 /// The first bytes of a perf.data.
 const PERF_DATA: &[u8] = b"PERFILE2";
+
+/// The size of the part that decides whether a file is text.
+const TEXT_START: usize = 4096;
 
 /// Converts the file of `-i`.
 pub(super) fn run(
@@ -37,45 +41,102 @@ pub(super) fn run(
             format!("{given} is a perf.data already"),
         ));
     }
-    if !is_trace_dat(&bytes) {
-        let message =
-            format!("incompatible file format ({given}): it is not a trace.dat of trace-cmd");
-        return Err(CliError::message(255, message));
-    }
-    let explain = |error: Error| {
-        let hint = match &error {
-            Error::Clock { .. } => {
-                Some("record with a clock in nanoseconds: trace-cmd record -C mono")
-            }
-            _ => None,
-        };
-        let error = CliError::from(anyhow::Error::new(error).context(given.clone()));
-        match hint {
-            Some(hint) => error.hint(hint),
-            None => error,
+    let imported = match (is_trace_dat(&bytes), is_text(&bytes)) {
+        (true, _) => trace_dat(&bytes, given, context, target)?,
+        (false, true) => script_text(&bytes, given, context, target)?,
+        (false, false) => {
+            let message = format!(
+                "incompatible file format ({given}): it is neither a trace.dat of trace-cmd nor text of 'script'"
+            );
+            return Err(CliError::message(255, message));
         }
     };
-    let trace = TraceDat::parse(&bytes).map_err(explain)?;
+    target.report(context, path, &imported);
+    Ok(ExitStatus::Ok)
+}
+
+/// Whether a file can be text of `script`: not empty, without NUL at its start.
+fn is_text(bytes: &[u8]) -> bool {
+    let start = bytes.get(..TEXT_START).unwrap_or(bytes);
+    !start.is_empty() && !start.contains(&0)
+}
+
+/// The error of a conversion, with the file and a hint.
+fn explain(error: Error, given: &str) -> CliError {
+    let hint = match &error {
+        Error::Clock { .. } => Some("record with a clock in nanoseconds: trace-cmd record -C mono"),
+        Error::Line { .. } => {
+            Some("only the default layout of 'script' is read: without -F, -G and --show-* options")
+        }
+        _ => None,
+    };
+    let error = CliError::from(anyhow::Error::new(error).context(given.to_owned()));
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+/// Converts a trace.dat.
+fn trace_dat(
+    bytes: &[u8],
+    given: &str,
+    context: &Context,
+    target: &Target<'_>,
+) -> Result<Written, CliError> {
+    let trace = TraceDat::parse(bytes).map_err(|error| explain(error, given))?;
     for instance in trace.instances() {
         context.warn(format_args!(
             "{given}: events of the instance '{instance}' are left out"
         ));
     }
-    let imported = write(target, &trace, &command_line(context)).map_err(|error| match error {
-        WriteFailure::Import(error) => explain(error),
-        WriteFailure::Output(error) => {
-            CliError::message(255, format!("failed to write {}: {error}", target.path))
-        }
-    })?;
+    let command = command_line(context);
+    let imported = write(target, |out| trace.write(out, &command))
+        .map_err(|failure| failure.error(given, target))?;
     if imported.has_stacks {
-        keep_symbols(&trace, context);
+        match trace.kernel_symbols() {
+            None => context.warn(format_args!(
+                "the trace has stacks, but no addresses of kernel functions: give report its /proc/kallsyms with --kallsyms"
+            )),
+            Some(kernel) => keep_symbols(
+                &[SymbolFile {
+                    kind: SymbolFileKind::Kernel,
+                    name: KERNEL_OBJECT.to_owned(),
+                    build_id: kernel.build_id,
+                    bytes: kernel.text.to_vec(),
+                }],
+                context,
+            ),
+        }
     }
-    let written = Written {
+    Ok(Written {
         samples: imported.samples,
         bytes: Some(imported.bytes),
-    };
-    target.report(context, path, &written);
-    Ok(ExitStatus::Ok)
+    })
+}
+
+/// Converts text of `script`.
+fn script_text(
+    bytes: &[u8],
+    given: &str,
+    context: &Context,
+    target: &Target<'_>,
+) -> Result<Written, CliError> {
+    let text = ScriptText::new(bytes);
+    let command = command_line(context);
+    let imported = write(target, |out| text.write(out, &command))
+        .map_err(|failure| failure.error(given, target))?;
+    if imported.skipped > 0 {
+        context.warn(format_args!(
+            "{given}: records other than samples are left out ({} lines)",
+            imported.skipped
+        ));
+    }
+    keep_symbols(&imported.symbols, context);
+    Ok(Written {
+        samples: imported.samples,
+        bytes: Some(imported.bytes),
+    })
 }
 
 /// Returns the file of `-i`.
@@ -85,7 +146,8 @@ fn given_input<'m>(matches: &'m ArgMatches, target: &Target<'_>) -> Result<&'m S
         return Err(CliError::usage(message));
     }
     matches.get_one::<String>("input").ok_or_else(|| {
-        CliError::usage("--to-perf: no input given").hint("give a trace.dat with -i")
+        CliError::usage("--to-perf: no input given")
+            .hint("give a trace.dat, or text of 'script', with -i")
     })
 }
 
@@ -94,12 +156,22 @@ enum WriteFailure {
     Output(io::Error),
 }
 
+impl WriteFailure {
+    fn error(self, given: &str, target: &Target<'_>) -> CliError {
+        match self {
+            Self::Import(error) => explain(error, given),
+            Self::Output(error) => {
+                CliError::message(255, format!("failed to write {}: {error}", target.path))
+            }
+        }
+    }
+}
+
 /// Writes the file atomically. Only its owner can read it, as with 'record'.
-fn write(
+fn write<T>(
     target: &Target<'_>,
-    trace: &TraceDat<'_>,
-    command: &[String],
-) -> Result<Imported, WriteFailure> {
+    convert: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>,
+) -> Result<T, WriteFailure> {
     let (folder, name) = Folder::of(Path::new(target.path)).map_err(WriteFailure::Output)?;
     let kind = folder.kind(name).map_err(WriteFailure::Output)?;
     if kind.is_some_and(|kind| kind != FileKind::File) {
@@ -108,7 +180,7 @@ fn write(
     }
     let mut failure = None;
     let written = folder.write_atomic(name, 0o600, |out: &mut BufWriter<File>| {
-        trace.write(out, command).map_err(|error| {
+        convert(out).map_err(|error| {
             failure = Some(error);
             io::Error::other("the conversion failed")
         })
@@ -119,22 +191,31 @@ fn write(
     })
 }
 
-/// Stores the traced kernel's symbols in the build-id cache, where 'report' finds them.
-fn keep_symbols(trace: &TraceDat<'_>, context: &Context) {
-    let Some(kernel) = trace.kernel_symbols() else {
-        context.warn(format_args!(
-            "the trace has stacks, but no addresses of kernel functions: use 'report --kallsyms' with a copy of the traced machine's /proc/kallsyms"
-        ));
+/// Keeps files of functions in the build-id cache, where 'report' finds them.
+fn keep_symbols(files: &[SymbolFile], context: &Context) {
+    let Some(root) = context.buildid_dir().filter(|_| !files.is_empty()) else {
         return;
     };
-    let Some(root) = context.buildid_dir() else {
-        return;
-    };
-    let special = SpecialObject::kernel(&kernel.build_id);
-    let kept = Cache::new(root).add_special(&special, || Ok(kernel.text.to_vec()));
-    if let Err(error) = kept {
-        context.warn(format_args!(
-            "the kernel's symbols cannot be stored in the build-id cache: {error}"
-        ));
+    let cache = Cache::new(root);
+    for file in files {
+        let content = || Ok(file.bytes.clone());
+        let kept = match file.kind {
+            SymbolFileKind::Kernel => {
+                cache.add_special(&SpecialObject::kernel(&file.build_id), content)
+            }
+            SymbolFileKind::Vdso => {
+                cache.add_special(&SpecialObject::vdso(&file.build_id), content)
+            }
+            SymbolFileKind::Object => {
+                let id = hexadecimal(&file.build_id);
+                cache.add_image(Path::new(&file.name), &id, &file.bytes)
+            }
+        };
+        if let Err(error) = kept {
+            context.warn(format_args!(
+                "the functions of {} cannot be kept in the build-id cache: {error}",
+                file.name
+            ));
+        }
     }
 }

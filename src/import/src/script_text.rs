@@ -1,0 +1,67 @@
+//! Text of `perf script` in its default layout, as perf.data.
+//!
+//! ```text
+//! sh   126 [001]  11.634297: sched:sched_switch: prev_comm=sh ...          a tracepoint: task, CPU, time, event, fields
+//! load 2614  3004.135046:  250000 cpu-clock:                               with a callchain: ... time, period, event
+//! <TAB>    114a leaf+0x11 (/tmp/load)                                      its frames, innermost first, up to an empty line
+//! load 2614  3004.135046:  250000 cpu-clock:u:  55e9 leaf+0x1 (/tmp/load)  without one: address, function and object
+//! ```
+//!
+//! The text is read twice: once for the events, functions and fields that occur, once to write samples. Functions become symbol tables
+//! ([`SymbolFile`]), which readers find in the build-id cache; tracepoints get descriptions with the fields of their texts.
+
+mod addresses;
+mod events;
+mod frame;
+mod image;
+mod kernel;
+mod objects;
+mod parse;
+#[cfg(test)]
+mod tests;
+mod tracepoint;
+mod write;
+
+use std::borrow::Cow;
+
+use crate::Error;
+
+pub use self::image::{SymbolFile, SymbolFileKind};
+pub use self::write::ImportedText;
+
+use self::parse::{Items, LineProblem};
+
+/// A parsed text of `perf script`.
+#[derive(Debug)]
+pub struct ScriptText<'t> {
+    bytes: &'t [u8],
+    /// Bytes that are not UTF-8 are replaced.
+    text: Cow<'t, str>,
+}
+
+impl<'t> ScriptText<'t> {
+    /// Takes the text; [`Self::write`] parses it.
+    #[must_use]
+    pub fn new(bytes: &'t [u8]) -> Self {
+        Self {
+            bytes,
+            text: String::from_utf8_lossy(bytes),
+        }
+    }
+
+    fn items(&self) -> Items<'_> {
+        Items::new(&self.text)
+    }
+
+    /// The error for a line, with its offset in the file.
+    fn error(&self, problem: LineProblem) -> Error {
+        let before = usize::try_from(problem.line - 1).unwrap_or(usize::MAX);
+        let lines = self.bytes.split_inclusive(|byte| *byte == b'\n');
+        let offset: usize = lines.take(before).map(<[u8]>::len).sum();
+        Error::Line {
+            line: problem.line,
+            offset: offset as u64,
+            problem: problem.what.to_owned(),
+        }
+    }
+}

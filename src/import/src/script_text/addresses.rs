@@ -1,0 +1,176 @@
+//! The addresses of frames in the recording, and the mappings that lead from them to functions.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use rperf_wire::Mmap;
+
+use super::frame::TextFrame;
+use super::objects::{CodeOwner, LOW_END, Objects};
+
+/// Mappings of one process.
+#[derive(Debug, Default)]
+struct ProcessMappings {
+    /// Objects whose low addresses are mapped.
+    low: HashSet<usize>,
+    /// By start: end, object and offset in it.
+    pieces: BTreeMap<u64, (u64, usize, u64)>,
+}
+
+/// Inlined functions have addresses from here on, as their mappings need some.
+const INLINED_BASE: u64 = 0x0f00_0000_0000;
+
+/// The mappings of all processes so far.
+#[derive(Debug)]
+pub(super) struct Mappings<'o, 't> {
+    objects: &'o Objects<'t>,
+    processes: HashMap<u32, ProcessMappings>,
+    inlined: HashMap<(usize, &'t str), u64>,
+}
+
+impl<'o, 't> Mappings<'o, 't> {
+    pub(super) fn new(objects: &'o Objects<'t>) -> Self {
+        Self {
+            objects,
+            processes: HashMap::new(),
+            inlined: HashMap::new(),
+        }
+    }
+
+    /// The addresses of a sample's frames. `map` is called for each mapping that is needed in addition.
+    pub(super) fn addresses(
+        &mut self,
+        pid: u32,
+        tid: u32,
+        frames: &[TextFrame<'t>],
+        map: &mut dyn FnMut(&Mmap<'_>),
+    ) -> Vec<u64> {
+        let mut addresses = Vec::with_capacity(frames.len());
+        for (number, frame) in frames.iter().enumerate() {
+            let address = match self.objects.known_owner(frames, number) {
+                CodeOwner::Nobody => frame.address,
+                CodeOwner::Kernel => {
+                    let inlined = frame.symbol.filter(|_| frame.is_inlined);
+                    let inlined = inlined.and_then(|symbol| self.objects.kernel.inlined(symbol));
+                    inlined.unwrap_or(frame.address)
+                }
+                CodeOwner::User(object) => {
+                    let piece = self.piece(object, frame);
+                    let known = self.objects.user.get(object);
+                    let known = known.filter(|_| self.is_new(pid, object, piece));
+                    if let Some(known) = known {
+                        map(&Mmap {
+                            pid: pid.cast_signed(),
+                            tid,
+                            start: piece.start,
+                            len: piece.len,
+                            pgoff: piece.pgoff,
+                            filename: known.recorded_name().as_bytes(),
+                        });
+                    }
+                    piece.address
+                }
+            };
+            addresses.push(address);
+        }
+        addresses
+    }
+
+    /// The part of an object that a frame is in, and its address there.
+    fn piece(&mut self, number: usize, frame: &TextFrame<'t>) -> Piece {
+        let Some(object) = self.objects.user.get(number) else {
+            return Piece::at(frame.address);
+        };
+        if frame.address < LOW_END && !frame.is_inlined {
+            return Piece {
+                start: object.base + object.low.start,
+                len: object.low.end - object.low.start,
+                pgoff: object.low.start,
+                address: object.base + frame.address,
+                is_low: true,
+            };
+        }
+        let place = frame.symbol.and_then(|symbol| object.place(symbol));
+        let (Some(symbol), Some(place)) = (frame.symbol, place) else {
+            // No function is there: their places are lower.
+            return Piece {
+                pgoff: frame.address,
+                ..Piece::at(frame.address)
+            };
+        };
+        if frame.is_inlined {
+            let next = INLINED_BASE + 16 * self.inlined.len() as u64;
+            let start = *self.inlined.entry((number, symbol)).or_insert(next);
+            return Piece {
+                pgoff: place,
+                ..Piece::at(start)
+            };
+        }
+        match frame.offset {
+            Some(offset) => Piece {
+                start: frame.address - offset,
+                len: object.size(symbol),
+                pgoff: place,
+                address: frame.address,
+                is_low: false,
+            },
+            None => Piece {
+                pgoff: place,
+                ..Piece::at(frame.address)
+            },
+        }
+    }
+
+    /// Remembers a piece; returns whether it was not mapped there.
+    fn is_new(&mut self, pid: u32, object: usize, piece: Piece) -> bool {
+        let process = self.processes.entry(pid).or_default();
+        if piece.is_low {
+            return process.low.insert(object);
+        }
+        let end = piece.start.saturating_add(piece.len);
+        let below = process.pieces.range(..=piece.address).next_back();
+        if let Some((start, (known_end, known, pgoff))) = below
+            && piece.address < *known_end
+            && *known == object
+            && pgoff.wrapping_add(piece.start.wrapping_sub(*start)) == piece.pgoff
+        {
+            return false;
+        }
+        // What it covers is mapped again when it is needed.
+        let covered = process.pieces.range(..end);
+        let covered = covered.filter(|(_, (known_end, ..))| *known_end > piece.start);
+        let covered: Vec<u64> = covered.map(|(start, _)| *start).collect();
+        for start in covered {
+            process.pieces.remove(&start);
+        }
+        process
+            .pieces
+            .insert(piece.start, (end, object, piece.pgoff));
+        true
+    }
+}
+
+/// A part of an object in a process.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    start: u64,
+    len: u64,
+    /// Offset in the object.
+    pgoff: u64,
+    /// The frame's address.
+    address: u64,
+    /// Whether it is the part with low addresses.
+    is_low: bool,
+}
+
+impl Piece {
+    /// A single address.
+    fn at(address: u64) -> Self {
+        Self {
+            start: address,
+            len: 1,
+            pgoff: 0,
+            address,
+            is_low: false,
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Symbol tables as files that readers find by their build-id.
+
+use rperf_wire::{Encoder, Endian};
+
+use crate::digest::digest;
+
+/// How readers find a file of symbols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SymbolFileKind {
+    /// Text of `/proc/kallsyms`.
+    Kernel,
+    /// An ELF file of the vdso.
+    Vdso,
+    /// An ELF file.
+    Object,
+}
+
+/// The functions of one object, without their code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SymbolFile {
+    /// How readers find it.
+    pub kind: SymbolFileKind,
+    /// The object's name in the recording.
+    pub name: String,
+    /// Hash of the functions, used as build-id.
+    pub build_id: [u8; 20],
+    /// The content.
+    pub bytes: Vec<u8>,
+}
+
+const FILE_HEADER: u64 = 64;
+const PROGRAM_HEADER: u64 = 56;
+const SECTION_HEADER: u64 = 64;
+const SYMBOL: u64 = 24;
+/// Header of a note with the name `GNU`, and its descriptor.
+const NOTE: u64 = 12 + 4 + 20;
+/// Names of sections, for the table of their names.
+const NAMES: &[u8] = b"\0.text\0.note.gnu.build-id\0.symtab\0.strtab\0.shstrtab\0";
+
+const ET_DYN: u16 = 3;
+const EM_X86_64: u16 = 62;
+const PT_LOAD: u32 = 1;
+const PT_NOTE: u32 = 4;
+const READ_EXECUTE: u32 = 5;
+const READ: u32 = 4;
+const NT_GNU_BUILD_ID: u32 = 3;
+/// A global function (`STB_GLOBAL`, `STT_FUNC`).
+const FUNCTION: u8 = 1 << 4 | 2;
+
+/// A section header, by its offset in [`NAMES`].
+struct SectionHeader {
+    name: u32,
+    kind: u32,
+    flags: u64,
+    address: u64,
+    offset: u64,
+    size: u64,
+    link: u32,
+    info: u32,
+    align: u64,
+    entry: u64,
+}
+
+/// Builds an ELF file (System V ABI, 64 bits, little-endian) with these functions: address, size, name. Addresses are offsets in the
+/// file; the section of the code has none (`SHT_NOBITS`).
+pub(super) fn object(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
+    let mut strings = vec![0];
+    let mut symbols = vec![0; SYMBOL as usize];
+    let mut end = 0x1000;
+    for (address, size, name) in functions {
+        let mut to = Encoder::new(&mut symbols, Endian::Little);
+        to.u32(strings.len() as u32);
+        to.bytes(&[FUNCTION, 0]);
+        to.u16(1);
+        to.u64(*address);
+        to.u64(*size);
+        strings.extend_from_slice(name.as_bytes());
+        strings.push(0);
+        end = end.max(address + size);
+    }
+    let build_id = digest(&[&symbols[..], &strings].concat());
+    let headers = FILE_HEADER + 2 * PROGRAM_HEADER;
+    let symbols_at = (headers + NOTE).next_multiple_of(8);
+    let strings_at = symbols_at + symbols.len() as u64;
+    let names_at = strings_at + strings.len() as u64;
+    let sections_at = (names_at + NAMES.len() as u64).next_multiple_of(8);
+    let mut file = Vec::new();
+    put_headers(&mut file, headers, sections_at, end);
+    put_note(&mut file, &build_id);
+    file.resize(symbols_at as usize, 0);
+    file.extend_from_slice(&symbols);
+    file.extend_from_slice(&strings);
+    file.extend_from_slice(NAMES);
+    file.resize(sections_at as usize, 0);
+    let sizes = SectionSizes {
+        end,
+        note_at: headers,
+        symbols: (symbols_at, symbols.len() as u64),
+        strings: (strings_at, strings.len() as u64),
+        names_at,
+    };
+    for header in sizes.headers() {
+        put_section(&mut file, &header);
+    }
+    (file, build_id)
+}
+
+/// Where sections are: offsets and sizes in bytes.
+struct SectionSizes {
+    /// End of the code.
+    end: u64,
+    note_at: u64,
+    symbols: (u64, u64),
+    strings: (u64, u64),
+    names_at: u64,
+}
+
+impl SectionSizes {
+    fn headers(&self) -> [SectionHeader; 6] {
+        let section = |name, kind, (offset, size)| SectionHeader {
+            name,
+            kind,
+            flags: 0,
+            address: 0,
+            offset,
+            size,
+            link: 0,
+            info: 0,
+            align: 1,
+            entry: 0,
+        };
+        let (nobits, note, symtab, strtab) = (8, 7, 2, 3);
+        [
+            section(0, 0, (0, 0)),
+            // Allocated and executable.
+            SectionHeader {
+                flags: 2 | 4,
+                ..section(1, nobits, (0, self.end))
+            },
+            SectionHeader {
+                flags: 2,
+                address: self.note_at,
+                align: 4,
+                ..section(7, note, (self.note_at, NOTE))
+            },
+            SectionHeader {
+                link: 4,
+                info: 1,
+                align: 8,
+                entry: SYMBOL,
+                ..section(26, symtab, self.symbols)
+            },
+            section(34, strtab, self.strings),
+            section(42, strtab, (self.names_at, NAMES.len() as u64)),
+        ]
+    }
+}
+
+fn put_headers(file: &mut Vec<u8>, note_at: u64, sections_at: u64, end: u64) {
+    let mut to = Encoder::new(file, Endian::Little);
+    // 64 bits, little-endian, version 1.
+    to.bytes(b"\x7fELF\x02\x01\x01");
+    to.zeros(9);
+    to.u16(ET_DYN);
+    to.u16(EM_X86_64);
+    to.u32(1);
+    to.u64(0);
+    to.u64(FILE_HEADER);
+    to.u64(sections_at);
+    to.u32(0);
+    for half in [FILE_HEADER, PROGRAM_HEADER, 2, SECTION_HEADER, 6, 5] {
+        to.u16(half as u16);
+    }
+    for (kind, flags, offset, size) in [
+        (PT_LOAD, READ_EXECUTE, 0, end),
+        (PT_NOTE, READ, note_at, NOTE),
+    ] {
+        to.u32(kind);
+        to.u32(flags);
+        for word in [offset, offset, offset, size, size, 4] {
+            to.u64(word);
+        }
+    }
+}
+
+fn put_note(file: &mut Vec<u8>, build_id: &[u8; 20]) {
+    let mut to = Encoder::new(file, Endian::Little);
+    to.u32(4);
+    to.u32(build_id.len() as u32);
+    to.u32(NT_GNU_BUILD_ID);
+    to.bytes(b"GNU\0");
+    to.bytes(build_id);
+}
+
+fn put_section(file: &mut Vec<u8>, header: &SectionHeader) {
+    let mut to = Encoder::new(file, Endian::Little);
+    to.u32(header.name);
+    to.u32(header.kind);
+    for word in [header.flags, header.address, header.offset, header.size] {
+        to.u64(word);
+    }
+    to.u32(header.link);
+    to.u32(header.info);
+    to.u64(header.align);
+    to.u64(header.entry);
+}

@@ -1,0 +1,120 @@
+//! The kernel's functions of a text.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::frame::TextFrame;
+
+/// Names of the kernel itself begin like this.
+const CORE: &str = "[kernel";
+const PAGE: u64 = 0x1000;
+/// Distance of inlined functions, which have no addresses.
+const INLINED_SIZE: u64 = 16;
+/// The name of code without a function: otherwise the function below would be shown.
+const UNKNOWN: &str = "[unknown]";
+
+/// Functions and modules of the kernel.
+#[derive(Debug, Default)]
+pub(super) struct KernelCode<'t> {
+    /// Name and module by the first known address.
+    functions: BTreeMap<u64, (&'t str, Option<&'t str>)>,
+    /// Addresses of each module; `None` is the kernel itself.
+    ranges: BTreeMap<Option<&'t str>, (u64, u64)>,
+    inlined: BTreeMap<&'t str, u64>,
+    has_names: bool,
+}
+
+impl<'t> KernelCode<'t> {
+    pub(super) fn add(&mut self, frame: &TextFrame<'t>) {
+        let module = frame.object.filter(|object| !object.starts_with(CORE));
+        let start = frame.address - frame.offset.unwrap_or_default();
+        self.has_names |= frame.symbol.is_some();
+        let name = frame.symbol.unwrap_or(UNKNOWN);
+        self.functions.entry(start).or_insert((name, module));
+        let (first, end) = self.ranges.entry(module).or_insert((start, start));
+        *first = start.min(*first);
+        *end = frame.address.max(*end);
+    }
+
+    pub(super) fn add_inlined(&mut self, frame: &TextFrame<'t>) {
+        if let Some(symbol) = frame.symbol {
+            self.has_names = true;
+            self.inlined.insert(symbol, 0);
+        }
+    }
+
+    /// Gives inlined functions addresses, and makes ranges whole pages. Modules that are not apart from the kernel become part of it.
+    pub(super) fn finish(&mut self) {
+        for (first, end) in self.ranges.values_mut() {
+            *first &= !(PAGE - 1);
+            *end = (*end | (PAGE - 1)).max(*first);
+        }
+        let highest = self.ranges.values().map(|(_, end)| *end).max();
+        if let Some(highest) = highest.filter(|_| !self.inlined.is_empty()) {
+            let mut next = (highest + 1).min(u64::MAX - (1 << 32));
+            for (name, address) in &mut self.inlined {
+                *address = next;
+                self.functions.entry(next).or_insert((name, None));
+                next += INLINED_SIZE;
+            }
+            let (first, end) = self.ranges.entry(None).or_insert((highest + 1, next));
+            *first = (*first).min(highest + 1);
+            *end = next | (PAGE - 1);
+        }
+        let core = self.ranges.get(&None).copied();
+        let overlaps = |(first, end): &(u64, u64)| {
+            core.is_some_and(|(core_first, core_end)| *first <= core_end && core_first <= *end)
+        };
+        let ranges = std::mem::take(&mut self.ranges);
+        let (inside, apart): (BTreeMap<_, _>, BTreeMap<_, _>) = ranges
+            .into_iter()
+            .partition(|(module, range)| module.is_some() && overlaps(range));
+        self.ranges = apart;
+        for (module, (first, end)) in inside {
+            if let Some((core_first, core_end)) = self.ranges.get_mut(&None) {
+                *core_first = first.min(*core_first);
+                *core_end = end.max(*core_end);
+            }
+            let functions = self.functions.values_mut();
+            let functions = functions.filter(|(_, of)| *of == module);
+            functions.for_each(|(_, of)| *of = None);
+        }
+    }
+
+    /// Whether any function is known.
+    pub(super) fn has_names(&self) -> bool {
+        self.has_names
+    }
+
+    /// The address of an inlined function.
+    pub(super) fn inlined(&self, symbol: &str) -> Option<u64> {
+        self.inlined.get(symbol).copied()
+    }
+
+    /// Name, first address and size of the modules.
+    pub(super) fn modules(&self) -> impl Iterator<Item = (String, u64, u64)> {
+        let modules = self.ranges.iter();
+        modules.filter_map(|(module, (first, end))| {
+            let name = module.as_ref()?.trim_matches(['[', ']']);
+            Some((format!("[{name}]"), *first, end - first + 1))
+        })
+    }
+
+    /// The functions as text of `/proc/kallsyms`, with the bounds of the kernel itself; `None` without any.
+    pub(super) fn kallsyms(&self) -> Option<String> {
+        let (first, end) = self.ranges.get(&None)?;
+        let mut text = String::new();
+        let _ = writeln!(text, "{first:016x} T _stext");
+        for (address, (name, module)) in &self.functions {
+            let _ = match module {
+                Some(module) => {
+                    let module = module.trim_matches(['[', ']']);
+                    writeln!(text, "{address:016x} t {name}\t[{module}]")
+                }
+                None => writeln!(text, "{address:016x} T {name}"),
+            };
+        }
+        let _ = writeln!(text, "{:016x} T _etext", end.saturating_add(1));
+        Some(text)
+    }
+}

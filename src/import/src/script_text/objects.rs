@@ -1,0 +1,243 @@
+//! The functions of a text, by object.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use super::frame::TextFrame;
+use super::kernel::KernelCode;
+
+/// Addresses below are offsets in objects, or those of programs at fixed addresses: their objects get other addresses. 4 GiB.
+pub(super) const LOW_END: u64 = 1 << 32;
+/// The first address for objects with low addresses, above those of small machines and below those of large ones.
+const FIRST_BASE: u64 = 0x1000_0000_0000;
+const PAGE: u64 = 0x1000;
+/// Alignment of functions that have a name and no place in their object.
+const ALIGN: u64 = 16;
+/// Name of the object of functions without one.
+const NO_OBJECT: &str = "unknown";
+
+/// An object of user space.
+#[derive(Debug, Default)]
+pub(super) struct UserObject<'t> {
+    pub(super) name: &'t str,
+    /// Functions at low addresses: start, and name with the size as far as it is known.
+    placed: BTreeMap<u64, (&'t str, u64)>,
+    /// Low addresses in functions with unknown starts.
+    marks: BTreeMap<u64, &'t str>,
+    /// Functions at other addresses, and inlined ones: known sizes.
+    named: BTreeMap<&'t str, u64>,
+    /// The low addresses in whole pages; empty if there are none.
+    pub(super) low: Range<u64>,
+    /// What is added to low addresses: 0 unless another object has them, too.
+    pub(super) base: u64,
+    /// Places of `named` in the object.
+    places: HashMap<&'t str, u64>,
+}
+
+/// All functions of a text.
+#[derive(Debug, Default)]
+pub(super) struct Objects<'t> {
+    pub(super) user: Vec<UserObject<'t>>,
+    numbers: HashMap<&'t str, usize>,
+    pub(super) kernel: KernelCode<'t>,
+}
+
+/// Where the code of a frame belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CodeOwner {
+    Kernel,
+    /// Index of the object.
+    User(usize),
+    /// Neither function nor object is known.
+    Nobody,
+}
+
+impl<'t> Objects<'t> {
+    /// Adds the functions of a sample's frames.
+    pub(super) fn add(&mut self, frames: &[TextFrame<'t>]) {
+        for (number, frame) in frames.iter().enumerate() {
+            let owner = self.owner(frames, number);
+            match owner {
+                CodeOwner::Kernel if frame.is_inlined => self.kernel.add_inlined(frame),
+                CodeOwner::Kernel => self.kernel.add(frame),
+                CodeOwner::User(object) => {
+                    if let Some(object) = self.user.get_mut(object) {
+                        object.add(frame);
+                    }
+                }
+                CodeOwner::Nobody => {}
+            }
+        }
+    }
+
+    /// Where a frame belongs; an inlined one to the object of the function that contains it. New objects are added.
+    fn owner(&mut self, frames: &[TextFrame<'t>], number: usize) -> CodeOwner {
+        let Some(name) = owner_name(frames, number) else {
+            return CodeOwner::Nobody;
+        };
+        let Some(name) = name else {
+            return CodeOwner::Kernel;
+        };
+        let next = self.user.len();
+        let object = *self.numbers.entry(name).or_insert(next);
+        if object == next {
+            self.user.push(UserObject {
+                name,
+                ..UserObject::default()
+            });
+        }
+        CodeOwner::User(object)
+    }
+
+    /// Like [`Self::add`], for frames that were added.
+    pub(super) fn known_owner(&self, frames: &[TextFrame<'t>], number: usize) -> CodeOwner {
+        match owner_name(frames, number) {
+            None => CodeOwner::Nobody,
+            Some(None) => CodeOwner::Kernel,
+            Some(Some(name)) => match self.numbers.get(name) {
+                Some(object) => CodeOwner::User(*object),
+                None => CodeOwner::Nobody,
+            },
+        }
+    }
+
+    /// Gives each object its addresses, and each function a place in its object.
+    pub(super) fn finish(&mut self) {
+        let mut base = FIRST_BASE;
+        let mut taken: Vec<Range<u64>> = Vec::new();
+        for object in &mut self.user {
+            let low = object.low.clone();
+            let is_free = |other: &Range<u64>| other.end <= low.start || low.end <= other.start;
+            if taken.iter().all(is_free) {
+                taken.push(low);
+            } else {
+                object.base = base;
+                base += low.end + PAGE;
+            }
+            object.finish();
+        }
+        self.kernel.finish();
+    }
+}
+
+/// The object of a frame: `None` if it is unknown, `Some(None)` for the kernel.
+fn owner_name<'t>(frames: &[TextFrame<'t>], number: usize) -> Option<Option<&'t str>> {
+    let (_, from) = frames.split_at_checked(number)?;
+    let frame = from.first()?;
+    let holder = from.iter().find(|frame| !frame.is_inlined);
+    let object = holder.and_then(|holder| holder.object);
+    match (object, frame.symbol) {
+        (None, None) => None,
+        _ if holder.unwrap_or(frame).is_kernel() => Some(None),
+        (Some(object), _) => Some(Some(object)),
+        (None, Some(_)) => Some(Some(NO_OBJECT)),
+    }
+}
+
+impl<'t> UserObject<'t> {
+    fn add(&mut self, frame: &TextFrame<'t>) {
+        let is_low = frame.address < LOW_END && !frame.is_inlined;
+        if is_low {
+            let page = frame.address & !(PAGE - 1);
+            self.low = match self.low.is_empty() {
+                true => page..page + PAGE,
+                false => page.min(self.low.start)..self.low.end.max(page + PAGE),
+            };
+        }
+        let Some(symbol) = frame.symbol else {
+            return;
+        };
+        let known = frame.offset.unwrap_or_default() + 1;
+        match frame.offset {
+            Some(offset) if is_low => {
+                let (_, size) = self
+                    .placed
+                    .entry(frame.address - offset)
+                    .or_insert((symbol, known));
+                *size = known.max(*size);
+            }
+            None if is_low => {
+                self.marks.insert(frame.address, symbol);
+            }
+            _ => {
+                let size = self.named.entry(symbol).or_insert(known);
+                *size = known.max(*size);
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        // Consecutive addresses of one function are one piece of code.
+        let mut run: Option<(u64, &'t str, u64)> = None;
+        for (address, name) in std::mem::take(&mut self.marks) {
+            match &mut run {
+                Some((_, known, end)) if *known == name => *end = address + 1,
+                _ => {
+                    if let Some((start, known, end)) = run.replace((address, name, address + 1)) {
+                        self.placed.entry(start).or_insert((known, end - start));
+                    }
+                }
+            }
+        }
+        if let Some((start, known, end)) = run {
+            self.placed.entry(start).or_insert((known, end - start));
+        }
+        // Nothing reaches into the next function.
+        let starts: Vec<u64> = self.placed.keys().copied().collect();
+        for ((start, (_, size)), next) in self.placed.iter_mut().zip(starts.iter().skip(1)) {
+            *size = (*size).min(next - start);
+        }
+        let by_name = self.placed.iter().map(|(start, (name, _))| (*name, *start));
+        let by_name: HashMap<&str, u64> = by_name.collect();
+        let mut next = LOW_END;
+        for (name, size) in &self.named {
+            let there = by_name.get(name).copied();
+            let fits = |start: &u64| self.placed.get(start).is_some_and(|(_, room)| room >= size);
+            let place = there.filter(fits).unwrap_or_else(|| {
+                let place = next;
+                next = (next + size).next_multiple_of(ALIGN);
+                place
+            });
+            self.places.insert(*name, place);
+        }
+    }
+
+    /// Its name in mappings. Readers look for the functions of anonymous memory in a perf map, not in a file.
+    pub(super) fn recorded_name(&self) -> &'t str {
+        if self.placed.is_empty() && self.named.is_empty() || self.is_vdso() {
+            return self.name;
+        }
+        match self.name.strip_prefix("/tmp/") {
+            Some(map) if map.starts_with("perf-") => map,
+            None if self.name.starts_with(['[']) || self.name.starts_with("//") => {
+                self.name.trim_matches(['[', ']', '/'])
+            }
+            _ => self.name,
+        }
+    }
+
+    pub(super) fn is_vdso(&self) -> bool {
+        self.name == "[vdso]"
+    }
+
+    /// Where a function without a low address is in the object.
+    pub(super) fn place(&self, symbol: &str) -> Option<u64> {
+        self.places.get(symbol).copied()
+    }
+
+    /// The known size of a function without a low address.
+    pub(super) fn size(&self, symbol: &str) -> u64 {
+        self.named.get(symbol).copied().unwrap_or(1)
+    }
+
+    /// The functions: start, size and name.
+    pub(super) fn functions(&self) -> Vec<(u64, u64, &'t str)> {
+        let placed = self.placed.iter();
+        let placed = placed.map(|(start, (name, size))| (*start, *size, *name));
+        let named = self.named.iter().filter_map(|(name, size)| {
+            let place = self.place(name).filter(|place| *place >= LOW_END)?;
+            Some((place, *size, *name))
+        });
+        placed.chain(named).collect()
+    }
+}

@@ -1,0 +1,258 @@
+//! Lines as samples.
+
+use super::frame::TextFrame;
+
+/// The start of a data source, which precedes the code.
+const DATA_SOURCE: &str = " |OP ";
+
+/// Why a line cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LineProblem {
+    /// Its number, from 1.
+    pub(super) line: u64,
+    pub(super) what: &'static str,
+}
+
+/// Task, time and event of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TextHead<'t> {
+    pub(super) comm: &'t str,
+    /// The process; the thread's id if only that is printed.
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) cpu: Option<u32>,
+    /// Nanoseconds.
+    pub(super) time: u64,
+    pub(super) period: Option<u64>,
+    /// Name of the event, with its modifiers.
+    pub(super) event: &'t str,
+    /// The text of a tracepoint; `None` for other events.
+    pub(super) fields: Option<&'t str>,
+}
+
+/// A sample.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TextSample<'t> {
+    /// Number of its first line.
+    pub(super) line: u64,
+    pub(super) head: TextHead<'t>,
+    /// Innermost first.
+    pub(super) frames: Vec<TextFrame<'t>>,
+    /// Whether the frames are a callchain, on lines of their own.
+    pub(super) is_chain: bool,
+}
+
+/// What a text consists of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum TextItem<'t> {
+    Sample(TextSample<'t>),
+    /// A line of `perf script --header`: name and value.
+    Header(&'t str, &'t str),
+    /// A record that is not a sample, such as PERF_RECORD_MMAP2.
+    Other,
+}
+
+/// The items of a text.
+#[derive(Debug, Clone)]
+pub(super) struct Items<'t> {
+    lines: std::iter::Peekable<std::str::Lines<'t>>,
+    line: u64,
+}
+
+impl<'t> Items<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self {
+            lines: text.lines().peekable(),
+            line: 0,
+        }
+    }
+
+    /// Reads the callchain after a sample's line.
+    fn frames(&mut self) -> Result<Vec<TextFrame<'t>>, LineProblem> {
+        let mut frames = Vec::new();
+        while let Some(line) = self.lines.peek().copied() {
+            // Frames begin with a tab, which copied text may have lost.
+            let is_frame = line.starts_with('\t')
+                || (line.starts_with(' ') && head(line).is_none() && !line.trim().is_empty());
+            if !is_frame {
+                break;
+            }
+            self.lines.next();
+            self.line += 1;
+            let frame = TextFrame::parse(line).ok_or(LineProblem {
+                line: self.line,
+                what: "not a frame: an address, a function and an object in parentheses",
+            })?;
+            frames.push(frame);
+        }
+        Ok(frames)
+    }
+
+    fn item(&mut self, text: &'t str) -> Result<TextItem<'t>, LineProblem> {
+        let line = self.line;
+        let problem = |what| LineProblem { line, what };
+        if let Some(comment) = text.strip_prefix('#') {
+            let (name, value) = comment.split_once(':').unwrap_or((comment, ""));
+            return Ok(TextItem::Header(name.trim(), value.trim()));
+        }
+        if text.starts_with('\t') {
+            return Err(problem("a frame without a sample above"));
+        }
+        let (start, rest) = head(text).ok_or(problem(
+            "not a sample: a task, its thread, a time with a colon, and an event",
+        ))?;
+        if rest.starts_with("PERF_RECORD_") {
+            return Ok(TextItem::Other);
+        }
+        let (head, rest) = start
+            .event(rest)
+            .ok_or(problem("no event, which ends with a colon, after the time"))?;
+        if head.fields.is_none() && rest.contains(DATA_SOURCE) {
+            return Err(problem(
+                "memory accesses with a data source are not converted",
+            ));
+        }
+        let mut frames = Vec::new();
+        if head.fields.is_none() && !rest.is_empty() {
+            let frame = sampled_frame(rest).ok_or(problem(
+                "not code: an address, a function and an object in parentheses",
+            ))?;
+            frames.push(frame);
+        }
+        let chain = self.frames()?;
+        let is_chain = !chain.is_empty();
+        if is_chain {
+            frames = chain;
+        }
+        Ok(TextItem::Sample(TextSample {
+            line,
+            head,
+            frames,
+            is_chain,
+        }))
+    }
+}
+
+impl<'t> Iterator for Items<'t> {
+    type Item = Result<TextItem<'t>, LineProblem>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let text = self.lines.next()?;
+            self.line += 1;
+            if !text.trim().is_empty() {
+                return Some(self.item(text));
+            }
+        }
+    }
+}
+
+/// The frame on a sample's line, which a data address may precede.
+fn sampled_frame(text: &str) -> Option<TextFrame<'_>> {
+    let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let rest = rest.trim();
+    let second = rest.split(' ').next().unwrap_or_default();
+    let is_address = |word: &str| super::frame::hexadecimal(word).is_some();
+    let has_data_address = is_address(first) && is_address(second) && rest.contains('(');
+    let code = if has_data_address { rest } else { text };
+    TextFrame::parse(code)
+}
+
+/// Parses the part of a sample's line up to its time; returns it with the rest.
+fn head(line: &str) -> Option<(TextHead<'_>, &str)> {
+    // A comm can contain colons, too: the first that ends a time counts.
+    let mut colons = line.match_indices(':').map(|(at, _)| at);
+    colons.find_map(|at| {
+        let (before, after) = (line.get(..at)?, line.get(at + 1..)?);
+        if !after.starts_with([' ', '\t']) {
+            return None;
+        }
+        let (task, time) = before.rsplit_once([' ', '\t'])?;
+        let time = nanoseconds(time)?;
+        let task = task.trim_end();
+        let (task, cpu) = match task
+            .strip_suffix(']')
+            .and_then(|task| task.rsplit_once('['))
+        {
+            Some((task, cpu)) => (task.trim_end(), Some(cpu.parse().ok()?)),
+            None => (task, None),
+        };
+        let (comm, ids) = task.rsplit_once([' ', '\t'])?;
+        let (pid, tid) = ids.split_once('/').unwrap_or((ids, ids));
+        let head = TextHead {
+            comm: comm.trim(),
+            pid: id(pid)?,
+            tid: id(tid)?,
+            cpu,
+            time,
+            period: None,
+            event: "",
+            fields: None,
+        };
+        Some((head, after.trim()))
+    })
+}
+
+/// A process or thread; -1 is none.
+fn id(text: &str) -> Option<u32> {
+    match text {
+        "-1" => Some(u32::MAX),
+        _ => text.parse().ok(),
+    }
+}
+
+/// Parses seconds with six or nine decimals.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (seconds, decimals) = text.split_once('.')?;
+    let seconds: u64 = seconds.parse().ok()?;
+    let unit = match decimals.len() {
+        6 => 1000,
+        9 => 1,
+        _ => return None,
+    };
+    let decimals: u64 = decimals.parse().ok()?;
+    let seconds = seconds.checked_mul(1_000_000_000)?;
+    seconds.checked_add(decimals.checked_mul(unit)?)
+}
+
+impl<'t> TextHead<'t> {
+    /// Adds period and event from the text after the time; returns the rest.
+    fn event(self, text: &'t str) -> Option<(Self, &'t str)> {
+        let (first, rest) = text.split_once([' ', '\t']).unwrap_or((text, ""));
+        let (period, name, rest) = match first.ends_with(':') {
+            true => (None, first, rest),
+            false => {
+                let period: u64 = first.parse().ok()?;
+                let rest = rest.trim_start();
+                let (name, rest) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
+                (Some(period), name, rest)
+            }
+        };
+        let event = name.strip_suffix(':').filter(|name| !name.is_empty())?;
+        let rest = rest.trim();
+        // Samples of tracepoints are printed without their period, which is 1.
+        let fields = (period.is_none() && is_tracepoint(event, rest)).then_some(rest);
+        let head = Self {
+            period,
+            event,
+            fields,
+            ..self
+        };
+        Some((head, rest))
+    }
+}
+
+/// Whether the name is that of a tracepoint (`sched:sched_switch`), not of an event with modifiers (`cycles:u`), which code follows.
+fn is_tracepoint(event: &str, rest: &str) -> bool {
+    const MODIFIERS: &str = "ukhIGHpPSDWeb";
+    let Some((system, name)) = event.split_once(':') else {
+        return false;
+    };
+    let is_word = |text: &str| {
+        let mut bytes = text.bytes();
+        !text.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    let is_modifier = name.chars().all(|letter| MODIFIERS.contains(letter));
+    let has_fields = !rest.is_empty() && sampled_frame(rest).is_none();
+    is_word(system) && !name.is_empty() && (!is_modifier || has_fields)
+}

@@ -1,0 +1,258 @@
+//! `rperf data convert --to-perf` of text that 'script' printed: what both tools read from the result, compared with the recording.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use rperf_testkit::{Outcome, Scratch, skip};
+
+use super::rperf;
+use crate::tidy::root;
+use crate::tools::{Tool, Tools};
+
+/// Fixtures with code, callchains, tracepoints and several events.
+const FIXTURES: &[&str] = &[
+    "aarch64/cycles",
+    "aarch64/dwarf",
+    "aarch64/group",
+    "aarch64/kprobe",
+    "x86_64/branches",
+    "x86_64/cycles",
+    "x86_64/directory",
+    "x86_64/dwarf",
+    "x86_64/group",
+    "x86_64/kprobe",
+    "x86_64/switches",
+    "x86_64/zstd",
+];
+
+const PROGRAM: &str = "\
+#include <unistd.h>
+volatile long sum;
+__attribute__((noinline)) void leaf(long n) { for (long i = 0; i < n; i++) sum += i; }
+__attribute__((noinline)) void middle(long n) { leaf(n); sum++; }
+int main(void) { for (int i = 0; i < 300; i++) { middle(100000); if (i % 20 == 0) usleep(1000); } }
+";
+
+fn run(folder: &Path, words: &[&str]) -> Outcome {
+    let run = rperf(words).within(folder);
+    run.env("HOME", folder).finish().expect("it starts")
+}
+
+/// Lines without the blanks that pad their columns.
+fn trimmed(text: &str) -> Vec<String> {
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.lines().map(words).collect()
+}
+
+#[test]
+fn fixtures_come_back_as_the_same_text() {
+    let test = "commands::convert_script_text::fixtures_come_back_as_the_same_text";
+    let Some(tools) = Tools::find_for(test) else {
+        return;
+    };
+    for fixture in FIXTURES {
+        let path = root().join(format!("tests/fixtures/{fixture}.data"));
+        let path = path.to_str().expect("a plain path");
+        let text = tools.outcome(Tool::Perf, &["script", "-i", path]).stdout;
+        fs::write(tools.path().join("text"), &text).expect("a file");
+        let words = [
+            "data",
+            "convert",
+            "--force",
+            "-i",
+            "text",
+            "--to-perf",
+            "new",
+        ];
+        let outcome = tools.outcome(Tool::Rperf, &words);
+        assert_eq!(outcome.status, 0, "{fixture}: {outcome:?}");
+        let shown = tools.assert_same(&["script", "-i", "new"]);
+        assert_eq!(trimmed(&shown), trimmed(&text), "{fixture}");
+    }
+}
+
+/// Records a program with functions; `None` without a compiler.
+fn recorded(tools: &Tools) -> Option<()> {
+    fs::write(tools.path().join("work.c"), PROGRAM).expect("a source file");
+    let compiled = Command::new("cc")
+        .args([
+            "-O1",
+            "-g0",
+            "-fno-omit-frame-pointer",
+            "work.c",
+            "-o",
+            "work",
+        ])
+        .current_dir(tools.path())
+        .status();
+    assert!(compiled.ok()?.success(), "the program can't be compiled");
+    for words in [
+        &["-g", "-F", "499", "-e", "cpu-clock:u", "-o", "chains"][..],
+        &["-F", "499", "-e", "cpu-clock:u,page-faults:u", "-o", "flat"],
+        &[
+            "-a",
+            "-e",
+            "sched:sched_switch,sched:sched_wakeup",
+            "-o",
+            "sched",
+        ],
+    ] {
+        let words = [&["record", "-q"], words, &["--", "./work"]].concat();
+        let outcome = tools.outcome(Tool::Rperf, &words);
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+    }
+    Some(())
+}
+
+#[test]
+fn functions_and_tracepoints_are_those_of_the_recording() {
+    let test =
+        "commands::convert_script_text::functions_and_tracepoints_are_those_of_the_recording";
+    let Some(tools) = Tools::find_for(test) else {
+        return;
+    };
+    if recorded(&tools).is_none() {
+        return skip(test, "there is no C compiler");
+    }
+    let shown = |words: &[&str], file: &str| {
+        let outcome = tools.outcome(Tool::Rperf, &[words, &["-i", file]].concat());
+        assert_eq!(outcome.status, 0, "{words:?}: {outcome:?}");
+        outcome.stdout
+    };
+    let rows = ["report", "-q", "--stdio", "-s", "comm,dso,symbol"];
+    let graph = [&rows[..], &["-g", "caller"]].concat();
+    let readers: [(&str, &[&[&str]]); 3] = [
+        (
+            "chains",
+            &[&graph, &["flamegraph", "--folded"], &["script", "--ns"]],
+        ),
+        ("flat", &[&rows, &["script"]]),
+        (
+            "sched",
+            &[
+                &["script", "--ns"],
+                &[
+                    "report",
+                    "-q",
+                    "--stdio",
+                    "-s",
+                    "prev_comm,next_pid,prev_state",
+                ],
+            ],
+        ),
+    ];
+    for (file, readers) in readers {
+        // Nanoseconds, so that times and delays are the same; the text of flat has the usual microseconds.
+        let precise: &[&str] = if file == "flat" { &[] } else { &["--ns"] };
+        let text = shown(&[&["script"], precise].concat(), file);
+        fs::write(tools.path().join("text"), &text).expect("a file");
+        let new = format!("{file}.new");
+        let words = ["data", "convert", "-i", "text", "--to-perf", &new];
+        let outcome = tools.outcome(Tool::Rperf, &words);
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+        // The functions come from the text alone.
+        let program = tools.path().join("work");
+        fs::rename(&program, tools.path().join("moved")).expect("a file");
+        let found: Vec<String> = readers.iter().map(|words| shown(words, &new)).collect();
+        if file == "sched" {
+            // Rows can have other names: those of tasks that were named before they ran are only in the recording.
+            for words in [["sched", "latency"], ["sched", "timehist"]] {
+                let rows = shown(&words, &new).lines().count();
+                assert!(rows > 10, "{words:?}: {rows}");
+            }
+        }
+        let by_perf = |file| {
+            let words = [&rows[..], &["-i", file]].concat();
+            tools.outcome(Tool::Perf, &words).stdout
+        };
+        let found_by_perf = by_perf(&new);
+        fs::rename(tools.path().join("moved"), &program).expect("a file");
+        for (words, found) in readers.iter().zip(&found) {
+            let [mut found, mut expected] = [found, &shown(words, file)].map(|text| trimmed(text));
+            if file != "chains" {
+                // Events are in the order of their first samples.
+                found.sort();
+                expected.sort();
+            }
+            assert_eq!(found, expected, "{file}: {words:?}");
+        }
+        let sorted = |text: &str| {
+            let mut lines = trimmed(text);
+            lines.sort();
+            lines
+        };
+        // Text of tracepoints has no code.
+        if file != "sched" {
+            assert_eq!(sorted(&found_by_perf), sorted(&by_perf(file)), "{file}");
+        }
+    }
+}
+
+#[test]
+fn broken_text_leaves_nothing() {
+    let scratch = Scratch::new();
+    let good = "sh 1 [000] 1.000001: a:tick: x=1\n";
+    for (name, text) in [
+        ("good", good.to_owned()),
+        (
+            "cut",
+            format!("{good}sh 1 [000] 1.000002: 5 cycles: \n\t1000 leaf+0x1 (/bin/sh\n"),
+        ),
+        ("empty", "# hostname : there\n".to_owned()),
+        ("binary", "\0\0\0".to_owned()),
+        (
+            "other",
+            format!("sh 1 [000] 1.0: PERF_RECORD_MMAP2 1/1\n{good}"),
+        ),
+    ] {
+        scratch.write(name, text).expect("a file");
+    }
+    for (words, status, message) in [
+        (
+            &["-i", "cut", "--to-perf", "new"][..],
+            255,
+            "cut: line 3 at offset 0x41: not a frame: an address, a function and an object in parentheses\nhint: only the default layout",
+        ),
+        (
+            &["-i", "empty", "--to-perf", "new"],
+            255,
+            "empty: the text has no samples\n",
+        ),
+        (
+            &["-i", "binary", "--to-perf", "new"],
+            255,
+            "incompatible file format (binary): it is neither a trace.dat of trace-cmd nor text of 'script'\n",
+        ),
+        (
+            &["-i", "other", "--to-perf", "new"],
+            255,
+            "other: line 1 at offset 0x0: not a sample",
+        ),
+        (
+            &["-i", "good", "--to-perf", "cut"],
+            255,
+            "Output file exists. Use --force to overwrite it.\n",
+        ),
+    ] {
+        let outcome = run(scratch.path(), &[&["data", "convert"], words].concat());
+        assert_eq!(outcome.status, status, "{words:?}: {outcome:?}");
+        assert!(
+            outcome.stderr.starts_with(message),
+            "{words:?}: {outcome:?}"
+        );
+        assert!(!scratch.path().join("new").exists(), "{words:?}");
+        assert!(!scratch.path().join(".debug").exists(), "{words:?}");
+    }
+    let other = "sh 1 [000] 1.000000: PERF_RECORD_MMAP2 1/1: [0x1000(0x1000)]\n";
+    scratch
+        .write("mixed", format!("{other}{good}"))
+        .expect("a file");
+    let outcome = run(
+        scratch.path(),
+        &["data", "convert", "-i", "mixed", "--to-perf", "new"],
+    );
+    let warning = "Warning: mixed: records other than samples are left out (1 lines)\n";
+    assert!(outcome.stderr.starts_with(warning), "{outcome:?}");
+    assert!(outcome.stderr.contains("(1 samples)"), "{outcome:?}");
+}
