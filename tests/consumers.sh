@@ -1,8 +1,8 @@
 #!/bin/sh
 # Compares what other programs read from rperf's recordings and exports with what 'rperf report' shows: names, sums,
-# threads, processes, times. The programs come from PyPI (perfetto, jsonschema) and npm (speedscope's schema, the Firefox
-# Profiler's command line, and the node that it needs) into a temporary folder; go, perf, javac and node are used if they
-# are installed. Ends with a line per program, and with status 1 if any differs.
+# threads, processes, times. The programs come from PyPI (perfetto, opentelemetry-proto, jsonschema) and npm (speedscope's
+# schema, the Firefox Profiler's command line, and the node that it needs) into a temporary folder; go, perf, javac and node
+# are used if they are installed. Ends with a line per program, and with status 1 if any differs.
 #
 #   sh tests/consumers.sh [RPERF]       (default: target/debug/rperf)
 set -eu
@@ -15,7 +15,7 @@ cd "$scratch"
 
 echo "==> installing consumers"
 python3 -m venv python
-python/bin/pip install --quiet --disable-pip-version-check perfetto jsonschema
+python/bin/pip install --quiet --disable-pip-version-check perfetto opentelemetry-proto jsonschema
 mkdir npm
 (cd npm && npm init -y >/dev/null && npm install --silent --no-audit --no-fund node@24 @firefox-devtools/profiler-cli speedscope)
 schema=$(find npm/node_modules/speedscope -name file-format-schema.json | head -n 1)

@@ -21,6 +21,7 @@ def main():
         "speedscope": lambda expected: consumers.speedscope(expected, schema),
         "Firefox profiler-cli": lambda expected: consumers.firefox(expected, shlex.split(profiler)),
         "Perfetto": consumers.perfetto,
+        "OpenTelemetry": consumers.otlp,
     }
     for name, program, check in [
         ("go tool pprof", "go", consumers.pprof),

@@ -254,6 +254,48 @@ def perfetto(expected):
     return found
 
 
+def otlp(expected):
+    """The message classes of the package opentelemetry-proto."""
+    from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
+
+    data = ProfilesData()
+    data.ParseFromString(convert(expected, "otlp", ".otlp").read_bytes())
+    found = [f"unknown fields: {fields}" for fields in unknown_fields(data)]
+    tables = data.dictionary
+    text = lambda index: tables.string_table[index]
+    profiles = [
+        profile
+        for resource in data.resource_profiles
+        for scope in resource.scope_profiles
+        for profile in scope.profiles
+    ]
+    found += differing(
+        "events", Counter(expected.events), Counter(text(profile.sample_type.type_strindex) for profile in profiles)
+    )
+    rows = []
+    for profile in profiles:
+        event = text(profile.sample_type.type_strindex)
+        for sample in profile.samples:
+            attributes = {}
+            for index in sample.attribute_indices:
+                attribute = tables.attribute_table[index]
+                value = attribute.value
+                attributes[text(attribute.key_strindex)] = getattr(value, value.WhichOneof("value"))
+            names = [
+                text(tables.function_table[line.function_index].name_strindex)
+                for index in tables.stack_table[sample.stack_index].location_indices
+                for line in tables.location_table[index].lines
+            ]
+            task = (attributes["process.pid"], attributes["thread.id"], attributes["thread.name"])
+            values = zip(sample.timestamps_unix_nano, sample.values, strict=True)
+            rows += [(time, *task, event, period, tuple(reversed(names))) for time, period in values]
+    # Times are those since 1970, by the recording's clock reference or its file's time: their distances are compared.
+    first = min(s.time for s in expected.samples)
+    start = min(row[0] for row in rows)
+    wanted = Counter((s.time - first, s.pid, s.tid, s.comm, s.event, s.period, tuple(s.stack)) for s in expected.samples)
+    return found + differing("samples", wanted, Counter((row[0] - start, *row[1:]) for row in rows))
+
+
 def unknown_fields(message):
     """The numbers of fields that a message class does not know, below `message`."""
     from google.protobuf.unknown_fields import UnknownFieldSet
