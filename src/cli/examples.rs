@@ -167,8 +167,12 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Report",
-        task: "Show statistics of the scheduler that Linux perf recorded ('perf sched stats record'):",
-        lines: &["sched stats report", "sched stats diff"],
+        task: "Record statistics of the scheduler (CONFIG_SCHEDSTATS), show and compare them:",
+        lines: &[
+            "sched stats record -- sleep 1",
+            "sched stats report",
+            "sched stats diff",
+        ],
     },
     Example {
         section: "Report",
@@ -437,11 +441,14 @@ mod tests {
         for line in tasks.chain(own) {
             let words = words(line);
             let entry = COMMANDS.iter().find(|entry| entry.name == words[0]);
-            let entry = entry.expect("an example begins with a command");
-            let part = words.get(1).and_then(|word| subcommand(entry, word));
-            let rest = words.iter().skip(if part.is_some() { 2 } else { 1 });
+            let mut entry = entry.expect("an example begins with a command");
+            let mut names = 1;
+            while let Some(found) = words.get(names).and_then(|word| subcommand(entry, word)) {
+                (entry, names) = (found, names + 1);
+            }
+            let rest = words.iter().skip(names);
             let rest: Vec<OsString> = rest.map(OsString::from).collect();
-            let command = (part.unwrap_or(entry).build)();
+            let command = (entry.build)();
             let Ok(ParsedCommand::Run(words)) = argv::normalise(&command, &rest) else {
                 panic!("{line}");
             };

@@ -148,26 +148,22 @@ pub(crate) fn dispatch(
     words: &[OsString],
 ) -> Result<ExitStatus, CliError> {
     let name = name.to_string_lossy();
-    let entry = match commands::find(context, &name) {
+    let mut entry = match commands::find(context, &name) {
         Ok(found) => found,
         Err(unknown) => return external::run(context, &name, words).unwrap_or(Err(unknown)),
     };
-    let command = (entry.build)();
-    let part = argv::first_word(&command, words).and_then(|index| {
+    let mut command = (entry.build)();
+    let mut words = words.to_vec();
+    // Options may precede and follow the subcommand, which may have subcommands, too.
+    while let Some((index, part)) = argv::first_word(&command, &words).and_then(|index| {
         Some((
             index,
             commands::subcommand(entry, words.get(index)?.to_str()?)?,
         ))
-    });
-    let (entry, command, words) = match part {
-        // Options may precede and follow the subcommand.
-        Some((index, part)) => {
-            let (before, after) = words.split_at(index);
-            let after = after.get(1..).unwrap_or_default();
-            (part, (part.build)(), [before, after].concat())
-        }
-        None => (entry, command, words.to_vec()),
-    };
+    }) {
+        words.remove(index);
+        (entry, command) = (part, (part.build)());
+    }
     let has_jobs = command
         .get_arguments()
         .any(|option| option.get_id() == "jobs");

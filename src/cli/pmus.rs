@@ -23,11 +23,16 @@ pub(crate) struct MachinePmus {
     pub(crate) only: Option<String>,
 }
 
+/// Returns the mount point of sysfs.
+pub(crate) fn sysfs_root(context: &Context) -> PathBuf {
+    let given = context.var(SYSFS_VARIABLE).map(PathBuf::from);
+    given.unwrap_or_else(|| SYSFS.into())
+}
+
 impl MachinePmus {
     /// Finds this machine's PMUs.
     pub(crate) fn find(context: &Context) -> Self {
-        let given = context.var(SYSFS_VARIABLE).map(PathBuf::from);
-        let sysfs = Sysfs::new(given.unwrap_or_else(|| SYSFS.into()));
+        let sysfs = Sysfs::new(sysfs_root(context));
         Self {
             tables: MachineTables::find(context, sysfs.root()),
             sysfs,

@@ -464,13 +464,38 @@ pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
     },
     CommandEntry {
         name: "sched stats",
-        summary: "Show or compare the scheduler's counters of a recording",
+        summary: "Show the scheduler's counters while a command runs",
         usage: &[
-            "report [<options>]",
-            "diff [<options>] [<baseline>] [<new>]",
+            "[<options>] [<command>]",
+            "[<options>] -- <command> [<options>]",
+            "record|report|diff [<options>]",
         ],
         build: sched::stats_command,
         run: sched::stats,
+    },
+    CommandEntry {
+        name: "sched stats diff",
+        summary: "Compare the scheduler's counters of two recordings",
+        usage: &["[<options>] [<baseline>] [<new>]"],
+        build: sched::stats_diff_command,
+        run: sched::stats_diff,
+    },
+    CommandEntry {
+        name: "sched stats record",
+        summary: "Record the scheduler's counters",
+        usage: &[
+            "[<options>] [<command>]",
+            "[<options>] -- <command> [<options>]",
+        ],
+        build: sched::stats_record_command,
+        run: sched::stats_record,
+    },
+    CommandEntry {
+        name: "sched stats report",
+        summary: "Show the scheduler's counters of a recording",
+        usage: &["[<options>]"],
+        build: sched::stats_report_command,
+        run: sched::stats_report,
     },
     CommandEntry {
         name: "sched timehist",

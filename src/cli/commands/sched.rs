@@ -28,7 +28,11 @@ pub(super) use self::map::{command as map_command, run as map};
 pub(super) use self::off_cpu::{command as off_cpu_command, run as off_cpu};
 pub(super) use self::perfetto::{command as perfetto_command, run as perfetto};
 pub(super) use self::replay::{command as replay_command, run as replay};
-pub(super) use self::stats::{command as stats_command, run as stats};
+pub(super) use self::stats::{
+    command as stats_command, diff as stats_diff, diff_command as stats_diff_command,
+    record as stats_record, record_command as stats_record_command, report as stats_report,
+    report_command as stats_report_command, stats,
+};
 pub(super) use self::timehist::{command as timehist_command, run as timehist};
 
 const ABOUT: &str = "\

@@ -106,6 +106,10 @@ fn of_rings(error: Error) -> CliError {
         ),
         Error::Bind { .. } => CliError::failure(FAILURE_STATUS, error)
             .hint("these CPUs must be online and allowed for this process (cpuset)"),
+        Error::NoSchedstat { .. } => CliError::failure(FAILURE_STATUS, error)
+            .hint("the kernel must be built with CONFIG_SCHEDSTATS, and kernel.sched_schedstats be 1"),
+        Error::SchedstatsOff(_) => CliError::failure(FAILURE_STATUS, error)
+            .hint("run as root, or let root set it: sysctl kernel.sched_schedstats=1"),
         Error::Thread(_) => CliError::failure(FAILURE_STATUS, error).hint(
             "check the limits: memory (ulimit -v), processes (ulimit -u) and pids.max of the cgroup",
         ),

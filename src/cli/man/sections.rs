@@ -323,6 +323,13 @@ const GROUPS: &[&[&str]] = &[
         "script",
     ],
     &[
+        "sched stats",
+        "sched stats record",
+        "sched stats report",
+        "sched stats diff",
+        "sched",
+    ],
+    &[
         "timechart",
         "timechart record",
         "sched",

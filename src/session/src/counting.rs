@@ -7,7 +7,7 @@ mod kernel;
 mod open;
 mod request;
 mod run;
-mod wait_conditions;
+pub(crate) mod wait_conditions;
 
 pub use count_output::CountOutput;
 pub use request::{

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rperf_sys::CpuList;
 
+use crate::SchedstatError;
+
 /// An event refused by the kernel, with details.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to open event {event}")]
@@ -170,6 +172,27 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
+    /// The statistics of the scheduler cannot be read.
+    #[error("failed to open {}", path.display())]
+    NoSchedstat {
+        /// `schedstat` in the proc file system.
+        path: PathBuf,
+        /// The kernel's error.
+        #[source]
+        cause: io::Error,
+    },
+    /// The statistics of the scheduler are not as expected.
+    #[error("{}", path.display())]
+    Schedstat {
+        /// `schedstat` in the proc file system.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        cause: SchedstatError,
+    },
+    /// The statistics of the scheduler are disabled, and cannot be enabled.
+    #[error("failed to enable kernel.sched_schedstats")]
+    SchedstatsOff(#[source] io::Error),
     /// A thread can't be started.
     #[error("failed to start a thread")]
     Thread(#[source] io::Error),

@@ -69,9 +69,11 @@ impl HeaderInputs<'_> {
     pub(crate) fn features(&self) -> FeatureSet {
         let (proc, sysfs) = (Proc::new(self.proc), Sysfs::new(self.sysfs));
         let mut set = FeatureSet::new(Endian::NATIVE);
-        set.version(self.version)
-            .cmdline(self.command_line)
-            .event_desc(self.events);
+        set.version(self.version).cmdline(self.command_line);
+        // Statistics of the scheduler have no events.
+        if !self.events.is_empty() {
+            set.event_desc(self.events);
+        }
         self.machine(&proc, &sysfs, &mut set);
         set
     }

@@ -47,6 +47,7 @@ mod refused_part;
 mod request;
 mod rewriting;
 mod rings;
+mod schedstat;
 mod schedule;
 mod summary;
 mod synthesize;
@@ -72,6 +73,10 @@ pub use request::{
     OutputOptions, RecordRequest, RingOptions, RotationOptions, RotationTrigger, SessionNotice,
     SessionObserver, SnapshotOptions, SynthesisOptions, SynthesizedRecords, Target, TimedSwitch,
     TraceOptions,
+};
+pub use schedstat::{
+    CpuReading, DomainReading, SchedstatError, SchedstatOutput, SchedstatReading, SchedstatRequest,
+    SchedstatSummary, observe_schedstat,
 };
 pub use summary::{Summary, TruncatedTraces};
 pub use task_synthesis::TaskSynthesis;

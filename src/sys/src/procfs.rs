@@ -63,6 +63,14 @@ impl Proc {
         self.root.join(relative)
     }
 
+    /// The text of `schedstat`, the scheduler's statistics.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] if the kernel was built without CONFIG_SCHEDSTATS.
+    pub fn schedstat(&self) -> io::Result<String> {
+        fs::read_to_string(self.path("schedstat"))
+    }
+
     /// All processes, ascending; those that end meanwhile are still listed.
     ///
     /// # Errors

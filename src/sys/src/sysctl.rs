@@ -1,7 +1,11 @@
-//! The kernel settings under `/proc/sys` that restrict perf events.
+//! The kernel settings under `/proc/sys` that restrict perf events, and the one that enables the scheduler's statistics.
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
+
+/// The setting that enables the scheduler's statistics.
+const SCHEDSTATS: &str = "sched_schedstats";
 
 /// Settings read from a proc file system. Each getter returns `None` if the kernel lacks the file.
 #[derive(Debug, Clone)]
@@ -51,6 +55,23 @@ impl Sysctl {
         self.number("kptr_restrict")
     }
 
+    /// Whether the scheduler counts what `/proc/schedstat` shows.
+    #[must_use]
+    pub fn sched_schedstats(&self) -> Option<bool> {
+        self.number(SCHEDSTATS).map(|value| value != 0)
+    }
+
+    /// Enables or disables the counters of `/proc/schedstat`.
+    ///
+    /// # Errors
+    /// What open(2) and write(2) report: only root may write.
+    pub fn set_sched_schedstats(&self, enabled: bool) -> io::Result<()> {
+        fs::OpenOptions::new()
+            .write(true)
+            .open(self.root.join(SCHEDSTATS))
+            .and_then(|mut file| file.write_all(if enabled { b"1\n" } else { b"0\n" }))
+    }
+
     fn number(&self, name: &str) -> Option<i64> {
         let text = fs::read_to_string(self.root.join(name)).ok()?;
         text.trim().parse().ok()
@@ -65,5 +86,6 @@ mod tests {
     fn reads_sysctls_of_this_kernel_and_none_elsewhere() {
         assert!(Sysctl::new("/proc").perf_event_paranoid().is_some());
         assert_eq!(Sysctl::new("/nowhere").perf_event_paranoid(), None);
+        assert_eq!(Sysctl::new("/nowhere").sched_schedstats(), None);
     }
 }

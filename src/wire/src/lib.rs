@@ -52,9 +52,10 @@ pub use sample::{SampleLayout, SampleRecord};
 pub use sample_id::{SampleId, SampleIdLayout};
 pub use user::{
     AuxTrace, AuxTraceError, AuxTraceInfo, BpfMetadata, Chain, CpuCounters, CpuMap, DomainCounters,
-    EventTypeName, FeatureData, IdIndex, IdIndexEntry, Imbalance, LoadBalance, Moves, Schedstat,
-    SchedstatCpu, SchedstatDomain, ShortClock, Simpleperf, Stat, StatConfig, StatRound, ThreadMap,
-    ThreadMapEntry, TimeConv, UnwindingInput, UnwindingResult, UserRecord,
+    EventTypeName, FeatureData, IdIndex, IdIndexEntry, Imbalance, LoadBalance, Moves,
+    SCHEDSTAT_VERSIONS, Schedstat, SchedstatCpu, SchedstatDomain, ShortClock, Simpleperf, Stat,
+    StatConfig, StatRound, ThreadMap, ThreadMapEntry, TimeConv, UnwindingInput, UnwindingResult,
+    UserRecord,
 };
 pub use user_stack::UserStack;
 

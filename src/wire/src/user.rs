@@ -16,8 +16,8 @@ pub use bpf::BpfMetadata;
 pub use header::{EventTypeName, FeatureData, IdIndex, IdIndexEntry, ShortClock, TimeConv};
 pub use map::{CpuMap, ThreadMap, ThreadMapEntry};
 pub use schedstat::{
-    CpuCounters, DomainCounters, Imbalance, LoadBalance, Moves, Schedstat, SchedstatCpu,
-    SchedstatDomain,
+    CpuCounters, DomainCounters, Imbalance, LoadBalance, Moves, SCHEDSTAT_VERSIONS, Schedstat,
+    SchedstatCpu, SchedstatDomain,
 };
 pub use simpleperf::{Chain, Simpleperf, UnwindingInput, UnwindingResult};
 pub use stat::{Stat, StatConfig, StatRound};

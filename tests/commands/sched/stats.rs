@@ -1,5 +1,7 @@
 //! `sched stats`: counters of generated recordings, as perf 7.2 writes them: without events.
 
+mod live;
+
 use std::io::Cursor;
 
 use rperf_perfdata::feature::{CpuDomains, SchedDomain, SchedDomains};
@@ -272,12 +274,8 @@ fn unusable_statistics_are_refused() -> std::io::Result<()> {
         (&["diff", "15.data", "absent"], 255, "failed to open absent"),
         (&["diff", "1", "2", "3"], 129, "give two recordings"),
         (&["report", "x"], 129, "unexpected word 'x'"),
-        (
-            &["record", "--", "true"],
-            129,
-            "'sched stats record' is not implemented",
-        ),
-        (&[], 129, "no subcommand given"),
+        (&["reprot"], 255, "for the 'reprot' workload: No such file"),
+        (&["diff", "-i", "x"], 129, "give two recordings"),
         (&["report", "-C", "x"], 129, "-C x"),
     ] {
         let refused = run(&scratch, &[&["sched", "stats"], words].concat());

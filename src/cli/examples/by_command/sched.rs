@@ -99,9 +99,42 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
     (
         "sched stats",
         &[
-            run("sched stats report", "averages over all CPUs, and each CPU"),
-            run("sched stats report -v -C 0", "one CPU, with descriptions"),
+            run("sched stats -- sleep 1", "all CPUs during a command"),
+            run("sched stats -C 0 -- sleep 1", "one CPU"),
+            run(
+                "sched stats -v -C 0 -- sleep 1",
+                "one CPU, with descriptions",
+            ),
+        ],
+    ),
+    (
+        "sched stats diff",
+        &[
             run("sched stats diff", "perf.data.old and perf.data"),
+            run("sched stats diff -C 0", "only CPU 0"),
+            run(
+                "sched stats diff perf.data.old perf.data -v",
+                "two files, with descriptions",
+            ),
+        ],
+    ),
+    (
+        "sched stats record",
+        &[
+            run("sched stats record -- sleep 1", "a command, to perf.data"),
+            run("sched stats record -C 0 -- sleep 1", "one CPU"),
+            run(
+                "sched stats record -C 0 -o one.data -- sleep 1",
+                "one CPU, to another file",
+            ),
+        ],
+    ),
+    (
+        "sched stats report",
+        &[
+            run("sched stats report", "averages over all CPUs, and each CPU"),
+            run("sched stats report -C 0", "one CPU"),
+            run("sched stats report -v -C 0", "with descriptions"),
         ],
     ),
     (

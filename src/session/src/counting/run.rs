@@ -332,7 +332,7 @@ impl<'a> CountRun<'a> {
 
 impl WaitConditions<'_> {
     /// Ends the workload by the received signal or after the timeout; returns the signal.
-    fn finish(&mut self, woken: WaitEnd) -> Result<Option<i32>, Error> {
+    pub(crate) fn finish(&mut self, woken: WaitEnd) -> Result<Option<i32>, Error> {
         let signal = match woken {
             WaitEnd::Signal(signal) => Some(signal),
             WaitEnd::ReaderGone => Some(libc::SIGPIPE),

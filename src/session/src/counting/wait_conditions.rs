@@ -9,7 +9,7 @@ use crate::{Control, Error};
 
 /// Why waiting ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WaitEnd {
+pub(crate) enum WaitEnd {
     /// The deadline passed.
     Time,
     /// The workload exited.
@@ -27,18 +27,18 @@ pub(super) enum WaitEnd {
 }
 
 /// Conditions that end a count.
-pub(super) struct WaitConditions<'a> {
-    pub(super) signals: &'a Signals,
-    pub(super) workload: Option<&'a mut Workload>,
+pub(crate) struct WaitConditions<'a> {
+    pub(crate) signals: &'a Signals,
+    pub(crate) workload: Option<&'a mut Workload>,
     /// The observed tasks, if their exit ends the count.
-    pub(super) tasks: Option<Vec<Pidfd>>,
+    pub(crate) tasks: Option<Vec<Pidfd>>,
     /// Control commands.
-    pub(super) control: Option<&'a mut Control>,
+    pub(crate) control: Option<&'a mut Control>,
 }
 
 impl WaitConditions<'_> {
     /// Waits until something happens, at most until `deadline`.
-    pub(super) fn until(&mut self, deadline: Option<Instant>) -> Result<WaitEnd, Error> {
+    pub(crate) fn until(&mut self, deadline: Option<Instant>) -> Result<WaitEnd, Error> {
         loop {
             if let Some(woken) = self.signalled()? {
                 return Ok(woken);

@@ -3,10 +3,10 @@
 //! Source of the layouts: `schedstat-v15.h`, `-v16.h` and `-v17.h` in the kernel's
 //! `tools/lib/perf/include/perf/event.h`; meaning of the fields: `Documentation/scheduler/sched-stats.rst`.
 
-use crate::{Cursor, DecodeError, Encoder};
+use crate::{Cursor, DecodeError, Encoder, Endian};
 
-/// Supported versions of `/proc/schedstat`.
-const VERSIONS: std::ops::RangeInclusive<u16> = 15..=17;
+/// The versions of `/proc/schedstat` whose counters are known.
+pub const SCHEDSTAT_VERSIONS: std::ops::RangeInclusive<u16> = 15..=17;
 
 /// From this version on, the counters for busy CPUs precede those for idle ones.
 const BUSY_FIRST: u16 = 16;
@@ -156,7 +156,7 @@ impl<'a> SchedstatCpu<'a> {
             timestamp,
             cpu,
             version,
-            counters: match VERSIONS.contains(&version) {
+            counters: match SCHEDSTAT_VERSIONS.contains(&version) {
                 true => Schedstat::Known(CpuCounters::decode(at)?),
                 false => Schedstat::Other(at.rest()),
             },
@@ -187,6 +187,35 @@ impl CpuCounters {
             rq_cpu_time: at.u64("rq_cpu_time")?,
             run_delay: at.u64("run_delay")?,
             pcount: at.u64("pcount")?,
+        })
+    }
+
+    /// Returns the counters of a line; `None` if it does not have nine, or one of the first six has more than 32 bits.
+    #[must_use]
+    pub fn from_order(words: &[u64]) -> Option<Self> {
+        let [calls @ .., rq_cpu_time, run_delay, pcount] = words else {
+            return None;
+        };
+        let calls: Result<Vec<u32>, _> = calls.iter().map(|word| u32::try_from(*word)).collect();
+        let calls: [u32; 6] = calls.ok()?.try_into().ok()?;
+        let [
+            yld_count,
+            array_exp,
+            sched_count,
+            sched_goidle,
+            ttwu_count,
+            ttwu_local,
+        ] = calls;
+        Some(Self {
+            yld_count,
+            array_exp,
+            sched_count,
+            sched_goidle,
+            ttwu_count,
+            ttwu_local,
+            rq_cpu_time: *rq_cpu_time,
+            run_delay: *run_delay,
+            pcount: *pcount,
         })
     }
 
@@ -226,7 +255,7 @@ impl<'a> SchedstatDomain<'a> {
             cpu,
             version,
             domain: at.u16("schedstat domain")?,
-            counters: match VERSIONS.contains(&version) {
+            counters: match SCHEDSTAT_VERSIONS.contains(&version) {
                 true => Schedstat::Known(DomainCounters::decode(at, version)?),
                 false => Schedstat::Other(at.rest()),
             },
@@ -264,6 +293,20 @@ impl DomainCounters {
             newidle: LoadBalance::decode(at, version)?,
             moves: Moves::decode(at)?,
         })
+    }
+
+    /// Returns the counters of a line in that version; `None` if the version is unknown or the line has another number of counters.
+    #[must_use]
+    pub fn from_order(words: &[u32], version: u16) -> Option<Self> {
+        if !SCHEDSTAT_VERSIONS.contains(&version) {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(DOMAIN_SIZE);
+        let mut to = Encoder::new(&mut bytes, Endian::NATIVE);
+        words.iter().for_each(|word| to.u32(*word));
+        let mut at = Cursor::new(&bytes, Endian::NATIVE);
+        let counters = Self::decode(&mut at, version).ok()?;
+        at.rest().is_empty().then_some(counters)
     }
 
     /// All counters, in the order of the line in that version.

@@ -1,0 +1,129 @@
+//! `sched stats` and `sched stats record`: read the counters before and after a command.
+
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Command};
+use rperf_analysis::sched::stats::SchedStats;
+use rperf_perfdata::PerfData;
+use rperf_session::{SchedstatOutput, SchedstatRequest, SchedstatSummary, observe_schedstat};
+use rperf_view::sched::stats::write_report;
+
+use super::{cpu_option, verbose_option, wanted_cpus};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::live::{PROC, explain, workload};
+use crate::cli::options::{unsupported, value};
+use crate::cli::pmus;
+use crate::cli::shared::recording_output;
+use crate::cli::shared::sampling::command_line;
+
+const ABOUT: &str = "\
+Shows what the scheduler's counters of /proc/schedstat rise by while a command runs, or until Ctrl-C: calls of the scheduler, run times and waits of each \
+CPU, and load balancing in each of its domains. First the averages over all CPUs, then each CPU.
+
+'sched stats record' writes the counters to a file, 'sched stats report' shows it, 'sched stats diff' compares the averages of two. The kernel needs \
+CONFIG_SCHEDSTATS. Counters that kernel.sched_schedstats disables are enabled meanwhile, which needs root.";
+
+const RECORD_ABOUT: &str = "\
+Writes the counters of /proc/schedstat to a file, as they are before and after a command, or until Ctrl-C. The kernel needs CONFIG_SCHEDSTATS. Counters \
+that kernel.sched_schedstats disables are enabled meanwhile, which needs root.";
+
+/// What is collected, in messages.
+const COLLECTED: &str = "/proc/schedstat";
+/// The mount point of procfs instead of `/proc`, as in perf 7.2.
+const PROC_VARIABLE: &str = "PROCFS_PATH";
+
+/// The options of `sched stats` without a further subcommand.
+pub(in crate::cli::commands) fn command() -> Command {
+    let reads = "use 'sched stats report -i FILE'";
+    Command::new("sched stats")
+        .long_about(ABOUT)
+        .arg(cpu_option())
+        .arg(verbose_option())
+        .arg(unsupported("force", reads).short('f'))
+        .arg(unsupported("input", reads).short('i').num_args(1))
+        .arg(
+            unsupported("output", "use 'sched stats record -o FILE'")
+                .short('o')
+                .num_args(1),
+        )
+        .arg(unsupported("dump-raw-trace", "use Linux perf").short('D'))
+        .arg(workload::words())
+}
+
+/// The options of `sched stats record`.
+pub(in crate::cli::commands) fn record_command() -> Command {
+    Command::new("sched stats record")
+        .long_about(RECORD_ABOUT)
+        .arg(cpu_option())
+        .arg(
+            value("output", "file")
+                .short('o')
+                .help("output file (default: perf.data)"),
+        )
+        .arg(workload::words())
+}
+
+/// Shows the counters.
+pub(in crate::cli::commands) fn run_live(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let observed = observe(matches, context, None)?;
+    let data = PerfData::parse_with_any_events(&observed.recording);
+    let data = data.map_err(|error| CliError::failure(255, error))?;
+    let stats = SchedStats::of_recording(&data, None);
+    let stats = stats.map_err(|error| CliError::failure(255, error))?;
+    context.paginate("sched")?;
+    write_report(
+        &mut context.stdout(),
+        &stats,
+        context.verbosity(matches) > 0,
+    )?;
+    Ok(ExitStatus::Ok)
+}
+
+/// Writes the counters to a file.
+pub(in crate::cli::commands) fn record(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let program = context.program;
+    let given = matches.get_one::<String>("output").map(String::as_str);
+    if given == Some("-") {
+        let message = format!("{program} sched stats record: -o -: the counters need a file");
+        return Err(CliError::usage(message));
+    }
+    let output = SchedstatOutput {
+        path: PathBuf::from(given.unwrap_or(crate::cli::input::DEFAULT)),
+        naming: recording_output::naming(matches),
+    };
+    let path = output.path.clone();
+    observe(matches, context, Some(output))?;
+    context.note(format_args!(
+        "[ {program} sched stats: Wrote samples to {} ]",
+        path.display()
+    ));
+    Ok(ExitStatus::Ok)
+}
+
+fn observe(
+    matches: &ArgMatches,
+    context: &Context,
+    output: Option<SchedstatOutput>,
+) -> Result<SchedstatSummary, CliError> {
+    let program = workload::find(matches, context);
+    let program = program.map_err(|(word, cause)| explain::workload(COLLECTED, &word, &cause))?;
+    let request = SchedstatRequest {
+        proc: context
+            .var(PROC_VARIABLE)
+            .map_or_else(|| PROC.into(), PathBuf::from),
+        sysfs: pmus::sysfs_root(context),
+        cpus: wanted_cpus(matches)?,
+        workload: program,
+        output,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: command_line(context),
+    };
+    observe_schedstat(&request).map_err(|error| explain::explain(context, COLLECTED, error))
+}

@@ -1,0 +1,191 @@
+//! The scheduler's statistics, read from `/proc/schedstat` before and after a workload.
+
+mod reading;
+
+use std::io::{Cursor, Write as _};
+use std::path::PathBuf;
+
+use rperf_perfdata::{FeatureSet, Writer};
+use rperf_safefs::PathOrigin;
+use rperf_sys::{CpuList, Proc, Program, Signals, Sysctl, WaitStatus};
+
+pub use self::reading::{CpuReading, DomainReading, SchedstatError, SchedstatReading};
+use crate::Error;
+use crate::counted_output::write_error;
+use crate::counting::wait_conditions::WaitConditions;
+use crate::header::HeaderInputs;
+use crate::output::{OutputFile, Replacement};
+use crate::recording::fork_workload;
+use crate::synthesize::RecordBuffer;
+
+/// What to observe, and where to write it.
+#[derive(Debug, Clone)]
+pub struct SchedstatRequest {
+    /// The mount point of proc.
+    pub proc: PathBuf,
+    /// The mount point of sysfs.
+    pub sysfs: PathBuf,
+    /// Only these CPUs.
+    pub cpus: Option<CpuList>,
+    /// The command to run; without one a signal ends the observation.
+    pub workload: Option<Program>,
+    /// The file to write, if any.
+    pub output: Option<SchedstatOutput>,
+    /// The version for the header.
+    pub version: String,
+    /// The command line for the header.
+    pub command_line: Vec<String>,
+}
+
+/// The file of a recording.
+#[derive(Debug, Clone)]
+pub struct SchedstatOutput {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether the user gave the name.
+    pub naming: PathOrigin,
+}
+
+/// The outcome.
+#[derive(Debug)]
+pub struct SchedstatSummary {
+    /// The complete recording.
+    pub recording: Vec<u8>,
+    /// How the workload terminated.
+    pub ended: Option<WaitStatus>,
+    /// The signal that ended the observation.
+    pub signal: Option<i32>,
+}
+
+/// Reads the statistics before and after the workload, or until a signal, and makes a recording of both readings. Counters that are disabled are
+/// enabled meanwhile.
+///
+/// SIGINT, SIGTERM, SIGHUP and SIGCHLD are handled as by [`crate::count`].
+///
+/// # Errors
+/// The kernel has no such statistics, they are disabled and cannot be enabled, or one of the system calls fails.
+pub fn observe_schedstat(request: &SchedstatRequest) -> Result<SchedstatSummary, Error> {
+    let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
+    let signals = Signals::block(&held).map_err(Error::system("hold signals back"))?;
+    // Whatever is wrong is found before anything is changed.
+    let known = request.read()?;
+    request.check_cpus(&known)?;
+    let output = request.output.as_ref();
+    let output = output.map(|output| Replacement::create(&output.path, output.naming));
+    let output = output.transpose()?;
+    let mut workload = fork_workload(request.workload.as_ref(), &signals)?;
+    let mut records = RecordBuffer::new(0);
+    let enabled = EnabledStatistics::enable(&request.proc)?;
+    request.read()?.put(request.cpus.as_ref(), &mut records);
+    if let Some(workload) = &mut workload {
+        workload.start().map_err(|cause| Error::Workload {
+            program: request
+                .workload
+                .as_ref()
+                .map_or_else(PathBuf::new, |program| program.path().to_owned()),
+            cause,
+        })?;
+    }
+    let mut waiting = WaitConditions {
+        signals: &signals,
+        workload: workload.as_mut(),
+        tasks: None,
+        control: None,
+    };
+    let woken = waiting.until(None)?;
+    let signal = waiting.finish(woken)?;
+    let last = request.read()?;
+    drop(enabled);
+    last.put(request.cpus.as_ref(), &mut records);
+    let recording = request.recording(&records.take(), &last)?;
+    if let (Some((replacement, file)), Some(to)) = (output, &request.output) {
+        write(&recording, replacement, file).map_err(|error| error.with_path(&to.path))?;
+    }
+    let ended = workload.as_mut().map(rperf_sys::Workload::wait).transpose();
+    Ok(SchedstatSummary {
+        recording,
+        ended: ended.map_err(Error::system("wait for the workload"))?,
+        signal,
+    })
+}
+
+impl SchedstatRequest {
+    fn read(&self) -> Result<SchedstatReading, Error> {
+        let path = self.proc.join("schedstat");
+        let text = Proc::new(&self.proc).schedstat();
+        let text = text.map_err(|cause| Error::NoSchedstat {
+            path: path.clone(),
+            cause,
+        })?;
+        SchedstatReading::parse(&text).map_err(|cause| Error::Schedstat { path, cause })
+    }
+
+    fn check_cpus(&self, reading: &SchedstatReading) -> Result<(), Error> {
+        let online: CpuList = reading.cpus.iter().map(|cpu| cpu.cpu).collect();
+        let wanted = self.cpus.iter().flat_map(CpuList::numbers);
+        match wanted.copied().find(|cpu| !online.contains(*cpu)) {
+            Some(missing) => Err(Error::NoSuchCpu { missing, online }),
+            None => Ok(()),
+        }
+    }
+
+    fn recording(&self, records: &[u8], reading: &SchedstatReading) -> Result<Vec<u8>, Error> {
+        let inputs = HeaderInputs {
+            proc: &self.proc,
+            sysfs: &self.sysfs,
+            version: &self.version,
+            command_line: &self.command_line,
+            events: &[],
+        };
+        let mut features: FeatureSet = inputs.features();
+        features.sched_domains(&reading.domains());
+        let mut writer = Writer::new(Cursor::new(Vec::new()), &[]).map_err(write_error)?;
+        writer.write_data(records).map_err(write_error)?;
+        let (_, written) = writer.finish(&features).map_err(write_error)?;
+        Ok(written.into_inner())
+    }
+}
+
+fn write(
+    recording: &[u8],
+    mut replacement: Replacement,
+    mut file: OutputFile,
+) -> Result<(), Error> {
+    let written = file.write_all(recording);
+    written.map_err(|cause| Error::Write {
+        path: PathBuf::new(),
+        kept: 0,
+        cause,
+    })?;
+    replacement.commit()
+}
+
+/// The statistics, enabled until this is dropped if they were disabled before.
+struct EnabledStatistics {
+    /// Where they are disabled again.
+    disable: Option<Sysctl>,
+}
+
+impl EnabledStatistics {
+    fn enable(proc: &std::path::Path) -> Result<Self, Error> {
+        let sysctl = Sysctl::new(proc);
+        // Kernels without the setting always count.
+        if sysctl.sched_schedstats() != Some(false) {
+            return Ok(Self { disable: None });
+        }
+        let enabled = sysctl.set_sched_schedstats(true);
+        enabled.map_err(Error::SchedstatsOff)?;
+        Ok(Self {
+            disable: Some(sysctl),
+        })
+    }
+}
+
+impl Drop for EnabledStatistics {
+    fn drop(&mut self) {
+        if let Some(sysctl) = &self.disable {
+            // There is nobody left to tell, and counting goes on at a small cost.
+            let _ = sysctl.set_sched_schedstats(false);
+        }
+    }
+}
