@@ -1,6 +1,7 @@
 //! `rperf sched`: its subcommands, and recordings that cannot be analysed or only in part.
 
 mod diff;
+mod kernels;
 mod latency;
 mod off_cpu;
 mod perfetto;

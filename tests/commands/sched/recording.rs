@@ -17,7 +17,34 @@ const CPU: u64 = 1 << 7;
 const SWITCH: u64 = 316;
 const WAKING: u64 = 318;
 const RUNTIME: u64 = 320;
-const FORMATS: [(u64, &str, &str); 3] = [
+/// Events of Linux 3.10: other state letters, and `sched_wakeup` in place of `sched_waking`.
+const OLD_SWITCH: u64 = 416;
+const OLD_WAKEUP: u64 = 418;
+const FORMATS: [(u64, &str, &str); 5] = [
+    (
+        OLD_SWITCH,
+        "sched_switch",
+        "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+        \tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+        \tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+        \tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n\
+        \tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n\
+        \tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n\
+        \tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n\n\
+        print fmt: \"prev_state=%s%s\", REC->prev_state & (1024-1) ? __print_flags(REC->prev_state & (1024-1), \"|\", \
+        { 1, \"S\"} , { 2, \"D\" }, { 4, \"T\" }, { 16, \"Z\" }, { 128, \"K\" }, { 512, \"P\" }) : \"R\", \
+        REC->prev_state & 1024 ? \"+\" : \"\"\n",
+    ),
+    (
+        OLD_WAKEUP,
+        "sched_wakeup",
+        "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+        \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+        \tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+        \tfield:int success;\toffset:32;\tsize:4;\tsigned:1;\n\
+        \tfield:int target_cpu;\toffset:36;\tsize:4;\tsigned:1;\n\n\
+        print fmt: \"%d\", REC->pid\n",
+    ),
     (
         SWITCH,
         "sched_switch",
@@ -55,6 +82,9 @@ pub(super) struct SchedFile {
     file: PerfFile,
     /// The event of records other than samples.
     other: u64,
+    /// The events of switches and wakeups.
+    switch: u64,
+    waking: u64,
 }
 
 impl SchedFile {
@@ -74,6 +104,12 @@ impl SchedFile {
             &[SWITCH, WAKING, RUNTIME],
             CPU,
         )
+    }
+
+    /// A recording of Linux 3.10.
+    pub(super) fn of_old_kernel() -> Self {
+        let events = [OLD_SWITCH, OLD_WAKEUP, RUNTIME];
+        Self::with(PerfFile::new(), Endian::Little, &events, CPU)
     }
 
     pub(super) fn without_switches() -> Self {
@@ -106,9 +142,12 @@ impl SchedFile {
             tracing.event("sched", format.as_bytes());
         }
         file.feature(PerfFile::TRACING_DATA, tracing.encode());
+        let is_old = events.contains(&OLD_SWITCH);
         Self {
             file,
             other: events[0],
+            switch: if is_old { OLD_SWITCH } else { SWITCH },
+            waking: if is_old { OLD_WAKEUP } else { WAKING },
         }
     }
 
@@ -143,13 +182,17 @@ impl SchedFile {
     pub(super) fn switch(&mut self, time: u64, (prev, state): (u32, u64), next: u32) {
         let raw = self.bytes().raw([0; 24]).u32(prev).u32(120).u64(state);
         let raw = raw.raw([0; 16]).u32(next).u32(120).raw([0; 4]);
-        self.sample(SWITCH, time, prev, raw.done());
+        self.sample(self.switch, time, prev, raw.done());
     }
 
     /// Adds a wakeup of `woken` by `waker`.
     pub(super) fn waking(&mut self, time: u64, waker: u32, woken: u32) {
-        let raw = self.bytes().raw([0; 24]).u32(woken).u32(120).u32(0);
-        self.sample(WAKING, time, waker, raw.done());
+        let raw = self.bytes().raw([0; 24]).u32(woken).u32(120);
+        let raw = match self.waking {
+            OLD_WAKEUP => raw.u32(1).u32(0),
+            _ => raw.u32(0),
+        };
+        self.sample(self.waking, time, waker, raw.done());
     }
 
     /// Sets the number of CPUs, online and available.

@@ -63,7 +63,7 @@ fn events(context: &Context) -> Result<Vec<&'static str>, CliError> {
     let statistics = STATISTICS.into_iter().filter(has);
     Ok(EVENTS
         .into_iter()
-        .chain(statistics)
         .chain([waking])
+        .chain(statistics)
         .collect())
 }
