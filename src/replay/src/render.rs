@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
-use rperf_wire::{RawRecord, RecordKind, SampleType};
+use rperf_wire::{Endian, RawRecord, RecordKind, SampleType};
 
 use crate::deferred::DeferredCallchains;
 use crate::diagnostics::DecodeErrors;
@@ -207,10 +207,25 @@ impl<'s, S: OrderedSamples, R: Render> BlockRenderer<'s, S, R> {
     }
 
     fn render_block(&self, block: &[Order], scratch: &mut R::Scratch, out: &mut R::Out) {
+        // One copy of the loop for each byte order.
+        match self.events.endian() {
+            Endian::Little => self.render_in(Endian::Little, block, scratch, out),
+            Endian::Big => self.render_in(Endian::Big, block, scratch, out),
+        }
+    }
+
+    #[inline(always)]
+    fn render_in(
+        &self,
+        endian: Endian,
+        block: &[Order],
+        scratch: &mut R::Scratch,
+        out: &mut R::Out,
+    ) {
         let mut bad = DecodeErrors::default();
         let mut sample = Sample::default();
         let (recorded, render, events) = (self.recorded, self.render, &self.events);
-        let (world, endian) = (recorded.world(), events.endian());
+        let world = recorded.world();
         // Records are fetched from memory in parallel here, and decoded one by one below.
         for order in block {
             let start = recorded.from(order.position);

@@ -5,9 +5,9 @@ use std::slice::Iter;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{Builder, Scope};
 
-use rperf_memory::push;
+use rperf_memory::{push, reserve};
 use rperf_perfdata::Records;
-use rperf_wire::RecordKind;
+use rperf_wire::{Endian, RecordKind};
 
 use crate::prefetch::Prefetcher;
 use crate::scan::{DataSlice, FinishedRound};
@@ -97,16 +97,25 @@ impl<'r, 'a> SliceReader<'r, 'a> {
     /// # Errors
     /// [`Error::OutOfMemory`].
     fn read(&self, slice: &DataSlice) -> Result<Vec<Order>, Error> {
+        // One copy of the loop for each byte order.
+        match self.replay.endian() {
+            Endian::Little => self.read_in(slice, Endian::Little),
+            Endian::Big => self.read_in(slice, Endian::Big),
+        }
+    }
+
+    #[inline(always)]
+    fn read_in(&self, slice: &DataSlice, endian: Endian) -> Result<Vec<Order>, Error> {
         let replay = self.replay;
         let bytes = replay.bytes_of(slice);
-        let mut records = Records::new(bytes, slice.start, replay.endian());
+        let mut records = Records::new(bytes, slice.start, endian);
         let mut ahead = Prefetcher::new(bytes, slice.start, &replay.walked);
         let mut orders = Vec::new();
         let mut add = |order| push(&mut orders, order).map_err(Error::no_room(SAMPLE_INDEX));
         loop {
             ahead.advance(records.position());
             if let Some(sample) = records.next_sample() {
-                if let Some(head) = replay.events.sample_head(sample.raw.body)
+                if let Some(head) = replay.events.sample_head_in(sample.raw.body, endian)
                     && !self.is_skipped(head.event)
                 {
                     let position = sample.position;
@@ -213,9 +222,11 @@ impl<'r, 'a> Timeline<'r, 'a> {
                 break;
             };
             let orders = self.read(slice)?;
-            for order in orders {
-                push(&mut self.window, order).map_err(Error::no_room(SAMPLE_INDEX))?;
+            if self.window.capacity() - self.window.len() < orders.len() {
+                let more = orders.len().max(self.window.len());
+                reserve(&mut self.window, more).map_err(Error::no_room(SAMPLE_INDEX))?;
             }
+            self.window.extend_from_slice(&orders);
             let is_inside = |round: &&FinishedRound| round.position < slice.end;
             while let Some(round) = self.rounds.next_if(is_inside) {
                 complete = Some(round.complete);
