@@ -9,6 +9,7 @@ pub mod off_cpu;
 pub mod replay;
 pub mod stats;
 mod tasks;
+mod tid_table;
 pub mod timehist;
 
 pub use common_flags::CommonFlags;

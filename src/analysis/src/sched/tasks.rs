@@ -1,9 +1,6 @@
 //! The tasks of a recording by thread id, with the names that they have at each time.
 
-use std::iter;
-
-use rustc_hash::FxHashMap;
-
+use super::tid_table::TidTable;
 use crate::{TaskChange, TaskId};
 
 /// The number of buckets in which perf keeps its threads; decides the order of its lists.
@@ -72,7 +69,7 @@ impl SchedTask {
 #[derive(Debug)]
 pub struct SchedTasks {
     tasks: Vec<SchedTask>,
-    by_tid: FxHashMap<i32, TaskIndex>,
+    by_tid: TidTable,
     /// Tasks whose thread id is used by another task now, oldest first.
     replaced: Vec<TaskIndex>,
 }
@@ -89,7 +86,7 @@ impl SchedTasks {
     pub fn new() -> Self {
         let mut tasks = Self {
             tasks: Vec::new(),
-            by_tid: FxHashMap::default(),
+            by_tid: TidTable::default(),
             replaced: Vec::new(),
         };
         let idle = tasks.find_or_add(0, 0);
@@ -150,10 +147,10 @@ impl SchedTasks {
     /// again come last.
     #[must_use]
     pub fn in_listing_order(&self) -> Vec<TaskIndex> {
-        let current = self.by_tid.iter().map(|(tid, index)| {
-            let tid = *tid;
-            ((tid.cast_unsigned() % BUCKETS, 0, i64::from(tid)), *index)
-        });
+        let current = self
+            .by_tid
+            .iter()
+            .map(|(tid, index)| ((tid.cast_unsigned() % BUCKETS, 0, i64::from(tid)), index));
         let replaced = self.replaced.iter().zip(0_i64..).map(|(index, age)| {
             let tid = self.get(*index).tid;
             ((tid.cast_unsigned() % BUCKETS, 1, age), *index)
@@ -164,7 +161,7 @@ impl SchedTasks {
     }
 
     fn find(&mut self, pid: i32, tid: i32) -> Option<TaskIndex> {
-        let found = *self.by_tid.get(&tid)?;
+        let found = self.by_tid.get(tid)?;
         let task = self.tasks.get_mut(found.0)?;
         if task.pid == -1 {
             task.pid = pid;
@@ -200,8 +197,8 @@ impl SchedTasks {
 
     fn remove(&mut self, index: TaskIndex) {
         let tid = self.get(index).tid;
-        if self.by_tid.get(&tid) == Some(&index) {
-            self.by_tid.remove(&tid);
+        if self.by_tid.get(tid) == Some(index) {
+            self.by_tid.remove(tid);
             self.replaced.push(index);
         }
     }
@@ -215,8 +212,9 @@ impl SchedTasks {
 
 /// Returns an entry of a table by task, which grows as needed.
 pub(super) fn entry<T: Default>(table: &mut Vec<T>, index: TaskIndex) -> &mut T {
-    let missing = (index.0 + 1).saturating_sub(table.len());
-    table.extend(iter::repeat_with(T::default).take(missing));
+    if index.0 >= table.len() {
+        table.resize_with(index.0 + 1, T::default);
+    }
     &mut table[index.0]
 }
 
