@@ -80,6 +80,20 @@ fn waits_match_the_events_of_script() {
         let wanted: u64 = expected.values().map(|row| row[1]).sum();
         assert_eq!(total.sum::<u64>(), wanted, "{command}");
     }
+    // Text is on stderr, as in perf.
+    for command in ["contention", "contention -x ,", "report"] {
+        let table = run(&scratch, &format!("lock {command}"));
+        let rows = run(&scratch, &format!("lock {command} -q"));
+        assert_eq!((table.stdout.as_str(), rows.stdout.as_str()), ("", ""));
+        let (titles, rest) = table.stderr.split_once('\n').expect("titles");
+        assert!(titles.contains("contended"), "{command}: {table:?}");
+        let rest = rest.trim_start_matches('\n');
+        assert!(!rows.stderr.is_empty(), "{command}: {rows:?}");
+        assert!(
+            rest.starts_with(&rows.stderr),
+            "{command}: {rest}\n{rows:?}"
+        );
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
 'lock record' records waits for locks of the kernel. 'lock contention' shows how long callers, threads (-t) or locks (-l) waited, \
-'lock report' a row per lock, 'lock script' each event.";
+'lock report' a row per lock, 'lock script' each event. Tables are printed on the standard error, --json on the standard output.";
 
 const SUBCOMMANDS: &str = "use 'lock record', 'lock report', 'lock contention' or 'lock script'; 'lock info' is not supported";
 
@@ -34,7 +34,9 @@ fn common() -> Vec<Arg> {
         unsupported("dump-raw-trace", "use 'script -D'").short('D'),
         input::force(),
         input::option(),
-        switch("quiet").short('q').help("print no warnings"),
+        switch("quiet")
+            .short('q')
+            .help("print neither titles nor warnings"),
         counter("verbose")
             .short('v')
             .help("show stacks, and list all stretches of time in which records were lost"),

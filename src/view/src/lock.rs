@@ -103,7 +103,47 @@ pub enum ContentionTable {
     Addresses,
 }
 
-/// Writes the table of `lock contention`. With `separator`, rows are separated values, in nanoseconds.
+/// Writes the titles of `lock contention`. With `separator`, those of separated values.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_contention_titles(
+    out: &mut dyn Write,
+    table: ContentionTable,
+    columns: &[LockColumn],
+    separator: Option<&str>,
+) -> io::Result<()> {
+    if let Some(separator) = separator {
+        write!(out, "# output: ")?;
+        for column in columns {
+            write!(out, "{}{separator} ", heading(*column).0)?;
+        }
+        return match table {
+            ContentionTable::Callers => writeln!(out, "type{separator} caller"),
+            ContentionTable::Threads => writeln!(out, "pid{separator} comm"),
+            ContentionTable::Addresses => {
+                writeln!(out, "address{separator} symbol{separator} type")
+            }
+        };
+    }
+    write_titles(out, columns)?;
+    match table {
+        ContentionTable::Callers => writeln!(out, "  {:>10}   caller\n", "type"),
+        ContentionTable::Threads => writeln!(out, "  {:>10}   comm\n", "pid"),
+        ContentionTable::Addresses => writeln!(out, "  {:>16}   symbol\n", "address"),
+    }
+}
+
+fn write_titles(out: &mut dyn Write, columns: &[LockColumn]) -> io::Result<()> {
+    for column in columns {
+        let (title, width) = heading(*column);
+        write!(out, "{title:>width$} ")?;
+    }
+    Ok(())
+}
+
+/// Writes the rows of `lock contention`. With `separator`, they are separated values, times in nanoseconds.
 ///
 /// # Errors
 ///
@@ -117,15 +157,6 @@ pub fn write_contention(
 ) -> io::Result<()> {
     if let Some(separator) = separator {
         return write_separated(out, table, columns, rows, separator);
-    }
-    for column in columns {
-        let (title, width) = heading(*column);
-        write!(out, "{title:>width$} ")?;
-    }
-    match table {
-        ContentionTable::Callers => writeln!(out, "  {:>10}   caller\n", "type")?,
-        ContentionTable::Threads => writeln!(out, "  {:>10}   comm\n", "pid")?,
-        ContentionTable::Addresses => writeln!(out, "  {:>16}   symbol\n", "address")?,
     }
     for NamedRow { row, name, stack } in rows {
         write_values(out, columns, row)?;
@@ -151,15 +182,6 @@ fn write_separated(
     rows: &[NamedRow],
     separator: &str,
 ) -> io::Result<()> {
-    write!(out, "# output: ")?;
-    for column in columns {
-        write!(out, "{}{separator} ", heading(*column).0)?;
-    }
-    match table {
-        ContentionTable::Callers => writeln!(out, "type{separator} caller")?,
-        ContentionTable::Threads => writeln!(out, "pid{separator} comm")?,
-        ContentionTable::Addresses => writeln!(out, "address{separator} symbol{separator} type")?,
-    }
     for NamedRow { row, name, stack } in rows {
         for column in columns {
             write!(out, "{}{separator} ", column.value(row))?;
@@ -200,7 +222,18 @@ fn write_values(out: &mut dyn Write, columns: &[LockColumn], row: &LockRow) -> i
 const NAME_WIDTH: usize = 20;
 const CUT_NAME: usize = 16;
 
-/// Writes the table of `lock report`.
+/// Writes the titles of `lock report`.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_report_titles(out: &mut dyn Write, columns: &[LockColumn]) -> io::Result<()> {
+    write!(out, "{:>NAME_WIDTH$} ", "Name")?;
+    write_titles(out, columns)?;
+    writeln!(out, "\n")
+}
+
+/// Writes the rows of `lock report`.
 ///
 /// # Errors
 ///
@@ -210,12 +243,6 @@ pub fn write_report(
     columns: &[LockColumn],
     rows: &[NamedRow],
 ) -> io::Result<()> {
-    write!(out, "{:>NAME_WIDTH$} ", "Name")?;
-    for column in columns {
-        let (title, width) = heading(*column);
-        write!(out, "{title:>width$} ")?;
-    }
-    writeln!(out, "\n")?;
     for NamedRow { row, name, .. } in rows {
         let name = match name.chars().count() < NAME_WIDTH {
             true => name.clone(),

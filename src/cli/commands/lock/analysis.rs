@@ -20,6 +20,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
 use crate::cli::jobs::jobs;
 use crate::cli::options::{count, flag};
+use crate::cli::output::OutputStreams;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::{conclude, losses};
 use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
@@ -124,7 +125,8 @@ fn lock_text(resolver: &Resolver<'_>, dso: DsoId) -> LockText {
     text
 }
 
-/// Reads the recording and prints its rows, as JSON on request, otherwise with `write`.
+/// Reads the recording and prints its rows: with `write` on stderr, as perf does, in a pager if both streams lead to a terminal; or as JSON
+/// on stdout.
 pub(super) fn print(
     matches: &ArgMatches,
     context: &Context,
@@ -136,11 +138,15 @@ pub(super) fn print(
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let found = read(&analysis, &symbols, query, matches)?;
-    context.paginate("lock")?;
-    let out = &mut context.stdout();
-    match flag(matches, "json") == Some(true) {
-        true => write_json(out, &found.rows, losses(&analysis).lost)?,
-        false => write(out, &found.rows)?,
+    if flag(matches, "json") == Some(true) {
+        write_json(&mut context.stdout(), &found.rows, losses(&analysis).lost)?;
+    } else if context.output.is_terminal() && OutputStreams::shows_errors_on_terminal() {
+        context.paginate("lock")?;
+        write(&mut context.stdout(), &found.rows)?;
+    } else {
+        let mut table = Vec::new();
+        write(&mut table, &found.rows)?;
+        OutputStreams::error(&String::from_utf8_lossy(&table));
     }
     let losses = &found.contention.losses;
     conclude(&analysis, found.delivered, losses, "waits", matches)

@@ -2,7 +2,9 @@
 
 use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
-use rperf_view::lock::{ContentionTable, kind_flags, write_contention, write_debug};
+use rperf_view::lock::{
+    ContentionTable, kind_flags, write_contention, write_contention_titles, write_debug,
+};
 
 use super::analysis::{LockQuery, print};
 use super::{columns, entries, table_options};
@@ -102,6 +104,10 @@ pub(in crate::cli::commands) fn run(
     let separator = matches.get_one::<String>("field-separator");
     let separator = separator.map(String::as_str);
     print(matches, context, &query, |out, rows| {
+        if context.output.is_quiet() {
+            return write_contention(out, table, &shown, rows, separator);
+        }
+        write_contention_titles(out, table, &shown, separator)?;
         write_contention(out, table, &shown, rows, separator)?;
         match context.verbosity(matches) > 0 && separator.is_none() {
             true => write_debug(out, rows.len()),

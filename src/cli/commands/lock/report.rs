@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Command};
 use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
-use rperf_view::lock::{write_debug, write_report};
+use rperf_view::lock::{write_debug, write_report, write_report_titles};
 
 use super::analysis::{LockQuery, print};
 use super::{columns, entries, table_options};
@@ -53,6 +53,10 @@ pub(in crate::cli::commands) fn run(
         callstack: None,
     };
     print(matches, context, &query, |out, rows| {
+        if context.output.is_quiet() {
+            return write_report(out, &shown, rows);
+        }
+        write_report_titles(out, &shown)?;
         write_report(out, &shown, rows)?;
         match context.verbosity(matches) > 0 {
             true => write_debug(out, rows.len()),
