@@ -120,10 +120,7 @@ fn an_unprivileged_user_is_told_what_is_missing() {
             "Events of the whole system",
             "Skip (perf_event_paranoid is 2: needs 0 or less, or CAP_PERFMON)",
         ),
-        (
-            "Record a probe on this program",
-            "Skip (needs root or CAP_PERFMON)",
-        ),
+        ("Record a probe on this program", "Skip (needs CAP_PERFMON)"),
         (
             "Record time off the CPU",
             "Skip (perf_event_paranoid is 2: needs 1 or less, or CAP_PERFMON)",
@@ -137,6 +134,50 @@ fn an_unprivileged_user_is_told_what_is_missing() {
     assert!(hidden.starts_with("Skip (addresses are hidden"), "{hidden}");
     for name in ["Tracepoints (tracefs)", "BPF"] {
         assert!(results[name].starts_with("Skip ("), "{}", outcome.stdout);
+    }
+}
+
+/// A seccomp filter (seccomp(2)) that lets perf_event_open(2) fail. Arguments: number of the call, errno, program and its words.
+const FILTERED: &str = "
+import ctypes, os, struct, sys
+call, errno = map(int, sys.argv[1:3])
+load, equal, end = 0x20, 0x15, 0x06
+rules = [(load, 0, 0, 0), (equal, 0, 1, call), (end, 0, 0, 0x50000 | errno), (end, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *rule) for rule in rules))
+class Filter(ctypes.Structure):
+    _fields_ = [('count', ctypes.c_ushort), ('rules', ctypes.c_void_p)]
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(Filter(len(rules), ctypes.addressof(code)))) == 0
+os.execv(sys.argv[3], sys.argv[3:])
+";
+
+#[test]
+fn a_container_that_forbids_events_is_named_as_the_reason() {
+    const NAME: &str = "test_diagnosis::a_container_that_forbids_events_is_named_as_the_reason";
+    let call = match std::env::consts::ARCH {
+        "x86_64" => "298",
+        "aarch64" => "241",
+        _ => return skip(NAME, "the number of perf_event_open(2) is not known"),
+    };
+    let permitted = "Skip (a seccomp filter forbids perf_event_open(2): start the container with --cap-add PERFMON or \
+                     --security-opt seccomp=unconfined)";
+    let present = "Skip (perf_event_open(2) is not available: the kernel lacks CONFIG_PERF_EVENTS, or a seccomp filter \
+                   blocks the call)";
+    for (errno, reason) in [(libc::EPERM, permitted), (libc::ENOSYS, present)] {
+        let scratch = Scratch::new();
+        let errno = errno.to_string();
+        let words = ["-c", FILTERED, call, &errno, env!("CARGO_BIN_EXE_rperf")];
+        let run = Run::new("python3")
+            .args(words)
+            .args(["test", "event", "break", "record", "stat"]);
+        let Ok(outcome) = run.within(scratch.path()).finish() else {
+            return skip(NAME, "there is no python3");
+        };
+        assert_eq!(outcome.status, 0, "{}{}", outcome.stdout, outcome.stderr);
+        for (name, result) in results(&outcome.stdout) {
+            assert_eq!(result, reason, "{name}");
+        }
     }
 }
 

@@ -35,6 +35,8 @@ const SETTINGS: &[&str] = &[
 const DEFAULT_MLOCK_KB: u64 = 516;
 /// The highest perf_event_paranoid that permits events of own threads in user space. Some distributions add higher levels.
 const OWN_USER_LEVEL: i64 = 2;
+/// Why perf_event_open(2) ends with ENOSYS.
+const NOT_AVAILABLE: &str = "perf_event_open(2) is not available: the kernel lacks CONFIG_PERF_EVENTS, or a seccomp filter blocks the call";
 /// The program's own threads on any CPU.
 const OWN: ObservedTask = ObservedTask { pid: 0, cpu: -1 };
 
@@ -109,7 +111,8 @@ fn open(
             let reason = reason(&error);
             run.log(format_args!("perf_event_open(2): {reason}"));
             skip(match error.raw_os_error() {
-                Some(libc::EACCES | libc::EPERM) => refused(),
+                Some(libc::EACCES | libc::EPERM) => refusal_of_all().unwrap_or_else(refused),
+                Some(libc::ENOSYS) => NOT_AVAILABLE.to_owned(),
                 Some(libc::ENOENT) if attr.kind == EventType::HARDWARE => {
                     "the kernel has no PMU for this processor, as in many virtual machines"
                         .to_owned()
@@ -128,8 +131,27 @@ pub(super) fn needed_for_level(level: i64) -> String {
         Some(set) => {
             format!("perf_event_paranoid is {set}: needs {level} or less, or CAP_PERFMON")
         }
-        None => "perf_event_open(2) is forbidden, as in many containers".to_owned(),
+        None => refusal_of_calls(),
     }
+}
+
+/// Returns why perf_event_open(2) is refused although perf_event_paranoid allows it.
+fn refusal_of_calls() -> String {
+    let own = std::process::id();
+    let status = Proc::new("/proc").status(own, own);
+    match status.is_ok_and(|status| status.is_filtered) {
+        true => "a seccomp filter forbids perf_event_open(2): start the container with --cap-add PERFMON or \
+                 --security-opt seccomp=unconfined",
+        false => "perf_event_open(2) is forbidden, as by a security module",
+    }
+    .to_owned()
+}
+
+/// Returns why not even own threads in user space can be observed.
+fn refusal_of_all() -> Option<String> {
+    let error = Counter::open(&clock(AttrFlags::EXCLUDE_KERNEL), OWN, None).err()?;
+    let is_refusal = matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
+    is_refusal.then(|| needed_for_level(OWN_USER_LEVEL))
 }
 
 /// Opens an event that the setting perf_event_paranoid permits up to a level.
@@ -306,7 +328,7 @@ pub(super) fn uprobes(run: &mut TestRun<'_>) -> TestResult {
     probes(run, "uprobe")
 }
 
-/// Loads an empty BPF program, as `bench uprobe` loads programs.
+/// BPF programs, which `bench uprobe` and `trace -s` load.
 pub(super) fn bpf(run: &mut TestRun<'_>) -> TestResult {
     let setting = "kernel/unprivileged_bpf_disabled";
     run.log(sysctl::described(setting));
@@ -346,7 +368,7 @@ pub(super) fn utilities(run: &mut TestRun<'_>) -> TestResult {
     for (name, use_of) in [
         ("less", "pager"),
         ("objdump", "annotate --objdump"),
-        ("python3", "scripts for Linux perf's text"),
+        ("python3", "script -s"),
         ("perf", "Linux perf"),
     ] {
         let mut paths = folders.iter().map(|folder| folder.join(name));
