@@ -13,6 +13,8 @@ use crate::timed::{TimedThreads, rate};
 
 /// How long a thread waits before it checks whether it must stop.
 const PATIENCE_MILLIS: i32 = 20;
+/// How long the writing thread rests after each round, so that it leaves its CPU to the waiting threads. As in perf.
+const REST: Duration = Duration::from_nanos(500);
 
 /// The benchmark `epoll wait`.
 #[derive(Debug, Clone, Copy)]
@@ -149,6 +151,7 @@ impl Wait {
                 }
             }
             rounds.fetch_add(1, Ordering::Relaxed);
+            thread::sleep(REST);
         }
     }
 }
