@@ -131,7 +131,9 @@ impl StreamsFile {
         Ok(Self {
             name,
             events: names.zip(streams).collect(),
-            damage: analysis.conclude().and_then(|()| check_complete(&data, &path)),
+            damage: analysis
+                .conclude()
+                .and_then(|()| check_complete(&data, &path)),
         })
     }
 }
