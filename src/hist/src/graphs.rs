@@ -114,7 +114,7 @@ impl<'a> GraphBuilder<'a> {
             alike: &self.alike,
             least: MinBranchWeight::Events(0),
             siblings: SiblingOrder::ByRank,
-            tells_branches: true,
+            annotates_branches: true,
             rank: |site| self.rank(site),
         };
         let (nodes, _) = builder.split(chains);

@@ -182,7 +182,7 @@ fn options() -> HistogramOptions {
             min_percent: 0.0,
             by_address: false,
             by_line: true,
-            tells_branches: true,
+            annotates_branches: true,
         }),
         ..HistogramOptions::default()
     }
