@@ -132,7 +132,10 @@ pub enum Helper {
     KtimeGetNs,
     GetCurrentPidTgid,
     GetCurrentComm,
+    PerfEventOutput,
+    ProbeReadUser,
     ProbeReadKernel,
+    ProbeReadUserStr,
 }
 
 impl Helper {
@@ -146,7 +149,10 @@ impl Helper {
             Self::KtimeGetNs => 5,
             Self::GetCurrentPidTgid => 14,
             Self::GetCurrentComm => 16,
+            Self::PerfEventOutput => 25,
+            Self::ProbeReadUser => 112,
             Self::ProbeReadKernel => 113,
+            Self::ProbeReadUserStr => 114,
         }
     }
 }

@@ -6,14 +6,20 @@
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
 mod builder;
+mod capture;
 mod error;
 mod instruction;
+mod loaded;
+mod registers;
 mod summary;
+mod tasks;
 
 pub use builder::{BuildError, Label, MapId, ProgramBuilder};
+pub use capture::{ArgumentCapture, CaptureOptions};
 pub use error::Error;
 pub use instruction::{Condition, Helper, Instruction, Operand, Operation, Register, Width};
 pub use summary::{
-    CallKey, CallSummary, SUMMARY_BUCKETS, SummaryLosses, SummaryOptions, SyscallSummary, TaskSet,
+    CallKey, CallSummary, SUMMARY_BUCKETS, SummaryLosses, SummaryOptions, SyscallSummary,
     bucket_start,
 };
+pub use tasks::TaskSet;

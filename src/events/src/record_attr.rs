@@ -185,6 +185,11 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
     if spec.is_off_cpu() {
         off_cpu::set_rate(&mut attr);
     }
+    if spec.all_tasks {
+        // It has no task whose exec(2) could enable it, or whose children could inherit it.
+        let of_tasks = AttrFlags::DISABLED | AttrFlags::INHERIT | AttrFlags::ENABLE_ON_EXEC;
+        attr.flags = attr.flags.with(of_tasks, false);
+    }
     if options.details.overwrite && !tracking {
         attr.flags |= AttrFlags::WRITE_BACKWARD;
     }

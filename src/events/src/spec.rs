@@ -55,6 +55,8 @@ pub struct EventSpec {
     pub filter: Option<String>,
     /// `--filter` evaluated in user space, for events whose fields the kernel can't compare.
     pub sample_filter: Option<SampleFilter>,
+    /// Whether it is open for all tasks of each CPU, enabled from the begin, whatever is observed: the event that BPF programs write to.
+    pub all_tasks: bool,
     /// The path that the attr of a `uprobe` event refers to by its address.
     pub(crate) uprobe_path: Option<Arc<CStr>>,
 }
@@ -89,7 +91,22 @@ impl EventSpec {
             tool: None,
             filter: None,
             sample_filter: None,
+            all_tasks: false,
             uprobe_path: None,
+        }
+    }
+
+    /// Returns the event that BPF programs write to on each CPU (`bpf_perf_event_output`), for all tasks.
+    #[must_use]
+    pub fn bpf_output() -> Self {
+        let attr = Attr {
+            kind: EventType::SOFTWARE,
+            config: BPF_OUTPUT,
+            ..Attr::default()
+        };
+        Self {
+            all_tasks: true,
+            ..Self::new("bpf-output".to_owned(), attr)
         }
     }
 

@@ -87,6 +87,13 @@ impl Observation {
         &self.opened.descriptions
     }
 
+    /// Returns the CPU and the descriptor of each counter of an event, by its index among [`Observation::events`].
+    pub fn counters(&self, event: usize) -> impl Iterator<Item = (i32, BorrowedFd<'_>)> {
+        let event = self.opened.events.get(event);
+        let counters = event.into_iter().flat_map(|event| &event.counters);
+        counters.map(|placed| (placed.cpu, placed.counter.as_fd()))
+    }
+
     /// Returns the number of observed CPUs; 0 if tasks have separate rings.
     #[must_use]
     pub fn cpus(&self) -> usize {

@@ -72,6 +72,8 @@ struct OpenContext<'a> {
     cgroup: Option<&'a OpenCgroup>,
     /// Whether it is the side-band event that is added to the requested ones.
     is_side_band: bool,
+    /// Whether it is open for all tasks, whatever is observed.
+    all_tasks: bool,
 }
 
 /// Opens all events.
@@ -152,6 +154,7 @@ impl Opener<'_> {
                 leader: event.leader.and_then(|leader| open.get(leader)),
                 cgroup: self.cgroups.get(index).and_then(Option::as_ref),
                 is_side_band: index >= specs.len(),
+                all_tasks: event.spec.all_tasks,
             };
             let event = self.adapted(event.clone());
             match self.open_everywhere(event, within, observer) {
@@ -244,7 +247,7 @@ impl Opener<'_> {
             false => &[],
         };
         for (cpu_index, cpu) in self.cpu_tasks.cpus.iter().chain(others).enumerate() {
-            for tid in &self.cpu_tasks.tasks {
+            for tid in tasks_of(self.cpu_tasks, within) {
                 let observed = ObservedTask {
                     pid: *tid,
                     cpu: *cpu,
@@ -384,6 +387,13 @@ fn wakes_at(request: &RecordRequest, cpu_tasks: &CpuTasks, sysctl: &Sysctl) -> O
     let pages = request.rings.pages.unwrap_or_else(|| default_pages(sysctl));
     let half = (pages * page_size() / 2) as u64;
     (part < half).then(|| u32::try_from(part.max(1)).ok())?
+}
+
+fn tasks_of<'t>(cpu_tasks: &'t CpuTasks, within: OpenContext<'_>) -> &'t [i32] {
+    match within.all_tasks {
+        true => &[-1],
+        false => &cpu_tasks.tasks,
+    }
 }
 
 fn ring_of_task(tasks: &mut Vec<i32>, tid: i32) -> usize {

@@ -23,10 +23,14 @@ pub enum BpfMapKind {
     Hash,
     /// `BPF_MAP_TYPE_ARRAY`.
     Array,
+    /// `BPF_MAP_TYPE_PERF_EVENT_ARRAY`: the descriptors of perf events, by CPU.
+    PerfEventArray,
     /// `BPF_MAP_TYPE_PERCPU_HASH`.
     PerCpuHash,
     /// `BPF_MAP_TYPE_PERCPU_ARRAY`.
     PerCpuArray,
+    /// `BPF_MAP_TYPE_LRU_HASH`: the entries that were used least recently make room for new ones.
+    LruHash,
 }
 
 impl BpfMapKind {
@@ -34,8 +38,10 @@ impl BpfMapKind {
         match self {
             Self::Hash => 1,
             Self::Array => 2,
+            Self::PerfEventArray => 4,
             Self::PerCpuHash => 5,
             Self::PerCpuArray => 6,
+            Self::LruHash => 9,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Files of `/proc` and `/sys`, whose paths other users cannot write.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,15 @@ pub fn kernel_file(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// Those of [`kernel_file`]; `InvalidData` if it is not UTF-8.
 pub fn kernel_text(path: impl AsRef<Path>) -> io::Result<String> {
     fs::read_to_string(path)
+}
+
+/// Returns the names in a folder of procfs or sysfs.
+///
+/// # Errors
+/// What open(2) and getdents(2) report.
+pub fn kernel_folder(path: impl AsRef<Path>) -> io::Result<Vec<OsString>> {
+    let entries = fs::read_dir(path)?;
+    entries.map(|entry| Ok(entry?.file_name())).collect()
 }
 
 /// Returns the target of a link in procfs.

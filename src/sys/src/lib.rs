@@ -72,7 +72,7 @@ pub use host::{
     Uname, cpuid, duplicate, effective_user, kernel_notes, module_notes, page_size, parallelism,
     sync_disks, thousands_separator, uname, unix_time, vdso_image,
 };
-pub use kernel_file::{kernel_file, kernel_text, link_target};
+pub use kernel_file::{kernel_file, kernel_folder, kernel_text, link_target};
 pub use kernel_map::{KernelText, Module};
 pub use limits::{address_space_limit, raise_open_files_limit};
 pub use map_file::{MappedFile, map, map_file};

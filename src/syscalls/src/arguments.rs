@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use crate::captured::{socket_address, timespec};
 use crate::constants::{self as names, access_text, futex_text, policy_text, socket_type_text};
 use crate::ioctl::write_request;
 use crate::mode::mode_text;
-use crate::{Abi, ArgumentKind, CapturedBytes, Syscall, write_quoted};
+use crate::structures::structure;
+use crate::{Abi, Argument, ArgumentKind, CapturedBytes, Syscall, write_buffer, write_quoted};
 
 /// `AT_FDCWD`: the current working directory instead of a file descriptor.
 const CWD: i32 = -100;
@@ -29,6 +29,11 @@ pub trait TaskNames {
 pub struct ArgumentOptions {
     /// Whether arguments that are 0 are printed.
     pub show_zeros: bool,
+    /// Whether arguments and the fields of structures have no names, and descriptors no paths, as in strace's lines. Zeros are printed then,
+    /// since a value is known by its position.
+    pub hides_names: bool,
+    /// Whether only arguments with captured memory are printed.
+    pub captured_only: bool,
 }
 
 /// A call's arguments.
@@ -45,22 +50,45 @@ pub struct CallArguments<'a> {
 }
 
 impl CallArguments<'_> {
-    fn value(&self, index: usize) -> u64 {
+    pub(crate) fn value(&self, index: usize) -> u64 {
         self.values.get(index).copied().unwrap_or_default()
     }
 
     /// Returns the value of an argument by its name; 0 if there is none.
-    fn named(&self, name: &str) -> u64 {
+    pub(crate) fn named(&self, name: &str) -> u64 {
         let arguments = self.syscall.and_then(|call| call.arguments.as_ref());
         let index = arguments.and_then(|list| list.iter().position(|one| one.name == name));
         index.map_or(0, |index| self.value(index))
     }
 
-    fn captured(&self, index: usize) -> Option<&CapturedBytes<'_>> {
-        self.captured.iter().find(|bytes| bytes.argument == index)
+    /// Returns the memory of an argument, by item. If it was read again, the second reading.
+    fn captured(&self, index: usize) -> Vec<&CapturedBytes<'_>> {
+        let mut of_argument: Vec<&CapturedBytes<'_>> = self
+            .captured
+            .iter()
+            .filter(|bytes| bytes.argument == index)
+            .collect();
+        of_argument.sort_by_key(|bytes| bytes.item);
+        of_argument.dedup_by(|later, earlier| {
+            let is_same = later.item == earlier.item;
+            if is_same && earlier.is_unreadable {
+                *earlier = later;
+            }
+            is_same
+        });
+        of_argument
     }
 
-    fn name(&self) -> &str {
+    /// Returns the socket address among the arguments, without braces: `10.0.0.1:80`, a path, or the family.
+    #[must_use]
+    pub fn peer(&self) -> Option<String> {
+        let arguments = self.syscall?.arguments.as_deref()?;
+        let mut arguments = arguments.iter().enumerate();
+        let (index, _) = arguments.find(|(_, one)| one.kind == ArgumentKind::SocketAddress)?;
+        crate::structures::peer(self.captured(index).first()?.bytes)
+    }
+
+    pub(crate) fn name(&self) -> &str {
         self.syscall.map_or("", |call| call.name)
     }
 }
@@ -80,20 +108,100 @@ pub fn write_arguments(
     };
     let mut separator = "";
     for (index, argument) in arguments.iter().enumerate() {
-        let value = call.value(index);
-        let is_shown = options.show_zeros || value != 0 || shows_zero(call, argument.kind);
-        if !is_shown || is_unused(call, argument.name) {
+        let Some(shown) = shown(call, argument, index, options) else {
             continue;
-        }
-        write!(to, "{separator}{}: ", argument.name)?;
+        };
+        to.write_all(separator.as_bytes())?;
         separator = ", ";
-        match call.captured(index) {
-            Some(bytes) => write_captured(to, argument.kind, argument.c_type, value, bytes)?,
-            None => write_value(to, call, argument.kind, argument.c_type, value, task)?,
+        if !options.hides_names {
+            write!(to, "{}: ", argument.name)?;
         }
+        write_one(to, call, &shown, task, options)?;
     }
     Ok(())
 }
+
+/// An argument as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArgumentText {
+    /// Its name in the kernel.
+    pub name: &'static str,
+    /// What [`write_arguments`] prints behind the name.
+    pub text: String,
+}
+
+/// Returns the arguments that [`write_arguments`] prints, one by one; none if the call is unknown.
+#[must_use]
+pub fn argument_texts(
+    call: &CallArguments<'_>,
+    task: &dyn TaskNames,
+    options: ArgumentOptions,
+) -> Vec<ArgumentText> {
+    let arguments = call.syscall.and_then(|call| call.arguments.as_deref());
+    let arguments = arguments.unwrap_or_default().iter().enumerate();
+    let texts = arguments.filter_map(|(index, argument)| {
+        let shown = shown(call, argument, index, options)?;
+        let mut text = Vec::new();
+        // Writing to memory does not fail.
+        let _ = write_one(&mut text, call, &shown, task, options);
+        Some(ArgumentText {
+            name: argument.name,
+            text: String::from_utf8_lossy(&text).into_owned(),
+        })
+    });
+    texts.collect()
+}
+
+/// An argument that is printed.
+#[derive(Debug)]
+struct ShownArgument<'a> {
+    argument: &'a Argument,
+    value: u64,
+    captured: Vec<&'a CapturedBytes<'a>>,
+}
+
+/// Returns an argument if it is printed.
+fn shown<'a>(
+    call: &'a CallArguments<'_>,
+    argument: &'a Argument,
+    index: usize,
+    options: ArgumentOptions,
+) -> Option<ShownArgument<'a>> {
+    let value = call.value(index);
+    let shows_zeros = options.show_zeros || options.hides_names;
+    let is_shown = shows_zeros || value != 0 || shows_zero(call, argument.kind);
+    if !is_shown || is_unused(call, argument.name) {
+        return None;
+    }
+    let captured = call.captured(index);
+    (!options.captured_only || !captured.is_empty()).then_some(ShownArgument {
+        argument,
+        value,
+        captured,
+    })
+}
+
+fn write_one(
+    to: &mut dyn Write,
+    call: &CallArguments<'_>,
+    shown: &ShownArgument<'_>,
+    task: &dyn TaskNames,
+    options: ArgumentOptions,
+) -> io::Result<()> {
+    let task = if options.hides_names { &NoNames } else { task };
+    let ShownArgument {
+        argument, value, ..
+    } = shown;
+    match shown.captured.is_empty() {
+        true => write_value(to, call, argument.kind, argument.c_type, *value, task),
+        false => write_captured(to, call, shown, options),
+    }
+}
+
+/// Knows nothing of numbers.
+struct NoNames;
+
+impl TaskNames for NoNames {}
 
 /// Writes the registers of a call whose arguments are unknown.
 fn write_unnamed(
@@ -148,28 +256,92 @@ fn uses_futex_mask(op: u64) -> bool {
 
 fn write_captured(
     to: &mut dyn Write,
-    kind: ArgumentKind,
-    c_type: &str,
-    value: u64,
-    captured: &CapturedBytes<'_>,
+    call: &CallArguments<'_>,
+    shown: &ShownArgument<'_>,
+    options: ArgumentOptions,
 ) -> io::Result<()> {
-    let bytes = captured.bytes;
-    let decoded = match kind {
-        ArgumentKind::SocketAddress => socket_address(bytes),
-        _ if c_type.contains("timespec") => timespec(bytes),
-        _ => None,
+    let ShownArgument {
+        argument,
+        value,
+        captured,
+    } = shown;
+    let Some(first) = captured.first() else {
+        return write!(to, "{value:#x}");
     };
-    match (decoded, kind) {
-        (Some(text), _) => to.write_all(text.as_bytes())?,
-        (None, ArgumentKind::Path | ArgumentKind::Text | ArgumentKind::Buffer) => {
-            write_quoted(to, bytes, captured.is_truncated)?;
-        }
-        (None, _) => write!(to, "{value:#x}")?,
+    if captured.len() == 1 && first.is_unreadable {
+        return write!(to, "{value:#x} (unreadable)");
     }
-    match captured.is_late {
+    let bytes = first.bytes;
+    let is_list = matches!(argument.name, "argv" | "vec" | "iov" | "uiov");
+    match argument.kind {
+        _ if is_list => write_items(to, captured)?,
+        ArgumentKind::Path | ArgumentKind::Text => write_quoted(to, bytes, first.is_cut)?,
+        _ => match structure(call, argument, bytes) {
+            Some(text) if options.hides_names => to.write_all(without_names(&text).as_bytes())?,
+            Some(text) => to.write_all(text.as_bytes())?,
+            None if is_text(call.name(), argument.name) => write_quoted(to, bytes, first.is_cut)?,
+            None if is_content(argument) => write_content(to, call, first)?,
+            None => write!(to, "{value:#x}")?,
+        },
+    }
+    match first.is_late {
         true => to.write_all(b" (read late)"),
         false => Ok(()),
     }
+}
+
+/// Returns the text of a structure as `{1, 0}`.
+fn without_names(text: &str) -> String {
+    let is_name = |word: &&str| word.starts_with('.') && word.ends_with(':');
+    let values: Vec<&str> = text.split(' ').filter(|word| !is_name(word)).collect();
+    values.join(" ").replace("{ ", "{").replace(" }", "}")
+}
+
+/// Whether this is a text, though its type is that of any bytes.
+fn is_text(call: &str, argument: &str) -> bool {
+    matches!(
+        (call, argument),
+        ("mount", "dev_name" | "dir_name" | "type") | ("utimes", "filename")
+    )
+}
+
+/// Whether bytes are shown as such.
+fn is_content(argument: &Argument) -> bool {
+    let is_named = matches!(
+        argument.name,
+        "buf" | "ubuf" | "value" | "list" | "_payload" | "u_msg_ptr" | "name" | "optval"
+    );
+    argument.kind == ArgumentKind::Buffer || is_named
+}
+
+fn write_content(
+    to: &mut dyn Write,
+    call: &CallArguments<'_>,
+    captured: &CapturedBytes<'_>,
+) -> io::Result<()> {
+    match call.name() {
+        // The result is a path, with its NUL.
+        "getcwd" | "readlink" | "readlinkat" => {
+            let path = captured.bytes.strip_suffix(b"\0");
+            write_quoted(to, path.unwrap_or(captured.bytes), captured.is_cut)
+        }
+        _ => write_buffer(to, captured.bytes, captured.is_cut),
+    }
+}
+
+/// Writes the texts or buffers of a list.
+fn write_items(to: &mut dyn Write, items: &[&CapturedBytes<'_>]) -> io::Result<()> {
+    to.write_all(b"[")?;
+    for (index, item) in items.iter().enumerate() {
+        let separator: &[u8] = if index == 0 { b"" } else { b", " };
+        to.write_all(separator)?;
+        match (item.is_more, item.is_unreadable) {
+            (true, _) => to.write_all(b"...")?,
+            (_, true) => to.write_all(b"(unreadable)")?,
+            _ => write_quoted(to, item.bytes, item.is_cut)?,
+        }
+    }
+    to.write_all(b"]")
 }
 
 fn write_value(
@@ -198,6 +370,7 @@ fn write_value(
         Kind::KcmpIndex if call.named("type") == 0 => return write_fd(to, Kind::Fd, value, task),
         Kind::KcmpIndex => (value as i64).to_string(),
         Kind::Mode => mode_text(value),
+        Kind::NonZeroValue(_) if value == 0 => "0".to_owned(),
         Kind::Value(names) | Kind::NonZeroValue(names) => names.text(truncated(c_type, value)),
         Kind::Flags(names) => names.text(truncated(c_type, value)),
         Kind::OpenFlags => open_flags(call.abi, value & 0xffff_ffff),
@@ -211,6 +384,8 @@ fn write_value(
         Kind::PrctlArgument => prctl_text(call.named("option"), value),
         Kind::Policy => policy_text(value & 0xffff_ffff),
     };
+    // No flags.
+    let text = if text.is_empty() { "0" } else { &text };
     to.write_all(text.as_bytes())
 }
 

@@ -1,17 +1,22 @@
 //! Memory of a process that was copied when a call was made.
 
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The memory that an argument points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedBytes<'a> {
     /// Index of the argument, from 0.
     pub argument: usize,
+    /// Index of the text or buffer, if the argument is a list of them.
+    pub item: usize,
     /// The bytes; those of a text without its NUL.
     pub bytes: &'a [u8],
-    /// Whether the memory is longer than what was copied.
-    pub is_truncated: bool,
+    /// Whether there was more.
+    pub is_cut: bool,
+    /// Whether it could not be read.
+    pub is_unreadable: bool,
+    /// Whether the list has more items from this one on.
+    pub is_more: bool,
     /// Whether it was read after the call had begun: another thread may have changed it since.
     pub is_late: bool,
 }
@@ -36,48 +41,18 @@ pub fn write_quoted(to: &mut dyn Write, bytes: &[u8], is_truncated: bool) -> io:
     to.write_all(if is_truncated { b"\"..." } else { b"\"" })
 }
 
-/// Writes a socket address (`struct sockaddr` in the byte order of this machine) as `{ .family: INET, port: 53, addr: 127.0.0.1 }`; `None` if it is too
-/// short for its family or the family has no text.
-pub(crate) fn socket_address(bytes: &[u8]) -> Option<String> {
-    let (family, rest) = bytes.split_first_chunk::<2>()?;
-    match u16::from_ne_bytes(*family) {
-        1 => {
-            let mut text = Vec::new();
-            let end = rest.iter().skip(1).position(|byte| *byte == 0);
-            let path = rest.get(..end.map_or(rest.len(), |end| end + 1))?;
-            write_quoted(&mut text, path, false).ok()?;
-            Some(format!(
-                "{{ .family: LOCAL, path: {} }}",
-                String::from_utf8_lossy(&text)
-            ))
+/// Writes bytes as perf shows buffers: without quotes, those that are not printable as `\\10`, followed by `...` if they are cut.
+///
+/// # Errors
+/// Errors of `to`.
+pub fn write_buffer(to: &mut dyn Write, bytes: &[u8], is_cut: bool) -> io::Result<()> {
+    for byte in bytes {
+        match byte {
+            0x20..=0x7e if *byte != b'\\' => to.write_all(&[*byte])?,
+            _ => write!(to, "\\{byte}")?,
         }
-        2 => {
-            let (port, rest) = rest.split_first_chunk::<2>()?;
-            let address = Ipv4Addr::from(*rest.first_chunk::<4>()?);
-            let port = u16::from_be_bytes(*port);
-            Some(format!(
-                "{{ .family: INET, port: {port}, addr: {address} }}"
-            ))
-        }
-        10 => {
-            let (port, rest) = rest.split_first_chunk::<2>()?;
-            let address = Ipv6Addr::from(*rest.get(4..)?.first_chunk::<16>()?);
-            let port = u16::from_be_bytes(*port);
-            Some(format!(
-                "{{ .family: INET6, port: {port}, addr: {address} }}"
-            ))
-        }
-        16 => Some("{ .family: NETLINK }".to_owned()),
-        _ => None,
     }
-}
-
-/// Returns a `struct timespec` of 64 bits per field as `{ .tv_sec: 1, .tv_nsec: 0 }`.
-pub(crate) fn timespec(bytes: &[u8]) -> Option<String> {
-    let (seconds, rest) = bytes.split_first_chunk::<8>()?;
-    let nanos = i64::from_ne_bytes(*rest.first_chunk::<8>()?);
-    let seconds = i64::from_ne_bytes(*seconds);
-    Some(format!("{{ .tv_sec: {seconds}, .tv_nsec: {nanos} }}"))
+    to.write_all(if is_cut { b"..." } else { b"" })
 }
 
 #[cfg(test)]
@@ -92,15 +67,9 @@ mod tests {
     }
 
     #[test]
-    fn socket_addresses() {
-        let mut inet = 2u16.to_ne_bytes().to_vec();
-        inet.extend([0, 53, 127, 0, 0, 1]);
-        let expected = "{ .family: INET, port: 53, addr: 127.0.0.1 }";
-        assert_eq!(socket_address(&inet).as_deref(), Some(expected));
-        assert_eq!(socket_address(&inet[..7]), None);
-        let mut local = 1u16.to_ne_bytes().to_vec();
-        local.extend(b"/run/x\0junk");
-        let expected = "{ .family: LOCAL, path: \"/run/x\" }";
-        assert_eq!(socket_address(&local).as_deref(), Some(expected));
+    fn buffers_have_no_quotes() {
+        let mut text = Vec::new();
+        write_buffer(&mut text, b"a\"\\\n\xff", false).unwrap();
+        assert_eq!(text, b"a\"\\92\\10\\255");
     }
 }

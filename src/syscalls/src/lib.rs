@@ -12,19 +12,26 @@
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
 mod arguments;
+mod capture;
 mod captured;
+pub mod captured_record;
 mod constants;
 mod errno;
 mod ioctl;
 mod kind;
 mod mode;
 mod result;
+mod structures;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub use arguments::{ArgumentOptions, CallArguments, TaskNames, write_arguments};
-pub use captured::{CapturedBytes, write_quoted};
+pub use arguments::{
+    ArgumentOptions, ArgumentText, CallArguments, TaskNames, argument_texts, write_arguments,
+};
+pub use capture::{Capture, CaptureLength, CaptureLimit, CapturePlan, CaptureSource, MAX_CAPTURES};
+pub use captured::{CapturedBytes, write_buffer, write_quoted};
+pub use captured_record::CapturedRecord;
 pub use errno::{error_name, error_text};
 pub use kind::ArgumentKind;
 pub use result::write_result;

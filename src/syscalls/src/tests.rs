@@ -165,14 +165,103 @@ fn calls_as_perf_prints_them() {
     }
 }
 
+fn bytes_of(argument: usize, bytes: &[u8]) -> CapturedBytes<'_> {
+    CapturedBytes {
+        argument,
+        item: 0,
+        bytes,
+        is_cut: false,
+        is_unreadable: false,
+        is_more: false,
+        is_late: false,
+    }
+}
+
+/// Memory of a structure as the kernel lays it out.
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+#[test]
+fn structures_and_positional_arguments() {
+    let time = words(&[1, 500]);
+    let slept = line("clock_nanosleep", &[0, 0, 16, 32], 0, &[bytes_of(2, &time)]);
+    assert_eq!(slept, "rqtp: { .tv_sec: 1, .tv_nsec: 500 }, rmtp: 0x20 = 0");
+    let limits = words(&[8192, u64::MAX]);
+    let limited = line("setrlimit", &[3, 16], 0, &[bytes_of(1, &limits)]);
+    assert_eq!(
+        limited,
+        "resource: STACK, rlim: { .rlim_cur: 8192, .rlim_max: INFINITY } = 0"
+    );
+    let action = words(&[0x1000, 0x1400_0000, 0x2000, 2]);
+    let acted = line("rt_sigaction", &[2, 16, 0, 8], 0, &[bytes_of(1, &action)]);
+    let expected = "sig: INT, act: { .sa_handler: 0x1000, .sa_flags: RESTORER|RESTART, .sa_mask: [INT] }, sigsetsize: 8 = 0";
+    assert_eq!(acted, expected);
+    let table = SyscallTable::of(Abi::X86_64);
+    let call = CallArguments {
+        abi: Abi::X86_64,
+        syscall: table
+            .number("clock_nanosleep")
+            .and_then(|number| table.get(number)),
+        values: [1, 0, 16, 0, 0, 0],
+        captured: &[bytes_of(2, &time)],
+    };
+    let options = ArgumentOptions {
+        hides_names: true,
+        ..ArgumentOptions::default()
+    };
+    let mut text = Vec::new();
+    write_arguments(&mut text, &call, &Names, options).unwrap();
+    assert_eq!(text, b"MONOTONIC, 0, {1, 500}, 0");
+    let captured_only = ArgumentOptions {
+        captured_only: true,
+        ..ArgumentOptions::default()
+    };
+    let mut text = Vec::new();
+    write_arguments(&mut text, &call, &Names, captured_only).unwrap();
+    assert_eq!(text, b"rqtp: { .tv_sec: 1, .tv_nsec: 500 }");
+}
+
+#[test]
+fn plans_name_the_memory_of_arguments() {
+    let table = SyscallTable::of(Abi::X86_64);
+    let plan = |name| {
+        let call = table.number(name).and_then(|number| table.get(number));
+        call.unwrap().capture_plan()
+    };
+    let arguments = |captures: &[Capture]| -> Vec<u8> {
+        captures.iter().map(|capture| capture.argument).collect()
+    };
+    for (name, at_entry, at_return) in [
+        ("openat", &[1][..], &[][..]),
+        ("renameat2", &[1, 3], &[]),
+        ("execve", &[1, 0], &[]),
+        ("read", &[], &[1]),
+        ("setxattr", &[0, 1, 2], &[]),
+        ("readlinkat", &[1], &[2]),
+        ("rt_sigaction", &[1], &[2]),
+        ("sendto", &[1, 4], &[]),
+        ("recvfrom", &[], &[1, 4]),
+        ("mount", &[0, 1, 2], &[]),
+        ("close", &[], &[]),
+    ] {
+        let plan = plan(name);
+        assert_eq!(arguments(&plan.at_entry), at_entry, "{name}");
+        assert_eq!(arguments(&plan.at_return), at_return, "{name}");
+    }
+    for (_, call) in table.all() {
+        let plan = call.capture_plan();
+        for capture in plan.at_entry.iter().chain(&plan.at_return) {
+            if let CaptureSource::Bytes(CaptureLength::Argument { argument, .. }) = capture.source {
+                assert!(argument < 6, "{}", call.name);
+            }
+        }
+    }
+}
+
 #[test]
 fn captured_memory_replaces_addresses() {
-    let bytes = |argument, bytes| CapturedBytes {
-        argument,
-        bytes,
-        is_truncated: false,
-        is_late: false,
-    };
+    let bytes = bytes_of;
     let opened = line("openat", &[-100, 16, 0], 3, &[bytes(1, b"/etc/passwd")]);
     assert_eq!(opened, "dfd: CWD, filename: \"/etc/passwd\" = 3");
     let late = CapturedBytes {
@@ -183,10 +272,31 @@ fn captured_memory_replaces_addresses() {
     let written = line("write", &[1, 16, 9], 9, &[late]);
     assert_eq!(
         written,
-        "fd: 1</dev/pts/2>, buf: \"ab\"... (read late), count: 9 = 9"
+        "fd: 1</dev/pts/2>, buf: ab... (read late), count: 9 = 9"
     );
-    let odd = line("connect", &[3, 16, 2], 0, &[bytes(1, b"\xff\xff")]);
-    assert_eq!(odd, "fd: 3, uservaddr: 0x10, addrlen: 2 = 0");
+    let odd = line("connect", &[3, 16, 1], 0, &[bytes(1, b"\xff")]);
+    assert_eq!(odd, "fd: 3, uservaddr: 0x10, addrlen: 1 = 0");
+    let unreadable = CapturedBytes {
+        is_unreadable: true,
+        ..bytes(1, b"")
+    };
+    let opened = line("openat", &[-100, 16, 0], -14, &[unreadable]);
+    let expected = "dfd: CWD, filename: 0x10 (unreadable) = -1 EFAULT (Bad address)";
+    assert_eq!(opened, expected);
+    // What could not be read when the call began is there when it returns.
+    let opened = line("openat", &[-100, 16, 0], 3, &[unreadable, bytes(1, b"x")]);
+    assert_eq!(opened, "dfd: CWD, filename: \"x\" = 3");
+    let item = |item, bytes: &'static [u8]| CapturedBytes {
+        item,
+        ..bytes_of(1, bytes)
+    };
+    let more = CapturedBytes {
+        is_more: true,
+        ..item(2, b"")
+    };
+    let arguments = [item(1, b"-l"), more, item(0, b"ls")];
+    let executed = line("execve", &[0, 16, 0], 0, &arguments);
+    assert_eq!(executed, "argv: [\"ls\", \"-l\", ...] = 0");
 }
 
 #[test]
@@ -200,7 +310,10 @@ fn any_registers_are_printed() {
                     values: [value; 6],
                     captured: &[],
                 };
-                let options = ArgumentOptions { show_zeros: true };
+                let options = ArgumentOptions {
+                    show_zeros: true,
+                    ..ArgumentOptions::default()
+                };
                 let mut text = Vec::new();
                 write_arguments(&mut text, &call, &Names, options).unwrap();
                 write_result(&mut text, &call, value as i64, &Names).unwrap();

@@ -6,36 +6,20 @@ mod tests;
 mod values;
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd as _, AsRawFd as _};
 
-use rperf_sys::{
-    BpfMap, BpfMapKind, BpfMapShape, CpuState, RawTracepointLink, RawTracepointProgram, Sysfs,
-};
+use rperf_sys::{BpfMapKind, BpfMapShape};
 
-use crate::{Error, ProgramBuilder};
-use programs::{COMPAT, CompatMark, ProgramOptions};
-use values::{CALL_SIZE, call, number, slot, word};
+use crate::loaded::{LoadedPrograms, NamedShape};
+use crate::registers::RegisterLayout;
+use crate::tasks::{self, slot};
+use crate::{Error, TaskSet};
+use programs::{COMPAT, ProgramOptions};
+use values::{CALL_SIZE, call, number, word};
 
 /// The number of buckets of [`CallSummary::buckets`].
 pub const SUMMARY_BUCKETS: usize = values::BUCKETS as usize;
 
-/// Tasks to summarize.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskSet {
-    /// All tasks of the machine.
-    All,
-    /// These threads.
-    Threads {
-        /// Thread numbers.
-        threads: Vec<u32>,
-        /// The offset of `task_struct::pid` in bytes (from BTF), to include tasks that they create.
-        follow: Option<u16>,
-        /// Whether the calls of each thread are counted only from its next successful exec on.
-        from_exec: bool,
-    },
-}
-
-/// Selection of the calls to summarize.
+/// What to summarize.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummaryOptions {
     /// The tasks.
@@ -108,44 +92,7 @@ pub struct SummaryLosses {
 
 /// A running summary. It ends when this is dropped.
 #[derive(Debug)]
-pub struct SyscallSummary {
-    maps: Vec<BpfMap>,
-    _links: Vec<RawTracepointLink>,
-}
-
-/// The names of the maps, by their [`crate::MapId`].
-const MAPS: [&str; 6] = [
-    "tasks",
-    "calls",
-    "errors",
-    "template",
-    "losses",
-    "selected calls",
-];
-/// The maximum number of tasks at one time.
-const MAX_TASKS: u32 = 32768;
-/// The inode number of the initial PID namespace (`PROC_PID_INIT_INO`).
-const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
-
-/// Returns the field of the saved registers that distinguishes 32-bit programs: on x86-64 the code segment (`__USER32_CS`), on
-/// arm64 the mode bit of the processor state.
-fn compat_mark() -> Result<CompatMark, Error> {
-    if cfg!(target_arch = "x86_64") {
-        Ok(CompatMark {
-            offset: 136,
-            mask: 0xffff,
-            value: 0x23,
-        })
-    } else if cfg!(target_arch = "aarch64") {
-        Ok(CompatMark {
-            offset: 264,
-            mask: 0x10,
-            value: 0x10,
-        })
-    } else {
-        Err(Error::Architecture)
-    }
-}
+pub struct SyscallSummary(LoadedPrograms);
 
 impl SyscallSummary {
     /// Loads and attaches the programs.
@@ -154,33 +101,25 @@ impl SyscallSummary {
     /// [`Error`].
     pub fn start(options: &SummaryOptions) -> Result<Self, Error> {
         let program_options = ProgramOptions::of(options)?;
-        let maps = create_maps(options.max_pairs)?;
-        let mut summary = Self {
-            maps,
-            _links: Vec::new(),
-        };
+        let mut summary = Self(LoadedPrograms::new(&shapes(options.max_pairs))?);
         let mut template = vec![0; CALL_SIZE];
         let min = usize::try_from(call::MIN).unwrap_or_default();
         if let Some(min) = template.get_mut(min..min + 8) {
             min.fill(0xff);
         }
-        summary.set(programs::TEMPLATE.0, &0_u32.to_ne_bytes(), &template)?;
-        summary.select(options.calls.as_deref())?;
-        // The programs that follow tasks are attached first: otherwise tasks created meanwhile would be missing.
-        let mut attach = |name, tracepoint, program: ProgramBuilder| {
-            let link = summary.attach(name, tracepoint, &program)?;
-            summary._links.push(link);
-            Ok::<_, Error>(())
-        };
-        attach("task_exit", "sched_process_exit", programs::task_exit())?;
+        let loaded = &mut summary.0;
+        loaded.set(programs::TEMPLATE, &0_u32.to_ne_bytes(), &template)?;
+        select(loaded, options.calls.as_deref())?;
+        // Tasks first: those that they create meanwhile would be missing otherwise.
+        loaded.attach("task_exit", "sched_process_exit", &tasks::task_exit())?;
         if let Some(offset) = program_options.task_pid {
-            attach("fork", "sched_process_fork", programs::fork(offset))?;
+            loaded.attach("fork", "sched_process_fork", &tasks::fork(offset))?;
         }
         if program_options.known_tasks_only {
-            attach("exec", "sched_process_exec", programs::exec())?;
+            loaded.attach("exec", "sched_process_exec", &tasks::exec())?;
         }
-        attach("exit", "sys_exit", programs::exit())?;
-        attach("enter", "sys_enter", programs::enter(program_options))?;
+        loaded.attach("exit", "sys_exit", &programs::exit())?;
+        loaded.attach("enter", "sys_enter", &programs::enter(program_options))?;
         if let TaskSet::Threads {
             threads, from_exec, ..
         } = &options.tasks
@@ -190,75 +129,12 @@ impl SyscallSummary {
         Ok(summary)
     }
 
-    fn set(&self, map: usize, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        let name = MAPS.get(map).copied().unwrap_or_default();
-        let result = self.maps.get(map).map_or(Ok(()), |map| map.set(key, value));
-        result.map_err(|error| Error::Map { map: name, error })
-    }
-
-    fn select(&self, calls: Option<&[u32]>) -> Result<(), Error> {
-        let limit = 2 * COMPAT.unsigned_abs();
-        for call in 0..limit {
-            if calls.is_none_or(|calls| calls.contains(&call)) {
-                let map = programs::SELECTED.0;
-                self.set(map, &call.to_ne_bytes(), &1_u32.to_ne_bytes())?;
-            }
-        }
-        Ok(())
-    }
-
     /// Adds threads, with `from_exec` from their next successful exec on, which is their first call.
     ///
     /// # Errors
     /// [`Error::Map`] if there are too many.
     pub fn add_threads(&self, threads: &[u32], from_exec: bool) -> Result<(), Error> {
-        for thread in threads {
-            let mut value = [0; slot::SIZE];
-            let (words, _) = value.as_chunks_mut::<4>();
-            if let [_, _, _, _, call, waits] = words {
-                *call = slot::NONE.to_ne_bytes();
-                *waits = u32::from(from_exec).to_ne_bytes();
-            }
-            self.set(programs::TASKS.0, &thread.to_ne_bytes(), &value)?;
-        }
-        Ok(())
-    }
-
-    fn attach(
-        &self,
-        name: &'static str,
-        tracepoint: &'static str,
-        program: &ProgramBuilder,
-    ) -> Result<RawTracepointLink, Error> {
-        let maps = self.maps.iter();
-        let maps: Vec<i32> = maps.map(|map| map.as_fd().as_raw_fd()).collect();
-        let encoded = program.encode(&maps)?;
-        let loaded = RawTracepointProgram::load(&encoded).map_err(|failure| {
-            let log = failure.log;
-            Error::classify(failure.error, |error| Error::Rejected {
-                program: name,
-                error,
-                log,
-            })
-        })?;
-        loaded
-            .attach(tracepoint)
-            .map_err(|error| Error::classify(error, |error| Error::Attach { tracepoint, error }))
-    }
-
-    fn entries(&self, map: usize) -> Result<Vec<MapEntry>, Error> {
-        let name = MAPS.get(map).copied().unwrap_or_default();
-        let failed = |error| Error::Map { map: name, error };
-        let mut entries = Vec::new();
-        let Some(map) = self.maps.get(map) else {
-            return Ok(entries);
-        };
-        for key in map.keys().map_err(failed)? {
-            if let Some(value) = map.get(&key).map_err(failed)? {
-                entries.push(MapEntry { key, value });
-            }
-        }
-        Ok(entries)
+        self.0.add_threads(threads, from_exec)
     }
 
     /// Returns the sums up to now, of ended tasks, too. Calls that did not return are missing.
@@ -267,13 +143,13 @@ impl SyscallSummary {
     /// [`Error::Map`].
     pub fn read(&self) -> Result<BTreeMap<CallKey, CallSummary>, Error> {
         let mut calls = BTreeMap::new();
-        for entry in self.entries(programs::CALLS.0)? {
+        for entry in self.0.entries(programs::CALLS)? {
             calls.insert(
                 CallKey::decode(&entry.key),
                 CallSummary::decode(&entry.value),
             );
         }
-        for entry in self.entries(programs::ERRNOS.0)? {
+        for entry in self.0.entries(programs::ERRNOS)? {
             let errno = u32::try_from(number(&entry.key, 16)).unwrap_or_default();
             if let Some(call) = calls.get_mut(&CallKey::decode(&entry.key)) {
                 call.errnos.insert(errno, number(&entry.value, 0));
@@ -287,66 +163,57 @@ impl SyscallSummary {
     /// # Errors
     /// [`Error::Map`].
     pub fn losses(&self) -> Result<SummaryLosses, Error> {
-        let mut losses = [0; 3];
-        for (entry, loss) in self.entries(programs::LOSSES.0)?.iter().zip(&mut losses) {
-            let (per_cpu, _) = entry.value.as_chunks();
-            *loss = per_cpu.iter().map(|cpu| u64::from_ne_bytes(*cpu)).sum();
-        }
-        let [tasks, calls, errnos] = losses;
+        let losses = self.0.losses()?;
+        let of = |index: i32| {
+            let index = usize::try_from(index).unwrap_or_default();
+            losses.get(index).copied().unwrap_or_default()
+        };
         Ok(SummaryLosses {
-            tasks,
-            calls,
-            errnos,
+            tasks: of(tasks::LOST_TASKS),
+            calls: of(values::LOST_CALLS),
+            errnos: of(values::LOST_ERRNOS),
         })
     }
 }
 
-/// An entry of a map.
-#[derive(Debug)]
-struct MapEntry {
-    key: Vec<u8>,
-    value: Vec<u8>,
+/// Selects the calls to summarize.
+fn select(loaded: &LoadedPrograms, calls: Option<&[u32]>) -> Result<(), Error> {
+    let limit = 2 * COMPAT.unsigned_abs();
+    for call in 0..limit {
+        if calls.is_none_or(|calls| calls.contains(&call)) {
+            let map = programs::SELECTED;
+            loaded.set(map, &call.to_ne_bytes(), &1_u32.to_ne_bytes())?;
+        }
+    }
+    Ok(())
 }
 
-fn create_maps(max_pairs: u32) -> Result<Vec<BpfMap>, Error> {
-    let cpus = Sysfs::new("/sys").cpus(CpuState::Possible);
-    let cpus = cpus.map_err(|error| Error::KernelFile {
-        file: "/sys/devices/system/cpu/possible",
-        error,
-    })?;
-    let possible = cpus.numbers().last().map_or(1, |last| *last as usize + 1);
-    let value = u32::try_from(CALL_SIZE).unwrap_or(u32::MAX);
+/// Returns the maps by their [`crate::MapId`].
+fn shapes(max_pairs: u32) -> [NamedShape; 6] {
     use BpfMapKind::{Array, Hash, PerCpuArray};
-    let shape = |kind, key, value, entries| BpfMapShape {
-        kind,
-        key,
-        value,
-        entries,
+    let value = u32::try_from(CALL_SIZE).unwrap_or(u32::MAX);
+    let shape = |name, kind, [key, value, entries]: [u32; 3]| NamedShape {
+        name,
+        shape: BpfMapShape {
+            kind,
+            key,
+            value,
+            entries,
+        },
     };
-    let shapes = [
-        shape(Hash, 4, slot::SIZE as u32, MAX_TASKS),
-        shape(Hash, 16, value, max_pairs),
-        shape(Hash, 24, 8, max_pairs),
-        shape(Array, 4, value, 1),
-        shape(PerCpuArray, 4, 8, 3),
-        shape(Array, 4, 4, 2 * COMPAT.unsigned_abs()),
-    ];
-    let created = shapes.into_iter().zip(MAPS).map(|(shape, map)| {
-        BpfMap::create(shape, possible)
-            .map_err(|error| Error::classify(error, |error| Error::Map { map, error }))
-    });
-    created.collect()
+    [
+        shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
+        shape("losses", PerCpuArray, [4, 8, 3]),
+        shape("calls", Hash, [16, value, max_pairs]),
+        shape("errors", Hash, [24, 8, max_pairs]),
+        shape("template", Array, [4, value, 1]),
+        shape("selected calls", Array, [4, 4, 2 * COMPAT.unsigned_abs()]),
+    ]
 }
 
 impl ProgramOptions {
     fn of(options: &SummaryOptions) -> Result<Self, Error> {
-        let compat = Some(compat_mark()?);
-        let file = "/proc/self/ns/pid";
-        let namespace = rperf_sys::link_target(file);
-        let namespace = namespace.map_err(|error| Error::KernelFile { file, error })?;
-        if namespace.to_str() != Some(INITIAL_NAMESPACE) {
-            return Err(Error::PidNamespace);
-        }
+        let compat = Some(RegisterLayout::native()?.compat);
         let follow = match &options.tasks {
             TaskSet::All => None,
             TaskSet::Threads { follow, .. } => *follow,

@@ -1,23 +1,23 @@
 //! The programs of the summary.
 
-use crate::Condition::{Above, AtLeast, AtMost, Below, Equal, NotEqual, SignedLess};
+use crate::Condition::{Above, AtLeast, AtMost, Below, Equal, NotEqual};
 use crate::Operation::{Add, And, Mul, Or, ShiftLeft, ShiftRight, Sub};
 use crate::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
+use crate::registers::CompatMark;
+use crate::tasks::{
+    INDEX, TASK, TASKS, add_slot, count_loss, current_task, key, look_up, new_slot, slot,
+};
 use crate::{Helper, Label, MapId, Operand, ProgramBuilder};
 
-use super::values::{self, call, slot};
+use super::values::{self, call};
 
-/// Task number to [`slot`].
-pub(super) const TASKS: MapId = MapId(0);
 /// (task, call) to [`call`].
-pub(super) const CALLS: MapId = MapId(1);
+pub(super) const CALLS: MapId = MapId(2);
 /// (task, call, errno) to a count.
-pub(super) const ERRNOS: MapId = MapId(2);
+pub(super) const ERRNOS: MapId = MapId(3);
 /// One empty value of `CALLS`, which is too large for the stack.
-pub(super) const TEMPLATE: MapId = MapId(3);
-/// Counts per CPU of what did not fit into the three maps.
-pub(super) const LOSSES: MapId = MapId(4);
+pub(super) const TEMPLATE: MapId = MapId(4);
 /// For each call number whether it is summarized.
 pub(super) const SELECTED: MapId = MapId(5);
 
@@ -37,73 +37,10 @@ pub(super) struct ProgramOptions {
     pub(super) compat: Option<CompatMark>,
 }
 
-/// A word of `struct pt_regs` that is different for calls of 32-bit programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CompatMark {
-    pub(super) offset: i32,
-    pub(super) mask: i32,
-    pub(super) value: i32,
-}
-
-/// Offsets on the stack.
-const TASK: i16 = -4;
-const INDEX: i16 = -8;
-const SLOT: i16 = -40;
-/// The key of `CALLS`; that of `ERRNOS` is 8 bytes longer.
+/// Offsets on the stack, below those of [`crate::tasks`]. The key of `CALLS`; that of `ERRNOS` is 8 bytes longer.
 const KEY: i16 = -64;
 const ONE: i16 = -72;
 const WORD: i16 = -80;
-
-/// Sets `R1` and `R2` for a look-up.
-fn key(b: &mut ProgramBuilder, map: MapId, offset: i16) {
-    b.map(R1, map);
-    b.address(R2, R10, i32::from(offset));
-}
-
-/// Leaves the address of the value for the key on the stack in `R0`, 0 if there is none.
-fn look_up(b: &mut ProgramBuilder, map: MapId, offset: i16) {
-    key(b, map, offset);
-    b.call(Helper::MapLookupElem);
-}
-
-/// Stores the current task's number on the stack and leaves (process, task) in `R0`.
-fn current_task(b: &mut ProgramBuilder) {
-    b.call(Helper::GetCurrentPidTgid);
-    b.store(Word, R10, TASK, R0);
-}
-
-/// Counts a loss; continues with the next instruction.
-fn count_loss(b: &mut ProgramBuilder, index: i32) {
-    let end = b.label();
-    b.store(Word, R10, INDEX, index);
-    look_up(b, LOSSES, INDEX);
-    b.jump_if(Equal, R0, 0, end);
-    b.load(Double, R1, R0, 0);
-    b.operate(Add, R1, 1);
-    b.store(Double, R0, 0, R1);
-    b.place(end);
-}
-
-/// Stores a new slot on the stack: no open call, and the current time as its birth.
-fn new_slot(b: &mut ProgramBuilder) {
-    b.call(Helper::KtimeGetNs);
-    b.store(Double, R10, SLOT + slot::START, 0);
-    b.store(Double, R10, SLOT + slot::BIRTH, R0);
-    b.store(Word, R10, SLOT + slot::CALL, slot::NONE);
-    b.store(Word, R10, SLOT + slot::WAITS, 0);
-}
-
-/// Adds the slot on the stack for the task on the stack; counts a failure.
-fn add_slot(b: &mut ProgramBuilder) {
-    let end = b.label();
-    key(b, TASKS, TASK);
-    b.address(R3, R10, i32::from(SLOT));
-    b.set(R4, 0);
-    b.call(Helper::MapUpdateElem);
-    b.jump_if(Equal, R0, 0, end);
-    count_loss(b, values::LOST_TASKS);
-    b.place(end);
-}
 
 /// Leaves the number of the call in `R9`: the context has the saved registers and the number.
 fn call_number(b: &mut ProgramBuilder, compat: Option<CompatMark>) {
@@ -115,7 +52,7 @@ fn call_number(b: &mut ProgramBuilder, compat: Option<CompatMark>) {
     b.place(known);
     if let Some(mark) = compat {
         b.load(Double, R3, R6, 0);
-        b.operate(Add, R3, mark.offset);
+        b.operate(Add, R3, i32::from(mark.offset));
         b.store(Double, R10, WORD, 0);
         b.address(R1, R10, i32::from(WORD));
         b.set(R2, 8);
@@ -345,58 +282,4 @@ fn errno(b: &mut ProgramBuilder) {
     b.jump_if(Equal, R0, 0, out);
     count_loss(b, values::LOST_ERRNOS);
     b.place(out);
-}
-
-/// At `sched_process_fork`: the child of a task with a slot gets one, too.
-pub(super) fn fork(task_pid: i16) -> ProgramBuilder {
-    let mut b = ProgramBuilder::new();
-    let out = b.label();
-    b.load(Double, R6, R1, 8);
-    current_task(&mut b);
-    look_up(&mut b, TASKS, TASK);
-    b.jump_if(Equal, R0, 0, out);
-    b.load(Word, R1, R0, slot::WAITS);
-    b.jump_if(NotEqual, R1, 0, out);
-    b.address(R1, R10, i32::from(TASK));
-    b.set(R2, 4);
-    b.address(R3, R6, i32::from(task_pid));
-    b.call(Helper::ProbeReadKernel);
-    b.jump_if(SignedLess, R0, 0, out);
-    new_slot(&mut b);
-    add_slot(&mut b);
-    b.place(out);
-    b.exit();
-    b
-}
-
-/// At `sched_process_exec`: a task that waits for its exec begins to be summarized. If a thread other than the first executes,
-/// it takes over the first one's number, and its slot.
-pub(super) fn exec() -> ProgramBuilder {
-    let mut b = ProgramBuilder::new();
-    let (found, out) = (b.label(), b.label());
-    b.load(Double, R6, R1, 8);
-    current_task(&mut b);
-    look_up(&mut b, TASKS, TASK);
-    b.jump_if(NotEqual, R0, 0, found);
-    b.store(Word, R10, INDEX, R6);
-    look_up(&mut b, TASKS, INDEX);
-    b.jump_if(Equal, R0, 0, out);
-    new_slot(&mut b);
-    add_slot(&mut b);
-    b.jump(out);
-    b.place(found);
-    b.store(Word, R0, slot::WAITS, 0);
-    b.place(out);
-    b.exit();
-    b
-}
-
-/// At `sched_process_exit`: removes the task's slot, since numbers are used again.
-pub(super) fn task_exit() -> ProgramBuilder {
-    let mut b = ProgramBuilder::new();
-    current_task(&mut b);
-    key(&mut b, TASKS, TASK);
-    b.call(Helper::MapDeleteElem);
-    b.exit();
-    b
 }

@@ -1,8 +1,10 @@
 //! The arithmetic in an interpreter, and the summary in the running kernel.
 
 use proptest::prelude::*;
+use rperf_sys::RawTracepointProgram;
 
 use super::*;
+use crate::ProgramBuilder;
 use crate::Register::{R1, R7, R8};
 use crate::Width;
 

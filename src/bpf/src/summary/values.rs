@@ -1,19 +1,5 @@
 //! Layouts of the maps' keys and values.
 
-/// The value of a task.
-pub(super) mod slot {
-    /// Time of entry, ns of `CLOCK_MONOTONIC`.
-    pub(in super::super) const START: i16 = 0;
-    /// When the task was first seen, which distinguishes tasks of one number.
-    pub(in super::super) const BIRTH: i16 = 8;
-    /// The number of the open call, or `NONE`.
-    pub(in super::super) const CALL: i16 = 16;
-    /// Not 0 while the task waits for its exec.
-    pub(in super::super) const WAITS: i16 = 20;
-    pub(in super::super) const SIZE: usize = 24;
-    pub(in super::super) const NONE: i32 = -1;
-}
-
 /// The value of (task, call).
 pub(super) mod call {
     pub(in super::super) const COUNT: i16 = 0;
@@ -36,8 +22,7 @@ pub(super) const LONGEST: u64 = (1 << 44) - 1;
 /// The size of a value of (task, call).
 pub(super) const CALL_SIZE: usize = 88 + 4 * BUCKETS as usize;
 
-/// Indices of losses.
-pub(super) const LOST_TASKS: i32 = 0;
+/// Indices of losses, after those of tasks.
 pub(super) const LOST_CALLS: i32 = 1;
 pub(super) const LOST_ERRNOS: i32 = 2;
 

@@ -1,0 +1,71 @@
+//! Layouts of the maps' values.
+
+use rperf_syscalls::captured_record;
+
+/// Call numbers are below.
+pub(super) const CALLS: i32 = 512;
+/// The maximum number of entries of a plan.
+pub(super) const MAX_ENTRIES: i16 = rperf_syscalls::MAX_CAPTURES as i16;
+
+/// One entry of a plan.
+pub(super) mod entry {
+    /// What is read, 0 behind the last entry.
+    pub(in super::super) const SOURCE: i16 = 0;
+    pub(in super::super) const ARGUMENT: i16 = 1;
+    /// Where the length is.
+    pub(in super::super) const LENGTH: i16 = 2;
+    pub(in super::super) const LENGTH_ARGUMENT: i16 = 3;
+    /// Bytes, or the factor of the length.
+    pub(in super::super) const UNIT: i16 = 4;
+    pub(in super::super) const LIMIT: i16 = 8;
+    pub(in super::super) const SIZE: i16 = 16;
+}
+
+pub(super) const SOURCE_BYTES: i32 = 1;
+pub(super) const SOURCE_TEXT: i32 = 2;
+pub(super) const SOURCE_TEXTS: i32 = 3;
+pub(super) const SOURCE_VECTORS: i32 = 4;
+
+pub(super) const LENGTH_FIXED: i32 = 0;
+pub(super) const LENGTH_OF_ARGUMENT: i32 = 1;
+pub(super) const LENGTH_OF_RESULT: i32 = 2;
+
+/// The buffer of a CPU.
+pub(super) mod buffer {
+    /// `struct pt_regs`.
+    pub(in super::super) const REGISTERS: i16 = 0;
+    /// Room for an index of three bits.
+    pub(in super::super) const ARGUMENTS: i16 = 288;
+    pub(in super::super) const RESULT: i16 = 352;
+    /// The size of the record.
+    pub(in super::super) const SIZE: i16 = 360;
+    /// Whether memory could not be read.
+    pub(in super::super) const FAILED: i16 = 368;
+    pub(in super::super) const RECORD: i16 = 376;
+    /// A larger record gets no further segment.
+    pub(in super::super) const LIMIT: i32 = 16384;
+    /// The longest data of a segment.
+    pub(in super::super) const LONGEST: i32 = 4200;
+    /// The size of the buffer.
+    pub(in super::super) const BYTES: i32 =
+        RECORD as i32 + LIMIT + super::record::DATA as i32 + LONGEST + 16;
+}
+
+/// The record, as [`rperf_syscalls::CapturedRecord`] reads it: a header, then segments.
+pub(super) mod record {
+    use super::captured_record as wire;
+
+    pub(in super::super) const NUMBER: i16 = 0;
+    pub(in super::super) const IS_RETURN: i16 = 4;
+    pub(in super::super) const HEADER: i16 = wire::HEADER as i16;
+    pub(in super::super) const ARGUMENT: i16 = 0;
+    pub(in super::super) const STATE: i16 = 1;
+    pub(in super::super) const ITEM: i16 = 2;
+    pub(in super::super) const LENGTH: i16 = 4;
+    pub(in super::super) const WANTED: i16 = 8;
+    pub(in super::super) const DATA: i16 = wire::SEGMENT as i16;
+    pub(in super::super) const IS_BYTES: i32 = wire::BYTES as i32;
+    pub(in super::super) const IS_TEXT: i32 = wire::TEXT as i32;
+    pub(in super::super) const IS_UNREADABLE: i32 = wire::UNREADABLE as i32;
+    pub(in super::super) const IS_MORE: i32 = wire::MORE as i32;
+}

@@ -1,0 +1,186 @@
+//! Memory that arguments of system calls point to, copied when calls begin and return and written into the rings of a perf event.
+
+mod layout;
+mod programs;
+#[cfg(test)]
+mod tests;
+
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+use rperf_sys::{BpfMapKind, BpfMapShape};
+use rperf_syscalls::{Capture, CaptureLength, CaptureLimit, CapturePlan, CaptureSource};
+
+use crate::loaded::{LoadedPrograms, NamedShape, possible_cpus};
+use crate::registers::RegisterLayout;
+use crate::tasks::{self, slot};
+use crate::{Error, TaskSet};
+use layout::{CALLS, MAX_ENTRIES, buffer, entry};
+use programs::CaptureContext;
+
+/// What is captured, and of whom.
+#[derive(Debug)]
+pub struct CaptureOptions<'a> {
+    /// The tasks.
+    pub tasks: TaskSet,
+    /// A process that is left out.
+    pub excluded_process: Option<u32>,
+    /// Numbers of system calls and what is captured of each.
+    pub plans: &'a [(u32, CapturePlan)],
+    /// The maximum size in bytes of buffers, and of texts other than paths.
+    pub string_size: u32,
+}
+
+/// The running capture. It ends when this is dropped.
+#[derive(Debug)]
+pub struct ArgumentCapture(LoadedPrograms);
+
+/// The number of tasks whose unreadable memory is read again.
+const MAX_RETRIES: u32 = 4096;
+
+impl ArgumentCapture {
+    /// Loads and attaches the programs. They write nothing before [`ArgumentCapture::write_to`].
+    ///
+    /// If this is called before the tracepoints of system calls are opened, each record precedes the sample of its call.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn start(options: &CaptureOptions<'_>) -> Result<Self, Error> {
+        let (follow, known_tasks_only) = match &options.tasks {
+            TaskSet::All => (None, false),
+            TaskSet::Threads { follow, .. } => (*follow, true),
+        };
+        let follow = follow.map(i16::try_from).transpose();
+        let follow = follow.map_err(|_| Error::NoBtf)?;
+        let context = CaptureContext {
+            known_tasks_only,
+            excluded_process: options.excluded_process,
+            registers: RegisterLayout::native()?,
+        };
+        let mut loaded = LoadedPrograms::new(&shapes()?)?;
+        for (number, plan) in options.plans.iter().filter(|(number, _)| is_known(*number)) {
+            let at_return = number + CALLS.unsigned_abs();
+            for (key, captures) in [(*number, &plan.at_entry), (at_return, &plan.at_return)] {
+                let value = encode(captures, options.string_size);
+                loaded.set(programs::PLANS, &key.to_ne_bytes(), &value)?;
+            }
+        }
+        // Tasks first: those that they create meanwhile would be missing otherwise.
+        if known_tasks_only {
+            loaded.attach("task_exit", "sched_process_exit", &tasks::task_exit())?;
+            if let Some(offset) = follow {
+                loaded.attach("fork", "sched_process_fork", &tasks::fork(offset))?;
+            }
+            loaded.attach("exec", "sched_process_exec", &tasks::exec())?;
+        }
+        loaded.attach("capture_exit", "sys_exit", &programs::exit(context))?;
+        loaded.attach("capture_enter", "sys_enter", &programs::enter(context))?;
+        let capture = Self(loaded);
+        if let TaskSet::Threads {
+            threads, from_exec, ..
+        } = &options.tasks
+        {
+            capture.add_threads(threads, *from_exec)?;
+        }
+        Ok(capture)
+    }
+
+    /// Adds threads, with `from_exec` from their next successful exec on.
+    ///
+    /// # Errors
+    /// [`Error::Map`] if there are too many.
+    pub fn add_threads(&self, threads: &[u32], from_exec: bool) -> Result<(), Error> {
+        self.0.add_threads(threads, from_exec)
+    }
+
+    /// Writes records of a CPU to an open `bpf-output` event of all tasks of that CPU.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn write_to(&self, cpu: u32, event: BorrowedFd<'_>) -> Result<(), Error> {
+        let (cpu, event) = (cpu.to_ne_bytes(), event.as_raw_fd().to_ne_bytes());
+        self.0.set(programs::EVENTS, &cpu, &event)
+    }
+
+    /// Returns the number of tasks that did not fit into the map.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn lost_tasks(&self) -> Result<u64, Error> {
+        Ok(self.0.losses()?.into_iter().sum())
+    }
+}
+
+fn is_known(number: u32) -> bool {
+    number < CALLS.unsigned_abs()
+}
+
+/// Returns the maps by their [`crate::MapId`].
+fn shapes() -> Result<[NamedShape; 6], Error> {
+    use BpfMapKind::{Array, Hash, LruHash, PerCpuArray, PerfEventArray};
+    let cpus = u32::try_from(possible_cpus()?).unwrap_or(u32::MAX);
+    let shape = |name, kind, [key, value, entries]: [u32; 3]| NamedShape {
+        name,
+        shape: BpfMapShape {
+            kind,
+            key,
+            value,
+            entries,
+        },
+    };
+    let plan = (MAX_ENTRIES * entry::SIZE).unsigned_abs().into();
+    Ok([
+        shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
+        shape("losses", PerCpuArray, [4, 8, 1]),
+        shape("plans", Array, [4, plan, 2 * CALLS.unsigned_abs()]),
+        shape("buffers", PerCpuArray, [4, buffer::BYTES.unsigned_abs(), 1]),
+        shape("events", PerfEventArray, [4, 4, cpus]),
+        shape("retries", LruHash, [4, 4, MAX_RETRIES]),
+    ])
+}
+
+/// Encodes a plan for the programs.
+fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
+    let longest = buffer::LONGEST.unsigned_abs();
+    // One byte more than the text and its NUL tells whether it is longer.
+    let text = |size: u32| size.saturating_add(2).min(longest);
+    let size = usize::try_from(MAX_ENTRIES * entry::SIZE).unwrap_or_default();
+    let mut plan = Vec::with_capacity(size);
+    for capture in captures {
+        let (source, length) = match capture.source {
+            CaptureSource::Bytes(length) => (layout::SOURCE_BYTES, length),
+            CaptureSource::Text => (layout::SOURCE_TEXT, CaptureLength::Fixed(0)),
+            CaptureSource::Texts => (layout::SOURCE_TEXTS, CaptureLength::Fixed(0)),
+            CaptureSource::Vectors(argument) => (
+                layout::SOURCE_VECTORS,
+                CaptureLength::Argument { argument, unit: 1 },
+            ),
+        };
+        let is_text = matches!(capture.source, CaptureSource::Text | CaptureSource::Texts);
+        let limit = match (capture.limit, is_text) {
+            (CaptureLimit::Path, _) => text(PATH_MAX),
+            (CaptureLimit::StringSize, true) => text(string_size),
+            (CaptureLimit::StringSize, false) => string_size.min(longest),
+            (CaptureLimit::Bytes(bytes), _) => bytes.min(longest),
+        };
+        let (kind, argument, unit) = match length {
+            CaptureLength::Fixed(bytes) => (layout::LENGTH_FIXED, 0, bytes),
+            CaptureLength::Argument { argument, unit } => {
+                (layout::LENGTH_OF_ARGUMENT, argument, unit)
+            }
+            CaptureLength::Result { unit } => (layout::LENGTH_OF_RESULT, 0, unit),
+        };
+        let byte = |number: i32| number.to_le_bytes().into_iter().take(1);
+        plan.extend(byte(source));
+        plan.push(capture.argument);
+        plan.extend(byte(kind));
+        plan.push(argument);
+        plan.extend(unit.to_ne_bytes());
+        plan.extend(limit.to_ne_bytes());
+        plan.extend([0; 4]);
+    }
+    plan.resize(size, 0);
+    plan
+}
+
+/// The longest path (linux/limits.h).
+const PATH_MAX: u32 = 4096;

@@ -1,0 +1,408 @@
+//! The programs of the capture.
+//!
+//! Registers: `R6` context, `R7` plan, `R8` buffer of the CPU, `R9` the record's size up to now, which is kept in the buffer: a number that is
+//! loaded from memory is unknown to the verifier, so all paths to an instruction look the same to it.
+
+use crate::Condition::{Above, AtMost, Equal, NotEqual, SignedLess};
+use crate::Operation::{Add, And, Mul, ShiftLeft, ShiftRight, Sub};
+use crate::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
+use crate::Width::{Byte, Double, Half, Word};
+use crate::registers::RegisterLayout;
+use crate::tasks::{INDEX, TASK, TASKS, current_task, key, look_up, slot};
+use crate::{Helper, Label, MapId, ProgramBuilder};
+
+use super::layout::{
+    CALLS, LENGTH_OF_ARGUMENT, LENGTH_OF_RESULT, MAX_ENTRIES, SOURCE_TEXT, SOURCE_TEXTS,
+    SOURCE_VECTORS, buffer, entry, record,
+};
+
+/// Call number, or that number + `CALLS` for returns, to what is captured.
+pub(super) const PLANS: MapId = MapId(2);
+/// One buffer per CPU.
+pub(super) const BUFFERS: MapId = MapId(3);
+/// The perf events that receive records, by CPU.
+pub(super) const EVENTS: MapId = MapId(4);
+/// Tasks whose memory could not be read when their call began, since it was not in memory yet.
+pub(super) const RETRIES: MapId = MapId(5);
+
+/// `BPF_F_CURRENT_CPU`.
+const CURRENT_CPU: u64 = 0xffff_ffff;
+/// The maximum number of texts of one list, and of vectors.
+const MAX_TEXTS: i32 = 16;
+const MAX_VECTORS: i32 = 8;
+
+/// Offsets on the stack, below those of [`crate::tasks`]: an address, the number of bytes to read, of those wanted, an item of a list.
+const ADDRESS: i16 = -48;
+const LENGTH: i16 = -56;
+const WANTED: i16 = -64;
+const ITEM: i16 = -80;
+
+/// What the programs depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CaptureContext {
+    pub(super) known_tasks_only: bool,
+    pub(super) excluded_process: Option<u32>,
+    pub(super) registers: RegisterLayout,
+}
+
+/// At `sys_enter`.
+pub(super) fn enter(context: CaptureContext) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let out = b.label();
+    b.set(R6, R1);
+    b.load(Double, R9, R6, 8);
+    b.jump_if(Above, R9, CALLS - 1, out);
+    b.store(Word, R10, INDEX, R9);
+    look_up(&mut b, PLANS, INDEX);
+    b.jump_if(Equal, R0, 0, out);
+    b.set(R7, R0);
+    b.load(Byte, R1, R7, entry::SOURCE);
+    b.jump_if(Equal, R1, 0, out);
+    select_task(&mut b, context, out);
+    fill_buffer(&mut b, context.registers, out);
+    b.store(Word, R8, buffer::RECORD + record::NUMBER, R9);
+    b.store(Word, R8, buffer::RECORD + record::IS_RETURN, 0);
+    b.set_wide(R1, u64::MAX >> 1);
+    b.store(Double, R8, buffer::RESULT, R1);
+    entries(&mut b);
+    note_failures(&mut b);
+    output(&mut b, out);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// At `sys_exit`.
+pub(super) fn exit(context: CaptureContext) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let (failed, no_retry, out) = (b.label(), b.label(), b.label());
+    b.set(R6, R1);
+    select_task(&mut b, context, out);
+    fill_buffer(&mut b, context.registers, out);
+    b.load(Word, R9, R8, buffer::REGISTERS + context.registers.number);
+    b.jump_if(Above, R9, CALLS - 1, out);
+    b.store(Word, R8, buffer::RECORD + record::NUMBER, R9);
+    b.store(Word, R8, buffer::RECORD + record::IS_RETURN, 1);
+    b.load(Double, R1, R6, 8);
+    b.store(Double, R8, buffer::RESULT, R1);
+    b.jump_if(SignedLess, R1, 0, failed);
+    plan(&mut b, CALLS, out);
+    entries(&mut b);
+    b.place(failed);
+    look_up(&mut b, RETRIES, TASK);
+    b.jump_if(Equal, R0, 0, no_retry);
+    key(&mut b, RETRIES, TASK);
+    b.call(Helper::MapDeleteElem);
+    b.set_wide(R1, u64::MAX >> 1);
+    b.store(Double, R8, buffer::RESULT, R1);
+    plan(&mut b, 0, out);
+    entries(&mut b);
+    b.place(no_retry);
+    output(&mut b, out);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// Goes to `out` unless the current task is observed.
+fn select_task(b: &mut ProgramBuilder, context: CaptureContext, out: Label) {
+    current_task(b);
+    if let Some(process) = context.excluded_process {
+        b.operate(ShiftRight, R0, 32);
+        b.jump_if(Equal, R0, process.cast_signed(), out);
+    }
+    if context.known_tasks_only {
+        look_up(b, TASKS, TASK);
+        b.jump_if(Equal, R0, 0, out);
+        b.load(Word, R1, R0, slot::WAITS);
+        b.jump_if(NotEqual, R1, 0, out);
+    }
+}
+
+/// Sets `R8` to the buffer of this CPU, with the registers and arguments; goes to `out` for 32-bit programs.
+fn fill_buffer(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
+    b.store(Word, R10, INDEX, 0);
+    look_up(b, BUFFERS, INDEX);
+    b.jump_if(Equal, R0, 0, out);
+    b.set(R8, R0);
+    b.address(R1, R8, i32::from(buffer::REGISTERS));
+    b.set(R2, i32::from(registers.size));
+    b.load(Double, R3, R6, 0);
+    b.call(Helper::ProbeReadKernel);
+    b.load(Double, R1, R8, buffer::REGISTERS + registers.compat.offset);
+    b.operate(And, R1, registers.compat.mask);
+    b.jump_if(Equal, R1, registers.compat.value, out);
+    for (offset, at) in registers.arguments.into_iter().zip(0_i16..) {
+        b.load(Double, R1, R8, buffer::REGISTERS + offset);
+        b.store(Double, R8, buffer::ARGUMENTS + 8 * at, R1);
+    }
+    b.store(Double, R8, buffer::SIZE, i32::from(record::HEADER));
+    b.store(Double, R8, buffer::FAILED, 0);
+}
+
+/// Sets `R7` to the plan of the call in `R9`, or of its return with `CALLS`.
+fn plan(b: &mut ProgramBuilder, add: i32, out: Label) {
+    b.load(Word, R1, R8, buffer::RECORD + record::NUMBER);
+    b.operate(Add, R1, add);
+    b.store(Word, R10, INDEX, R1);
+    look_up(b, PLANS, INDEX);
+    b.jump_if(Equal, R0, 0, out);
+    b.set(R7, R0);
+}
+
+/// Captures all entries of the plan at `R7`. Only the first one may be a list.
+fn entries(b: &mut ProgramBuilder) {
+    let done = b.label();
+    for index in 0..MAX_ENTRIES {
+        one_entry(b, index * entry::SIZE, index == 0, done);
+    }
+    b.place(done);
+}
+
+/// Captures the entry at the offset `at` of the plan.
+fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
+    let (text, texts, vectors, next) = (b.label(), b.label(), b.label(), b.label());
+    b.load(Byte, R2, R7, at + entry::SOURCE);
+    b.jump_if(Equal, R2, 0, done);
+    argument(b, at + entry::ARGUMENT);
+    b.jump_if(Equal, R1, 0, next);
+    b.store(Double, R10, ADDRESS, R1);
+    b.jump_if(Equal, R2, SOURCE_TEXT, text);
+    if may_be_list {
+        b.jump_if(Equal, R2, SOURCE_TEXTS, texts);
+        b.jump_if(Equal, R2, SOURCE_VECTORS, vectors);
+    }
+    wanted_length(b, at);
+    begin_segment(b, at, 0, done);
+    read_bytes(b, at, next);
+    b.jump(next);
+    b.place(text);
+    begin_segment(b, at, 0, done);
+    read_text(b, at);
+    b.jump(next);
+    if may_be_list {
+        b.place(texts);
+        read_texts(b, at, next, done);
+        b.jump(next);
+        b.place(vectors);
+        read_vectors(b, at, next, done);
+    } else {
+        b.place(texts);
+        b.place(vectors);
+    }
+    b.place(next);
+}
+
+/// Leaves in `R1` the argument whose index is in the plan.
+fn argument(b: &mut ProgramBuilder, at: i16) {
+    b.load(Byte, R1, R7, at);
+    b.operate(And, R1, 7);
+    b.operate(ShiftLeft, R1, 3);
+    b.operate(Add, R1, R8);
+    b.load(Double, R1, R1, buffer::ARGUMENTS);
+}
+
+/// Stores the number of bytes of the memory.
+fn wanted_length(b: &mut ProgramBuilder, at: i16) {
+    let (of_argument, of_result, scaled, end) = (b.label(), b.label(), b.label(), b.label());
+    b.load(Word, R3, R7, at + entry::UNIT);
+    b.load(Byte, R2, R7, at + entry::LENGTH);
+    b.jump_if(Equal, R2, LENGTH_OF_ARGUMENT, of_argument);
+    b.jump_if(Equal, R2, LENGTH_OF_RESULT, of_result);
+    b.set(R1, R3);
+    b.jump(end);
+    b.place(of_argument);
+    argument(b, at + entry::LENGTH_ARGUMENT);
+    b.jump(scaled);
+    b.place(of_result);
+    b.load(Double, R1, R8, buffer::RESULT);
+    b.place(scaled);
+    b.operate(Mul, R1, R3);
+    b.place(end);
+    b.store(Double, R10, WANTED, R1);
+}
+
+/// Sets `R9` to the record's size and writes the begin of a segment there.
+fn begin_segment(b: &mut ProgramBuilder, at: i16, item: i32, done: Label) {
+    b.load(Double, R9, R8, buffer::SIZE);
+    b.jump_if(Above, R9, buffer::LIMIT, done);
+    b.load(Byte, R2, R7, at + entry::ARGUMENT);
+    segment_address(b, R1);
+    b.store(Byte, R1, record::ARGUMENT, R2);
+    b.store(Half, R1, record::ITEM, item);
+}
+
+/// Sets a register to the segment at `R9`.
+fn segment_address(b: &mut ProgramBuilder, to: crate::Register) {
+    b.set(to, R8);
+    b.operate(Add, to, R9);
+    b.operate(Add, to, i32::from(buffer::RECORD));
+}
+
+/// Leaves the smaller of the plan's limit and the maximum in `R2`.
+fn limit(b: &mut ProgramBuilder, at: i16) {
+    let fits = b.label();
+    b.load(Word, R2, R7, at + entry::LIMIT);
+    b.jump_if(AtMost, R2, buffer::LONGEST, fits);
+    b.set(R2, buffer::LONGEST);
+    b.place(fits);
+}
+
+/// Reads the text at the address on the stack into the segment.
+fn read_text(b: &mut ProgramBuilder, at: i16) {
+    let (unreadable, end) = (b.label(), b.label());
+    limit(b, at);
+    b.store(Double, R10, WANTED, R2);
+    segment_address(b, R1);
+    b.operate(Add, R1, i32::from(record::DATA));
+    b.load(Double, R3, R10, ADDRESS);
+    b.call(Helper::ProbeReadUserStr);
+    b.jump_if(SignedLess, R0, 1, unreadable);
+    b.jump_if(Above, R0, buffer::LONGEST, unreadable);
+    end_segment(b, record::IS_TEXT);
+    b.jump(end);
+    b.place(unreadable);
+    fail_segment(b);
+    b.place(end);
+}
+
+/// Reads as many bytes as wanted and permitted into the segment; goes to `next` if there are none.
+fn read_bytes(b: &mut ProgramBuilder, at: i16, next: Label) {
+    let (is_short, unreadable, end) = (b.label(), b.label(), b.label());
+    limit(b, at);
+    b.load(Double, R1, R10, WANTED);
+    b.jump_if(Equal, R1, 0, next);
+    b.jump_if(AtMost, R2, R1, is_short);
+    b.set(R2, R1);
+    b.place(is_short);
+    b.jump_if(Above, R2, buffer::LONGEST, next);
+    b.store(Double, R10, LENGTH, R2);
+    segment_address(b, R1);
+    b.operate(Add, R1, i32::from(record::DATA));
+    b.load(Double, R3, R10, ADDRESS);
+    b.call(Helper::ProbeReadUser);
+    b.jump_if(NotEqual, R0, 0, unreadable);
+    b.load(Double, R0, R10, LENGTH);
+    b.jump_if(Above, R0, buffer::LONGEST, unreadable);
+    end_segment(b, record::IS_BYTES);
+    b.jump(end);
+    b.place(unreadable);
+    fail_segment(b);
+    b.place(end);
+}
+
+/// Completes the segment with `R0` bytes of data and adds it to the record.
+fn end_segment(b: &mut ProgramBuilder, state: i32) {
+    segment_address(b, R1);
+    b.store(Byte, R1, record::STATE, state);
+    b.store(Word, R1, record::LENGTH, R0);
+    b.load(Double, R2, R10, WANTED);
+    b.store(Double, R1, record::WANTED, R2);
+    b.operate(Add, R0, i32::from(record::DATA) + 7);
+    b.operate(And, R0, -8);
+    b.operate(Add, R0, R9);
+    b.store(Double, R8, buffer::SIZE, R0);
+}
+
+/// Completes a segment without data.
+fn fail_segment(b: &mut ProgramBuilder) {
+    b.store(Double, R8, buffer::FAILED, 1);
+    b.store(Double, R10, WANTED, 0);
+    b.set(R0, 0);
+    end_segment(b, record::IS_UNREADABLE);
+}
+
+/// Reads the texts of a list of addresses that ends with 0.
+fn read_texts(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
+    let unreadable = b.label();
+    b.load(Double, R1, R10, ADDRESS);
+    b.store(Double, R10, LENGTH, R1);
+    for item in 0..=MAX_TEXTS {
+        begin_segment(b, at, item, done);
+        read_item(b, 8, 8 * item);
+        b.jump_if(NotEqual, R0, 0, unreadable);
+        b.load(Double, R1, R10, ITEM);
+        b.jump_if(Equal, R1, 0, next);
+        if item < MAX_TEXTS {
+            b.store(Double, R10, ADDRESS, R1);
+            read_text(b, at);
+        } else {
+            b.store(Double, R10, WANTED, 0);
+            b.set(R0, 0);
+            end_segment(b, record::IS_MORE);
+        }
+    }
+    b.jump(next);
+    b.place(unreadable);
+    fail_segment(b);
+}
+
+/// Reads `size` bytes at an offset of the list whose address is in `LENGTH`.
+fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
+    b.store(Double, R10, ITEM, 0);
+    b.address(R1, R10, i32::from(ITEM));
+    b.set(R2, size);
+    b.load(Double, R3, R10, LENGTH);
+    b.operate(Add, R3, offset);
+    b.call(Helper::ProbeReadUser);
+}
+
+/// Reads the beginnings of the buffers of `struct iovec[]`, as far as the result goes.
+fn read_vectors(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
+    let unreadable = b.label();
+    b.load(Double, R1, R10, ADDRESS);
+    b.store(Double, R10, VECTORS, R1);
+    for item in 0..MAX_VECTORS {
+        let (rest, skip) = (b.label(), b.label());
+        argument(b, at + entry::LENGTH_ARGUMENT);
+        b.jump_if(AtMost, R1, item, next);
+        begin_segment(b, at, item, done);
+        b.load(Double, R1, R10, VECTORS);
+        b.store(Double, R10, LENGTH, R1);
+        read_item(b, 16, 16 * item);
+        b.jump_if(NotEqual, R0, 0, unreadable);
+        b.load(Double, R1, R10, ITEM);
+        b.store(Double, R10, ADDRESS, R1);
+        b.load(Double, R1, R10, ITEM + 8);
+        b.load(Double, R2, R8, buffer::RESULT);
+        b.jump_if(AtMost, R1, R2, rest);
+        b.set(R1, R2);
+        b.place(rest);
+        b.operate(Sub, R2, R1);
+        b.store(Double, R8, buffer::RESULT, R2);
+        b.store(Double, R10, WANTED, R1);
+        read_bytes(b, at, skip);
+        b.place(skip);
+    }
+    b.jump(next);
+    b.place(unreadable);
+    fail_segment(b);
+}
+
+/// The address of the list of vectors on the stack.
+const VECTORS: i16 = -88;
+
+/// Remembers a task whose memory could not be read: the call itself brings it into memory.
+fn note_failures(b: &mut ProgramBuilder) {
+    let end = b.label();
+    b.load(Double, R1, R8, buffer::FAILED);
+    b.jump_if(Equal, R1, 0, end);
+    b.store(Word, R10, INDEX, 1);
+    key(b, RETRIES, TASK);
+    b.address(R3, R10, i32::from(INDEX));
+    b.set(R4, 0);
+    b.call(Helper::MapUpdateElem);
+    b.place(end);
+}
+
+/// Writes the record to the event of this CPU, unless it has no segment.
+fn output(b: &mut ProgramBuilder, out: Label) {
+    b.load(Double, R5, R8, buffer::SIZE);
+    b.jump_if(AtMost, R5, i32::from(record::HEADER), out);
+    b.jump_if(Above, R5, buffer::LIMIT + buffer::LONGEST, out);
+    b.set(R1, R6);
+    b.map(R2, EVENTS);
+    b.set_wide(R3, CURRENT_CPU);
+    b.address(R4, R8, i32::from(buffer::RECORD));
+    b.call(Helper::PerfEventOutput);
+}

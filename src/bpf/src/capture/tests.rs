@@ -1,0 +1,90 @@
+//! Plans as the programs read them, and the programs in the running kernel.
+
+use super::*;
+use rperf_syscalls::{Abi, SyscallTable};
+
+fn plans() -> Vec<(u32, CapturePlan)> {
+    let all = SyscallTable::of(Abi::native().unwrap()).all().into_iter();
+    all.map(|(number, call)| (number, call.capture_plan()))
+        .collect()
+}
+
+/// Whether this machine cannot run the programs.
+fn is_unable(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::NoBpf | Error::NotPermitted | Error::PidNamespace | Error::Architecture
+    )
+}
+
+#[test]
+fn plans_are_encoded_for_the_programs() {
+    let table = SyscallTable::of(Abi::X86_64);
+    let plan = |name| {
+        let number = table.number(name).unwrap();
+        table.get(number).unwrap().capture_plan()
+    };
+    let opened = encode(&plan("openat").at_entry, 32);
+    assert_eq!(opened.len(), 64);
+    // A text at argument 1, up to 4098 bytes; then nothing.
+    assert_eq!(opened[..8], [2, 1, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(opened[8..12], 4098_u32.to_ne_bytes());
+    assert_eq!(opened[16..], [0; 48]);
+    let written = encode(&plan("write").at_entry, 32);
+    // Bytes at argument 1, whose number is argument 2, up to 32.
+    assert_eq!(written[..4], [1, 1, 1, 2]);
+    assert_eq!(
+        written[4..12],
+        [1_u32.to_ne_bytes(), 32_u32.to_ne_bytes()].concat()
+    );
+    let read = encode(&plan("read").at_return, 32);
+    assert_eq!(read[..4], [1, 1, 2, 0]);
+    let executed = encode(&plan("execve").at_entry, 32);
+    // The list of argument 1 precedes the path of argument 0.
+    assert_eq!(
+        (executed[..2].to_vec(), executed[16..18].to_vec()),
+        (vec![3, 1], vec![2, 0])
+    );
+}
+
+#[test]
+fn every_plan_fits() {
+    for (_, plan) in plans() {
+        for captures in [&plan.at_entry, &plan.at_return] {
+            let encoded = encode(captures, u32::MAX);
+            assert_eq!(encoded.len(), 64);
+            let lists = captures.iter().filter(|capture| {
+                matches!(
+                    capture.source,
+                    CaptureSource::Texts | CaptureSource::Vectors(_)
+                )
+            });
+            assert!(lists.count() <= 1);
+        }
+    }
+}
+
+#[test]
+fn the_programs_pass_the_verifier() {
+    let plans = plans();
+    for tasks in [
+        TaskSet::All,
+        TaskSet::Threads {
+            threads: vec![1],
+            follow: Some(1000),
+            from_exec: true,
+        },
+    ] {
+        let started = ArgumentCapture::start(&CaptureOptions {
+            tasks,
+            excluded_process: Some(std::process::id()),
+            plans: &plans,
+            string_size: 32,
+        });
+        match started {
+            Ok(capture) => assert_eq!(capture.lost_tasks().unwrap(), 0),
+            Err(error) if is_unable(&error) => return,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Maps and programs that belong together.
+
+use std::os::fd::{AsFd as _, AsRawFd as _};
+
+use rperf_sys::{BpfMap, BpfMapShape, CpuState, RawTracepointLink, RawTracepointProgram, Sysfs};
+
+use crate::tasks::{self, slot};
+use crate::{Error, MapId, ProgramBuilder};
+
+/// The inode number of the initial PID namespace (`PROC_PID_INIT_INO`).
+const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
+
+/// A map with its name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NamedShape {
+    pub(crate) name: &'static str,
+    pub(crate) shape: BpfMapShape,
+}
+
+/// Maps by their [`MapId`], and the attached programs. They end when this is dropped.
+#[derive(Debug)]
+pub(crate) struct LoadedPrograms {
+    maps: Vec<NamedMap>,
+    links: Vec<RawTracepointLink>,
+}
+
+#[derive(Debug)]
+struct NamedMap {
+    name: &'static str,
+    map: BpfMap,
+}
+
+/// An entry of a map.
+#[derive(Debug)]
+pub(crate) struct MapEntry {
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Vec<u8>,
+}
+
+impl LoadedPrograms {
+    /// Creates the maps.
+    ///
+    /// # Errors
+    /// [`Error::PidNamespace`], [`Error::Map`] and those of missing rights.
+    pub(crate) fn new(shapes: &[NamedShape]) -> Result<Self, Error> {
+        let file = "/proc/self/ns/pid";
+        let namespace = rperf_sys::link_target(file);
+        let namespace = namespace.map_err(|error| Error::KernelFile { file, error })?;
+        if namespace.to_str() != Some(INITIAL_NAMESPACE) {
+            return Err(Error::PidNamespace);
+        }
+        let possible = possible_cpus()?;
+        let created = shapes.iter().map(|NamedShape { name, shape }| {
+            let map = BpfMap::create(*shape, possible);
+            let map = map
+                .map_err(|error| Error::classify(error, |error| Error::Map { map: name, error }))?;
+            Ok(NamedMap { name, map })
+        });
+        Ok(Self {
+            maps: created.collect::<Result<_, Error>>()?,
+            links: Vec::new(),
+        })
+    }
+
+    /// Sets the value of a key.
+    pub(crate) fn set(&self, map: MapId, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        let Some(NamedMap { name, map }) = self.maps.get(map.0) else {
+            return Ok(());
+        };
+        let set = map.set(key, value);
+        set.map_err(|error| Error::Map { map: name, error })
+    }
+
+    /// Adds threads, with `from_exec` from their next successful exec on.
+    pub(crate) fn add_threads(&self, threads: &[u32], from_exec: bool) -> Result<(), Error> {
+        for thread in threads {
+            let mut value = [0; slot::SIZE];
+            let (words, _) = value.as_chunks_mut::<4>();
+            if let [_, _, _, _, call, waits] = words {
+                *call = slot::NONE.to_ne_bytes();
+                *waits = u32::from(from_exec).to_ne_bytes();
+            }
+            self.set(tasks::TASKS, &thread.to_ne_bytes(), &value)?;
+        }
+        Ok(())
+    }
+
+    /// Loads a program and runs it at each hit of a tracepoint.
+    pub(crate) fn attach(
+        &mut self,
+        name: &'static str,
+        tracepoint: &'static str,
+        program: &ProgramBuilder,
+    ) -> Result<(), Error> {
+        let maps = self.maps.iter();
+        let maps: Vec<i32> = maps.map(|map| map.map.as_fd().as_raw_fd()).collect();
+        let encoded = program.encode(&maps)?;
+        let loaded = RawTracepointProgram::load(&encoded).map_err(|failure| {
+            let log = failure.log;
+            Error::classify(failure.error, |error| Error::Rejected {
+                program: name,
+                error,
+                log,
+            })
+        })?;
+        let link = loaded.attach(tracepoint);
+        let link = link
+            .map_err(|error| Error::classify(error, |error| Error::Attach { tracepoint, error }))?;
+        self.links.push(link);
+        Ok(())
+    }
+
+    /// Returns all entries of a map.
+    pub(crate) fn entries(&self, map: MapId) -> Result<Vec<MapEntry>, Error> {
+        let mut entries = Vec::new();
+        let Some(NamedMap { name, map }) = self.maps.get(map.0) else {
+            return Ok(entries);
+        };
+        let failed = |error| Error::Map { map: name, error };
+        for key in map.keys().map_err(failed)? {
+            if let Some(value) = map.get(&key).map_err(failed)? {
+                entries.push(MapEntry { key, value });
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Returns the counts of what did not fit, of all CPUs.
+    pub(crate) fn losses(&self) -> Result<Vec<u64>, Error> {
+        let entries = self.entries(tasks::LOSSES)?;
+        let sums = entries.iter().map(|entry| {
+            let (per_cpu, _) = entry.value.as_chunks();
+            per_cpu.iter().map(|cpu| u64::from_ne_bytes(*cpu)).sum()
+        });
+        Ok(sums.collect())
+    }
+}
+
+/// Returns the number of CPUs that maps per CPU have values for.
+pub(crate) fn possible_cpus() -> Result<usize, Error> {
+    let cpus = Sysfs::new("/sys").cpus(CpuState::Possible);
+    let cpus = cpus.map_err(|error| Error::KernelFile {
+        file: "/sys/devices/system/cpu/possible",
+        error,
+    })?;
+    Ok(cpus.numbers().last().map_or(1, |last| *last as usize + 1))
+}

@@ -1,0 +1,59 @@
+//! Where a system call's arguments are in the saved registers (`struct pt_regs`) of this architecture.
+
+use crate::Error;
+
+/// A word of `struct pt_regs` that is different for calls of 32-bit programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CompatMark {
+    pub(crate) offset: i16,
+    pub(crate) mask: i32,
+    pub(crate) value: i32,
+}
+
+/// Offsets in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RegisterLayout {
+    /// The size of the part with all of the following.
+    pub(crate) size: i16,
+    /// The arguments, also when the call returns.
+    pub(crate) arguments: [i16; 6],
+    /// The number of the call, 32 bits are enough.
+    pub(crate) number: i16,
+    pub(crate) compat: CompatMark,
+}
+
+impl RegisterLayout {
+    /// Returns the layout of this architecture. On x86-64 the code segment (`__USER32_CS`) tells a 32-bit program, on arm64 the mode bit of the
+    /// processor state.
+    ///
+    /// # Errors
+    /// [`Error::Architecture`].
+    pub(crate) fn native() -> Result<Self, Error> {
+        if cfg!(target_arch = "x86_64") {
+            Ok(Self {
+                size: 144,
+                arguments: [112, 104, 96, 56, 72, 64],
+                number: 120,
+                compat: CompatMark {
+                    offset: 136,
+                    mask: 0xffff,
+                    value: 0x23,
+                },
+            })
+        } else if cfg!(all(target_arch = "aarch64", target_endian = "little")) {
+            Ok(Self {
+                size: 288,
+                // The result replaces the first register; the kernel keeps its argument.
+                arguments: [272, 8, 16, 24, 32, 40],
+                number: 280,
+                compat: CompatMark {
+                    offset: 264,
+                    mask: 0x10,
+                    value: 0x10,
+                },
+            })
+        } else {
+            Err(Error::Architecture)
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The tasks that programs know: each has a slot, which its children inherit.
+
+use crate::Condition::{Equal, NotEqual, SignedLess};
+use crate::Operation::Add;
+use crate::Register::{R0, R1, R2, R3, R4, R6, R10};
+use crate::Width::{Double, Word};
+use crate::{Helper, MapId, ProgramBuilder};
+
+/// Tasks whose calls a program sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskSet {
+    /// All tasks of the machine.
+    All,
+    /// These threads.
+    Threads {
+        /// Thread numbers.
+        threads: Vec<u32>,
+        /// The offset of `task_struct::pid` in bytes (from BTF), to include tasks that they create.
+        follow: Option<u16>,
+        /// Whether each is seen from its next successful exec on.
+        from_exec: bool,
+    },
+}
+
+/// Task number to [`slot`].
+pub(crate) const TASKS: MapId = MapId(0);
+/// Counts per CPU of what did not fit into maps.
+pub(crate) const LOSSES: MapId = MapId(1);
+/// The index of tasks among losses.
+pub(crate) const LOST_TASKS: i32 = 0;
+/// The maximum number of tasks at one time.
+pub(crate) const MAX_TASKS: u32 = 32768;
+
+/// Offsets on the stack: the current task, an index or another task, a slot.
+pub(crate) const TASK: i16 = -4;
+pub(crate) const INDEX: i16 = -8;
+const SLOT: i16 = -40;
+
+/// The value of a task.
+pub(crate) mod slot {
+    /// Time of entry, ns of `CLOCK_MONOTONIC`.
+    pub(crate) const START: i16 = 0;
+    /// When the task was first seen, which distinguishes tasks of one number.
+    pub(crate) const BIRTH: i16 = 8;
+    /// The number of the open call, or `NONE`.
+    pub(crate) const CALL: i16 = 16;
+    /// Not 0 while the task waits for its exec.
+    pub(crate) const WAITS: i16 = 20;
+    pub(crate) const SIZE: usize = 24;
+    pub(crate) const NONE: i32 = -1;
+}
+
+/// Sets `R1` and `R2` for a look-up.
+pub(crate) fn key(b: &mut ProgramBuilder, map: MapId, offset: i16) {
+    b.map(R1, map);
+    b.address(R2, R10, i32::from(offset));
+}
+
+/// Leaves the address of the value for the key on the stack in `R0`, 0 if there is none.
+pub(crate) fn look_up(b: &mut ProgramBuilder, map: MapId, offset: i16) {
+    key(b, map, offset);
+    b.call(Helper::MapLookupElem);
+}
+
+/// Stores the current task's number on the stack and leaves (process, task) in `R0`.
+pub(crate) fn current_task(b: &mut ProgramBuilder) {
+    b.call(Helper::GetCurrentPidTgid);
+    b.store(Word, R10, TASK, R0);
+}
+
+/// Counts a loss; continues with the next instruction.
+pub(crate) fn count_loss(b: &mut ProgramBuilder, index: i32) {
+    let end = b.label();
+    b.store(Word, R10, INDEX, index);
+    look_up(b, LOSSES, INDEX);
+    b.jump_if(Equal, R0, 0, end);
+    b.load(Double, R1, R0, 0);
+    b.operate(Add, R1, 1);
+    b.store(Double, R0, 0, R1);
+    b.place(end);
+}
+
+/// Stores a slot without open call on the stack, whose birth is now.
+pub(crate) fn new_slot(b: &mut ProgramBuilder) {
+    b.call(Helper::KtimeGetNs);
+    b.store(Double, R10, SLOT + slot::START, 0);
+    b.store(Double, R10, SLOT + slot::BIRTH, R0);
+    b.store(Word, R10, SLOT + slot::CALL, slot::NONE);
+    b.store(Word, R10, SLOT + slot::WAITS, 0);
+}
+
+/// Adds the slot on the stack for the task on the stack; counts a failure.
+pub(crate) fn add_slot(b: &mut ProgramBuilder) {
+    let end = b.label();
+    key(b, TASKS, TASK);
+    b.address(R3, R10, i32::from(SLOT));
+    b.set(R4, 0);
+    b.call(Helper::MapUpdateElem);
+    b.jump_if(Equal, R0, 0, end);
+    count_loss(b, LOST_TASKS);
+    b.place(end);
+}
+
+/// At `sched_process_fork`: the child of a task with a slot gets one, too.
+pub(crate) fn fork(task_pid: i16) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let out = b.label();
+    b.load(Double, R6, R1, 8);
+    current_task(&mut b);
+    look_up(&mut b, TASKS, TASK);
+    b.jump_if(Equal, R0, 0, out);
+    b.load(Word, R1, R0, slot::WAITS);
+    b.jump_if(NotEqual, R1, 0, out);
+    b.address(R1, R10, i32::from(TASK));
+    b.set(R2, 4);
+    b.address(R3, R6, i32::from(task_pid));
+    b.call(Helper::ProbeReadKernel);
+    b.jump_if(SignedLess, R0, 0, out);
+    new_slot(&mut b);
+    add_slot(&mut b);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// At `sched_process_exec`: a task that waits for its exec begins to be summarized. If a thread other than the first executes,
+/// it takes over the first one's number, and its slot.
+pub(crate) fn exec() -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let (found, out) = (b.label(), b.label());
+    b.load(Double, R6, R1, 8);
+    current_task(&mut b);
+    look_up(&mut b, TASKS, TASK);
+    b.jump_if(NotEqual, R0, 0, found);
+    b.store(Word, R10, INDEX, R6);
+    look_up(&mut b, TASKS, INDEX);
+    b.jump_if(Equal, R0, 0, out);
+    new_slot(&mut b);
+    add_slot(&mut b);
+    b.jump(out);
+    b.place(found);
+    b.store(Word, R0, slot::WAITS, 0);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// At `sched_process_exit`: removes the task's slot, since numbers are used again.
+pub(crate) fn task_exit() -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    current_task(&mut b);
+    key(&mut b, TASKS, TASK);
+    b.call(Helper::MapDeleteElem);
+    b.exit();
+    b
+}

@@ -1,0 +1,361 @@
+//! Which memory to copy when a call begins and when it returns.
+
+use crate::{Argument, ArgumentKind, Syscall};
+
+/// The maximum number of entries of each list of a [`CapturePlan`].
+pub const MAX_CAPTURES: usize = 4;
+
+/// Memory to copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capture {
+    /// Index of the argument with its address, from 0.
+    pub argument: u8,
+    /// What is there.
+    pub source: CaptureSource,
+    /// How much of it is copied.
+    pub limit: CaptureLimit,
+}
+
+/// What is at an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaptureSource {
+    /// Bytes.
+    Bytes(CaptureLength),
+    /// A text that ends with a NUL.
+    Text,
+    /// Addresses of texts, up to one that is 0.
+    Texts,
+    /// `struct iovec[]`; the argument with this index has its length.
+    Vectors(u8),
+}
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaptureLength {
+    /// This one.
+    Fixed(u32),
+    /// An argument by its index, times `unit`.
+    Argument {
+        /// The index.
+        argument: u8,
+        /// The factor.
+        unit: u32,
+    },
+    /// The call's result, times `unit`.
+    Result {
+        /// The factor.
+        unit: u32,
+    },
+}
+
+/// The maximum number of bytes to copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaptureLimit {
+    /// That of paths.
+    Path,
+    /// That of other texts and of buffers, which the user sets.
+    StringSize,
+    /// This one.
+    Bytes(u32),
+}
+
+/// What to copy of one call. A list begins with its [`CaptureSource::Texts`] or [`CaptureSource::Vectors`], of which it has at most one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CapturePlan {
+    /// When it begins.
+    pub at_entry: Vec<Capture>,
+    /// When it returns without an error.
+    pub at_return: Vec<Capture>,
+}
+
+/// The direction of memory, seen from the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    In,
+    Out,
+}
+
+impl Syscall {
+    /// Returns what to copy so that the arguments have texts other than addresses.
+    #[must_use]
+    pub fn capture_plan(&self) -> CapturePlan {
+        let mut plan = CapturePlan::default();
+        let arguments = self.arguments.as_deref().unwrap_or_default();
+        for (argument, index) in arguments.iter().zip(0_u8..) {
+            let name = argument.name;
+            let found = text(self.name, argument, index)
+                .or_else(|| list(self.name, name, index))
+                .or_else(|| self.buffer(argument.kind, index))
+                .or_else(|| self.structure(name, argument.c_type, index));
+            if let Some((direction, capture)) = found {
+                match direction {
+                    Direction::In => plan.at_entry.push(capture),
+                    Direction::Out => plan.at_return.push(capture),
+                }
+            }
+        }
+        for captures in [&mut plan.at_entry, &mut plan.at_return] {
+            captures.sort_by_key(|capture| !capture.is_list());
+            captures.truncate(MAX_CAPTURES);
+        }
+        plan
+    }
+
+    fn index_of(&self, names: &[&str]) -> Option<u8> {
+        let arguments = self.arguments.as_deref().unwrap_or_default();
+        let found = arguments.iter().position(|one| names.contains(&one.name))?;
+        u8::try_from(found).ok()
+    }
+
+    /// Bytes whose number is another argument, or the result.
+    fn buffer(&self, kind: ArgumentKind, index: u8) -> Option<(Direction, Capture)> {
+        let capture = |argument, source| Capture {
+            argument,
+            source,
+            limit: CaptureLimit::StringSize,
+        };
+        match (kind, self.name) {
+            (
+                ArgumentKind::Buffer | ArgumentKind::Pointer | ArgumentKind::Text,
+                "write" | "pwrite64" | "sendto" | "send" | "setxattr" | "lsetxattr" | "fsetxattr"
+                | "add_key" | "mq_timedsend" | "sethostname" | "setdomainname",
+            ) => {
+                let content = match self.name {
+                    "sethostname" | "setdomainname" => &["name"][..],
+                    _ => &["buf", "buff", "value", "_payload", "u_msg_ptr"],
+                };
+                let is_content = self.index_of(content) == Some(index);
+                let argument = self.index_of(&["count", "len", "size", "plen", "msg_len"])?;
+                let length = CaptureLength::Argument { argument, unit: 1 };
+                is_content.then(|| (Direction::In, capture(index, CaptureSource::Bytes(length))))
+            }
+            (
+                ArgumentKind::Buffer | ArgumentKind::Pointer | ArgumentKind::Text,
+                "read" | "pread64" | "recvfrom" | "recv" | "getrandom" | "readlink" | "readlinkat"
+                | "getxattr" | "lgetxattr" | "fgetxattr" | "listxattr" | "llistxattr"
+                | "flistxattr" | "mq_timedreceive" | "getcwd",
+            ) => {
+                let is_content =
+                    self.index_of(&["buf", "ubuf", "value", "list", "u_msg_ptr"]) == Some(index);
+                let length = CaptureLength::Result { unit: 1 };
+                is_content.then(|| (Direction::Out, capture(index, CaptureSource::Bytes(length))))
+            }
+            _ => None,
+        }
+    }
+
+    /// Structures and numbers.
+    fn structure(&self, name: &str, c_type: &str, index: u8) -> Option<(Direction, Capture)> {
+        let shape = STRUCTURES.iter().find(|shape| {
+            shape.name.is_none_or(|wanted| wanted == name)
+                && shape.calls.contains(&self.name)
+                && (shape.c_type.is_empty() || c_type.contains(shape.c_type))
+        })?;
+        let length = match shape.length {
+            ShapeLength::Fixed(bytes) => CaptureLength::Fixed(bytes),
+            ShapeLength::Counted(count, unit) => CaptureLength::Argument {
+                argument: self.index_of(&[count])?,
+                unit,
+            },
+            ShapeLength::Returned(unit) => CaptureLength::Result { unit },
+        };
+        let capture = Capture {
+            argument: index,
+            source: CaptureSource::Bytes(length),
+            limit: CaptureLimit::Bytes(MAX_STRUCTURE),
+        };
+        Some((shape.direction, capture))
+    }
+}
+
+/// The longest array of structures.
+const MAX_STRUCTURE: u32 = 512;
+
+impl Capture {
+    fn is_list(&self) -> bool {
+        matches!(
+            self.source,
+            CaptureSource::Texts | CaptureSource::Vectors(_)
+        )
+    }
+}
+
+fn text(call: &str, argument: &Argument, index: u8) -> Option<(Direction, Capture)> {
+    let limit = match (argument.kind, call, argument.name) {
+        (ArgumentKind::Path, ..) => CaptureLimit::Path,
+        (ArgumentKind::Text, ..) => CaptureLimit::StringSize,
+        // Their type is not `const`.
+        (_, "mount", "dev_name" | "dir_name") | (_, "utimes", "filename") => CaptureLimit::Path,
+        (_, "mount", "type") => CaptureLimit::StringSize,
+        _ => return None,
+    };
+    Some((
+        Direction::In,
+        Capture {
+            argument: index,
+            source: CaptureSource::Text,
+            limit,
+        },
+    ))
+}
+
+fn list(call: &str, name: &str, index: u8) -> Option<(Direction, Capture)> {
+    let (direction, source) = match (call, name) {
+        ("execve" | "execveat", "argv") => (Direction::In, CaptureSource::Texts),
+        ("writev" | "pwritev" | "pwritev2" | "vmsplice", _) if is_vector(name) => {
+            (Direction::In, CaptureSource::Vectors(index + 1))
+        }
+        ("readv" | "preadv" | "preadv2", _) if is_vector(name) => {
+            (Direction::Out, CaptureSource::Vectors(index + 1))
+        }
+        _ => return None,
+    };
+    Some((
+        direction,
+        Capture {
+            argument: index,
+            source,
+            limit: CaptureLimit::StringSize,
+        },
+    ))
+}
+
+fn is_vector(name: &str) -> bool {
+    matches!(name, "vec" | "iov" | "uiov")
+}
+
+/// A structure by the calls that have it.
+struct Shape {
+    calls: &'static [&'static str],
+    /// `None` for any name.
+    name: Option<&'static str>,
+    /// A part of the type; empty for any.
+    c_type: &'static str,
+    direction: Direction,
+    length: ShapeLength,
+}
+
+enum ShapeLength {
+    Fixed(u32),
+    /// The argument with the number of elements, and their size.
+    Counted(&'static str, u32),
+    /// The size of an element, whose number is the result.
+    Returned(u32),
+}
+
+const fn shape(
+    calls: &'static [&'static str],
+    name: Option<&'static str>,
+    c_type: &'static str,
+    direction: Direction,
+    length: ShapeLength,
+) -> Shape {
+    Shape {
+        calls,
+        name,
+        c_type,
+        direction,
+        length,
+    }
+}
+
+use Direction::{In, Out};
+use ShapeLength::{Counted, Fixed, Returned};
+
+/// Layouts of 64-bit programs.
+const STRUCTURES: &[Shape] = &[
+    shape(
+        &["connect", "sendto"],
+        None,
+        "sockaddr",
+        In,
+        Counted("addrlen", 1),
+    ),
+    shape(
+        &["sendto"],
+        Some("addr"),
+        "sockaddr",
+        In,
+        Counted("addr_len", 1),
+    ),
+    shape(&["bind"], None, "sockaddr", In, Counted("addrlen", 1)),
+    shape(
+        &[
+            "accept",
+            "accept4",
+            "getsockname",
+            "getpeername",
+            "recvfrom",
+        ],
+        None,
+        "sockaddr",
+        Out,
+        Fixed(28),
+    ),
+    shape(
+        &[
+            "nanosleep",
+            "clock_nanosleep",
+            "clock_settime",
+            "ppoll",
+            "epoll_pwait2",
+            "rt_sigtimedwait",
+            "mq_timedsend",
+            "mq_timedreceive",
+            "semtimedop",
+            "recvmmsg",
+        ],
+        None,
+        "const struct timespec*",
+        In,
+        Fixed(16),
+    ),
+    shape(&["nanosleep"], Some("rqtp"), "timespec", In, Fixed(16)),
+    shape(&["ppoll"], Some("tsp"), "timespec", In, Fixed(16)),
+    shape(&["recvmmsg"], Some("timeout"), "timespec", In, Fixed(16)),
+    shape(&["utimensat"], Some("utimes"), "timespec", In, Fixed(32)),
+    shape(
+        &["clock_gettime", "clock_getres", "sched_rr_get_interval"],
+        None,
+        "timespec",
+        Out,
+        Fixed(16),
+    ),
+    shape(
+        &["stat", "fstat", "lstat", "newfstatat"],
+        Some("statbuf"),
+        "",
+        Out,
+        Fixed(144),
+    ),
+    shape(&["pipe", "pipe2"], Some("fildes"), "", Out, Fixed(8)),
+    shape(&["socketpair"], Some("usockvec"), "", Out, Fixed(8)),
+    shape(&["poll", "ppoll"], Some("ufds"), "", In, Counted("nfds", 8)),
+    shape(&["epoll_ctl"], Some("event"), "", In, Fixed(12)),
+    shape(
+        &["epoll_wait", "epoll_pwait", "epoll_pwait2"],
+        Some("events"),
+        "",
+        Out,
+        Returned(12),
+    ),
+    shape(&["rt_sigaction"], Some("act"), "", In, Fixed(32)),
+    shape(&["rt_sigaction"], Some("oact"), "", Out, Fixed(32)),
+    shape(&["rt_sigprocmask"], Some("nset"), "", In, Fixed(8)),
+    shape(&["rt_sigprocmask"], Some("oset"), "", Out, Fixed(8)),
+    shape(&["rt_sigsuspend"], Some("unewset"), "", In, Fixed(8)),
+    shape(&["setrlimit"], Some("rlim"), "", In, Fixed(16)),
+    shape(&["getrlimit"], Some("rlim"), "", Out, Fixed(16)),
+    shape(&["prlimit64"], Some("new_rlim"), "", In, Fixed(16)),
+    shape(&["prlimit64"], Some("old_rlim"), "", Out, Fixed(16)),
+    shape(&["wait4", "waitpid"], Some("stat_addr"), "", Out, Fixed(4)),
+    shape(
+        &["setsockopt"],
+        Some("optval"),
+        "",
+        In,
+        Counted("optlen", 1),
+    ),
+    shape(&["recvmsg"], Some("msg"), "", Out, Fixed(56)),
+    shape(&["clone3"], Some("uargs"), "", In, Fixed(88)),
+];

@@ -1,0 +1,153 @@
+//! The record of captured memory, which a program in the kernel writes, in the byte order of this machine:
+//!
+//! ```text
+//! 0  u32  number of the call
+//! 4  u32  1 if the call returned, 0 if it began
+//! 8  segments, each of a multiple of 8 bytes:
+//!    0  u8   index of the argument
+//!    1  u8   state: 1 bytes, 2 text with its NUL, 3 unreadable, 4 more items
+//!    2  u16  index of the item, of lists
+//!    4  u32  bytes of data
+//!    8  u64  bytes that there were; of a text, those that would have been copied at most
+//!    16 data
+//! ```
+
+use crate::CapturedBytes;
+
+/// The size of the header.
+pub const HEADER: usize = 8;
+/// The size of a segment without data.
+pub const SEGMENT: usize = 16;
+/// The states of a segment.
+pub const BYTES: u8 = 1;
+/// A text with its NUL.
+pub const TEXT: u8 = 2;
+/// Memory that could not be read.
+pub const UNREADABLE: u8 = 3;
+/// There are more items.
+pub const MORE: u8 = 4;
+
+/// A decoded record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CapturedRecord<'a> {
+    /// The number of the call.
+    pub number: u32,
+    /// Whether it was written when the call returned.
+    pub is_return: bool,
+    segments: &'a [u8],
+}
+
+impl<'a> CapturedRecord<'a> {
+    /// Decodes a record; `None` if it is too short.
+    #[must_use]
+    pub fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let (number, rest) = bytes.split_first_chunk::<4>()?;
+        let (is_return, segments) = rest.split_first_chunk::<4>()?;
+        Some(Self {
+            number: u32::from_ne_bytes(*number),
+            is_return: u32::from_ne_bytes(*is_return) == 1,
+            segments,
+        })
+    }
+
+    /// Returns the memory. What is behind a damaged segment is skipped.
+    pub fn memory(&self) -> impl Iterator<Item = CapturedBytes<'a>> {
+        let mut rest = self.segments;
+        std::iter::from_fn(move || {
+            let (segment, behind) = split(rest)?;
+            rest = behind;
+            Some(segment)
+        })
+    }
+}
+
+fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<SEGMENT>()?;
+    let ([argument, state, item @ ..], wanted) = head.split_first_chunk::<8>()?;
+    let (item, length) = item.split_first_chunk::<2>()?;
+    let length = u32::from_ne_bytes(*length.first_chunk()?);
+    let length = usize::try_from(length).ok()?;
+    let data = rest.get(..length)?;
+    let wanted = u64::from_ne_bytes(*wanted.first_chunk()?);
+    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+    let (bytes, is_cut) = match *state {
+        BYTES => (data, wanted > length),
+        // The last byte is a NUL. A text that fills the room is longer than permitted, by at least one byte.
+        TEXT if length >= wanted => (data.get(..length.saturating_sub(2))?, true),
+        TEXT => (data.get(..length.saturating_sub(1))?, false),
+        UNREADABLE | MORE => (data, false),
+        // Padding behind the last segment.
+        _ => return None,
+    };
+    let segment = CapturedBytes {
+        argument: usize::from(*argument),
+        item: usize::from(u16::from_ne_bytes(*item)),
+        bytes,
+        is_cut,
+        is_unreadable: *state == UNREADABLE,
+        is_more: *state == MORE,
+        is_late: false,
+    };
+    Some((
+        segment,
+        rest.get(length.next_multiple_of(8)..).unwrap_or_default(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(argument: u8, state: u8, wanted: u64, data: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![argument, state, 7, 0];
+        if cfg!(target_endian = "big") {
+            bytes.swap(2, 3);
+        }
+        bytes.extend((data.len() as u32).to_ne_bytes());
+        bytes.extend(wanted.to_ne_bytes());
+        bytes.extend(data);
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    }
+
+    #[test]
+    fn segments_of_each_state() {
+        let mut bytes = [257_u32.to_ne_bytes(), 1_u32.to_ne_bytes()].concat();
+        bytes.extend(segment(1, TEXT, 34, b"/etc/x\0"));
+        bytes.extend(segment(2, TEXT, 5, b"abcd\0"));
+        bytes.extend(segment(3, BYTES, 9, b"abc"));
+        bytes.extend(segment(4, UNREADABLE, 0, b""));
+        bytes.extend([0; 4]);
+        let record = CapturedRecord::decode(&bytes).unwrap();
+        assert_eq!((record.number, record.is_return), (257, true));
+        let memory: Vec<CapturedBytes<'_>> = record.memory().collect();
+        let texts: Vec<(&[u8], bool)> = memory.iter().map(|one| (one.bytes, one.is_cut)).collect();
+        assert_eq!(
+            texts,
+            [
+                (&b"/etc/x"[..], false),
+                (b"abc", true),
+                (b"abc", true),
+                (b"", false)
+            ]
+        );
+        assert!(memory[3].is_unreadable && memory.iter().all(|one| one.item == 7));
+    }
+
+    #[test]
+    fn any_bytes_are_decoded() {
+        let mut bytes = [0_u32.to_ne_bytes(), 0_u32.to_ne_bytes()].concat();
+        bytes.extend(segment(0, BYTES, 40, &[9; 20]));
+        for end in 0..bytes.len() {
+            for value in [0, 1, 2, 3, 255] {
+                let mut damaged = bytes[..end].to_vec();
+                if let Some(last) = damaged.last_mut() {
+                    *last = value;
+                }
+                if let Some(record) = CapturedRecord::decode(&damaged) {
+                    assert!(record.memory().count() <= 4);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Structures in memory as text: `{ .field: value, .field: value }`.
+//!
+//! Layouts are those of 64-bit programs, in the byte order of this machine (headers in linux/ and asm-generic/).
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::constants as names;
+use crate::mode::mode_text;
+use crate::{Abi, Argument, ArgumentKind, CallArguments, write_buffer};
+
+/// Returns the text of a structure; `None` if the type is unknown or the memory too short.
+pub(crate) fn structure(
+    call: &CallArguments<'_>,
+    argument: &Argument,
+    bytes: &[u8],
+) -> Option<String> {
+    if argument.kind == ArgumentKind::SocketAddress {
+        return socket_address(bytes);
+    }
+    match (call.name(), argument.name) {
+        ("utimensat", "utimes") => {
+            let (access, change) = bytes.split_at_checked(16)?;
+            Some(format!("[{}, {}]", timespec(access)?, timespec(change)?))
+        }
+        ("stat" | "fstat" | "lstat" | "newfstatat", "statbuf") => stat(call.abi, bytes),
+        ("pipe" | "pipe2", "fildes") | ("socketpair", "usockvec") => {
+            Some(format!("[{}, {}]", int(bytes, 0)?, int(bytes, 4)?))
+        }
+        ("poll" | "ppoll", "ufds") => poll_set(bytes, call.named("nfds")),
+        ("epoll_ctl", "event") if call.abi == Abi::X86_64 => epoll_event(bytes),
+        ("epoll_wait" | "epoll_pwait" | "epoll_pwait2", "events") if call.abi == Abi::X86_64 => {
+            let (events, _) = bytes.as_chunks::<12>();
+            let events: Option<Vec<String>> = events.iter().map(|one| epoll_event(one)).collect();
+            Some(format!("[{}]", events?.join(", ")))
+        }
+        ("rt_sigaction", "act" | "oact") if call.abi != Abi::Riscv64 => signal_action(bytes),
+        ("rt_sigprocmask", "nset" | "oset") | ("rt_sigsuspend", "unewset") => {
+            Some(signal_set(long(bytes, 0)?))
+        }
+        (_, "rlim" | "new_rlim" | "old_rlim") => {
+            let (soft, hard) = (limit(long(bytes, 0)?), limit(long(bytes, 8)?));
+            Some(format!("{{ .rlim_cur: {soft}, .rlim_max: {hard} }}"))
+        }
+        ("wait4" | "waitpid", "stat_addr") => Some(wait_status(int(bytes, 0)?)),
+        ("setsockopt", "optval") if call.named("optlen") == 4 => {
+            Some(format!("[{}]", int(bytes, 0)?))
+        }
+        ("clone3", "uargs") => clone_arguments(bytes),
+        _ if argument.c_type.contains("timespec") => timespec(bytes),
+        _ => None,
+    }
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    let bytes = bytes.get(at..)?.first_chunk()?;
+    Some(u16::from_ne_bytes(*bytes))
+}
+
+fn int(bytes: &[u8], at: usize) -> Option<i32> {
+    let bytes = bytes.get(at..)?.first_chunk()?;
+    Some(i32::from_ne_bytes(*bytes))
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    int(bytes, at).map(|number| u64::from(number.cast_unsigned()))
+}
+
+fn long(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..)?.first_chunk()?;
+    Some(u64::from_ne_bytes(*bytes))
+}
+
+/// `struct sockaddr`.
+fn socket_address(bytes: &[u8]) -> Option<String> {
+    let family = half(bytes, 0)?;
+    let rest = match family {
+        1 => {
+            let path = bytes.get(2..)?;
+            let mut text = Vec::new();
+            // A name that begins with NUL is not a path, and ends with the address.
+            let (sign, name) = match path.split_first() {
+                Some((0, name)) if !name.is_empty() => ("@", name),
+                _ => ("", path.split(|byte| *byte == 0).next().unwrap_or_default()),
+            };
+            write_buffer(&mut text, name, false).ok()?;
+            format!(", path: {sign}{}", String::from_utf8_lossy(&text))
+        }
+        2 => {
+            let (_, rest) = bytes.split_at_checked(2)?;
+            let (port, rest) = rest.split_first_chunk::<2>()?;
+            let address = Ipv4Addr::from(*rest.first_chunk::<4>()?);
+            let port = u16::from_be_bytes(*port);
+            format!(", port: {port}, addr: {address}")
+        }
+        10 => {
+            let (_, rest) = bytes.split_at_checked(2)?;
+            let (port, rest) = rest.split_first_chunk::<2>()?;
+            let (flow, rest) = rest.split_first_chunk::<4>()?;
+            let (address, rest) = rest.split_first_chunk::<16>()?;
+            let mut text = format!(
+                ", port: {}, addr: {}",
+                u16::from_be_bytes(*port),
+                Ipv6Addr::from(*address)
+            );
+            if *flow != [0; 4] {
+                text.push_str(&format!(", flowinfo: {}", u32::from_be_bytes(*flow)));
+            }
+            match rest.first_chunk().map(|scope| u32::from_ne_bytes(*scope)) {
+                None | Some(0) => {}
+                Some(scope) => text.push_str(&format!(", scope_id: {scope}")),
+            }
+            text
+        }
+        _ => String::new(),
+    };
+    let family = names::FAMILY.text(family.into());
+    Some(format!("{{ .family: {family}{rest} }}"))
+}
+
+/// Returns a socket address as `address:port`, path or family.
+pub(crate) fn peer(bytes: &[u8]) -> Option<String> {
+    let family = half(bytes, 0)?;
+    let port = || {
+        let port = bytes.get(2..)?.first_chunk()?;
+        Some(u16::from_be_bytes(*port))
+    };
+    match family {
+        2 => {
+            let address = Ipv4Addr::from(*bytes.get(4..)?.first_chunk::<4>()?);
+            Some(format!("{address}:{}", port()?))
+        }
+        10 => {
+            let address = Ipv6Addr::from(*bytes.get(8..)?.first_chunk::<16>()?);
+            Some(format!("[{address}]:{}", port()?))
+        }
+        1 => {
+            let text = socket_address(bytes)?;
+            let path = text.split_once("path: ")?.1.strip_suffix(" }")?;
+            (!path.is_empty()).then(|| path.to_owned())
+        }
+        family => Some(names::FAMILY.text(family.into())),
+    }
+}
+
+/// `struct timespec`.
+fn timespec(bytes: &[u8]) -> Option<String> {
+    let (seconds, nanos) = (long(bytes, 0)?.cast_signed(), long(bytes, 8)?.cast_signed());
+    Some(format!("{{ .tv_sec: {seconds}, .tv_nsec: {nanos} }}"))
+}
+
+/// The mode of `struct stat`, and its size or device.
+fn stat(abi: Abi, bytes: &[u8]) -> Option<String> {
+    let (mode, device) = match abi {
+        Abi::X86_64 => (word(bytes, 24)?, long(bytes, 40)?),
+        Abi::Arm64 | Abi::Riscv64 => (word(bytes, 16)?, long(bytes, 32)?),
+        Abi::I386 => return None,
+    };
+    let size = long(bytes, 48)?;
+    // The type precedes the permissions.
+    let mode_text = match mode & 0o7777 {
+        0 => mode_text(mode),
+        permissions => format!("{}|{}", mode_text(mode & 0o170000), mode_text(permissions)),
+    };
+    // S_IFMT: character and block devices.
+    match mode & 0o170000 {
+        0o20000 | 0o60000 => {
+            let major = (device >> 8) & 0xfff | (device >> 32) & !0xfff;
+            let minor = device & 0xff | (device >> 12) & !0xff;
+            Some(format!(
+                "{{ .st_mode: {mode_text}, .st_rdev: {major}:{minor} }}"
+            ))
+        }
+        _ => Some(format!("{{ .st_mode: {mode_text}, .st_size: {size} }}")),
+    }
+}
+
+/// `struct pollfd[]`.
+fn poll_set(bytes: &[u8], count: u64) -> Option<String> {
+    let (sets, _) = bytes.as_chunks::<8>();
+    let texts: Option<Vec<String>> = sets
+        .iter()
+        .map(|set| {
+            let events = names::POLL.text(half(set, 4)?.into());
+            Some(format!("{{ .fd: {}, .events: {events} }}", int(set, 0)?))
+        })
+        .collect();
+    let more = match (count as usize) > sets.len() {
+        true => ", ...",
+        false => "",
+    };
+    Some(format!("[{}{more}]", texts?.join(", ")))
+}
+
+/// `struct epoll_event`, which is packed on x86-64.
+fn epoll_event(bytes: &[u8]) -> Option<String> {
+    let events = names::POLL.text(word(bytes, 0)?);
+    Some(format!(
+        "{{ .events: {events}, .data: {:#x} }}",
+        long(bytes, 4)?
+    ))
+}
+
+/// The kernel's `struct sigaction`.
+fn signal_action(bytes: &[u8]) -> Option<String> {
+    let handler = match long(bytes, 0)? {
+        0 => "DFL".to_owned(),
+        1 => "IGN".to_owned(),
+        address => format!("{address:#x}"),
+    };
+    let flags = names::SIGNAL_ACTION.text(long(bytes, 8)?);
+    let flags = if flags.is_empty() { "0" } else { &flags };
+    let mask = signal_set(long(bytes, 24)?);
+    Some(format!(
+        "{{ .sa_handler: {handler}, .sa_flags: {flags}, .sa_mask: {mask} }}"
+    ))
+}
+
+/// `sigset_t` of 64 signals.
+fn signal_set(bits: u64) -> String {
+    let is_inverted = bits.count_ones() > 32;
+    let shown = if is_inverted { !bits } else { bits };
+    let signals = (0..64_u64).filter(|bit| shown >> bit & 1 == 1);
+    let name = |bit| match bit {
+        0..31 => names::SIGNAL.text(bit + 1),
+        31 => "RTMIN".to_owned(),
+        _ => format!("RTMIN+{}", bit - 31),
+    };
+    let signals: Vec<String> = signals.map(name).collect();
+    let sign = if is_inverted { "~" } else { "" };
+    format!("{sign}[{}]", signals.join(", "))
+}
+
+/// A value of `struct rlimit64`.
+fn limit(value: u64) -> String {
+    match value {
+        u64::MAX => "INFINITY".to_owned(),
+        _ => value.to_string(),
+    }
+}
+
+/// What wait4(2) returns of a child.
+fn wait_status(status: i32) -> String {
+    let signal = |number: i32| names::SIGNAL.text(u64::from(number.cast_unsigned()));
+    match (status & 0x7f, status >> 8 & 0xff) {
+        (0, code) => format!("{{ .exited: {code} }}"),
+        (0x7f, number) => format!("{{ .stopped: {} }}", signal(number)),
+        (number, _) => format!("{{ .signaled: {} }}", signal(number)),
+    }
+}
+
+/// `struct clone_args`, without fields that are 0.
+fn clone_arguments(bytes: &[u8]) -> Option<String> {
+    let fields = [
+        "flags",
+        "pidfd",
+        "child_tid",
+        "parent_tid",
+        "exit_signal",
+        "stack",
+        "stack_size",
+        "tls",
+        "set_tid",
+        "set_tid_size",
+        "cgroup",
+    ];
+    let values = fields.iter().zip((0..).step_by(8));
+    let texts = values.filter_map(|(field, at)| {
+        let value = long(bytes, at).filter(|value| *value != 0)?;
+        let text = match *field {
+            "flags" => names::CLONE.text(value),
+            "exit_signal" => names::SIGNAL.text(value),
+            "stack_size" | "set_tid_size" | "cgroup" => value.to_string(),
+            _ => format!("{value:#x}"),
+        };
+        Some(format!(".{field}: {text}"))
+    });
+    let texts: Vec<String> = texts.collect();
+    long(bytes, 56)?;
+    Some(format!("{{ {} }}", texts.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn socket_addresses() {
+        let mut inet = 2u16.to_ne_bytes().to_vec();
+        inet.extend([0, 53, 127, 0, 0, 1]);
+        let expected = "{ .family: INET, port: 53, addr: 127.0.0.1 }";
+        assert_eq!(socket_address(&inet).as_deref(), Some(expected));
+        assert_eq!(socket_address(&inet[..7]), None);
+        let local = |path: &[u8]| socket_address(&[&1u16.to_ne_bytes(), path].concat());
+        let expected = "{ .family: LOCAL, path: /run/x\\10 }";
+        assert_eq!(local(b"/run/x\n\0junk").as_deref(), Some(expected));
+        let expected = "{ .family: LOCAL, path: @a\\0b }";
+        assert_eq!(local(b"\0a\0b").as_deref(), Some(expected));
+        let mut inet6 = 10u16.to_ne_bytes().to_vec();
+        inet6.extend([0, 80, 0, 0, 0, 0]);
+        inet6.extend(Ipv6Addr::LOCALHOST.octets());
+        inet6.extend(3_u32.to_ne_bytes());
+        let expected = "{ .family: INET6, port: 80, addr: ::1, scope_id: 3 }";
+        assert_eq!(socket_address(&inet6).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn sets_limits_and_states() {
+        assert_eq!(signal_set(1 << 1 | 1 << 16), "[INT, CHLD]");
+        assert_eq!(signal_set(!(1 << 8)), "~[KILL]");
+        assert_eq!(signal_set(3 << 31), "[RTMIN, RTMIN+1]");
+        assert_eq!(limit(u64::MAX), "INFINITY");
+        assert_eq!(wait_status(3 << 8), "{ .exited: 3 }");
+        assert_eq!(wait_status(9), "{ .signaled: KILL }");
+        assert_eq!(wait_status(19 << 8 | 0x7f), "{ .stopped: STOP }");
+        let set = [3_u32.to_ne_bytes(), [1, 0, 0, 0]].concat();
+        assert_eq!(
+            poll_set(&set, 2).as_deref(),
+            Some("[{ .fd: 3, .events: IN }, ...]")
+        );
+    }
+}
