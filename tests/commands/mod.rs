@@ -97,6 +97,7 @@ mod tmux;
 mod top;
 mod top_screen;
 mod trace;
+mod trace_lines;
 mod tracepoints;
 mod truncated_while_read;
 

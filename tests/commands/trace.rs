@@ -6,7 +6,7 @@ use super::{assert_refused, rperf};
 use crate::kernel::is_root;
 
 #[track_caller]
-fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
+pub(super) fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     let run = rperf(words)
         .within(scratch.path())
         .env("HOME", scratch.path());
@@ -14,7 +14,7 @@ fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
 }
 
 /// Whether this test can trace; a message otherwise.
-fn can_trace(test: &str) -> bool {
+pub(super) fn can_trace(test: &str) -> bool {
     match may_trace(test) && is_root() {
         true => true,
         false => {
@@ -24,9 +24,40 @@ fn can_trace(test: &str) -> bool {
     }
 }
 
-/// Returns a line without its time, thread and addresses.
+/// Returns a call with addresses instead of the memory that perf does not show.
+fn without_memory(call: &str) -> String {
+    let mut call = call.to_owned();
+    for (begin, end) in [(" buf: ", ", count: "), ("ubuf: ", ", len: ")] {
+        if let Some((before, rest)) = call.split_once(begin)
+            && let Some((_, after)) = rest.split_once(end)
+        {
+            call = format!("{before}{begin}0x7fffffffffff{end}{after}");
+        }
+    }
+    let mut text = String::new();
+    let mut end = None;
+    for letter in call.chars() {
+        let begins = text.ends_with(": ");
+        match (end, letter) {
+            (Some(last), _) if letter == last => {
+                end = None;
+                text.push_str("0x7fffffffffff");
+            }
+            (Some(_), _) => {}
+            (None, '"') if begins => end = Some('"'),
+            (None, '{') if begins => end = Some('}'),
+            (None, '[') if begins => end = Some(']'),
+            (None, _) => text.push(letter),
+        }
+    }
+    text
+}
+
+/// Returns a line without its time, thread, addresses and memory.
 fn normalized(line: &str) -> String {
     let call = line.split_once("): ").map_or(line, |(_, rest)| rest);
+    let call = without_memory(call);
+    let call = call.as_str();
     let call = call.split_once(' ').map_or(call, |(_, rest)| rest);
     let words = call.split_inclusive([' ', ',', ')', '<']);
     let mut text = String::new();

@@ -5,10 +5,15 @@
 //!                                                                         +-----------> CallSummary
 //! ```
 
+mod fds;
+mod line;
+mod names;
 mod observer;
 mod samples;
 mod summary;
 
-pub use observer::{CallText, TraceLine, TraceObserver, TraceOptions, TraceSink};
+pub use fds::{FILE_CALLS, OpenFile, ProcessFiles};
+pub use line::{CallText, LineDetails, NamedText, TraceLine, TraceOptions, TraceSink, TraceSwitch};
+pub use observer::TraceObserver;
 pub use samples::{CapturedArgument, TraceRecord, TraceSamples};
 pub use summary::{CallStatistics, CallSummary, ThreadCalls};

@@ -1,6 +1,7 @@
 //! `rperf trace`: shows system calls and other events of programs, live or from a recording.
 
 mod args;
+mod capture;
 mod kernel_summary;
 mod live;
 mod output;

@@ -390,9 +390,34 @@ const SETTINGS: &[Setting] = &[
         usage: Read,
     },
     Setting {
+        name: "trace.args_alignment",
+        kind: Number,
+        usage: Read,
+    },
+    Setting {
+        name: "trace.show_arg_names",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "trace.show_duration",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "trace.show_timestamp",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
+        name: "trace.show_zeros",
+        kind: Boolean,
+        usage: Read,
+    },
+    Setting {
         name: "trace.*",
         kind: Text,
-        usage: Unused(&["trace"], "lines have the default format"),
+        usage: Unused(&["trace"], "trace does not have this setting"),
     },
     Setting {
         name: "tui.annotate",
@@ -517,8 +542,8 @@ mod tests {
         assert_eq!(why_unused("colors.top", Some("stat")), None);
         assert_eq!(why_unused("colors.top", None), Some(COLORS));
         assert_eq!(why_unused("report.children", Some("report")), None);
-        assert_eq!(why_unused("trace.show_zeros", Some("record")), None);
-        assert!(why_unused("trace.show_zeros", None).is_some());
+        assert_eq!(why_unused("trace.show_prefix", Some("record")), None);
+        assert!(why_unused("trace.show_prefix", None).is_some());
         assert_eq!(why_unused("something.else", None), None);
     }
 

@@ -19,10 +19,11 @@ use crate::cli::tracefs::{MachineTracepoints, describe};
 const FAILED: u8 = 255;
 
 /// The events of one `-e` option.
-struct EventList {
-    /// The index of the option's value among the words.
-    index: usize,
-    events: Vec<EventSpec>,
+#[derive(Debug)]
+pub(crate) struct ListedEvents {
+    /// Its index among the words.
+    pub(crate) index: usize,
+    pub(crate) events: Vec<EventSpec>,
 }
 
 /// Returns the events of all `-e` options with their filters; `None` without `-e`. All unknown names are reported at once.
@@ -41,7 +42,7 @@ pub(crate) fn events(
             ParserEvent::Events(events) => Ok(events),
         };
         match parsed {
-            Ok(events) => lists.push(EventList { index, events }),
+            Ok(events) => lists.push(ListedEvents { index, events }),
             Err(error) => errors.push(error),
         }
     }
@@ -122,9 +123,9 @@ fn unknown(errors: &[ParseError]) -> CliError {
 }
 
 /// Attaches to the events of each list the filters that follow it.
-fn filter(
+pub(crate) fn filter(
     matches: &ArgMatches,
-    lists: &mut [EventList],
+    lists: &mut [ListedEvents],
     tracefs: &Tracefs,
 ) -> Result<(), CliError> {
     let mut given: Vec<FilterOption> = Vec::new();

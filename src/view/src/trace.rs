@@ -4,9 +4,10 @@ use std::io::{self, Write};
 
 use rperf_analysis::trace::{CallStatistics, CallSummary, CallText, TraceLine};
 use rperf_syscalls::{SyscallTable, error_name};
+use serde_json::{Map, Value, json};
 
-/// The column of ` = ` in the text of a call.
-const RESULT_COLUMN: usize = 70;
+/// The usual column of ` = ` in the text of a call.
+pub const RESULT_COLUMN: usize = 70;
 
 /// How lines begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +18,14 @@ pub struct TraceLayout {
     pub shows_comm: bool,
     /// Whether the thread is printed: not if there can be only one.
     pub shows_task: bool,
+    /// Whether times are printed.
+    pub shows_time: bool,
     /// Whether durations are printed: not in traces without system calls.
     pub shows_duration: bool,
+    /// The column of ` = `.
+    pub result_column: usize,
+    /// Whether lines are JSON ([`write_json`]); nothing else applies then.
+    pub is_json: bool,
 }
 
 /// Writes one line; `base` is the time of the first event.
@@ -34,13 +41,8 @@ pub fn write_line(
     if let CallText::Lost(records) = line.text {
         return writeln!(to, "LOST {records} events!");
     }
-    match line.time {
-        Some(time) => {
-            let since = if layout.full_time { 0 } else { base };
-            let nanos = time.saturating_sub(since);
-            write!(to, "{:10.3} ", nanos as f64 / 1e6)?;
-        }
-        None => write!(to, "{:>10} ", "?")?,
+    if layout.shows_time {
+        write_time(to, line, base, layout.full_time)?;
     }
     match line.duration {
         _ if !layout.shows_duration => {}
@@ -51,12 +53,15 @@ pub fn write_line(
         write_task(to, line, layout.shows_comm)?;
     }
     match line.text {
-        CallText::Call(text, result) => write_result(to, text, result.unwrap_or("?")),
-        CallText::Continued(name, result) => {
-            write_result(to, &format!(" ... [continued]: {name}()"), result)
+        CallText::Call(text, result) => {
+            write_result(to, text, result.unwrap_or("?"), layout.result_column)
+        }
+        CallText::Continued(text, result) => {
+            let text = format!(" ... [continued]: {text})");
+            write_result(to, &text, result, layout.result_column)
         }
         CallText::Begun(text) => {
-            let width = RESULT_COLUMN - 4;
+            let width = layout.result_column.saturating_sub(4);
             writeln!(to, "{} ...", padded(&format!("{text})"), width))
         }
         CallText::Event(text) => writeln!(to, "{text}"),
@@ -79,8 +84,24 @@ fn write_task(to: &mut dyn Write, line: &TraceLine<'_>, shows_comm: bool) -> io:
     write!(to, "{} ", line.tid)
 }
 
-fn write_result(to: &mut dyn Write, text: &str, result: &str) -> io::Result<()> {
-    let text = padded(&format!("{text})"), RESULT_COLUMN - 1);
+fn write_time(
+    to: &mut dyn Write,
+    line: &TraceLine<'_>,
+    base: u64,
+    full_time: bool,
+) -> io::Result<()> {
+    match line.time {
+        Some(time) => {
+            let since = if full_time { 0 } else { base };
+            let nanos = time.saturating_sub(since);
+            write!(to, "{:10.3} ", nanos as f64 / 1e6)
+        }
+        None => write!(to, "{:>10} ", "?"),
+    }
+}
+
+fn write_result(to: &mut dyn Write, text: &str, result: &str, column: usize) -> io::Result<()> {
+    let text = padded(&format!("{text})"), column.saturating_sub(1));
     writeln!(to, "{text} = {result}")
 }
 
@@ -88,7 +109,53 @@ fn padded(text: &str, width: usize) -> String {
     format!("{text:width$}")
 }
 
-/// Settings of the summary.
+/// The version of the objects that [`write_json`] writes.
+const JSON_VERSION: u32 = 1;
+
+/// Writes a line as a JSON object (docs/trace-json.md).
+///
+/// # Errors
+/// Errors of `to`.
+pub fn write_json(to: &mut dyn Write, line: &TraceLine<'_>) -> io::Result<()> {
+    if let CallText::Lost(records) = line.text {
+        let object = json!({"version": JSON_VERSION, "kind": "lost", "records": records});
+        return writeln!(to, "{object}");
+    }
+    let Some(details) = line.details else {
+        return Ok(());
+    };
+    let kind = match line.text {
+        CallText::Event(_) => "event",
+        _ => "call",
+    };
+    let arguments = details.arguments.iter();
+    let arguments: Map<String, Value> = arguments
+        .map(|argument| (argument.name.clone(), argument.text.clone().into()))
+        .collect();
+    let mut object = json!({
+        "version": JSON_VERSION,
+        "kind": kind,
+        "time": line.time,
+        "pid": details.process,
+        "tid": line.tid,
+        "comm": String::from_utf8_lossy(line.comm),
+        "name": details.name,
+        "arguments": arguments,
+    });
+    if let (Some(object), "call") = (object.as_object_mut(), kind) {
+        object.insert("duration".to_owned(), line.duration.into());
+        object.insert("values".to_owned(), details.values.clone().into());
+        object.insert("result".to_owned(), details.result.into());
+        let error = details.result.filter(|result| (-4095..0).contains(result));
+        let error = error.and_then(|result| error_name(u32::try_from(-result).ok()?));
+        if let Some(error) = error {
+            object.insert("error".to_owned(), error.into());
+        }
+    }
+    writeln!(to, "{object}")
+}
+
+/// What the summary contains besides its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SummaryOptions {
     /// Whether failures are counted by their error.
@@ -173,10 +240,15 @@ fn call_name(number: u32, table: &SyscallTable) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rperf_analysis::trace::{LineDetails, NamedText};
+
     use super::*;
 
     const LAYOUT: TraceLayout = TraceLayout {
         full_time: false,
+        shows_time: true,
+        result_column: RESULT_COLUMN,
+        is_json: false,
         shows_comm: true,
         shows_task: true,
         shows_duration: true,
@@ -197,6 +269,7 @@ mod tests {
             tid: 6264,
             comm: b"m",
             text: CallText::Call("brk(", Some("0x55e34d8e0000")),
+            details: None,
         };
         let expected = "     5.045 ( 0.010 ms): m/6264 brk()                                                                 = 0x55e34d8e0000\n";
         assert_eq!(text(&line), expected);
@@ -209,10 +282,55 @@ mod tests {
         assert_eq!(text(&begun), expected);
         let continued = TraceLine {
             time: None,
-            text: CallText::Continued("clone3", "0"),
+            text: CallText::Continued("clone3(", "0"),
             ..begun
         };
         let expected = "         ? (         ): m/6264  ... [continued]: clone3())                                           = 0\n";
         assert_eq!(text(&continued), expected);
+    }
+
+    #[test]
+    fn lines_as_json() {
+        let details = LineDetails {
+            process: 7,
+            name: "openat".to_owned(),
+            arguments: vec![NamedText {
+                name: "filename".to_owned(),
+                text: "\"a\"".to_owned(),
+            }],
+            values: vec![1, u64::MAX],
+            result: Some(-2),
+        };
+        let line = TraceLine {
+            time: Some(5),
+            duration: None,
+            tid: 8,
+            comm: b"c\xff",
+            text: CallText::Call("openat(", Some("-1")),
+            details: Some(&details),
+        };
+        let mut to = Vec::new();
+        write_json(&mut to, &line).unwrap();
+        let lost = TraceLine {
+            text: CallText::Lost(3),
+            ..line
+        };
+        write_json(&mut to, &lost).unwrap();
+        let text = String::from_utf8(to).unwrap();
+        let objects: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let expected = json!({
+            "version": 1, "kind": "call", "time": 5, "duration": null, "pid": 7, "tid": 8, "comm": "c\u{fffd}", "name": "openat",
+            "arguments": {"filename": "\"a\""}, "values": [1, u64::MAX], "result": -2, "error": "ENOENT",
+        });
+        assert_eq!(
+            objects,
+            [
+                expected,
+                json!({"version": 1, "kind": "lost", "records": 3})
+            ]
+        );
     }
 }

@@ -2,74 +2,17 @@
 
 use rperf_replay::FoldControl;
 use rperf_syscalls::{
-    Abi, ArgumentOptions, CallArguments, CapturedBytes, Syscall, SyscallTable, TaskNames,
+    ArgumentOptions, CallArguments, CapturedBytes, Syscall, SyscallTable, argument_texts,
     write_arguments, write_result,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
+use super::fds::{FileTables, ReturnedCall};
+use super::line::{CallText, LineDetails, NamedText, TraceLine, TraceOptions, TraceSink};
+use super::names::{CallNames, CommNames, FdNames};
 use super::summary::{CallStatistics, CallSummary, error_number};
-use super::{CapturedArgument, TraceRecord};
-use crate::{EventContext, Loss, Observer, TaskChange};
-
-/// Selection of the calls that are printed and counted, and how they are printed.
-#[derive(Debug, Clone)]
-pub struct TraceOptions {
-    /// The interface of the traced system.
-    pub abi: Abi,
-    /// Only these calls; `None` for all.
-    pub selected: Option<FxHashSet<u32>>,
-    /// Only calls of at least this many nanoseconds; 0 for all.
-    pub min_duration: u64,
-    /// Only calls that failed.
-    pub failed_only: bool,
-    /// The number of lines after which the trace ends.
-    pub max_events: Option<u64>,
-    /// Whether lines are printed.
-    pub prints_lines: bool,
-    /// Whether calls are summed up.
-    pub sums_up: bool,
-    /// How arguments are printed.
-    pub arguments: ArgumentOptions,
-}
-
-/// Receives lines in order.
-pub trait TraceSink {
-    /// Sees the time of the first event, and maybe of later ones, before their lines.
-    fn begin(&mut self, time: u64);
-
-    /// Prints a line; returns false if no more can be printed.
-    fn line(&mut self, line: &TraceLine<'_>) -> bool;
-}
-
-/// A line of a trace. Times are nanoseconds of the recording's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TraceLine<'a> {
-    /// When it began; `None` if the begin was not seen.
-    pub time: Option<u64>,
-    /// How long it took, if it has ended and the begin was seen.
-    pub duration: Option<u64>,
-    /// The thread.
-    pub tid: u32,
-    /// The thread's name.
-    pub comm: &'a [u8],
-    /// The content of the line.
-    pub text: CallText<'a>,
-}
-
-/// The content of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallText<'a> {
-    /// A call with its result; `None` if it does not return.
-    Call(&'a str, Option<&'a str>),
-    /// A call that is interrupted by the line of another thread.
-    Begun(&'a str),
-    /// The name and the result of a call that began in an earlier line, or whose begin was not seen.
-    Continued(&'a str, &'a str),
-    /// Another event.
-    Event(&'a str),
-    /// Records were lost.
-    Lost(u64),
-}
+use super::{CapturedArgument, FILE_CALLS, ProcessFiles, TraceRecord};
+use crate::{EventContext, Loss, Observer, TaskChange, TaskId};
 
 /// Joins entries and returns of calls.
 pub struct TraceObserver<S> {
@@ -78,28 +21,32 @@ pub struct TraceObserver<S> {
     sink: S,
     threads: FxHashMap<u32, ThreadState>,
     names: CommNames,
+    files: FileTables,
     /// The thread whose call has begun last and is not printed yet.
     current: Option<u32>,
     summary: CallSummary,
     lines: u64,
     lost: u64,
     has_ended: bool,
+    /// Whether `TraceOptions::switch` is off.
+    is_off: bool,
+    /// Those of the next line.
+    details: Option<LineDetails>,
 }
 
-/// The names of threads.
-#[derive(Debug, Default)]
-struct CommNames(FxHashMap<u32, Vec<u8>>);
-
-impl TaskNames for CommNames {
-    fn comm(&self, tid: u32) -> Option<&[u8]> {
-        self.0.get(&tid).map(Vec::as_slice)
-    }
-}
-
-/// The call that a thread is in.
+/// What a thread does.
 #[derive(Debug, Default)]
 struct ThreadState {
+    /// The call that it is in.
     begun: Option<BegunCall>,
+    /// Memory of the call that begins next.
+    memory: Option<BegunMemory>,
+}
+
+#[derive(Debug)]
+struct BegunMemory {
+    number: u32,
+    memory: Vec<CapturedArgument>,
 }
 
 #[derive(Debug)]
@@ -107,20 +54,27 @@ struct BegunCall {
     number: u32,
     time: u64,
     arguments: [u64; 6],
-    /// `name(arguments`; empty once it is printed.
-    text: String,
+    memory: Vec<CapturedArgument>,
+    /// Those of its arguments, at its begin.
+    fds: FdNames,
+    /// Whether its begin is printed.
+    is_printed: bool,
 }
 
 impl<S: TraceSink> TraceObserver<S> {
     /// Begins a trace.
     #[must_use]
     pub fn new(options: TraceOptions, sink: S) -> Self {
+        let switch = options.switch.as_ref();
         Self {
             table: SyscallTable::of(options.abi),
+            is_off: switch.is_some_and(|switch| switch.on.is_some()),
+            details: None,
             options,
             sink,
             threads: FxHashMap::default(),
             names: CommNames::default(),
+            files: FileTables::default(),
             current: None,
             summary: CallSummary::default(),
             lines: 0,
@@ -131,7 +85,12 @@ impl<S: TraceSink> TraceObserver<S> {
 
     /// Sets the name of a thread that is known from elsewhere.
     pub fn name_thread(&mut self, tid: u32, comm: &[u8]) {
-        self.names.0.insert(tid, comm.to_vec());
+        self.names.set(tid, comm);
+    }
+
+    /// Sets the open files of a process that exists before the trace.
+    pub fn set_files(&mut self, process: u32, files: ProcessFiles) {
+        self.files.seed(process, files);
     }
 
     /// Returns the sink.
@@ -155,7 +114,7 @@ impl<S: TraceSink> TraceObserver<S> {
     pub fn finish(mut self) -> (S, CallSummary) {
         self.interrupt();
         for (tid, thread) in &mut self.summary.threads {
-            let comm = self.names.comm(*tid);
+            let comm = self.names.get(*tid);
             thread.comm = String::from_utf8_lossy(comm.unwrap_or_default()).into_owned();
         }
         (self.sink, self.summary)
@@ -169,10 +128,12 @@ impl<S: TraceSink> TraceObserver<S> {
             time,
             duration,
             tid,
-            comm: self.names.comm(tid).unwrap_or_default(),
+            comm: self.names.get(tid).unwrap_or_default(),
             text,
+            details: self.details.as_ref(),
         };
         let goes_on = self.sink.line(&line);
+        self.details = None;
         if !matches!(text, CallText::Lost(_) | CallText::Begun(_)) {
             self.lines += 1;
         }
@@ -185,72 +146,174 @@ impl<S: TraceSink> TraceObserver<S> {
 
     /// Prints the begin of the current call, since a line of another thread follows.
     fn interrupt(&mut self) {
-        if self.options.min_duration > 0 || self.options.failed_only {
+        let is_whole = self.options.with_details;
+        if is_whole || self.options.min_duration > 0 || self.options.failed_only {
             return;
         }
         let Some(tid) = self.current.take() else {
             return;
         };
-        let begun = self
-            .threads
-            .get_mut(&tid)
-            .and_then(|thread| thread.begun.as_mut());
-        let Some(begun) = begun.filter(|begun| !begun.text.is_empty()) else {
+        let Some(mut begun) = self.take_begun(tid) else {
             return;
         };
-        let (time, text) = (begun.time, std::mem::take(&mut begun.text));
-        self.print(tid, Some(time), None, CallText::Begun(&text));
+        if !begun.is_printed {
+            begun.is_printed = true;
+            let text = self.text(&begun, false);
+            self.print(tid, Some(begun.time), None, CallText::Begun(&text));
+        }
+        self.threads.entry(tid).or_default().begun = Some(begun);
+    }
+
+    fn take_begun(&mut self, tid: u32) -> Option<BegunCall> {
+        self.threads.get_mut(&tid)?.begun.take()
+    }
+
+    /// Returns a call as `name(arguments`, or with only the arguments whose memory was captured.
+    fn text(&self, begun: &BegunCall, captured_only: bool) -> String {
+        if !self.options.prints_lines {
+            return String::new();
+        }
+        let syscall = self.table.get(begun.number);
+        let mut bytes = call_name(begun.number, syscall).into_bytes();
+        bytes.push(b'(');
+        let captured: Vec<CapturedBytes<'_>> = begun
+            .memory
+            .iter()
+            .map(CapturedArgument::borrowed)
+            .collect();
+        let call = CallArguments {
+            captured: &captured,
+            ..self.call(syscall, begun.arguments)
+        };
+        let names = CallNames {
+            comms: &self.names,
+            fds: &begun.fds,
+        };
+        let options = ArgumentOptions {
+            captured_only,
+            ..self.options.arguments
+        };
+        // Writing to memory does not fail.
+        let _ = write_arguments(&mut bytes, &call, &names, options);
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     fn is_selected(&self, number: u32) -> bool {
         let selected = self.options.selected.as_ref();
-        selected.is_none_or(|selected| selected.contains(&number))
+        !self.is_off && selected.is_none_or(|selected| selected.contains(&number))
     }
 
-    fn enter(
-        &mut self,
-        tid: u32,
-        time: u64,
-        number: u32,
-        arguments: [u64; 6],
-        captured: &[CapturedArgument],
-    ) {
-        if self.current != Some(tid) {
+    /// Follows the events that begin and end what is shown; returns whether this one is shown.
+    fn switch(&mut self, name: &str) -> bool {
+        let Some(switch) = &self.options.switch else {
+            return true;
+        };
+        let (is_on, is_off) = (
+            switch.on.as_deref() == Some(name),
+            switch.off.as_deref() == Some(name),
+        );
+        match (self.is_off, is_on, is_off) {
+            (true, true, _) => {
+                self.is_off = false;
+                switch.shows_events
+            }
+            (true, false, _) => false,
+            (false, _, true) => {
+                self.is_off = true;
+                switch.shows_events
+            }
+            // It has switched on before, and is not shown either.
+            (false, true, false) => switch.shows_events,
+            (false, false, false) => true,
+        }
+    }
+
+    /// Keeps the details of the next line.
+    fn describe(&mut self, process: u32, begun: &BegunCall, result: Option<i64>) {
+        if !self.options.with_details {
+            return;
+        }
+        let syscall = self.table.get(begun.number);
+        let captured: Vec<CapturedBytes<'_>> = begun
+            .memory
+            .iter()
+            .map(CapturedArgument::borrowed)
+            .collect();
+        let call = CallArguments {
+            captured: &captured,
+            ..self.call(syscall, begun.arguments)
+        };
+        let names = CallNames {
+            comms: &self.names,
+            fds: &begun.fds,
+        };
+        let texts = argument_texts(&call, &names, self.options.arguments).into_iter();
+        self.details = Some(LineDetails {
+            process,
+            name: call_name(begun.number, syscall),
+            arguments: texts
+                .map(|argument| NamedText {
+                    name: argument.name.to_owned(),
+                    text: argument.text,
+                })
+                .collect(),
+            values: begun.arguments.to_vec(),
+            result,
+        });
+    }
+
+    fn enter(&mut self, task: TaskId, time: u64, number: u32, arguments: [u64; 6]) {
+        let tid = task.tid;
+        let is_selected = self.is_selected(number);
+        if is_selected && self.current != Some(tid) {
             self.interrupt();
         }
         let syscall = self.table.get(number);
-        let mut text = String::new();
-        if self.options.prints_lines {
-            let mut bytes = call_name(number, syscall).into_bytes();
-            bytes.push(b'(');
-            let captured: Vec<CapturedBytes<'_>> = captured.iter().map(borrowed).collect();
-            let call = CallArguments {
-                captured: &captured,
-                ..self.call(syscall, arguments)
-            };
-            // Writing to memory does not fail.
-            let _ = write_arguments(&mut bytes, &call, &self.names, self.options.arguments);
-            text = String::from_utf8_lossy(&bytes).into_owned();
-        }
-        let never_returns = matches!(
-            syscall.map(|call| call.name),
-            Some("exit" | "exit_group" | "rt_sigreturn")
-        );
+        let state = self.threads.entry(tid).or_default();
+        let memory = state.memory.take();
         let begun = BegunCall {
             number,
             time,
             arguments,
-            text,
+            memory: memory
+                .filter(|memory| memory.number == number)
+                .map_or_else(Vec::new, |memory| memory.memory),
+            fds: FdNames::of_call(&self.files, task.pid, syscall, &arguments),
+            is_printed: false,
         };
+        let never_returns = matches!(
+            syscall.map(|call| call.name),
+            Some("exit" | "exit_group" | "rt_sigreturn")
+        );
         if never_returns {
-            if self.options.min_duration == 0 && !self.options.failed_only {
-                self.print(tid, Some(time), None, CallText::Call(&begun.text, None));
+            if self.options.min_duration == 0
+                && !self.options.failed_only
+                && self.is_selected(number)
+            {
+                let text = self.text(&begun, false);
+                self.describe(task.pid, &begun, None);
+                self.print(tid, Some(time), None, CallText::Call(&text, None));
             }
             self.threads.remove(&tid);
             return;
         }
-        self.threads.entry(tid).or_default().begun = Some(begun);
-        self.current = Some(tid);
+        state.begun = Some(begun);
+        if is_selected {
+            self.current = Some(tid);
+        }
+    }
+
+    /// Keeps memory for the call that begins next, or adds it to the one that the thread is in.
+    fn memory(&mut self, tid: u32, number: u32, is_return: bool, memory: Vec<CapturedArgument>) {
+        let state = self.threads.entry(tid).or_default();
+        let begun = state.begun.as_mut().filter(|begun| begun.number == number);
+        match (begun, is_return) {
+            (Some(begun), true) => begun.memory.extend(memory),
+            // A probe of another tracer may have been first at the tracepoint.
+            (Some(begun), false) if begun.memory.is_empty() => begun.memory = memory,
+            (_, false) => state.memory = Some(BegunMemory { number, memory }),
+            (None, true) => {}
+        }
     }
 
     fn call<'a>(&self, syscall: Option<&'a Syscall>, values: [u64; 6]) -> CallArguments<'a> {
@@ -262,13 +325,28 @@ impl<S: TraceSink> TraceObserver<S> {
         }
     }
 
-    fn exit(&mut self, tid: u32, time: u64, number: u32, result: i64) {
-        let state = self.threads.entry(tid).or_default();
-        let begun = state.begun.take().filter(|begun| begun.number == number);
+    fn exit(&mut self, task: TaskId, time: u64, number: u32, result: i64) {
+        let tid = task.tid;
+        let begun = self.take_begun(tid).filter(|begun| begun.number == number);
         if self.current == Some(tid) {
             self.current = None;
         }
-        let start = begun.as_ref().map(|begun| begun.time);
+        if self.is_selected(number) {
+            self.show_return(task, time, begun.as_ref(), number, result);
+        }
+        self.follow_files(task.pid, number, begun.as_ref(), result);
+    }
+
+    fn show_return(
+        &mut self,
+        task: TaskId,
+        time: u64,
+        begun: Option<&BegunCall>,
+        number: u32,
+        result: i64,
+    ) {
+        let tid = task.tid;
+        let start = begun.map(|begun| begun.time);
         let duration = start.map(|start| time.saturating_sub(start));
         if self.options.sums_up {
             let thread = self.summary.threads.entry(tid).or_default();
@@ -282,21 +360,79 @@ impl<S: TraceSink> TraceObserver<S> {
             return;
         }
         let syscall = self.table.get(number);
-        let arguments = begun.as_ref().map_or([0; 6], |begun| begun.arguments);
+        let arguments = begun.map_or([0; 6], |begun| begun.arguments);
         let mut bytes = Vec::new();
         let call = self.call(syscall, arguments);
-        let _ = write_result(&mut bytes, &call, result, &self.names);
+        let no_fds = FdNames::default();
+        let names = CallNames {
+            comms: &self.names,
+            fds: begun.map_or(&no_fds, |begun| &begun.fds),
+        };
+        let _ = write_result(&mut bytes, &call, result, &names);
         let returned = String::from_utf8_lossy(&bytes);
-        let text = begun.map(|begun| begun.text).unwrap_or_default();
-        let name = call_name(number, syscall);
-        let text = match text.is_empty() {
-            true => CallText::Continued(&name, &returned),
+        let text = match begun {
+            Some(begun) => self.text(begun, begun.is_printed),
+            None => format!("{}(", call_name(number, syscall)),
+        };
+        let text = match begun.is_none_or(|begun| begun.is_printed) {
+            true => CallText::Continued(&text, &returned),
             false => CallText::Call(&text, Some(&returned)),
         };
+        match begun {
+            Some(begun) => self.describe(task.pid, begun, Some(result)),
+            None if self.options.with_details => {
+                self.details = Some(LineDetails {
+                    process: task.pid,
+                    name: call_name(number, syscall),
+                    result: Some(result),
+                    ..LineDetails::default()
+                });
+            }
+            None => {}
+        }
         self.print(tid, start, duration, text);
     }
 
-    fn other(&mut self, tid: u32, time: u64, name: &str, fields: &[(String, String)]) {
+    /// Follows what descriptors refer to. A call whose arguments are unknown may have changed any of them.
+    fn follow_files(&mut self, process: u32, number: u32, begun: Option<&BegunCall>, result: i64) {
+        let Some(syscall) = self.table.get(number) else {
+            return;
+        };
+        if !FILE_CALLS.contains(&syscall.name) {
+            return;
+        }
+        let Some(begun) = begun else {
+            // The first return of a command is that of its execve, whose table is known.
+            if !matches!(
+                syscall.name,
+                "execve" | "clone" | "clone3" | "fork" | "vfork"
+            ) {
+                self.files.remove(process);
+            }
+            return;
+        };
+        let captured: Vec<CapturedBytes<'_>> = begun
+            .memory
+            .iter()
+            .map(CapturedArgument::borrowed)
+            .collect();
+        let call = CallArguments {
+            captured: &captured,
+            ..self.call(Some(syscall), begun.arguments)
+        };
+        let address = call.peer();
+        let call = ReturnedCall {
+            name: syscall.name,
+            arguments: begun.arguments,
+            memory: &begun.memory,
+            result,
+            address: address.as_deref(),
+        };
+        self.files.returned(process, &call);
+    }
+
+    fn other(&mut self, task: TaskId, time: u64, name: &str, fields: &[(String, String)]) {
+        let tid = task.tid;
         self.interrupt();
         if !self.options.prints_lines {
             return;
@@ -315,21 +451,24 @@ impl<S: TraceSink> TraceObserver<S> {
             text.push_str(&format!("{field}: {value}"));
             let is_task = !is_text && (field.ends_with("pid") || field.ends_with("tid"));
             let comm = value.parse().ok().filter(|_| is_task);
-            if let Some(comm) = comm.and_then(|tid| self.names.comm(tid)) {
+            if let Some(comm) = comm.and_then(|tid| self.names.get(tid)) {
                 text.push_str(&format!(" ({})", String::from_utf8_lossy(comm)));
             }
         }
         text.push(')');
+        if self.options.with_details {
+            let fields = fields.iter().map(|(name, text)| NamedText {
+                name: name.clone(),
+                text: text.clone(),
+            });
+            self.details = Some(LineDetails {
+                process: task.pid,
+                name: name.to_owned(),
+                arguments: fields.collect(),
+                ..LineDetails::default()
+            });
+        }
         self.print(tid, Some(time), None, CallText::Event(&text));
-    }
-}
-
-fn borrowed(captured: &CapturedArgument) -> CapturedBytes<'_> {
-    CapturedBytes {
-        argument: captured.argument,
-        bytes: &captured.bytes,
-        is_truncated: captured.is_truncated,
-        is_late: false,
     }
 }
 
@@ -341,47 +480,57 @@ fn call_name(number: u32, syscall: Option<&Syscall>) -> String {
 impl<S: TraceSink> Observer<TraceRecord> for TraceObserver<S> {
     fn sample(&mut self, at: &EventContext, record: TraceRecord) {
         let tid = at.task.tid;
-        let number = match &record {
-            TraceRecord::Enter { number, .. } | TraceRecord::Exit { number, .. } => Some(*number),
-            TraceRecord::Event { .. } => None,
-        };
-        if number.is_some_and(|number| !self.is_selected(number)) {
+        if let TraceRecord::Event { name, .. } = &record
+            && !self.switch(name)
+        {
             return;
         }
-        if self.summary.events == 0 {
-            self.sink.begin(at.time());
-        }
-        self.summary.events += 1;
-        if self.options.sums_up {
-            self.summary.threads.entry(tid).or_default().events += 1;
+        let number = match &record {
+            TraceRecord::Enter { number, .. } | TraceRecord::Exit { number, .. } => Some(*number),
+            TraceRecord::Event { .. } | TraceRecord::Memory { .. } => None,
+        };
+        let is_counted = !matches!(record, TraceRecord::Memory { .. })
+            && number.is_none_or(|number| self.is_selected(number));
+        if is_counted {
+            if self.summary.events == 0 {
+                self.sink.begin(at.time());
+            }
+            self.summary.events += 1;
+            if self.options.sums_up {
+                self.summary.threads.entry(tid).or_default().events += 1;
+            }
         }
         match record {
-            TraceRecord::Enter {
+            TraceRecord::Enter { number, arguments } => {
+                self.enter(at.task, at.time(), number, arguments);
+            }
+            TraceRecord::Exit { number, result } => {
+                self.exit(at.task, at.time(), number, result);
+            }
+            TraceRecord::Memory {
                 number,
-                arguments,
-                captured,
-            } => self.enter(tid, at.time(), number, arguments, &captured),
-            TraceRecord::Exit { number, result } => self.exit(tid, at.time(), number, result),
-            TraceRecord::Event { name, fields } => self.other(tid, at.time(), &name, &fields),
+                is_return,
+                memory,
+            } => self.memory(tid, number, is_return, memory),
+            TraceRecord::Event { name, fields } => self.other(at.task, at.time(), &name, &fields),
         }
     }
 
     fn task(&mut self, _: &EventContext, change: TaskChange<'_>) {
         match change {
             TaskChange::Fork { parent, child } => {
-                if let Some(comm) = self.names.0.get(&parent.tid).cloned() {
-                    self.names.0.insert(child.tid, comm);
-                }
+                self.names.fork(parent.tid, child.tid);
+                self.files.fork(parent.pid, child.pid);
             }
-            TaskChange::Comm { task, name, .. } => {
-                self.names.0.insert(task.tid, name.to_vec());
-            }
+            TaskChange::Comm { task, name, .. } => self.names.set(task.tid, name),
+            TaskChange::Exit(task) if task.pid == task.tid => self.files.remove(task.pid),
             TaskChange::Exit(_) => {}
         }
     }
 
     fn lost(&mut self, at: &EventContext, loss: Loss) {
         self.lost = self.lost.saturating_add(loss.records);
+        self.files.clear();
         self.interrupt();
         self.print(
             at.task.tid,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rperf_perfdata::EventDesc;
 use rperf_replay::{Sample, World};
+use rperf_syscalls::{CapturedBytes, CapturedRecord};
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_tracepoint::{FieldReader, Formats, Tracepoint, Value};
 use rperf_wire::{Endian, SampleType};
@@ -27,6 +28,8 @@ enum EventKind {
         number: FieldReader,
         result: FieldReader,
     },
+    /// Records of captured memory.
+    Memory,
     /// Another event, with its format if it is a tracepoint.
     Other {
         name: String,
@@ -34,15 +37,46 @@ enum EventKind {
     },
 }
 
-/// Memory that an argument points to, copied when the call was made.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Memory that an argument points to, copied when the call was made or returned.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturedArgument {
     /// Index of the argument, from 0.
     pub argument: usize,
+    /// Index of the text or buffer, if the argument is a list of them.
+    pub item: usize,
     /// The bytes; those of a text without its NUL.
     pub bytes: Vec<u8>,
-    /// Whether the memory is longer than what was copied.
-    pub is_truncated: bool,
+    /// Whether there was more.
+    pub is_cut: bool,
+    /// Whether it could not be read.
+    pub is_unreadable: bool,
+    /// Whether the list has more items from this one on.
+    pub is_more: bool,
+}
+
+impl CapturedArgument {
+    fn new(memory: &CapturedBytes<'_>) -> Self {
+        Self {
+            argument: memory.argument,
+            item: memory.item,
+            bytes: memory.bytes.to_vec(),
+            is_cut: memory.is_cut,
+            is_unreadable: memory.is_unreadable,
+            is_more: memory.is_more,
+        }
+    }
+
+    pub(super) fn borrowed(&self) -> CapturedBytes<'_> {
+        CapturedBytes {
+            argument: self.argument,
+            item: self.item,
+            bytes: &self.bytes,
+            is_cut: self.is_cut,
+            is_unreadable: self.is_unreadable,
+            is_more: self.is_more,
+            is_late: false,
+        }
+    }
 }
 
 /// A decoded sample.
@@ -54,8 +88,15 @@ pub enum TraceRecord {
         number: u32,
         /// Its arguments.
         arguments: [u64; 6],
-        /// Memory that they point to, if a source copied it; tracepoints have none.
-        captured: Vec<CapturedArgument>,
+    },
+    /// Memory of the arguments of a call, which precedes its begin or its return.
+    Memory {
+        /// The number of the call.
+        number: u32,
+        /// Whether the call returns.
+        is_return: bool,
+        /// The memory.
+        memory: Vec<CapturedArgument>,
     },
     /// A call returns.
     Exit {
@@ -100,6 +141,15 @@ impl TraceSamples {
         }
     }
 
+    /// Reads records of captured memory ([`CapturedRecord`]) from the event with this index.
+    #[must_use]
+    pub fn with_memory_of(mut self, event: usize) -> Self {
+        if let Some(kind) = self.events.get_mut(event) {
+            *kind = EventKind::Memory;
+        }
+        self
+    }
+
     /// Whether there are events of system calls.
     #[must_use]
     pub fn has_calls(&self) -> bool {
@@ -135,13 +185,23 @@ impl PrepareSamples for TraceSamples {
                 TraceRecord::Enter {
                     number: as_number(number)?,
                     arguments: values,
-                    captured: Vec::new(),
                 }
             }
             EventKind::Exit { number, result } => TraceRecord::Exit {
                 number: as_number(number)?,
                 result: result.i64(raw)?,
             },
+            EventKind::Memory => {
+                let record = CapturedRecord::decode(raw)?;
+                TraceRecord::Memory {
+                    number: record.number,
+                    is_return: record.is_return,
+                    memory: record
+                        .memory()
+                        .map(|memory| CapturedArgument::new(&memory))
+                        .collect(),
+                }
+            }
             EventKind::Other { name, tracepoint } => TraceRecord::Event {
                 name: name.clone(),
                 fields: tracepoint

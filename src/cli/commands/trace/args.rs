@@ -14,7 +14,9 @@ to a file with -o.
 The first word that is not an option begins the command, with its own options; `--` may precede the command. With -a, -p, -t, -u or -C, \
 the command only sets the duration. 'trace record' writes a recording, which 'trace -i' prints.
 
-Memory is not read: arguments that are strings or structures appear as addresses. The exit status is that of the command.";
+\
+Strings, buffers and structures that arguments point to are copied by programs in the kernel (BPF), if it has type information and permits \
+that; otherwise they appear as addresses. The exit status is that of the command.";
 
 const EVENTS: &str = "\
 system calls, separated by commas: names, patterns (open*), groups (file, %net); a list that begins with ! selects all others; also other events (see 'list')";
@@ -65,6 +67,11 @@ fn observed() -> Vec<Arg> {
 fn selected() -> Vec<Arg> {
     vec![
         list("event", "event").short('e').alias("expr").help(EVENTS),
+        list("filter", "filter").help("filter the tracepoints of the -e before by their fields"),
+        value("switch-on", "event").help("show only what follows the first one of this event"),
+        value("switch-off", "event")
+            .help("show nothing after one of this event, until one of --switch-on"),
+        switch("show-on-off-events").help("also show the events of --switch-on and --switch-off"),
         value("filter-pids", "pid[,pid]...")
             .value_parser(number_list)
             .help("do not trace these threads"),
@@ -99,6 +106,12 @@ fn shown() -> Vec<Arg> {
         switch("errno-summary").help("count the failures of each call by their error; implies -s"),
         value("summary-mode", "thread|total")
             .help("count the calls of each thread (the default), or of all; with -s or -S"),
+        value("string-size", "bytes")
+            .value_parser(number)
+            .help("show at most this many bytes of strings and buffers (default: 32); file names are never truncated"),
+        switch("json")
+            .help("print each call and event as a JSON object on a line of its own"),
+        switch("sort-events").help("show events in the order of their times (always done)"),
         switch("comm").help("show the name of the thread before its number (default: yes)"),
         counter("verbose")
             .short('v')
@@ -109,7 +122,6 @@ fn shown() -> Vec<Arg> {
 /// Returns the options that are not implemented.
 fn later() -> Vec<Arg> {
     vec![
-        unsupported("filter", "use 'record --filter' and 'script'"),
         unsupported("pf", "use 'record -e faults' and 'script'").short('F'),
         unsupported(
             "call-graph",
@@ -129,13 +141,6 @@ fn later() -> Vec<Arg> {
         ),
         unsupported("delay", "trace starts at once").short('D'),
         unsupported("sched", "use 'sched timehist'"),
-        unsupported("sort-events", "lines are always in order of time"),
-        unsupported("switch-on", "use 'trace record' and 'script --switch-on'"),
-        unsupported("switch-off", "use 'trace record' and 'script --switch-off'"),
-        unsupported(
-            "show-on-off-events",
-            "use 'trace record' and 'script --show-on-off-events'",
-        ),
         unsupported("libtraceevent_print", "use 'trace record' and 'script'"),
         unsupported("map-dump", "there are no BPF maps"),
         unsupported("tool_stats", ""),

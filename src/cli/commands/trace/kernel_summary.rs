@@ -76,8 +76,8 @@ fn traces_calls(request: &RecordRequest) -> bool {
     })
 }
 
-/// Returns the offset of `pid` in the kernel's `task_struct`; `None` if children are not followed.
-fn task_pid(follows: bool) -> Result<Option<u16>, Error> {
+/// Returns the offset of a task's number, if children are followed.
+pub(super) fn task_pid(follows: bool) -> Result<Option<u16>, Error> {
     if !follows {
         return Ok(None);
     }

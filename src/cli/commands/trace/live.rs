@@ -14,11 +14,12 @@ use rperf_syscalls::SyscallTable;
 use rperf_tracepoint::{Abi, EventFormat, Formats};
 use rperf_wire::Endian;
 
-use super::{TracePrinter, TraceSettings, kernel_summary, request};
+use super::{TracePrinter, TraceSettings, capture, kernel_summary, request};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{events, explain};
+use crate::cli::options::flag;
 
 /// How long a line is held back, so that lines of other CPUs that precede it can arrive.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -33,11 +34,17 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let printer = TracePrinter::open(matches, settings.layout, context)?;
     let mut reporter = RecordReporter::new(context, matches);
     let names = events::names(&request.observe.events);
+    let follows = flag(matches, "no-inherit") != Some(true);
+    let capture = capture::start(&mut request, &settings, follows, context);
     let explained = |error| explain_start(context, &names, error);
     let mut observation = Observation::open(&request, &mut reporter).map_err(explained)?;
     let formats = formats(&request, observation.events());
     let layouts = EventLayouts::empty(Endian::NATIVE);
     let samples = TraceSamples::new(Endian::NATIVE, observation.events(), &formats);
+    let samples = match &capture {
+        Some(capture) => samples.with_memory_of(capture.event),
+        None => samples,
+    };
     let pass = ObserverPass::new(&layouts, samples).with_tasks();
     let world = LiveWorld::new(Endian::NATIVE, observation.events());
     let mut trace = LiveTrace {
@@ -45,6 +52,14 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         observer: TraceObserver::new(settings.options.clone(), printer),
         pass,
     };
+    if let Some(capture) = &capture {
+        capture.connect(&observation, &request)?;
+    }
+    if settings.options.prints_lines {
+        for (process, files) in capture::open_files(&observation, &request) {
+            trace.observer.set_files(process, files);
+        }
+    }
     let started = observation.start(&request, &mut |records| trace.feed.take(records));
     started.map_err(|error| explain_start(context, &names, error))?;
     let stopped = trace.follow(&mut observation)?;
@@ -60,6 +75,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         false => None,
     };
     let lost = trace.print_rest(&mut observation, &settings)?;
+    let unread = capture.map_or(0, |capture| capture.lost_tasks());
+    if unread > 0 {
+        context.warn(format_args!(
+            "too many threads: memory of {unread} threads was not read, so their strings are addresses"
+        ));
+    }
     if lost > 0 {
         context.warn(format_args!("lost {lost} events: larger ring buffers (-m 16M) lose fewer, and so do -s and -e with fewer calls"));
     }

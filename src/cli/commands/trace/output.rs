@@ -9,7 +9,7 @@ use rperf_analysis::trace::{CallSummary, TraceLine, TraceSink};
 use rperf_safefs::{WriteMode, open_output};
 use rperf_syscalls::SyscallTable;
 use rperf_view::terminal::escaped;
-use rperf_view::trace::{SummaryOptions, TraceLayout, write_line, write_summary};
+use rperf_view::trace::{SummaryOptions, TraceLayout, write_json, write_line, write_summary};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -95,7 +95,10 @@ impl TraceSink for TracePrinter {
     fn line(&mut self, line: &TraceLine<'_>) -> bool {
         let base = self.base.or(line.time).unwrap_or_default();
         // Writing to memory does not fail.
-        let _ = write_line(&mut self.pending, line, base, self.layout);
+        let _ = match self.layout.is_json {
+            true => write_json(&mut self.pending, line),
+            false => write_line(&mut self.pending, line, base, self.layout),
+        };
         if self.pending.len() >= ENOUGH {
             self.flush();
         }

@@ -16,7 +16,8 @@ use crate::cli::options::is_given;
 use crate::cli::shared::analysis::Analysis;
 
 /// Options that only a live trace has.
-const LIVE: [&str; 9] = [
+const LIVE: [&str; 10] = [
+    "filter",
     "all-cpus",
     "cpu",
     "cgroup",
@@ -57,7 +58,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     };
     let table = SyscallTable::of(abi);
     let selection = Selection::new(matches, table, None)?;
-    let settings = TraceSettings::new(matches, abi, &selection)?;
+    let settings = TraceSettings::new(matches, abi, &selection, context)?;
     let samples = TraceSamples::new(metadata.endian, metadata.events, &*metadata.formats()?);
     if !samples.has_calls() {
         let path = input.path.display();

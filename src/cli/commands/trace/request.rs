@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 
 use clap::ArgMatches;
-use rperf_analysis::trace::TraceOptions;
-use rperf_events::{Catalogue, EventSpec, RecordDetails, Sampling, SideBand, TaskScope};
+use rperf_analysis::trace::{FILE_CALLS, TraceOptions, TraceSwitch};
+use rperf_events::{
+    Catalogue, EventFilter, EventSpec, RecordDetails, Sampling, SideBand, TaskScope,
+};
 use rperf_session::{
     KernelRoots, ObserveOptions, RecordRequest, RingOptions, SynthesisOptions, SynthesizedRecords,
     Target,
 };
-use rperf_syscalls::{Abi, ArgumentOptions, SyscallTable};
-use rperf_view::trace::{SummaryOptions, TraceLayout};
+use rperf_syscalls::{Abi, ArgumentKind, ArgumentOptions, SyscallTable};
+use rperf_view::trace::{RESULT_COLUMN, SummaryOptions, TraceLayout};
 
 use super::selection::Selection;
 use crate::cli::context::Context;
@@ -30,6 +32,12 @@ pub(super) struct TraceSettings {
     pub(super) options: TraceOptions,
     pub(super) layout: TraceLayout,
     pub(super) summary: SummaryOptions,
+    /// The calls that are recorded: those that are shown, and those that tell what descriptors refer to. `None` for all.
+    pub(super) recorded: Option<BTreeSet<u32>>,
+    /// Whether system calls are traced.
+    pub(super) traces_calls: bool,
+    /// The maximum size of captured texts and buffers in bytes.
+    pub(super) string_size: u32,
 }
 
 impl TraceSettings {
@@ -38,10 +46,19 @@ impl TraceSettings {
         matches: &ArgMatches,
         abi: Abi,
         selection: &Selection,
+        context: &Context,
     ) -> Result<Self, CliError> {
+        let setting = |name| context.config.flag(name);
         let on = |id| flag(matches, id) == Some(true);
         let sums_up = on("summary") || on("with-summary") || on("errno-summary");
         let prints_lines = on("with-summary") || !sums_up;
+        let is_json = on("json");
+        if is_json && sums_up {
+            return Err(
+                CliError::usage("--json prints calls and events, not their sums")
+                    .hint("leave out -s, -S and --errno-summary"),
+            );
+        }
         if matches.contains_id("max-events") && !prints_lines {
             return Err(CliError::usage(
                 "--max-events counts lines, which -s does not print: use -S",
@@ -58,7 +75,13 @@ impl TraceSettings {
             max_events: matches.get_one::<u64>("max-events").copied(),
             prints_lines,
             sums_up,
-            arguments: ArgumentOptions::default(),
+            with_details: is_json,
+            switch: event_switch(matches)?,
+            arguments: ArgumentOptions {
+                show_zeros: setting("trace.show_zeros") == Some(true),
+                hides_names: setting("trace.show_arg_names") == Some(false),
+                ..ArgumentOptions::default()
+            },
         };
         let is_total = is_total(matches, sums_up)?;
         let is_one_thread = on("no-inherit")
@@ -67,7 +90,10 @@ impl TraceSettings {
             full_time: on("time"),
             shows_comm: flag(matches, "comm") != Some(false),
             shows_task: !is_one_thread,
-            shows_duration: selection.traces_calls,
+            shows_time: setting("trace.show_timestamp") != Some(false),
+            shows_duration: selection.traces_calls && setting("trace.show_duration") != Some(false),
+            result_column: result_column(context),
+            is_json,
         };
         Ok(Self {
             options,
@@ -76,9 +102,59 @@ impl TraceSettings {
                 by_error: on("errno-summary"),
                 is_total,
             },
+            recorded: selection
+                .calls
+                .as_ref()
+                .map(|calls| recorded_calls(calls, SyscallTable::of(abi), prints_lines)),
+            traces_calls: selection.traces_calls,
+            string_size: string_size(matches)?,
         })
     }
 }
+
+/// Returns the calls to record: if descriptors are shown, also those that change what they refer to.
+fn recorded_calls(
+    shown: &BTreeSet<u32>,
+    table: &SyscallTable,
+    prints_lines: bool,
+) -> BTreeSet<u32> {
+    let has_fds = |number: &u32| {
+        let arguments = table.get(*number).and_then(|call| call.arguments.as_ref());
+        arguments.is_some_and(|arguments| {
+            let mut kinds = arguments.iter().map(|argument| argument.kind);
+            kinds.any(|kind| matches!(kind, ArgumentKind::Fd | ArgumentKind::DirFd))
+        })
+    };
+    let mut recorded = shown.clone();
+    if prints_lines && shown.iter().any(has_fds) {
+        recorded.extend(FILE_CALLS.iter().filter_map(|name| table.number(name)));
+    }
+    recorded
+}
+
+/// Returns the column of results, the setting `trace.args_alignment`.
+fn result_column(context: &Context) -> usize {
+    let set = context.config.text("trace.args_alignment");
+    let set = set.and_then(|column| column.trim().parse().ok());
+    // Wider than a line makes no sense.
+    set.map_or(RESULT_COLUMN, |column: usize| column.min(1000))
+}
+
+/// Returns `--string-size`.
+fn string_size(matches: &ArgMatches) -> Result<u32, CliError> {
+    let size = matches.get_one::<u64>("string-size").copied();
+    match size.unwrap_or(STRING_SIZE) {
+        size @ 0..=MAX_STRING_SIZE => Ok(u32::try_from(size).unwrap_or(u32::MAX)),
+        size => Err(
+            CliError::usage(format!("--string-size: {size} bytes are too many"))
+                .hint(format!("at most {MAX_STRING_SIZE}")),
+        ),
+    }
+}
+
+/// As strace has it, and perf.
+const STRING_SIZE: u64 = 32;
+const MAX_STRING_SIZE: u64 = 4096;
 
 /// Whether `--summary-mode` adds up all threads.
 fn is_total(matches: &ArgMatches, sums_up: bool) -> Result<bool, CliError> {
@@ -135,9 +211,17 @@ pub(super) fn build(
     let pmus = MachinePmus::find(context);
     let target = target::target(matches, context, "tracing")?;
     let catalogue = pmus.catalogue(&machine);
-    let selection = Selection::new(matches, SyscallTable::of(abi), Some(&catalogue))?;
-    let settings = TraceSettings::new(matches, abi, &selection)?;
-    let events = events(&selection, &target, matches, &catalogue)?;
+    let mut selection = Selection::new(matches, SyscallTable::of(abi), Some(&catalogue))?;
+    selection.filter(matches, &machine.0)?;
+    let settings = TraceSettings::new(matches, abi, &selection, context)?;
+    let mut events = events(
+        &selection,
+        settings.recorded.as_ref(),
+        &target,
+        matches,
+        &catalogue,
+    )?;
+    add_switches(&mut events, settings.options.switch.as_ref(), &catalogue)?;
     let found = workload::find(matches, context);
     let program = found.map_err(|(word, cause)| {
         let cause = explain::exec_reason(&cause);
@@ -195,6 +279,7 @@ pub(super) fn no_events(context: &Context) -> Result<Vec<EventSpec>, CliError> {
 /// Returns the events with the kernel's filters.
 fn events(
     selection: &Selection,
+    recorded: Option<&BTreeSet<u32>>,
     target: &Target,
     matches: &ArgMatches,
     catalogue: &Catalogue<'_>,
@@ -204,15 +289,19 @@ fn events(
     if selection.traces_calls {
         events.extend(parsed("raw_syscalls:sys_enter", catalogue)?);
         events.extend(parsed("raw_syscalls:sys_exit", catalogue)?);
-        let calls = selection.calls.as_ref().and_then(kernel_filter);
+        let calls = recorded.and_then(kernel_filter);
         let terms: Vec<String> = calls.into_iter().chain(excluded.clone()).collect();
         for event in &mut events {
             event.filter = (!terms.is_empty()).then(|| terms.join(" && "));
         }
     }
-    let others = selection.events.iter().cloned().map(|mut event| {
-        if event.tracepoint.is_some() && event.filter.is_none() {
-            event.filter.clone_from(&excluded);
+    let others = selection.events().cloned().map(|mut event| {
+        if event.tracepoint.is_some() {
+            let filters: Vec<&str> = [event.filter.as_deref(), excluded.as_deref()]
+                .into_iter()
+                .flatten()
+                .collect();
+            event.filter = (!filters.is_empty()).then(|| EventFilter::join(&filters));
         }
         event
     });
@@ -220,7 +309,44 @@ fn events(
     Ok(events)
 }
 
-/// The maximum length of the filter for calls. The kernel accepts a page (`PAGE_SIZE`) for this filter and the terms that follow it.
+/// Adds the events of `--switch-on` and `--switch-off`, unless `-e` has them.
+fn add_switches(
+    events: &mut Vec<EventSpec>,
+    switch: Option<&TraceSwitch>,
+    catalogue: &Catalogue<'_>,
+) -> Result<(), CliError> {
+    let names = switch.map(|switch| [switch.on.as_ref(), switch.off.as_ref()]);
+    for name in names.into_iter().flatten().flatten() {
+        if !events.iter().any(|event| event.name == *name) {
+            events.extend(parsed(name, catalogue)?);
+        }
+    }
+    Ok(())
+}
+
+/// Reads `--switch-on`, `--switch-off` and `--show-on-off-events`.
+fn event_switch(matches: &ArgMatches) -> Result<Option<TraceSwitch>, CliError> {
+    let (on, off) = (
+        matches.get_one::<String>("switch-on"),
+        matches.get_one("switch-off"),
+    );
+    let shows_events = flag(matches, "show-on-off-events") == Some(true);
+    if on.is_none() && off.is_none() {
+        return match shows_events {
+            true => Err(CliError::usage(
+                "--show-on-off-events needs --switch-on or --switch-off",
+            )),
+            false => Ok(None),
+        };
+    }
+    Ok(Some(TraceSwitch {
+        on: on.cloned(),
+        off: off.cloned(),
+        shows_events,
+    }))
+}
+
+/// The longest filter that the kernel takes is a page (`PAGE_SIZE`); other terms follow.
 const LONGEST_FILTER: usize = 3000;
 
 /// Returns the kernel's filter for calls; `None` if it would be too long: then other calls are recorded, but not shown.

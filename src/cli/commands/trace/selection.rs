@@ -3,11 +3,12 @@
 use clap::ArgMatches;
 use rperf_events::{Catalogue, EventSpec};
 use rperf_names::{is_pattern, matches_pattern};
+use rperf_sys::Tracefs;
 use rperf_syscalls::{SyscallTable, groups};
 use std::collections::BTreeSet;
 
 use crate::cli::error::CliError;
-use crate::cli::live::events::parsed;
+use crate::cli::live::events::{ListedEvents, filter, parsed, refuse_sample_filters};
 use crate::cli::options::flag;
 
 /// What `-e` selects.
@@ -17,8 +18,8 @@ pub(super) struct Selection {
     pub(super) traces_calls: bool,
     /// The numbers of the calls to show; `None` for all.
     pub(super) calls: Option<BTreeSet<u32>>,
-    /// The other events.
-    pub(super) events: Vec<EventSpec>,
+    /// The other events, by `-e` option.
+    lists: Vec<ListedEvents>,
 }
 
 impl Selection {
@@ -29,13 +30,19 @@ impl Selection {
         catalogue: Option<&Catalogue<'_>>,
     ) -> Result<Self, CliError> {
         let mut listed = Listed::default();
-        for text in matches.get_many::<String>("event").into_iter().flatten() {
+        let texts = matches.get_many::<String>("event").into_iter().flatten();
+        let indices = matches.indices_of("event").into_iter().flatten();
+        let mut lists = Vec::new();
+        for (index, text) in indices.zip(texts) {
             listed.add(text, table, catalogue)?;
+            let events = std::mem::take(&mut listed.events);
+            lists.push(ListedEvents { index, events });
         }
+        let has_events = lists.iter().any(|list| !list.events.is_empty());
         let has_calls = !listed.calls.is_empty() || !listed.excluded.is_empty();
         let traces_calls = match flag(matches, "syscalls") {
             Some(wanted) => wanted,
-            None => has_calls || listed.events.is_empty(),
+            None => has_calls || !has_events,
         };
         let calls = match (listed.calls.is_empty(), listed.excluded.is_empty()) {
             (true, true) => None,
@@ -48,15 +55,41 @@ impl Selection {
                 )
             }
         };
-        if !traces_calls && listed.events.is_empty() {
+        if !traces_calls && !has_events {
             return Err(CliError::usage("--no-syscalls leaves nothing to trace")
                 .hint("name other events with -e"));
         }
         Ok(Self {
             traces_calls,
             calls,
-            events: listed.events,
+            lists,
         })
+    }
+
+    /// Returns the other events.
+    pub(super) fn events(&self) -> impl Iterator<Item = &EventSpec> {
+        self.lists.iter().flat_map(|list| &list.events)
+    }
+
+    /// Attaches each `--filter` to the events of the `-e` option before it.
+    pub(super) fn filter(
+        &mut self,
+        matches: &ArgMatches,
+        tracefs: &Tracefs,
+    ) -> Result<(), CliError> {
+        for index in matches.indices_of("filter").into_iter().flatten() {
+            let mut before = self.lists.iter().rev();
+            let list = before.find(|list| list.index < index);
+            if list.is_some_and(|list| list.events.is_empty()) {
+                let message = "--filter: system calls have no fields to filter";
+                return Err(CliError::usage(message).hint(
+                    "filter a tracepoint: -e syscalls:sys_enter_openat --filter 'dfd == 3'",
+                ));
+            }
+        }
+        filter(matches, &mut self.lists, tracefs)?;
+        let events: Vec<EventSpec> = self.events().cloned().collect();
+        refuse_sample_filters(&events)
     }
 }
 

@@ -1,0 +1,452 @@
+//! What the file descriptors of each process refer to, by the results of its calls.
+//!
+//! A name is either right at its time or absent: whatever the calls do not tell, and everything after a loss of records, has none.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::CapturedArgument;
+
+/// `AT_FDCWD`.
+const CWD: i32 = -100;
+/// `O_CLOEXEC`, `SOCK_CLOEXEC` and other flags of this value.
+const CLOEXEC: u64 = 0o2000000;
+/// `FD_CLOEXEC`, `MFD_CLOEXEC`, and `FAN_CLOEXEC`.
+const OTHER_CLOEXEC: u64 = 1;
+/// Commands of fcntl(2).
+const F_DUPFD: u64 = 0;
+const F_SETFD: u64 = 2;
+const F_DUPFD_CLOEXEC: u64 = 1030;
+/// `CLOSE_RANGE_CLOEXEC`.
+const RANGE_CLOEXEC: u64 = 4;
+/// `-EINPROGRESS`.
+const IN_PROGRESS: i64 = -115;
+
+/// A file descriptor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenFile {
+    /// A path, or what else it refers to.
+    pub name: Vec<u8>,
+    /// Whether execve(2) closes it.
+    pub closes_on_exec: bool,
+}
+
+/// The file descriptors and the working directory of a process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProcessFiles {
+    /// By number.
+    pub open: BTreeMap<i32, OpenFile>,
+    /// The working directory, if it is known.
+    pub cwd: Option<Vec<u8>>,
+}
+
+/// The files of all processes.
+#[derive(Debug, Default)]
+pub(super) struct FileTables(FxHashMap<u32, ProcessFiles>);
+
+/// A call that has returned.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReturnedCall<'a> {
+    pub(super) name: &'a str,
+    pub(super) arguments: [u64; 6],
+    pub(super) memory: &'a [CapturedArgument],
+    pub(super) result: i64,
+    /// The text of a socket address among the arguments.
+    pub(super) address: Option<&'a str>,
+}
+
+impl ReturnedCall<'_> {
+    fn argument(&self, index: usize) -> u64 {
+        self.arguments.get(index).copied().unwrap_or_default()
+    }
+
+    fn fd(&self, index: usize) -> i32 {
+        self.argument(index) as i32
+    }
+
+    fn has(&self, index: usize, flag: u64) -> bool {
+        self.argument(index) & flag != 0
+    }
+
+    /// Returns the memory of an argument if all of it was copied.
+    fn memory(&self, argument: usize) -> Option<&[u8]> {
+        let mut found = self.memory.iter().rev();
+        let found = found.find(|one| one.argument == argument && !one.is_unreadable)?;
+        (!found.is_cut).then_some(&found.bytes[..])
+    }
+
+    /// Returns two numbers that the call has written.
+    fn pair(&self, argument: usize) -> Option<[i32; 2]> {
+        let (first, rest) = self.memory(argument)?.split_first_chunk()?;
+        let second = rest.first_chunk()?;
+        Some([i32::from_ne_bytes(*first), i32::from_ne_bytes(*second)])
+    }
+}
+
+/// Names of calls that change what descriptors refer to.
+pub const FILE_CALLS: &[&str] = &[
+    "accept",
+    "accept4",
+    "bind",
+    "chdir",
+    "clone",
+    "clone3",
+    "close",
+    "close_range",
+    "connect",
+    "creat",
+    "dup",
+    "dup2",
+    "dup3",
+    "epoll_create",
+    "epoll_create1",
+    "eventfd",
+    "eventfd2",
+    "execve",
+    "execveat",
+    "fchdir",
+    "fcntl",
+    "fork",
+    "inotify_init",
+    "inotify_init1",
+    "io_uring_setup",
+    "memfd_create",
+    "open",
+    "open_by_handle_at",
+    "open_tree",
+    "openat",
+    "openat2",
+    "perf_event_open",
+    "pidfd_getfd",
+    "pidfd_open",
+    "pipe",
+    "pipe2",
+    "recvmsg",
+    "recvmmsg",
+    "signalfd",
+    "signalfd4",
+    "socket",
+    "socketpair",
+    "timerfd_create",
+    "userfaultfd",
+    "vfork",
+];
+
+impl FileTables {
+    /// Sets what is known of a process.
+    pub(super) fn seed(&mut self, process: u32, files: ProcessFiles) {
+        self.0.insert(process, files);
+    }
+
+    /// Copies the table of a process for its child.
+    pub(super) fn fork(&mut self, parent: u32, child: u32) {
+        if parent == child {
+            return;
+        }
+        match self.0.get(&parent).cloned() {
+            Some(files) => self.0.insert(child, files),
+            None => self.0.remove(&child),
+        };
+    }
+
+    /// Forgets a process.
+    pub(super) fn remove(&mut self, process: u32) {
+        self.0.remove(&process);
+    }
+
+    /// Forgets all, since calls are unknown.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Returns the name of a descriptor.
+    pub(super) fn name(&self, process: u32, fd: i32) -> Option<&[u8]> {
+        let file = self.0.get(&process)?.open.get(&fd)?;
+        Some(&file.name)
+    }
+
+    /// Changes the table of the calling process.
+    pub(super) fn returned(&mut self, process: u32, call: &ReturnedCall<'_>) {
+        let files = self.0.entry(process).or_default();
+        if call.result < 0 {
+            let is_connecting = call.name == "connect" && call.result == IN_PROGRESS;
+            // A descriptor is closed also if an error is reported.
+            if !is_connecting && call.name != "close" {
+                return;
+            }
+        }
+        match call.name {
+            "open" | "creat" | "openat" | "openat2" | "open_tree" => files.opened(call),
+            "close" => drop(files.open.remove(&call.fd(0))),
+            "close_range" => files.close_range(call),
+            "dup" | "dup2" | "dup3" => {
+                let closes = call.name == "dup3" && call.has(2, CLOEXEC);
+                files.duplicate(call.fd(0), call.result, closes);
+            }
+            "fcntl" => files.control(call),
+            "pipe" | "pipe2" => files.pair(call, 0, "pipe", call.name == "pipe2"),
+            "socketpair" => files.pair(call, 3, "socket: pair", true),
+            "chdir" => {
+                let path = call.memory(0).and_then(|path| files.absolute(CWD, path));
+                files.cwd = path;
+            }
+            "fchdir" => files.cwd = files.open.get(&call.fd(0)).map(|file| file.name.clone()),
+            "execve" | "execveat" => files.open.retain(|_, file| !file.closes_on_exec),
+            // Descriptors may be among the messages.
+            "recvmsg" | "recvmmsg" if has_descriptors(call) => files.open.clear(),
+            "socket" | "bind" | "connect" | "accept" | "accept4" => files.socket(call),
+            name => files.anonymous(name, call),
+        }
+    }
+}
+
+/// Whether a message may carry descriptors: `msg_controllen` of `struct user_msghdr`.
+fn has_descriptors(call: &ReturnedCall<'_>) -> bool {
+    let header = call.memory(1).filter(|_| call.name == "recvmsg");
+    let size = header.and_then(|header| header.get(40..48));
+    size != Some(&[0; 8])
+}
+
+impl ProcessFiles {
+    fn set(&mut self, fd: i64, name: Option<Vec<u8>>, closes_on_exec: bool) {
+        let Ok(fd) = i32::try_from(fd) else { return };
+        match name {
+            Some(name) => {
+                let file = OpenFile {
+                    name,
+                    closes_on_exec,
+                };
+                self.open.insert(fd, file);
+            }
+            None => drop(self.open.remove(&fd)),
+        }
+    }
+
+    /// Returns a path that does not depend on a directory; `None` if that directory is unknown.
+    fn absolute(&self, directory: i32, path: &[u8]) -> Option<Vec<u8>> {
+        let base = match (path.first()?, directory) {
+            (b'/', _) => return Some(path.to_vec()),
+            (_, CWD) => self.cwd.as_ref()?,
+            (_, fd) => &self.open.get(&fd)?.name,
+        };
+        let path = path.strip_prefix(b"./").unwrap_or(path);
+        let separator: &[u8] = if base.ends_with(b"/") { b"" } else { b"/" };
+        match path {
+            b"." => Some(base.clone()),
+            _ => Some([base, separator, path].concat()),
+        }
+    }
+
+    fn opened(&mut self, call: &ReturnedCall<'_>) {
+        let (directory, path, closes) = match call.name {
+            "open" => (CWD, 0, call.has(1, CLOEXEC)),
+            "creat" => (CWD, 0, false),
+            "openat" | "open_tree" => (call.fd(0), 1, call.has(2, CLOEXEC)),
+            // The flags are in a structure.
+            _ => (call.fd(0), 1, true),
+        };
+        let path = call.memory(path);
+        let path = path.and_then(|path| self.absolute(directory, path));
+        self.set(call.result, path, closes);
+    }
+
+    fn close_range(&mut self, call: &ReturnedCall<'_>) {
+        let (first, last) = (call.argument(0) as u32, call.argument(1) as u32);
+        let is_inside = |fd: i32| (first..=last).contains(&fd.cast_unsigned());
+        match call.has(2, RANGE_CLOEXEC) {
+            true => {
+                for (_, file) in self.open.iter_mut().filter(|(fd, _)| is_inside(**fd)) {
+                    file.closes_on_exec = true;
+                }
+            }
+            false => self.open.retain(|fd, _| !is_inside(*fd)),
+        }
+    }
+
+    fn duplicate(&mut self, from: i32, to: i64, closes_on_exec: bool) {
+        // dup2(2) of a descriptor to itself changes nothing.
+        if i64::from(from) != to {
+            let name = self.open.get(&from).map(|file| file.name.clone());
+            self.set(to, name, closes_on_exec);
+        }
+    }
+
+    fn control(&mut self, call: &ReturnedCall<'_>) {
+        match call.argument(1) {
+            command @ (F_DUPFD | F_DUPFD_CLOEXEC) => {
+                self.duplicate(call.fd(0), call.result, command == F_DUPFD_CLOEXEC);
+            }
+            F_SETFD => {
+                if let Some(file) = self.open.get_mut(&call.fd(0)) {
+                    file.closes_on_exec = call.has(2, OTHER_CLOEXEC);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Two descriptors that the call wrote to memory; if they are unknown, all names are in doubt.
+    fn pair(&mut self, call: &ReturnedCall<'_>, argument: usize, name: &str, has_flags: bool) {
+        let Some(pair) = call.pair(argument) else {
+            self.open.clear();
+            return;
+        };
+        let closes = has_flags && call.has(1, CLOEXEC);
+        for fd in pair {
+            self.set(fd.into(), Some(name.into()), closes);
+        }
+    }
+
+    fn socket(&mut self, call: &ReturnedCall<'_>) {
+        match call.name {
+            "socket" => self.set(call.result, Some("socket".into()), call.has(1, CLOEXEC)),
+            "accept" | "accept4" => {
+                let name = match call.address {
+                    Some(address) => format!("socket: from {address}"),
+                    None => "socket".to_owned(),
+                };
+                let closes = call.name == "accept4" && call.has(3, CLOEXEC);
+                self.set(call.result, Some(name.into()), closes);
+            }
+            name => {
+                let word = if name == "bind" { "at" } else { "to" };
+                let closes = self.open.get(&call.fd(0)).map(|file| file.closes_on_exec);
+                let name = match call.address {
+                    Some(address) => format!("socket: {word} {address}"),
+                    None => "socket".to_owned(),
+                };
+                let fd = call.fd(0).into();
+                self.set(fd, Some(name.into()), closes.unwrap_or_default());
+            }
+        }
+    }
+
+    /// Descriptors without a path, by their names in procfs.
+    fn anonymous(&mut self, name: &str, call: &ReturnedCall<'_>) {
+        let (name, closes) = match name {
+            "eventfd" => ("anon_inode:[eventfd]", false),
+            "eventfd2" => ("anon_inode:[eventfd]", call.has(1, CLOEXEC)),
+            "epoll_create" => ("anon_inode:[eventpoll]", false),
+            "epoll_create1" => ("anon_inode:[eventpoll]", call.has(0, CLOEXEC)),
+            "inotify_init" => ("anon_inode:inotify", false),
+            "inotify_init1" => ("anon_inode:inotify", call.has(0, CLOEXEC)),
+            "timerfd_create" => ("anon_inode:[timerfd]", call.has(1, CLOEXEC)),
+            "userfaultfd" => ("anon_inode:[userfaultfd]", call.has(0, CLOEXEC)),
+            "io_uring_setup" => ("anon_inode:[io_uring]", true),
+            "pidfd_open" => ("anon_inode:[pidfd]", true),
+            "perf_event_open" => ("anon_inode:[perf_event]", call.has(4, 8)),
+            "signalfd" => ("anon_inode:[signalfd]", false),
+            "signalfd4" => ("anon_inode:[signalfd]", call.has(3, CLOEXEC)),
+            "memfd_create" => {
+                let name = call.memory(0).map(|name| [b"/memfd:", name].concat());
+                self.set(call.result, name, call.has(1, OTHER_CLOEXEC));
+                return;
+            }
+            // A descriptor of which nothing is known.
+            "open_by_handle_at" | "pidfd_getfd" => {
+                self.set(call.result, None, false);
+                return;
+            }
+            _ => return,
+        };
+        self.set(call.result, Some(name.into()), closes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROCESS: u32 = 7;
+
+    fn text(argument: usize, bytes: &[u8]) -> CapturedArgument {
+        CapturedArgument {
+            argument,
+            bytes: bytes.to_vec(),
+            ..CapturedArgument::default()
+        }
+    }
+
+    #[track_caller]
+    fn call(
+        tables: &mut FileTables,
+        name: &str,
+        values: &[i64],
+        memory: &[CapturedArgument],
+        result: i64,
+    ) {
+        let mut arguments = [0; 6];
+        for (argument, value) in arguments.iter_mut().zip(values) {
+            *argument = *value as u64;
+        }
+        let call = ReturnedCall {
+            name,
+            arguments,
+            memory,
+            result,
+            address: Some("10.0.0.1:80"),
+        };
+        tables.returned(PROCESS, &call);
+    }
+
+    fn name(tables: &FileTables, fd: i32) -> Option<&str> {
+        tables
+            .name(PROCESS, fd)
+            .map(|name| std::str::from_utf8(name).unwrap())
+    }
+
+    #[test]
+    fn names_follow_the_calls() {
+        let mut tables = FileTables::default();
+        let files = &mut tables;
+        call(files, "openat", &[-100, 9, 0], &[text(1, b"x")], 3);
+        assert_eq!(name(files, 3), None, "the working directory is unknown");
+        call(files, "chdir", &[9], &[text(0, b"/tmp")], 0);
+        call(files, "openat", &[-100, 9, 0], &[text(1, b"./d")], 3);
+        call(files, "openat", &[3, 9, 0o2000000], &[text(1, b"f")], 4);
+        assert_eq!(
+            (name(files, 3), name(files, 4)),
+            (Some("/tmp/d"), Some("/tmp/d/f"))
+        );
+        call(files, "openat", &[-100, 9, 0], &[text(1, b"/nosuch")], -2);
+        call(files, "dup2", &[4, 1], &[], 1);
+        call(files, "fcntl", &[3, 1030, 10], &[], 10);
+        call(files, "close", &[4], &[], 0);
+        assert_eq!(name(files, 4), None);
+        assert_eq!(
+            (name(files, 1), name(files, 10)),
+            (Some("/tmp/d/f"), Some("/tmp/d"))
+        );
+        files.fork(PROCESS, 8);
+        call(files, "execve", &[], &[], 0);
+        assert_eq!((name(files, 1), name(files, 10)), (Some("/tmp/d/f"), None));
+        assert_eq!(
+            files.name(8, 10),
+            Some(&b"/tmp/d"[..]),
+            "the child has its own"
+        );
+        call(files, "close_range", &[0, 0xffff_ffff, 0], &[], 0);
+        assert_eq!(name(files, 1), None);
+    }
+
+    #[test]
+    fn sockets_and_pipes() {
+        let mut tables = FileTables::default();
+        let files = &mut tables;
+        call(files, "socket", &[2, 1], &[], 3);
+        assert_eq!(name(files, 3), Some("socket"));
+        call(files, "connect", &[3], &[], -115);
+        assert_eq!(name(files, 3), Some("socket: to 10.0.0.1:80"));
+        call(files, "accept", &[3], &[], 4);
+        assert_eq!(name(files, 4), Some("socket: from 10.0.0.1:80"));
+        let pair = [5_i32.to_ne_bytes(), 6_i32.to_ne_bytes()].concat();
+        call(files, "pipe2", &[9, 0], &[text(0, &pair)], 0);
+        assert_eq!(
+            (name(files, 5), name(files, 6)),
+            (Some("pipe"), Some("pipe"))
+        );
+        call(files, "pipe", &[9], &[], 0);
+        assert_eq!(name(files, 3), None, "any number may be one of the pipe's");
+    }
+}

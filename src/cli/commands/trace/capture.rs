@@ -1,0 +1,173 @@
+//! The texts and structures that arguments point to, copied in the kernel.
+
+use std::path::Path;
+
+use rperf_analysis::trace::{OpenFile, ProcessFiles};
+use rperf_bpf::{ArgumentCapture, CaptureOptions, Error, TaskSet};
+use rperf_events::EventSpec;
+use rperf_session::{Observation, RecordRequest, Target};
+use rperf_sys::{Proc, link_target};
+use rperf_syscalls::{CapturePlan, SyscallTable};
+
+use super::{TraceSettings, kernel_summary};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+/// A running capture.
+pub(super) struct LiveCapture {
+    capture: ArgumentCapture,
+    /// The index of the event that receives its records.
+    pub(super) event: usize,
+}
+
+/// Starts the capture and adds its event to `request`; `None` with a note if the kernel cannot, or if no lines are printed.
+pub(super) fn start(
+    request: &mut RecordRequest,
+    settings: &TraceSettings,
+    follows: bool,
+    context: &Context,
+) -> Option<LiveCapture> {
+    let plans = plans(settings);
+    if plans.is_empty() || !settings.options.prints_lines || !settings.traces_calls {
+        return None;
+    }
+    let started = tasks(&request.observe.target, follows).and_then(|tasks| {
+        ArgumentCapture::start(&CaptureOptions {
+            tasks,
+            excluded_process: Some(std::process::id()),
+            plans: &plans,
+            string_size: settings.string_size,
+        })
+    });
+    match started {
+        Ok(capture) => {
+            let event = request.observe.events.len();
+            request.observe.events.push(EventSpec::bpf_output());
+            Some(LiveCapture { capture, event })
+        }
+        Err(error) => {
+            let error = error.to_string();
+            let first = error.lines().next().unwrap_or_default();
+            context.note(format_args!(
+                "strings and structures are shown as addresses: {first}"
+            ));
+            None
+        }
+    }
+}
+
+/// Returns what is captured of the calls that are shown, and of those that change descriptors.
+fn plans(settings: &TraceSettings) -> Vec<(u32, CapturePlan)> {
+    let all = SyscallTable::of(settings.options.abi).all().into_iter();
+    let wanted = all.filter(|(number, _)| {
+        let recorded = settings.recorded.as_ref();
+        recorded.is_none_or(|recorded| recorded.contains(number))
+    });
+    let plans = wanted.map(|(number, call)| (number, call.capture_plan()));
+    plans
+        .filter(|(_, plan)| *plan != CapturePlan::default())
+        .collect()
+}
+
+/// Returns the tasks without their numbers, which are added once the events are open.
+fn tasks(target: &Target, follows: bool) -> Result<TaskSet, Error> {
+    match target {
+        Target::Workload | Target::Processes(_) | Target::Threads(_) => Ok(TaskSet::Threads {
+            threads: Vec::new(),
+            follow: kernel_summary::task_pid(follows)?,
+            from_exec: false,
+        }),
+        _ => Ok(TaskSet::All),
+    }
+}
+
+impl LiveCapture {
+    /// Directs the records to the rings, and adds the observed tasks.
+    pub(super) fn connect(
+        &self,
+        observation: &Observation,
+        request: &RecordRequest,
+    ) -> Result<(), CliError> {
+        let connected = self.try_connect(observation, request);
+        connected.map_err(|error| CliError::message(255, error.to_string()))
+    }
+
+    fn try_connect(&self, observation: &Observation, request: &RecordRequest) -> Result<(), Error> {
+        for (cpu, event) in observation.counters(self.event) {
+            if let Ok(cpu) = u32::try_from(cpu) {
+                self.capture.write_to(cpu, event)?;
+            }
+        }
+        let proc = Proc::new(&request.roots.proc);
+        match &request.observe.target {
+            Target::Workload => {
+                let threads: Vec<u32> = observation.workload().into_iter().collect();
+                self.capture.add_threads(&threads, true)
+            }
+            Target::Threads(threads) => self.capture.add_threads(threads, false),
+            Target::Processes(processes) => {
+                for process in processes {
+                    let threads = proc.threads(*process).unwrap_or_default();
+                    self.capture.add_threads(&threads, false)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the number of tasks whose memory was not captured.
+    pub(super) fn lost_tasks(&self) -> u64 {
+        self.capture.lost_tasks().unwrap_or_default()
+    }
+}
+
+/// Returns the open files of the observed processes.
+pub(super) fn open_files(
+    observation: &Observation,
+    request: &RecordRequest,
+) -> Vec<(u32, ProcessFiles)> {
+    let proc = Proc::new(&request.roots.proc);
+    let processes = match &request.observe.target {
+        Target::Workload => observation.workload().into_iter().collect(),
+        Target::Processes(processes) => processes.clone(),
+        Target::Threads(threads) => {
+            let processes = threads.iter().filter_map(|tid| proc.process_of(*tid).ok());
+            processes.collect()
+        }
+        _ => proc.processes().unwrap_or_default(),
+    };
+    let files = processes.into_iter().map(|process| {
+        let folder = request.roots.proc.join(process.to_string());
+        (process, files_of(&folder))
+    });
+    files.collect()
+}
+
+/// Reads the open files of a process. Those that another user may not see are missing.
+fn files_of(folder: &Path) -> ProcessFiles {
+    let numbers = rperf_sys::kernel_folder(folder.join("fd")).unwrap_or_default();
+    let open = numbers.into_iter().filter_map(|number| {
+        let name = link_target(folder.join("fd").join(&number)).ok()?;
+        let details = rperf_sys::kernel_text(folder.join("fdinfo").join(&number));
+        let file = OpenFile {
+            name: name.into_os_string().into_encoded_bytes(),
+            closes_on_exec: details.is_ok_and(|details| closes_on_exec(&details)),
+        };
+        Some((number.to_str()?.parse().ok()?, file))
+    });
+    let cwd = link_target(folder.join("cwd"));
+    ProcessFiles {
+        open: open.collect(),
+        cwd: cwd
+            .ok()
+            .map(|cwd| cwd.into_os_string().into_encoded_bytes()),
+    }
+}
+
+/// Whether the flags of a file of `fdinfo`, in octal, have `O_CLOEXEC`.
+fn closes_on_exec(details: &str) -> bool {
+    let flags = details.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u64::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & 0o2000000 != 0)
+}

@@ -1,0 +1,315 @@
+//! `rperf trace`: strings and structures, names of descriptors, JSON, settings, and events that switch and filter.
+
+use rperf_testkit::{Scratch, skip};
+
+use super::trace::{can_trace, run};
+use super::{assert_refused, rperf};
+
+/// Runs a trace that shows memory; `None` if this machine cannot.
+fn run_with_memory(test: &str, scratch: &Scratch, words: &[&str]) -> Option<Vec<String>> {
+    if !can_trace(test) {
+        return None;
+    }
+    let ran = run(scratch, words);
+    if ran.stderr.contains("are shown as addresses") {
+        skip(test, "this machine has no BPF");
+        return None;
+    }
+    let call = |line: &str| {
+        let (_, call) = line.split_once("): ")?;
+        let (_, call) = call.split_once(' ')?;
+        Some(call.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    Some(ran.stderr.lines().filter_map(call).collect())
+}
+
+#[test]
+fn strings_and_structures_are_those_in_memory() {
+    let test = "strings_and_structures_are_those_in_memory";
+    let scratch = Scratch::new();
+    let script = r#"cat /nosuch; printf 'a\tb' >/dev/null; exec "$0" x '"'"#;
+    let words = [
+        "trace",
+        "-e",
+        "openat,write,execve,wait4",
+        "sh",
+        "-c",
+        script,
+        "/bin/true",
+    ];
+    let Some(calls) = run_with_memory(test, &scratch, &words) else {
+        return;
+    };
+    for expected in [
+        r#"openat(dfd: CWD, filename: "/nosuch") = -1 ENOENT (No such file or directory)"#,
+        r"write(fd: 1</dev/null>, buf: a\9b, count: 3) = 3",
+    ] {
+        assert!(
+            calls.iter().any(|call| call == expected),
+            "{expected}: {calls:#?}"
+        );
+    }
+    let begins = |begin: &str| calls.iter().any(|call| call.starts_with(begin));
+    assert!(
+        begins(r#"execve(filename: "/bin/true", argv: ["/bin/true", "x", "\""], envp: 0x"#),
+        "{calls:#?}"
+    );
+    assert!(
+        calls
+            .iter()
+            .any(|call| call.contains("wait4(") && call.contains("stat_addr: { .exited: 1 }")),
+        "{calls:#?}"
+    );
+}
+
+#[test]
+fn descriptors_have_the_names_of_their_time() {
+    let test = "descriptors_have_the_names_of_their_time";
+    let scratch = Scratch::new();
+    for name in ["a", "b"] {
+        let written = scratch.write(name, b"hello\n");
+        written.expect("the folder is writable");
+    }
+    // Only reads are shown, but the names come from other calls.
+    let words = ["trace", "-e", "read", "cat", "a", "b"];
+    let Some(calls) = run_with_memory(test, &scratch, &words) else {
+        return;
+    };
+    let folder = scratch.path().canonicalize().expect("the folder exists");
+    let folder = folder.display();
+    for name in ["a", "b"] {
+        let begin = format!(r"read(fd: 3<{folder}/{name}>, buf: hello\10, count: ");
+        let found = calls.iter().filter(|call| call.starts_with(&begin));
+        assert_eq!(found.count(), 1, "{begin}: {calls:#?}");
+    }
+    assert!(
+        calls.iter().all(|call| call.starts_with("read(")),
+        "{calls:#?}"
+    );
+}
+
+#[test]
+fn strings_are_truncated_and_unreadable_ones_have_their_address() {
+    let test = "strings_are_truncated_and_unreadable_ones_have_their_address";
+    let scratch = Scratch::new();
+    let words = [
+        "trace",
+        "--string-size",
+        "3",
+        "-e",
+        "write",
+        "sh",
+        "-c",
+        "echo hello",
+    ];
+    let Some(calls) = run_with_memory(test, &scratch, &words) else {
+        return;
+    };
+    assert!(
+        calls
+            .iter()
+            .any(|call| call.contains("buf: hel..., count: 6) = 6")),
+        "{calls:#?}"
+    );
+    let open = "import ctypes; ctypes.CDLL(None).open(ctypes.c_void_p(8), 0)";
+    let words = ["trace", "--failure", "-e", "openat", "python3", "-c", open];
+    let calls = run_with_memory(test, &scratch, &words).unwrap_or_default();
+    if calls.is_empty() {
+        return skip(test, "there is no python3");
+    }
+    let expected = "openat(dfd: CWD, filename: 0x8 (unreadable)) = -1 EFAULT (Bad address)";
+    assert!(calls.iter().any(|call| call == expected), "{calls:#?}");
+    let words = ["trace", "--string-size", "5000", "true"];
+    assert_refused(
+        &words,
+        129,
+        "--string-size: 5000 bytes are too many\nhint: at most 4096\n",
+    );
+}
+
+#[test]
+fn calls_as_json() {
+    let test = "calls_as_json";
+    if !can_trace(test) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let words = [
+        "trace",
+        "--json",
+        "-o",
+        "lines",
+        "-e",
+        "openat,exit_group,sched:sched_process_exec",
+        "sh",
+        "-c",
+        "cat /nosuch; exit 3",
+    ];
+    let ran = run(&scratch, &words);
+    assert_eq!(ran.status, 3, "{}", ran.stderr);
+    let lines = std::fs::read_to_string(scratch.path().join("lines")).expect("the file exists");
+    let objects: Vec<serde_json::Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an object"))
+        .collect();
+    assert!(
+        objects.iter().all(|object| object["version"] == 1),
+        "{lines}"
+    );
+    let failed = objects.iter().find(|object| {
+        object["error"] == "ENOENT" && object["comm"] == "cat" && object["values"][2] == 0
+    });
+    let failed = failed.unwrap_or_else(|| panic!("{lines}"));
+    assert_eq!(
+        (&failed["result"], &failed["name"]),
+        (&(-2).into(), &"openat".into())
+    );
+    assert_eq!(failed["arguments"]["dfd"], "CWD");
+    let ended = objects
+        .iter()
+        .filter(|object| object["name"] == "exit_group");
+    let codes: Vec<&serde_json::Value> = ended.map(|object| &object["values"][0]).collect();
+    assert_eq!(codes, [&1, &3], "{lines}");
+    assert!(
+        objects.iter().any(|object| object["kind"] == "event" && object["name"] == "sched:sched_process_exec"),
+        "{lines}"
+    );
+    let both = ["trace", "--json", "-s", "true"];
+    assert_refused(
+        &both,
+        129,
+        "--json prints calls and events, not their sums\nhint: leave out -s, -S and --errno-summary\n",
+    );
+}
+
+#[test]
+fn events_switch_and_filter_lines() {
+    let test = "events_switch_and_filter_lines";
+    if !can_trace(test) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let script = "cd /; cat /dev/null; cd /tmp";
+    let words = [
+        "trace",
+        "-e",
+        "chdir",
+        "--switch-on",
+        "sched:sched_process_exit",
+        "sh",
+        "-c",
+        script,
+    ];
+    let ran = run(&scratch, &words);
+    let calls = ran.stderr.lines().filter(|line| line.contains("chdir("));
+    assert_eq!(
+        calls.count(),
+        1,
+        "only the one after the exit of cat: {}",
+        ran.stderr
+    );
+    assert!(
+        !ran.stderr.contains("sched_process_exit("),
+        "{}",
+        ran.stderr
+    );
+    let words = [
+        "trace",
+        "-e",
+        "chdir",
+        "--switch-off",
+        "sched:sched_process_exit",
+        "--show-on-off-events",
+        "sh",
+        "-c",
+        script,
+    ];
+    let ran = run(&scratch, &words);
+    let calls = ran.stderr.lines().filter(|line| line.contains("chdir("));
+    assert_eq!(
+        calls.count(),
+        1,
+        "only the one before the exit of cat: {}",
+        ran.stderr
+    );
+    let exits = ran
+        .stderr
+        .lines()
+        .filter(|line| line.contains("sched_process_exit("));
+    assert_eq!(exits.count(), 1, "{}", ran.stderr);
+    let words = [
+        "trace",
+        "-e",
+        "syscalls:sys_enter_chdir,syscalls:sys_enter_exit_group",
+        "-e",
+        "syscalls:sys_enter_dup2",
+        "--filter",
+        "oldfd == 99",
+        "sh",
+        "-c",
+        "cd /; cd / >/dev/null",
+    ];
+    let ran = run(&scratch, &words);
+    let count = |name: &str| {
+        ran.stderr
+            .lines()
+            .filter(|line| line.contains(name))
+            .count()
+    };
+    assert_eq!(
+        (count("enter_chdir("), count("enter_dup2(")),
+        (2, 0),
+        "{}",
+        ran.stderr
+    );
+    assert_refused(
+        &["trace", "-e", "chdir", "--filter", "x == 1", "true"],
+        129,
+        "--filter: system calls have no fields to filter\nhint: filter a tracepoint: -e syscalls:sys_enter_openat --filter 'dfd == 3'\n",
+    );
+    assert_refused(
+        &["trace", "--show-on-off-events", "true"],
+        129,
+        "--show-on-off-events needs --switch-on or --switch-off\n",
+    );
+}
+
+#[test]
+fn settings_change_the_layout() {
+    let test = "settings_change_the_layout";
+    if !can_trace(test) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let settings = b"[trace]\n\tshow_arg_names = no\n\tshow_duration = no\n\tshow_timestamp = no\n\targs_alignment = 0\n";
+    let written = scratch.write("settings", settings);
+    let path = written.expect("the folder is writable");
+    let words = [
+        "trace",
+        "-e",
+        "write,clock_nanosleep",
+        "sh",
+        "-c",
+        "echo 'a b'; sleep 0.01",
+    ];
+    let ran = rperf(&words).env("PERF_CONFIG", path).finish();
+    let ran = ran.expect("rperf starts");
+    if ran.stderr.contains("are shown as addresses") {
+        return skip(test, "this machine has no BPF");
+    }
+    let written = ran.stderr.lines().find(|line| line.contains("write("));
+    let written = written.unwrap_or_else(|| panic!("{}", ran.stderr));
+    assert!(
+        written.starts_with("sh/") && written.ends_with(" write(1, a b\\10, 4) = 4"),
+        "{written}"
+    );
+    let slept = ran
+        .stderr
+        .lines()
+        .find(|line| line.contains("clock_nanosleep("));
+    let slept = slept.unwrap_or_else(|| panic!("{}", ran.stderr));
+    assert!(
+        slept.contains("clock_nanosleep(0, 0, {0, 10000000}, 0"),
+        "{slept}"
+    );
+}
