@@ -313,3 +313,113 @@ fn settings_change_the_layout() {
         "{slept}"
     );
 }
+
+#[test]
+fn a_delayed_trace_has_the_names_of_its_begin() {
+    let test = "a_delayed_trace_has_the_names_of_its_begin";
+    let scratch = Scratch::new();
+    let script = "exec 9</dev/null; cd /; sleep 5; cd /tmp; read x <&9";
+    let words = [
+        "trace",
+        "-D",
+        "2000",
+        "-e",
+        "chdir,dup2",
+        "sh",
+        "-c",
+        script,
+    ];
+    let Some(calls) = run_with_memory(test, &scratch, &words) else {
+        return;
+    };
+    let [changed, duplicated, ..] = &calls[..] else {
+        panic!("{calls:#?}");
+    };
+    assert_eq!(
+        changed, "chdir(filename: \"/tmp\") = 0",
+        "the first one is before the begin"
+    );
+    assert!(
+        duplicated.starts_with("dup2(oldfd: 9</dev/null>)"),
+        "{calls:#?}"
+    );
+    let words = ["trace", "-D", "soon", "true"];
+    assert_refused(
+        &words,
+        129,
+        "-D: 'soon' is not a number of milliseconds\nhint: -D 500\n",
+    );
+}
+
+#[test]
+fn run_times_are_in_the_titles() {
+    let test = "run_times_are_in_the_titles";
+    if !can_trace(test) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let words = [
+        "trace",
+        "-s",
+        "--sched",
+        "sh",
+        "-c",
+        "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
+    ];
+    let ran = run(&scratch, &words);
+    let title = ran.stderr.lines().find(|line| line.starts_with(" sh ("));
+    let title = title.unwrap_or_else(|| panic!("{}", ran.stderr));
+    let time = title
+        .strip_suffix(" msec")
+        .and_then(|title| title.rsplit(' ').next());
+    let time: f64 = time
+        .and_then(|time| time.parse().ok())
+        .unwrap_or_else(|| panic!("{title}"));
+    assert!((0.5..60_000.0).contains(&time), "{title}");
+    assert_refused(
+        &["trace", "--sched", "true"],
+        129,
+        "--sched needs -s or -S\n",
+    );
+}
+
+#[test]
+fn processes_are_a_tree_of_their_programs() {
+    let test = "processes_are_a_tree_of_their_programs";
+    if !can_trace(test) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let script = "cd /tmp; cat /nosuch; sh -c 'kill -9 $$'; exit 3";
+    let ran = run(&scratch, &["trace", "--exec-tree", "sh", "-c", script]);
+    if ran.stderr.contains("are shown as addresses") {
+        return skip(test, "this machine has no BPF");
+    }
+    assert_eq!(ran.status, 3, "{}", ran.stderr);
+    let lines: Vec<&str> = ran
+        .stderr
+        .lines()
+        .skip_while(|line| !line.contains("program ["))
+        .collect();
+    let [_, shell, cat, killed] = lines[..] else {
+        panic!("{}", ran.stderr);
+    };
+    assert!(
+        shell.contains("\"sh\", \"-c\", \"cd /tmp; cat") && shell.ends_with(" = 3"),
+        "{shell}"
+    );
+    assert!(
+        cat.ends_with("    \"cat\", \"/nosuch\" [/tmp] = 1"),
+        "{cat}"
+    );
+    assert!(
+        killed.ends_with("    \"sh\", \"-c\", \"kill -9 $$\" [/tmp] = SIGKILL"),
+        "{killed}"
+    );
+    let words = ["trace", "--exec-tree", "-e", "open", "true"];
+    assert_refused(
+        &words,
+        129,
+        "--exec-tree selects its own calls\nhint: leave out -e\n",
+    );
+}

@@ -13,7 +13,10 @@ mod samples;
 mod summary;
 
 pub use fds::{FILE_CALLS, OpenFile, ProcessFiles};
-pub use line::{CallText, LineDetails, NamedText, TraceLine, TraceOptions, TraceSink, TraceSwitch};
+pub use line::{
+    CallText, LineDetails, NamedText, RUN_TIME_EVENT, TraceLine, TraceOptions, TraceSink,
+    TraceSwitch,
+};
 pub use observer::TraceObserver;
 pub use samples::{CapturedArgument, TraceRecord, TraceSamples};
 pub use summary::{CallStatistics, CallSummary, ThreadCalls};

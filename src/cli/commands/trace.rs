@@ -2,6 +2,7 @@
 
 mod args;
 mod capture;
+mod exec_tree;
 mod kernel_summary;
 mod live;
 mod output;

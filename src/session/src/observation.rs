@@ -101,8 +101,22 @@ impl Observation {
         cpus.iter().filter(|cpu| **cpu >= 0).count()
     }
 
+    /// Enables the event that records changes of tasks.
+    fn enable_side_band(&self) -> Result<(), Error> {
+        for event in self
+            .opened
+            .events
+            .iter()
+            .filter(|event| event.event.tracking)
+        {
+            for_each_counter(std::slice::from_ref(event), "enable", Counter::enable)?;
+        }
+        Ok(())
+    }
+
     /// Enables events, and passes synthesized records of running tasks to `take`. Records of
     /// changes meanwhile are in the rings. Executes the workload; if it is the target, its execve(2) enables the events.
+    /// If the request delays events, [`Observation::switch`] enables them.
     ///
     /// # Errors
     /// [`Error::Control`], and [`Error::Workload`] if the program cannot be executed.
@@ -111,8 +125,11 @@ impl Observation {
         request: &RecordRequest,
         take: &mut dyn FnMut(&[u8]),
     ) -> Result<(), Error> {
-        if request.observe.target != Target::Workload {
-            self.switch(true)?;
+        let is_delayed = request.observe.details.scope.delayed;
+        match request.observe.target {
+            Target::Workload => {}
+            _ if is_delayed => self.enable_side_band()?,
+            _ => self.switch(true)?,
         }
         let trailer = SampleIdLayout::new(self.opened.sample_type()).size();
         let mut records = RecordBuffer::new(trailer);

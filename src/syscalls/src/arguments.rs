@@ -301,7 +301,9 @@ fn without_names(text: &str) -> String {
 fn is_text(call: &str, argument: &str) -> bool {
     matches!(
         (call, argument),
-        ("mount", "dev_name" | "dir_name" | "type") | ("utimes", "filename")
+        ("mount", "dev_name" | "dir_name" | "type")
+            | ("umount" | "umount2", "name")
+            | ("utime" | "utimes", "filename")
     )
 }
 
@@ -378,6 +380,9 @@ fn write_value(
         Kind::SocketType => socket_type_text(value & 0xffff_ffff),
         Kind::Protocol if matches!(call.named("family"), 2 | 10) => names::IP_PROTOCOL.text(value),
         Kind::Protocol => (value as i64).to_string(),
+        // SOL_SOCKET.
+        Kind::SocketOption if call.named("level") == 1 => names::SOCKET_OPTION.text(value),
+        Kind::SocketOption => (value as i32).to_string(),
         Kind::FutexOp => futex_text(value & 0xffff_ffff),
         Kind::FutexMask if value & 0xffff_ffff == 0xffff_ffff => "MATCH_ANY".to_owned(),
         Kind::FutexMask => format!("{:#x}", value & 0xffff_ffff),

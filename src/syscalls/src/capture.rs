@@ -185,7 +185,9 @@ fn text(call: &str, argument: &Argument, index: u8) -> Option<(Direction, Captur
         (ArgumentKind::Path, ..) => CaptureLimit::Path,
         (ArgumentKind::Text, ..) => CaptureLimit::StringSize,
         // Their type is not `const`.
-        (_, "mount", "dev_name" | "dir_name") | (_, "utimes", "filename") => CaptureLimit::Path,
+        (_, "mount", "dev_name" | "dir_name")
+        | (_, "umount" | "umount2", "name")
+        | (_, "utime" | "utimes", "filename") => CaptureLimit::Path,
         (_, "mount", "type") => CaptureLimit::StringSize,
         _ => return None,
     };
@@ -264,13 +266,7 @@ use ShapeLength::{Counted, Fixed, Returned};
 
 /// Layouts of 64-bit programs.
 const STRUCTURES: &[Shape] = &[
-    shape(
-        &["connect", "sendto"],
-        None,
-        "sockaddr",
-        In,
-        Counted("addrlen", 1),
-    ),
+    shape(&["connect"], None, "sockaddr", In, Counted("addrlen", 1)),
     shape(
         &["sendto"],
         Some("addr"),

@@ -41,6 +41,8 @@ pub enum ArgumentKind {
     SocketType,
     /// A protocol, whose meaning depends on the family before.
     Protocol,
+    /// A socket's option, whose meaning depends on the level before.
+    SocketOption,
     /// A futex operation.
     FutexOp,
     /// The last argument of futex(2).
@@ -65,7 +67,8 @@ pub(crate) fn argument_kind(call: &str, index: usize, name: &str, c_type: &str) 
     if let Some(kind) = exception(call, name) {
         return kind;
     }
-    let is_pointer = c_type.ends_with('*');
+    // Some are `void*const`.
+    let is_pointer = c_type.contains('*');
     let is_text = matches!(c_type, "const char*" | "char*");
     match (name, c_type) {
         (_, "const char*") if is_path(call, name) => Kind::Path,
@@ -157,6 +160,8 @@ fn memory_exception(call: &str, name: &str) -> Option<ArgumentKind> {
         ("madvise" | "process_madvise", "behavior") => Kind::NonZeroValue(&names::MADVISE),
         ("pkey_alloc", "init_val") => Kind::Flags(&names::PKEY),
         ("shmat", "shmaddr") => Kind::Pointer,
+        ("msync", "flags") => Kind::Flags(&names::MSYNC),
+        ("memfd_create", "flags") => Kind::Flags(&names::MEMFD),
         _ => return None,
     })
 }
@@ -178,6 +183,8 @@ fn file_exception(call: &str, name: &str) -> Option<ArgumentKind> {
         ("fcntl" | "fcntl64", "cmd") => Kind::Value(&names::FCNTL),
         ("fcntl" | "fcntl64", "arg") => Kind::FcntlArgument,
         ("flock", "cmd") => Kind::Flags(&names::FLOCK),
+        ("unlinkat", "flag") => Kind::Flags(&names::UNLINK),
+        ("fadvise64" | "fadvise64_64", "advice") => Kind::Value(&names::FADVISE),
         ("ioctl", "cmd") => Kind::IoctlRequest,
         ("ioctl", "arg") => Kind::Hex,
         ("renameat2", "flags") => Kind::Flags(&names::RENAME),
@@ -203,6 +210,9 @@ fn socket_exception(call: &str, name: &str) -> Option<ArgumentKind> {
         ("socket" | "socketpair", "family") => Kind::Value(&names::FAMILY),
         ("socket" | "socketpair", "type") => Kind::SocketType,
         ("socket" | "socketpair", "protocol") => Kind::Protocol,
+        ("setsockopt" | "getsockopt", "level") => Kind::Value(&names::SOCKET_LEVEL),
+        ("setsockopt" | "getsockopt", "optname") => Kind::SocketOption,
+        ("shutdown", "how") => Kind::Value(&names::SHUTDOWN),
         (
             "sendto" | "sendmsg" | "sendmmsg" | "recvfrom" | "recvmsg" | "recvmmsg"
             | "recvmmsg_time64",
@@ -216,6 +226,8 @@ fn task_exception(call: &str, name: &str) -> Option<ArgumentKind> {
     use ArgumentKind as Kind;
     Some(match (call, name) {
         ("clone", "clone_flags") | ("unshare", "unshare_flags") => Kind::Flags(&names::CLONE),
+        ("setns", "flags") => Kind::Flags(&names::CLONE),
+        ("waitid", "which") => Kind::Value(&names::WAIT_ID),
         ("futex" | "futex_time64", "op") => Kind::FutexOp,
         ("futex" | "futex_time64", "val3") => Kind::FutexMask,
         ("rt_sigprocmask" | "sigprocmask", "how") => Kind::Value(&names::SIGPROCMASK),
@@ -240,6 +252,7 @@ fn task_exception(call: &str, name: &str) -> Option<ArgumentKind> {
         }
         ("getitimer" | "setitimer", "which") => Kind::Value(&names::ITIMER),
         ("sched_setscheduler", "policy") => Kind::Policy,
+        ("landlock_add_rule", "rule_type") => Kind::Value(&names::LANDLOCK_RULE),
         ("bpf", "cmd") => Kind::Value(&names::BPF),
         ("keyctl", "option") => Kind::Value(&names::KEYCTL),
         ("kcmp", "type") => Kind::Value(&names::KCMP),

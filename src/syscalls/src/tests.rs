@@ -141,6 +141,18 @@ fn calls_as_perf_prints_them() {
             0,
             "fd: 99, cmd: (READ|WRITE, 0x12, 0x34, 0xde) = 0".to_owned(),
         ),
+        (
+            "landlock_add_rule",
+            &[11, 2, 16, 45],
+            -22,
+            "ruleset_fd: 11, rule_type: LANDLOCK_RULE_NET_PORT, rule_attr: 0x10, flags: 45 = -1 EINVAL (Invalid argument)".to_owned(),
+        ),
+        (
+            "setsockopt",
+            &[3, 1, 2, 0, 4],
+            0,
+            "fd: 3, level: SOCKET, optname: REUSEADDR, optlen: 4 = 0".to_owned(),
+        ),
         ("prctl", &[1], 0, "option: SET_PDEATHSIG = 0".to_owned()),
         (
             "mkdirat",
@@ -212,7 +224,7 @@ fn structures_and_positional_arguments() {
     };
     let mut text = Vec::new();
     write_arguments(&mut text, &call, &Names, options).unwrap();
-    assert_eq!(text, b"MONOTONIC, 0, {1, 500}, 0");
+    assert_eq!(text, b"MONOTONIC, 0, {1, 500}, 0x0");
     let captured_only = ArgumentOptions {
         captured_only: true,
         ..ArgumentOptions::default()

@@ -162,6 +162,8 @@ pub struct SummaryOptions {
     pub by_error: bool,
     /// Whether calls of all threads are added up.
     pub is_total: bool,
+    /// Whether the time on CPUs is in the titles.
+    pub has_run_times: bool,
 }
 
 /// Writes the table of each thread.
@@ -182,9 +184,13 @@ pub fn write_summary(
         let percent = thread.events as f64 * 100.0 / summary.events.max(1) as f64;
         let (comm, events) = (&thread.comm, thread.events);
         match options.is_total {
-            true => write!(to, " total, {events} events\n\n")?,
-            false => write!(to, " {comm} ({tid}), {events} events, {percent:.1}%\n\n")?,
+            true => write!(to, " total, {events} events")?,
+            false => write!(to, " {comm} ({tid}), {events} events, {percent:.1}%")?,
         }
+        if options.has_run_times {
+            write!(to, ", {:.3} msec", thread.run_time as f64 / 1e6)?;
+        }
+        write!(to, "\n\n")?;
         write_calls(to, &thread.calls, table, options.by_error)?;
         write!(to, "\n\n")?;
     }
@@ -293,6 +299,8 @@ mod tests {
     fn lines_as_json() {
         let details = LineDetails {
             process: 7,
+            moment: 6,
+            directory: None,
             name: "openat".to_owned(),
             arguments: vec![NamedText {
                 name: "filename".to_owned(),

@@ -166,6 +166,11 @@ impl FileTables {
         Some(&file.name)
     }
 
+    /// Returns the working directory of a process.
+    pub(super) fn directory(&self, process: u32) -> Option<&[u8]> {
+        self.0.get(&process)?.cwd.as_deref()
+    }
+
     /// Changes the table of the calling process.
     pub(super) fn returned(&mut self, process: u32, call: &ReturnedCall<'_>) {
         let files = self.0.entry(process).or_default();

@@ -3,6 +3,9 @@
 use rperf_syscalls::{Abi, ArgumentOptions};
 use rustc_hash::FxHashSet;
 
+/// The event that has the time on a CPU.
+pub const RUN_TIME_EVENT: &str = "sched:sched_stat_runtime";
+
 /// What is printed and counted.
 #[derive(Debug, Clone)]
 pub struct TraceOptions {
@@ -24,6 +27,8 @@ pub struct TraceOptions {
     pub with_details: bool,
     /// Events that begin and end what is shown.
     pub switch: Option<TraceSwitch>,
+    /// Whether the times of [`RUN_TIME_EVENT`] are summed up by thread, instead of printed.
+    pub sums_run_times: bool,
     /// How arguments are printed.
     pub arguments: ArgumentOptions,
 }
@@ -70,6 +75,10 @@ pub struct TraceLine<'a> {
 pub struct LineDetails {
     /// The process number.
     pub process: u32,
+    /// The time of the record behind this line: when the call returned, or never returns.
+    pub moment: u64,
+    /// The working directory of the process, if it is known.
+    pub directory: Option<String>,
     /// The name of the call or event.
     pub name: String,
     /// The call's arguments as text, or the fields of an event.

@@ -1,5 +1,7 @@
 //! The state machine of a trace: the call that each thread is in.
 
+mod held;
+
 use rperf_replay::FoldControl;
 use rperf_syscalls::{
     ArgumentOptions, CallArguments, CapturedBytes, Syscall, SyscallTable, argument_texts,
@@ -7,8 +9,11 @@ use rperf_syscalls::{
 };
 use rustc_hash::FxHashMap;
 
+use self::held::HeldReturn;
 use super::fds::{FileTables, ReturnedCall};
-use super::line::{CallText, LineDetails, NamedText, TraceLine, TraceOptions, TraceSink};
+use super::line::{
+    CallText, LineDetails, NamedText, RUN_TIME_EVENT, TraceLine, TraceOptions, TraceSink,
+};
 use super::names::{CallNames, CommNames, FdNames};
 use super::summary::{CallStatistics, CallSummary, error_number};
 use super::{CapturedArgument, FILE_CALLS, ProcessFiles, TraceRecord};
@@ -32,6 +37,10 @@ pub struct TraceObserver<S> {
     is_off: bool,
     /// Those of the next line.
     details: Option<LineDetails>,
+    /// Whether memory follows the begins and returns of calls: the probe of another tracer is before ours at the tracepoints.
+    memory_is_late: bool,
+    /// Threads with a held return.
+    holding: Vec<u32>,
 }
 
 /// What a thread does.
@@ -41,6 +50,8 @@ struct ThreadState {
     begun: Option<BegunCall>,
     /// Memory of the call that begins next.
     memory: Option<BegunMemory>,
+    /// A return whose memory may follow.
+    held: Option<HeldReturn>,
 }
 
 #[derive(Debug)]
@@ -70,6 +81,8 @@ impl<S: TraceSink> TraceObserver<S> {
             table: SyscallTable::of(options.abi),
             is_off: switch.is_some_and(|switch| switch.on.is_some()),
             details: None,
+            memory_is_late: false,
+            holding: Vec::new(),
             options,
             sink,
             threads: FxHashMap::default(),
@@ -112,6 +125,7 @@ impl<S: TraceSink> TraceObserver<S> {
 
     /// Ends the trace: a call that has not returned is printed as such.
     pub fn finish(mut self) -> (S, CallSummary) {
+        self.release();
         self.interrupt();
         for (tid, thread) in &mut self.summary.threads {
             let comm = self.names.get(*tid);
@@ -229,7 +243,7 @@ impl<S: TraceSink> TraceObserver<S> {
     }
 
     /// Keeps the details of the next line.
-    fn describe(&mut self, process: u32, begun: &BegunCall, result: Option<i64>) {
+    fn describe(&mut self, process: u32, moment: u64, begun: &BegunCall, result: Option<i64>) {
         if !self.options.with_details {
             return;
         }
@@ -247,9 +261,12 @@ impl<S: TraceSink> TraceObserver<S> {
             comms: &self.names,
             fds: &begun.fds,
         };
+        let directory = self.files.directory(process);
         let texts = argument_texts(&call, &names, self.options.arguments).into_iter();
         self.details = Some(LineDetails {
             process,
+            moment,
+            directory: directory.map(|path| String::from_utf8_lossy(path).into_owned()),
             name: call_name(begun.number, syscall),
             arguments: texts
                 .map(|argument| NamedText {
@@ -291,7 +308,7 @@ impl<S: TraceSink> TraceObserver<S> {
                 && self.is_selected(number)
             {
                 let text = self.text(&begun, false);
-                self.describe(task.pid, &begun, None);
+                self.describe(task.pid, time, &begun, None);
                 self.print(tid, Some(time), None, CallText::Call(&text, None));
             }
             self.threads.remove(&tid);
@@ -300,19 +317,6 @@ impl<S: TraceSink> TraceObserver<S> {
         state.begun = Some(begun);
         if is_selected {
             self.current = Some(tid);
-        }
-    }
-
-    /// Keeps memory for the call that begins next, or adds it to the one that the thread is in.
-    fn memory(&mut self, tid: u32, number: u32, is_return: bool, memory: Vec<CapturedArgument>) {
-        let state = self.threads.entry(tid).or_default();
-        let begun = state.begun.as_mut().filter(|begun| begun.number == number);
-        match (begun, is_return) {
-            (Some(begun), true) => begun.memory.extend(memory),
-            // A probe of another tracer may have been first at the tracepoint.
-            (Some(begun), false) if begun.memory.is_empty() => begun.memory = memory,
-            (_, false) => state.memory = Some(BegunMemory { number, memory }),
-            (None, true) => {}
         }
     }
 
@@ -331,10 +335,25 @@ impl<S: TraceSink> TraceObserver<S> {
         if self.current == Some(tid) {
             self.current = None;
         }
-        if self.is_selected(number) {
-            self.show_return(task, time, begun.as_ref(), number, result);
+        let is_known = begun.is_some();
+        match self.hold(task, time, begun, result) {
+            None if is_known => {}
+            Some(begun) => self.returned(task, time, &begun, result),
+            None => {
+                if self.is_selected(number) {
+                    self.show_return(task, time, None, number, result);
+                }
+                self.follow_files(task.pid, number, None, result);
+            }
         }
-        self.follow_files(task.pid, number, begun.as_ref(), result);
+    }
+
+    fn returned(&mut self, task: TaskId, time: u64, begun: &BegunCall, result: i64) {
+        let number = begun.number;
+        if self.is_selected(number) {
+            self.show_return(task, time, Some(begun), number, result);
+        }
+        self.follow_files(task.pid, number, Some(begun), result);
     }
 
     fn show_return(
@@ -379,10 +398,13 @@ impl<S: TraceSink> TraceObserver<S> {
             false => CallText::Call(&text, Some(&returned)),
         };
         match begun {
-            Some(begun) => self.describe(task.pid, begun, Some(result)),
+            Some(begun) => self.describe(task.pid, time, begun, Some(result)),
             None if self.options.with_details => {
+                let directory = self.files.directory(task.pid);
                 self.details = Some(LineDetails {
                     process: task.pid,
+                    moment: time,
+                    directory: directory.map(|path| String::from_utf8_lossy(path).into_owned()),
                     name: call_name(number, syscall),
                     result: Some(result),
                     ..LineDetails::default()
@@ -463,6 +485,7 @@ impl<S: TraceSink> TraceObserver<S> {
             });
             self.details = Some(LineDetails {
                 process: task.pid,
+                moment: time,
                 name: name.to_owned(),
                 arguments: fields.collect(),
                 ..LineDetails::default()
@@ -480,10 +503,14 @@ fn call_name(number: u32, syscall: Option<&Syscall>) -> String {
 impl<S: TraceSink> Observer<TraceRecord> for TraceObserver<S> {
     fn sample(&mut self, at: &EventContext, record: TraceRecord) {
         let tid = at.task.tid;
-        if let TraceRecord::Event { name, .. } = &record
-            && !self.switch(name)
-        {
-            return;
+        if let TraceRecord::Event { name, fields } = &record {
+            if self.options.sums_run_times && name == RUN_TIME_EVENT {
+                self.summary.add_run_time(fields);
+                return;
+            }
+            if !self.switch(name) {
+                return;
+            }
         }
         let number = match &record {
             TraceRecord::Enter { number, .. } | TraceRecord::Exit { number, .. } => Some(*number),
@@ -499,6 +526,15 @@ impl<S: TraceSink> Observer<TraceRecord> for TraceObserver<S> {
             if self.options.sums_up {
                 self.summary.threads.entry(tid).or_default().events += 1;
             }
+        }
+        if !matches!(
+            record,
+            TraceRecord::Memory {
+                is_return: true,
+                ..
+            }
+        ) {
+            self.release_thread(tid);
         }
         match record {
             TraceRecord::Enter { number, arguments } => {

@@ -213,11 +213,11 @@ impl PrepareSamples for TraceSamples {
     }
 }
 
-/// Returns the fields of a tracepoint, without the common ones.
+/// Returns the fields of a tracepoint, without the common ones and the number of a call, which its name tells.
 fn fields(tracepoint: &Tracepoint, _: Endian, raw: &[u8]) -> Vec<(String, String)> {
     let own = tracepoint
         .fields()
-        .filter(|(field, _)| !field.name.starts_with("common_"));
+        .filter(|(field, _)| !field.name.starts_with("common_") && field.name != "__syscall_nr");
     let texts = own.filter_map(|(field, reader)| {
         let text = match reader.value(raw)? {
             Value::Unsigned(number) => number.to_string(),

@@ -12,12 +12,25 @@ pub struct CallSummary {
 }
 
 impl CallSummary {
+    /// Adds the time of an event that has `pid`, a thread, and `runtime` in nanoseconds.
+    pub(super) fn add_run_time(&mut self, fields: &[(String, String)]) {
+        let field = |name: &str| {
+            let found = fields.iter().find(|(field, _)| field == name)?;
+            found.1.parse::<u64>().ok()
+        };
+        let tid = field("pid").and_then(|tid| u32::try_from(tid).ok());
+        if let (Some(tid), Some(time)) = (tid, field("runtime")) {
+            self.threads.entry(tid).or_default().run_time += time;
+        }
+    }
+
     /// Adds up the calls of all threads under the number 0, without a name.
     #[must_use]
     pub fn total(&self) -> Self {
         let mut all = ThreadCalls::default();
         for thread in self.threads.values() {
             all.events += thread.events;
+            all.run_time += thread.run_time;
             for (number, calls) in &thread.calls {
                 all.calls.entry(*number).or_default().merge(calls);
             }
@@ -36,6 +49,8 @@ pub struct ThreadCalls {
     pub comm: String,
     /// Entries and returns, and its other events.
     pub events: u64,
+    /// The time on CPUs in nanoseconds, if it was recorded.
+    pub run_time: u64,
     /// By the number of the call.
     pub calls: BTreeMap<u32, CallStatistics>,
 }

@@ -57,6 +57,9 @@ fn observed() -> Vec<Arg> {
             .short('u')
             .help("trace all processes of this user (name or uid)"),
         switch("no-inherit").help("do not trace child processes and threads"),
+        value("delay", "ms")
+            .short('D')
+            .help("begin to trace this many milliseconds after the start"),
         value("mmap-pages", "pages")
             .short('m')
             .help("size of each ring buffer: pages (a power of two) or bytes (512K, 8M)"),
@@ -103,6 +106,10 @@ fn shown() -> Vec<Arg> {
         switch("with-summary")
             .short('S')
             .help("show the calls, then their number and times"),
+        switch("sched").help("add the time on CPUs to the tables; with -s or -S"),
+        switch("bpf-summary").help(
+            "count in the kernel, where it permits that (default: yes), for -s of a command or of all CPUs",
+        ),
         switch("errno-summary").help("count the failures of each call by their error; implies -s"),
         value("summary-mode", "thread|total")
             .help("count the calls of each thread (the default), or of all; with -s or -S"),
@@ -111,6 +118,8 @@ fn shown() -> Vec<Arg> {
             .help("show at most this many bytes of strings and buffers (default: 32); file names are never truncated"),
         switch("json")
             .help("print each call and event as a JSON object on a line of its own"),
+        switch("exec-tree")
+            .help("show the processes at the end: programs, directories, times and exit statuses"),
         switch("sort-events").help("show events in the order of their times (always done)"),
         switch("comm").help("show the name of the thread before its number (default: yes)"),
         counter("verbose")
@@ -139,13 +148,10 @@ fn later() -> Vec<Arg> {
             "min-stack",
             "use 'record -g -e raw_syscalls:sys_exit' and 'script'",
         ),
-        unsupported("delay", "trace starts at once").short('D'),
-        unsupported("sched", "use 'sched timehist'"),
         unsupported("libtraceevent_print", "use 'trace record' and 'script'"),
         unsupported("map-dump", "there are no BPF maps"),
         unsupported("tool_stats", ""),
         unsupported("print-sample", "'script -D' prints samples"),
-        unsupported("bpf-summary", "use -s"),
         unsupported("proc-map-timeout", "no mappings are read"),
     ]
 }

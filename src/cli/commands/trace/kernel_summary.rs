@@ -30,7 +30,10 @@ pub(super) fn start(
     let options = &settings.options;
     // The programs count system calls only, so no other events may be requested.
     let is_plain = options.sums_up && !options.prints_lines && request.observe.events.len() == 2;
-    let is_filtered = matches.contains_id("filter-pids") || !request.observe.cgroups.is_empty();
+    let is_filtered = matches.contains_id("filter-pids")
+        || settings.delay.is_some()
+        || flag(matches, "bpf-summary") == Some(false)
+        || !request.observe.cgroups.is_empty();
     let follows = flag(matches, "no-inherit") != Some(true);
     if !is_plain || is_filtered || !traces_calls(request) {
         return None;

@@ -1,6 +1,6 @@
 //! A trace while programs run.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
 use rperf_analysis::trace::{TraceObserver, TraceSamples};
@@ -55,14 +55,19 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if let Some(capture) = &capture {
         capture.connect(&observation, &request)?;
     }
-    if settings.options.prints_lines {
-        for (process, files) in capture::open_files(&observation, &request) {
-            trace.observer.set_files(process, files);
-        }
-    }
+    trace.read_files(&observation, &request, &settings);
     let started = observation.start(&request, &mut |records| trace.feed.take(records));
     started.map_err(|error| explain_start(context, &names, error))?;
-    let stopped = trace.follow(&mut observation)?;
+    let stopped = match trace.wait_for_begin(&mut observation, settings.delay)? {
+        Some(stopped) => stopped,
+        None => {
+            if settings.delay.is_some() {
+                trace.read_files(&observation, &request, &settings);
+                observation.switch(true)?;
+            }
+            trace.follow(&mut observation)?
+        }
+    };
     let by_itself = stopped == StopReason::Ended;
     // A traced command that still runs continues; one that only sets the duration is ended.
     let is_traced = request.observe.target == Target::Workload;
@@ -76,6 +81,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     };
     let lost = trace.print_rest(&mut observation, &settings)?;
     let unread = capture.map_or(0, |capture| capture.lost_tasks());
+    warn_of_losses(context, lost, unread);
+    Ok(status(stopped, ended))
+}
+
+/// Reports lost records and tasks whose memory was not read.
+fn warn_of_losses(context: &Context, lost: u64, unread: u64) {
     if unread > 0 {
         context.warn(format_args!(
             "too many threads: memory of {unread} threads was not read, so their strings are addresses"
@@ -84,7 +95,6 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if lost > 0 {
         context.warn(format_args!("lost {lost} events: larger ring buffers (-m 16M) lose fewer, and so do -s and -e with fewer calls"));
     }
-    Ok(status(stopped, ended))
 }
 
 /// Runs `-s` with the programs of `summary`; the rings are only read to notice when tasks end.
@@ -160,6 +170,44 @@ struct LiveTrace<'p> {
 }
 
 impl LiveTrace<'_> {
+    /// Reads what descriptors refer to, if lines are printed.
+    fn read_files(
+        &mut self,
+        observation: &Observation,
+        request: &RecordRequest,
+        settings: &TraceSettings,
+    ) {
+        if settings.options.prints_lines {
+            for (process, files) in capture::open_files(observation, request) {
+                self.observer.set_files(process, files);
+            }
+        }
+    }
+
+    /// Waits for the begin of a delayed trace; returns why it ended before.
+    fn wait_for_begin(
+        &mut self,
+        observation: &mut Observation,
+        delay: Option<Duration>,
+    ) -> Result<Option<StopReason>, CliError> {
+        let Some(begin) = delay.map(|delay| Instant::now() + delay) else {
+            return Ok(None);
+        };
+        loop {
+            let left = begin.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            let woken = observation.wait(left.min(PATIENCE), None)?;
+            self.read(observation);
+            match (woken.signal, woken.ended) {
+                (Some(signal), _) => return Ok(Some(StopReason::Signal(signal))),
+                (None, true) => return Ok(Some(StopReason::Ended)),
+                (None, false) => {}
+            }
+        }
+    }
+
     fn follow(&mut self, observation: &mut Observation) -> Result<StopReason, CliError> {
         loop {
             let woken = observation.wait(PATIENCE, None)?;
@@ -181,6 +229,7 @@ impl LiveTrace<'_> {
         observation.drain(&mut |records| feed.take(records));
         feed.end_round();
         feed.deliver(&self.pass, &mut self.observer);
+        self.observer.release();
         self.observer.sink_mut().flush();
     }
 

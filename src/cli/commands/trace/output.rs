@@ -11,9 +11,12 @@ use rperf_syscalls::SyscallTable;
 use rperf_view::terminal::escaped;
 use rperf_view::trace::{SummaryOptions, TraceLayout, write_json, write_line, write_summary};
 
+use super::exec_tree::ExecTree;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::explain::reason;
+use crate::cli::live::workload;
+use crate::cli::options::flag;
 use crate::cli::output::OutputStreams;
 
 /// The number of pending bytes from which lines are written.
@@ -22,6 +25,8 @@ const ENOUGH: usize = 64 << 10;
 /// Formats lines and writes them with few system calls.
 pub(super) struct TracePrinter {
     layout: TraceLayout,
+    /// What is printed at the end instead of lines.
+    tree: Option<ExecTree>,
     /// The time of the first event.
     base: Option<u64>,
     pending: Vec<u8>,
@@ -49,6 +54,8 @@ impl TracePrinter {
         };
         Ok(Self {
             layout,
+            tree: (flag(matches, "exec-tree") == Some(true))
+                .then(|| ExecTree::new(&workload::workload_words(matches))),
             base: None,
             pending: Vec::new(),
             file,
@@ -77,6 +84,9 @@ impl TracePrinter {
         mut self,
         summary: Option<(&CallSummary, &SyscallTable, SummaryOptions)>,
     ) -> Result<(), CliError> {
+        if let Some(tree) = &self.tree {
+            tree.write(&mut self.pending)?;
+        }
         if let Some((summary, table, options)) = summary {
             let total = options.is_total.then(|| summary.total());
             let summary = total.as_ref().unwrap_or(summary);
@@ -93,6 +103,10 @@ impl TraceSink for TracePrinter {
     }
 
     fn line(&mut self, line: &TraceLine<'_>) -> bool {
+        if let Some(tree) = &mut self.tree {
+            tree.add(line);
+            return true;
+        }
         let base = self.base.or(line.time).unwrap_or_default();
         // Writing to memory does not fail.
         let _ = match self.layout.is_json {

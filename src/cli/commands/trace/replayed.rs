@@ -16,7 +16,8 @@ use crate::cli::options::is_given;
 use crate::cli::shared::analysis::Analysis;
 
 /// Options that only a live trace has.
-const LIVE: [&str; 10] = [
+const LIVE: [&str; 11] = [
+    "delay",
     "filter",
     "all-cpus",
     "cpu",

@@ -1,9 +1,10 @@
 //! The options that live traces and recordings share, and the events of a live trace.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use clap::ArgMatches;
-use rperf_analysis::trace::{FILE_CALLS, TraceOptions, TraceSwitch};
+use rperf_analysis::trace::{FILE_CALLS, RUN_TIME_EVENT, TraceOptions, TraceSwitch};
 use rperf_events::{
     Catalogue, EventFilter, EventSpec, RecordDetails, Sampling, SideBand, TaskScope,
 };
@@ -34,6 +35,8 @@ pub(super) struct TraceSettings {
     pub(super) summary: SummaryOptions,
     /// The calls that are recorded: those that are shown, and those that tell what descriptors refer to. `None` for all.
     pub(super) recorded: Option<BTreeSet<u32>>,
+    /// When the trace begins, after its start.
+    pub(super) delay: Option<Duration>,
     /// Whether system calls are traced.
     pub(super) traces_calls: bool,
     /// The maximum size of captured texts and buffers in bytes.
@@ -52,18 +55,8 @@ impl TraceSettings {
         let on = |id| flag(matches, id) == Some(true);
         let sums_up = on("summary") || on("with-summary") || on("errno-summary");
         let prints_lines = on("with-summary") || !sums_up;
-        let is_json = on("json");
-        if is_json && sums_up {
-            return Err(
-                CliError::usage("--json prints calls and events, not their sums")
-                    .hint("leave out -s, -S and --errno-summary"),
-            );
-        }
-        if matches.contains_id("max-events") && !prints_lines {
-            return Err(CliError::usage(
-                "--max-events counts lines, which -s does not print: use -S",
-            ));
-        }
+        let (is_json, is_tree) = (on("json"), on("exec-tree"));
+        check_combination(matches, sums_up, prints_lines)?;
         let options = TraceOptions {
             abi,
             selected: selection
@@ -75,8 +68,9 @@ impl TraceSettings {
             max_events: matches.get_one::<u64>("max-events").copied(),
             prints_lines,
             sums_up,
-            with_details: is_json,
+            with_details: is_json || is_tree,
             switch: event_switch(matches)?,
+            sums_run_times: on("sched"),
             arguments: ArgumentOptions {
                 show_zeros: setting("trace.show_zeros") == Some(true),
                 hides_names: setting("trace.show_arg_names") == Some(false),
@@ -84,32 +78,69 @@ impl TraceSettings {
             },
         };
         let is_total = is_total(matches, sums_up)?;
-        let is_one_thread = on("no-inherit")
-            && given_value::<String>(matches, "tid").is_some_and(|list| !list.contains(','));
-        let layout = TraceLayout {
-            full_time: on("time"),
-            shows_comm: flag(matches, "comm") != Some(false),
-            shows_task: !is_one_thread,
-            shows_time: setting("trace.show_timestamp") != Some(false),
-            shows_duration: selection.traces_calls && setting("trace.show_duration") != Some(false),
-            result_column: result_column(context),
-            is_json,
-        };
         Ok(Self {
             options,
-            layout,
+            layout: layout(matches, selection, context),
             summary: SummaryOptions {
                 by_error: on("errno-summary"),
+                has_run_times: on("sched"),
                 is_total,
             },
             recorded: selection
                 .calls
                 .as_ref()
                 .map(|calls| recorded_calls(calls, SyscallTable::of(abi), prints_lines)),
+            delay: delay(matches)?,
             traces_calls: selection.traces_calls,
             string_size: string_size(matches)?,
         })
     }
+}
+
+/// Returns how lines begin.
+fn layout(matches: &ArgMatches, selection: &Selection, context: &Context) -> TraceLayout {
+    let setting = |name| context.config.flag(name);
+    let on = |id| flag(matches, id) == Some(true);
+    let is_one_thread = on("no-inherit")
+        && given_value::<String>(matches, "tid").is_some_and(|list| !list.contains(','));
+    TraceLayout {
+        full_time: on("time"),
+        shows_comm: flag(matches, "comm") != Some(false),
+        shows_task: !is_one_thread,
+        shows_time: setting("trace.show_timestamp") != Some(false),
+        shows_duration: selection.traces_calls && setting("trace.show_duration") != Some(false),
+        result_column: result_column(context),
+        is_json: on("json"),
+    }
+}
+
+/// Refuses options that do not go together.
+fn check_combination(
+    matches: &ArgMatches,
+    sums_up: bool,
+    prints_lines: bool,
+) -> Result<(), CliError> {
+    let on = |id| flag(matches, id) == Some(true);
+    let (is_json, is_tree) = (on("json"), on("exec-tree"));
+    if is_tree && (sums_up || is_json || matches.contains_id("max-events")) {
+        return Err(CliError::usage("--exec-tree prints no lines and no sums")
+            .hint("leave out -s, -S, --errno-summary, --json and --max-events"));
+    }
+    if is_json && sums_up {
+        return Err(
+            CliError::usage("--json prints calls and events, not their sums")
+                .hint("leave out -s, -S and --errno-summary"),
+        );
+    }
+    if on("sched") && !sums_up {
+        return Err(CliError::usage("--sched needs -s or -S"));
+    }
+    if matches.contains_id("max-events") && !prints_lines {
+        return Err(CliError::usage(
+            "--max-events ends a trace by its lines: use -S",
+        ));
+    }
+    Ok(())
 }
 
 /// Returns the calls to record: if descriptors are shown, also those that change what they refer to.
@@ -132,6 +163,18 @@ fn recorded_calls(
     recorded
 }
 
+/// Returns `--delay`.
+fn delay(matches: &ArgMatches) -> Result<Option<Duration>, CliError> {
+    let Some(word) = matches.get_one::<String>("delay") else {
+        return Ok(None);
+    };
+    let millis = word.parse::<u32>().ok();
+    let millis = millis.ok_or_else(|| {
+        CliError::usage(format!("-D: '{word}' is not a number of milliseconds")).hint("-D 500")
+    })?;
+    Ok((millis > 0).then(|| Duration::from_millis(millis.into())))
+}
+
 /// Returns the column of results, the setting `trace.args_alignment`.
 fn result_column(context: &Context) -> usize {
     let set = context.config.text("trace.args_alignment");
@@ -143,7 +186,12 @@ fn result_column(context: &Context) -> usize {
 /// Returns `--string-size`.
 fn string_size(matches: &ArgMatches) -> Result<u32, CliError> {
     let size = matches.get_one::<u64>("string-size").copied();
-    match size.unwrap_or(STRING_SIZE) {
+    let default = match flag(matches, "exec-tree") {
+        // Commands are not truncated as early.
+        Some(true) => TREE_STRING_SIZE,
+        _ => STRING_SIZE,
+    };
+    match size.unwrap_or(default) {
         size @ 0..=MAX_STRING_SIZE => Ok(u32::try_from(size).unwrap_or(u32::MAX)),
         size => Err(
             CliError::usage(format!("--string-size: {size} bytes are too many"))
@@ -154,6 +202,7 @@ fn string_size(matches: &ArgMatches) -> Result<u32, CliError> {
 
 /// As strace has it, and perf.
 const STRING_SIZE: u64 = 32;
+const TREE_STRING_SIZE: u64 = 400;
 const MAX_STRING_SIZE: u64 = 4096;
 
 /// Whether `--summary-mode` adds up all threads.
@@ -221,6 +270,9 @@ pub(super) fn build(
         matches,
         &catalogue,
     )?;
+    if settings.options.sums_run_times {
+        events.extend(parsed(RUN_TIME_EVENT, &catalogue)?);
+    }
     add_switches(&mut events, settings.options.switch.as_ref(), &catalogue)?;
     let found = workload::find(matches, context);
     let program = found.map_err(|(word, cause)| {
@@ -232,17 +284,7 @@ pub(super) fn build(
         workload: program,
         cgroups,
         sampling: Sampling::Period(1),
-        details: RecordDetails {
-            scope: TaskScope {
-                no_inherit: flag(matches, "no-inherit") == Some(true),
-                ..TaskScope::default()
-            },
-            side_band: SideBand {
-                no_bpf: true,
-                ..SideBand::default()
-            },
-            ..RecordDetails::default()
-        },
+        details: details(matches, &settings),
         ..ObserveOptions::new(target, events)
     };
     let pages = ring_size::pages(matches, context)?;
@@ -267,6 +309,21 @@ pub(super) fn build(
         ..RecordRequest::observing(observe, roots)
     };
     Ok((request, settings))
+}
+
+fn details(matches: &ArgMatches, settings: &TraceSettings) -> RecordDetails {
+    RecordDetails {
+        scope: TaskScope {
+            no_inherit: flag(matches, "no-inherit") == Some(true),
+            delayed: settings.delay.is_some(),
+            ..TaskScope::default()
+        },
+        side_band: SideBand {
+            no_bpf: true,
+            ..SideBand::default()
+        },
+        ..RecordDetails::default()
+    }
 }
 
 /// Returns an event that never happens, for a trace whose calls are not read from rings.

@@ -7,6 +7,7 @@ use rperf_sys::Tracefs;
 use rperf_syscalls::{SyscallTable, groups};
 use std::collections::BTreeSet;
 
+use super::exec_tree::TREE_CALLS;
 use crate::cli::error::CliError;
 use crate::cli::live::events::{ListedEvents, filter, parsed, refuse_sample_filters};
 use crate::cli::options::flag;
@@ -37,6 +38,15 @@ impl Selection {
             listed.add(text, table, catalogue)?;
             let events = std::mem::take(&mut listed.events);
             lists.push(ListedEvents { index, events });
+        }
+        if flag(matches, "exec-tree") == Some(true) {
+            if !lists.is_empty() {
+                return Err(
+                    CliError::usage("--exec-tree selects its own calls").hint("leave out -e")
+                );
+            }
+            let numbers = TREE_CALLS.iter().filter_map(|name| table.number(name));
+            listed.calls.extend(numbers);
         }
         let has_events = lists.iter().any(|list| !list.events.is_empty());
         let has_calls = !listed.calls.is_empty() || !listed.excluded.is_empty();

@@ -1,0 +1,331 @@
+//! `--exec-tree`: the processes of a trace with their programs, working directories, times and exit statuses.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, Write};
+
+use rperf_analysis::trace::{LineDetails, TraceLine};
+use rperf_syscalls::write_quoted;
+
+/// `CLONE_THREAD`.
+const CLONE_THREAD: u64 = 0x1_0000;
+
+/// The calls that tell about processes and their directories.
+pub(super) const TREE_CALLS: &[&str] = &[
+    "chdir",
+    "clone",
+    "clone3",
+    "execve",
+    "execveat",
+    "exit",
+    "exit_group",
+    "fchdir",
+    "fork",
+    "vfork",
+    "wait4",
+];
+
+/// A tree under construction.
+#[derive(Debug, Default)]
+pub(super) struct ExecTree {
+    /// The words of the traced command, whose own exec begins before the trace.
+    command: String,
+    processes: Vec<Process>,
+    /// The latest process of each number.
+    latest: BTreeMap<u32, usize>,
+}
+
+#[derive(Debug, Default)]
+struct Process {
+    number: u32,
+    parent: Option<usize>,
+    /// The first and the last time in nanoseconds.
+    begin: u64,
+    end: Option<u64>,
+    comm: String,
+    programs: Vec<String>,
+    directory: Option<String>,
+    status: Option<String>,
+}
+
+impl ExecTree {
+    /// Creates the empty tree of a command; without words, of running processes.
+    pub(super) fn new(words: &[OsString]) -> Self {
+        let mut command = Vec::new();
+        for word in words {
+            if !command.is_empty() {
+                command.extend(b", ");
+            }
+            // Writing to memory does not fail.
+            let _ = write_quoted(&mut command, word.as_encoded_bytes(), false);
+        }
+        Self {
+            command: String::from_utf8_lossy(&command).into_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a call.
+    pub(super) fn add(&mut self, line: &TraceLine<'_>) {
+        let Some(details) = line.details else { return };
+        let time = details.moment;
+        let index = self.process(details.process, time);
+        let Some(process) = self.processes.get_mut(index) else {
+            return;
+        };
+        process.comm = String::from_utf8_lossy(line.comm).into_owned();
+        match (details.name.as_str(), details.result) {
+            ("execve" | "execveat", Some(0)) => {
+                let program = program(details).unwrap_or_else(|| self.command.clone());
+                process.programs.push(program);
+                process.directory.clone_from(&details.directory);
+            }
+            ("exit_group", _) => process.end(time, exit_status(details)),
+            // The last thread of a process without exit_group(2).
+            ("exit", _) if line.tid == details.process => process.end(time, exit_status(details)),
+            ("clone" | "clone3" | "fork" | "vfork", Some(child))
+                if child > 0 && !is_thread(details) =>
+            {
+                self.link(index, child, line.time.unwrap_or(time));
+            }
+            ("wait4", Some(child)) if child > 0 => self.ended(child, time, details),
+            _ => {}
+        }
+    }
+
+    fn process(&mut self, number: u32, time: u64) -> usize {
+        let known = self.latest.get(&number).copied();
+        let known = known.filter(|index| {
+            let process = self.processes.get(*index);
+            // A number is used again after its process has ended.
+            process.is_some_and(|process| process.end.is_none_or(|end| end >= time))
+        });
+        if let Some(index) = known {
+            return index;
+        }
+        let index = self.processes.len();
+        self.processes.push(Process {
+            number,
+            begin: time,
+            ..Process::default()
+        });
+        self.latest.insert(number, index);
+        index
+    }
+
+    fn link(&mut self, parent: usize, child: i64, time: u64) {
+        let Ok(child) = u32::try_from(child) else {
+            return;
+        };
+        let known = self.latest.get(&child).copied();
+        let known = known.filter(|index| {
+            let process = self.processes.get(*index);
+            process.is_some_and(|process| process.begin >= time && process.parent.is_none())
+        });
+        let index = known.unwrap_or_else(|| {
+            self.latest.remove(&child);
+            self.process(child, time)
+        });
+        if let Some(process) = self.processes.get_mut(index) {
+            process.parent = Some(parent);
+            process.begin = process.begin.min(time);
+        }
+    }
+
+    /// A child whose status its parent has read: it may have been ended by a signal.
+    fn ended(&mut self, child: i64, time: u64, details: &LineDetails) {
+        let index = u32::try_from(child)
+            .ok()
+            .and_then(|child| self.latest.get(&child));
+        let process = index.and_then(|index| self.processes.get_mut(*index));
+        let Some(process) = process.filter(|process| process.status.is_none()) else {
+            return;
+        };
+        let status = argument(details, "stat_addr").unwrap_or_default();
+        let status = status.trim_start_matches("{ .").trim_end_matches(" }");
+        match status.split_once(": ") {
+            Some(("exited", code)) => process.end(time, code.to_owned()),
+            Some(("signaled", signal)) => process.end(time, format!("SIG{signal}")),
+            _ => {}
+        }
+    }
+
+    /// Writes a line per process, children below their parent in the order of their begins.
+    ///
+    /// # Errors
+    /// Errors of `to`.
+    pub(super) fn write(&self, to: &mut dyn Write) -> io::Result<()> {
+        let base = self.processes.iter().map(|process| process.begin).min();
+        let mut children: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+        for (index, process) in self.processes.iter().enumerate() {
+            children.entry(process.parent).or_default().push(index);
+        }
+        for below in children.values_mut() {
+            below.sort_by_key(|index| self.processes.get(*index).map(|process| process.begin));
+        }
+        writeln!(
+            to,
+            "{:>10} {:>10} {:>8}  program [directory] = status",
+            "begin", "ms", "pid"
+        )?;
+        // Indices and depths of what is still to be written, the next one last.
+        let mut waiting: Vec<Waiting> = Vec::new();
+        let push = |waiting: &mut Vec<Waiting>, parent: Option<usize>, depth: usize| {
+            let below = children.get(&parent).into_iter().flatten().rev();
+            waiting.extend(below.map(|index| Waiting {
+                index: *index,
+                depth,
+            }));
+        };
+        push(&mut waiting, None, 0);
+        while let Some(Waiting { index, depth }) = waiting.pop() {
+            if let Some(process) = self.processes.get(index) {
+                process.write(to, base.unwrap_or_default(), depth)?;
+                push(&mut waiting, Some(index), depth + 1);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A process to write.
+#[derive(Debug)]
+struct Waiting {
+    index: usize,
+    depth: usize,
+}
+
+impl Process {
+    fn end(&mut self, time: u64, status: String) {
+        self.end = Some(time);
+        self.status = Some(status);
+    }
+
+    fn write(&self, to: &mut dyn Write, base: u64, depth: usize) -> io::Result<()> {
+        let begin = self.begin.saturating_sub(base) as f64 / 1e6;
+        let duration = match self.end {
+            Some(end) => format!("{:.3}", end.saturating_sub(self.begin) as f64 / 1e6),
+            None => "?".to_owned(),
+        };
+        let program = match self.programs.is_empty() {
+            true => format!("({})", self.comm),
+            false => self.programs.join(" -> "),
+        };
+        let indent = "  ".repeat(depth);
+        write!(
+            to,
+            "{begin:10.3} {duration:>10} {:>8}  {indent}{program}",
+            self.number
+        )?;
+        if let Some(directory) = &self.directory {
+            write!(to, " [{directory}]")?;
+        }
+        writeln!(to, " = {}", self.status.as_deref().unwrap_or("?"))
+    }
+}
+
+fn argument<'a>(details: &'a LineDetails, name: &str) -> Option<&'a str> {
+    let found = details
+        .arguments
+        .iter()
+        .find(|argument| argument.name == name)?;
+    Some(&found.text)
+}
+
+/// Returns the words of a program: its arguments, else its file.
+fn program(details: &LineDetails) -> Option<String> {
+    let words = argument(details, "argv").filter(|words| words.starts_with('['));
+    let words = words.and_then(|words| words.strip_prefix('[')?.strip_suffix(']'));
+    let program = words.or_else(|| argument(details, "filename"));
+    program.map(str::to_owned)
+}
+
+fn exit_status(details: &LineDetails) -> String {
+    let code = details.values.first().copied().unwrap_or_default();
+    (code & 0xff).to_string()
+}
+
+fn is_thread(details: &LineDetails) -> bool {
+    let flags = details.values.first().copied().unwrap_or_default();
+    match details.name.as_str() {
+        "clone" => flags & CLONE_THREAD != 0,
+        "clone3" => argument(details, "uargs").is_some_and(|text| text.contains("THREAD")),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_analysis::trace::{CallText, NamedText};
+
+    fn add(tree: &mut ExecTree, process: u32, time: u64, details: LineDetails) {
+        let details = LineDetails {
+            process,
+            moment: time * 1_000_000,
+            ..details
+        };
+        tree.add(&TraceLine {
+            time: Some(time * 1_000_000),
+            duration: Some(0),
+            tid: process,
+            comm: b"c",
+            text: CallText::Call("", None),
+            details: Some(&details),
+        });
+    }
+
+    fn call(name: &str, first: u64, result: Option<i64>, argument: (&str, &str)) -> LineDetails {
+        LineDetails {
+            name: name.to_owned(),
+            values: vec![first],
+            result,
+            arguments: vec![NamedText {
+                name: argument.0.to_owned(),
+                text: argument.1.to_owned(),
+            }],
+            ..LineDetails::default()
+        }
+    }
+
+    #[test]
+    fn processes_are_below_their_parents() {
+        let mut tree = ExecTree::default();
+        add(
+            &mut tree,
+            10,
+            1,
+            call("execve", 0, Some(0), ("argv", "[\"sh\"]")),
+        );
+        // The child's first call may precede the return of its parent.
+        add(
+            &mut tree,
+            11,
+            3,
+            call("execve", 0, Some(0), ("argv", "[\"cat\", \"x\"]")),
+        );
+        add(&mut tree, 10, 2, call("vfork", 0, Some(11), ("", "")));
+        add(&mut tree, 11, 4, call("exit_group", 257, None, ("", "")));
+        add(
+            &mut tree,
+            10,
+            5,
+            call("clone", CLONE_THREAD, Some(12), ("", "")),
+        );
+        add(&mut tree, 10, 6, call("fork", 0, Some(13), ("", "")));
+        add(
+            &mut tree,
+            10,
+            8,
+            call("wait4", 0, Some(13), ("stat_addr", "{ .signaled: KILL }")),
+        );
+        let mut text = Vec::new();
+        tree.write(&mut text).unwrap();
+        let expected = "     begin         ms      pid  program [directory] = status
+     0.000          ?       10  \"sh\" = ?
+     1.000      2.000       11    \"cat\", \"x\" = 1
+     5.000      2.000       13    () = SIGKILL
+";
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+}
