@@ -275,11 +275,13 @@ fn write_captured(
     let is_list = matches!(argument.name, "argv" | "vec" | "iov" | "uiov");
     match argument.kind {
         _ if is_list => write_items(to, captured)?,
-        ArgumentKind::Path | ArgumentKind::Text => write_quoted(to, bytes, first.is_cut)?,
+        ArgumentKind::Path | ArgumentKind::Text => write_quoted(to, bytes, first.is_truncated)?,
         _ => match structure(call, argument, bytes) {
             Some(text) if options.hides_names => to.write_all(without_names(&text).as_bytes())?,
             Some(text) => to.write_all(text.as_bytes())?,
-            None if is_text(call.name(), argument.name) => write_quoted(to, bytes, first.is_cut)?,
+            None if is_text(call.name(), argument.name) => {
+                write_quoted(to, bytes, first.is_truncated)?
+            }
             None if is_content(argument) => write_content(to, call, first)?,
             None => write!(to, "{value:#x}")?,
         },
@@ -325,9 +327,9 @@ fn write_content(
         // The result is a path, with its NUL.
         "getcwd" | "readlink" | "readlinkat" => {
             let path = captured.bytes.strip_suffix(b"\0");
-            write_quoted(to, path.unwrap_or(captured.bytes), captured.is_cut)
+            write_quoted(to, path.unwrap_or(captured.bytes), captured.is_truncated)
         }
-        _ => write_buffer(to, captured.bytes, captured.is_cut),
+        _ => write_buffer(to, captured.bytes, captured.is_truncated),
     }
 }
 
@@ -340,7 +342,7 @@ fn write_items(to: &mut dyn Write, items: &[&CapturedBytes<'_>]) -> io::Result<(
         match (item.is_more, item.is_unreadable) {
             (true, _) => to.write_all(b"...")?,
             (_, true) => to.write_all(b"(unreadable)")?,
-            _ => write_quoted(to, item.bytes, item.is_cut)?,
+            _ => write_quoted(to, item.bytes, item.is_truncated)?,
         }
     }
     to.write_all(b"]")

@@ -12,7 +12,7 @@ pub struct CapturedBytes<'a> {
     /// The bytes; those of a text without its NUL.
     pub bytes: &'a [u8],
     /// Whether there was more.
-    pub is_cut: bool,
+    pub is_truncated: bool,
     /// Whether it could not be read.
     pub is_unreadable: bool,
     /// Whether the list has more items from this one on.
@@ -45,14 +45,14 @@ pub fn write_quoted(to: &mut dyn Write, bytes: &[u8], is_truncated: bool) -> io:
 ///
 /// # Errors
 /// Errors of `to`.
-pub fn write_buffer(to: &mut dyn Write, bytes: &[u8], is_cut: bool) -> io::Result<()> {
+pub fn write_buffer(to: &mut dyn Write, bytes: &[u8], is_truncated: bool) -> io::Result<()> {
     for byte in bytes {
         match byte {
             0x20..=0x7e if *byte != b'\\' => to.write_all(&[*byte])?,
             _ => write!(to, "\\{byte}")?,
         }
     }
-    to.write_all(if is_cut { b"..." } else { b"" })
+    to.write_all(if is_truncated { b"..." } else { b"" })
 }
 
 #[cfg(test)]

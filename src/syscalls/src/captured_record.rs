@@ -70,7 +70,7 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
     let data = rest.get(..length)?;
     let wanted = u64::from_ne_bytes(*wanted.first_chunk()?);
     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-    let (bytes, is_cut) = match *state {
+    let (bytes, is_truncated) = match *state {
         BYTES => (data, wanted > length),
         // The last byte is a NUL. A text that fills the room is longer than permitted, by at least one byte.
         TEXT if length >= wanted => (data.get(..length.saturating_sub(2))?, true),
@@ -83,7 +83,7 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
         argument: usize::from(*argument),
         item: usize::from(u16::from_ne_bytes(*item)),
         bytes,
-        is_cut,
+        is_truncated,
         is_unreadable: *state == UNREADABLE,
         is_more: *state == MORE,
         is_late: false,
@@ -121,7 +121,10 @@ mod tests {
         let record = CapturedRecord::decode(&bytes).unwrap();
         assert_eq!((record.number, record.is_return), (257, true));
         let memory: Vec<CapturedBytes<'_>> = record.memory().collect();
-        let texts: Vec<(&[u8], bool)> = memory.iter().map(|one| (one.bytes, one.is_cut)).collect();
+        let texts: Vec<(&[u8], bool)> = memory
+            .iter()
+            .map(|one| (one.bytes, one.is_truncated))
+            .collect();
         assert_eq!(
             texts,
             [

@@ -182,7 +182,7 @@ fn bytes_of(argument: usize, bytes: &[u8]) -> CapturedBytes<'_> {
         argument,
         item: 0,
         bytes,
-        is_cut: false,
+        is_truncated: false,
         is_unreadable: false,
         is_more: false,
         is_late: false,

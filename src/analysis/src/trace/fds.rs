@@ -73,7 +73,7 @@ impl ReturnedCall<'_> {
     fn memory(&self, argument: usize) -> Option<&[u8]> {
         let mut found = self.memory.iter().rev();
         let found = found.find(|one| one.argument == argument && !one.is_unreadable)?;
-        (!found.is_cut).then_some(&found.bytes[..])
+        (!found.is_truncated).then_some(&found.bytes[..])
     }
 
     /// Returns two numbers that the call has written.

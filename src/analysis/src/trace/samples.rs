@@ -47,7 +47,7 @@ pub struct CapturedArgument {
     /// The bytes; those of a text without its NUL.
     pub bytes: Vec<u8>,
     /// Whether there was more.
-    pub is_cut: bool,
+    pub is_truncated: bool,
     /// Whether it could not be read.
     pub is_unreadable: bool,
     /// Whether the list has more items from this one on.
@@ -60,7 +60,7 @@ impl CapturedArgument {
             argument: memory.argument,
             item: memory.item,
             bytes: memory.bytes.to_vec(),
-            is_cut: memory.is_cut,
+            is_truncated: memory.is_truncated,
             is_unreadable: memory.is_unreadable,
             is_more: memory.is_more,
         }
@@ -71,7 +71,7 @@ impl CapturedArgument {
             argument: self.argument,
             item: self.item,
             bytes: &self.bytes,
-            is_cut: self.is_cut,
+            is_truncated: self.is_truncated,
             is_unreadable: self.is_unreadable,
             is_more: self.is_more,
             is_late: false,
