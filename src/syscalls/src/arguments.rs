@@ -274,21 +274,17 @@ fn write_captured(
     let bytes = first.bytes;
     let is_list = matches!(argument.name, "argv" | "vec" | "iov" | "uiov");
     match argument.kind {
-        _ if is_list => write_items(to, captured)?,
-        ArgumentKind::Path | ArgumentKind::Text => write_quoted(to, bytes, first.is_truncated)?,
+        _ if is_list => write_items(to, captured),
+        ArgumentKind::Path | ArgumentKind::Text => write_quoted(to, bytes, first.is_truncated),
         _ => match structure(call, argument, bytes) {
-            Some(text) if options.hides_names => to.write_all(without_names(&text).as_bytes())?,
-            Some(text) => to.write_all(text.as_bytes())?,
+            Some(text) if options.hides_names => to.write_all(without_names(&text).as_bytes()),
+            Some(text) => to.write_all(text.as_bytes()),
             None if is_text(call.name(), argument.name) => {
-                write_quoted(to, bytes, first.is_truncated)?
+                write_quoted(to, bytes, first.is_truncated)
             }
-            None if is_content(argument) => write_content(to, call, first)?,
-            None => write!(to, "{value:#x}")?,
+            None if is_content(argument) => write_content(to, call, first),
+            None => write!(to, "{value:#x}"),
         },
-    }
-    match first.is_late {
-        true => to.write_all(b" (read late)"),
-        false => Ok(()),
     }
 }
 

@@ -185,7 +185,6 @@ fn bytes_of(argument: usize, bytes: &[u8]) -> CapturedBytes<'_> {
         is_truncated: false,
         is_unreadable: false,
         is_more: false,
-        is_late: false,
     }
 }
 
@@ -276,16 +275,12 @@ fn captured_memory_replaces_addresses() {
     let bytes = bytes_of;
     let opened = line("openat", &[-100, 16, 0], 3, &[bytes(1, b"/etc/passwd")]);
     assert_eq!(opened, "dfd: CWD, filename: \"/etc/passwd\" = 3");
-    let late = CapturedBytes {
-        is_late: true,
+    let long = CapturedBytes {
         is_truncated: true,
         ..bytes(1, b"ab")
     };
-    let written = line("write", &[1, 16, 9], 9, &[late]);
-    assert_eq!(
-        written,
-        "fd: 1</dev/pts/2>, buf: ab... (read late), count: 9 = 9"
-    );
+    let written = line("write", &[1, 16, 9], 9, &[long]);
+    assert_eq!(written, "fd: 1</dev/pts/2>, buf: ab..., count: 9 = 9");
     let odd = line("connect", &[3, 16, 1], 0, &[bytes(1, b"\xff")]);
     assert_eq!(odd, "fd: 3, uservaddr: 0x10, addrlen: 1 = 0");
     let unreadable = CapturedBytes {

@@ -8,6 +8,8 @@ use rustc_hash::FxHashMap;
 
 use super::CapturedArgument;
 
+/// `PATH_MAX`: the longest name that is followed.
+const PATH_MAX: usize = 4096;
 /// `AT_FDCWD`.
 const CWD: i32 = -100;
 /// `O_CLOEXEC`, `SOCK_CLOEXEC` and other flags of this value.
@@ -139,15 +141,21 @@ impl FileTables {
         self.0.insert(process, files);
     }
 
-    /// Copies the table of a process for its child.
+    /// Copies the table of a process for its child. A child that has a table existed before the trace: its fork is synthesized.
     pub(super) fn fork(&mut self, parent: u32, child: u32) {
-        if parent == child {
+        if parent == child || self.0.contains_key(&child) {
             return;
         }
-        match self.0.get(&parent).cloned() {
-            Some(files) => self.0.insert(child, files),
-            None => self.0.remove(&child),
-        };
+        if let Some(files) = self.0.get(&parent).cloned() {
+            self.0.insert(child, files);
+        }
+    }
+
+    /// Closes what a successful execve(2) closes.
+    pub(super) fn exec(&mut self, process: u32) {
+        if let Some(files) = self.0.get_mut(&process) {
+            files.open.retain(|_, file| !file.closes_on_exec);
+        }
     }
 
     /// Forgets a process.
@@ -237,10 +245,12 @@ impl ProcessFiles {
         };
         let path = path.strip_prefix(b"./").unwrap_or(path);
         let separator: &[u8] = if base.ends_with(b"/") { b"" } else { b"/" };
-        match path {
-            b"." => Some(base.clone()),
-            _ => Some([base, separator, path].concat()),
-        }
+        let name = match path {
+            b"." => base.clone(),
+            _ => [base, separator, path].concat(),
+        };
+        // A loop of chdir("..") would make it longer each time; `..` cannot be removed, since it may follow a symbolic link.
+        (name.len() <= PATH_MAX).then_some(name)
     }
 
     fn opened(&mut self, call: &ReturnedCall<'_>) {
@@ -426,6 +436,11 @@ mod tests {
         files.fork(PROCESS, 8);
         call(files, "execve", &[], &[], 0);
         assert_eq!((name(files, 1), name(files, 10)), (Some("/tmp/d/f"), None));
+        call(files, "chdir", &[9], &[text(0, b"/")], 0);
+        for _ in 0..2000 {
+            call(files, "chdir", &[9], &[text(0, b"..")], 0);
+        }
+        assert_eq!(files.directory(PROCESS), None, "too long");
         assert_eq!(
             files.name(8, 10),
             Some(&b"/tmp/d"[..]),

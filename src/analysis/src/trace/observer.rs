@@ -52,6 +52,8 @@ struct ThreadState {
     memory: Option<BegunMemory>,
     /// A return whose memory may follow.
     held: Option<HeldReturn>,
+    /// The call that has returned, until the next one begins.
+    returned: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -70,6 +72,8 @@ struct BegunCall {
     fds: FdNames,
     /// Whether its begin is printed.
     is_printed: bool,
+    /// How much of `memory` was printed with the begin.
+    printed_memory: usize,
 }
 
 impl<S: TraceSink> TraceObserver<S> {
@@ -172,6 +176,7 @@ impl<S: TraceSink> TraceObserver<S> {
         };
         if !begun.is_printed {
             begun.is_printed = true;
+            begun.printed_memory = begun.memory.len();
             let text = self.text(&begun, false);
             self.print(tid, Some(begun.time), None, CallText::Begun(&text));
         }
@@ -182,34 +187,49 @@ impl<S: TraceSink> TraceObserver<S> {
         self.threads.get_mut(&tid)?.begun.take()
     }
 
-    /// Returns a call as `name(arguments`, or with only the arguments whose memory was captured.
-    fn text(&self, begun: &BegunCall, captured_only: bool) -> String {
+    /// Returns a call as `name(arguments`, or with only the arguments whose memory came after its begin was printed.
+    fn text(&self, begun: &BegunCall, is_continued: bool) -> String {
         if !self.options.prints_lines {
             return String::new();
         }
         let syscall = self.table.get(begun.number);
         let mut bytes = call_name(begun.number, syscall).into_bytes();
         bytes.push(b'(');
-        let captured: Vec<CapturedBytes<'_>> = begun
-            .memory
-            .iter()
-            .map(CapturedArgument::borrowed)
-            .collect();
+        let printed = if is_continued {
+            begun.printed_memory
+        } else {
+            0
+        };
+        let memory = begun.memory.get(printed..).unwrap_or_default();
+        let options = ArgumentOptions {
+            captured_only: is_continued,
+            ..self.options.arguments
+        };
+        // Writing to memory does not fail.
+        let _ = self.with_call(begun, memory, |call, names| {
+            write_arguments(&mut bytes, call, names, options)
+        });
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Passes a call with this memory, and the names at its time.
+    fn with_call<R>(
+        &self,
+        begun: &BegunCall,
+        memory: &[CapturedArgument],
+        read: impl FnOnce(&CallArguments<'_>, &CallNames<'_>) -> R,
+    ) -> R {
+        let captured: Vec<CapturedBytes<'_>> =
+            memory.iter().map(CapturedArgument::borrowed).collect();
         let call = CallArguments {
             captured: &captured,
-            ..self.call(syscall, begun.arguments)
+            ..self.call(self.table.get(begun.number), begun.arguments)
         };
         let names = CallNames {
             comms: &self.names,
             fds: &begun.fds,
         };
-        let options = ArgumentOptions {
-            captured_only,
-            ..self.options.arguments
-        };
-        // Writing to memory does not fail.
-        let _ = write_arguments(&mut bytes, &call, &names, options);
-        String::from_utf8_lossy(&bytes).into_owned()
+        read(&call, &names)
     }
 
     fn is_selected(&self, number: u32) -> bool {
@@ -248,21 +268,11 @@ impl<S: TraceSink> TraceObserver<S> {
             return;
         }
         let syscall = self.table.get(begun.number);
-        let captured: Vec<CapturedBytes<'_>> = begun
-            .memory
-            .iter()
-            .map(CapturedArgument::borrowed)
-            .collect();
-        let call = CallArguments {
-            captured: &captured,
-            ..self.call(syscall, begun.arguments)
-        };
-        let names = CallNames {
-            comms: &self.names,
-            fds: &begun.fds,
-        };
         let directory = self.files.directory(process);
-        let texts = argument_texts(&call, &names, self.options.arguments).into_iter();
+        let texts = self.with_call(begun, &begun.memory, |call, names| {
+            argument_texts(call, names, self.options.arguments)
+        });
+        let texts = texts.into_iter();
         self.details = Some(LineDetails {
             process,
             moment,
@@ -287,6 +297,7 @@ impl<S: TraceSink> TraceObserver<S> {
         }
         let syscall = self.table.get(number);
         let state = self.threads.entry(tid).or_default();
+        state.returned = None;
         let memory = state.memory.take();
         let begun = BegunCall {
             number,
@@ -297,6 +308,7 @@ impl<S: TraceSink> TraceObserver<S> {
                 .map_or_else(Vec::new, |memory| memory.memory),
             fds: FdNames::of_call(&self.files, task.pid, syscall, &arguments),
             is_printed: false,
+            printed_memory: 0,
         };
         let never_returns = matches!(
             syscall.map(|call| call.name),
@@ -336,6 +348,7 @@ impl<S: TraceSink> TraceObserver<S> {
             self.current = None;
         }
         let is_known = begun.is_some();
+        self.threads.entry(tid).or_default().returned = Some(number);
         match self.hold(task, time, begun, result) {
             None if is_known => {}
             Some(begun) => self.returned(task, time, &begun, result),
@@ -424,25 +437,15 @@ impl<S: TraceSink> TraceObserver<S> {
             return;
         }
         let Some(begun) = begun else {
-            // The first return of a command is that of its execve, whose table is known.
-            if !matches!(
-                syscall.name,
-                "execve" | "clone" | "clone3" | "fork" | "vfork"
-            ) {
-                self.files.remove(process);
+            match syscall.name {
+                // The first return of a command is that of its execve, whose table is known.
+                "execve" | "execveat" if result == 0 => self.files.exec(process),
+                "execve" | "execveat" | "clone" | "clone3" | "fork" | "vfork" => {}
+                _ => self.files.remove(process),
             }
             return;
         };
-        let captured: Vec<CapturedBytes<'_>> = begun
-            .memory
-            .iter()
-            .map(CapturedArgument::borrowed)
-            .collect();
-        let call = CallArguments {
-            captured: &captured,
-            ..self.call(Some(syscall), begun.arguments)
-        };
-        let address = call.peer();
+        let address = self.with_call(begun, &begun.memory, |call, _| call.peer());
         let call = ReturnedCall {
             name: syscall.name,
             arguments: begun.arguments,

@@ -74,7 +74,6 @@ impl CapturedArgument {
             is_truncated: self.is_truncated,
             is_unreadable: self.is_unreadable,
             is_more: self.is_more,
-            is_late: false,
         }
     }
 }

@@ -20,7 +20,7 @@ const OPTIONS: [&str; 7] = [
 ];
 
 /// Options of `trace` that do not apply to a recording.
-const OTHERS: [&str; 9] = [
+const OTHERS: &[&str] = &[
     "event",
     "input",
     "output",
@@ -30,6 +30,20 @@ const OTHERS: [&str; 9] = [
     "errno-summary",
     "failure",
     "duration",
+    "delay",
+    "json",
+    "exec-tree",
+    "filter",
+    "filter-pids",
+    "switch-on",
+    "switch-off",
+    "show-on-off-events",
+    "string-size",
+    "sched",
+    "bpf-summary",
+    "summary-mode",
+    "sort-events",
+    "max-events",
 ];
 
 /// Records with the options and the workload in `words`.

@@ -16,7 +16,7 @@ use crate::cli::options::is_given;
 use crate::cli::shared::analysis::Analysis;
 
 /// Options that only a live trace has.
-const LIVE: [&str; 11] = [
+const LIVE: &[&str] = &[
     "delay",
     "filter",
     "all-cpus",
@@ -28,6 +28,9 @@ const LIVE: [&str; 11] = [
     "no-inherit",
     "mmap-pages",
     "filter-pids",
+    "string-size",
+    "bpf-summary",
+    "exec-tree",
 ];
 
 /// Prints the calls of the recording.

@@ -20,7 +20,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::events::parsed;
 use crate::cli::live::{PROC, cgroups, explain, target, workload};
-use crate::cli::options::{flag, given_value};
+use crate::cli::options::{flag, given_value, is_given};
 use crate::cli::pmus::MachinePmus;
 use crate::cli::shared::sampling::ring_size;
 use crate::cli::tracefs::MachineTracepoints;
@@ -73,7 +73,7 @@ impl TraceSettings {
             sums_run_times: on("sched"),
             arguments: ArgumentOptions {
                 show_zeros: setting("trace.show_zeros") == Some(true),
-                hides_names: setting("trace.show_arg_names") == Some(false),
+                hides_names: !is_tree && setting("trace.show_arg_names") == Some(false),
                 ..ArgumentOptions::default()
             },
         };
@@ -125,6 +125,18 @@ fn check_combination(
     if is_tree && (sums_up || is_json || matches.contains_id("max-events")) {
         return Err(CliError::usage("--exec-tree prints no lines and no sums")
             .hint("leave out -s, -S, --errno-summary, --json and --max-events"));
+    }
+    let hides_calls = ["failure", "duration", "switch-on", "switch-off"];
+    if let Some(option) = hides_calls
+        .into_iter()
+        .find(|id| is_tree && is_given(matches, id))
+    {
+        return Err(CliError::usage(format!(
+            "--exec-tree needs all calls of processes: leave out --{option}"
+        )));
+    }
+    if on("bpf-summary") && !sums_up {
+        return Err(CliError::usage("--bpf-summary needs -s or -S"));
     }
     if is_json && sums_up {
         return Err(
@@ -376,6 +388,11 @@ fn add_switches(
     for name in names.into_iter().flatten().flatten() {
         if !events.iter().any(|event| event.name == *name) {
             events.extend(parsed(name, catalogue)?);
+        }
+        if !events.iter().any(|event| event.name == *name) {
+            return Err(CliError::usage(format!(
+                "--switch-on and --switch-off take the full name of one event, such as sched:sched_switch, and '{name}' is none"
+            )));
         }
     }
     Ok(())

@@ -32,7 +32,8 @@ impl<S: TraceSink> TraceObserver<S> {
             }
             (_, false) => state.memory = Some(BegunMemory { number, memory }),
             (None, true) => {
-                self.memory_is_late = true;
+                // The begin may be from before the trace: memory is late only if the return has been seen.
+                self.memory_is_late |= state.returned == Some(number);
                 if let Some(held) = state
                     .held
                     .as_mut()
