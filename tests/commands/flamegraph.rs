@@ -398,8 +398,7 @@ fn a_field_of_a_tracepoint_is_the_width() {
     );
     let unknown = run(&["-e", "syscalls:sys_enter_write", "--weight", "size"]);
     assert_eq!(unknown.status, 129, "{unknown:?}");
-    let message =
-        "--weight: syscalls:sys_enter_write has no field 'size' with a number\nhint: its numbers, ";
+    let message = "--weight: syscalls:sys_enter_write has no field 'size' with a number\nhint: its fields with numbers, ";
     assert!(unknown.stderr.contains(message), "{unknown:?}");
 }
 

@@ -9,7 +9,7 @@ use super::recording::{Recording, Sampled};
 /// `PERF_CONTEXT_USER`.
 const USER: u64 = (-512_i64).cast_unsigned();
 /// From hardly enough to start the binary to enough for every command, in KiB.
-const LIMITS: [u64; 7] = [52_000, 60_000, 80_000, 110_000, 150_000, 250_000, 8_000_000];
+const LIMITS: [u64; 7] = [56_000, 62_000, 80_000, 110_000, 150_000, 250_000, 8_000_000];
 
 /// About 5 MB of distinct stacks, so that memory use grows with them.
 fn large_recording() -> Vec<u8> {

@@ -390,6 +390,11 @@ const SETTINGS: &[Setting] = &[
         usage: Read,
     },
     Setting {
+        name: "trace.*",
+        kind: Text,
+        usage: Unused(&["trace"], "trace does not have this setting"),
+    },
+    Setting {
         name: "trace.args_alignment",
         kind: Number,
         usage: Read,
@@ -413,11 +418,6 @@ const SETTINGS: &[Setting] = &[
         name: "trace.show_zeros",
         kind: Boolean,
         usage: Read,
-    },
-    Setting {
-        name: "trace.*",
-        kind: Text,
-        usage: Unused(&["trace"], "trace does not have this setting"),
     },
     Setting {
         name: "tui.annotate",

@@ -244,7 +244,7 @@ const FLAME_GRAPH: &[Group] = &[
 
 #[rustfmt::skip]
 const DIFF: &[Group] = &[
-    Group { heading: "Comparison", ids: &["compute", "order", "baseline-only", "runs", "all", "fail-above", "cycles-hist"]},
+    Group { heading: "Comparison", ids: &["compute", "order", "baseline-only", "stream", "runs", "all", "fail-above", "cycles-hist"]},
     Group { heading: "Input and output", ids: &[
         "force", "period", "formula", "sort", "field-separator", "json", "dump-raw-trace", "quiet", "verbose", "jobs",
     ]},

@@ -32,9 +32,9 @@ impl Candidate {
 pub(super) enum ShellCandidates {
     #[default]
     None,
-    /// Files; in the word, this prefix precedes the file name.
+    /// File names. The string is the part of the typed word before the file name, such as `--output=`.
     Files(String),
-    /// Directories; in the word, this prefix precedes the directory's name.
+    /// Directory names, with the same string.
     Directories(String),
     /// Candidates for the command line that begins at the word of this index; 0 is the program's name.
     Command(usize),
@@ -115,35 +115,32 @@ fn of_command(words: &[OsString], place: usize, context: &Context) -> Completion
     let Some(entry) = COMMANDS.iter().find(|entry| name == entry.name) else {
         return Completion::default();
     };
-    let mut line = CommandWords {
-        entry: Some(entry),
-        command: &(entry.build)(),
-        words: own,
-    };
-    let typed = own.len().saturating_sub(1);
-    let word = argv::first_word(line.command, own.get(..typed).unwrap_or_default());
-    let part = word.and_then(|at| Some((at, subcommand(entry, own.get(at)?.to_str()?)?)));
-    // As on execution, the word that names a subcommand is removed.
-    let (without, command);
-    let mut taken_out = None;
-    if let Some((at, part)) = part {
-        command = (part.build)();
-        let (before, after) = own.split_at(at);
-        without = [before, after.get(1..).unwrap_or_default()].concat();
-        line = CommandWords {
-            entry: Some(part),
-            command: &command,
-            words: &without,
-        };
-        taken_out = Some(at);
+    let (mut entry, mut command, mut own) = (entry, (entry.build)(), own.to_vec());
+    // As on execution, words that name subcommands are removed.
+    let mut removed = Vec::new();
+    loop {
+        let typed = own.len().saturating_sub(1);
+        let word = argv::first_word(&command, own.get(..typed).unwrap_or_default());
+        let part = word.and_then(|at| Some((at, subcommand(entry, own.get(at)?.to_str()?)?)));
+        let Some((at, part)) = part else { break };
+        (entry, command) = (part, (part.build)());
+        own.remove(at);
+        removed.push(at);
     }
+    let line = CommandWords {
+        entry: Some(entry),
+        command: &command,
+        words: &own,
+    };
     let Some(cursor) = Cursor::find(line.command, line.words) else {
         return Completion::default();
     };
     let mut answer = line.answer(&cursor, context);
     if let ShellCandidates::Command(first) = &mut answer.source {
-        let shift = usize::from(taken_out.is_some_and(|at| at <= *first));
-        *first += before.len() + 1 + shift;
+        for at in removed.into_iter().rev() {
+            *first += usize::from(at <= *first);
+        }
+        *first += before.len() + 1;
     }
     answer
 }
@@ -157,7 +154,7 @@ struct CommandWords<'a> {
 }
 
 impl CommandWords<'_> {
-    /// The candidates for the last word, which is at `cursor`. Indices count from the first word.
+    /// The candidates for the last word, which is at `cursor`. An index in the result counts from the first of `self.words`.
     fn answer(&self, cursor: &Cursor<'_>, context: &Context) -> Completion {
         let name = self.entry.map_or("", |entry| entry.name);
         let typed = self.words.last().map(|word| word.to_string_lossy());
