@@ -34,7 +34,8 @@ pub(crate) enum ParsedCommand {
 pub(crate) enum UsageError {
     /// No such long option. The second value is the nearest existing option.
     UnknownOption(String, Option<String>),
-    /// No such short option. The second value is the long option that the word abbreviates with one dash missing, if any.
+    /// No such short option. The second value is the long option that was probably meant, if the word is its beginning with one
+    /// dash (`-freq`).
     UnknownSwitch(String, Option<String>),
     /// A prefix of several options: as given, the last two candidates as the user would spell them, and the ids of all.
     Ambiguous {

@@ -159,9 +159,9 @@ fn both_compare_alike() {
     let differences = LINES.iter().filter_map(|words| {
         let words = [&["diff"], *words].concat();
         let [perf, rperf] = tools.outcomes(&words, b"");
-        let statuses = (perf.status, rperf.status) == (0, 0);
+        let both_succeeded = (perf.status, rperf.status) == (0, 0);
         let text = difference(&perf.stdout, &rperf.stdout);
-        let text = text.or_else(|| (!statuses).then(|| rperf.stderr.clone()));
+        let text = text.or_else(|| (!both_succeeded).then(|| rperf.stderr.clone()));
         text.map(|text| format!("{words:?}: {text}"))
     });
     assert_alike(&differences.collect::<Vec<_>>());

@@ -11,7 +11,7 @@ use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike, difference};
 use crate::tidy::root;
 
-/// Recordings of another machine's kernel, and the options to read them with its kallsyms.
+/// Recordings made on another machine, and commands that read them, each with `--kallsyms` and the file of [`listing`].
 const LISTED: &[(&str, &[&str])] = &[
     ("cycles.data", &["report", "--stdio"]),
     (
@@ -34,7 +34,7 @@ const LISTED: &[(&str, &[&str])] = &[
     ("kprobe.data", &["script"]),
 ];
 
-/// Run on the program `frames`; names of libraries and the kernel are omitted.
+/// Options of `report` for a recording of the program `frames`; `--dsos` leaves out libraries and the kernel.
 const OWN: &[&[&str]] = &[
     &["-s", "sym"],
     &["-s", "srcline"],
@@ -44,7 +44,7 @@ const OWN: &[&[&str]] = &[
     &["--demangle-kernel", "--ignore-vmlinux"],
 ];
 
-/// Adjacent functions of one size, and a variable between them.
+/// A kallsyms listing in which functions and variables alternate at equal distances.
 fn listing() -> String {
     let mut text = "ffffffff81000000 T _text\nffffffff81000000 T _stext\n".to_owned();
     for address in (0xffff_ffff_8100_0100_u64..0xffff_ffff_8220_0000).step_by(0x4_0000) {

@@ -224,7 +224,7 @@ fn uncacheable_definitions_are_reported() {
         (
             &["--cache", "-n", "-x", &target, "--add", "leaf"] as &[&str],
             255,
-            "--cache: the object has no build-id",
+            "--cache: events of this object cannot be stored",
         ),
         (
             &["--cache", "-x", "./plain", "-L", "leaf"],

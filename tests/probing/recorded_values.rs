@@ -10,9 +10,9 @@ use rperf_testkit::{Run, may_trace};
 use super::programs::{probe, programs, rperf};
 
 /// A definition, and the records of its events in one round, separated by `|`. `{leaf.n}` is what the program printed
-/// as `n` after `leaf:`, `{leaf.n#x}` the same in hexadecimal, `{leaf.n#b}` four bits from the third on; `*` is
-/// anything. After `^` come records that occur once in total, before those of the rounds if another `^` follows; `~`
-/// marks records that occur any number of times, in a loop.
+/// as `n` after `leaf:`, `{leaf.n#x}` the same in hexadecimal, `{leaf.n#b}` its bits 2 to 5;
+/// `*` is anything. `^once` is a record that occurs once in total, with none in each round; `^once^each` is that record
+/// followed by `each` in every round. `~` marks records that occur any number of times, in a loop.
 pub(super) type Row = (&'static str, &'static str);
 
 /// Rows for the C program, optimised or not. One definition of tests/probing/definitions.rs is missing, since kernels refuse two

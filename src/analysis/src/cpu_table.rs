@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 
 use crate::sched::MAX_CPUS;
 
-/// Lower CPU numbers are indexes of the vector. Higher ones occur only in damaged recordings.
-const CPUS: usize = MAX_CPUS as usize;
+/// CPU numbers below this are indexes of the vector. Others occur only in damaged recordings.
+const VECTOR_CPUS: usize = MAX_CPUS as usize;
 
 /// A value for each CPU. Numbers that no machine has are keys of a map, so that a damaged recording cannot make the vector huge.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl<T> CpuTable<T> {
     #[cold]
     fn insert_new(&mut self, cpu: u32, value: T) -> Option<T> {
         let index = cpu as usize;
-        if index >= CPUS {
+        if index >= VECTOR_CPUS {
             return self.others.insert(cpu, value);
         }
         self.cpus.resize_with(index, || None);

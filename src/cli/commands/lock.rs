@@ -20,8 +20,8 @@ use crate::cli::shared::subcommands::{self, split_words, words_option};
 use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
-'lock record' records waits for locks of the kernel. 'lock contention' shows how long callers, threads (-t) or locks (-l) waited, \
-'lock report' a row per lock, 'lock script' each event. Tables are printed on the standard error, --json on the standard output.";
+'lock record' records waits for locks of the kernel. 'lock contention' shows the time waited per caller, per thread (-t) or per lock (-l). \
+'lock report' prints a row per lock, 'lock script' each event. Tables are printed on the standard error, --json on the standard output.";
 
 const SUBCOMMANDS: &str = "use 'lock record', 'lock report', 'lock contention' or 'lock script'; 'lock info' is not supported";
 

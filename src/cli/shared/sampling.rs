@@ -84,7 +84,7 @@ pub(crate) fn command_line(context: &Context) -> Vec<String> {
 
 /// Returns the default event.
 fn default_event_of(context: &Context, target: &Target) -> EventSpec {
-    // CPU-wide events cannot exclude the kernel: if not permitted, opening the event fails.
+    // Excluding the kernel would not permit CPU-wide events, which perf_event_paranoid refuses as such: opening reports that.
     let allowed = matches!(target, Target::Cpus(_)) || may_profile_kernel();
     if !allowed {
         let paranoid = Sysctl::new(PROC).perf_event_paranoid();

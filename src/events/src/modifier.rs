@@ -93,9 +93,9 @@ impl Modifiers {
         if modes && (flags.0 & all_modes.0) == 0 {
             *flags |= all_modes;
         }
-        let machines = AttrFlags::EXCLUDE_GUEST | AttrFlags::EXCLUDE_HOST;
+        let all_machines = AttrFlags::EXCLUDE_GUEST | AttrFlags::EXCLUDE_HOST;
         if (self.has('G') || self.has('H')) && !event.machines {
-            *flags |= machines;
+            *flags |= all_machines;
             event.machines = true;
         }
         if !event.machines && (self.has('u') || self.has('p')) {

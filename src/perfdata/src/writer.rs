@@ -233,7 +233,7 @@ impl Preamble<'_> {
     /// recording.
     fn encode(&self) -> (FileHeader, Vec<u8>) {
         let endian = self.endian;
-        let (attrs, room) = encode_attrs(self.events, endian);
+        let (attrs, attr_bytes) = encode_attrs(self.events, endian);
         let mut ids = Vec::new();
         let mut descriptions = Vec::new();
         for (event, attr) in self.events.iter().zip(attrs) {
@@ -258,7 +258,7 @@ impl Preamble<'_> {
         let header = FileHeader {
             endian,
             size: FileHeader::SIZE as u64,
-            attr_size: (room + Section::SIZE) as u64,
+            attr_size: (attr_bytes + Section::SIZE) as u64,
             attrs,
             data: Section {
                 offset: attrs.end() + event_types.size,

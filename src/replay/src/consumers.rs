@@ -7,7 +7,7 @@ use crate::{EventIndex, NonSampleRecord, Sample, World};
 /// Processing of samples in any order: ranges of the file are folded in parallel, each into its own accumulator,
 /// which are then merged in file order.
 pub trait Fold: Send {
-    /// The fields of [`Sample::wire`] that [`Fold::sample`] reads; others may be missing, and with CPU also
+    /// The fields of [`Sample::wire`] that [`Fold::sample`] reads. Others may be missing; without CPU, so may
     /// [`Sample::cpu`]. Task, time and period are always there. Asked once, before the first sample.
     fn fields(&self) -> SampleType {
         SampleType::ALL

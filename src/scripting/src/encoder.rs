@@ -41,7 +41,7 @@ pub struct EventEncoder<'r, 'w> {
     max_stack: usize,
     pub(crate) inlines: Option<bool>,
     pub(crate) end_of_kernel: OnceLock<u64>,
-    /// Registers as perf's text.
+    /// Formats registers as perf does.
     pub(crate) registers: RegisterText,
 }
 
@@ -99,7 +99,7 @@ pub struct EncoderOptions<'r> {
     pub inlines: Option<bool>,
     /// Whether kernel modules are shown by path.
     pub kernel_paths: bool,
-    /// Registers as perf's text.
+    /// Formats registers as perf does.
     pub registers: RegisterText,
 }
 
@@ -148,7 +148,8 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         }
     }
 
-    /// Writes the values for `perf_trace_context`.
+    /// Writes what the functions of `perf_trace_context` return: three common fields of the tracepoint, the instruction, and the
+    /// source file with its line.
     fn context(&self, call: &EventCall, sample: &Sample<'_>, writer: &mut MarshalWriter) {
         let used = self.calls.context;
         let raw = sample.wire.raw.unwrap_or_default();
@@ -200,6 +201,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         let time = sample.wire.time.unwrap_or(u64::MAX);
         let pid = call.common_pid.and_then(|reader| reader.i64(raw));
         let is_handler = call.kind == CallKind::Handler;
+        // Arguments 0 and 1 of a handler are the event's name and the context.
         for (index, name) in (2..).zip(COMMON) {
             match (is_handler, call.reads_common(index)) {
                 (true, false) => {

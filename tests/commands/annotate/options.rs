@@ -37,12 +37,10 @@ fn files_colors_and_another_disassembler() {
     );
 
     let painted = run(&["--stdio-color", "always", "-s", "burn_deep"]);
-    let uncolored = ["\x1b[31m", "\x1b[32m", "\x1b[34m", "\x1b[35m", "\x1b[m"];
-    let uncolored = uncolored
-        .iter()
-        .fold(painted.stdout.clone(), |text, color| {
-            text.replace(color, "")
-        });
+    let colors = ["\x1b[31m", "\x1b[32m", "\x1b[34m", "\x1b[35m", "\x1b[m"];
+    let uncolored = colors.iter().fold(painted.stdout.clone(), |text, color| {
+        text.replace(color, "")
+    });
     assert_ne!(painted.stdout, plain.stdout);
     assert_eq!(uncolored, plain.stdout);
 
@@ -103,7 +101,7 @@ fn contradicting_options_are_refused() {
     assert_eq!(tools.outcome(Tool::Rperf, &line).status, 0);
 }
 
-/// Objects that cannot contain such a function are not read; the output must not depend on it.
+/// With `--percent-limit`, objects that cannot contain a function above the limit are not read. The listings must be the same.
 #[test]
 fn hot_functions_are_selected_by_total_percentage() {
     let Some((tools, file)) = recorded("hot_functions_are_selected_by_total_percentage") else {

@@ -253,7 +253,7 @@ impl PageStatistics {
     pub fn by_page(&self, keys: &[PageSortKey]) -> Vec<PageRow> {
         let mut rows = sorted(&self.pages, keys);
         if self.live_only {
-            // The order of perf among equal rows: the last page first.
+            // perf puts the highest page first among equal rows.
             rows.sort_by(|left, right| {
                 compare(keys, left, right).then_with(|| right.page.cmp(&left.page))
             });

@@ -37,7 +37,7 @@ pub struct TimeHistoryOptions {
     pub with_wakeups: bool,
     /// Whether migrations are counted and shown.
     pub with_migrations: bool,
-    /// Whether the time before the first migration is measured.
+    /// Whether the part of each wait before the task's first migration is measured (`--pre-migrations`).
     pub with_migration_times: bool,
     /// The number of CPUs of the machine.
     pub cpu_count: u32,
@@ -100,7 +100,7 @@ pub trait TimeRows {
 pub struct TimeHistory<R> {
     options: TimeHistoryOptions,
     rows: R,
-    ignored: Option<&'static str>,
+    ignored_event: Option<&'static str>,
     tasks: SchedTasks,
     times: Vec<TaskTimes>,
     idle: IdleCpus,
@@ -131,7 +131,7 @@ impl<R: TimeRows> TimeHistory<R> {
             idle: IdleCpus::new(options.cpu_count),
             options,
             rows,
-            ignored: ignored_wakeup(layouts),
+            ignored_event: ignored_wakeup(layouts),
             idle_task: SchedTask::idle(),
             tasks,
             times: Vec::new(),
@@ -264,12 +264,13 @@ impl<R: TimeRows> TimeHistory<R> {
 
     /// The task that is switched out in a sample, which has exited if it has no thread id.
     fn switched_task(&mut self, at: &EventContext) -> TaskIndex {
+        // Each look-up adds a task that is new, in the order in which perf adds them, which is that of the summary.
         self.running(at);
         let (pid, tid) = (at.task.pid.cast_signed(), at.task.tid.cast_signed());
         let index = self
             .tasks
             .find_or_add(pid, if tid == 0 { pid } else { tid });
-        // perf takes the mappings of the process from its first thread.
+        // perf adds the first thread of a process, too, for its mappings.
         self.tasks.find_or_add(pid, pid);
         index
     }
@@ -321,7 +322,7 @@ impl<R: TimeRows> TimeHistory<R> {
     }
 
     fn wake(&mut self, at: &EventContext, cpu: u32, event: &SchedWakeup<'_>) {
-        if Some(event.tracepoint()) == self.ignored {
+        if Some(event.tracepoint()) == self.ignored_event {
             return;
         }
         self.learn_priority(event.pid(), event.prio());

@@ -21,7 +21,7 @@ pub struct Control {
     pub duration: Duration,
     /// Whether each thread is bound to a CPU.
     pub bound: bool,
-    /// Sets around the one with the descriptors.
+    /// Number of epoll instances nested around the one with the descriptors.
     pub nested: u32,
     /// Whether operations and descriptors are chosen at random.
     pub random: bool,
@@ -30,7 +30,7 @@ pub struct Control {
 /// Result of a thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ControlThread {
-    /// Addresses of its first and last descriptor.
+    /// Addresses in memory of its first and last descriptor, which perf prints as `fdmap`.
     pub addresses: [usize; 2],
     /// Descriptors that were added, modified and removed.
     pub operations: [u64; 3],
@@ -40,7 +40,7 @@ impl Control {
     /// Runs the benchmark: all threads use one set.
     ///
     /// # Errors
-    /// Too few threads or descriptors.
+    /// A descriptor or a thread cannot be created.
     pub fn run(&self) -> Result<Vec<ControlThread>, BenchError> {
         let events = events(self.threads, self.descriptors)?;
         let set = Nested::new(self.nested).map_err(BenchError::of("epoll"))?;
@@ -66,15 +66,15 @@ impl Control {
 
 /// Adds, modifies and removes each descriptor in turn.
 fn in_order(set: &Epoll, own: &[EventFd], stop: &AtomicBool) -> io::Result<[u64; 3]> {
-    let (mut rounds, mode) = (0, EpollMode::default());
+    let (mut operations, mode) = (0, EpollMode::default());
     while !stop.load(Ordering::Relaxed) {
         own.iter().try_for_each(|event| set.add(event, mode, 0))?;
         own.iter()
             .try_for_each(|event| set.modify(event, mode, 0))?;
         own.iter().try_for_each(|event| set.remove(event))?;
-        rounds += own.len() as u64;
+        operations += own.len() as u64;
     }
-    Ok([rounds; 3])
+    Ok([operations; 3])
 }
 
 /// Operations on descriptors at random; those that fail because of a descriptor's state are not counted.

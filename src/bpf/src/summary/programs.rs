@@ -12,9 +12,9 @@ use crate::{Helper, Label, MapId, Operand, ProgramBuilder};
 
 use super::values::{self, call};
 
-/// (task, call) to [`call`].
+/// From (task, call number) to the sums laid out in [`call`].
 pub(super) const CALLS: MapId = MapId(2);
-/// (task, call, errno) to a count.
+/// From (task, call number, errno) to a count.
 pub(super) const ERRNOS: MapId = MapId(3);
 /// One empty value of `CALLS`, which is too large for the stack.
 pub(super) const TEMPLATE: MapId = MapId(4);
@@ -37,9 +37,12 @@ pub(super) struct ProgramOptions {
     pub(super) compat: Option<CompatMark>,
 }
 
-/// Offsets on the stack, below those of [`crate::tasks`]. The key of `CALLS`; that of `ERRNOS` is 8 bytes longer.
+// Offsets on the stack, below those of [`crate::tasks`].
+/// The key of `CALLS` (16 bytes) or of `ERRNOS` (24 bytes).
 const KEY: i16 = -64;
-const ONE: i16 = -72;
+/// A value of 8 bytes: the time at which a call returned, or the first count of an error.
+const VALUE: i16 = -72;
+/// A word of 4 bytes.
 const WORD: i16 = -80;
 
 /// Leaves the number of the call in `R9`: the context has the saved registers and the number.
@@ -125,10 +128,10 @@ pub(super) fn exit() -> ProgramBuilder {
     b.load(Double, R1, R8, slot::START);
     b.operate(Sub, R7, R1);
     b.store(Word, R8, slot::CALL, slot::NONE);
-    // The exec itself is counted, because it has already ended the wait.
+    // Calls of a task that waits for its exec are not counted. The exec is: the wait ended before it returned.
     b.load(Word, R1, R8, slot::WAITS);
     b.jump_if(NotEqual, R1, 0, out);
-    b.store(Double, R10, ONE, R0);
+    b.store(Double, R10, VALUE, R0);
     look_up(&mut b, CALLS, KEY);
     b.jump_if(NotEqual, R0, 0, found);
     add_call(&mut b, out);
@@ -186,7 +189,7 @@ fn sums(b: &mut ProgramBuilder) {
     b.set(R1, R6);
     b.operate(ShiftRight, R1, 32);
     b.store(Double, R8, call::PROCESS, R1);
-    b.load(Double, R1, R10, ONE);
+    b.load(Double, R1, R10, VALUE);
     b.store(Double, R8, call::LAST, R1);
     b.address(R1, R8, i32::from(call::COMM));
     b.set(R2, 16);
@@ -238,7 +241,7 @@ pub(super) fn bucket(b: &mut ProgramBuilder) {
     b.set(R1, R2);
     b.place(fits);
     b.set(R2, 0);
-    // The shift that leaves 4 bits.
+    // Shifts right until at most 4 bits are left: the bucket is what is left, plus 8 for each bit shifted out.
     for step in [32, 16, 8, 4, 2, 1] {
         let skip = b.label();
         b.set(R3, R1);
@@ -274,9 +277,9 @@ fn errno(b: &mut ProgramBuilder) {
     b.store(Double, R0, 0, R1);
     b.jump(out);
     b.place(new);
-    b.store(Double, R10, ONE, 1);
+    b.store(Double, R10, VALUE, 1);
     key(b, ERRNOS, KEY);
-    b.address(R3, R10, i32::from(ONE));
+    b.address(R3, R10, i32::from(VALUE));
     b.set(R4, 0);
     b.call(Helper::MapUpdateElem);
     b.jump_if(Equal, R0, 0, out);

@@ -43,7 +43,7 @@ pub(super) struct TableFormat {
     name_summary: bool,
     clear: bool,
     runs_table: bool,
-    /// The names of the metrics shown last, with `--metric-only`.
+    /// With `--metric-only`: the metrics of the heading that was printed last; empty if a heading has to be printed.
     metrics: Option<RefCell<Vec<String>>>,
 }
 

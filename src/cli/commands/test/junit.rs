@@ -33,6 +33,7 @@ fn document(tests: &[FinishedTest]) -> String {
     );
     for test in tests {
         let result = match &test.ending {
+            // Passed.
             None => String::new(),
             Some(Ending::Skip(reason)) => {
                 format!("      <skipped message=\"{}\"/>\n", escaped(reason))

@@ -45,15 +45,16 @@ pub(super) struct TopSession {
     stopped: bool,
 }
 
-/// Statistics of the last interval.
+/// Statistics of the last interval, and totals since the start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IntervalResult {
     /// The counts.
     pub(super) counts: LiveCounts,
-    /// Records lost so far, and samples that could not be decoded.
+    /// Records lost since the start.
     lost: u64,
+    /// Samples since the start that could not be decoded.
     damaged: u64,
-    /// How many times records were lost so far.
+    /// How many times records were lost since the start.
     pub(super) losses: u64,
     /// The length of the interval.
     length: Duration,
@@ -66,7 +67,7 @@ pub(super) struct IntervalResult {
 /// Why [`TopSession::step`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StepEnd {
-    /// A refresh is due.
+    /// The tables were refreshed.
     Refreshed,
     /// Keys may have been pressed.
     Input,
@@ -167,7 +168,7 @@ impl TopSession {
 
     fn refresh(&mut self) {
         self.drain();
-        // Records of the first round are complete when a later round has ended.
+        // A round is counted when a later one has ended: two end here, so that all records read so far are counted.
         self.drain();
         self.live.end_round();
         self.live.end_round();
@@ -233,7 +234,7 @@ impl TopSession {
         })
     }
 
-    /// The sampling rate of a table's event, if it has only one.
+    /// The sampling rate of the event, if there is only one table with one event.
     pub(super) fn rate(&self, number: usize) -> Option<DisplayedRate> {
         let [events] = &self.groups[..] else {
             return None;

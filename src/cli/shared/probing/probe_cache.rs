@@ -167,9 +167,9 @@ impl CacheAddition {
         events: &[ProbeEvent],
     ) -> Result<Self, CliError> {
         let home = home.ok_or_else(|| {
-            CliError::message(255, "--cache: the object has no build-id")
+            CliError::message(255, "--cache: events of this object cannot be stored")
                 .detail("  Error: Failed to add events.")
-                .hint("link programs with --build-id; events of modules and of other kernels are not stored")
+                .hint("only objects with a build-id have a cache (link programs with --build-id), and no modules or other kernels")
         })?;
         let is_marker = matches!(definition.point, Point::Marker { .. });
         let group = events.first().map(|event| event.group.clone());
@@ -309,7 +309,7 @@ pub(crate) fn objects_with(point: &Point, context: &Context) -> (Vec<PathBuf>, b
     (programs, in_kernel)
 }
 
-/// Returns the cached events under the group and the name of the definition, if it gives them. Refuses a definition with arguments.
+/// Returns the cached events, renamed to the group and the name of the definition if it gives them. Refuses a definition with arguments.
 pub(crate) fn under_own_names(
     cached: Vec<ProbeEvent>,
     definition: &Definition,

@@ -12,7 +12,7 @@ const NANOSECONDS: i64 = 1_000_000_000;
 pub struct CtfEnvironment<'e> {
     /// Name and text of each property: `host`, `release`, `machine`.
     pub properties: Vec<(&'static str, String)>,
-    /// Nanoseconds that readers add to times of the recording's clock, for times since 1970; 0 to show the clock's own.
+    /// Nanoseconds from 1970 to the zero of the recording's clock, which readers add to each time. 0: readers show times of the clock.
     pub clock_offset: i64,
     /// Name and version of the program that writes the trace.
     pub exporter: &'e str,

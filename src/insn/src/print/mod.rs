@@ -37,9 +37,9 @@ pub struct Printed {
     pub len: usize,
     /// The control flow.
     pub flow: InsnFlow,
-    /// The target of a direct jump or call; its number is at the end of the text.
+    /// The target of a direct jump or call; the text ends with this address.
     pub target: Option<u64>,
-    /// The address that an operand refers to relative to the program counter.
+    /// The absolute address of an operand that is relative to the program counter.
     pub refers: Option<u64>,
 }
 
@@ -63,8 +63,8 @@ impl Printer {
     }
 
     /// Appends the instruction at the start of `bytes`, located at `address`, to `text`; the
-    /// mnemonic is padded to six characters. Invalid instructions are printed as `(bad)`, or as a
-    /// number if all instructions have the same length. `None` for no bytes.
+    /// mnemonic is padded to six characters. Invalid instructions are printed as `(bad)`, or as their
+    /// encoding if instructions of the machine have a fixed length. `None` for no bytes.
     pub fn print(&mut self, address: u64, bytes: &[u8], text: &mut String) -> Option<Printed> {
         if bytes.is_empty() {
             return None;

@@ -3,7 +3,8 @@
 use rperf_names::{is_pattern, matches_pattern};
 use rperf_symbol::demangle::demangle;
 
-/// Whether a function's name equals `wanted`, or matches it as a pattern. Names with paths are compared with the demangled linkage name.
+/// Whether `name`, a function's plain or linkage name, equals `wanted` or matches it as a pattern. A `wanted` with `::` is also
+/// compared with the end of the demangled `name`.
 pub(crate) fn is_wanted(wanted: &str, name: &str) -> bool {
     if is_pattern(wanted) {
         return matches_pattern(wanted, name);
@@ -16,8 +17,8 @@ pub(crate) fn is_wanted(wanted: &str, name: &str) -> bool {
     wanted.contains("::")
         && may_end_in(name, wanted)
         && demangle(name).is_some_and(|readable| {
-            let bare = readable.strip_suffix(wanted);
-            bare.is_some_and(|before| before.is_empty() || before.ends_with("::"))
+            let before = readable.strip_suffix(wanted);
+            before.is_some_and(|before| before.is_empty() || before.ends_with("::"))
         })
 }
 

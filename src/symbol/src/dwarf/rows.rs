@@ -133,8 +133,7 @@ pub(super) fn files(unit: UnitRef<'_, Slice<'_>>) -> Vec<String> {
     files
 }
 
-/// A file's path: relative to its directory, which is relative to the compilation directory, unless
-/// absolute.
+/// Returns a file's path: its directory and the compilation directory are prepended while it is relative.
 fn path<'a>(
     unit: UnitRef<'_, Slice<'a>>,
     header: &LineProgramHeader<Slice<'a>>,

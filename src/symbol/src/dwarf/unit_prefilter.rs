@@ -1,4 +1,4 @@
-//! Selects units by a function with several threads, before the units are read in order.
+//! Selects the units that contain a function, on several threads, before they are read in order.
 
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -29,8 +29,8 @@ pub struct FunctionQuery<'s> {
     pub start: &'s str,
     /// Whether a name matches.
     pub is_name: &'s (dyn Fn(&str) -> bool + Sync),
-    /// Whether it is in a unit whose function names are in other units: decided by a callback that
-    /// reads those.
+    /// For a unit whose functions have their names in other units: reads those units, and returns whether the unit
+    /// has the function.
     pub is_in: &'s (dyn Fn(DebugUnit<'_>) -> bool + Sync),
 }
 
@@ -52,7 +52,7 @@ pub(super) struct SelectedUnits {
     pub(super) selected: Vec<UnitNumber>,
     /// Number of units whose entries are in missing files.
     pub(super) missing: usize,
-    /// Cached results for the names.
+    /// For each name seen so far, whether it matches.
     pub(super) known: Option<CachedNames>,
 }
 
@@ -205,7 +205,7 @@ impl PrefilterState<'_> {
     }
 }
 
-/// Type units and partial units are read when others refer to them.
+/// Whether a unit is searched by itself. Type and partial units are not: they are read when others refer to them.
 fn is_of_compilation(header: &UnitHeader<Slice<'_>>) -> bool {
     matches!(
         header.type_(),
