@@ -123,7 +123,7 @@ fn arguments() {
 #[test]
 fn syntax_errors_have_positions() {
     for (text, position, part) in [
-        ("", 0, "no place"),
+        ("", 0, "no probe point"),
         ("f:x", 2, "number of a line"),
         ("f+x", 2, "number of bytes"),
         ("f%retrun", 2, "%return"),

@@ -342,7 +342,7 @@ mod tests {
             "{shown}"
         );
         assert!(
-            !shown.contains("noise") && shown.contains("not shown: 1 ("),
+            !shown.contains("noise") && shown.contains("not significant: 1 ("),
             "{shown}"
         );
         let all = text(&before, &after, false);
