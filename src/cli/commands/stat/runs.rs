@@ -78,20 +78,7 @@ impl<'a> StatRuns<'a> {
         if let Some(aggregator) = aggregator {
             self.show(&aggregator, &last, &times)?;
         }
-        self.require_metrics(&last.readings)?;
         Ok(last.ended)
-    }
-
-    /// Fails if `-M` was given and this machine can count nothing of it.
-    fn require_metrics(&self, readings: &EventReadings) -> Result<(), CliError> {
-        let supported = &readings.supported;
-        let has_metrics = self.matches.contains_id("metrics");
-        if !has_metrics || supported.is_empty() || supported.contains(&true) {
-            return Ok(());
-        }
-        let message = "No supported events found.";
-        Err(CliError::message(1, message)
-            .hint("the metrics of -M need events that this machine cannot count"))
     }
 
     /// One run, with the commands before and after it.
