@@ -112,6 +112,15 @@ fn place_of_copy(finding: &SymbolFinding, context: &Context) -> String {
     format!(": there is no {}", copy.display())
 }
 
+/// The end of "its functions": how many other files have the same problem.
+fn and_other_files(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => " and those of another file".to_owned(),
+        count => format!(" and those of {count} other files"),
+    }
+}
+
 /// Warns about files that differ from the recorded ones, and about debug information that can't be read.
 pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
     let world = resolver.world();
@@ -123,11 +132,7 @@ pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
     let replaced: Vec<_> = resolver.findings().filter(is_replaced).collect();
     if let [first, rest @ ..] = replaced.as_slice() {
         context.warn(first.what);
-        let others = match rest.len() {
-            0 => String::new(),
-            1 => " and those of another file".to_owned(),
-            count => format!(" and those of {count} other files"),
-        };
+        let others = and_other_files(rest.len());
         let place = place_of_copy(first.what, context);
         context.note(format_args!(
             "hint: its functions{others} are shown as addresses; add the recorded files with 'buildid-cache --add'{place}"
@@ -163,4 +168,22 @@ fn bad_records(bad: &DecodeErrors, first: &BadRecord, what: &str, path: &Path) -
         bad.count,
         kind.0
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_other_file_is_another_file() {
+        let texts = [0, 1, 2].map(and_other_files);
+        assert_eq!(
+            texts,
+            [
+                "",
+                " and those of another file",
+                " and those of 2 other files"
+            ]
+        );
+    }
 }

@@ -3,6 +3,7 @@
 use rperf_testkit::{Bytes, Outcome, Run, Scratch, skip};
 
 use super::generated_files::{Attr, ID, file, record};
+use super::rperf;
 
 /// `PERF_RECORD_MISC_KERNEL` and `_USER`.
 const KERNEL: u16 = 1;
@@ -150,4 +151,18 @@ fn callers_missed_by_frame_pointers_are_reported() {
 for all callers";
     assert!(hint.ends_with(message), "{hint}");
     assert!(!script.contains("middle"), "{script}");
+}
+
+/// Tracepoints and other events with a fixed period have no frequency.
+#[test]
+fn losses_have_a_hint_for_every_kind_of_event() {
+    let scratch = Scratch::new();
+    let lost = Bytes::new().u64(ID).u64(3);
+    let lost = record(2, 0, lost.u32(7).u32(7).u64(15).u64(ID));
+    let data = recording(&[lost, sample(USER, &[USER_CHAIN, 0x1010])]);
+    scratch.write("perf.data", data).expect("a recording");
+    let report = rperf(&["report", "--stdio"]).within(scratch.path());
+    let stderr = report.finish().expect("a run").stderr;
+    let hint = "hint: 3 records were lost while recording: use larger ring buffers (-m), or record fewer samples (-F, -c, --filter)\n";
+    assert!(stderr.contains(hint), "{stderr}");
 }
