@@ -4,7 +4,8 @@ use crate::Condition::{Equal, NotEqual, SignedLess};
 use crate::Operation::Add;
 use crate::Register::{R0, R1, R2, R3, R4, R6, R10};
 use crate::Width::{Double, Word};
-use crate::{Helper, MapId, ProgramBuilder};
+use crate::loaded::LoadedPrograms;
+use crate::{Error, Helper, MapId, ProgramBuilder};
 
 /// Tasks whose calls a program sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +49,22 @@ pub(crate) mod slot {
     pub(crate) const WAITS: i16 = 20;
     pub(crate) const SIZE: usize = 24;
     pub(crate) const NONE: i32 = -1;
+}
+
+/// Attaches the programs that follow tasks: their ends, new tasks if the offset of `task_struct::pid` is given, and execs.
+pub(crate) fn attach(
+    loaded: &mut LoadedPrograms,
+    task_pid: Option<i16>,
+    with_execs: bool,
+) -> Result<(), Error> {
+    loaded.attach("task_exit", "sched_process_exit", &task_exit())?;
+    if let Some(offset) = task_pid {
+        loaded.attach("fork", "sched_process_fork", &fork(offset))?;
+    }
+    if with_execs {
+        loaded.attach("exec", "sched_process_exec", &exec())?;
+    }
+    Ok(())
 }
 
 /// Sets `R1` and `R2` for a look-up.

@@ -66,11 +66,7 @@ impl ArgumentCapture {
         }
         // Tasks first: those that they create meanwhile would be missing otherwise.
         if known_tasks_only {
-            loaded.attach("task_exit", "sched_process_exit", &tasks::task_exit())?;
-            if let Some(offset) = follow {
-                loaded.attach("fork", "sched_process_fork", &tasks::fork(offset))?;
-            }
-            loaded.attach("exec", "sched_process_exec", &tasks::exec())?;
+            tasks::attach(&mut loaded, follow, true)?;
         }
         loaded.attach("capture_exit", "sys_exit", &programs::exit(context))?;
         loaded.attach("capture_enter", "sys_enter", &programs::enter(context))?;

@@ -111,13 +111,11 @@ impl SyscallSummary {
         loaded.set(programs::TEMPLATE, &0_u32.to_ne_bytes(), &template)?;
         select(loaded, options.calls.as_deref())?;
         // Tasks first: those that they create meanwhile would be missing otherwise.
-        loaded.attach("task_exit", "sched_process_exit", &tasks::task_exit())?;
-        if let Some(offset) = program_options.task_pid {
-            loaded.attach("fork", "sched_process_fork", &tasks::fork(offset))?;
-        }
-        if program_options.known_tasks_only {
-            loaded.attach("exec", "sched_process_exec", &tasks::exec())?;
-        }
+        tasks::attach(
+            loaded,
+            program_options.task_pid,
+            program_options.known_tasks_only,
+        )?;
         loaded.attach("exit", "sys_exit", &programs::exit())?;
         loaded.attach("enter", "sys_enter", &programs::enter(program_options))?;
         if let TaskSet::Threads {

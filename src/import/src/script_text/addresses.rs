@@ -47,7 +47,7 @@ impl<'o, 't> Mappings<'o, 't> {
         let mut addresses = Vec::with_capacity(frames.len());
         for (number, frame) in frames.iter().enumerate() {
             let address = match self.objects.known_owner(frames, number) {
-                CodeOwner::Nobody => frame.address,
+                CodeOwner::Unknown => frame.address,
                 CodeOwner::Kernel => {
                     let inlined = frame.symbol.filter(|_| frame.is_inlined);
                     let inlined = inlined.and_then(|symbol| self.objects.kernel.inlined(symbol));

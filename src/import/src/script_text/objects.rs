@@ -49,7 +49,7 @@ pub(super) enum CodeOwner {
     /// Index of the object.
     User(usize),
     /// Neither function nor object is known.
-    Nobody,
+    Unknown,
 }
 
 impl<'t> Objects<'t> {
@@ -65,7 +65,7 @@ impl<'t> Objects<'t> {
                         object.add(frame);
                     }
                 }
-                CodeOwner::Nobody => {}
+                CodeOwner::Unknown => {}
             }
         }
     }
@@ -73,7 +73,7 @@ impl<'t> Objects<'t> {
     /// Where a frame belongs; an inlined one to the object of the function that contains it. New objects are added.
     fn owner(&mut self, frames: &[TextFrame<'t>], number: usize) -> CodeOwner {
         let Some(name) = owner_name(frames, number) else {
-            return CodeOwner::Nobody;
+            return CodeOwner::Unknown;
         };
         let Some(name) = name else {
             return CodeOwner::Kernel;
@@ -92,11 +92,11 @@ impl<'t> Objects<'t> {
     /// Like [`Self::add`], for frames that were added.
     pub(super) fn known_owner(&self, frames: &[TextFrame<'t>], number: usize) -> CodeOwner {
         match owner_name(frames, number) {
-            None => CodeOwner::Nobody,
+            None => CodeOwner::Unknown,
             Some(None) => CodeOwner::Kernel,
             Some(Some(name)) => match self.numbers.get(name) {
                 Some(object) => CodeOwner::User(*object),
-                None => CodeOwner::Nobody,
+                None => CodeOwner::Unknown,
             },
         }
     }
