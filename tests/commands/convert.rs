@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::folded_parser::{Folded, parse};
 use super::{perfetto_trace, rperf, without_notes};
 use crate::differential::settled;
-use crate::tools::{BOTH, Tools};
+use crate::tools::{BOTH, Tool, Tools};
 
 const BUSY: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; ls /usr >/dev/null";
 
@@ -22,14 +22,13 @@ fn the_json_is_that_of_perf() {
     let Some(tools) = Tools::find_for("commands::convert::the_json_is_that_of_perf") else {
         return;
     };
-    let recordings: [(&str, &[&str]); 4] = [
+    let recordings: [(&str, &[&str]); 3] = [
         ("chains", &["-g", "-e", "cpu-clock,page-faults"]),
         ("addresses", &["-e", "cpu-clock", "-c", "500000"]),
         (
             "processors",
             &["--sample-cpu", "-g", "-e", "cpu-clock:u", "-k", "mono"],
         ),
-        ("tracepoints", &["-e", "sched:sched_switch"]),
     ];
     for tool in BOTH {
         for (name, words) in recordings {
@@ -41,6 +40,51 @@ fn the_json_is_that_of_perf() {
             assert!(found.is_empty(), "{tool:?} {name}: {found:?}");
         }
     }
+}
+
+/// perf 6.1 has no fields of tracepoints in its JSON; newer ones have them at the end of each sample.
+#[test]
+fn fields_of_tracepoints_are_added_to_the_json_of_perf() {
+    const FIELDS: [&str; 7] = [
+        "prev_comm",
+        "prev_pid",
+        "prev_prio",
+        "prev_state",
+        "next_comm",
+        "next_pid",
+        "next_prio",
+    ];
+    let Some(tools) =
+        Tools::find_for("commands::convert::fields_of_tracepoints_are_added_to_the_json_of_perf")
+    else {
+        return;
+    };
+    let words = ["-g", "-e", "sched:sched_switch", "--", "sh", "-c", BUSY];
+    let found = settled(|| {
+        let Some(file) = tools.record(Tool::Rperf, "switches", &words) else {
+            return Vec::new();
+        };
+        let [(theirs, _), (ours, _)] = both_converted(&tools, &file);
+        let (theirs, mut ours) = (json(theirs.as_bytes()), json(ours.as_bytes()));
+        let samples = ours["samples"].as_array_mut().expect("a list");
+        assert!(!samples.is_empty());
+        for sample in samples {
+            let sample = sample.as_object_mut().expect("an object");
+            assert!(
+                FIELDS.iter().all(|field| sample.contains_key(*field)),
+                "{sample:?}"
+            );
+            assert_eq!(sample["prev_pid"], sample["tid"].to_string());
+            assert_eq!(sample["prev_comm"], sample["comm"]);
+            sample.retain(|key, _| !FIELDS.contains(&key.as_str()));
+        }
+        let is_equal = theirs == ours;
+        (!is_equal)
+            .then(|| "different samples".to_owned())
+            .into_iter()
+            .collect()
+    });
+    assert!(found.is_empty(), "{found:?}");
 }
 
 #[test]
@@ -94,9 +138,9 @@ fn all_adds_records_to_the_json_and_keeps_its_samples() {
     assert!(mapping["len"].as_u64() > Some(0), "{mapping}");
 }
 
-/// The differences between the tools' JSON and messages for one recording.
-fn differing(tools: &Tools, file: &str) -> Option<String> {
-    let [(theirs, they), (ours, us)] = BOTH.map(|by| {
+/// The JSON of both tools for one recording, each with its messages without names of the tool and the output.
+fn both_converted(tools: &Tools, file: &str) -> [(String, String); 2] {
+    BOTH.map(|by| {
         let target = format!("{by:?}-{file}.json");
         let path = tools.path().join(&target);
         // Neither tool overwrites a file.
@@ -107,7 +151,12 @@ fn differing(tools: &Tools, file: &str) -> Option<String> {
         let messages = without_notes(&outcome.stderr).replace("rperf data", "perf data");
         let json = fs::read_to_string(path).expect("a file");
         (json, messages.replace(&target, ""))
-    });
+    })
+}
+
+/// The differences between the tools' JSON and messages for one recording.
+fn differing(tools: &Tools, file: &str) -> Option<String> {
+    let [(theirs, they), (ours, us)] = both_converted(tools, file);
     let difference = rperf_testkit::golden::difference(&theirs, &ours);
     difference.or_else(|| (they != us).then(|| format!("{they} {us}")))
 }

@@ -1,8 +1,11 @@
 //! Samples as JSON objects, in parallel.
 
+use std::sync::Arc;
+
 use rperf_lines::{TextCache, TextKey};
 use rperf_replay::{Epoch, NonSampleRecord, Render, Sample, ThreadCache, World};
 use rperf_resolve::{AddressContext, Frame, Resolver, StackScratch, UserStacks, chain};
+use rperf_tracepoint::Tracepoint;
 use rperf_wire::{
     CpuMode, Endian, PERF_CONTEXT_HV, PERF_CONTEXT_KERNEL, PERF_CONTEXT_MAX, PERF_CONTEXT_USER,
     Record, RecordKind, SampleType, U64s,
@@ -22,6 +25,8 @@ pub struct JsonText<'r, 'w> {
     offset: i64,
     /// With `--all`, the names of the events, in JSON.
     events: Option<Vec<String>>,
+    /// By event: its tracepoint, whose fields are members of its samples.
+    tracepoints: Vec<Option<Arc<Tracepoint>>>,
 }
 
 /// The text of a block of samples.
@@ -42,6 +47,8 @@ pub struct JsonCache {
     unwinding: StackScratch,
     /// Frames, and several callers at once, each with its leading comma.
     known: [TextCache; 2],
+    /// The value of a field.
+    value: Vec<u8>,
 }
 
 /// Inputs of resolving a frame.
@@ -70,7 +77,18 @@ impl<'r, 'w> JsonText<'r, 'w> {
                 .collect(),
             offset: 0,
             events: None,
+            tracepoints: Vec::new(),
         }
+    }
+
+    /// Adds the fields of tracepoints to their samples, as perf 7 does. `tracepoints` are those of the events.
+    #[must_use]
+    pub fn with_fields(
+        mut self,
+        tracepoints: impl Iterator<Item = Option<Arc<Tracepoint>>>,
+    ) -> Self {
+        self.tracepoints = tracepoints.collect();
+        self
     }
 
     /// Adds these nanoseconds to all times.
@@ -96,6 +114,23 @@ impl<'r, 'w> JsonText<'r, 'w> {
     fn event_name(&self, sample: &Sample<'_>) -> Option<&str> {
         let names = self.events.as_ref()?;
         names.get(sample.event.0 as usize).map(String::as_str)
+    }
+
+    /// The fields of a tracepoint's sample, each after a comma: strings with what `script` prints without a `print fmt`.
+    fn fields(&self, sample: &Sample<'_>, value: &mut Vec<u8>, out: &mut Vec<u8>) {
+        let tracepoint = self.tracepoints.get(sample.event.0 as usize);
+        let (Some(Some(tracepoint)), Some(raw)) = (tracepoint, sample.wire.raw) else {
+            return;
+        };
+        for field in &tracepoint.format.fields {
+            out.push(b',');
+            push_line(out, 3);
+            push_string(out, &field.name);
+            out.extend_from_slice(b": ");
+            value.clear();
+            field.write(raw, tracepoint.abi, value);
+            push_string(out, &String::from_utf8_lossy(value));
+        }
     }
 
     /// The time with the offset; `None` for a record without a time.
@@ -296,6 +331,7 @@ impl Render for JsonText<'_, '_> {
         }
         push_line(out, 3);
         out.push(b']');
+        self.fields(sample, &mut scratch.value, out);
         push_line(out, 2);
         out.push(b'}');
     }

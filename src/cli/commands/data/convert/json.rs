@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use rperf_export::json::{CaptureInfo, JsonBlock, JsonText, write_end, write_start};
+use rperf_perfdata::EventDesc;
 use rperf_replay::FoldControl;
 use rperf_resolve::{Resolver, UserStacks};
 use rperf_view::header::iso;
@@ -26,7 +27,11 @@ impl Conversion<'_> {
         let Analysis { context, input, .. } = *self.analysis;
         let data = self.analysis.data();
         let types = data.events().iter().map(|event| event.attr.sample_type);
-        let mut text = JsonText::new(resolver, stacks, data.endian(), types);
+        let formats = data.metadata().formats()?;
+        let tracepoint = |event: &EventDesc| formats.of_event(&event.attr).ok().cloned();
+        let tracepoints = data.events().iter().map(tracepoint);
+        let mut text =
+            JsonText::new(resolver, stacks, data.endian(), types).with_fields(tracepoints);
         if is_set(self.matches, "tod") {
             text = text.shifted_by(wall_clock_offset(data.metadata())?);
         }
