@@ -90,6 +90,11 @@ impl Tmux {
         screen
     }
 
+    /// The screen's contents with the control sequences of colours.
+    pub(crate) fn colored_screen(&self) -> String {
+        self.tell(&["capture-pane", "-e", "-p"])
+    }
+
     /// Waits until the screen satisfies a condition and returns it.
     #[track_caller]
     pub(crate) fn wait(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
