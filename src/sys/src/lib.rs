@@ -12,6 +12,8 @@
 mod affinity;
 mod anonymous_map;
 mod aux_map;
+#[cfg(any(test, target_env = "musl"))]
+mod block_cache;
 mod block_memory;
 mod bpf;
 mod bpf_object;
@@ -28,6 +30,8 @@ mod kernel_map;
 mod limits;
 mod map_file;
 mod mapping;
+#[cfg(all(any(test, target_env = "musl"), target_arch = "x86_64"))]
+mod memory_functions;
 mod memory_policy;
 mod out_of_memory;
 mod overwrite_ring;

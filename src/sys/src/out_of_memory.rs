@@ -6,7 +6,9 @@
 //! allocation was made through `rperf_memory`: it restores the terminal, waits for the pager, and
 //! prints the requested size and a hint.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[cfg(not(target_env = "musl"))]
+use std::alloc::System as Underlying;
+use std::alloc::{GlobalAlloc, Layout};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd, RawFd};
@@ -14,6 +16,9 @@ use std::panic;
 use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
+
+#[cfg(target_env = "musl")]
+use crate::block_cache::BlockCache as Underlying;
 
 /// The message; null before [`explain_out_of_memory`].
 static MESSAGE: AtomicPtr<OutOfMemoryMessage> = AtomicPtr::new(ptr::null_mut());
@@ -61,31 +66,34 @@ struct SavedTerminal {
     text: Vec<u8>,
 }
 
-// SAFETY: every request is passed on to `System` unchanged, so its contract applies. Code that ends
+// SAFETY: every request is passed on unchanged, so its contract applies. Code that ends
 // the process does not allocate, and cannot unwind.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as above.
-        checked(unsafe { System.alloc(layout) }, layout.size())
+        checked(unsafe { Underlying.alloc(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as above.
-        checked(unsafe { System.alloc_zeroed(layout) }, layout.size())
+        checked(unsafe { Underlying.alloc_zeroed(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: as above.
-        checked(unsafe { System.realloc(block, layout, new_size) }, new_size)
+        checked(
+            unsafe { Underlying.realloc(block, layout, new_size) },
+            new_size,
+        )
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
+        unsafe { Underlying.dealloc(block, layout) }
     }
 }
 

@@ -1,0 +1,393 @@
+//! Keeps freed blocks of memory for the next request of their size, for builds with musl.
+//!
+//! The allocator of musl takes one lock for each request, and maps and unmaps memory for each block of 128 KiB or more,
+//! which the kernel fills with zeros again. Here, blocks up to 32 KiB are kept by the thread that freed them, without a
+//! lock. Blocks up to 1 MiB are kept by all threads together, also those above 4 KiB that a thread has too many of: one
+//! thread reads a file in blocks, and others free them.
+//!
+//! Sizes are rounded up to [size classes](class), so that a block serves all requests of its class. Blocks remember
+//! nothing: a request to free one repeats its size ([`Layout`]).
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::ptr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Largest alignment of blocks that are kept: the one of malloc(3).
+const ALIGNMENT: usize = 16;
+/// Number of classes that are multiples of 16, up to 128 bytes.
+const FINE: usize = 8;
+/// Classes between two powers of two, above 128 bytes.
+const STEPS: usize = 4;
+/// Number of classes that only threads keep: up to 4 KiB.
+const UNSHARED: usize = FINE + 5 * STEPS;
+/// Number of classes that threads keep: up to 32 KiB.
+const SMALL: usize = UNSHARED + 3 * STEPS;
+/// Number of classes: up to 1 MiB.
+const CLASSES: usize = SMALL + 5 * STEPS;
+/// Bytes of each class that a thread keeps at most.
+const KEPT_BY_THREAD: usize = 64 << 10;
+/// Bytes of shared blocks that are kept at most.
+const KEPT_BY_ALL: usize = 8 << 20;
+
+/// An allocator that gives freed blocks out again, and asks `System` for others.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockCache;
+
+/// The first bytes of a block that is kept.
+struct Kept {
+    next: *mut Kept,
+}
+
+/// Blocks of one class.
+#[derive(Clone, Copy)]
+struct Blocks {
+    first: *mut Kept,
+    count: usize,
+}
+
+/// Blocks of the classes from `UNSHARED` on.
+struct SharedBlocks {
+    classes: [Blocks; CLASSES - UNSHARED],
+    bytes: usize,
+}
+
+// SAFETY: blocks belong to nobody while they are kept, and to any thread afterwards.
+unsafe impl Send for SharedBlocks {}
+
+/// Whether a thread keeps blocks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It has not asked for any.
+    New,
+    Keeps,
+    /// It is ending, or cannot be told to free them at its end.
+    Passes,
+}
+
+/// Blocks kept by a thread. Has no destructor: registering one would allocate.
+struct ThreadBlocks {
+    state: Cell<State>,
+    classes: [Cell<Blocks>; SMALL],
+}
+
+const NONE: Blocks = Blocks {
+    first: ptr::null_mut(),
+    count: 0,
+};
+
+static SHARED: Mutex<SharedBlocks> = Mutex::new(SharedBlocks {
+    classes: [NONE; CLASSES - UNSHARED],
+    bytes: 0,
+});
+
+thread_local! {
+    static BLOCKS: ThreadBlocks = const { ThreadBlocks {
+        state: Cell::new(State::New),
+        classes: [const { Cell::new(NONE) }; SMALL],
+    } };
+}
+
+/// The class of blocks with at least `size` bytes; `None` for blocks that are not kept.
+#[inline]
+fn class(layout: Layout) -> Option<usize> {
+    let size = layout.size();
+    if layout.align() > ALIGNMENT || size == 0 {
+        None
+    } else if size <= FINE * 16 {
+        Some((size - 1) / 16)
+    } else {
+        let last = size - 1;
+        let log = last.ilog2() as usize;
+        let class = FINE + (log - 7) * STEPS + (last >> (log - 2) & (STEPS - 1));
+        (class < CLASSES).then_some(class)
+    }
+}
+
+/// Bytes of blocks of a class.
+#[inline]
+const fn class_size(class: usize) -> usize {
+    match class.checked_sub(FINE) {
+        None => (class + 1) * 16,
+        Some(above) => (STEPS + 1 + above % STEPS) << (above / STEPS + 5),
+    }
+}
+
+/// What `System` is asked for to get a block of a class.
+#[inline]
+fn class_layout(class: usize) -> Layout {
+    // SAFETY: 16 is a power of two, and the size is far below the limit.
+    unsafe { Layout::from_size_align_unchecked(class_size(class), ALIGNMENT) }
+}
+
+impl Blocks {
+    /// Takes a block; null if there is none.
+    ///
+    /// # Safety
+    /// All blocks in the list are unused.
+    #[inline]
+    unsafe fn take(&mut self) -> *mut u8 {
+        let block = self.first;
+        if !block.is_null() {
+            // SAFETY: `put` wrote the link, and nobody used the block since.
+            self.first = unsafe { (*block).next };
+            self.count -= 1;
+        }
+        block.cast()
+    }
+
+    /// Keeps a block.
+    ///
+    /// # Safety
+    /// It has the size of a class, its alignment, and no user.
+    #[inline]
+    unsafe fn put(&mut self, block: *mut u8) {
+        let block = block.cast::<Kept>();
+        // SAFETY: a block of any class has room for the link.
+        unsafe { block.write(Kept { next: self.first }) };
+        self.first = block;
+        self.count += 1;
+    }
+}
+
+// SAFETY: a block given out is either one of `System` with at least the requested size, or was freed before and taken out
+// of the only list that had it. Blocks of a class are requested from `System` with the layout of that class, and are
+// returned to it with the same layout.
+unsafe impl GlobalAlloc for BlockCache {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let Some(class) = class(layout) else {
+            // SAFETY: passed on unchanged.
+            return unsafe { System.alloc(layout) };
+        };
+        // SAFETY: lists have unused blocks only.
+        let block = unsafe { take(class) };
+        if block.is_null() {
+            // SAFETY: the size is not zero.
+            return unsafe { System.alloc(class_layout(class)) };
+        }
+        block
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        match class(layout) {
+            // New memory is zero; large blocks would have to be cleared.
+            Some(class) if class >= SMALL => {
+                // SAFETY: the size is not zero.
+                unsafe { System.alloc_zeroed(class_layout(class)) }
+            }
+            Some(_) => {
+                // SAFETY: the block has at least the size of the layout.
+                unsafe {
+                    let block = self.alloc(layout);
+                    if !block.is_null() {
+                        block.write_bytes(0, layout.size());
+                    }
+                    block
+                }
+            }
+            // SAFETY: passed on unchanged.
+            None => unsafe { System.alloc_zeroed(layout) },
+        }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        match class(layout) {
+            // SAFETY: the caller gives up the block, which has the size of its class.
+            Some(class) => unsafe { put(class, block) },
+            // SAFETY: passed on unchanged.
+            None => unsafe { System.dealloc(block, layout) },
+        }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: the caller promises a valid size.
+        let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        let (old, new) = (class(layout), class(wanted));
+        match (old, new) {
+            (Some(old), Some(new)) if old == new => block,
+            (Some(old), Some(new)) if old.min(new) < SMALL => {
+                // SAFETY: both blocks have at least the number of bytes copied, and are different.
+                unsafe {
+                    let moved = self.alloc(wanted);
+                    if !moved.is_null() {
+                        moved.copy_from_nonoverlapping(block, layout.size().min(new_size));
+                        put(old, block);
+                    }
+                    moved
+                }
+            }
+            _ => {
+                let had = old.map_or(layout, class_layout);
+                // SAFETY: `System` gave out the block with that layout.
+                unsafe { System.realloc(block, had, new.map_or(new_size, class_size)) }
+            }
+        }
+    }
+}
+
+/// Takes a block of a class; null if none is kept.
+///
+/// # Safety
+/// Lists have unused blocks only.
+#[inline]
+unsafe fn take(class: usize) -> *mut u8 {
+    let own = with_thread(|blocks| {
+        let kept = blocks.classes.get(class)?;
+        let mut list = kept.get();
+        // SAFETY: that of this function.
+        let block = unsafe { list.take() };
+        kept.set(list);
+        Some(block).filter(|block| !block.is_null())
+    });
+    match own {
+        Some(block) => block,
+        // SAFETY: that of this function.
+        None => unsafe { take_shared(class) },
+    }
+}
+
+/// Takes a block that all threads keep; null if there is none.
+///
+/// # Safety
+/// That of [`take`].
+unsafe fn take_shared(class: usize) -> *mut u8 {
+    let Some(place) = class.checked_sub(UNSHARED) else {
+        return ptr::null_mut();
+    };
+    // Waiting would be wrong in a child after fork(2), whose other threads are gone.
+    let Ok(mut shared) = SHARED.try_lock() else {
+        return ptr::null_mut();
+    };
+    let list = shared.classes.get_mut(place);
+    // SAFETY: that of this function.
+    let block = list.map_or(ptr::null_mut(), |list| unsafe { list.take() });
+    if !block.is_null() {
+        shared.bytes -= class_size(class);
+    }
+    block
+}
+
+/// Keeps a block of a class, or returns it to `System`.
+///
+/// # Safety
+/// It has the size of the class and no user.
+#[inline]
+unsafe fn put(class: usize, block: *mut u8) {
+    let kept = with_thread(|blocks| {
+        let kept = blocks.classes.get(class)?;
+        let mut list = kept.get();
+        if list.count >= KEPT_BY_THREAD / class_size(class) {
+            return None;
+        }
+        // SAFETY: that of this function.
+        unsafe { list.put(block) };
+        kept.set(list);
+        Some(())
+    });
+    let kept = kept.or_else(|| {
+        // SAFETY: that of this function.
+        unsafe { put_shared(class, block) }
+    });
+    if kept.is_none() {
+        // SAFETY: `System` gave out the block with this layout.
+        unsafe { System.dealloc(block, class_layout(class)) };
+    }
+}
+
+/// Keeps a block for all threads; `None` if it is not kept.
+///
+/// # Safety
+/// That of [`put`].
+unsafe fn put_shared(class: usize, block: *mut u8) -> Option<()> {
+    let place = class.checked_sub(UNSHARED)?;
+    let mut shared = SHARED.try_lock().ok()?;
+    let bytes = shared.bytes + class_size(class);
+    if bytes > KEPT_BY_ALL {
+        return None;
+    }
+    // SAFETY: that of this function.
+    unsafe { shared.classes.get_mut(place)?.put(block) };
+    shared.bytes = bytes;
+    Some(())
+}
+
+/// Calls `use_blocks` with the blocks of this thread, unless it keeps none.
+#[inline]
+fn with_thread<R>(use_blocks: impl FnOnce(&ThreadBlocks) -> Option<R>) -> Option<R> {
+    BLOCKS
+        .try_with(|blocks| match blocks.state.get() {
+            State::Keeps => use_blocks(blocks),
+            State::New => {
+                blocks.begin();
+                None
+            }
+            State::Passes => None,
+        })
+        .ok()
+        .flatten()
+}
+
+impl ThreadBlocks {
+    /// Arranges that the blocks are freed when the thread ends.
+    #[cold]
+    fn begin(&self) {
+        // Must not allocate: pthread_setspecific(3) does not for the first keys of a process.
+        self.state.set(State::Passes);
+        let mark = ptr::from_ref(self).cast();
+        let Some(key) = key() else {
+            return;
+        };
+        // SAFETY: the key is valid; the value is only a mark that calls `end_thread`.
+        if unsafe { libc::pthread_setspecific(key, mark) } == 0 {
+            self.state.set(State::Keeps);
+        }
+    }
+}
+
+/// The key whose destructor frees the blocks of a thread.
+fn key() -> Option<libc::pthread_key_t> {
+    /// The key plus one, 0 before there is one.
+    static KEY: AtomicU32 = AtomicU32::new(0);
+    if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
+        return Some(key);
+    }
+    let mut key = 0;
+    // SAFETY: the destructor accepts any value.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(end_thread)) } != 0 {
+        return None;
+    }
+    match KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => Some(key),
+        Err(other) => {
+            // SAFETY: this thread created the key, and nobody else has seen it.
+            unsafe { libc::pthread_key_delete(key) };
+            other.checked_sub(1)
+        }
+    }
+}
+
+/// Frees what the ending thread keeps.
+extern "C" fn end_thread(_mark: *mut libc::c_void) {
+    let _ = BLOCKS.try_with(|blocks| {
+        blocks.state.set(State::Passes);
+        for (class, list) in blocks.classes.iter().enumerate() {
+            let mut list = list.replace(NONE);
+            loop {
+                // SAFETY: lists have unused blocks only.
+                let block = unsafe { list.take() };
+                if block.is_null() {
+                    break;
+                }
+                // SAFETY: `System` gave out the block with this layout.
+                unsafe { System.dealloc(block, class_layout(class)) };
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests;
