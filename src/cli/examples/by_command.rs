@@ -61,7 +61,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             ),
             run(
                 "annotate -M intel --asm-raw",
-                "Intel syntax, with the bytes of instructions",
+                "print Intel syntax, with the bytes of instructions",
             ),
         ],
     ),
@@ -162,7 +162,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             run("diff", "compare perf.data with perf.data.old"),
             run(
                 "diff -c ratio -p perf.data.old perf.data",
-                "show how many times more each function took",
+                "show the ratio of each function's new and old period",
             ),
             run(
                 "diff -s dso -q perf.data.old perf.data",
@@ -172,7 +172,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
                 "diff --fail-above 5% perf.data.old perf.data",
                 "fail if the share of a function grew by more than 5 percentage points",
             ),
-            run("diff --json perf.data.old perf.data", "for scripts"),
+            run("diff --json perf.data.old perf.data", "print JSON"),
         ],
     ),
     (
@@ -231,7 +231,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             ),
             run(
                 "inject --jit -v -o with-functions.data",
-                "add the functions of run-time compilers that wrote dumps",
+                "add JIT-compiled functions from jitdump files",
             ),
             run(
                 "inject --redact -o shared.data",
@@ -297,7 +297,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             ),
             run(
                 "record --call-graph dwarf --unwind live -- ./program",
-                "callchains without frame pointers",
+                "record callchains of code without frame pointers",
             ),
             run(
                 "record -e sched:sched_switch -a -- sleep 1",
@@ -318,7 +318,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             ),
             run(
                 "report --stdio --no-children",
-                "print own overhead, with callers",
+                "print self overhead, with callers",
             ),
             run(
                 "report --stdio -g none -s comm,dso",
@@ -356,7 +356,10 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
         "stat",
         &[
             run("stat -- ./program", "count default events of a command"),
-            run("stat -r 5 -- ./program", "mean and deviation of five runs"),
+            run(
+                "stat -r 5 -- ./program",
+                "print mean and deviation of five runs",
+            ),
             run(
                 "stat -e task-clock,page-faults -p 1234 -- sleep 5",
                 "count two events of a process",
@@ -379,7 +382,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             run("test -v 1 hardware", "show the details of two tests"),
             run(
                 "test list symbols",
-                "list the tests with a word in their names",
+                "list the tests that have 'symbols' in their names",
             ),
             run(
                 "test --list-workloads -v",
@@ -399,7 +402,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             run("top -p 1234 -g", "sample a process with call graphs"),
             run(
                 "top -s comm,dso -d 5",
-                "rows by command and object, every five seconds",
+                "show rows by command and object, every five seconds",
             ),
             run("top --roll --intervals 3", "print three intervals as text"),
             run("top --json --intervals 1", "print one interval as JSON"),
@@ -415,11 +418,11 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             ),
             run(
                 "trace -e openat,sched:sched_process_exec -- ./program",
-                "only some calls and another event",
+                "print only these system calls, and another event",
             ),
             run(
                 "trace -a --failure -- sleep 1",
-                "calls that fail, of all processes",
+                "print failed system calls of all processes",
             ),
             run(
                 "trace record -o t.data -- ./program",

@@ -8,15 +8,15 @@ pub(super) const HISTOGRAM: &[(&str, &[CommandLine])] = &[(
     &[
         run(
             "histogram --from sched:sched_switch --to sched:sched_switch",
-            "times between context switches of each thread, in microseconds",
+            "show the times between context switches of each thread, in microseconds",
         ),
         run(
             "histogram sched:sched_switch next_prio -b '0 100 120 121'",
-            "priorities of the threads that get a CPU: real-time, higher, normal, lower",
+            "show the priorities of threads that get a CPU: real-time, higher, normal, lower",
         ),
         run(
             "histogram syscalls:sys_exit_read ret 1",
-            "record all CPUs for a second: bytes that reads return, and errors",
+            "record all CPUs for a second, and show how many bytes reads return, and errors",
         ),
         run(
             "histogram syscalls:sys_exit_read ret --svg -- ls /usr",

@@ -35,7 +35,7 @@ pub(super) const TIMECHART: &[(&str, &[CommandLine])] = &[
             ),
             run(
                 "timechart record -g -- ./program",
-                "also record why tasks sleep",
+                "also record callchains, which show why tasks sleep",
             ),
             run(
                 "timechart record -I -- ./program",
