@@ -26,9 +26,9 @@ pub(super) enum PromptedValue {
     Delay,
     /// Maximum number of rows.
     Entries,
-    /// Least samples of a row.
+    /// Minimum number of samples of a row.
     Count,
-    /// Least percentage of an annotated instruction.
+    /// Minimum percentage of an annotated instruction.
     Percent,
     /// The function to annotate.
     Symbol,
@@ -70,18 +70,21 @@ impl KeyAction {
 /// The settings shown in the menu.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct KeyMenu<'a> {
+    /// Seconds between refreshes.
     pub(super) delay: f64,
     pub(super) entries: usize,
     /// The event whose rows are shown, if there are several.
     pub(super) event: Option<&'a str>,
+    /// Minimum number of samples of a row.
     pub(super) count: u64,
-    /// Least percentage of an annotated instruction.
+    /// Minimum percentage of an annotated instruction.
     pub(super) percent: u8,
     /// The annotated function.
     pub(super) symbol: Option<&'a str>,
     pub(super) hides_kernel: bool,
     pub(super) hides_user: bool,
     pub(super) zero: bool,
+    /// CPU time that `top` uses, in percent of one CPU.
     pub(super) own_cpu: f64,
 }
 
@@ -105,7 +108,7 @@ impl KeyMenu<'_> {
              \t[U]     hide user symbols.               \t({})\n\
              \t[z]     toggle sample zeroing.             \t({})\n\
              \t[qQ]    quit.\n\
-             \tOwn share of a CPU: {:.1}%\n\
+             \tCPU usage of top: {:.1}%\n\
              \nEnter selection, or unmapped key to continue: ",
             self.delay,
             self.entries,
@@ -151,7 +154,7 @@ mod tests {
             "\t[U]     hide user symbols.               \t(yes)",
             "\t[z]     toggle sample zeroing.             \t(0)",
             "\t[qQ]    quit.",
-            "\tOwn share of a CPU: 0.4%",
+            "\tCPU usage of top: 0.4%",
         ] {
             assert!(text.lines().any(|own| own == line), "{line}");
         }

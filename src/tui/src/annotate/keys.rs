@@ -26,8 +26,8 @@ impl AnnotateScreen {
             KeyCode::Left => self.scroll(self.left.saturating_sub(SHIFT)),
             KeyCode::Right => self.scroll(self.left + SHIFT),
             KeyCode::Enter => self.enter(),
-            KeyCode::Tab => self.turn(false),
-            KeyCode::BackTab => self.turn(true),
+            KeyCode::Tab => self.go_to_hot(false),
+            KeyCode::BackTab => self.go_to_hot(true),
             KeyCode::Char('h') | KeyCode::F(1) => {
                 InputResult::Push(Box::new(Help::new("Keys", KEYS)))
             }
@@ -80,7 +80,7 @@ impl AnnotateScreen {
                 let unknown = || "The source line of this instruction is unknown".to_owned();
                 self.notice = Some(self.location().unwrap_or_else(unknown));
             }
-            't' => self.values.turn(),
+            't' => self.values.next_column(),
             'p' => self.values.global = !self.values.global,
             'b' => self.values.by_samples = !self.values.by_samples,
             _ => return InputResult::Unchanged,
@@ -96,8 +96,8 @@ impl AnnotateScreen {
         InputResult::Changed
     }
 
-    /// Moves to the next hotter or colder instruction.
-    fn turn(&mut self, hotter: bool) -> InputResult<ReaderMessage> {
+    /// Moves to the next hotter or colder instruction, and from the last one to the first.
+    fn go_to_hot(&mut self, hotter: bool) -> InputResult<ReaderMessage> {
         let count = self.hottest.len();
         if count == 0 {
             return InputResult::Unchanged;
@@ -156,7 +156,7 @@ impl AnnotateScreen {
         InputResult::Push(Box::new(Prompt::new(title, "Text to search", "")))
     }
 
-    /// Moves to the next line that contains the search text.
+    /// Moves to the next line, or the previous one if `backwards`, that contains the search text.
     pub(super) fn find(&mut self, backwards: bool) -> InputResult<ReaderMessage> {
         if self.search.text.is_empty() {
             return InputResult::Changed;

@@ -36,7 +36,7 @@ impl ColumnValues {
     }
 
     /// Selects the next kind of number.
-    pub(super) fn turn(&mut self) {
+    pub(super) fn next_column(&mut self) {
         self.column = match self.column {
             AnnotateColumn::Percent => AnnotateColumn::Period,
             AnnotateColumn::Period => AnnotateColumn::Samples,

@@ -72,7 +72,7 @@ impl ReportScreen {
     }
 
     /// Switches to the next or previous table.
-    pub(super) fn turn(&mut self, backwards: bool) -> InputResult<ReaderMessage> {
+    pub(super) fn switch_table(&mut self, backwards: bool) -> InputResult<ReaderMessage> {
         let count = self.views.len();
         let (Some(current), true) = (self.current, count > 1) else {
             return InputResult::Unchanged;

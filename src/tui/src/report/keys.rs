@@ -28,8 +28,8 @@ impl ReportScreen {
             KeyCode::Esc => self.zoom_out(),
             KeyCode::Left => self.scroll(false),
             KeyCode::Right => self.scroll(true),
-            KeyCode::Tab => self.turn(false),
-            KeyCode::BackTab => self.turn(true),
+            KeyCode::Tab => self.switch_table(false),
+            KeyCode::BackTab => self.switch_table(true),
             KeyCode::Enter | KeyCode::Char('m') => self.menu(),
             KeyCode::Char('i') => self.request(BrowserRequest::Header),
             KeyCode::Char('r') => self.request(BrowserRequest::Samples(None)),
@@ -172,7 +172,7 @@ impl ReportScreen {
             return InputResult::Push(Box::new(Notice::new("", text)));
         };
         if let Some(view) = self.view() {
-            view.least = share;
+            view.min_percent = share;
             view.refresh();
         }
         InputResult::Changed

@@ -22,7 +22,7 @@ pub(super) struct TableView {
     pub(super) list: List,
     pub(super) zooms: Vec<ZoomFilter>,
     /// The minimum percentage of visible rows.
-    pub(super) least: f64,
+    pub(super) min_percent: f64,
     /// Whether percentages are relative to the visible rows.
     pub(super) is_relative: bool,
     /// What rows are sorted by.
@@ -51,7 +51,7 @@ impl TableView {
             entries: Entries::new(Vec::new(), form, None),
             list: List::new(0),
             zooms: Vec::new(),
-            least: table.layout.min_percent,
+            min_percent: table.layout.min_percent,
             is_relative: false,
             order: RowOrder::default(),
             seen: Vec::new(),
@@ -62,7 +62,7 @@ impl TableView {
             cursor = line.and_then(|line| before.entries.key_of(line));
             view.list = before.list;
             view.zooms = before.zooms;
-            view.least = before.least;
+            view.min_percent = before.min_percent;
             view.is_relative = before.is_relative;
             view.order = before.order;
             view.entries = before.entries;
@@ -91,7 +91,7 @@ impl TableView {
         let histogram = &table.histogram;
         let total = histogram.totals.first().copied().unwrap_or_default();
         let passes = |row: &HistogramRow| {
-            share(row.weights.total, total.period).1 >= self.least
+            share(row.weights.total, total.period).1 >= self.min_percent
                 && self.zooms.iter().all(|zoom| zoom.passes(row))
         };
         let items = items(
