@@ -16,8 +16,9 @@ use crate::definition::{Argument, ArgumentValue, Definition, FunctionPlace, Poin
 use crate::event::{ProbeEvent, ProbeTarget, name_for};
 use crate::field::ProbeField;
 
-/// The prefixes of headings.
+/// The prefix of the heading of a USDT marker.
 const MARKER: char = '%';
+/// The prefix of the heading of a user's definition.
 const DEFINITION: char = '#';
 
 /// One definition with its events.
@@ -105,14 +106,14 @@ pub fn cached_entries(text: &str) -> Vec<CachedEntry> {
     found
 }
 
-/// Appends `new`, replacing an entry with its name or text.
+/// Appends `new`, and removes older definitions with the same name or text; markers are kept.
 pub fn keep_entry(entries: &mut Vec<CachedEntry>, new: CachedEntry) {
     entries.retain(|older| !new.replaces(older));
     entries.push(new);
 }
 
-/// Formats a definition for the cache: prefixed with `group:event=` if it names its event, or for a
-/// line of a function; values that are members have names.
+/// Formats the heading of a definition. It begins with `group:event=` if the definition names its event or is a line of
+/// a function. Arguments that are members get a name (`name=it->name`).
 #[must_use]
 pub fn heading(definition: &Definition, group: &str) -> String {
     let group = definition.group.as_deref().unwrap_or(group);
@@ -149,7 +150,7 @@ fn with_name(argument: &Argument) -> String {
     }
 }
 
-/// Gives unnamed values the kernel's default name, since perf parses a name there.
+/// Gives unnamed arguments the kernel's default name (`arg1`), since perf expects a name.
 fn numbered(event: &ProbeEvent) -> ProbeEvent {
     let fields = event
         .fields
@@ -206,7 +207,7 @@ impl ProbeEvent {
         format!("{}:{}", self.group, self.name)
     }
 
-    /// Returns the line that removes it from the event list.
+    /// Returns the line that removes the event when written to `kprobe_events` or `uprobe_events`.
     #[must_use]
     pub fn removal(&self) -> String {
         format!("-:{}/{}", self.group, self.name)

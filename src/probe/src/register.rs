@@ -6,7 +6,7 @@ use object::Architecture;
 
 const X86: [&str; 8] = ["%ax", "%cx", "%dx", "%bx", "%sp", "%bp", "%si", "%di"];
 const X86_64: [&str; 8] = ["%ax", "%dx", "%cx", "%bx", "%si", "%di", "%bp", "%sp"];
-/// A register without a DWARF number.
+/// Other x86 registers of the kernel, which hold no variables, and `%sp`.
 const X86_UNNUMBERED: [&str; 10] = [
     "%ip", "%cs", "%ss", "%flags", "%ds", "%es", "%fs", "%gs", "%orig_ax", "%sp",
 ];
@@ -43,11 +43,11 @@ pub(crate) fn unreadable(architecture: Architecture, register: Register) -> Stri
         _ => None,
     };
     match vector {
-        Some(name) => format!(
-            "it is in {name}: probes cannot read registers of floating point numbers and vectors"
-        ),
+        Some(name) => {
+            format!("it is in {name}: probes cannot read floating-point and vector registers")
+        }
         None => format!(
-            "it is in register {} of the debug information's numbering, which probes cannot read",
+            "it is in DWARF register {}, which probes cannot read",
             register.0
         ),
     }
@@ -63,8 +63,8 @@ pub(crate) fn parameter(architecture: Architecture, number: usize) -> Option<&'s
     names.get(number.checked_sub(1)?).copied()
 }
 
-/// Returns the location of stack parameters at a function's entry: offset from the stack pointer, and the
-/// number of register parameters.
+/// Returns the location of stack parameters at a function's entry: the offset of the first one from the stack pointer
+/// in bytes, and the number of parameters in registers.
 pub(crate) fn stack_parameters(architecture: Architecture) -> Option<(i64, usize)> {
     match architecture {
         Architecture::X86_64 => Some((8, X86_64_PARAMETERS.len())),
@@ -76,7 +76,7 @@ pub(crate) fn stack_parameters(architecture: Architecture) -> Option<(i64, usize
 /// Whether the kernel knows a register of this name. All names are accepted for architectures
 /// without a list here.
 pub(crate) fn is_known(architecture: Architecture, word: &str) -> bool {
-    let by_number = |names: &[&str]| names.contains(&word) || X86_UNNUMBERED.contains(&word);
+    let is_listed = |names: &[&str]| names.contains(&word) || X86_UNNUMBERED.contains(&word);
     let numbered = |prefix: &str, range: std::ops::RangeInclusive<u32>| {
         let digits = word.strip_prefix(prefix);
         digits
@@ -84,8 +84,8 @@ pub(crate) fn is_known(architecture: Architecture, word: &str) -> bool {
             .is_some_and(|number| range.contains(&number))
     };
     match architecture {
-        Architecture::I386 => by_number(&X86),
-        Architecture::X86_64 => by_number(&X86_64) || numbered("%r", 8..=15),
+        Architecture::I386 => is_listed(&X86),
+        Architecture::X86_64 => is_listed(&X86_64) || numbered("%r", 8..=15),
         Architecture::Aarch64 => {
             numbered("%x", 0..=30) || ["%lr", "%sp", "%pc", "%pstate"].contains(&word)
         }
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(of(10).as_deref(), Some("%r10"));
         assert_eq!(of(17), None);
         assert!(unreadable(Architecture::X86_64, Register(17)).starts_with("it is in %xmm0:"));
-        assert!(unreadable(Architecture::X86_64, Register(60)).contains("register 60"));
+        assert!(unreadable(Architecture::X86_64, Register(60)).contains("DWARF register 60"));
         let arm = name(Architecture::Aarch64, Register(30));
         assert_eq!(arm.as_deref(), Some("%lr"));
     }

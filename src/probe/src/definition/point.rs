@@ -78,7 +78,7 @@ impl Point {
 }
 
 impl fmt::Display for Point {
-    /// Formats it in the user's syntax.
+    /// Formats the point in the syntax of definitions; that of markers lacks the provider.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Function { name, file, place } => {
@@ -149,13 +149,15 @@ pub(super) fn parse(word: &Word) -> Result<Point, SyntaxError> {
     }
 }
 
-/// Whether a name is that of a file: it has a dot, a line or pattern follows, and it does not end like the name of a function.
+/// Whether `name` is that of a file: it has a dot, `:` or `;` follows, and there is no suffix of functions (`+`, `@`,
+/// `%`) before the pattern.
 fn is_file(word: &Word, name: &Word) -> bool {
     let of_function = word.find(&['+', '@', '%']);
     let of_line = word.find(&[';', ':']);
     let in_pattern = word.find(&[';']);
-    let free = of_function.is_none_or(|at| in_pattern.is_some_and(|start| start < at));
-    free && of_line.is_some() && name.find(&['.']).is_some()
+    let has_no_function_suffix =
+        of_function.is_none_or(|at| in_pattern.is_some_and(|start| start < at));
+    has_no_function_suffix && of_line.is_some() && name.find(&['.']).is_some()
 }
 
 fn address(text: &str) -> Option<String> {
@@ -188,8 +190,8 @@ fn marker(word: &Word) -> Result<Option<Point>, SyntaxError> {
     Ok(Some(Point::Marker { provider, name }))
 }
 
-/// Parses `@SRC`, `+OFF`, `:LINE`, `;PATTERN` and `%return`, in any order, from the character at
-/// `start`.
+/// Parses `@SRC`, `+OFF`, `:LINE` and `%return` in any order, then `;PATTERN`, which extends to the end of the word;
+/// from the character at `start`.
 fn suffixes(word: &Word, start: usize) -> Result<Suffixes, SyntaxError> {
     let mut found = Suffixes::default();
     let mut rest = word.split_at(start).1;

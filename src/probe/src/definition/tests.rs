@@ -148,7 +148,7 @@ fn syntax_errors_have_positions() {
         ("f x=$vars", 2, "no name"),
     ] {
         match parse(text) {
-            Ok(_) => assert_eq!(position, usize::MAX, "{text} is taken"),
+            Ok(_) => assert_eq!(position, usize::MAX, "{text} is accepted"),
             Err(fault) => {
                 assert_eq!(fault.position, position, "{text}: {fault}");
                 assert!(fault.message.contains(part), "{text}: {fault}");

@@ -50,7 +50,7 @@ impl<'w, 'u> Die<'w, 'u> {
         self.entry.offset
     }
 
-    /// Returns the unit that attributes refer to.
+    /// Returns the unit of the entry, which resolves the values of its attributes.
     pub(super) fn unit(&self) -> UnitRef<'_, Slice<'u>> {
         self.home.unit.unit_ref(self.home.dwarf)
     }
@@ -152,7 +152,7 @@ impl<'w, 'u> Die<'w, 'u> {
         file_path(die.unit(), header, header.file(index)?)
     }
 
-    /// Returns the address ranges of the entry.
+    /// Returns the address ranges of the entry: start and end, which is exclusive. Empty ranges are omitted.
     pub(crate) fn ranges(&self) -> Vec<(u64, u64)> {
         let unit = self.unit();
         let list = self.own(gimli::DW_AT_ranges);
@@ -179,7 +179,7 @@ impl<'w, 'u> Die<'w, 'u> {
         self.unit().attr_address(self.own(name)?).ok().flatten()
     }
 
-    /// Returns the end of its address range that contains `address`.
+    /// Returns the end of the address range that contains `address`.
     pub(crate) fn end_around(&self, address: u64) -> Option<u64> {
         let ranges = self.ranges();
         let mut around = ranges
@@ -188,7 +188,7 @@ impl<'w, 'u> Die<'w, 'u> {
         around.next().map(|(_, end)| *end)
     }
 
-    /// Whether it covers `address`.
+    /// Whether an address range of the entry contains `address`.
     pub(crate) fn covers(&self, address: u64) -> bool {
         self.end_around(address).is_some()
     }
@@ -232,7 +232,7 @@ impl<'w, 'u> Die<'w, 'u> {
         found
     }
 
-    /// Passes its descendants to `visit` in pre-order, and descends into those for which it returns true.
+    /// Passes the descendants of the entry to `visit` in pre-order, and descends into those for which it returns true.
     pub(crate) fn walk(&self, visit: &mut dyn FnMut(&Self) -> bool) {
         let Ok(mut entries) = self.home.unit.entries_at_offset(self.entry.offset) else {
             return;

@@ -25,18 +25,19 @@ impl EntryPoint<'_, '_> {
     }
 }
 
-/// An entry's declaration: whether it is in a wanted file, and its line.
+/// A DIE's declaration: whether it is in a wanted file, and its line.
 type Declaration = (bool, Option<u32>);
 
-/// All entry points in a unit with a line in a wanted file, in entry order.
+/// An iterator over the entry points of a unit whose line of the declaration or of the call is in a wanted file, in the
+/// order of their DIEs.
 pub(crate) struct EntryPoints<'p, 'w, 'u> {
     compile_unit: &'w CompileUnit<'u>,
     entries: Option<DieScanner<'u, 'u>>,
     is_wanted_file: &'p dyn Fn(u64) -> bool,
     is_wanted_path: &'p dyn Fn(&str) -> bool,
-    /// The depth of the enclosing function.
+    /// The depth of the DIE of the enclosing function.
     function: Option<isize>,
-    /// Cached declarations of inlined instances with the same abstract origin.
+    /// Cached declarations by abstract origin, which many inlined instances share.
     origins: FxHashMap<UnitOffset, Declaration>,
 }
 
@@ -82,7 +83,7 @@ impl<'p, 'w, 'u> EntryPoints<'p, 'w, 'u> {
         }
     }
 
-    /// Whether an entry is a function with code, or within one.
+    /// Whether a DIE is a function with code, or an inlined instance within one.
     fn has_code(&mut self, entry: &ScannedDie) -> bool {
         self.function = self.function.filter(|depth| entry.depth > *depth);
         match entry.tag {

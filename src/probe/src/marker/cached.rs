@@ -8,8 +8,9 @@ use super::{markers, probe};
 use crate::event::{ProbeEvent, ProbeTarget, group_of_provider};
 use crate::object::ProbeObject;
 
-/// Returns the text of a cache's `probes` for the program at `path`: for each marker a line `%sdt_PROVIDER:NAME=NAME`, followed by the
-/// lines that create the events of its places, without duplicates. Empty without markers.
+/// Returns the text of the file `probes` in the build-id cache for the program at `path`: for each marker a line
+/// `%sdt_PROVIDER:NAME=NAME`, followed by the lines that create the events of its places, without duplicates. The text
+/// is empty if there are no markers.
 #[must_use]
 pub fn cached_list(object: &ProbeObject<'_>, path: &Path) -> String {
     let mut listed: Vec<(String, BTreeSet<String>)> = Vec::new();
