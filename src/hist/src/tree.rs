@@ -34,12 +34,12 @@ pub(crate) struct ChainTail {
     pub(crate) from: u32,
 }
 
-/// Minimum weight of branches.
+/// Minimum period of nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum MinBranchWeight {
-    /// Events.
+    /// This period.
     Events(u64),
-    /// A fraction of the chains that continue at the same fork, at most 1.
+    /// A fraction, at most 1, of the period of all siblings.
     OfFork(f64),
 }
 

@@ -8,7 +8,7 @@ use rperf_tracepoint::{FieldReader, Value};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::shared::numeric_field::{NoNumber, numeric_field};
+use crate::cli::shared::numeric_field::{NoNumericField, numeric_field};
 use crate::cli::stack_folding::SampleWeight;
 
 /// A numeric field of a tracepoint.
@@ -35,11 +35,11 @@ impl<'n> FieldWeight<'n> {
             let event = event.map_or("", |event| &event.name);
             let message = format!("--weight: {event} has no field '{name}' with a number");
             CliError::usage(message).hint(match error {
-                NoNumber::NotATracepoint => {
+                NoNumericField::NotATracepoint => {
                     "it is not a tracepoint: use samples or period, or select a tracepoint with -e"
                         .to_owned()
                 }
-                NoNumber::Numbers(names) => {
+                NoNumericField::Others(names) => {
                     format!("its fields with numbers, most similar first: {names}")
                 }
             })

@@ -16,7 +16,7 @@ use crate::cli::input::{Input, OpenedInput};
 use crate::cli::jobs::jobs;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::event_pair::event_pair;
-use crate::cli::shared::numeric_field::{NoNumber, numeric_field};
+use crate::cli::shared::numeric_field::{NoNumericField, numeric_field};
 use crate::cli::symbol_options::SymbolSources;
 
 /// The name that selects the periods of samples instead of a field.
@@ -242,11 +242,11 @@ impl CountingPass<'_> {
         found.map(SampleValue::Field).map_err(|error| {
             let message = format!("{event} has no field '{field}' with a number");
             CliError::message(255, message).hint(match error {
-                NoNumber::NotATracepoint => {
+                NoNumericField::NotATracepoint => {
                     "the event is not a tracepoint: only the periods of its samples can be counted (period)"
                         .to_owned()
                 }
-                NoNumber::Numbers(names) => format!("its fields with numbers, most similar first: {names}"),
+                NoNumericField::Others(names) => format!("its fields with numbers, most similar first: {names}"),
             })
         })
     }

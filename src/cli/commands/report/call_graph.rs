@@ -11,26 +11,28 @@ use crate::cli::error::CliError;
 use crate::cli::options::flag;
 use crate::cli::shared::report_options::{limit_option, percent};
 
-/// The default threshold of branches, in percent of all events.
+/// The default threshold of nodes, in percent of the total period (of the parent's in fractal graphs).
 const THRESHOLD: f64 = 0.5;
 
 /// The format of call graphs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct CallGraph {
-    /// Cleared by `-g none`.
+    /// Whether call graphs are shown; false after `-g none`.
     pub(super) shown: bool,
     /// Whether an option requests call graphs, so that a recording without callchains is an error.
     pub(super) demanded: bool,
     pub(super) form: GraphForm,
+    /// What the numbers of nodes are.
     pub(super) value: BranchValue,
-    /// Whether calls from different addresses in a function are separate branches.
+    /// Whether calls from different addresses in a function are separate nodes.
     pub(super) by_address: bool,
-    /// Whether calls from different source lines are separate branches.
+    /// Whether calls from different source lines are separate nodes.
     pub(super) by_line: bool,
     /// Whether branch stacks are prepended to callchains.
     pub(super) branches: bool,
-    /// Whether details of the branches are shown: `--branch-history`.
+    /// Whether details of branch stacks are shown: `--branch-history`.
     pub(super) history: bool,
+    /// The threshold of nodes, in percent of the total period (of the parent's in fractal graphs).
     pub(super) min_percent: f64,
     /// Maximum number of children of a node.
     pub(super) limit: Option<NonZeroUsize>,
@@ -155,8 +157,11 @@ impl CallGraph {
     }
 }
 
-/// Returns the minimum share of a row that is shown, in percent.
-pub(super) fn least_row(matches: &ArgMatches, context: &Context) -> Result<Option<f64>, CliError> {
+/// Returns the minimum share of rows that are shown, in percent.
+pub(super) fn min_row_percent(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<Option<f64>, CliError> {
     let configured = || {
         context
             .config
@@ -204,8 +209,8 @@ const WORDS: &[(&str, GraphWord)] = &[
 
 fn unknown(word: &str) -> CliError {
     CliError::usage(format!("unknown call graph option '{word}'")).hint(
-        "give graph, fractal, flat, folded or none, a threshold in percent and a limit, caller or callee, function, \
-         address or srcline, branch, percent, period or count, separated by commas",
+        "give words, separated by commas: graph, fractal, flat, folded or none; a threshold in percent, then a maximum \
+         number of children; caller or callee; function, address or srcline; branch; percent, period or count",
     )
 }
 

@@ -101,7 +101,7 @@ impl ReportSettings {
         let jobs = jobs(matches, context)?;
         Ok(Self {
             layout: ReportLayout {
-                min_percent: call_graph::least_row(matches, context)?.unwrap_or_default(),
+                min_percent: call_graph::min_row_percent(matches, context)?.unwrap_or_default(),
                 own_is_self: false,
                 widths: text("column-widths").map_or(Ok(Vec::new()), widths)?,
                 separator: text("field-separator").map(separator),

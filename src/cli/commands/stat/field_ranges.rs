@@ -6,7 +6,7 @@ use rperf_events::{EventFilter, EventSpec, GroupPosition};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::shared::numeric_field::number_of;
+use crate::cli::shared::numeric_field::numeric_field_of;
 use crate::cli::tracefs::{MachineTracepoints, describe};
 
 /// The base of the default ranges, and the lowest value of the last one.
@@ -77,7 +77,7 @@ impl FieldRanges {
             )));
         }
         let described = describe(&machine.0, &tracepoint.system, &tracepoint.name)?;
-        let number = number_of(&described, field);
+        let number = numeric_field_of(&described, field);
         number.map(drop).map_err(|numbers| {
             let message = format!("--hist: {name} has no field '{field}' with a number");
             CliError::usage(message).hint(format!(

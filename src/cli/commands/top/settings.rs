@@ -25,9 +25,9 @@ use crate::cli::symbols::own_vdso;
 
 /// The default sort keys.
 const KEYS: &str = "dso,symbol";
-/// The threshold of call graph branches, in percent of all events.
+/// The default threshold of call graph nodes, in percent of the total period.
 const THRESHOLD: f64 = 0.5;
-/// Maximum number of frames of a callchain.
+/// The default maximum number of frames of a callchain.
 const MAX_STACK: usize = 127;
 
 /// The settings according to options and configuration.
@@ -96,7 +96,7 @@ impl TopSettings {
         })
     }
 
-    /// How samples of these events are counted.
+    /// Returns the setup for counting samples of these events.
     pub(super) fn setup(
         &self,
         matches: &ArgMatches,
@@ -144,12 +144,12 @@ struct ChainCounting {
     children: bool,
     /// Whether there are callchains.
     callchains: bool,
-    /// The threshold of call graph branches, in percent of all events.
+    /// The threshold of call graph nodes, in percent of the total period.
     min_percent: f64,
 }
 
 impl ChainCounting {
-    /// The options of counting, except for columns.
+    /// Returns the options of the histogram, except for columns.
     fn options(
         &self,
         matches: &ArgMatches,
