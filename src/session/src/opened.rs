@@ -18,12 +18,12 @@ use crate::thread_layout::RingAffinity;
 use crate::tracing_data::tracing_data;
 use crate::{Error, RecordRequest, SessionObserver};
 
-/// Open events, which don't change any more.
+/// The open events and their metadata, which are the same until the end of the recording.
 pub(crate) struct OpenedEvents {
     pub(crate) cpu_tasks: CpuTasks,
     pub(crate) events: Vec<OpenEvent>,
     pub(crate) descriptions: Vec<EventDesc>,
-    /// Formats of the tracepoints; read before the recording, which may remove probes.
+    /// Formats of the tracepoints; read before the recording, since probes may be removed until its end.
     pub(crate) tracing_data: Option<TracingDataBuilder>,
     pub(crate) kernel: KernelMaps,
     /// Conversion from the hardware clock, if the kernel provides it.
@@ -74,7 +74,7 @@ fn open(
     let mut opener = Opener::new(request, cpu_tasks, &sysctl, &cgroups);
     let events = opener.open(request.observe.events.clone(), observer)?;
     set_filters(&events)?;
-    // Unprivileged users share their locked memory between rings and AUX areas.
+    // The limit of locked memory of an unprivileged user covers both rings and AUX areas.
     let shares = request
         .observe
         .traces

@@ -25,11 +25,11 @@ pub struct SchedstatRequest {
     pub proc: PathBuf,
     /// The mount point of sysfs.
     pub sysfs: PathBuf,
-    /// Only these CPUs.
+    /// The CPUs to observe; all if `None`.
     pub cpus: Option<CpuList>,
     /// The command to run; without one a signal ends the observation.
     pub workload: Option<Program>,
-    /// The file to write, if any.
+    /// The file to write; `None` returns the recording only.
     pub output: Option<SchedstatOutput>,
     /// The version for the header.
     pub version: String,
@@ -46,12 +46,12 @@ pub struct SchedstatOutput {
     pub naming: PathOrigin,
 }
 
-/// The outcome.
+/// The result of [`observe_schedstat`].
 #[derive(Debug)]
 pub struct SchedstatSummary {
-    /// The complete recording.
+    /// The bytes of the complete perf.data.
     pub recording: Vec<u8>,
-    /// How the workload terminated.
+    /// The status of the workload, if there is one.
     pub ended: Option<WaitStatus>,
     /// The signal that ended the observation.
     pub signal: Option<i32>,
@@ -63,11 +63,12 @@ pub struct SchedstatSummary {
 /// SIGINT, SIGTERM, SIGHUP and SIGCHLD are handled as by [`crate::count`].
 ///
 /// # Errors
-/// The kernel has no such statistics, they are disabled and cannot be enabled, or one of the system calls fails.
+/// The kernel has no such statistics, they are disabled and cannot be enabled, a CPU is not online, the workload cannot
+/// be run, the file cannot be written, or a system call fails.
 pub fn observe_schedstat(request: &SchedstatRequest) -> Result<SchedstatSummary, Error> {
-    let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
-    let signals = Signals::block(&held).map_err(Error::system("hold signals back"))?;
-    // Whatever is wrong is found before anything is changed.
+    let blocked = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
+    let signals = Signals::block(&blocked).map_err(Error::system("block signals"))?;
+    // Checked before the counters are enabled and a file is created.
     let known = request.read()?;
     request.check_cpus(&known)?;
     let output = request.output.as_ref();
@@ -162,7 +163,7 @@ fn write(
 
 /// The statistics, enabled until this is dropped if they were disabled before.
 struct EnabledStatistics {
-    /// Where they are disabled again.
+    /// The setting that disables them again; `None` if they were enabled before.
     disable: Option<Sysctl>,
 }
 
@@ -184,7 +185,7 @@ impl EnabledStatistics {
 impl Drop for EnabledStatistics {
     fn drop(&mut self) {
         if let Some(sysctl) = &self.disable {
-            // There is nobody left to tell, and counting goes on at a small cost.
+            // A destructor cannot return the error; enabled counters cost little.
             let _ = sysctl.set_sched_schedstats(false);
         }
     }
