@@ -21,16 +21,16 @@ are not counted.
 --wakers also divides sleeps by the tasks that end them: the stack of the waker, then that of the task which woke the waker before. With \
 -o, --format or --folded the result is a flame graph; a frame [interruptible sleep] or [run queue (woken)] follows the task.";
 
-/// The default number of rows that are listed with their stacks.
+/// The default of `--rows`.
 const LISTED: usize = 20;
-/// The default number of frames of a stack that are shown.
+/// The default of `--max-stack` in text.
 const SHOWN_FRAMES: usize = 8;
-/// The kernel's maximum number of frames.
+/// The default of `--max-stack` in other formats, and of the kernel's setting kernel.perf_event_max_stack.
 const MAX_STACK: usize = 127;
-/// The largest number of wakers.
+/// The maximum of `--wakers`.
 const MAX_WAKERS: u64 = 8;
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("sched off-cpu")
         .long_about(ABOUT)
@@ -55,7 +55,7 @@ fn selection() -> [Arg; 4] {
             .help("divide sleeps by waker, these by the waker of the waker, and so on: n levels, at most 8 (default: 0; without n: 2)"),
         value("max-stack", "n")
             .value_parser(number)
-            .help("number of frames of a stack (default: 8 in text, otherwise all)"),
+            .help("number of frames of a stack (default: 8 in text, otherwise 127)"),
     ]
 }
 
