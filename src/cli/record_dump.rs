@@ -1,4 +1,4 @@
-//! `-D` of script, report and diff: every record as stored in the file.
+//! `-D` (`--dump-raw-trace`): every record as stored in the file.
 
 use std::io::{self, Write};
 use std::mem;

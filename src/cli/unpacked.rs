@@ -17,7 +17,7 @@ use super::spool::{FileBytes, Spool};
 /// Name of the file with the header in a directory created by `record --threads`.
 pub(super) const HEADER: &str = "data";
 
-/// A file of such a directory that contains only records.
+/// A file of a directory of `record --threads` that contains only records.
 pub(super) struct DirectoryFile {
     path: PathBuf,
     bytes: MappedFile,
@@ -63,7 +63,7 @@ fn part_number(name: &OsStr) -> Option<u32> {
     number.parse().ok()
 }
 
-/// Records in one slice.
+/// The records of all parts in one slice, decompressed.
 pub(super) struct UnpackedRecords {
     pub(super) records: FileBytes,
     pub(super) summary: UnpackSummary,
@@ -74,7 +74,7 @@ impl UnpackedRecords {
     ///
     /// # Errors
     ///
-    /// Status 255: not enough space.
+    /// Status 255: the unpacked records cannot be stored.
     pub(super) fn new(
         data: &PerfData<'_>,
         parts: &[DirectoryFile],

@@ -32,7 +32,7 @@ Packs the programs, libraries and kernel symbols that the samples of a recording
 unpacking it into ~/.debug on another machine, 'report' and 'script' show the same symbols there. Objects are taken from \
 the build-id cache, or from their installed path if the build-id matches.";
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("archive")
         .long_about(ABOUT)

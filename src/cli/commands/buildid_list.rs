@@ -22,7 +22,7 @@ const ABOUT: &str = "\
 Prints build-id and path of every object in a recording. If -i names an ELF file, its build-id is printed. Symbols of a \
 file can be trusted only if its build-id is that of the recording.";
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("buildid-list")
         .long_about(ABOUT)

@@ -16,7 +16,7 @@ Prints whether features are built in. The exit status is 0 if all of them are, a
 /// The subject that can be checked.
 const SUBJECT: &str = "feature";
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("check")
         .long_about(ABOUT)

@@ -30,7 +30,7 @@ const SCRIPTS: [(&str, &str); 3] = [
     ("fish", include_str!("completion/script.fish")),
 ];
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("completion")
         .long_about(ABOUT)

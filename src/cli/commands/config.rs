@@ -17,7 +17,7 @@ const ABOUT: &str = "\
 Shows settings, all or those named, or changes them: 'config report.children=false'. Changes are written to \
 ~/.perfconfig, or to the file that PERF_CONFIG names; other lines of the file are kept.";
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("config")
         .long_about(ABOUT)

@@ -25,7 +25,7 @@ one line per defect with its offset, and a summary line. The exit status is 0 fo
 partly readable, and 255 for a file that is not a recording. Records lost while recording, and records unknown to this \
 version, are reported as notes and are not defects.";
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("data")
         .long_about(ABOUT)

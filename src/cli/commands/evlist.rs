@@ -15,7 +15,7 @@ const ABOUT: &str = "\
 Lists the events of a recording in file order: their names, sampling rates (-F), complete attributes (-v), groups (-g), \
 or the fields of tracepoints.";
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("evlist")
         .long_about(ABOUT)

@@ -43,7 +43,7 @@ With --from and --to it draws latencies: the time from a sample of the first eve
 event with the same key, with time as columns and latency as rows. The key is the thread, or the fields that --key \
 names, which both tracepoints must have: dev,sector for block:block_rq_issue and block:block_rq_complete.";
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("heatmap")
         .long_about(ABOUT)

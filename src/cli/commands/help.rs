@@ -14,7 +14,7 @@ Prints the list of commands, the manual of one command, or example command lines
 
 --man writes manual pages for man(1): one for the program, one for each command.";
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("help")
         .long_about(ABOUT)

@@ -25,7 +25,7 @@ programs and libraries (-b and others) and functions of run-time compilers (--ji
 (--convert-callchain), or removes addresses and names (--redact). Without options the records are copied unchanged. A file is written under a temporary name and \
 appears when it is complete.";
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("inject")
         .long_about(ABOUT)

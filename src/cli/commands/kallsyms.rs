@@ -19,7 +19,7 @@ are separated by spaces or commas. The exit status is 1 if one of them is not fo
 
 const LISTING: &str = "/proc/kallsyms";
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("kallsyms")
         .long_about(ABOUT)

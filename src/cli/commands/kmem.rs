@@ -65,7 +65,7 @@ fn options() -> Vec<Arg> {
     ]
 }
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("kmem")
         .long_about(ABOUT)

@@ -79,7 +79,7 @@ fn use_bpf() -> Arg {
     unsupported("use-bpf", "record with 'kwork record'").short('b')
 }
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("kwork")
         .long_about(ABOUT)

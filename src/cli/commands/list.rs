@@ -24,7 +24,7 @@ by pattern ('sched:*', 'sch*:*wake*'), or all events that contain it in their na
 format of tracepoints with an example of a filter, and the terms of raw codes (r01d2). Event tables are read from the \
 directory that RPERF_EVENTS names, by default /usr/share/rperf/events.";
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("list")
         .long_about(ABOUT)

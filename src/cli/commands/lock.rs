@@ -65,7 +65,7 @@ fn table_options(keys: &'static str) -> Vec<Arg> {
     all
 }
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("lock")
         .long_about(ABOUT)

@@ -66,7 +66,7 @@ fn without_dump() -> [Arg; 4] {
     options
 }
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("sched")
         .long_about(ABOUT)

@@ -33,7 +33,7 @@ those of Linux perf.";
 /// The file of `--junit` without a name.
 const JUNIT_FILE: &str = "test.xml";
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("test")
         .long_about(ABOUT)

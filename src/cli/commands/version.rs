@@ -9,7 +9,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::{count, counter, flag, switch};
 use crate::cli::shared::features::FEATURES;
 
-/// The options.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("version")
         .long_about("Prints the version; with --build-options also the features that are built in.")

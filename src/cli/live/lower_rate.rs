@@ -12,12 +12,13 @@ pub(crate) struct TooFrequent<'a> {
     pub(crate) event: &'a str,
     /// The sampling rate of the event.
     pub(crate) rate: SampledRate,
-    /// Whether `-F` and `-c` mean the same for all events of the recording.
+    /// Whether one `-F` or `-c` suits all events of the recording: their rates have the same unit.
     pub(crate) is_alike: bool,
 }
 
 impl TooFrequent<'_> {
-    /// Returns the option that reduces `all` samples to about `wanted`: `-F 1000`, `-e cpu-clock/freq=1000/`.
+    /// Returns the option that reduces a number of samples from `all` to about `wanted`: `-F 1000`, `-e
+    /// cpu-clock/freq=1000/`.
     pub(crate) fn option(self, wanted: u64, all: u64) -> String {
         let longer = |period: u64| {
             let factor = u128::from(all.div_ceil(wanted.max(1)).max(1));

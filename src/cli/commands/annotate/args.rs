@@ -16,7 +16,7 @@ options, or -s, names one function. If none is given, all sampled functions are 
 
 Unless events are sampled precisely (-e EVENT:p), a sample is often attributed to the instruction after the one that took the time.";
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("annotate")
         .long_about(ABOUT)

@@ -20,7 +20,7 @@ default options; a benchmark that cannot run on this machine is reported, and th
 object. --baseline compares them with such a file: a result is better or worse if the difference of the means exceeds the 95 % \
 confidence interval (Student's t-test).";
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("bench").long_about(ABOUT).args(common()).arg(
         Arg::new("words")

@@ -17,7 +17,7 @@ a command, processes (-p) or -a are given, they are recorded first, into a tempo
 --folded writes folded stacks instead, one stack per line followed by its weight, for grep and other tools; -i reads \
 such files, too. With --diff, frames that grew relative to another recording are red, those that shrank blue.";
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("flamegraph")
         .long_about(ABOUT)

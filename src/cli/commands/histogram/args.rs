@@ -18,7 +18,7 @@ negative numbers, the last one has no upper bound.
 A recording is read unless there is something to record: a number of seconds, for which all CPUs are recorded, a \
 command after --, processes (-p) or the whole system (-a), until the command ends or ^C. The recording is temporary.";
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     let word = |id: &'static str, name: &'static str| Arg::new(id).value_name(name);
     Command::new("histogram")

@@ -33,7 +33,7 @@ freed on another CPU, Frag is the share of allocated bytes that were not request
 /// The numbers that may be wrong where records were lost.
 const DOUBTFUL: &str = "sums of allocations";
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("kmem stat")
         .long_about(ABOUT)

@@ -24,7 +24,7 @@ const DEFAULT: [KworkSortKey; 3] = [
     KworkSortKey::Count,
 ];
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     LATENCY.options([])
 }

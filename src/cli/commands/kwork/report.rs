@@ -25,7 +25,7 @@ const DEFAULT: [KworkSortKey; 3] = [
     KworkSortKey::Count,
 ];
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     REPORT.options([switch("with-summary")
         .short('S')

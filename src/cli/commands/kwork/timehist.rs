@@ -38,7 +38,7 @@ const MAX_STACK: u64 = 5;
 /// Functions at the end of each softirq's stack that are not shown.
 const HIDDEN: &[&str] = &["__do_softirq", "__softirqentry_text_start"];
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("kwork timehist")
         .long_about(ABOUT)

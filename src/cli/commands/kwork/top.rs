@@ -29,7 +29,7 @@ const SORT: &str =
 /// The classes that are read if `-k` is not given.
 const DEFAULT: [KworkClass; 3] = [KworkClass::Sched, KworkClass::Irq, KworkClass::Softirq];
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("kwork top")
         .long_about(ABOUT)

@@ -45,7 +45,7 @@ fn bpf_options() -> Vec<Arg> {
     ]
 }
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("lock contention")
         .long_about(ABOUT)

@@ -23,7 +23,7 @@ const SHOWN: [LockColumn; 6] = [
     LockColumn::Min,
 ];
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("lock report")
         .long_about(ABOUT)

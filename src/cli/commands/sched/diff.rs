@@ -21,7 +21,7 @@ confidence interval. Differences of means are tested with Welch's t-test; percen
 needs two waits for the mean, eight for the median and some 570 for the 99th percentile. Waits are assumed to be independent of each other. \
 Without files it compares perf.data.old with perf.data.";
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("sched diff")
         .long_about(ABOUT)

@@ -62,7 +62,7 @@ impl LatencyFormat {
     }
 }
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("sched latency")
         .long_about(ABOUT)

@@ -26,7 +26,7 @@ const ABOUT: &str = "\
 Prints a row for each context switch, with a column for each CPU: * marks the CPU that switched, two characters stand for a \
 task, a dot for the idle task. The row of a task's first switch has its name.";
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("sched map")
         .long_about(ABOUT)

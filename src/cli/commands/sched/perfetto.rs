@@ -21,7 +21,7 @@ it, and one for each thread with its states; arrows lead from a wakeup to the ta
 /// The default output file.
 const DEFAULT_OUTPUT: &str = "sched.pftrace";
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("sched perfetto")
         .long_about(ABOUT)

@@ -31,7 +31,7 @@ const MAX_THREADS: usize = 4096;
 /// Repetitions of at least this many seconds are announced.
 const LONG: u64 = 60;
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("sched replay")
         .long_about(ABOUT)

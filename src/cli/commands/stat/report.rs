@@ -27,7 +27,7 @@ aggregation than was used while counting. Like 'stat', 'stat report' writes to t
 /// The exit status for a file without counts.
 const NO_COUNTS_STATUS: u8 = 255;
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("stat report")
         .long_about(ABOUT)

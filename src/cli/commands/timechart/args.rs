@@ -31,7 +31,7 @@ States narrower than half a pixel are merged into boxes as high as their shares 
 events. In a browser, dragging zooms, / searches, and details are shown under the pointer. -o FILE.html writes a page, -o FILE.svgz a compressed SVG. \
 -o FILE.pftrace writes all events for Perfetto's viewer.";
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("timechart")
         .long_about(ABOUT)

@@ -56,7 +56,7 @@ const RECORDER: &str = "timechart record";
 /// The options of `record`: the whole system, raw data, every event.
 const OPTIONS: [&str; 4] = ["-a", "-R", "-c", "1"];
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("timechart record")
         .long_about(ABOUT)

@@ -21,7 +21,7 @@ const MAX_STACK: usize = 5;
 /// The highest priority: 0 to 99 are for real-time tasks, 100 to 139 for others.
 const MAX_PRIORITY: i32 = 139;
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("sched timehist")
         .long_about(ABOUT)
