@@ -119,7 +119,7 @@ fn servers_provide_names_and_lines() {
     assert!(!names(&split.run_with(&REPORT, |run| {
         run.env("DEBUGINFOD_URLS", server.url())
     })));
-    assert_eq!(server.requested_paths(), [""; 0], "nobody asked for it");
+    assert_eq!(server.requested_paths(), [""; 0], "no request was sent");
     let fetched = split.run(&[&REPORT[..], &[&option]].concat());
     assert!(names(&fetched), "{fetched:?}");
     assert_eq!(fetched.stderr, "");

@@ -103,7 +103,7 @@ mod truncated_while_read;
 
 use rperf_testkit::{Outcome, Run};
 
-/// Words that no help text and no manual page uses: docs/style.md asks for those of the field.
+/// Words that no help text and no manual page uses: the field has other words for what they would mean there.
 pub(crate) const PRIVATE_WORDS: &[&str] = &[
     "told",
     "tell",

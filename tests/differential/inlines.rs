@@ -37,7 +37,7 @@ const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// perf finds no unwind information of Go, and shows its inlined functions only in unwound stacks.
+/// perf finds no unwind information of Go programs, and shows inlined functions only in unwound stacks.
 const GO: Program = Program {
     compiler: "go",
     flags: &["build"],
@@ -90,7 +90,7 @@ fn is_known(ours: &Frame, theirs: &Frame, around: &Frame) -> bool {
     let is_alias = theirs.inlined && !ours.inlined;
     // binutils names an inlined function without linkage name by the surrounding symbol if it is looked up first.
     let is_unlinked = ours.inlined && !theirs.inlined && theirs.symbol == around.symbol;
-    // binutils has other files before the first one that a line table sets, and for code without lines.
+    // binutils shows another file for rows before the first file change of a line table, and for code without lines.
     let line = |frame: &Frame| {
         frame
             .place
@@ -103,8 +103,8 @@ fn is_known(ours: &Frame, theirs: &Frame, around: &Frame) -> bool {
         && (is_alias || is_unlinked || is_place)
 }
 
-/// Compares the frames of a recording: the number of frames, of inlined ones, and those that differ without a known
-/// reason.
+/// Compares the frames of a recording. Returns the number of frames, that of inlined ones, and the frames that differ
+/// without a known reason.
 fn compare(tools: &Tools, recording: &str) -> (usize, usize, Vec<String>) {
     let words = ["script", "-i", recording, "-F", "ip,sym,srcline"];
     let [theirs, ours] = tools.outcomes(&words, &[]);
@@ -115,7 +115,7 @@ fn compare(tools: &Tools, recording: &str) -> (usize, usize, Vec<String>) {
     for (ours, theirs) in ours.iter().zip(&theirs) {
         let alike = match ours.len() == theirs.len() {
             true => Some(&theirs[..]),
-            false => followed(ours, theirs),
+            false => reliable_frames(ours, theirs),
         };
         if let Some(theirs) = alike {
             different.extend(differing(ours, theirs));
@@ -131,8 +131,8 @@ fn compare(tools: &Tools, recording: &str) -> (usize, usize, Vec<String>) {
 }
 
 /// The frames that perf unwinds reliably, if they equal our inner ones. In code without unwind information, such as
-/// `_init` and `_fini`, it follows a frame pointer that may not be one and ends at an arbitrary address.
-fn followed<'t>(ours: &[Frame], theirs: &'t [Frame]) -> Option<&'t [Frame]> {
+/// `_init` and `_fini`, perf follows a frame pointer that may not be one, and ends at an arbitrary address.
+fn reliable_frames<'t>(ours: &[Frame], theirs: &'t [Frame]) -> Option<&'t [Frame]> {
     let (last, inner) = theirs.split_last()?;
     let theirs = match last.symbol.as_str() {
         "[unknown]" => inner,
@@ -183,7 +183,7 @@ fn differing_frames(tools: &Tools, program: &Program, binary: &str) -> Vec<Strin
 }
 
 /// Compares the frames of `program`, if it can be compiled.
-fn follow(tools: &Tools, program: &Program) -> Result<(), String> {
+fn compare_program(tools: &Tools, program: &Program) -> Result<(), String> {
     let folder = tools.path();
     let binary = folder.join(program.compiler).with_extension("program");
     let mut command = Command::new(program.compiler);
@@ -204,7 +204,7 @@ fn inlined_functions_and_lines_are_perf_s() {
         return skip(NAME, "there is no perf");
     };
     for program in PROGRAMS {
-        if let Err(reason) = follow(&tools, program) {
+        if let Err(reason) = compare_program(&tools, program) {
             return skip(NAME, &reason);
         }
     }
@@ -216,7 +216,7 @@ fn symbols_and_lines_of_go_match_perf() {
     let Some(tools) = Tools::find() else {
         return skip(NAME, "there is no perf");
     };
-    if let Err(reason) = follow(&tools, &GO) {
+    if let Err(reason) = compare_program(&tools, &GO) {
         skip(NAME, &reason);
     }
 }

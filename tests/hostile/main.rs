@@ -233,7 +233,7 @@ fn campaign(folder: &Path, seed: u64, runs: Range<u64>) -> Summary {
     for path in misplaced_files(scratch.path()) {
         summary
             .kept
-            .push(format!("a file that nobody may make: {path}"));
+            .push(format!("a file that no run may create: {path}"));
     }
     summary
 }

@@ -1,4 +1,4 @@
-//! Programs that are no longer visible to others when their stacks are unwound (`record --unwind live`).
+//! Programs whose files other processes cannot open by path when their stacks are unwound (`record --unwind live`).
 
 use std::fs;
 
@@ -8,9 +8,9 @@ use super::programs::{Bench, NAMELESS, OPTIMISED, Program};
 use super::stacks::read;
 use crate::kernel::is_root;
 
-/// The program is placed on a file system in its own mount namespace.
+/// Runs the program from a file system that only its own mount namespace has.
 const INSIDE: &str = "mount -t tmpfs none there && cp \"$0\" there/program && there/program 300";
-/// The program's file is deleted before most of its samples.
+/// Deletes the program's file while the program runs, before most of its samples.
 const GONE: &str = "cp \"$0\" program; ./program 600 & \
     until grep -q program /proc/$!/comm; do :; done; rm program; wait";
 
@@ -42,7 +42,7 @@ fn check(text: &str, message: &str, name: &str) {
         .filter(|sample| sample.head.trim_start().starts_with("program "));
     let depths: Vec<usize> = own.map(|sample| sample.frames.len()).collect();
     assert!(depths.len() > 50, "{name}: {text}");
-    // Only unwind information leads beyond the first frame.
+    // Without unwind information, stacks have no more than two frames.
     let complete = depths.iter().filter(|depth| **depth > 2).count();
     let deepest = depths.iter().max();
     assert!(

@@ -1,6 +1,6 @@
 //! Protocol buffers, decoded by field numbers alone: an implementation that shares nothing with the one under test.
 
-/// A field's value.
+/// The value of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProtoField<'b> {
     /// A number, with a variable or a fixed length.
@@ -25,7 +25,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
 /// Returns the numbers and values of a message's fields.
 ///
 /// # Panics
-/// If `bytes` are not a message, or have a field with a fixed length of four bytes.
+/// If `bytes` are not a message, or have a group or a field with a fixed length of four bytes.
 pub fn fields(mut bytes: &[u8]) -> Vec<(u64, ProtoField<'_>)> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -50,7 +50,7 @@ pub fn fields(mut bytes: &[u8]) -> Vec<(u64, ProtoField<'_>)> {
     fields
 }
 
-/// Returns the numbers of a field.
+/// Returns the values of a numeric field.
 ///
 /// # Panics
 /// Those of [`fields`].
@@ -63,7 +63,7 @@ pub fn numbers(message: &[u8], wanted: u64) -> Vec<u64> {
     found.collect()
 }
 
-/// Returns the last number of a field; 0 if absent.
+/// Returns the last value of a numeric field; 0 if absent.
 ///
 /// # Panics
 /// Those of [`fields`].
@@ -71,7 +71,7 @@ pub fn number(message: &[u8], wanted: u64) -> u64 {
     numbers(message, wanted).last().copied().unwrap_or_default()
 }
 
-/// Returns the last text of a field; empty if absent.
+/// Returns the last value of a text field; empty if absent.
 ///
 /// # Panics
 /// Those of [`fields`].
@@ -80,7 +80,7 @@ pub fn text(message: &[u8], wanted: u64) -> String {
     String::from_utf8_lossy(found.unwrap_or_default()).into_owned()
 }
 
-/// Returns the messages or texts of a field.
+/// Returns the values of a field of messages or text.
 ///
 /// # Panics
 /// Those of [`fields`].
@@ -93,7 +93,7 @@ pub fn messages(message: &[u8], wanted: u64) -> Vec<&[u8]> {
     found.collect()
 }
 
-/// Returns the numbers of a packed field whose elements have a variable length.
+/// Returns the values of a packed numeric field whose elements are varints.
 ///
 /// # Panics
 /// Those of [`fields`], or if the elements have another encoding.
@@ -107,7 +107,7 @@ pub fn packed(message: &[u8], wanted: u64) -> Vec<u64> {
     numbers
 }
 
-/// Returns the numbers of a packed field whose elements have eight bytes.
+/// Returns the values of a packed numeric field whose elements have eight bytes.
 ///
 /// # Panics
 /// Those of [`fields`], or if the elements have another encoding.
