@@ -1,4 +1,4 @@
-//! Work that the kernel does on its own account: interrupts, softirqs and work items, for `kwork`.
+//! Kernel work for `kwork`: interrupts, softirqs and work items; for `kwork top` also context switches.
 //!
 //! ```text
 //! raise -----------> entry ------------> exit
@@ -52,7 +52,7 @@ impl KworkClass {
         }
     }
 
-    /// Returns the tracepoint that makes work pending, `system:name`; none for interrupts and tasks.
+    /// Returns the tracepoint of work that becomes pending, `system:name`; `None` for interrupts and tasks.
     #[must_use]
     pub fn raise(self) -> Option<&'static str> {
         match self {
@@ -62,7 +62,7 @@ impl KworkClass {
         }
     }
 
-    /// Returns the tracepoints at which work begins and ends, `system:name`.
+    /// Returns the tracepoints at which work begins and ends, `system:name`; for tasks there is only one.
     #[must_use]
     pub fn begin_and_end(self) -> &'static [&'static str] {
         match self {
@@ -77,7 +77,7 @@ impl KworkClass {
     }
 }
 
-/// A piece of work on one CPU: an interrupt, a softirq, a work item or a task.
+/// A piece of work on one CPU: an interrupt, a softirq or a work item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kwork {
     /// Its class.

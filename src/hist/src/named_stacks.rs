@@ -1,4 +1,4 @@
-//! Unique stacks with frame names, for flame graphs and folded text.
+//! Stacks with frame names, for flame graphs and folded text.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use crate::keys::CodeSite;
 use crate::names::RecordingNames;
 use crate::stacks::MergedStacks;
 
-/// The unique stacks of one event.
+/// The stacks of one event, with the sum of their samples.
 #[derive(Debug, Default)]
 pub struct NamedStacks {
-    /// The distinct frames.
+    /// The frames that stacks refer to; several can have the same name.
     pub names: Vec<NamedFrame>,
     stacks: Vec<NamedStack>,
     frames: Vec<u32>,
@@ -41,7 +41,7 @@ pub enum CodeOrigin {
     Jit,
 }
 
-/// One unique stack.
+/// One stack of a task.
 #[derive(Debug)]
 struct NamedStack {
     comm: Option<Box<str>>,
@@ -51,7 +51,7 @@ struct NamedStack {
     sum: ColumnSum,
 }
 
-/// A unique stack, returned by [`NamedStacks::iter`].
+/// A stack of a task, returned by [`NamedStacks::iter`].
 #[derive(Debug, Clone, Copy)]
 pub struct StackView<'a> {
     /// The task's name, if the options have the key `comm`.
@@ -68,7 +68,8 @@ pub struct StackView<'a> {
 }
 
 impl NamedStacks {
-    /// All stacks, unordered; may contain duplicates from several parts of the recording.
+    /// Returns all stacks, unordered. A stack that occurs in several parts of the recording may be returned several
+    /// times.
     pub fn iter(&self) -> impl Iterator<Item = StackView<'_>> {
         self.stacks.iter().map(|stack| StackView {
             comm: stack.comm.as_deref(),

@@ -1,4 +1,4 @@
-//! Prefetching of memory that is not in the caches yet.
+//! Prefetching of a recording's memory into the caches of the CPU.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,7 +49,7 @@ impl<'a> Prefetcher<'a> {
         }
     }
 
-    /// Called before the record at `position` is read.
+    /// Called before the record at the file offset `position` is read.
     #[inline]
     pub(crate) fn advance(&mut self, position: u64) {
         self.passed += 1;

@@ -1,5 +1,5 @@
 //! 64-bit Arm: frame-pointer callchains lack the caller of a function without a frame. If the link
-//! register was recorded, it is inserted.
+//! register was recorded, that caller is inserted.
 
 use rperf_replay::{Machine, Sample};
 use rperf_unwind::{Arch, LeafSample, Unwinder};
@@ -12,7 +12,7 @@ use crate::user_stacks::{StackScratch, UserSpace, UserStacks};
 /// `PERF_REG_ARM64_LR`: the only register that perf requests for `-g`.
 const LINK_REGISTER: u32 = 30;
 
-/// The `sample_regs_user` of such recordings.
+/// The `sample_regs_user` of recordings with the link register only.
 pub const LEAF_REGISTERS: u64 = 1 << LINK_REGISTER;
 
 /// 64-bit x86: detects whether frame-pointer callchains lack a caller, which can't be recovered.
@@ -60,7 +60,7 @@ impl UserStacks<'_, '_> {
         let within_limit = bytes.get(..within_limit).unwrap_or_default();
         let into = scratch.empty_chain();
         match missing {
-            // No frame is missing from a chain that ends before it.
+            // If the limit ends the chain before the missing frame, nothing is inserted.
             Some((at, caller)) if at < within_limit.len() => {
                 let (inner, outer) = within_limit.split_at(at);
                 into.extend_from_slice(inner);

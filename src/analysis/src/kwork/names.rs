@@ -1,4 +1,4 @@
-//! Names of pieces of work, each stored once.
+//! Names of interrupts, softirqs and the functions of work items, each stored once.
 
 use rperf_tracepoint::typed::NamedValue;
 use rustc_hash::FxHashMap;

@@ -1,5 +1,5 @@
-//! Built-in tables for machines without vendor tables: the architectural events of all processors,
-//! and level 1 of the top-down method for four-slot processors.
+//! Built-in tables for machines without vendor tables: the architectural events of Intel, AMD and 64-bit Arm
+//! processors, and level 1 of the top-down method for four-slot processors.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use super::document::Document;
 use super::metric::DEFAULT;
 use super::{TableFolder, VendorMetric};
 
-/// The files, sorted.
+/// The files by path, sorted: [`BuiltIn::names`] needs the files of a folder to follow each other.
 const FILES: [(&str, &str); 6] = [
     (
         "arm64/architectural/pipeline.json",
@@ -35,7 +35,7 @@ const FILES: [(&str, &str); 6] = [
     ),
 ];
 
-/// Metrics of generic events, under the names that newer perf releases count by default.
+/// Metrics of generic events; their names are those of the metrics that newer perf releases print by default.
 const DEFAULT_METRICS: &str = include_str!("../../tables/common/metrics.json");
 
 /// The PMU of the default metrics, which every machine has.

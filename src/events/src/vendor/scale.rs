@@ -22,7 +22,7 @@ impl UnitScale {
         }
     }
 
-    /// Combines the contents of two files.
+    /// Parses the contents of `NAME.scale` and `NAME.unit`; `None` if there is neither a finite factor nor a unit.
     #[must_use]
     pub fn of_files(scale: Option<&str>, unit: Option<&str>) -> Option<Self> {
         let factor = scale.and_then(|text| text.trim().parse::<f64>().ok());
@@ -38,8 +38,7 @@ impl UnitScale {
 fn leading_number(text: &str) -> Option<(f64, &str)> {
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E');
     let most = text.find(|c| !is_part(c)).unwrap_or(text.len());
-    // The number in `1elements` is 1, not `1e`; a number has no more than these letters after its
-    // digits.
+    // The longest prefix that is a number: all of `1e` in `1elements` can be part of a number, but only `1` is one.
     (1..=most).rev().find_map(|end| {
         let (number, rest) = text.split_at_checked(end)?;
         Some((number.parse().ok()?, rest))

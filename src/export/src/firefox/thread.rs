@@ -1,4 +1,4 @@
-//! One thread.
+//! A thread in the processed profile format of the Firefox Profiler.
 
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ struct Markers {
     data: Vec<Payload>,
     end_time: Vec<Option<f64>>,
     name: Vec<u32>,
-    /// 0: a moment.
+    /// 0: an instant, without a duration.
     phase: Vec<u8>,
     start_time: Vec<f64>,
 }
@@ -86,7 +86,7 @@ impl<'p> Tracks<'p> {
     /// The samples of the thread with this index.
     pub(super) fn of(shown: &'p ShownTracks<'p>, thread: u32) -> Self {
         let tracks = &shown.profile.tracks;
-        // They are sorted by thread.
+        // Tracks are sorted by thread.
         let from = tracks.partition_point(|track| track.thread < thread);
         let tracks = tracks.get(from..).unwrap_or_default().iter();
         let own = tracks.take_while(|track| track.thread == thread);

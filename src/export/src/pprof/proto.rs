@@ -17,7 +17,7 @@ pub(super) mod tag {
     pub(in crate::pprof) const DEFAULT_SAMPLE_TYPE: u32 = 14;
 }
 
-/// Type of a value.
+/// Type and unit of the values of samples, as strings.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ValueType {
     #[prost(int64, tag = "1")]
@@ -58,7 +58,7 @@ impl Label {
         }
     }
 
-    /// -1 for an id that was not recorded.
+    /// Creates a numeric label of an id; -1 if it was not recorded (`u32::MAX`).
     pub(super) fn number(key: i64, number: u32) -> Self {
         Self {
             key,
@@ -68,7 +68,7 @@ impl Label {
     }
 }
 
-/// A file with code.
+/// A mapped file.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Mapping {
     #[prost(uint64, tag = "1")]

@@ -20,7 +20,7 @@ pub(super) struct Replacements {
     names: HashMap<(NameKind, Vec<u8>), usize>,
     counts: HashMap<NameKind, usize>,
     inodes: HashMap<(u32, u32, u64), u64>,
-    /// Differs in each run, so that addresses can't be computed back.
+    /// The key of the hashes of pages. It differs in each run, so that the original addresses cannot be computed.
     key: RandomState,
 }
 
@@ -81,13 +81,13 @@ impl Replacements {
         }
         match is_kernel {
             true => self.of(NameKind::Module, name),
-            // Memory with a name.
+            // Anonymous memory with a name, and special mappings.
             false if name.starts_with(b"[") => "//anon".to_owned(),
             false => self.of(NameKind::Object, name),
         }
     }
 
-    /// The replacement of a file's device and inode; that of no file is 0.
+    /// The inode number that replaces a file's device and inode; 0 stays 0.
     pub(super) fn of_inode(&mut self, major: u32, minor: u32, inode: u64) -> u64 {
         if inode == 0 {
             return 0;

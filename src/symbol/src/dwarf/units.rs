@@ -85,7 +85,7 @@ pub(super) struct DebugObject {
     alternate: Option<(DebugFile, UnitIndex)>,
     /// `OBJECT.dwp`: a package of `.dwo` files.
     pub(super) package: Option<DebugFile>,
-    /// By file and offset in `.debug_info`.
+    /// Cached data by file and by the unit's offset in `.debug_info`.
     basics: RwLock<FxHashMap<(DwarfFile, usize), UnitBasics>>,
 }
 
@@ -115,7 +115,7 @@ impl DebugObject {
         self.alternate.as_ref().map(|(file, _)| file)
     }
 
-    /// Memory in use for the lifetime of the object, in bytes.
+    /// Memory used by decompressed sections of all files, in bytes.
     pub(super) fn size(&self) -> usize {
         let package = self.package.as_ref();
         let files = [Some(&self.main), self.alternate(), package];
@@ -147,7 +147,7 @@ impl<'a> Units<'a, 'a> {
 }
 
 impl<'a> Units<'_, 'a> {
-    /// The sections of `home`.
+    /// The sections of the file `home`; `None` if there is no such file.
     pub(super) fn dwarf(&self, home: DwarfFile) -> Option<&Dwarf<Slice<'a>>> {
         match home {
             DwarfFile::Main => Some(&self.main),

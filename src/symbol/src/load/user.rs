@@ -60,7 +60,7 @@ impl ObjectFiles {
         }
     }
 
-    /// Where to look for lines, inlined functions and variables.
+    /// Returns where to look for lines, inlined functions and variables; `None` if no file was found.
     #[must_use]
     pub fn debug(&self) -> Option<DebugSource> {
         let chosen = self.chosen.as_ref()?;
@@ -148,8 +148,8 @@ struct CheckedFile {
     has_debug_data: bool,
 }
 
-/// The first file with `.symtab` has the names, the first with `.dynsym` determines mapping and
-/// PLT; each replaces the other if that is missing.
+/// The search for the files of an object. Symbol names come from the first file with `.symtab`, mapping and PLT from
+/// the first with `.dynsym`; if one of the two is missing, the other one has both roles.
 #[derive(Default)]
 struct FileSearch {
     id: Option<BuildId>,
@@ -159,7 +159,7 @@ struct FileSearch {
     embedded: Option<CheckedFile>,
     /// Whether any file existed.
     seen: bool,
-    /// Whether one of them matched.
+    /// Whether one of them passed the checks.
     matched: bool,
     findings: Vec<SymbolFinding>,
 }
@@ -167,7 +167,7 @@ struct FileSearch {
 /// The selected files of one object.
 struct SelectedFiles {
     names: CheckedFile,
-    /// If it isn't the same file.
+    /// The mapped file, if it is another one.
     runtime: Option<CheckedFile>,
     /// Whether `names` was extracted from `.gnu_debugdata` of `runtime`.
     is_extracted: bool,
@@ -295,7 +295,7 @@ impl FileSearch {
         })
     }
 
-    /// Extracts the small file in `.gnu_debugdata` of `holder`.
+    /// Extracts the compressed ELF file in `.gnu_debugdata` of `holder`.
     fn extract(&mut self, holder: &CheckedFile) -> Option<CheckedFile> {
         let image = ElfImage::parse(&holder.bytes).ok()?;
         let extracted = decompressed(image.debug_data()?).and_then(|bytes| {

@@ -87,7 +87,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Appends `output` with the preceding literal text, which is taken.
+    /// Appends `output` with the preceding literal text in `before`, which is cleared.
     fn piece(&mut self, before: &mut Vec<u8>, output: ConversionOutput) {
         let span = self.text(before);
         before.resize(before.len().max(INLINE_BYTES), 0);

@@ -18,8 +18,8 @@ pub(crate) fn write_separated_titles(
 }
 
 impl Table {
-    /// Writes the table as perf's `-t SEPARATOR` does: titles after `#`, cells without padding, and separators within
-    /// cells replaced by dots.
+    /// Writes the table for `-t SEPARATOR`: the column titles after `#` if `titles`, cells without padding (perf pads
+    /// them), and separators within cells replaced by dots.
     ///
     /// # Errors
     /// Those of `out`.

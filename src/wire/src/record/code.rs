@@ -5,11 +5,11 @@ use crate::{Cursor, DecodeError, Encoder, U64s};
 /// `PERF_RECORD_TEXT_POKE`: the kernel modified its own code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextPoke<'a> {
-    /// Address.
+    /// Address of the code.
     pub addr: u64,
-    /// The code before; empty if code was added.
+    /// The code before the change; empty if code was added.
     pub old: &'a [u8],
-    /// The code afterwards; empty if code was removed.
+    /// The code after the change; empty if code was removed.
     pub new: &'a [u8],
 }
 
@@ -30,7 +30,7 @@ pub struct Read<'a> {
     /// Thread.
     pub tid: u32,
     /// The result of reading the counter, laid out by the event's `read_format`. Includes the
-    /// trailer unless it was split off before.
+    /// trailer (`sample_id`) unless it was split off before.
     pub words: U64s<'a>,
 }
 

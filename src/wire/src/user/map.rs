@@ -13,7 +13,7 @@ pub struct ThreadMap {
 /// One thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadMapEntry {
-    /// Thread, all bits set for any.
+    /// Thread id; all bits are set for any thread.
     pub pid: u64,
     /// Its name, at most 15 bytes.
     pub comm: Vec<u8>,
@@ -135,7 +135,7 @@ impl CpuMap {
         }
     }
 
-    /// Appends the map; lists of more than 65,535 entries are truncated.
+    /// Appends the map; lists of CPUs or words with more than 65,535 entries are truncated.
     pub fn encode(&self, to: &mut Encoder<'_>) {
         let most = usize::from(u16::MAX);
         let count = |length: usize| u16::try_from(length.min(most)).unwrap_or(u16::MAX);
