@@ -91,6 +91,7 @@ impl Guest {
             "definitions",
             "traces",
             "diagnosis",
+            "schedstat",
         ];
         others.extend(bless().then_some("fixtures"));
         for name in others {
@@ -443,7 +444,46 @@ fn compare(test: &str, machine: &'static str) {
             .lines()
             .filter_map(|user| diagnosis_faults(&out, user)),
     );
+    if folder.join("schedstat").exists() {
+        found.extend(schedstat_fault(&out));
+    }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// What is wrong with the scheduler's counters of CPU 0: `sched stats` must have counted no more than passed between the
+/// readings before and after it, and something.
+fn schedstat_fault(out: &Path) -> Option<String> {
+    // Fields of the line `cpu0` in Documentation/scheduler/sched-stats.rst, and their names in the report.
+    const COUNTERS: [(usize, &str); 3] = [(3, "sched_count"), (7, "rq_cpu_time"), (9, "pcount")];
+    let report = text(&out.join("schedstat.report"));
+    let reading = |name: &str, field: usize| -> Option<u64> {
+        let all = text(&out.join(name));
+        let mut words = all
+            .lines()
+            .find(|line| line.starts_with("cpu0 "))?
+            .split(' ');
+        words.nth(field)?.parse().ok()
+    };
+    let is_counted = |(field, name): (usize, &str)| {
+        let passed = reading("schedstat.after", field)? - reading("schedstat.before", field)?;
+        let line = report.lines().find(|line| line.starts_with(name))?;
+        let count: u64 = line
+            .split_once(':')?
+            .1
+            .split_whitespace()
+            .next()?
+            .parse()
+            .ok()?;
+        Some((1..=passed).contains(&count))
+    };
+    let is_well = report.ends_with("\n0\n")
+        && COUNTERS
+            .into_iter()
+            .all(|counter| is_counted(counter) == Some(true));
+    (!is_well).then(|| {
+        let messages = text(&out.join("schedstat.messages"));
+        format!("sched stats:\n{messages}{report}")
+    })
 }
 
 /// The output of `rperf test` as this user, if anything failed or does not work that must.
