@@ -304,6 +304,11 @@ hint: did you mean 'openat'? 'list' shows other events
 ";
     assert_refused(&["trace", "-e", "opnat", "true"], 129, unknown);
     assert_refused(
+        &["trace", "--filter-pids", "1,x", "true"],
+        129,
+        "--filter-pids: 'x' is not a thread id\n",
+    );
+    assert_refused(
         &["trace", "/nosuch"],
         255,
         "/nosuch: No such file or directory\n",

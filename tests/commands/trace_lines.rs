@@ -454,3 +454,47 @@ fn processes_are_a_tree_of_their_programs() {
         "--exec-tree selects its own calls\nhint: leave out -e\n",
     );
 }
+
+#[test]
+fn run_times_are_summed_up_and_shown_once() {
+    if !can_trace("run_times_are_summed_up_and_shown_once") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let event = "sched:sched_stat_runtime";
+    let words = ["trace", "-S", "--sched", "-e", event, "sleep", "0.01"];
+    let ran = run(&scratch, &words);
+    let times: Vec<&str> = ran
+        .stderr
+        .lines()
+        .filter(|line| line.contains(event))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(!times.is_empty(), "{}", ran.stderr);
+    let mut once = times.clone();
+    once.dedup();
+    assert_eq!(times, once, "{}", ran.stderr);
+    let title = ran.stderr.lines().find(|line| line.contains(" events, "));
+    assert!(
+        title.is_some_and(|title| title.ends_with(" msec") && !title.contains(" 0.000 ")),
+        "{}",
+        ran.stderr
+    );
+}
+
+/// A descriptor of a thread whose siblings are not traced may refer to something else by now.
+#[test]
+fn descriptors_have_no_names_if_other_cpus_are_not_seen() {
+    let test = "descriptors_have_no_names_if_other_cpus_are_not_seen";
+    let scratch = Scratch::new();
+    let script = "for i in 1 2 3; do echo x; done >/dev/null";
+    let name = "fd: 1</dev/null>";
+    let words = ["trace", "-e", "write", "sh", "-c", script];
+    let Some(calls) = run_with_memory(test, &scratch, &words) else {
+        return;
+    };
+    assert!(calls.iter().any(|call| call.contains(name)), "{calls:#?}");
+    let words = ["trace", "-C", "0", "-e", "write", "sh", "-c", script];
+    let calls = run_with_memory(test, &scratch, &words).unwrap_or_default();
+    assert!(!calls.iter().any(|call| call.contains(name)), "{calls:#?}");
+}

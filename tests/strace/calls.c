@@ -86,6 +86,12 @@ static void files(void)
 	CALL(pwrite64, NOFD, "abc", 3L, 7L);
 	struct iovec vectors[2] = { { "ab", 2 }, { "cde", 3 } };
 	CALL(writev, NOFD, vectors, 2L);
+	CALL(getcwd, buffer, sizeof buffer);
+	memset(buffer, 'x', sizeof buffer);
+	CALL(readlink, "/proc/self/exe", buffer, sizeof buffer);
+	memset(buffer, 'x', sizeof buffer);
+	CALL(readlinkat, AT_FDCWD, "/proc/self/exe", buffer, 3L);
+	CALL(mq_timedsend, NOFD, "a\nb\0c", 5L, 3L, NULL);
 	CALL(fsync, NOFD);
 	CALL(sendfile, NOFD, 78L, NULL, 4L);
 	CALL(splice, NOFD, NULL, 78L, NULL, 5L, 0L);
@@ -103,6 +109,35 @@ static void files(void)
 	CALL(chroot, "/nosuch");
 	CALL(memfd_create, "name", 1L);
 	CALL(inotify_init1, O_CLOEXEC);
+}
+
+/* Addresses whose size the kernel writes, longer and shorter than the room for them. */
+static void received(struct sockaddr_un *local)
+{
+	struct sockaddr_un other;
+	socklen_t size = sizeof other;
+	int value;
+	memset(&other, 'x', sizeof other);
+	strcpy(local->sun_path, "rperf_trace_socket_with_a_path_of_more_than_28_bytes");
+	long fd = CALL(socket, AF_UNIX, SOCK_STREAM, 0L);
+	CALL(bind, fd, local, sizeof *local);
+	CALL(listen, fd, 5L);
+	long client = CALL(socket, AF_UNIX, SOCK_STREAM, 0L);
+	CALL(connect, client, local, sizeof *local);
+	long server = CALL(accept, fd, &other, &size);
+	size = sizeof other;
+	CALL(getsockname, server, &other, &size);
+	size = sizeof other;
+	CALL(getpeername, client, &other, &size);
+	size = 4;
+	CALL(getsockopt, fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &size);
+	CALL(sendto, server, "a", 1L, 0L, NULL, 0L);
+	size = sizeof other;
+	CALL(recvfrom, client, buffer, 10L, 0L, &other, &size);
+	CALL(close, server);
+	CALL(close, client);
+	CALL(close, fd);
+	CALL(unlink, local->sun_path);
 }
 
 static void sockets(void)
@@ -125,6 +160,7 @@ static void sockets(void)
 	CALL(recvfrom, pair[1], buffer, 100L, MSG_DONTWAIT, NULL, NULL);
 	CALL(close, pair[0]);
 	CALL(close, pair[1]);
+	received(&local);
 	CALL(bind, NOFD, &address, sizeof address);
 	CALL(listen, NOFD, 5L);
 	CALL(accept4, NOFD, NULL, NULL, SOCK_NONBLOCK);
@@ -133,6 +169,7 @@ static void sockets(void)
 static void waiting(void)
 {
 	struct timespec time = { 0, 1000 };
+	struct pollfd none = { NOFD, 0, 0 };
 	struct pollfd set[2] = { { NOFD, POLLIN | POLLOUT, 0 }, { -1, POLLPRI, 0 } };
 	struct epoll_event event = { EPOLLIN | EPOLLET, { .u64 = 5 } };
 	CALL(nanosleep, &time, NULL);
@@ -140,6 +177,7 @@ static void waiting(void)
 	CALL(clock_gettime, 99L, &time);
 	CALL(clock_getres, CLOCK_MONOTONIC, &time);
 	CALL(poll, set, 2L, 0L);
+	CALL(poll, &none, 1L, 0L);
 	CALL(ppoll, set + 1, 1L, &time, NULL, 8L);
 	long fd = CALL(epoll_create1, EPOLL_CLOEXEC);
 	CALL(epoll_ctl, fd, EPOLL_CTL_ADD, NOFD, &event);

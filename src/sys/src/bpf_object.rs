@@ -31,6 +31,8 @@ pub enum BpfMapKind {
     PerCpuArray,
     /// `BPF_MAP_TYPE_LRU_HASH`: the entries that were used least recently make room for new ones.
     LruHash,
+    /// `BPF_MAP_TYPE_CGROUP_ARRAY`: the descriptors of cgroups of version 2.
+    CgroupArray,
 }
 
 impl BpfMapKind {
@@ -41,6 +43,7 @@ impl BpfMapKind {
             Self::PerfEventArray => 4,
             Self::PerCpuHash => 5,
             Self::PerCpuArray => 6,
+            Self::CgroupArray => 8,
             Self::LruHash => 9,
         }
     }

@@ -276,7 +276,7 @@ fn write_captured(
     match argument.kind {
         _ if is_list => write_items(to, captured),
         ArgumentKind::Path | ArgumentKind::Text => write_quoted(to, bytes, first.is_truncated),
-        _ => match structure(call, argument, bytes) {
+        _ => match structure(call, argument, first) {
             Some(text) if options.hides_names => to.write_all(without_names(&text).as_bytes()),
             Some(text) => to.write_all(text.as_bytes()),
             None if is_text(call.name(), argument.name) => {

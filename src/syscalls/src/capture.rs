@@ -46,6 +46,11 @@ pub enum CaptureLength {
         /// The factor.
         unit: u32,
     },
+    /// An `int` that an argument points to.
+    Pointed {
+        /// The index of the argument.
+        argument: u8,
+    },
 }
 
 /// The maximum number of bytes to copy.
@@ -68,6 +73,15 @@ pub struct CapturePlan {
     pub at_return: Vec<Capture>,
 }
 
+/// Indices of two arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SizedMemory {
+    /// That of the memory.
+    pub memory: usize,
+    /// That of the address of its size.
+    pub length: usize,
+}
+
 /// The direction of memory, seen from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
@@ -83,6 +97,17 @@ impl Syscall {
         let arguments = self.arguments.as_deref().unwrap_or_default();
         for (argument, index) in arguments.iter().zip(0_u8..) {
             let name = argument.name;
+            // Before the call, the size of the memory; the kernel replaces it by that of the value.
+            if is_pointed_length(self.name, name) {
+                let capture = Capture {
+                    argument: index,
+                    source: CaptureSource::Bytes(CaptureLength::Fixed(4)),
+                    limit: CaptureLimit::Bytes(MAX_STRUCTURE),
+                };
+                plan.at_entry.push(capture);
+                plan.at_return.push(capture);
+                continue;
+            }
             let found = text(self.name, argument, index)
                 .or_else(|| list(self.name, name, index))
                 .or_else(|| self.buffer(argument.kind, index))
@@ -99,6 +124,17 @@ impl Syscall {
             captures.truncate(MAX_CAPTURES);
         }
         plan
+    }
+
+    /// Returns the memory whose size the kernel writes, and the argument that points to this size: it was the room before the call.
+    #[must_use]
+    pub fn sized_memory(&self) -> Option<SizedMemory> {
+        let arguments = self.arguments.as_deref()?.iter();
+        let length = arguments
+            .clone()
+            .position(|argument| is_pointed_length(self.name, argument.name))?;
+        let memory = length.checked_sub(1)?;
+        Some(SizedMemory { memory, length })
     }
 
     fn index_of(&self, names: &[&str]) -> Option<u8> {
@@ -138,7 +174,14 @@ impl Syscall {
                 let is_content =
                     self.index_of(&["buf", "ubuf", "value", "list", "u_msg_ptr"]) == Some(index);
                 let length = CaptureLength::Result { unit: 1 };
-                is_content.then(|| (Direction::Out, capture(index, CaptureSource::Bytes(length))))
+                let found = capture(index, CaptureSource::Bytes(length));
+                let is_path = matches!(self.name, "readlink" | "readlinkat" | "getcwd");
+                let limit = if is_path {
+                    CaptureLimit::Path
+                } else {
+                    found.limit
+                };
+                is_content.then_some((Direction::Out, Capture { limit, ..found }))
             }
             _ => None,
         }
@@ -158,6 +201,9 @@ impl Syscall {
                 unit,
             },
             ShapeLength::Returned(unit) => CaptureLength::Result { unit },
+            ShapeLength::Pointed(length) => CaptureLength::Pointed {
+                argument: self.index_of(&[length])?,
+            },
         };
         let capture = Capture {
             argument: index,
@@ -222,6 +268,17 @@ fn list(call: &str, name: &str, index: u8) -> Option<(Direction, Capture)> {
     ))
 }
 
+/// Whether this argument points to the size of the memory at the argument before.
+pub(crate) fn is_pointed_length(call: &str, name: &str) -> bool {
+    matches!(
+        (call, name),
+        ("accept" | "accept4", "upeer_addrlen")
+            | ("getsockname" | "getpeername", "usockaddr_len")
+            | ("recvfrom", "addr_len")
+            | ("getsockopt", "optlen")
+    )
+}
+
 fn is_vector(name: &str) -> bool {
     matches!(name, "vec" | "iov" | "uiov")
 }
@@ -243,6 +300,8 @@ enum ShapeLength {
     Counted(&'static str, u32),
     /// The size of an element, whose number is the result.
     Returned(u32),
+    /// The argument that points to the number of bytes.
+    Pointed(&'static str),
 }
 
 const fn shape(
@@ -262,7 +321,7 @@ const fn shape(
 }
 
 use Direction::{In, Out};
-use ShapeLength::{Counted, Fixed, Returned};
+use ShapeLength::{Counted, Fixed, Pointed, Returned};
 
 /// Layouts of 64-bit programs.
 const STRUCTURES: &[Shape] = &[
@@ -276,18 +335,21 @@ const STRUCTURES: &[Shape] = &[
     ),
     shape(&["bind"], None, "sockaddr", In, Counted("addrlen", 1)),
     shape(
-        &[
-            "accept",
-            "accept4",
-            "getsockname",
-            "getpeername",
-            "recvfrom",
-        ],
+        &["accept", "accept4"],
         None,
         "sockaddr",
         Out,
-        Fixed(28),
+        Pointed("upeer_addrlen"),
     ),
+    shape(
+        &["getsockname", "getpeername"],
+        None,
+        "sockaddr",
+        Out,
+        Pointed("usockaddr_len"),
+    ),
+    shape(&["recvfrom"], None, "sockaddr", Out, Pointed("addr_len")),
+    shape(&["getsockopt"], Some("optval"), "", Out, Pointed("optlen")),
     shape(
         &[
             "nanosleep",

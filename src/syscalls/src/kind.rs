@@ -71,6 +71,7 @@ pub(crate) fn argument_kind(call: &str, index: usize, name: &str, c_type: &str) 
     let is_pointer = c_type.contains('*');
     let is_text = matches!(c_type, "const char*" | "char*");
     match (name, c_type) {
+        ("u_msg_ptr", _) => Kind::Buffer,
         (_, "const char*") if is_path(call, name) => Kind::Path,
         (_, "const char*") if name == "buf" || name.ends_with("value") => Kind::Buffer,
         (_, "const char*") => Kind::Text,

@@ -29,7 +29,9 @@ mod tests;
 pub use arguments::{
     ArgumentOptions, ArgumentText, CallArguments, TaskNames, argument_texts, write_arguments,
 };
-pub use capture::{Capture, CaptureLength, CaptureLimit, CapturePlan, CaptureSource, MAX_CAPTURES};
+pub use capture::{
+    Capture, CaptureLength, CaptureLimit, CapturePlan, CaptureSource, MAX_CAPTURES, SizedMemory,
+};
 pub use captured::{CapturedBytes, write_buffer, write_quoted};
 pub use captured_record::CapturedRecord;
 pub use errno::{error_name, error_text};

@@ -4,18 +4,23 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::capture::is_pointed_length;
 use crate::constants as names;
 use crate::mode::mode_text;
-use crate::{Abi, Argument, ArgumentKind, CallArguments, write_buffer};
+use crate::{Abi, Argument, ArgumentKind, CallArguments, CapturedBytes, write_buffer};
 
 /// Returns the text of a structure; `None` if the type is unknown or the memory too short.
 pub(crate) fn structure(
     call: &CallArguments<'_>,
     argument: &Argument,
-    bytes: &[u8],
+    captured: &CapturedBytes<'_>,
 ) -> Option<String> {
+    let bytes = captured.bytes;
     if argument.kind == ArgumentKind::SocketAddress {
-        return socket_address(bytes);
+        return socket_address(bytes, captured.is_truncated);
+    }
+    if is_pointed_length(call.name(), argument.name) {
+        return pointed_length(call, captured);
     }
     match (call.name(), argument.name) {
         ("utimensat", "utimes") => {
@@ -31,7 +36,8 @@ pub(crate) fn structure(
         ("epoll_wait" | "epoll_pwait" | "epoll_pwait2", "events") if call.abi == Abi::X86_64 => {
             let (events, _) = bytes.as_chunks::<12>();
             let events: Option<Vec<String>> = events.iter().map(|one| epoll_event(one)).collect();
-            Some(format!("[{}]", events?.join(", ")))
+            let more = if captured.is_truncated { ", ..." } else { "" };
+            Some(format!("[{}{more}]", events?.join(", ")))
         }
         ("rt_sigaction", "act" | "oact") if call.abi != Abi::Riscv64 => signal_action(bytes),
         ("rt_sigprocmask", "nset" | "oset") | ("rt_sigsuspend", "unewset") => {
@@ -45,6 +51,7 @@ pub(crate) fn structure(
         ("setsockopt", "optval") if call.named("optlen") == 4 => {
             Some(format!("[{}]", int(bytes, 0)?))
         }
+        ("getsockopt", "optval") if bytes.len() == 4 => Some(format!("[{}]", int(bytes, 0)?)),
         ("clone3", "uargs") => clone_arguments(bytes),
         _ if argument.c_type.contains("timespec") => timespec(bytes),
         _ => None,
@@ -70,10 +77,24 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*bytes))
 }
 
+/// The size of memory: the room before the call, and what the kernel wrote there if it is different.
+fn pointed_length(call: &CallArguments<'_>, captured: &CapturedBytes<'_>) -> Option<String> {
+    let before = int(captured.bytes, 0)?;
+    let same = call.captured.iter().rev();
+    let mut same = same.filter(|one| one.argument == captured.argument && !one.is_unreadable);
+    let after = int(same.next()?.bytes, 0)?;
+    Some(match before == after {
+        true => format!("[{before}]"),
+        false => format!("[{before} => {after}]"),
+    })
+}
+
 /// `struct sockaddr`.
-fn socket_address(bytes: &[u8]) -> Option<String> {
+fn socket_address(bytes: &[u8], is_truncated: bool) -> Option<String> {
     let family = half(bytes, 0)?;
     let rest = match family {
+        // A socket without a name.
+        1 if bytes.len() == 2 => String::new(),
         1 => {
             let path = bytes.get(2..)?;
             let mut text = Vec::new();
@@ -82,7 +103,9 @@ fn socket_address(bytes: &[u8]) -> Option<String> {
                 Some((0, name)) if !name.is_empty() => ("@", name),
                 _ => ("", path.split(|byte| *byte == 0).next().unwrap_or_default()),
             };
-            write_buffer(&mut text, name, false).ok()?;
+            // A NUL ends a path within the room.
+            let is_truncated = is_truncated && 2 + sign.len() + name.len() == bytes.len();
+            write_buffer(&mut text, name, is_truncated).ok()?;
             format!(", path: {sign}{}", String::from_utf8_lossy(&text))
         }
         2 => {
@@ -134,7 +157,7 @@ pub(crate) fn peer(bytes: &[u8]) -> Option<String> {
             Some(format!("[{address}]:{}", port()?))
         }
         1 => {
-            let text = socket_address(bytes)?;
+            let text = socket_address(bytes, false)?;
             let path = text.split_once("path: ")?.1.strip_suffix(" }")?;
             (!path.is_empty()).then(|| path.to_owned())
         }
@@ -180,7 +203,7 @@ fn poll_set(bytes: &[u8], count: u64) -> Option<String> {
     let texts: Option<Vec<String>> = sets
         .iter()
         .map(|set| {
-            let events = names::POLL.text(half(set, 4)?.into());
+            let events = poll_events(half(set, 4)?.into());
             Some(format!("{{ .fd: {}, .events: {events} }}", int(set, 0)?))
         })
         .collect();
@@ -191,9 +214,16 @@ fn poll_set(bytes: &[u8], count: u64) -> Option<String> {
     Some(format!("[{}{more}]", texts?.join(", ")))
 }
 
+fn poll_events(bits: u64) -> String {
+    match bits {
+        0 => "0".to_owned(),
+        _ => names::POLL.text(bits),
+    }
+}
+
 /// `struct epoll_event`, which is packed on x86-64.
 fn epoll_event(bytes: &[u8]) -> Option<String> {
-    let events = names::POLL.text(word(bytes, 0)?);
+    let events = poll_events(word(bytes, 0)?);
     Some(format!(
         "{{ .events: {events}, .data: {:#x} }}",
         long(bytes, 4)?
@@ -288,19 +318,20 @@ mod tests {
         let mut inet = 2u16.to_ne_bytes().to_vec();
         inet.extend([0, 53, 127, 0, 0, 1]);
         let expected = "{ .family: INET, port: 53, addr: 127.0.0.1 }";
-        assert_eq!(socket_address(&inet).as_deref(), Some(expected));
-        assert_eq!(socket_address(&inet[..7]), None);
-        let local = |path: &[u8]| socket_address(&[&1u16.to_ne_bytes(), path].concat());
+        assert_eq!(socket_address(&inet, false).as_deref(), Some(expected));
+        assert_eq!(socket_address(&inet[..7], false), None);
+        let local = |path: &[u8]| socket_address(&[&1u16.to_ne_bytes(), path].concat(), true);
         let expected = "{ .family: LOCAL, path: /run/x\\10 }";
         assert_eq!(local(b"/run/x\n\0junk").as_deref(), Some(expected));
-        let expected = "{ .family: LOCAL, path: @a\\0b }";
+        let expected = "{ .family: LOCAL, path: @a\\0b... }";
         assert_eq!(local(b"\0a\0b").as_deref(), Some(expected));
+        assert_eq!(local(b"").as_deref(), Some("{ .family: LOCAL }"));
         let mut inet6 = 10u16.to_ne_bytes().to_vec();
         inet6.extend([0, 80, 0, 0, 0, 0]);
         inet6.extend(Ipv6Addr::LOCALHOST.octets());
         inet6.extend(3_u32.to_ne_bytes());
         let expected = "{ .family: INET6, port: 80, addr: ::1, scope_id: 3 }";
-        assert_eq!(socket_address(&inet6).as_deref(), Some(expected));
+        assert_eq!(socket_address(&inet6, false).as_deref(), Some(expected));
     }
 
     #[test]
@@ -316,6 +347,10 @@ mod tests {
         assert_eq!(
             poll_set(&set, 2).as_deref(),
             Some("[{ .fd: 3, .events: IN }, ...]")
+        );
+        assert_eq!(
+            poll_set(&[0; 8], 1).as_deref(),
+            Some("[{ .fd: 0, .events: 0 }]")
         );
     }
 }

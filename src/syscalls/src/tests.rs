@@ -252,7 +252,11 @@ fn plans_name_the_memory_of_arguments() {
         ("readlinkat", &[1], &[2]),
         ("rt_sigaction", &[1], &[2]),
         ("sendto", &[1, 4], &[]),
-        ("recvfrom", &[], &[1, 4]),
+        ("recvfrom", &[5], &[1, 4, 5]),
+        ("accept", &[2], &[1, 2]),
+        ("getsockopt", &[4], &[3, 4]),
+        ("mq_timedsend", &[1, 4], &[]),
+        ("getcwd", &[], &[0]),
         ("mount", &[0, 1, 2], &[]),
         ("close", &[], &[]),
     ] {
@@ -281,6 +285,26 @@ fn captured_memory_replaces_addresses() {
     };
     let written = line("write", &[1, 16, 9], 9, &[long]);
     assert_eq!(written, "fd: 1</dev/pts/2>, buf: ab..., count: 9 = 9");
+    let (room, size) = (8_i32.to_ne_bytes(), 16_i32.to_ne_bytes());
+    let path = CapturedBytes {
+        is_truncated: true,
+        ..bytes(1, b"\x01\0/tmp/x")
+    };
+    let captured = [bytes(2, &room), path, bytes(2, &size)];
+    let accepted = line("accept", &[3, 16, 32], 4, &captured);
+    let expected =
+        "fd: 3, upeer_sockaddr: { .family: LOCAL, path: /tmp/x... }, upeer_addrlen: [8 => 16] = 4";
+    assert_eq!(accepted, expected);
+    let accepted = line("accept", &[3, 16, 32], -11, &captured[..1]);
+    let expected = "fd: 3, upeer_sockaddr: 0x10, upeer_addrlen: [8] = -1 EAGAIN (Resource temporarily unavailable)";
+    assert_eq!(accepted, expected);
+    let events = CapturedBytes {
+        is_truncated: true,
+        ..bytes(1, &[0; 12])
+    };
+    let waited = line("epoll_wait", &[3, 16, 9], 2, &[events]);
+    let expected = "epfd: 3, events: [{ .events: 0, .data: 0x0 }, ...], maxevents: 9 = 2";
+    assert_eq!(waited, expected);
     let odd = line("connect", &[3, 16, 1], 0, &[bytes(1, b"\xff")]);
     assert_eq!(odd, "fd: 3, uservaddr: 0x10, addrlen: 1 = 0");
     let unreadable = CapturedBytes {

@@ -308,6 +308,7 @@ mod tests {
             }],
             values: vec![1, u64::MAX],
             result: Some(-2),
+            starts_thread: false,
         };
         let line = TraceLine {
             time: Some(5),

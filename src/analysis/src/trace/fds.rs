@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CapturedArgument;
 
@@ -44,8 +44,12 @@ pub struct ProcessFiles {
 }
 
 /// The files of all processes.
-#[derive(Debug, Default)]
-pub(super) struct FileTables(FxHashMap<u32, ProcessFiles>);
+#[derive(Debug)]
+pub(super) struct FileTables {
+    tables: FxHashMap<u32, ProcessFiles>,
+    /// Processes some of whose calls are not seen; `None` for all.
+    unknown: Option<FxHashSet<u32>>,
+}
 
 /// A call that has returned.
 #[derive(Debug, Clone, Copy)]
@@ -136,52 +140,78 @@ pub const FILE_CALLS: &[&str] = &[
 ];
 
 impl FileTables {
+    /// Creates tables of all processes, or those of none.
+    pub(super) fn new(are_known: bool) -> Self {
+        Self {
+            tables: FxHashMap::default(),
+            unknown: are_known.then(FxHashSet::default),
+        }
+    }
+
     /// Sets what is known of a process.
     pub(super) fn seed(&mut self, process: u32, files: ProcessFiles) {
-        self.0.insert(process, files);
+        if self.is_followed(process) {
+            self.tables.insert(process, files);
+        }
+    }
+
+    /// Forgets a process for good, since not all of its calls are seen.
+    pub(super) fn exclude(&mut self, process: u32) {
+        self.tables.remove(&process);
+        if let Some(unknown) = &mut self.unknown {
+            unknown.insert(process);
+        }
+    }
+
+    fn is_followed(&self, process: u32) -> bool {
+        let unknown = self.unknown.as_ref();
+        unknown.is_some_and(|unknown| !unknown.contains(&process))
     }
 
     /// Copies the table of a process for its child. A child that has a table existed before the trace: its fork is synthesized.
     pub(super) fn fork(&mut self, parent: u32, child: u32) {
-        if parent == child || self.0.contains_key(&child) {
+        if parent == child || self.tables.contains_key(&child) {
             return;
         }
-        if let Some(files) = self.0.get(&parent).cloned() {
-            self.0.insert(child, files);
+        if let Some(files) = self.tables.get(&parent).cloned() {
+            self.tables.insert(child, files);
         }
     }
 
     /// Closes what a successful execve(2) closes.
     pub(super) fn exec(&mut self, process: u32) {
-        if let Some(files) = self.0.get_mut(&process) {
+        if let Some(files) = self.tables.get_mut(&process) {
             files.open.retain(|_, file| !file.closes_on_exec);
         }
     }
 
     /// Forgets a process.
     pub(super) fn remove(&mut self, process: u32) {
-        self.0.remove(&process);
+        self.tables.remove(&process);
     }
 
     /// Forgets all, since calls are unknown.
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.tables.clear();
     }
 
     /// Returns the name of a descriptor.
     pub(super) fn name(&self, process: u32, fd: i32) -> Option<&[u8]> {
-        let file = self.0.get(&process)?.open.get(&fd)?;
+        let file = self.tables.get(&process)?.open.get(&fd)?;
         Some(&file.name)
     }
 
     /// Returns the working directory of a process.
     pub(super) fn directory(&self, process: u32) -> Option<&[u8]> {
-        self.0.get(&process)?.cwd.as_deref()
+        self.tables.get(&process)?.cwd.as_deref()
     }
 
     /// Changes the table of the calling process.
     pub(super) fn returned(&mut self, process: u32, call: &ReturnedCall<'_>) {
-        let files = self.0.entry(process).or_default();
+        if !self.is_followed(process) {
+            return;
+        }
+        let files = self.tables.entry(process).or_default();
         if call.result < 0 {
             let is_connecting = call.name == "connect" && call.result == IN_PROGRESS;
             // A descriptor is closed also if an error is reported.
@@ -413,7 +443,7 @@ mod tests {
 
     #[test]
     fn names_follow_the_calls() {
-        let mut tables = FileTables::default();
+        let mut tables = FileTables::new(true);
         let files = &mut tables;
         call(files, "openat", &[-100, 9, 0], &[text(1, b"x")], 3);
         assert_eq!(name(files, 3), None, "the working directory is unknown");
@@ -452,7 +482,7 @@ mod tests {
 
     #[test]
     fn sockets_and_pipes() {
-        let mut tables = FileTables::default();
+        let mut tables = FileTables::new(true);
         let files = &mut tables;
         call(files, "socket", &[2, 1], &[], 3);
         assert_eq!(name(files, 3), Some("socket"));
@@ -468,5 +498,25 @@ mod tests {
         );
         call(files, "pipe", &[9], &[], 0);
         assert_eq!(name(files, 3), None, "any number may be one of the pipe's");
+    }
+
+    #[test]
+    fn processes_with_unseen_threads_have_no_names() {
+        let mut files = FileTables::new(true);
+        call(
+            &mut files,
+            "pipe2",
+            &[9],
+            &[text(0, &[3, 0, 0, 0, 4, 0, 0, 0])],
+            0,
+        );
+        assert_eq!(name(&files, 3), Some("pipe"));
+        files.exclude(PROCESS);
+        files.seed(PROCESS, ProcessFiles::default());
+        call(&mut files, "socket", &[1], &[], 3);
+        assert_eq!(name(&files, 3), None);
+        let mut none = FileTables::new(false);
+        call(&mut none, "socket", &[1], &[], 3);
+        assert_eq!(name(&none, 3), None);
     }
 }

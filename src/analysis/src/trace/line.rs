@@ -27,8 +27,12 @@ pub struct TraceOptions {
     pub with_details: bool,
     /// Events that begin and end what is shown.
     pub switch: Option<TraceSwitch>,
-    /// Whether the times of [`RUN_TIME_EVENT`] are summed up by thread, instead of printed.
+    /// Whether descriptors have names: only if all calls of all threads of a process are known, apart from counted losses.
+    pub names_files: bool,
+    /// Whether the times of [`RUN_TIME_EVENT`] are summed up by thread.
     pub sums_run_times: bool,
+    /// Whether [`RUN_TIME_EVENT`] is also printed and counted.
+    pub shows_run_times: bool,
     /// How arguments are printed.
     pub arguments: ArgumentOptions,
 }
@@ -87,6 +91,8 @@ pub struct LineDetails {
     pub values: Vec<u64>,
     /// What the call returned, if it did.
     pub result: Option<i64>,
+    /// Whether the result is the number of a new thread of the same process.
+    pub starts_thread: bool,
 }
 
 /// An argument or a field.

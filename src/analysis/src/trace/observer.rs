@@ -1,5 +1,6 @@
 //! The state machine of a trace: the call that each thread is in.
 
+mod events;
 mod held;
 
 use rperf_replay::FoldControl;
@@ -7,7 +8,7 @@ use rperf_syscalls::{
     ArgumentOptions, CallArguments, CapturedBytes, Syscall, SyscallTable, argument_texts,
     write_arguments, write_result,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::held::HeldReturn;
 use super::fds::{FileTables, ReturnedCall};
@@ -41,6 +42,8 @@ pub struct TraceObserver<S> {
     memory_is_late: bool,
     /// Threads with a held return.
     holding: Vec<u32>,
+    /// Threads other than the first of their process that began during the trace.
+    started_threads: FxHashSet<u32>,
 }
 
 /// What a thread does.
@@ -87,11 +90,12 @@ impl<S: TraceSink> TraceObserver<S> {
             details: None,
             memory_is_late: false,
             holding: Vec::new(),
+            started_threads: FxHashSet::default(),
+            files: FileTables::new(options.names_files),
             options,
             sink,
             threads: FxHashMap::default(),
             names: CommNames::default(),
-            files: FileTables::default(),
             current: None,
             summary: CallSummary::default(),
             lines: 0,
@@ -108,6 +112,11 @@ impl<S: TraceSink> TraceObserver<S> {
     /// Sets the open files of a process that exists before the trace.
     pub fn set_files(&mut self, process: u32, files: ProcessFiles) {
         self.files.seed(process, files);
+    }
+
+    /// Excludes a process from names of descriptors, since some of its threads are not traced.
+    pub fn exclude_files(&mut self, process: u32) {
+        self.files.exclude(process);
     }
 
     /// Returns the sink.
@@ -237,31 +246,6 @@ impl<S: TraceSink> TraceObserver<S> {
         !self.is_off && selected.is_none_or(|selected| selected.contains(&number))
     }
 
-    /// Follows the events that begin and end what is shown; returns whether this one is shown.
-    fn switch(&mut self, name: &str) -> bool {
-        let Some(switch) = &self.options.switch else {
-            return true;
-        };
-        let (is_on, is_off) = (
-            switch.on.as_deref() == Some(name),
-            switch.off.as_deref() == Some(name),
-        );
-        match (self.is_off, is_on, is_off) {
-            (true, true, _) => {
-                self.is_off = false;
-                switch.shows_events
-            }
-            (true, false, _) => false,
-            (false, _, true) => {
-                self.is_off = true;
-                switch.shows_events
-            }
-            // It has switched on before, and is not shown either.
-            (false, true, false) => switch.shows_events,
-            (false, false, false) => true,
-        }
-    }
-
     /// Keeps the details of the next line.
     fn describe(&mut self, process: u32, moment: u64, begun: &BegunCall, result: Option<i64>) {
         if !self.options.with_details {
@@ -286,6 +270,9 @@ impl<S: TraceSink> TraceObserver<S> {
                 .collect(),
             values: begun.arguments.to_vec(),
             result,
+            starts_thread: result
+                .and_then(|result| u32::try_from(result).ok())
+                .is_some_and(|tid| self.started_threads.contains(&tid)),
         });
     }
 
@@ -455,47 +442,6 @@ impl<S: TraceSink> TraceObserver<S> {
         };
         self.files.returned(process, &call);
     }
-
-    fn other(&mut self, task: TaskId, time: u64, name: &str, fields: &[(String, String)]) {
-        let tid = task.tid;
-        self.interrupt();
-        if !self.options.prints_lines {
-            return;
-        }
-        let mut text = format!("{name}(");
-        let mut is_first = true;
-        for (field, value) in fields {
-            let is_text = value.starts_with('"');
-            if value == "0" && !self.options.arguments.show_zeros {
-                continue;
-            }
-            if !is_first {
-                text.push_str(", ");
-            }
-            is_first = false;
-            text.push_str(&format!("{field}: {value}"));
-            let is_task = !is_text && (field.ends_with("pid") || field.ends_with("tid"));
-            let comm = value.parse().ok().filter(|_| is_task);
-            if let Some(comm) = comm.and_then(|tid| self.names.get(tid)) {
-                text.push_str(&format!(" ({})", String::from_utf8_lossy(comm)));
-            }
-        }
-        text.push(')');
-        if self.options.with_details {
-            let fields = fields.iter().map(|(name, text)| NamedText {
-                name: name.clone(),
-                text: text.clone(),
-            });
-            self.details = Some(LineDetails {
-                process: task.pid,
-                moment: time,
-                name: name.to_owned(),
-                arguments: fields.collect(),
-                ..LineDetails::default()
-            });
-        }
-        self.print(tid, Some(time), None, CallText::Event(&text));
-    }
 }
 
 /// Returns the name of a call, or a text for an unknown number.
@@ -509,7 +455,9 @@ impl<S: TraceSink> Observer<TraceRecord> for TraceObserver<S> {
         if let TraceRecord::Event { name, fields } = &record {
             if self.options.sums_run_times && name == RUN_TIME_EVENT {
                 self.summary.add_run_time(fields);
-                return;
+                if !self.options.shows_run_times {
+                    return;
+                }
             }
             if !self.switch(name) {
                 return;
@@ -560,6 +508,10 @@ impl<S: TraceSink> Observer<TraceRecord> for TraceObserver<S> {
             TaskChange::Fork { parent, child } => {
                 self.names.fork(parent.tid, child.tid);
                 self.files.fork(parent.pid, child.pid);
+                match child.pid == child.tid {
+                    true => self.started_threads.remove(&child.tid),
+                    false => self.started_threads.insert(child.tid),
+                };
             }
             TaskChange::Comm { task, name, .. } => self.names.set(task.tid, name),
             TaskChange::Exit(task) if task.pid == task.tid => self.files.remove(task.pid),

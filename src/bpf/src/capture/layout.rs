@@ -29,6 +29,7 @@ pub(super) const SOURCE_VECTORS: i32 = 4;
 pub(super) const LENGTH_FIXED: i32 = 0;
 pub(super) const LENGTH_OF_ARGUMENT: i32 = 1;
 pub(super) const LENGTH_OF_RESULT: i32 = 2;
+pub(super) const LENGTH_POINTED: i32 = 3;
 
 /// The buffer of a CPU.
 pub(super) mod buffer {
@@ -46,9 +47,11 @@ pub(super) mod buffer {
     pub(in super::super) const LIMIT: i32 = 16384;
     /// The longest data of a segment.
     pub(in super::super) const LONGEST: i32 = 4200;
+    /// The longest record: a segment that begins at the limit, and one without data that tells that there are more.
+    pub(in super::super) const LONGEST_RECORD: i32 =
+        LIMIT + 2 * super::record::DATA as i32 + LONGEST + 7;
     /// The size of the buffer.
-    pub(in super::super) const BYTES: i32 =
-        RECORD as i32 + LIMIT + super::record::DATA as i32 + LONGEST + 16;
+    pub(in super::super) const BYTES: i32 = RECORD as i32 + LONGEST_RECORD + 17;
 }
 
 /// The record, as [`rperf_syscalls::CapturedRecord`] reads it: a header, then segments.

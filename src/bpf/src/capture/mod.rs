@@ -24,6 +24,10 @@ pub struct CaptureOptions<'a> {
     pub tasks: TaskSet,
     /// A process that is left out.
     pub excluded_process: Option<u32>,
+    /// Threads that are left out.
+    pub excluded_threads: &'a [u32],
+    /// Open cgroups, of version 2: only tasks in one of them, or below. None for all tasks.
+    pub cgroups: &'a [BorrowedFd<'a>],
     /// Numbers of system calls and what is captured of each.
     pub plans: &'a [(u32, CapturePlan)],
     /// The maximum size in bytes of buffers, and of texts other than paths.
@@ -54,9 +58,15 @@ impl ArgumentCapture {
         let context = CaptureContext {
             known_tasks_only,
             excluded_process: options.excluded_process,
+            excluded_threads: options.excluded_threads,
+            cgroups: i32::try_from(options.cgroups.len()).unwrap_or(i32::MAX),
             registers: RegisterLayout::native()?,
         };
-        let mut loaded = LoadedPrograms::new(&shapes()?)?;
+        let mut loaded = LoadedPrograms::new(&shapes(options.cgroups.len())?)?;
+        for (cgroup, index) in options.cgroups.iter().zip(0_u32..) {
+            let (index, cgroup) = (index.to_ne_bytes(), cgroup.as_raw_fd().to_ne_bytes());
+            loaded.set(programs::CGROUPS, &index, &cgroup)?;
+        }
         for (number, plan) in options.plans.iter().filter(|(number, _)| is_known(*number)) {
             let at_return = number + CALLS.unsigned_abs();
             for (key, captures) in [(*number, &plan.at_entry), (at_return, &plan.at_return)] {
@@ -111,8 +121,8 @@ fn is_known(number: u32) -> bool {
 }
 
 /// Returns the maps by their [`crate::MapId`].
-fn shapes() -> Result<[NamedShape; 6], Error> {
-    use BpfMapKind::{Array, Hash, LruHash, PerCpuArray, PerfEventArray};
+fn shapes(cgroups: usize) -> Result<Vec<NamedShape>, Error> {
+    use BpfMapKind::{Array, CgroupArray, Hash, LruHash, PerCpuArray, PerfEventArray};
     let cpus = u32::try_from(possible_cpus()?).unwrap_or(u32::MAX);
     let shape = |name, kind, [key, value, entries]: [u32; 3]| NamedShape {
         name,
@@ -124,14 +134,19 @@ fn shapes() -> Result<[NamedShape; 6], Error> {
         },
     };
     let plan = (MAX_ENTRIES * entry::SIZE).unsigned_abs().into();
-    Ok([
+    let mut shapes = vec![
         shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
         shape("losses", PerCpuArray, [4, 8, 1]),
         shape("plans", Array, [4, plan, 2 * CALLS.unsigned_abs()]),
         shape("buffers", PerCpuArray, [4, buffer::BYTES.unsigned_abs(), 1]),
         shape("events", PerfEventArray, [4, 4, cpus]),
         shape("retries", LruHash, [4, 4, MAX_RETRIES]),
-    ])
+    ];
+    if cgroups > 0 {
+        let cgroups = u32::try_from(cgroups).unwrap_or(u32::MAX);
+        shapes.push(shape("cgroups", CgroupArray, [4, 4, cgroups]));
+    }
+    Ok(shapes)
 }
 
 /// Encodes a plan for the programs.
@@ -164,6 +179,7 @@ fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
                 (layout::LENGTH_OF_ARGUMENT, argument, unit)
             }
             CaptureLength::Result { unit } => (layout::LENGTH_OF_RESULT, 0, unit),
+            CaptureLength::Pointed { argument } => (layout::LENGTH_POINTED, argument, 1),
         };
         let byte = |number: i32| number.to_le_bytes().into_iter().take(1);
         plan.extend(byte(source));

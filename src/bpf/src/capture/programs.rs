@@ -12,8 +12,8 @@ use crate::tasks::{INDEX, TASK, TASKS, current_task, key, look_up, slot};
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
 use super::layout::{
-    CALLS, LENGTH_OF_ARGUMENT, LENGTH_OF_RESULT, MAX_ENTRIES, SOURCE_TEXT, SOURCE_TEXTS,
-    SOURCE_VECTORS, buffer, entry, record,
+    CALLS, LENGTH_OF_ARGUMENT, LENGTH_OF_RESULT, LENGTH_POINTED, MAX_ENTRIES, SOURCE_TEXT,
+    SOURCE_TEXTS, SOURCE_VECTORS, buffer, entry, record,
 };
 
 /// Call number, or that number + `CALLS` for returns, to what is captured.
@@ -25,11 +25,16 @@ pub(super) const EVENTS: MapId = MapId(4);
 /// Tasks whose memory could not be read when their call began, since it was not in memory yet.
 pub(super) const RETRIES: MapId = MapId(5);
 
+/// The cgroups whose tasks are observed.
+pub(super) const CGROUPS: MapId = MapId(6);
+
 /// `BPF_F_CURRENT_CPU`.
 const CURRENT_CPU: u64 = 0xffff_ffff;
 /// The maximum number of texts of one list, and of vectors.
-const MAX_TEXTS: i32 = 16;
-const MAX_VECTORS: i32 = 8;
+const MAX_TEXTS: i16 = 16;
+const MAX_VECTORS: i16 = 8;
+/// The number of the segment that tells that there are more items.
+const LAST_ITEM: i16 = i16::MAX;
 
 /// Offsets on the stack, below those of [`crate::tasks`]: an address, the number of bytes to read, of those wanted, an item of a list.
 const ADDRESS: i16 = -48;
@@ -39,14 +44,17 @@ const ITEM: i16 = -80;
 
 /// What the programs depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CaptureContext {
+pub(super) struct CaptureContext<'a> {
     pub(super) known_tasks_only: bool,
     pub(super) excluded_process: Option<u32>,
+    pub(super) excluded_threads: &'a [u32],
+    /// The number of entries of [`CGROUPS`].
+    pub(super) cgroups: i32,
     pub(super) registers: RegisterLayout,
 }
 
 /// At `sys_enter`.
-pub(super) fn enter(context: CaptureContext) -> ProgramBuilder {
+pub(super) fn enter(context: CaptureContext<'_>) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
     b.set(R6, R1);
@@ -73,7 +81,7 @@ pub(super) fn enter(context: CaptureContext) -> ProgramBuilder {
 }
 
 /// At `sys_exit`.
-pub(super) fn exit(context: CaptureContext) -> ProgramBuilder {
+pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (failed, no_retry, out) = (b.label(), b.label(), b.label());
     b.set(R6, R1);
@@ -105,11 +113,18 @@ pub(super) fn exit(context: CaptureContext) -> ProgramBuilder {
 }
 
 /// Goes to `out` unless the current task is observed.
-fn select_task(b: &mut ProgramBuilder, context: CaptureContext, out: Label) {
+fn select_task(b: &mut ProgramBuilder, context: CaptureContext<'_>, out: Label) {
     current_task(b);
     if let Some(process) = context.excluded_process {
         b.operate(ShiftRight, R0, 32);
         b.jump_if(Equal, R0, process.cast_signed(), out);
+    }
+    b.load(Word, R1, R10, TASK);
+    for thread in context.excluded_threads {
+        b.jump_if(Equal, R1, thread.cast_signed(), out);
+    }
+    if context.cgroups > 0 {
+        select_cgroup(b, context.cgroups, out);
     }
     if context.known_tasks_only {
         look_up(b, TASKS, TASK);
@@ -117,6 +132,19 @@ fn select_task(b: &mut ProgramBuilder, context: CaptureContext, out: Label) {
         b.load(Word, R1, R0, slot::WAITS);
         b.jump_if(NotEqual, R1, 0, out);
     }
+}
+
+/// Goes to `out` unless the current task is in one of the cgroups.
+fn select_cgroup(b: &mut ProgramBuilder, cgroups: i32, out: Label) {
+    let found = b.label();
+    for index in 0..cgroups {
+        b.map(R1, CGROUPS);
+        b.set(R2, index);
+        b.call(Helper::CurrentTaskUnderCgroup);
+        b.jump_if(Equal, R0, 1, found);
+    }
+    b.jump(out);
+    b.place(found);
 }
 
 /// Sets `R8` to the buffer of this CPU, with the registers and arguments; goes to `out` for 32-bit programs.
@@ -205,11 +233,23 @@ fn argument(b: &mut ProgramBuilder, at: i16) {
 /// Stores the number of bytes of the memory.
 fn wanted_length(b: &mut ProgramBuilder, at: i16) {
     let (of_argument, of_result, scaled, end) = (b.label(), b.label(), b.label(), b.label());
+    let pointed = b.label();
     b.load(Word, R3, R7, at + entry::UNIT);
     b.load(Byte, R2, R7, at + entry::LENGTH);
     b.jump_if(Equal, R2, LENGTH_OF_ARGUMENT, of_argument);
     b.jump_if(Equal, R2, LENGTH_OF_RESULT, of_result);
+    b.jump_if(Equal, R2, LENGTH_POINTED, pointed);
     b.set(R1, R3);
+    b.jump(end);
+    b.place(pointed);
+    argument(b, at + entry::LENGTH_ARGUMENT);
+    b.set(R3, R1);
+    // If it cannot be read, it is 0.
+    b.store(Double, R10, ITEM, 0);
+    b.address(R1, R10, i32::from(ITEM));
+    b.set(R2, 4);
+    b.call(Helper::ProbeReadUser);
+    b.load(Double, R1, R10, ITEM);
     b.jump(end);
     b.place(of_argument);
     argument(b, at + entry::LENGTH_ARGUMENT);
@@ -222,14 +262,18 @@ fn wanted_length(b: &mut ProgramBuilder, at: i16) {
     b.store(Double, R10, WANTED, R1);
 }
 
-/// Sets `R9` to the record's size and writes the begin of a segment there.
-fn begin_segment(b: &mut ProgramBuilder, at: i16, item: i32, done: Label) {
+/// Sets `R9` to the record's size and writes the begin of a segment there, unless the record is too long.
+fn begin_segment(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
+    begin_segment_up_to(b, at, item, buffer::LIMIT, done);
+}
+
+fn begin_segment_up_to(b: &mut ProgramBuilder, at: i16, item: i16, limit: i32, done: Label) {
     b.load(Double, R9, R8, buffer::SIZE);
-    b.jump_if(Above, R9, buffer::LIMIT, done);
+    b.jump_if(Above, R9, limit, done);
     b.load(Byte, R2, R7, at + entry::ARGUMENT);
     segment_address(b, R1);
     b.store(Byte, R1, record::ARGUMENT, R2);
-    b.store(Half, R1, record::ITEM, item);
+    b.store(Half, R1, record::ITEM, i32::from(item));
 }
 
 /// Sets a register to the segment at `R9`.
@@ -314,27 +358,35 @@ fn fail_segment(b: &mut ProgramBuilder) {
 
 /// Reads the texts of a list of addresses that ends with 0.
 fn read_texts(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
-    let unreadable = b.label();
+    let (unreadable, full) = (b.label(), b.label());
     b.load(Double, R1, R10, ADDRESS);
     b.store(Double, R10, LENGTH, R1);
     for item in 0..=MAX_TEXTS {
-        begin_segment(b, at, item, done);
-        read_item(b, 8, 8 * item);
+        read_item(b, 8, 8 * i32::from(item));
         b.jump_if(NotEqual, R0, 0, unreadable);
         b.load(Double, R1, R10, ITEM);
         b.jump_if(Equal, R1, 0, next);
         if item < MAX_TEXTS {
             b.store(Double, R10, ADDRESS, R1);
+            begin_segment(b, at, item, full);
             read_text(b, at);
-        } else {
-            b.store(Double, R10, WANTED, 0);
-            b.set(R0, 0);
-            end_segment(b, record::IS_MORE);
         }
     }
+    b.place(full);
+    more_items(b, at, done);
     b.jump(next);
     b.place(unreadable);
+    begin_segment(b, at, LAST_ITEM, done);
     fail_segment(b);
+}
+
+/// Adds a segment that tells that there are more items, also to a record that gets no others; goes to `done` if it has no room for it.
+fn more_items(b: &mut ProgramBuilder, at: i16, done: Label) {
+    let longest = buffer::LONGEST_RECORD - i32::from(record::DATA);
+    begin_segment_up_to(b, at, LAST_ITEM, longest, done);
+    b.store(Double, R10, WANTED, 0);
+    b.set(R0, 0);
+    end_segment(b, record::IS_MORE);
 }
 
 /// Reads `size` bytes at an offset of the list whose address is in `LENGTH`.
@@ -349,17 +401,17 @@ fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
 
 /// Reads the beginnings of the buffers of `struct iovec[]`, as far as the result goes.
 fn read_vectors(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
-    let unreadable = b.label();
+    let (unreadable, full) = (b.label(), b.label());
     b.load(Double, R1, R10, ADDRESS);
     b.store(Double, R10, VECTORS, R1);
     for item in 0..MAX_VECTORS {
         let (rest, skip) = (b.label(), b.label());
         argument(b, at + entry::LENGTH_ARGUMENT);
-        b.jump_if(AtMost, R1, item, next);
-        begin_segment(b, at, item, done);
+        b.jump_if(AtMost, R1, i32::from(item), next);
+        begin_segment(b, at, item, full);
         b.load(Double, R1, R10, VECTORS);
         b.store(Double, R10, LENGTH, R1);
-        read_item(b, 16, 16 * item);
+        read_item(b, 16, 16 * i32::from(item));
         b.jump_if(NotEqual, R0, 0, unreadable);
         b.load(Double, R1, R10, ITEM);
         b.store(Double, R10, ADDRESS, R1);
@@ -374,6 +426,13 @@ fn read_vectors(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
         read_bytes(b, at, skip);
         b.place(skip);
     }
+    // Buffers behind the bytes that were read have no content.
+    argument(b, at + entry::LENGTH_ARGUMENT);
+    b.jump_if(AtMost, R1, i32::from(MAX_VECTORS), next);
+    b.place(full);
+    b.load(Double, R2, R8, buffer::RESULT);
+    b.jump_if(Equal, R2, 0, next);
+    more_items(b, at, done);
     b.jump(next);
     b.place(unreadable);
     fail_segment(b);
@@ -399,7 +458,7 @@ fn note_failures(b: &mut ProgramBuilder) {
 fn output(b: &mut ProgramBuilder, out: Label) {
     b.load(Double, R5, R8, buffer::SIZE);
     b.jump_if(AtMost, R5, i32::from(record::HEADER), out);
-    b.jump_if(Above, R5, buffer::LIMIT + buffer::LONGEST, out);
+    b.jump_if(Above, R5, buffer::LONGEST_RECORD, out);
     b.set(R1, R6);
     b.map(R2, EVENTS);
     b.set_wide(R3, CURRENT_CPU);

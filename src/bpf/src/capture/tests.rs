@@ -39,6 +39,10 @@ fn plans_are_encoded_for_the_programs() {
     );
     let read = encode(&plan("read").at_return, 32);
     assert_eq!(read[..4], [1, 1, 2, 0]);
+    let accepted = encode(&plan("accept").at_return, 32);
+    // Bytes at argument 1, whose number is where argument 2 points to; then that number.
+    assert_eq!(accepted[..4], [1, 1, 3, 2]);
+    assert_eq!(accepted[16..24], [1, 2, 0, 0, 4, 0, 0, 0]);
     let executed = encode(&plan("execve").at_entry, 32);
     // The list of argument 1 precedes the path of argument 0.
     assert_eq!(
@@ -78,6 +82,8 @@ fn the_programs_pass_the_verifier() {
         let started = ArgumentCapture::start(&CaptureOptions {
             tasks,
             excluded_process: Some(std::process::id()),
+            excluded_threads: &[1, 2],
+            cgroups: &[],
             plans: &plans,
             string_size: 32,
         });

@@ -1,12 +1,14 @@
 //! The texts and structures that arguments point to, copied in the kernel.
 
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use rperf_analysis::trace::{OpenFile, ProcessFiles};
 use rperf_bpf::{ArgumentCapture, CaptureOptions, Error, TaskSet};
 use rperf_events::EventSpec;
 use rperf_session::{Observation, RecordRequest, Target};
-use rperf_sys::{Proc, link_target};
+use rperf_sys::{CgroupFolder, OpenCgroup, Proc, link_target};
 use rperf_syscalls::{CapturePlan, SyscallTable};
 
 use super::{TraceSettings, kernel_summary};
@@ -31,10 +33,14 @@ pub(super) fn start(
     if plans.is_empty() || !settings.options.prints_lines || !settings.traces_calls {
         return None;
     }
+    let cgroups = open_cgroups(&request.observe.cgroups);
+    let cgroups: Vec<BorrowedFd<'_>> = cgroups.iter().map(AsFd::as_fd).collect();
     let started = tasks(&request.observe.target, follows).and_then(|tasks| {
         ArgumentCapture::start(&CaptureOptions {
             tasks,
             excluded_process: Some(std::process::id()),
+            excluded_threads: &settings.excluded_threads,
+            cgroups: &cgroups,
             plans: &plans,
             string_size: settings.string_size,
         })
@@ -72,11 +78,13 @@ fn plans(settings: &TraceSettings) -> Vec<(u32, CapturePlan)> {
 /// Returns the tasks without their numbers, which are added once the events are open.
 fn tasks(target: &Target, follows: bool) -> Result<TaskSet, Error> {
     match target {
-        Target::Workload | Target::Processes(_) | Target::Threads(_) => Ok(TaskSet::Threads {
-            threads: Vec::new(),
-            follow: kernel_summary::task_pid(follows)?,
-            from_exec: false,
-        }),
+        Target::Workload | Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
+            Ok(TaskSet::Threads {
+                threads: Vec::new(),
+                follow: kernel_summary::task_pid(follows)?,
+                from_exec: false,
+            })
+        }
         _ => Ok(TaskSet::All),
     }
 }
@@ -105,14 +113,13 @@ impl LiveCapture {
                 self.capture.add_threads(&threads, true)
             }
             Target::Threads(threads) => self.capture.add_threads(threads, false),
-            Target::Processes(processes) => {
-                for process in processes {
-                    let threads = proc.threads(*process).unwrap_or_default();
+            target => {
+                for process in processes(target, &proc) {
+                    let threads = proc.threads(process).unwrap_or_default();
                     self.capture.add_threads(&threads, false)?;
                 }
                 Ok(())
             }
-            _ => Ok(()),
         }
     }
 
@@ -120,6 +127,36 @@ impl LiveCapture {
     pub(super) fn lost_tasks(&self) -> u64 {
         self.capture.lost_tasks().unwrap_or_default()
     }
+}
+
+/// Returns the observed processes of a target that lists tasks.
+fn processes(target: &Target, proc: &Proc) -> Vec<u32> {
+    match target {
+        Target::Processes(processes) => processes.clone(),
+        Target::Threads(threads) => {
+            let processes = threads.iter().filter_map(|tid| proc.process_of(*tid).ok());
+            processes.collect()
+        }
+        Target::User(user) => {
+            let mut processes = proc.processes().unwrap_or_default();
+            processes.retain(|process| proc.owner(*process).is_ok_and(|owner| owner == *user));
+            processes
+        }
+        Target::Workload | Target::Cpus(_) | Target::Everyone => Vec::new(),
+    }
+}
+
+/// Opens the cgroups of `-G`. One that is missing is reported when the events are opened.
+fn open_cgroups(names: &[Option<String>]) -> Vec<OpenCgroup> {
+    // Those of entries and returns of calls.
+    let names: Option<BTreeSet<&str>> = names.iter().take(2).map(Option::as_deref).collect();
+    let mounts = rperf_sys::kernel_text("/proc/self/mounts").unwrap_or_default();
+    let folder = CgroupFolder::find(&mounts);
+    let opened = names
+        .into_iter()
+        .flatten()
+        .map(|name| folder.as_ref()?.open(name).ok());
+    opened.flatten().collect()
 }
 
 /// Returns the open files of the observed processes.
@@ -130,12 +167,8 @@ pub(super) fn open_files(
     let proc = Proc::new(&request.roots.proc);
     let processes = match &request.observe.target {
         Target::Workload => observation.workload().into_iter().collect(),
-        Target::Processes(processes) => processes.clone(),
-        Target::Threads(threads) => {
-            let processes = threads.iter().filter_map(|tid| proc.process_of(*tid).ok());
-            processes.collect()
-        }
-        _ => proc.processes().unwrap_or_default(),
+        Target::Cpus(_) | Target::Everyone => proc.processes().unwrap_or_default(),
+        target => processes(target, &proc),
     };
     let files = processes.into_iter().map(|process| {
         let folder = request.roots.proc.join(process.to_string());

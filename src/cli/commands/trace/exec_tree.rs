@@ -69,7 +69,7 @@ impl ExecTree {
     pub(super) fn add(&mut self, line: &TraceLine<'_>) {
         let Some(details) = line.details else { return };
         let time = details.moment;
-        let index = self.process(details.process, time);
+        let index = self.process(line, details);
         let Some(process) = self.processes.get_mut(index) else {
             return;
         };
@@ -93,16 +93,17 @@ impl ExecTree {
         }
     }
 
-    fn process(&mut self, number: u32, time: u64) -> usize {
-        let known = self.latest.get(&number).copied();
+    /// Returns the process that made a call.
+    fn process(&mut self, line: &TraceLine<'_>, details: &LineDetails) -> usize {
+        let known = self.latest.get(&details.process).copied();
         let known = known.filter(|index| {
             let process = self.processes.get(*index);
-            // A number is used again after its process has ended.
-            process.is_some_and(|process| process.end.is_none_or(|end| end >= time))
+            process.is_some_and(|process| !process.is_followed_by(line, details))
         });
-        if let Some(index) = known {
-            return index;
-        }
+        known.unwrap_or_else(|| self.add_process(details.process, details.moment))
+    }
+
+    fn add_process(&mut self, number: u32, time: u64) -> usize {
         let index = self.processes.len();
         self.processes.push(Process {
             number,
@@ -122,10 +123,7 @@ impl ExecTree {
             let process = self.processes.get(*index);
             process.is_some_and(|process| process.begin >= time && process.parent.is_none())
         });
-        let index = known.unwrap_or_else(|| {
-            self.latest.remove(&child);
-            self.process(child, time)
-        });
+        let index = known.unwrap_or_else(|| self.add_process(child, time));
         if let Some(process) = self.processes.get_mut(index) {
             process.parent = Some(parent);
             process.begin = process.begin.min(time);
@@ -196,9 +194,24 @@ struct Waiting {
 }
 
 impl Process {
+    /// Whether a call is that of a later process with the same number. Other threads of this one may return from calls and exit after
+    /// its exit_group(2).
+    fn is_followed_by(&self, line: &TraceLine<'_>, details: &LineDetails) -> bool {
+        let Some(end) = self.end else { return false };
+        match (details.name.as_str(), line.time) {
+            ("exit" | "exit_group", _) => false,
+            // The first return of a new process.
+            ("clone" | "clone3" | "fork" | "vfork", None) => details.result == Some(0),
+            (_, begin) => begin.is_some_and(|begin| begin > end),
+        }
+    }
+
     fn end(&mut self, time: u64, status: String) {
-        self.end = Some(time);
-        self.status = Some(status);
+        // Threads may exit after the process.
+        if self.status.is_none() {
+            self.end = Some(time);
+            self.status = Some(status);
+        }
     }
 
     fn write(&self, to: &mut dyn Write, base: u64, depth: usize) -> io::Result<()> {
@@ -246,6 +259,9 @@ fn exit_status(details: &LineDetails) -> String {
 }
 
 fn is_thread(details: &LineDetails) -> bool {
+    if details.starts_thread {
+        return true;
+    }
     let flags = details.values.first().copied().unwrap_or_default();
     match details.name.as_str() {
         "clone" => flags & CLONE_THREAD != 0,
@@ -286,6 +302,30 @@ mod tests {
             }],
             ..LineDetails::default()
         }
+    }
+
+    #[test]
+    fn calls_after_the_end_of_a_process() {
+        let mut tree = ExecTree::default();
+        let word = ("argv", "[\"sh\"]");
+        add(&mut tree, 10, 1, call("execve", 0, Some(0), word));
+        let thread = LineDetails {
+            starts_thread: true,
+            ..call("clone3", 0, Some(11), ("", ""))
+        };
+        add(&mut tree, 10, 2, thread);
+        add(&mut tree, 10, 3, call("exit_group", 0, None, ("", "")));
+        // Another thread exits, too.
+        add(&mut tree, 10, 4, call("exit", 0, None, ("", "")));
+        // The number is used again.
+        add(&mut tree, 10, 6, call("execve", 0, Some(0), word));
+        let mut text = Vec::new();
+        tree.write(&mut text).unwrap();
+        let expected = "     begin         ms      pid  program [directory] = status
+     0.000      2.000       10  \"sh\" = 0
+     5.000          ?       10  \"sh\" = ?
+";
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 
     #[test]

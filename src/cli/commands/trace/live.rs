@@ -9,7 +9,7 @@ use rperf_bpf::SyscallSummary;
 use rperf_perfdata::EventDesc;
 use rperf_replay::LiveWorld;
 use rperf_session::{Error, Observation, RecordRequest, Target};
-use rperf_sys::{Tracefs, WaitStatus};
+use rperf_sys::{Proc, Tracefs, WaitStatus};
 use rperf_syscalls::SyscallTable;
 use rperf_tracepoint::{Abi, EventFormat, Formats};
 use rperf_wire::Endian;
@@ -177,7 +177,13 @@ impl LiveTrace<'_> {
         request: &RecordRequest,
         settings: &TraceSettings,
     ) {
-        if settings.options.prints_lines {
+        let proc = Proc::new(&request.roots.proc);
+        for thread in &settings.excluded_threads {
+            if let Ok(process) = proc.process_of(*thread) {
+                self.observer.exclude_files(process);
+            }
+        }
+        if settings.options.prints_lines && settings.options.names_files {
             for (process, files) in capture::open_files(observation, request) {
                 self.observer.set_files(process, files);
             }

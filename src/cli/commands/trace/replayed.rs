@@ -3,6 +3,7 @@
 use clap::ArgMatches;
 use rperf_analysis::trace::{TraceObserver, TraceSamples};
 use rperf_analysis::{EventLayouts, ObserverPass};
+use rperf_perfdata::Metadata;
 use rperf_syscalls::{Abi, SyscallTable};
 
 use super::selection::Selection;
@@ -33,6 +34,39 @@ const LIVE: &[&str] = &[
     "exec-tree",
 ];
 
+/// Options of `record` that leave out calls or threads, by the beginnings of their names; short ones may be part of a word of several.
+const LIMITS: &[&str] = &[
+    "--filter",
+    "--cpu",
+    "--tid",
+    "--no-inherit",
+    "--per-thread",
+    "--overwrite",
+    "--cgroup",
+];
+const SHORT_LIMITS: &[char] = &['C', 't', 'i', 'G'];
+
+/// Whether the recording surely has all calls of all threads of its processes, so that they tell what descriptors refer to. Filters are not
+/// in the file, only in the command line.
+fn has_all_calls(metadata: &Metadata<'_>) -> bool {
+    let mut calls = metadata
+        .events
+        .iter()
+        .filter(|event| event.name.starts_with("raw_syscalls:"));
+    let every_call = calls.all(|event| event.attr.sample_period == 1 && !event.attr.is_freq());
+    let words = metadata.features.cmdline().filter(|_| every_call);
+    words.is_some_and(|words| records_all_threads(&words))
+}
+
+fn records_all_threads(words: &[String]) -> bool {
+    let options = words.iter().take_while(|word| *word != "--");
+    let mut options = options.filter(|word| word.starts_with('-'));
+    !options.any(|word| match word.starts_with("--") {
+        true => LIMITS.iter().any(|limit| word.starts_with(limit)),
+        false => word.contains(SHORT_LIMITS),
+    })
+}
+
 /// Prints the calls of the recording.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     if let Some(option) = LIVE.iter().find(|id| is_given(matches, id)) {
@@ -62,7 +96,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     };
     let table = SyscallTable::of(abi);
     let selection = Selection::new(matches, table, None)?;
-    let settings = TraceSettings::new(matches, abi, &selection, context)?;
+    let mut settings = TraceSettings::new(matches, abi, &selection, context)?;
+    settings.options.names_files = has_all_calls(&metadata);
     let samples = TraceSamples::new(metadata.endian, metadata.events, &*metadata.formats()?);
     if !samples.has_calls() {
         let path = input.path.display();
@@ -83,4 +118,22 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     printer.finish(sums_up.then_some((&summary, table, settings.summary)))?;
     analysis.conclude()?;
     Ok(ExitStatus::Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::records_all_threads;
+
+    #[test]
+    fn command_lines_that_leave_out_calls() {
+        let all = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            records_all_threads(&words)
+        };
+        assert!(all("perf record -R -e raw_syscalls:sys_enter -- ls -C"));
+        assert!(all("rperf trace record -a -o x"));
+        assert!(!all("perf record --filter id==1 -a"));
+        assert!(!all("perf record -aC0"));
+        assert!(!all("perf record --no-inherit true"));
+    }
 }

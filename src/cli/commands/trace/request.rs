@@ -12,6 +12,7 @@ use rperf_session::{
     KernelRoots, ObserveOptions, RecordRequest, RingOptions, SynthesisOptions, SynthesizedRecords,
     Target,
 };
+use rperf_sys::Proc;
 use rperf_syscalls::{Abi, ArgumentKind, ArgumentOptions, SyscallTable};
 use rperf_view::trace::{RESULT_COLUMN, SummaryOptions, TraceLayout};
 
@@ -39,6 +40,8 @@ pub(super) struct TraceSettings {
     pub(super) delay: Option<Duration>,
     /// Whether system calls are traced.
     pub(super) traces_calls: bool,
+    /// Threads that are not traced.
+    pub(super) excluded_threads: Vec<u32>,
     /// The maximum size of captured texts and buffers in bytes.
     pub(super) string_size: u32,
 }
@@ -71,6 +74,8 @@ impl TraceSettings {
             with_details: is_json || is_tree,
             switch: event_switch(matches)?,
             sums_run_times: on("sched"),
+            names_files: true,
+            shows_run_times: selection.events().any(|event| event.name == RUN_TIME_EVENT),
             arguments: ArgumentOptions {
                 show_zeros: setting("trace.show_zeros") == Some(true),
                 hides_names: !is_tree && setting("trace.show_arg_names") == Some(false),
@@ -92,6 +97,7 @@ impl TraceSettings {
                 .map(|calls| recorded_calls(calls, SyscallTable::of(abi), prints_lines)),
             delay: delay(matches)?,
             traces_calls: selection.traces_calls,
+            excluded_threads: excluded_threads(matches)?,
             string_size: string_size(matches)?,
         })
     }
@@ -274,15 +280,16 @@ pub(super) fn build(
     let catalogue = pmus.catalogue(&machine);
     let mut selection = Selection::new(matches, SyscallTable::of(abi), Some(&catalogue))?;
     selection.filter(matches, &machine.0)?;
-    let settings = TraceSettings::new(matches, abi, &selection, context)?;
+    let mut settings = TraceSettings::new(matches, abi, &selection, context)?;
+    settings.options.names_files = sees_all_threads(&target, matches);
+    let excluded = excluded_tasks(&target, &settings.excluded_threads);
     let mut events = events(
         &selection,
         settings.recorded.as_ref(),
-        &target,
-        matches,
+        excluded.as_deref(),
         &catalogue,
     )?;
-    if settings.options.sums_run_times {
+    if settings.options.sums_run_times && !settings.options.shows_run_times {
         events.extend(parsed(RUN_TIME_EVENT, &catalogue)?);
     }
     add_switches(&mut events, settings.options.switch.as_ref(), &catalogue)?;
@@ -349,24 +356,23 @@ pub(super) fn no_events(context: &Context) -> Result<Vec<EventSpec>, CliError> {
 fn events(
     selection: &Selection,
     recorded: Option<&BTreeSet<u32>>,
-    target: &Target,
-    matches: &ArgMatches,
+    excluded: Option<&str>,
     catalogue: &Catalogue<'_>,
 ) -> Result<Vec<EventSpec>, CliError> {
-    let excluded = excluded_tasks(target, matches);
     let mut events = Vec::new();
     if selection.traces_calls {
         events.extend(parsed("raw_syscalls:sys_enter", catalogue)?);
         events.extend(parsed("raw_syscalls:sys_exit", catalogue)?);
         let calls = recorded.and_then(kernel_filter);
-        let terms: Vec<String> = calls.into_iter().chain(excluded.clone()).collect();
+        let excluded = excluded.map(str::to_owned);
+        let terms: Vec<String> = calls.into_iter().chain(excluded).collect();
         for event in &mut events {
             event.filter = (!terms.is_empty()).then(|| terms.join(" && "));
         }
     }
     let others = selection.events().cloned().map(|mut event| {
         if event.tracepoint.is_some() {
-            let filters: Vec<&str> = [event.filter.as_deref(), excluded.as_deref()]
+            let filters: Vec<&str> = [event.filter.as_deref(), excluded]
                 .into_iter()
                 .flatten()
                 .collect();
@@ -445,13 +451,36 @@ fn kernel_filter(calls: &BTreeSet<u32>) -> Option<String> {
     (filter.len() <= LONGEST_FILTER).then_some(filter)
 }
 
-/// Returns the kernel filter that excludes the tasks of `--filter-pids`, and this process, which would trace the writes of its output.
-fn excluded_tasks(target: &Target, matches: &ArgMatches) -> Option<String> {
+/// Whether all threads of each traced process are traced. Otherwise, others may change what its descriptors refer to.
+fn sees_all_threads(target: &Target, matches: &ArgMatches) -> bool {
+    if flag(matches, "no-inherit") == Some(true) {
+        return false;
+    }
+    let Target::Threads(threads) = target else {
+        return !matches!(target, Target::Cpus(Some(_)));
+    };
+    let proc = Proc::new(PROC);
+    let all_of = |thread: &u32| proc.threads(proc.process_of(*thread).ok()?).ok();
+    let mut all = threads.iter().map(all_of);
+    all.all(|all| all.is_some_and(|all| all.iter().all(|one| threads.contains(one))))
+}
+
+/// Returns the threads of `--filter-pids`.
+fn excluded_threads(matches: &ArgMatches) -> Result<Vec<u32>, CliError> {
     let given = matches.get_one::<String>("filter-pids");
     let given = given.into_iter().flat_map(|list| list.split(','));
-    let mut tids: Vec<String> = given.map(|tid| tid.trim().to_owned()).collect();
+    let numbers = given.map(|word| {
+        let number = word.trim().parse::<u32>();
+        number.map_err(|_| CliError::usage(format!("--filter-pids: '{word}' is not a thread id")))
+    });
+    numbers.collect()
+}
+
+/// Returns the kernel filter that excludes the tasks of `--filter-pids`, and this process, which would trace the writes of its output.
+fn excluded_tasks(target: &Target, excluded: &[u32]) -> Option<String> {
+    let mut tids = excluded.to_vec();
     if matches!(target, Target::Cpus(_) | Target::User(_)) {
-        tids.push(std::process::id().to_string());
+        tids.push(std::process::id());
     }
     let terms: Vec<String> = tids
         .iter()

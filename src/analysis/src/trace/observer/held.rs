@@ -1,5 +1,7 @@
 //! Memory joined with calls: it precedes a call's begin and return, or follows them if another tracer's probe is before ours.
 
+use rperf_syscalls::SyscallTable;
+
 use super::{BegunCall, BegunMemory, TraceObserver};
 use crate::TaskId;
 use crate::trace::{CapturedArgument, TraceSink};
@@ -10,6 +12,30 @@ pub(super) struct HeldReturn {
     time: u64,
     begun: BegunCall,
     result: i64,
+}
+
+impl BegunCall {
+    /// Adds memory that the kernel wrote. What exceeds the room that the caller gave is not part of it.
+    fn add_written(&mut self, table: &SyscallTable, memory: Vec<CapturedArgument>) {
+        let sized = table.get(self.number).and_then(|call| call.sized_memory());
+        let room = sized.and_then(|sized| {
+            let mut before = self.memory.iter();
+            let room = before.find(|one| one.argument == sized.length && !one.is_unreadable)?;
+            let room = i32::from_ne_bytes(*room.bytes.first_chunk()?);
+            usize::try_from(room).ok()
+        });
+        let added = self.memory.len();
+        self.memory.extend(memory);
+        let added = self.memory.get_mut(added..).unwrap_or_default();
+        if let Some((sized, room)) = sized.zip(room) {
+            let mut added = added.iter_mut();
+            let written = added.find(|one| one.argument == sized.memory);
+            if let Some(written) = written.filter(|written| written.bytes.len() > room) {
+                written.bytes.truncate(room);
+                written.is_truncated = true;
+            }
+        }
+    }
 }
 
 impl<S: TraceSink> TraceObserver<S> {
@@ -24,7 +50,7 @@ impl<S: TraceSink> TraceObserver<S> {
         let state = self.threads.entry(tid).or_default();
         let begun = state.begun.as_mut().filter(|begun| begun.number == number);
         match (begun, is_return) {
-            (Some(begun), true) => begun.memory.extend(memory),
+            (Some(begun), true) => begun.add_written(self.table, memory),
             // A probe of another tracer was first at the tracepoint.
             (Some(begun), false) if begun.memory.is_empty() => {
                 begun.memory = memory;
@@ -39,7 +65,7 @@ impl<S: TraceSink> TraceObserver<S> {
                     .as_mut()
                     .filter(|held| held.begun.number == number)
                 {
-                    held.begun.memory.extend(memory);
+                    held.begun.add_written(self.table, memory);
                     self.release_thread(tid);
                 }
             }
@@ -92,5 +118,46 @@ impl<S: TraceSink> TraceObserver<S> {
         });
         self.holding.push(task.tid);
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::names::FdNames;
+    use rperf_syscalls::Abi;
+
+    fn memory(argument: usize, bytes: &[u8]) -> CapturedArgument {
+        CapturedArgument {
+            argument,
+            bytes: bytes.to_vec(),
+            ..CapturedArgument::default()
+        }
+    }
+
+    /// The kernel writes the size of the whole address, but only as much of it as there is room.
+    #[test]
+    fn an_address_ends_where_its_room_does() {
+        let table = SyscallTable::of(Abi::X86_64);
+        let mut begun = BegunCall {
+            number: table.number("getpeername").unwrap(),
+            time: 0,
+            arguments: [0; 6],
+            memory: vec![memory(2, &5_i32.to_ne_bytes())],
+            fds: FdNames::default(),
+            is_printed: false,
+            printed_memory: 0,
+        };
+        let written = vec![memory(1, b"address"), memory(2, &7_i32.to_ne_bytes())];
+        begun.add_written(table, written.clone());
+        assert_eq!(begun.memory[1].bytes, b"addre");
+        assert!(begun.memory[1].is_truncated && !begun.memory[2].is_truncated);
+        // The room is unknown.
+        begun.memory = vec![CapturedArgument {
+            is_unreadable: true,
+            ..memory(2, b"")
+        }];
+        begun.add_written(table, written);
+        assert_eq!(begun.memory[1].bytes, b"address");
     }
 }

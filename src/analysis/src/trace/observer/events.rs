@@ -1,0 +1,80 @@
+//! Events other than system calls: their lines, and those that begin and end what is shown.
+
+use super::TraceObserver;
+use crate::TaskId;
+use crate::trace::{CallText, LineDetails, NamedText, TraceSink};
+
+impl<S: TraceSink> TraceObserver<S> {
+    /// Follows the events that begin and end what is shown; returns whether this one is shown.
+    pub(super) fn switch(&mut self, name: &str) -> bool {
+        let Some(switch) = &self.options.switch else {
+            return true;
+        };
+        let (is_on, is_off) = (
+            switch.on.as_deref() == Some(name),
+            switch.off.as_deref() == Some(name),
+        );
+        match (self.is_off, is_on, is_off) {
+            (true, true, _) => {
+                self.is_off = false;
+                switch.shows_events
+            }
+            (true, false, _) => false,
+            (false, _, true) => {
+                self.is_off = true;
+                switch.shows_events
+            }
+            // It has switched on before, and is not shown either.
+            (false, true, false) => switch.shows_events,
+            (false, false, false) => true,
+        }
+    }
+
+    /// Prints an event that is no system call.
+    pub(super) fn other(
+        &mut self,
+        task: TaskId,
+        time: u64,
+        name: &str,
+        fields: &[(String, String)],
+    ) {
+        let tid = task.tid;
+        self.interrupt();
+        if !self.options.prints_lines {
+            return;
+        }
+        let mut text = format!("{name}(");
+        let mut is_first = true;
+        for (field, value) in fields {
+            let is_text = value.starts_with('"');
+            if value == "0" && !self.options.arguments.show_zeros {
+                continue;
+            }
+            if !is_first {
+                text.push_str(", ");
+            }
+            is_first = false;
+            text.push_str(&format!("{field}: {value}"));
+            let is_task = !is_text && (field.ends_with("pid") || field.ends_with("tid"));
+            let comm = value.parse().ok().filter(|_| is_task);
+            if let Some(comm) = comm.and_then(|tid| self.names.get(tid)) {
+                text.push_str(&format!(" ({})", String::from_utf8_lossy(comm)));
+            }
+        }
+        text.push(')');
+        if self.options.with_details {
+            let fields = fields.iter().map(|(name, text)| NamedText {
+                name: name.clone(),
+                text: text.clone(),
+            });
+            self.details = Some(LineDetails {
+                process: task.pid,
+                moment: time,
+                name: name.to_owned(),
+                arguments: fields.collect(),
+                ..LineDetails::default()
+            });
+        }
+        self.print(tid, Some(time), None, CallText::Event(&text));
+    }
+}
