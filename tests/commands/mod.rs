@@ -98,6 +98,7 @@ mod top;
 mod top_screen;
 mod trace;
 mod trace_lines;
+mod trace_stacks;
 mod tracepoints;
 mod truncated_while_read;
 

@@ -94,7 +94,7 @@ impl LiveFeed {
         }
         self.waiting.drain(..complete);
         self.release();
-        self.live_world.forget();
+        delivered.has_new_mapping_ids = self.live_world.forget();
         delivered
     }
 

@@ -30,6 +30,8 @@ pub struct DeliveredCounts {
     pub truncated: u64,
     /// Records lost while recording.
     pub lost: u64,
+    /// Whether ids of mappings are different from now on: live data were forgotten.
+    pub has_new_mapping_ids: bool,
 }
 
 impl<'p, P: PrepareSamples> ObserverPass<'p, P> {

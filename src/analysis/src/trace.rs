@@ -5,6 +5,7 @@
 //!                                                                         +-----------> CallSummary
 //! ```
 
+mod addresses;
 mod fds;
 mod line;
 mod names;
@@ -12,11 +13,12 @@ mod observer;
 mod samples;
 mod summary;
 
+pub use addresses::{AddressNames, AddressOptions};
 pub use fds::{FILE_CALLS, OpenFile, ProcessFiles};
 pub use line::{
     CallText, LineDetails, NamedText, RUN_TIME_EVENT, TraceLine, TraceOptions, TraceSink,
     TraceSwitch,
 };
 pub use observer::TraceObserver;
-pub use samples::{CapturedArgument, TraceRecord, TraceSamples};
+pub use samples::{CapturedArgument, TraceRecord, TraceSamples, TracedSample};
 pub use summary::{CallStatistics, CallSummary, ThreadCalls};

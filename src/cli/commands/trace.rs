@@ -1,5 +1,6 @@
 //! `rperf trace`: shows system calls and other events of programs, live or from a recording.
 
+mod addresses;
 mod args;
 mod capture;
 mod exec_tree;
@@ -10,6 +11,7 @@ mod record;
 mod replayed;
 mod request;
 mod selection;
+mod stacks;
 
 use clap::ArgMatches;
 

@@ -38,6 +38,22 @@ pub fn write_line(
     base: u64,
     layout: TraceLayout,
 ) -> io::Result<()> {
+    write_first_line(to, line, base, layout)?;
+    for frame in line.stack {
+        writeln!(to, "{:STACK_COLUMN$}{frame}", "")?;
+    }
+    Ok(())
+}
+
+/// The number of blanks before frames.
+const STACK_COLUMN: usize = 39;
+
+fn write_first_line(
+    to: &mut dyn Write,
+    line: &TraceLine<'_>,
+    base: u64,
+    layout: TraceLayout,
+) -> io::Result<()> {
     if let CallText::Lost(records) = line.text {
         return writeln!(to, "LOST {records} events!");
     }
@@ -152,6 +168,9 @@ pub fn write_json(to: &mut dyn Write, line: &TraceLine<'_>) -> io::Result<()> {
             object.insert("error".to_owned(), error.into());
         }
     }
+    if let Some(object) = object.as_object_mut().filter(|_| !line.stack.is_empty()) {
+        object.insert("stack".to_owned(), line.stack.into());
+    }
     writeln!(to, "{object}")
 }
 
@@ -186,6 +205,14 @@ pub fn write_summary(
         match options.is_total {
             true => write!(to, " total, {events} events")?,
             false => write!(to, " {comm} ({tid}), {events} events, {percent:.1}%")?,
+        }
+        for (faults, kind) in [
+            (thread.major_faults, "majfaults"),
+            (thread.minor_faults, "minfaults"),
+        ] {
+            if faults > 0 {
+                write!(to, ", {faults} {kind}")?;
+            }
         }
         if options.has_run_times {
             write!(to, ", {:.3} msec", thread.run_time as f64 / 1e6)?;
@@ -276,6 +303,7 @@ mod tests {
             comm: b"m",
             text: CallText::Call("brk(", Some("0x55e34d8e0000")),
             details: None,
+            stack: &[],
         };
         let expected = "     5.045 ( 0.010 ms): m/6264 brk()                                                                 = 0x55e34d8e0000\n";
         assert_eq!(text(&line), expected);
@@ -317,6 +345,7 @@ mod tests {
             comm: b"c\xff",
             text: CallText::Call("openat(", Some("-1")),
             details: Some(&details),
+            stack: &[],
         };
         let mut to = Vec::new();
         write_json(&mut to, &line).unwrap();

@@ -15,6 +15,8 @@ pub struct TraceOptions {
     pub selected: Option<FxHashSet<u32>>,
     /// Only calls of at least this many nanoseconds; 0 for all.
     pub min_duration: u64,
+    /// Only returns and other events whose stack has at least this many frames.
+    pub min_stack: usize,
     /// Only calls that failed.
     pub failed_only: bool,
     /// The number of lines after which the trace ends.
@@ -72,6 +74,8 @@ pub struct TraceLine<'a> {
     pub text: CallText<'a>,
     /// The same for machines, if requested.
     pub details: Option<&'a LineDetails>,
+    /// The frames of its stack, innermost first.
+    pub stack: &'a [String],
 }
 
 /// A call or an event for machines.

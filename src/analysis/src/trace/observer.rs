@@ -17,7 +17,7 @@ use super::line::{
 };
 use super::names::{CallNames, CommNames, FdNames};
 use super::summary::{CallStatistics, CallSummary, error_number};
-use super::{CapturedArgument, FILE_CALLS, ProcessFiles, TraceRecord};
+use super::{CapturedArgument, FILE_CALLS, ProcessFiles, TraceRecord, TracedSample};
 use crate::{EventContext, Loss, Observer, TaskChange, TaskId};
 
 /// Joins entries and returns of calls.
@@ -38,6 +38,10 @@ pub struct TraceObserver<S> {
     is_off: bool,
     /// Those of the next line.
     details: Option<LineDetails>,
+    /// The stack of the current sample, innermost frame first.
+    stack: Vec<String>,
+    /// Whether that stack has too few frames for its call to be shown.
+    is_shallow: bool,
     /// Whether memory follows the begins and returns of calls: the probe of another tracer is before ours at the tracepoints.
     memory_is_late: bool,
     /// Threads with a held return.
@@ -88,6 +92,8 @@ impl<S: TraceSink> TraceObserver<S> {
             table: SyscallTable::of(options.abi),
             is_off: switch.is_some_and(|switch| switch.on.is_some()),
             details: None,
+            stack: Vec::new(),
+            is_shallow: false,
             memory_is_late: false,
             holding: Vec::new(),
             started_threads: FxHashSet::default(),
@@ -158,6 +164,10 @@ impl<S: TraceSink> TraceObserver<S> {
             comm: self.names.get(tid).unwrap_or_default(),
             text,
             details: self.details.as_ref(),
+            stack: match text {
+                CallText::Begun(_) | CallText::Lost(_) => &[],
+                _ => &self.stack,
+            },
         };
         let goes_on = self.sink.line(&line);
         self.details = None;
@@ -372,7 +382,8 @@ impl<S: TraceSink> TraceObserver<S> {
             let statistics: &mut CallStatistics = thread.calls.entry(number).or_default();
             statistics.add(duration.unwrap_or_default(), result);
         }
-        let is_hidden = (self.options.failed_only && error_number(result).is_none())
+        let is_hidden = self.is_shallow
+            || (self.options.failed_only && error_number(result).is_none())
             || (self.options.min_duration > 0
                 && duration.is_none_or(|duration| duration < self.options.min_duration));
         if is_hidden || !self.options.prints_lines {
@@ -449,9 +460,33 @@ fn call_name(number: u32, syscall: Option<&Syscall>) -> String {
     syscall.map_or_else(|| format!("syscall_{number}"), |call| call.name.to_owned())
 }
 
-impl<S: TraceSink> Observer<TraceRecord> for TraceObserver<S> {
-    fn sample(&mut self, at: &EventContext, record: TraceRecord) {
+impl<S: TraceSink> TraceObserver<S> {
+    /// Counts a sample that is shown.
+    fn count(&mut self, at: &EventContext, record: &TraceRecord) {
+        let number = match record {
+            TraceRecord::Enter { number, .. } | TraceRecord::Exit { number, .. } => Some(*number),
+            _ => None,
+        };
+        let is_counted = !matches!(record, TraceRecord::Memory { .. })
+            && number.is_none_or(|number| self.is_selected(number));
+        if is_counted {
+            if self.summary.events == 0 {
+                self.sink.begin(at.time());
+            }
+            self.summary.events += 1;
+            if self.options.sums_up {
+                self.summary.threads.entry(at.task.tid).or_default().events += 1;
+            }
+        }
+    }
+}
+
+impl<S: TraceSink> Observer<TracedSample> for TraceObserver<S> {
+    fn sample(&mut self, at: &EventContext, sample: TracedSample) {
+        let TracedSample { record, stack } = sample;
         let tid = at.task.tid;
+        let frames = stack.as_ref().map_or(0, Vec::len);
+        let is_shallow = frames < self.options.min_stack;
         if let TraceRecord::Event { name, fields } = &record {
             if self.options.sums_run_times && name == RUN_TIME_EVENT {
                 self.summary.add_run_time(fields);
@@ -463,21 +498,7 @@ impl<S: TraceSink> Observer<TraceRecord> for TraceObserver<S> {
                 return;
             }
         }
-        let number = match &record {
-            TraceRecord::Enter { number, .. } | TraceRecord::Exit { number, .. } => Some(*number),
-            TraceRecord::Event { .. } | TraceRecord::Memory { .. } => None,
-        };
-        let is_counted = !matches!(record, TraceRecord::Memory { .. })
-            && number.is_none_or(|number| self.is_selected(number));
-        if is_counted {
-            if self.summary.events == 0 {
-                self.sink.begin(at.time());
-            }
-            self.summary.events += 1;
-            if self.options.sums_up {
-                self.summary.threads.entry(tid).or_default().events += 1;
-            }
-        }
+        self.count(at, &record);
         if !matches!(
             record,
             TraceRecord::Memory {
@@ -487,11 +508,13 @@ impl<S: TraceSink> Observer<TraceRecord> for TraceObserver<S> {
         ) {
             self.release_thread(tid);
         }
+        self.stack = stack.unwrap_or_default();
         match record {
             TraceRecord::Enter { number, arguments } => {
                 self.enter(at.task, at.time(), number, arguments);
             }
             TraceRecord::Exit { number, result } => {
+                self.is_shallow = is_shallow;
                 self.exit(at.task, at.time(), number, result);
             }
             TraceRecord::Memory {
@@ -499,8 +522,13 @@ impl<S: TraceSink> Observer<TraceRecord> for TraceObserver<S> {
                 is_return,
                 memory,
             } => self.memory(tid, number, is_return, memory),
+            _ if is_shallow => {}
             TraceRecord::Event { name, fields } => self.other(at.task, at.time(), &name, &fields),
+            TraceRecord::Fault { is_major, text } => {
+                self.fault(at.task, at.time(), is_major, &text);
+            }
         }
+        (self.stack, self.is_shallow) = (Vec::new(), false);
     }
 
     fn task(&mut self, _: &EventContext, change: TaskChange<'_>) {

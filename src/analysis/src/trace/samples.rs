@@ -7,15 +7,21 @@ use rperf_replay::{Sample, World};
 use rperf_syscalls::{CapturedBytes, CapturedRecord};
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_tracepoint::{FieldReader, Formats, Tracepoint, Value};
-use rperf_wire::{Endian, SampleType};
+use rperf_wire::{Endian, EventType, SampleType};
 
+use super::AddressOptions;
 use crate::PrepareSamples;
+
+/// `PERF_COUNT_SW_PAGE_FAULTS_MIN` and `_MAJ`.
+const MINOR_FAULTS: u64 = 5;
+const MAJOR_FAULTS: u64 = 6;
 
 /// Selects and decodes the samples of a trace.
 #[derive(Debug)]
 pub struct TraceSamples {
     /// By event.
     events: Vec<EventKind>,
+    addresses: AddressOptions,
 }
 
 #[derive(Debug)]
@@ -30,6 +36,8 @@ enum EventKind {
     },
     /// Records of captured memory.
     Memory,
+    /// Page faults.
+    Fault { is_major: bool },
     /// Another event, with its format if it is a tracepoint.
     Other {
         name: String,
@@ -78,7 +86,16 @@ impl CapturedArgument {
     }
 }
 
-/// A decoded sample.
+/// A decoded sample, and its stack if stacks are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracedSample {
+    /// What happened.
+    pub record: TraceRecord,
+    /// The frames, innermost first; `None` if the sample has no callchain.
+    pub stack: Option<Vec<String>>,
+}
+
+/// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceRecord {
     /// A call begins.
@@ -103,6 +120,13 @@ pub enum TraceRecord {
         number: u32,
         /// Its result.
         result: i64,
+    },
+    /// A page fault.
+    Fault {
+        /// Whether it waited for a device.
+        is_major: bool,
+        /// Where, and of what memory ([`AddressNames::fault`]).
+        text: String,
     },
     /// Another event, as text: `sched:sched_switch(prev_comm: "x", ...)`.
     Event {
@@ -137,6 +161,30 @@ impl TraceSamples {
         };
         Self {
             events: events.iter().map(kind).collect(),
+            addresses: AddressOptions::default(),
+        }
+    }
+
+    /// Reads stacks, and page faults among `events`, which are those of [`TraceSamples::new`].
+    #[must_use]
+    pub fn with_addresses(mut self, events: &[EventDesc], addresses: AddressOptions) -> Self {
+        for (kind, event) in self.events.iter_mut().zip(events) {
+            let is_software = event.attr.kind == EventType::SOFTWARE;
+            let is_fault = matches!(event.attr.config, MINOR_FAULTS | MAJOR_FAULTS);
+            if addresses.shows_faults && is_software && is_fault {
+                *kind = EventKind::Fault {
+                    is_major: event.attr.config == MAJOR_FAULTS,
+                };
+            }
+        }
+        self.addresses = addresses;
+        self
+    }
+
+    /// Forgets ids of mappings, if they change ([`AddressNames::forget_mappings`]).
+    pub fn forget_mappings(&self) {
+        if let Some(names) = &self.addresses.names {
+            names.forget_mappings();
         }
     }
 
@@ -158,18 +206,39 @@ impl TraceSamples {
 }
 
 impl PrepareSamples for TraceSamples {
-    type Detail = TraceRecord;
+    type Detail = TracedSample;
 
     fn fields(&self) -> SampleType {
-        SampleType::RAW
+        match self.addresses.names {
+            None => SampleType::RAW,
+            Some(_) => {
+                let stack = SampleType::CALLCHAIN | SampleType::REGS_USER | SampleType::STACK_USER;
+                SampleType::RAW | SampleType::IP | SampleType::ADDR | stack
+            }
+        }
     }
 
     fn prepare(
         &self,
-        _: &World,
+        world: &World,
         sample: &Sample<'_>,
         _: Option<&TypedEvent<'_>>,
-    ) -> Option<TraceRecord> {
+    ) -> Option<TracedSample> {
+        let record = self.record(world, sample)?;
+        let has_stack = !matches!(
+            record,
+            TraceRecord::Enter { .. } | TraceRecord::Memory { .. }
+        );
+        let names = self.addresses.names.as_ref().filter(|_| has_stack);
+        Some(TracedSample {
+            record,
+            stack: names.and_then(|names| names.stack(world, sample)),
+        })
+    }
+}
+
+impl TraceSamples {
+    fn record(&self, world: &World, sample: &Sample<'_>) -> Option<TraceRecord> {
         let raw = sample.wire.raw.unwrap_or_default();
         let event = self.events.get(usize::try_from(sample.event.0).ok()?)?;
         let as_number =
@@ -201,6 +270,13 @@ impl PrepareSamples for TraceSamples {
                         .collect(),
                 }
             }
+            EventKind::Fault { is_major } => TraceRecord::Fault {
+                is_major: *is_major,
+                text: match &self.addresses.names {
+                    Some(names) => names.fault(world, sample),
+                    None => format!("[{:#x}]", sample.wire.ip.unwrap_or_default()),
+                },
+            },
             EventKind::Other { name, tracepoint } => TraceRecord::Event {
                 name: name.clone(),
                 fields: tracepoint

@@ -31,6 +31,8 @@ impl CallSummary {
         for thread in self.threads.values() {
             all.events += thread.events;
             all.run_time += thread.run_time;
+            all.major_faults += thread.major_faults;
+            all.minor_faults += thread.minor_faults;
             for (number, calls) in &thread.calls {
                 all.calls.entry(*number).or_default().merge(calls);
             }
@@ -49,6 +51,10 @@ pub struct ThreadCalls {
     pub comm: String,
     /// Entries and returns, and its other events.
     pub events: u64,
+    /// Page faults that waited for a device, if they were recorded.
+    pub major_faults: u64,
+    /// Other page faults.
+    pub minor_faults: u64,
     /// The time on CPUs in nanoseconds, if it was recorded.
     pub run_time: u64,
     /// By the number of the call.

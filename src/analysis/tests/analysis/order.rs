@@ -155,6 +155,7 @@ fn records_of_all_types_are_delivered_in_time_order() {
         samples: 1,
         truncated: 1,
         lost: 3,
+        has_new_mapping_ids: false,
     };
     for endian in [Endian::Little, Endian::Big] {
         let file = one_of_each(endian);

@@ -55,6 +55,9 @@ const CHOICES: &[(&str, &str, &[&str])] = &[
     ("", "unwind", &["later", "live"]),
     ("record", "call-graph", &["fp", "dwarf", "lbr"]),
     ("top", "call-graph", &["fp", "dwarf"]),
+    ("trace", "call-graph", &["fp", "dwarf", "lbr"]),
+    ("trace", "pf", &["all", "maj", "min"]),
+    ("trace", "summary-mode", &["thread", "total"]),
 ];
 
 /// Values of options that take a list of words.

@@ -28,6 +28,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(observed())
         .args(selected())
         .args(shown())
+        .args(stacks())
         .args(later())
         .arg(workload::words())
 }
@@ -128,26 +129,28 @@ fn shown() -> Vec<Arg> {
     ]
 }
 
+/// Returns the options on stacks and page faults.
+fn stacks() -> Vec<Arg> {
+    vec![
+        value("pf", "all|maj|min")
+            .short('F')
+            .help("also show page faults: all, major or minor ones"),
+        value("call-graph", "mode[,size]").help(
+            "show the stack of each call and event: fp, or dwarf with the size of stack copies",
+        ),
+        switch("kernel-syscall-graph").help("show the kernel's frames of system calls, too"),
+        value("max-stack", "frames").value_parser(number).help(
+            "show at most this many frames (default: 127); without --call-graph, implies dwarf",
+        ),
+        value("min-stack", "frames")
+            .value_parser(number)
+            .help("show only what has at least this many frames"),
+    ]
+}
+
 /// Returns the options that are not implemented.
 fn later() -> Vec<Arg> {
     vec![
-        unsupported("pf", "use 'record -e faults' and 'script'").short('F'),
-        unsupported(
-            "call-graph",
-            "use 'record -g -e raw_syscalls:sys_exit' and 'script'",
-        ),
-        unsupported(
-            "kernel-syscall-graph",
-            "use 'record -g -e raw_syscalls:sys_exit' and 'script'",
-        ),
-        unsupported(
-            "max-stack",
-            "use 'record -g -e raw_syscalls:sys_exit' and 'script'",
-        ),
-        unsupported(
-            "min-stack",
-            "use 'record -g -e raw_syscalls:sys_exit' and 'script'",
-        ),
         unsupported("libtraceevent_print", "use 'trace record' and 'script'"),
         unsupported("map-dump", "there are no BPF maps"),
         unsupported("tool_stats", ""),

@@ -288,6 +288,7 @@ mod tests {
             comm: b"c",
             text: CallText::Call("", None),
             details: Some(&details),
+            stack: &[],
         });
     }
 

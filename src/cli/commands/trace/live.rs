@@ -3,17 +3,19 @@
 use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
-use rperf_analysis::trace::{TraceObserver, TraceSamples};
+use rperf_analysis::trace::{AddressNames, AddressOptions, TraceObserver, TraceSamples};
 use rperf_analysis::{EventLayouts, LiveFeed, ObserverPass};
 use rperf_bpf::SyscallSummary;
-use rperf_perfdata::EventDesc;
+use rperf_perfdata::{EventDesc, Features, Metadata};
 use rperf_replay::LiveWorld;
 use rperf_session::{Error, Observation, RecordRequest, Target};
+use rperf_symbol::SearchPaths;
 use rperf_sys::{Proc, Tracefs, WaitStatus};
 use rperf_syscalls::SyscallTable;
 use rperf_tracepoint::{Abi, EventFormat, Formats};
 use rperf_wire::Endian;
 
+use super::addresses::SymbolNames;
 use super::{TracePrinter, TraceSettings, capture, kernel_summary, request};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -45,8 +47,10 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         Some(capture) => samples.with_memory_of(capture.event),
         None => samples,
     };
-    let pass = ObserverPass::new(&layouts, samples).with_tasks();
     let world = LiveWorld::new(Endian::NATIVE, observation.events());
+    let addresses = addresses(&world, observation.events(), &settings, context);
+    let samples = samples.with_addresses(observation.events(), addresses);
+    let pass = ObserverPass::new(&layouts, samples).with_tasks();
     let mut trace = LiveTrace {
         feed: LiveFeed::new(world),
         observer: TraceObserver::new(settings.options.clone(), printer),
@@ -68,21 +72,29 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             trace.follow(&mut observation)?
         }
     };
-    let by_itself = stopped == StopReason::Ended;
-    // A traced command that still runs continues; one that only sets the duration is ended.
-    let is_traced = request.observe.target == Target::Workload;
-    if !by_itself && is_traced {
-        observation.detach_workload();
-    }
-    let ended = match by_itself {
-        // The counters may end just before the command, so this waits for the end of the command.
-        true => observation.end_workload(is_traced)?,
-        false => None,
-    };
+    let ended = end_command(&mut observation, &request, stopped)?;
     let lost = trace.print_rest(&mut observation, &settings)?;
     let unread = capture.map_or(0, |capture| capture.lost_tasks());
     warn_of_losses(context, lost, unread);
     Ok(status(stopped, ended))
+}
+
+/// Returns the status of the command if the trace ended with it. A traced command that still runs continues; one that only sets the
+/// duration is ended.
+fn end_command(
+    observation: &mut Observation,
+    request: &RecordRequest,
+    stopped: StopReason,
+) -> Result<Option<WaitStatus>, CliError> {
+    let is_traced = request.observe.target == Target::Workload;
+    if stopped == StopReason::Ended {
+        // The counters may end just before the command, so this waits for the end of the command.
+        return Ok(observation.end_workload(is_traced)?);
+    }
+    if is_traced {
+        observation.detach_workload();
+    }
+    Ok(None)
 }
 
 /// Reports lost records and tasks whose memory was not read.
@@ -125,15 +137,7 @@ fn sum_up(
             (None, false) => {}
         }
     };
-    let by_itself = stopped == StopReason::Ended;
-    let is_traced = request.observe.target == Target::Workload;
-    if !by_itself && is_traced {
-        observation.detach_workload();
-    }
-    let ended = match by_itself {
-        true => observation.end_workload(is_traced)?,
-        false => None,
-    };
+    let ended = end_command(&mut observation, request, stopped)?;
     let calls = kernel_summary::read(summary, context).map_err(failed)?;
     let table = SyscallTable::of(settings.options.abi);
     printer.finish(Some((&calls, table, settings.summary)))?;
@@ -234,7 +238,10 @@ impl LiveTrace<'_> {
         let feed = &mut self.feed;
         observation.drain(&mut |records| feed.take(records));
         feed.end_round();
-        feed.deliver(&self.pass, &mut self.observer);
+        let delivered = feed.deliver(&self.pass, &mut self.observer);
+        if delivered.has_new_mapping_ids {
+            self.pass.prepare().forget_mappings();
+        }
         self.observer.release();
         self.observer.sink_mut().flush();
     }
@@ -254,6 +261,31 @@ impl LiveTrace<'_> {
         let sums_up = settings.options.sums_up;
         printer.finish(sums_up.then_some((&summary, table, settings.summary)))?;
         Ok(lost)
+    }
+}
+
+/// Returns what names stacks and page faults, if they are recorded.
+fn addresses(
+    world: &LiveWorld,
+    events: &[EventDesc],
+    settings: &TraceSettings,
+    context: &Context,
+) -> AddressOptions {
+    let features = Features::none(Endian::NATIVE);
+    let recording = Metadata {
+        endian: Endian::NATIVE,
+        events,
+        features: &features,
+        is_pipe: false,
+    };
+    let names = settings.stacks.needs_mappings().then(|| {
+        let paths = SearchPaths::new(context.buildid_dir());
+        let names = SymbolNames::new(world.world(), recording, paths, settings.stacks.max_stack);
+        Box::new(names) as Box<dyn AddressNames>
+    });
+    AddressOptions {
+        names,
+        shows_faults: settings.stacks.shows_faults(),
     }
 }
 

@@ -44,6 +44,11 @@ const OTHERS: &[&str] = &[
     "summary-mode",
     "sort-events",
     "max-events",
+    "pf",
+    "call-graph",
+    "kernel-syscall-graph",
+    "max-stack",
+    "min-stack",
 ];
 
 /// Records with the options and the workload in `words`.

@@ -1,11 +1,13 @@
 //! `trace -i`: the lines of a recording.
 
 use clap::ArgMatches;
-use rperf_analysis::trace::{TraceObserver, TraceSamples};
+use rperf_analysis::trace::{AddressNames, AddressOptions, TraceObserver, TraceSamples};
 use rperf_analysis::{EventLayouts, ObserverPass};
 use rperf_perfdata::Metadata;
 use rperf_syscalls::{Abi, SyscallTable};
+use rperf_wire::SampleType;
 
+use super::addresses::SymbolNames;
 use super::selection::Selection;
 use super::{TracePrinter, TraceSettings, request};
 use crate::cli::context::Context;
@@ -15,6 +17,7 @@ use crate::cli::jobs::processors;
 use crate::cli::live::workload;
 use crate::cli::options::is_given;
 use crate::cli::shared::analysis::Analysis;
+use crate::cli::symbols::search_paths;
 
 /// Options that only a live trace has.
 const LIVE: &[&str] = &[
@@ -32,6 +35,9 @@ const LIVE: &[&str] = &[
     "string-size",
     "bpf-summary",
     "exec-tree",
+    "pf",
+    "call-graph",
+    "kernel-syscall-graph",
 ];
 
 /// Options of `record` that leave out calls or threads, by the beginnings of their names; short ones may be part of a word of several.
@@ -65,6 +71,30 @@ fn records_all_threads(words: &[String]) -> bool {
         true => LIMITS.iter().any(|limit| word.starts_with(limit)),
         false => word.contains(SHORT_LIMITS),
     })
+}
+
+/// Returns what names recorded stacks and page faults.
+fn addresses(
+    analysis: &Analysis<'_>,
+    settings: &TraceSettings,
+    context: &Context,
+) -> AddressOptions {
+    let metadata = analysis.metadata();
+    let has_fields = |field| {
+        let mut attrs = metadata.events.iter().map(|event| &event.attr);
+        attrs.any(|attr| attr.sample_type.contains(field))
+    };
+    let names = has_fields(SampleType::CALLCHAIN) || has_fields(SampleType::ADDR);
+    let names = names.then(|| {
+        let paths = search_paths(context, metadata.features);
+        let world = analysis.replay.world();
+        let names = SymbolNames::new(world, metadata, paths, settings.stacks.max_stack);
+        Box::new(names) as Box<dyn AddressNames>
+    });
+    AddressOptions {
+        names,
+        shows_faults: true,
+    }
 }
 
 /// Prints the calls of the recording.
@@ -107,6 +137,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         return Err(CliError::message(255, message)
             .hint(format!("record with '{} trace record'", context.program)));
     }
+    let addresses = addresses(&analysis, &settings, context);
+    let samples = samples.with_addresses(metadata.events, addresses);
     let printer = TracePrinter::open(matches, settings.layout, context)?;
     let mut observer = TraceObserver::new(settings.options.clone(), printer);
     let layouts = EventLayouts::empty(metadata.endian);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ArgMatches;
 use rperf_analysis::trace::{FILE_CALLS, RUN_TIME_EVENT, TraceOptions, TraceSwitch};
 use rperf_events::{
-    Catalogue, EventFilter, EventSpec, RecordDetails, Sampling, SideBand, TaskScope,
+    Catalogue, EventFilter, EventSpec, RecordDetails, SampleFields, Sampling, SideBand, TaskScope,
 };
 use rperf_session::{
     KernelRoots, ObserveOptions, RecordRequest, RingOptions, SynthesisOptions, SynthesizedRecords,
@@ -17,6 +17,7 @@ use rperf_syscalls::{Abi, ArgumentKind, ArgumentOptions, SyscallTable};
 use rperf_view::trace::{RESULT_COLUMN, SummaryOptions, TraceLayout};
 
 use super::selection::Selection;
+use super::stacks::StackSettings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::events::parsed;
@@ -40,6 +41,8 @@ pub(super) struct TraceSettings {
     pub(super) delay: Option<Duration>,
     /// Whether system calls are traced.
     pub(super) traces_calls: bool,
+    /// Which stacks and page faults are shown.
+    pub(super) stacks: StackSettings,
     /// Threads that are not traced.
     pub(super) excluded_threads: Vec<u32>,
     /// The maximum size of captured texts and buffers in bytes.
@@ -60,6 +63,7 @@ impl TraceSettings {
         let prints_lines = on("with-summary") || !sums_up;
         let (is_json, is_tree) = (on("json"), on("exec-tree"));
         check_combination(matches, sums_up, prints_lines)?;
+        let stacks = StackSettings::new(matches, context)?;
         let options = TraceOptions {
             abi,
             selected: selection
@@ -67,6 +71,7 @@ impl TraceSettings {
                 .as_ref()
                 .map(|calls| calls.iter().copied().collect()),
             min_duration: min_duration(matches)?,
+            min_stack: stacks.min_stack,
             failed_only: on("failure"),
             max_events: matches.get_one::<u64>("max-events").copied(),
             prints_lines,
@@ -97,6 +102,7 @@ impl TraceSettings {
                 .map(|calls| recorded_calls(calls, SyscallTable::of(abi), prints_lines)),
             delay: delay(matches)?,
             traces_calls: selection.traces_calls,
+            stacks,
             excluded_threads: excluded_threads(matches)?,
             string_size: string_size(matches)?,
         })
@@ -114,7 +120,8 @@ fn layout(matches: &ArgMatches, selection: &Selection, context: &Context) -> Tra
         shows_comm: flag(matches, "comm") != Some(false),
         shows_task: !is_one_thread,
         shows_time: setting("trace.show_timestamp") != Some(false),
-        shows_duration: selection.traces_calls && setting("trace.show_duration") != Some(false),
+        shows_duration: (selection.traces_calls || is_given(matches, "pf"))
+            && setting("trace.show_duration") != Some(false),
         result_column: result_column(context),
         is_json: on("json"),
     }
@@ -282,17 +289,7 @@ pub(super) fn build(
     selection.filter(matches, &machine.0)?;
     let mut settings = TraceSettings::new(matches, abi, &selection, context)?;
     settings.options.names_files = sees_all_threads(&target, matches);
-    let excluded = excluded_tasks(&target, &settings.excluded_threads);
-    let mut events = events(
-        &selection,
-        settings.recorded.as_ref(),
-        excluded.as_deref(),
-        &catalogue,
-    )?;
-    if settings.options.sums_run_times && !settings.options.shows_run_times {
-        events.extend(parsed(RUN_TIME_EVENT, &catalogue)?);
-    }
-    add_switches(&mut events, settings.options.switch.as_ref(), &catalogue)?;
+    let events = all_events(&selection, &settings, &target, &catalogue)?;
     let found = workload::find(matches, context);
     let program = found.map_err(|(word, cause)| {
         let cause = explain::exec_reason(&cause);
@@ -320,7 +317,7 @@ pub(super) fn build(
         synthesis: SynthesisOptions {
             kinds: SynthesizedRecords {
                 tasks: true,
-                mappings: false,
+                mappings: settings.stacks.needs_mappings(),
                 cgroups: false,
             },
             ..SynthesisOptions::default()
@@ -337,6 +334,10 @@ fn details(matches: &ArgMatches, settings: &TraceSettings) -> RecordDetails {
             delayed: settings.delay.is_some(),
             ..TaskScope::default()
         },
+        samples: SampleFields {
+            data: settings.stacks.shows_faults(),
+            ..SampleFields::default()
+        },
         side_band: SideBand {
             no_bpf: true,
             ..SideBand::default()
@@ -350,6 +351,25 @@ pub(super) fn no_events(context: &Context) -> Result<Vec<EventSpec>, CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = MachinePmus::find(context);
     parsed("dummy", &pmus.catalogue(&machine))
+}
+
+/// Returns all events to open.
+fn all_events(
+    selection: &Selection,
+    settings: &TraceSettings,
+    target: &Target,
+    catalogue: &Catalogue<'_>,
+) -> Result<Vec<EventSpec>, CliError> {
+    let excluded = excluded_tasks(target, &settings.excluded_threads);
+    let recorded = settings.recorded.as_ref();
+    let mut events = events(selection, recorded, excluded.as_deref(), catalogue)?;
+    if settings.options.sums_run_times && !settings.options.shows_run_times {
+        events.extend(parsed(RUN_TIME_EVENT, catalogue)?);
+    }
+    events.extend(settings.stacks.fault_events(catalogue)?);
+    settings.stacks.apply(&mut events);
+    add_switches(&mut events, settings.options.switch.as_ref(), catalogue)?;
+    Ok(events)
 }
 
 /// Returns the events with the kernel's filters.

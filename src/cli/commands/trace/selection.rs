@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::exec_tree::TREE_CALLS;
 use crate::cli::error::CliError;
 use crate::cli::live::events::{ListedEvents, filter, parsed, refuse_sample_filters};
-use crate::cli::options::flag;
+use crate::cli::options::{flag, is_given};
 
 /// What `-e` selects.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Selection {
                 )
             }
         };
-        if !traces_calls && !has_events {
+        if !traces_calls && !has_events && !is_given(matches, "pf") {
             return Err(CliError::usage("--no-syscalls leaves nothing to trace")
                 .hint("name other events with -e"));
         }

@@ -30,6 +30,33 @@ impl<S: TraceSink> TraceObserver<S> {
         }
     }
 
+    /// Prints and counts a page fault.
+    pub(super) fn fault(&mut self, task: TaskId, time: u64, is_major: bool, text: &str) {
+        self.interrupt();
+        let name = if is_major { "majfault" } else { "minfault" };
+        if self.options.sums_up {
+            let thread = self.summary.threads.entry(task.tid).or_default();
+            match is_major {
+                true => thread.major_faults += 1,
+                false => thread.minor_faults += 1,
+            }
+        }
+        if self.options.with_details {
+            self.details = Some(LineDetails {
+                process: task.pid,
+                moment: time,
+                name: name.to_owned(),
+                arguments: vec![NamedText {
+                    name: "location".to_owned(),
+                    text: text.to_owned(),
+                }],
+                ..LineDetails::default()
+            });
+        }
+        let text = format!("{name} {text}");
+        self.print(task.tid, Some(time), Some(0), CallText::Event(&text));
+    }
+
     /// Prints an event that is no system call.
     pub(super) fn other(
         &mut self,

@@ -12,6 +12,8 @@ pub(super) struct HeldReturn {
     time: u64,
     begun: BegunCall,
     result: i64,
+    stack: Vec<String>,
+    is_shallow: bool,
 }
 
 impl BegunCall {
@@ -90,8 +92,13 @@ impl<S: TraceSink> TraceObserver<S> {
                 time,
                 begun,
                 result,
+                stack,
+                is_shallow,
             } = held;
+            let current = (std::mem::replace(&mut self.stack, stack), self.is_shallow);
+            self.is_shallow = is_shallow;
             self.returned(task, time, &begun, result);
+            (self.stack, self.is_shallow) = current;
         }
     }
 
@@ -115,6 +122,8 @@ impl<S: TraceSink> TraceObserver<S> {
             time,
             begun,
             result,
+            stack: std::mem::take(&mut self.stack),
+            is_shallow: self.is_shallow,
         });
         self.holding.push(task.tid);
         None

@@ -1,0 +1,141 @@
+//! `--call-graph`, `--max-stack`, `--min-stack`, `--kernel-syscall-graph` and `-F`.
+
+use clap::ArgMatches;
+use rperf_events::{CallGraph, Catalogue, EventSpec, StackSize, USER_REGISTERS};
+use rperf_wire::AttrFlags;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::live::events::parsed;
+use crate::cli::options::{flag, given_value};
+use crate::cli::shared::sampling::CallchainOptions;
+
+/// Frames of a stack, if not given: `kernel.perf_event_max_stack`.
+const MAX_STACK: usize = 127;
+
+/// Which stacks and page faults are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StackSettings {
+    chains: CallchainOptions,
+    /// The maximum number of frames.
+    pub(super) max_stack: usize,
+    /// The minimum number of frames of a line.
+    pub(super) min_stack: usize,
+    /// Whether stacks of system calls have the frames of the kernel.
+    with_kernel: bool,
+    /// The events of page faults.
+    faults: &'static [&'static str],
+}
+
+impl StackSettings {
+    /// Parses the options. `--max-stack` alone copies stacks, if they can be unwound.
+    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        let frames = |id| {
+            let number = given_value::<u64>(matches, id).copied();
+            number.map(|number| usize::try_from(number).unwrap_or(usize::MAX))
+        };
+        let max_stack = frames("max-stack");
+        let chains = match matches.contains_id("call-graph") {
+            true => CallchainOptions::new(matches, context, "trace.call-graph")?,
+            false => CallchainOptions {
+                mode: match max_stack {
+                    Some(_) if !matches.contains_id("input") => unwound(),
+                    _ => CallGraph::None,
+                },
+                max_stack: 0,
+            },
+        };
+        if chains.mode == CallGraph::Deferred {
+            return Err(CliError::usage(
+                "--call-graph fp,defer is for recordings: use --call-graph fp",
+            ));
+        }
+        let with_kernel = flag(matches, "kernel-syscall-graph") == Some(true);
+        let records_none = chains.mode == CallGraph::None && !matches.contains_id("input");
+        let needs_stacks = with_kernel || frames("min-stack").is_some_and(|frames| frames > 0);
+        if needs_stacks && records_none {
+            return Err(CliError::usage(
+                "--kernel-syscall-graph and --min-stack need stacks: add --call-graph fp",
+            ));
+        }
+        Ok(Self {
+            chains,
+            max_stack: max_stack.unwrap_or(MAX_STACK),
+            min_stack: frames("min-stack").unwrap_or_default(),
+            with_kernel,
+            faults: faults(matches)?,
+        })
+    }
+
+    /// Whether the stacks of samples are recorded.
+    fn records_stacks(&self) -> bool {
+        self.chains.mode != CallGraph::None
+    }
+
+    /// Whether page faults are shown.
+    pub(super) fn shows_faults(&self) -> bool {
+        !self.faults.is_empty()
+    }
+
+    /// Whether mappings of processes are needed to name addresses.
+    pub(super) fn needs_mappings(&self) -> bool {
+        self.records_stacks() || self.shows_faults()
+    }
+
+    /// Returns the events of page faults.
+    pub(super) fn fault_events(
+        &self,
+        catalogue: &Catalogue<'_>,
+    ) -> Result<Vec<EventSpec>, CliError> {
+        let parsed = self.faults.iter().map(|name| parsed(name, catalogue));
+        Ok(parsed.collect::<Result<Vec<_>, _>>()?.concat())
+    }
+
+    /// Requests the stacks of all events but entries of system calls, whose returns have the same ones.
+    pub(super) fn apply(&self, events: &mut [EventSpec]) {
+        if !self.records_stacks() {
+            return;
+        }
+        let is_call = |event: &EventSpec, name| {
+            let tracepoint = event.tracepoint.as_ref();
+            tracepoint.is_some_and(|at| at.system == "raw_syscalls" && at.name == name)
+        };
+        for event in events {
+            if is_call(event, "sys_enter") {
+                continue;
+            }
+            if is_call(event, "sys_exit") && !self.with_kernel {
+                event.attr.flags |= AttrFlags::EXCLUDE_CALLCHAIN_KERNEL;
+            }
+            let settings = &mut event.settings;
+            settings.call_graph.get_or_insert(self.chains.mode);
+            if self.chains.max_stack > 0 {
+                settings.max_stack.get_or_insert(self.chains.max_stack);
+            }
+        }
+    }
+}
+
+/// Stack copies, if this architecture's can be unwound.
+fn unwound() -> CallGraph {
+    match USER_REGISTERS {
+        Some(_) => CallGraph::Dwarf {
+            stack_size: StackSize::default(),
+        },
+        None => CallGraph::FramePointers,
+    }
+}
+
+/// Returns the events of `-F`.
+fn faults(matches: &ArgMatches) -> Result<&'static [&'static str], CliError> {
+    match given_value::<String>(matches, "pf").map(String::as_str) {
+        None => Ok(&[]),
+        Some("all") => Ok(&["major-faults", "minor-faults"]),
+        Some("maj") => Ok(&["major-faults"]),
+        Some("min") => Ok(&["minor-faults"]),
+        Some(word) => Err(
+            CliError::usage(format!("-F: '{word}' is no kind of page faults"))
+                .hint("use all, maj or min"),
+        ),
+    }
+}

@@ -1,0 +1,171 @@
+//! `rperf trace`: stacks and page faults, beside perf's.
+
+use rperf_testkit::{Run, Scratch, real_perf, skip};
+
+use super::assert_refused;
+use super::trace::{can_trace, run};
+
+/// Returns the lines of frames of the first call, and how many blanks precede them.
+fn frames(lines: &str) -> Vec<String> {
+    let frames = lines.lines().skip(1);
+    let frames = frames.take_while(|line| line.starts_with("                "));
+    frames.map(str::to_owned).collect()
+}
+
+#[test]
+fn stacks_are_below_the_calls_as_in_perf() {
+    let test = "stacks_are_below_the_calls_as_in_perf";
+    if !can_trace(test) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let words = ["--call-graph", "fp", "-e", "clock_nanosleep", "sleep", "0"];
+    let ours = run(&scratch, &[&["trace"], &words[..]].concat());
+    let own = frames(&ours.stderr);
+    assert!(
+        own.first().is_some_and(|frame| frame.contains("nanosleep")),
+        "{}",
+        ours.stderr
+    );
+    let kernel = ["trace", "--kernel-syscall-graph"];
+    let kernel = run(&scratch, &[&kernel, &words[..]].concat());
+    let deeper = frames(&kernel.stderr);
+    assert!(
+        deeper.len() > own.len() && kernel.stderr.contains("[kernel.kallsyms]"),
+        "{}",
+        kernel.stderr
+    );
+    let Some(perf) = real_perf() else {
+        return skip(test, "there is no perf");
+    };
+    let theirs = Run::new(perf).args(["trace"]).args(words);
+    let theirs = theirs.within(scratch.path()).finish().expect("perf starts");
+    if theirs.status != 0 {
+        return skip(test, "this perf has no trace");
+    }
+    // What follows depends on a register that is no frame pointer.
+    assert_eq!(own.first(), frames(&theirs.stderr).first());
+}
+
+#[test]
+fn stacks_are_limited() {
+    if !can_trace("stacks_are_limited") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let event = ["-e", "sched:sched_process_exec", "true"];
+    let limited = |words: &[&str]| {
+        let words = [&["trace", "--call-graph", "fp"], words, &event[..]].concat();
+        run(&scratch, &words).stderr
+    };
+    let lines = limited(&["--max-stack", "2"]);
+    assert_eq!(frames(&lines).len(), 2, "{lines}");
+    assert_eq!(limited(&["--min-stack", "120"]), "");
+    let lines = limited(&["--json", "--max-stack", "1"]);
+    let object: serde_json::Value = serde_json::from_str(&lines).expect("one object");
+    assert_eq!(object["stack"].as_array().map(Vec::len), Some(1), "{lines}");
+}
+
+#[test]
+fn stack_copies_are_unwound() {
+    if !can_trace("stack_copies_are_unwound") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let words = [
+        "trace",
+        "--max-stack",
+        "9",
+        "-e",
+        "exit_group",
+        "sleep",
+        "0",
+    ];
+    assert_eq!(
+        run(&scratch, &words).stderr.lines().count(),
+        1,
+        "it has no return, whose stack could be copied"
+    );
+    let words = ["trace", "--max-stack", "9", "-e", "clock_nanosleep"];
+    let ran = run(&scratch, &[&words, &["sleep", "0"][..]].concat());
+    let frames = frames(&ran.stderr);
+    assert!(
+        frames.len() > 2 && frames.iter().any(|frame| frame.contains("/sleep)")),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn page_faults_are_shown_and_counted() {
+    if !can_trace("page_faults_are_shown_and_counted") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let words = ["trace", "-F", "all", "--no-syscalls", "-S", "true"];
+    let ran = run(&scratch, &words);
+    let faults = |kind: &str| {
+        let kind = format!(" {kind}fault [");
+        ran.stderr
+            .lines()
+            .filter(|line| line.contains(&kind))
+            .count()
+    };
+    let title = ran.stderr.lines().find(|line| line.contains(" events, "));
+    let title = title.expect("a thread with events");
+    for (kind, count) in [("min", faults("min")), ("maj", faults("maj"))] {
+        let text = format!(", {count} {kind}faults");
+        assert_eq!(title.contains(&text), count > 0, "{title}: {text}");
+    }
+    assert!(faults("min") > 10, "{}", ran.stderr);
+    let start = ran
+        .stderr
+        .lines()
+        .find(|line| line.contains("fault [_start+0x0] => "));
+    assert!(
+        start.is_some_and(|line| line.contains("/ld-linux") && line.ends_with(" (d.)")),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn recorded_stacks_and_faults_are_shown() {
+    if !can_trace("recorded_stacks_and_faults_are_shown") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let calls = "raw_syscalls:sys_enter,raw_syscalls:sys_exit,minor-faults";
+    let record = ["record", "-R", "-c", "1", "-d", "-g", "-e", calls];
+    let words = [&record[..], &["-o", "f", "sleep", "0"]].concat();
+    let recorded = run(&scratch, &words);
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+    let shown = run(&scratch, &["trace", "-i", "f", "-e", "clock_nanosleep"]);
+    let call = shown.stderr.split_once(" clock_nanosleep(");
+    let frames = frames(call.map_or("", |(_, rest)| rest));
+    assert!(
+        frames.iter().any(|frame| frame.contains("nanosleep")),
+        "{}",
+        shown.stderr
+    );
+    assert!(shown.stderr.contains(" minfault ["), "{}", shown.stderr);
+}
+
+#[test]
+fn what_does_not_apply_is_refused() {
+    assert_refused(
+        &["trace", "-F", "some", "true"],
+        129,
+        "-F: 'some' is no kind of page faults\nhint: use all, maj or min\n",
+    );
+    assert_refused(
+        &["trace", "--min-stack", "2", "true"],
+        129,
+        "--kernel-syscall-graph and --min-stack need stacks: add --call-graph fp\n",
+    );
+    assert_refused(
+        &["trace", "-i", "x", "--call-graph", "fp"],
+        129,
+        "--call-graph applies to live traces, not to -i\n",
+    );
+}
