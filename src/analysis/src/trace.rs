@@ -13,7 +13,7 @@ mod observer;
 mod samples;
 mod summary;
 
-pub use addresses::{AddressNames, AddressOptions};
+pub use addresses::{AddressNames, AddressOptions, EnumerationNames};
 pub use fds::{FILE_CALLS, OpenFile, ProcessFiles};
 pub use line::{
     CallText, LineDetails, NamedText, RUN_TIME_EVENT, TraceLine, TraceOptions, TraceSink,

@@ -5,6 +5,7 @@ mod args;
 mod capture;
 mod exec_tree;
 mod kernel_summary;
+mod kernel_types;
 mod live;
 mod output;
 mod record;

@@ -284,7 +284,7 @@ const TRACE: &[Group] = &[
     Group { heading: "Events", ids: &["event", "filter", "syscalls", "duration", "failure", "max-events", "pf", "switch-on", "switch-off", "show-on-off-events"]},
     Group { heading: "Stacks", ids: &["call-graph", "kernel-syscall-graph", "max-stack", "min-stack"]},
     Group { heading: "Input and output", ids: &["input", "force", "output", "verbose"]},
-    Group { heading: "Lines and tables", ids: &["time", "comm", "summary", "with-summary", "errno-summary", "bpf-summary", "sched", "summary-mode", "string-size", "json", "exec-tree", "sort-events"]},
+    Group { heading: "Lines and tables", ids: &["time", "comm", "summary", "with-summary", "errno-summary", "bpf-summary", "sched", "summary-mode", "string-size", "force-btf", "json", "exec-tree", "sort-events"]},
     Group { heading: "Ring buffers", ids: &["mmap-pages"]},
 ];
 

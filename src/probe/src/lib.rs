@@ -25,7 +25,7 @@ mod search;
 mod shape;
 mod show;
 
-pub use btf::Btf;
+pub use btf::{Btf, Enumeration, TypeLayout};
 pub use cached::{CachedEntry, cached_entries, heading, keep_entry};
 pub use definition::{
     Argument, ArgumentValue, Definition, FunctionPlace, Member, Point, SourcePlace, SyntaxError,

@@ -4,9 +4,12 @@ use std::io::{self, Write};
 
 use crate::constants::{self as names, access_text, futex_text, policy_text, socket_type_text};
 use crate::ioctl::write_request;
+use crate::kernel_structures::{given_part, structure_name};
 use crate::mode::mode_text;
 use crate::structures::structure;
-use crate::{Abi, Argument, ArgumentKind, CapturedBytes, Syscall, write_buffer, write_quoted};
+use crate::{
+    Abi, Argument, ArgumentKind, CapturedBytes, StructureTexts, Syscall, write_buffer, write_quoted,
+};
 
 /// `AT_FDCWD`: the current working directory instead of a file descriptor.
 const CWD: i32 = -100;
@@ -47,6 +50,8 @@ pub struct CallArguments<'a> {
     pub values: [u64; 6],
     /// Memory that arguments point to.
     pub captured: &'a [CapturedBytes<'a>],
+    /// The kernel's structures, if they are known.
+    pub structures: Option<&'a dyn StructureTexts>,
 }
 
 impl CallArguments<'_> {
@@ -276,7 +281,7 @@ fn write_captured(
     match argument.kind {
         _ if is_list => write_items(to, captured),
         ArgumentKind::Path | ArgumentKind::Text => write_quoted(to, bytes, first.is_truncated),
-        _ => match structure(call, argument, first) {
+        _ => match structure_text(call, argument, first, options) {
             Some(text) if options.hides_names => to.write_all(without_names(&text).as_bytes()),
             Some(text) => to.write_all(text.as_bytes()),
             None if is_text(call.name(), argument.name) => {
@@ -285,6 +290,27 @@ fn write_captured(
             None if is_content(argument) => write_content(to, call, first),
             None => write!(to, "{value:#x}"),
         },
+    }
+}
+
+/// Returns the text of a structure by a table of ours or by the kernel's types.
+fn structure_text(
+    call: &CallArguments<'_>,
+    argument: &Argument,
+    captured: &CapturedBytes<'_>,
+    options: ArgumentOptions,
+) -> Option<String> {
+    let by_kernel = || {
+        let name = structure_name(argument)?;
+        let structures = call.structures?;
+        let bytes = given_part(name, call, captured.bytes);
+        structures.text(name, &bytes, !options.hides_names)
+    };
+    match call.structures {
+        Some(structures) if structures.is_preferred() => {
+            by_kernel().or_else(|| structure(call, argument, captured))
+        }
+        _ => structure(call, argument, captured).or_else(by_kernel),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which memory to copy when a call begins and when it returns.
 
-use crate::{Argument, ArgumentKind, Syscall};
+use crate::{Argument, ArgumentKind, StructureTexts, Syscall};
 
 /// The maximum number of entries of each list of a [`CapturePlan`].
 pub const MAX_CAPTURES: usize = 4;
@@ -93,6 +93,12 @@ impl Syscall {
     /// Returns what to copy so that the arguments have texts other than addresses.
     #[must_use]
     pub fn capture_plan(&self) -> CapturePlan {
+        self.capture_plan_with(None)
+    }
+
+    /// Like [`Syscall::capture_plan`], with structures that only the kernel's type information describes.
+    #[must_use]
+    pub fn capture_plan_with(&self, structures: Option<&dyn StructureTexts>) -> CapturePlan {
         let mut plan = CapturePlan::default();
         let arguments = self.arguments.as_deref().unwrap_or_default();
         for (argument, index) in arguments.iter().zip(0_u8..) {
@@ -111,7 +117,11 @@ impl Syscall {
             let found = text(self.name, argument, index)
                 .or_else(|| list(self.name, name, index))
                 .or_else(|| self.buffer(argument.kind, index))
-                .or_else(|| self.structure(name, argument.c_type, index));
+                .or_else(|| self.structure(name, argument.c_type, index))
+                .or_else(|| {
+                    let (is_read, capture) = self.kernel_structure(argument, index, structures?)?;
+                    Some((if is_read { In } else { Out }, capture))
+                });
             if let Some((direction, capture)) = found {
                 match direction {
                     Direction::In => plan.at_entry.push(capture),

@@ -18,6 +18,7 @@ pub mod captured_record;
 mod constants;
 mod errno;
 mod ioctl;
+mod kernel_structures;
 mod kind;
 mod mode;
 mod result;
@@ -35,6 +36,7 @@ pub use capture::{
 pub use captured::{CapturedBytes, write_buffer, write_quoted};
 pub use captured_record::CapturedRecord;
 pub use errno::{error_name, error_text};
+pub use kernel_structures::StructureTexts;
 pub use kind::ArgumentKind;
 pub use result::write_result;
 pub use table::{Abi, Argument, Syscall, SyscallTable, groups};

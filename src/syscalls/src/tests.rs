@@ -27,6 +27,7 @@ fn line(name: &str, values: &[i64], result: i64, captured: &[CapturedBytes<'_>])
         syscall: table.number(name).and_then(|number| table.get(number)),
         values: registers,
         captured,
+        structures: None,
     };
     let mut text = Vec::new();
     write_arguments(&mut text, &call, &Names, ArgumentOptions::default()).unwrap();
@@ -216,6 +217,7 @@ fn structures_and_positional_arguments() {
             .and_then(|number| table.get(number)),
         values: [1, 0, 16, 0, 0, 0],
         captured: &[bytes_of(2, &time)],
+        structures: None,
     };
     let options = ArgumentOptions {
         hides_names: true,
@@ -340,6 +342,7 @@ fn any_registers_are_printed() {
                     syscall: Some(syscall),
                     values: [value; 6],
                     captured: &[],
+                    structures: None,
                 };
                 let options = ArgumentOptions {
                     show_zeros: true,
@@ -352,4 +355,75 @@ fn any_registers_are_printed() {
             }
         }
     }
+}
+
+/// A kernel with one structure, of four bytes.
+#[derive(Debug)]
+struct OneStructure {
+    is_preferred: bool,
+}
+
+impl StructureTexts for OneStructure {
+    fn size(&self, name: &str) -> Option<u32> {
+        matches!(name, "__kernel_timespec" | "sysinfo" | "perf_event_attr").then_some(4)
+    }
+
+    fn text(&self, name: &str, bytes: &[u8], with_names: bool) -> Option<String> {
+        let (first, last) = (bytes.first()?, bytes.last()?);
+        Some(format!("{name} {first} {last} {with_names}"))
+    }
+
+    fn is_preferred(&self) -> bool {
+        self.is_preferred
+    }
+}
+
+#[test]
+fn structures_of_the_kernel() {
+    let table = SyscallTable::of(Abi::X86_64);
+    let call = |name| {
+        table
+            .number(name)
+            .and_then(|number| table.get(number))
+            .unwrap()
+    };
+    let known = OneStructure {
+        is_preferred: false,
+    };
+    let plan = |name| call(name).capture_plan_with(Some(&known));
+    assert_eq!(call("sysinfo").capture_plan(), CapturePlan::default());
+    assert_eq!(plan("sysinfo").at_return.len(), 1);
+    assert_eq!(plan("perf_event_open").at_entry.len(), 1);
+    assert_eq!(plan("nanosleep"), call("nanosleep").capture_plan());
+    let text = |name, is_preferred, memory: &[u8]| {
+        let captured = [bytes_of(0, memory)];
+        let call = CallArguments {
+            abi: Abi::X86_64,
+            syscall: Some(call(name)),
+            values: [16, 0, 0, 0, 0, 0],
+            captured: &captured,
+            structures: Some(&OneStructure { is_preferred }),
+        };
+        let mut text = Vec::new();
+        write_arguments(&mut text, &call, &Names, ArgumentOptions::default()).unwrap();
+        String::from_utf8(text).unwrap()
+    };
+    assert_eq!(text("sysinfo", false, &[7]), "info: sysinfo 7 7 true");
+    assert_eq!(text("sysinfo", false, &[]), "info: 0x10");
+    // The structure says that it has 8 bytes.
+    let attr = [1, 0, 0, 0, 8, 0, 0, 0, 5];
+    let opened = text("perf_event_open", false, &attr);
+    assert!(
+        opened.starts_with("attr_uptr: perf_event_attr 1 0 true"),
+        "{opened}"
+    );
+    let time = words(&[1, 2]);
+    assert_eq!(
+        text("nanosleep", false, &time),
+        "rqtp: { .tv_sec: 1, .tv_nsec: 2 }"
+    );
+    assert_eq!(
+        text("nanosleep", true, &time),
+        "rqtp: __kernel_timespec 1 0 true"
+    );
 }

@@ -35,6 +35,10 @@ fuzz_target!(|bytes: &[u8]| {
         Some(Ok(both)) => both,
         _ => types,
     };
+    for layout in types.structures(&["file", "work", ""].into(), 8).values() {
+        let _text = layout.text(&[0x5a; 512], true);
+    }
+    let _names = types.enumeration("mode");
     let symbols = KernelSymbolList::parse(SYMBOLS);
     for machine in ["x86_64", "aarch64", "i686"] {
         let kernel = Kernel {

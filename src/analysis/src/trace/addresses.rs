@@ -14,6 +14,12 @@ pub trait AddressNames: Send + Sync {
     fn forget_mappings(&self) {}
 }
 
+/// Names values of enumerations.
+pub trait EnumerationNames: std::fmt::Debug + Send + Sync {
+    /// Returns the name of a value of `enum ENUMERATION`.
+    fn name(&self, enumeration: &str, value: i64) -> Option<&str>;
+}
+
 /// How stacks and page faults are read.
 #[derive(Default)]
 pub struct AddressOptions {

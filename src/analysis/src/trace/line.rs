@@ -1,6 +1,8 @@
 //! What a trace shows, and its lines.
 
-use rperf_syscalls::{Abi, ArgumentOptions};
+use std::sync::Arc;
+
+use rperf_syscalls::{Abi, ArgumentOptions, StructureTexts};
 use rustc_hash::FxHashSet;
 
 /// The event that has the time on a CPU.
@@ -35,6 +37,8 @@ pub struct TraceOptions {
     pub sums_run_times: bool,
     /// Whether [`RUN_TIME_EVENT`] is also printed and counted.
     pub shows_run_times: bool,
+    /// The kernel's structures, if they are known.
+    pub structures: Option<Arc<dyn StructureTexts>>,
     /// How arguments are printed.
     pub arguments: ArgumentOptions,
 }

@@ -329,12 +329,13 @@ impl<S: TraceSink> TraceObserver<S> {
         }
     }
 
-    fn call<'a>(&self, syscall: Option<&'a Syscall>, values: [u64; 6]) -> CallArguments<'a> {
+    fn call<'a>(&'a self, syscall: Option<&'a Syscall>, values: [u64; 6]) -> CallArguments<'a> {
         CallArguments {
             abi: self.options.abi,
             syscall,
             values,
             captured: &[],
+            structures: self.options.structures.as_deref(),
         }
     }
 

@@ -9,7 +9,7 @@ use rperf_tracepoint::typed::TypedEvent;
 use rperf_tracepoint::{FieldReader, Formats, Tracepoint, Value};
 use rperf_wire::{Endian, EventType, SampleType};
 
-use super::AddressOptions;
+use super::{AddressOptions, EnumerationNames};
 use crate::PrepareSamples;
 
 /// `PERF_COUNT_SW_PAGE_FAULTS_MIN` and `_MAJ`.
@@ -22,6 +22,7 @@ pub struct TraceSamples {
     /// By event.
     events: Vec<EventKind>,
     addresses: AddressOptions,
+    enumerations: Option<Arc<dyn EnumerationNames>>,
 }
 
 #[derive(Debug)]
@@ -162,7 +163,15 @@ impl TraceSamples {
         Self {
             events: events.iter().map(kind).collect(),
             addresses: AddressOptions::default(),
+            enumerations: None,
         }
+    }
+
+    /// Shows values of enumerations among fields of tracepoints by their names.
+    #[must_use]
+    pub fn with_enumerations(mut self, names: Arc<dyn EnumerationNames>) -> Self {
+        self.enumerations = Some(names);
+        self
     }
 
     /// Reads stacks, and page faults among `events`, which are those of [`TraceSamples::new`].
@@ -281,7 +290,7 @@ impl TraceSamples {
                 name: name.clone(),
                 fields: tracepoint
                     .as_ref()
-                    .map(|(tracepoint, endian)| fields(tracepoint, *endian, raw))
+                    .map(|(tracepoint, _)| fields(tracepoint, raw, self.enumerations.as_deref()))
                     .unwrap_or_default(),
             },
         })
@@ -289,12 +298,27 @@ impl TraceSamples {
 }
 
 /// Returns the fields of a tracepoint, without the common ones and the number of a call, which its name tells.
-fn fields(tracepoint: &Tracepoint, _: Endian, raw: &[u8]) -> Vec<(String, String)> {
+fn fields(
+    tracepoint: &Tracepoint,
+    raw: &[u8],
+    enumerations: Option<&dyn EnumerationNames>,
+) -> Vec<(String, String)> {
     let own = tracepoint
         .fields()
         .filter(|(field, _)| !field.name.starts_with("common_") && field.name != "__syscall_nr");
     let texts = own.filter_map(|(field, reader)| {
-        let text = match reader.value(raw)? {
+        let value = reader.value(raw)?;
+        let number = match &value {
+            Value::Unsigned(number) => i64::try_from(*number).ok(),
+            Value::Signed(number) => Some(*number),
+            _ => None,
+        };
+        let enumeration = field.type_name.strip_prefix("enum ");
+        let name = number.and_then(|number| enumerations?.name(enumeration?, number));
+        if let Some(name) = name {
+            return Some((field.name.clone(), name.to_owned()));
+        }
+        let text = match value {
             Value::Unsigned(number) => number.to_string(),
             Value::Signed(number) => number.to_string(),
             Value::Str(bytes) => format!("\"{}\"", String::from_utf8_lossy(bytes)),

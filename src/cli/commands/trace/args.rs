@@ -117,6 +117,8 @@ fn shown() -> Vec<Arg> {
         value("string-size", "bytes")
             .value_parser(number)
             .help("show at most this many bytes of strings and buffers (default: 32); file names are never truncated"),
+        switch("force-btf")
+            .help("show structures as the kernel's type information (BTF) describes them, also those that trace knows"),
         switch("json")
             .help("print each call and event as a JSON object on a line of its own"),
         switch("exec-tree")

@@ -69,7 +69,8 @@ fn plans(settings: &TraceSettings) -> Vec<(u32, CapturePlan)> {
         let recorded = settings.recorded.as_ref();
         recorded.is_none_or(|recorded| recorded.contains(number))
     });
-    let plans = wanted.map(|(number, call)| (number, call.capture_plan()));
+    let structures = settings.options.structures.as_deref();
+    let plans = wanted.map(|(number, call)| (number, call.capture_plan_with(structures)));
     plans
         .filter(|(_, plan)| *plan != CapturePlan::default())
         .collect()

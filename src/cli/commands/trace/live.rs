@@ -1,5 +1,7 @@
 //! A trace while programs run.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
@@ -16,6 +18,7 @@ use rperf_tracepoint::{Abi, EventFormat, Formats};
 use rperf_wire::Endian;
 
 use super::addresses::SymbolNames;
+use super::kernel_types::KernelTypes;
 use super::{TracePrinter, TraceSettings, capture, kernel_summary, request};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -28,13 +31,15 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Traces until the command or all tasks end, or a signal is received.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    let (mut request, settings) = request::build(matches, context)?;
+    let (mut request, mut settings) = request::build(matches, context)?;
     if let Some(summary) = kernel_summary::start(&request, &settings, matches, context) {
         request.observe.events = request::no_events(context)?;
         return sum_up(&request, &settings, &summary, matches, context);
     }
     let printer = TracePrinter::open(matches, settings.layout, context)?;
     let mut reporter = RecordReporter::new(context, matches);
+    let types = Arc::new(KernelTypes::load(&settings, &enumerations(&request)));
+    settings.options.structures = Some(types.clone());
     let names = events::names(&request.observe.events);
     let follows = flag(matches, "no-inherit") != Some(true);
     let capture = capture::start(&mut request, &settings, follows, context);
@@ -49,7 +54,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     };
     let world = LiveWorld::new(Endian::NATIVE, observation.events());
     let addresses = addresses(&world, observation.events(), &settings, context);
-    let samples = samples.with_addresses(observation.events(), addresses);
+    let samples = samples
+        .with_addresses(observation.events(), addresses)
+        .with_enumerations(types);
     let pass = ObserverPass::new(&layouts, samples).with_tasks();
     let mut trace = LiveTrace {
         feed: LiveFeed::new(world),
@@ -287,6 +294,22 @@ fn addresses(
         names,
         shows_faults: settings.stacks.shows_faults(),
     }
+}
+
+/// Returns the names of enumerations among the fields of tracepoints.
+fn enumerations(request: &RecordRequest) -> BTreeSet<String> {
+    let tracefs: &Tracefs = &request.roots.tracefs;
+    let tracepoints = request.observe.events.iter();
+    let tracepoints = tracepoints.filter_map(|spec| spec.tracepoint.as_ref());
+    let formats = tracepoints.filter_map(|name| tracefs.format(&name.system, &name.name).ok());
+    let mut names = BTreeSet::new();
+    for format in formats {
+        let format = String::from_utf8_lossy(&format);
+        let fields = format.lines().map(str::trim);
+        let fields = fields.filter_map(|line| line.strip_prefix("field:enum "));
+        names.extend(fields.filter_map(|field| Some(field.split_once(' ')?.0.to_owned())));
+    }
+    names
 }
 
 /// Returns the formats of the tracepoints among `events`.

@@ -48,6 +48,7 @@ const OTHERS: &[&str] = &[
     "call-graph",
     "kernel-syscall-graph",
     "max-stack",
+    "force-btf",
     "min-stack",
 ];
 

@@ -38,6 +38,7 @@ const LIVE: &[&str] = &[
     "pf",
     "call-graph",
     "kernel-syscall-graph",
+    "force-btf",
 ];
 
 /// Options of `record` that leave out calls or threads, by the beginnings of their names; short ones may be part of a word of several.

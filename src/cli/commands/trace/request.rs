@@ -43,6 +43,8 @@ pub(super) struct TraceSettings {
     pub(super) traces_calls: bool,
     /// Which stacks and page faults are shown.
     pub(super) stacks: StackSettings,
+    /// Whether structures are shown by the kernel's types, not by tables of ours.
+    pub(super) prefers_kernel_types: bool,
     /// Threads that are not traced.
     pub(super) excluded_threads: Vec<u32>,
     /// The maximum size of captured texts and buffers in bytes.
@@ -80,6 +82,7 @@ impl TraceSettings {
             switch: event_switch(matches)?,
             sums_run_times: on("sched"),
             names_files: true,
+            structures: None,
             shows_run_times: selection.events().any(|event| event.name == RUN_TIME_EVENT),
             arguments: ArgumentOptions {
                 show_zeros: setting("trace.show_zeros") == Some(true),
@@ -103,6 +106,7 @@ impl TraceSettings {
             delay: delay(matches)?,
             traces_calls: selection.traces_calls,
             stacks,
+            prefers_kernel_types: on("force-btf"),
             excluded_threads: excluded_threads(matches)?,
             string_size: string_size(matches)?,
         })

@@ -1,5 +1,6 @@
 //! BTF: the kernel's types and function signatures (Documentation/bpf/btf.rst, include/uapi/linux/btf.h).
 
+mod layout;
 mod record;
 mod shape;
 #[cfg(test)]
@@ -8,6 +9,7 @@ pub(crate) mod tests;
 use crate::error::Error;
 use record::{ByteOrder, Record, TypeKind};
 
+pub use layout::{Enumeration, TypeLayout};
 pub(crate) use shape::{BtfShape, Parameter};
 
 /// `BTF_MAGIC`.

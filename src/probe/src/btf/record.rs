@@ -30,6 +30,8 @@ pub(super) enum TypeKind {
     Structure,
     Union,
     Enumeration,
+    /// With 64-bit values.
+    WideEnumeration,
     Function,
     Prototype,
     Float,
@@ -83,7 +85,7 @@ impl<'a> Record<'a> {
             15 => (TypeKind::Other, entries * 12),
             16 => (TypeKind::Float, 0),
             17 => (TypeKind::Other, 4),
-            19 => (TypeKind::Enumeration, entries * 12),
+            19 => (TypeKind::WideEnumeration, entries * 12),
             _ => return None,
         };
         Some(Self {

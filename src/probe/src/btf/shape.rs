@@ -184,6 +184,7 @@ impl TypeShape for BtfShape<'_> {
         match record.kind {
             TypeKind::Integer
             | TypeKind::Enumeration
+            | TypeKind::WideEnumeration
             | TypeKind::Structure
             | TypeKind::Union
             | TypeKind::Float => Some(u64::from(record.size)),
@@ -263,7 +264,7 @@ impl BtfShape<'_> {
                     let word = match kind {
                         TypeKind::Structure => "struct ",
                         TypeKind::Union => "union ",
-                        TypeKind::Enumeration => "enum ",
+                        TypeKind::Enumeration | TypeKind::WideEnumeration => "enum ",
                         _ => "",
                     };
                     let name = self.btf.text(record.name);

@@ -55,6 +55,8 @@ const INT: u32 = 1 << 24;
 const POINTER: u32 = 2 << 24;
 const ARRAY: u32 = 3 << 24;
 const STRUCT: u32 = 4 << 24;
+const ENUM: u32 = 6 << 24;
+const ENUM64: u32 = 19 << 24;
 const TYPEDEF: u32 = 8 << 24;
 const CONST: u32 = 10 << 24;
 const FUNCTION: u32 = 12 << 24;
@@ -136,6 +138,48 @@ fn offsets_of_members() {
 }
 
 #[test]
+fn names_of_enumerations() {
+    let mut blob = Blob::new();
+    let names = ["OFF", "ON"].map(|name| blob.text(name));
+    blob.add("mode", ENUM | 2, 4, &[names[0], 0, names[1], 7]);
+    blob.add("sign", ENUM | 1 << 31 | 1, 4, &[names[0], u32::MAX]);
+    blob.add("wide", ENUM64 | 1, 8, &[names[1], 1, 1]);
+    let bytes = blob.bytes();
+    let btf = Btf::parse(&bytes).unwrap();
+    let name = |enumeration: &str, value| {
+        let names = btf.enumeration(enumeration)?;
+        names.name(value).map(str::to_owned)
+    };
+    assert_eq!(name("mode", 0).as_deref(), Some("OFF"));
+    assert_eq!(name("mode", 7).as_deref(), Some("ON"));
+    assert_eq!(name("mode", 1), None);
+    assert_eq!(name("sign", -1).as_deref(), Some("OFF"));
+    assert_eq!(name("wide", 1 << 32 | 1).as_deref(), Some("ON"));
+    assert_eq!(name("nosuch", 0), None);
+}
+
+#[test]
+fn values_of_structures() {
+    let bytes = kernel().bytes();
+    let btf = Btf::parse(&bytes).unwrap();
+    let found = btf.structures(&["file", "nosuch"].into(), 8);
+    assert_eq!(found.len(), 1);
+    let file = &found["file"];
+    // A text at 8, a table of 3 times 4 numbers at 24, and a flag of the bits 5 to 7 in an anonymous structure at 0.
+    let mut value = vec![0; 72];
+    value[0] = 0b1010_0000;
+    value[8..12].copy_from_slice(b"a\"b\0");
+    value[24] = 1;
+    value[44] = 9;
+    let expected = r#"{ .name: "a\"b", .table: [[1], [0, 9]], { .flag: 5 } }"#;
+    assert_eq!(file.text(&value, true).as_deref(), Some(expected));
+    let positional = r#"{"a\"b", [[1], [0, 9]], {5}}"#;
+    assert_eq!(file.text(&value, false).as_deref(), Some(positional));
+    assert_eq!(file.text(&[0; 72], true).as_deref(), Some("{}"));
+    assert_eq!(file.text(&value[1..], true), None);
+}
+
+#[test]
 fn module_type_ids_continue_the_kernels() {
     let base = kernel();
     let mut module = Blob {
@@ -162,6 +206,10 @@ fn exercise(bytes: &[u8]) {
     let Ok(btf) = Btf::parse(bytes) else {
         return;
     };
+    for layout in btf.structures(&["file", ""].into(), 8).values() {
+        let value: Vec<u8> = (0..=255).collect();
+        let _ = (layout.text(&value, true), layout.text(&value, false));
+    }
     for number in 0..32 {
         let Some((parameters, returned)) = btf.signature(number, 8) else {
             continue;

@@ -1,0 +1,76 @@
+//! Enumerations and structures of the running kernel (BTF), for arguments and fields without a table of ours.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use rperf_analysis::trace::EnumerationNames;
+use rperf_probe::{Btf, Enumeration, TypeLayout};
+use rperf_syscalls::{StructureTexts, SyscallTable};
+
+use super::TraceSettings;
+use crate::cli::pmus::SYSFS;
+
+/// The types that a trace needs.
+#[derive(Debug, Default)]
+pub(super) struct KernelTypes {
+    enumerations: BTreeMap<String, Enumeration>,
+    structures: BTreeMap<String, TypeLayout>,
+    is_preferred: bool,
+}
+
+impl KernelTypes {
+    /// Reads the named enumerations, and the structures among arguments of recorded calls. Empty if the kernel has no type information, or if
+    /// no lines are printed.
+    pub(super) fn load(settings: &TraceSettings, enumerations: &BTreeSet<String>) -> Self {
+        let structures = structures(settings);
+        if !settings.options.prints_lines || structures.is_empty() && enumerations.is_empty() {
+            return Self::default();
+        }
+        let bytes = rperf_sys::kernel_file(Path::new(SYSFS).join("kernel/btf/vmlinux"));
+        let bytes = bytes.unwrap_or_default();
+        let Ok(btf) = Btf::parse(&bytes) else {
+            return Self::default();
+        };
+        let named = enumerations
+            .iter()
+            .filter_map(|name| Some((name.clone(), btf.enumeration(name)?)));
+        Self {
+            enumerations: named.collect(),
+            structures: btf.structures(&structures, size_of::<usize>()),
+            is_preferred: settings.prefers_kernel_types,
+        }
+    }
+}
+
+/// Returns the structures among arguments of recorded calls.
+fn structures(settings: &TraceSettings) -> BTreeSet<&'static str> {
+    if !settings.traces_calls {
+        return BTreeSet::new();
+    }
+    let all = SyscallTable::of(settings.options.abi).all().into_iter();
+    let calls = all.filter(|(number, _)| {
+        let recorded = settings.recorded.as_ref();
+        recorded.is_none_or(|recorded| recorded.contains(number))
+    });
+    calls.flat_map(|(_, call)| call.structure_names()).collect()
+}
+
+impl EnumerationNames for KernelTypes {
+    fn name(&self, enumeration: &str, value: i64) -> Option<&str> {
+        self.enumerations.get(enumeration)?.name(value)
+    }
+}
+
+impl StructureTexts for KernelTypes {
+    fn size(&self, name: &str) -> Option<u32> {
+        u32::try_from(self.structures.get(name)?.size()).ok()
+    }
+
+    fn text(&self, name: &str, bytes: &[u8], with_names: bool) -> Option<String> {
+        self.structures.get(name)?.text(bytes, with_names)
+    }
+
+    fn is_preferred(&self) -> bool {
+        self.is_preferred
+    }
+}

@@ -1,0 +1,345 @@
+//! Types with all that is needed to show values, independent of the BTF data.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::Btf;
+use super::record::{Record, TypeKind};
+
+/// `BTF_INT_SIGNED` and `BTF_INT_BOOL`, in the number that follows an integer type.
+const SIGNED: u32 = 1 << 24;
+const BOOLEAN: u32 = 1 << 26;
+/// The limits of a layout: damaged types may refer to themselves.
+const MAX_DEPTH: usize = 8;
+const MAX_MEMBERS: usize = 1 << 10;
+/// Elements of arrays that are shown.
+const MAX_ELEMENTS: usize = 8;
+
+/// The names of an enumeration.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Enumeration(Vec<Enumerator>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Enumerator {
+    value: i64,
+    name: String,
+}
+
+impl Enumeration {
+    /// Returns the first name of a value.
+    #[must_use]
+    pub fn name(&self, value: i64) -> Option<&str> {
+        let found = self.0.iter().find(|one| one.value == value)?;
+        Some(&found.name)
+    }
+}
+
+/// A type whose values can be shown as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypeLayout {
+    /// The size of a value in bytes.
+    size: usize,
+    kind: LayoutKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum LayoutKind {
+    Number {
+        is_signed: bool,
+    },
+    Boolean,
+    Character,
+    Enumeration(Enumeration),
+    Pointer,
+    Array(Box<TypeLayout>),
+    Record(Vec<MemberLayout>),
+    /// Floating point, or too deep inside.
+    Opaque,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct MemberLayout {
+    /// Empty for anonymous structures and unions.
+    name: String,
+    /// In bits.
+    offset: usize,
+    /// In bits; 0 if it is no bit field.
+    width: usize,
+    layout: TypeLayout,
+}
+
+impl Btf<'_> {
+    /// Returns the enumeration of this name; `None` if there is none.
+    #[must_use]
+    pub fn enumeration(&self, name: &str) -> Option<Enumeration> {
+        let mut records = self.records().filter(|record| {
+            matches!(
+                record.kind,
+                TypeKind::Enumeration | TypeKind::WideEnumeration
+            ) && self.text(record.name) == name
+        });
+        records.find_map(|record| {
+            let names = self.enumerators(record);
+            (!names.0.is_empty()).then_some(names)
+        })
+    }
+
+    fn enumerators(&self, record: Record<'_>) -> Enumeration {
+        let words = if record.kind == TypeKind::WideEnumeration {
+            3
+        } else {
+            2
+        };
+        let count = record.details.len() / (4 * words);
+        let enumerators = (0..count).filter_map(|index| {
+            let word = |at: usize| record.detail(index * words + at);
+            let low = word(1)?;
+            let value = match words {
+                3 => (u64::from(word(2)?) << 32 | u64::from(low)).cast_signed(),
+                _ if record.flag => i64::from(low.cast_signed()),
+                _ => i64::from(low),
+            };
+            Some(Enumerator {
+                value,
+                name: self.text(word(0)?).to_owned(),
+            })
+        });
+        Enumeration(enumerators.collect())
+    }
+
+    /// Returns the layouts of structures by their names; those that are unknown or have no members are missing. Pointers have `pointer`
+    /// bytes.
+    #[must_use]
+    pub fn structures(
+        &self,
+        names: &BTreeSet<&str>,
+        pointer: usize,
+    ) -> BTreeMap<String, TypeLayout> {
+        let mut found = BTreeMap::new();
+        let structures = self
+            .records()
+            .filter(|record| record.kind == TypeKind::Structure && !record.details.is_empty());
+        for record in structures {
+            let name = self.text(record.name);
+            if names.contains(name) && !found.contains_key(name) {
+                let mut reader = LayoutReader {
+                    btf: self,
+                    pointer,
+                    members: 0,
+                };
+                found.insert(name.to_owned(), reader.layout(record, 0));
+            }
+        }
+        found
+    }
+}
+
+struct LayoutReader<'b> {
+    btf: &'b Btf<'b>,
+    pointer: usize,
+    members: usize,
+}
+
+impl LayoutReader<'_> {
+    fn layout(&mut self, record: Record<'_>, depth: usize) -> TypeLayout {
+        let size = record.size as usize;
+        let about = || record.detail(0).unwrap_or_default();
+        let (size, kind) = match record.kind {
+            TypeKind::Integer if about() & BOOLEAN != 0 => (size, LayoutKind::Boolean),
+            TypeKind::Integer if size == 1 && self.btf.text(record.name).ends_with("char") => {
+                (size, LayoutKind::Character)
+            }
+            TypeKind::Integer => {
+                let is_signed = about() & SIGNED != 0;
+                (size, LayoutKind::Number { is_signed })
+            }
+            TypeKind::Enumeration | TypeKind::WideEnumeration => {
+                (size, LayoutKind::Enumeration(self.btf.enumerators(record)))
+            }
+            TypeKind::Pointer => (self.pointer, LayoutKind::Pointer),
+            TypeKind::Array if depth < MAX_DEPTH => {
+                let element = self.referred(about(), depth);
+                let count = record.detail(2).unwrap_or_default() as usize;
+                let size = element.size.saturating_mul(count);
+                (size, LayoutKind::Array(Box::new(element)))
+            }
+            TypeKind::Structure | TypeKind::Union if depth < MAX_DEPTH => {
+                (size, LayoutKind::Record(self.members(record, depth)))
+            }
+            TypeKind::Structure | TypeKind::Union | TypeKind::Float => (size, LayoutKind::Opaque),
+            _ => (0, LayoutKind::Opaque),
+        };
+        TypeLayout { size, kind }
+    }
+
+    /// The layout of a type by its id, without typedefs and qualifiers.
+    fn referred(&mut self, mut number: u32, depth: usize) -> TypeLayout {
+        for _ in 0..crate::shape::MAX_LAYERS {
+            match self.btf.record(number) {
+                Some(record) if matches!(record.kind, TypeKind::Alias | TypeKind::Typedef) => {
+                    number = record.refers_to;
+                }
+                Some(record) => return self.layout(record, depth + 1),
+                None => break,
+            }
+        }
+        TypeLayout {
+            size: 0,
+            kind: LayoutKind::Opaque,
+        }
+    }
+
+    fn members(&mut self, record: Record<'_>, depth: usize) -> Vec<MemberLayout> {
+        let mut members = Vec::new();
+        for index in 0..record.details.len() / 12 {
+            self.members += 1;
+            let word = |at: usize| record.detail(index * 3 + at);
+            let (Some(name), Some(number), Some(place)) = (word(0), word(1), word(2)) else {
+                break;
+            };
+            if self.members > MAX_MEMBERS {
+                break;
+            }
+            let (width, offset) = match record.flag {
+                true => (place >> 24, place & 0xff_ffff),
+                false => (0, place),
+            };
+            members.push(MemberLayout {
+                name: self.btf.text(name).to_owned(),
+                offset: offset as usize,
+                width: width as usize,
+                layout: self.referred(number, depth),
+            });
+        }
+        members
+    }
+}
+
+impl TypeLayout {
+    /// Returns the size of a value in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Returns a value of this machine as text: `{ .tv_sec: 1, .tv_nsec: 0 }`, or `{1, 0}` without names. With names, members that are 0
+    /// are left out. `None` if `bytes` are too short.
+    #[must_use]
+    pub fn text(&self, bytes: &[u8], with_names: bool) -> Option<String> {
+        let mut text = String::new();
+        self.write(bytes.get(..self.size)?, with_names, &mut text);
+        Some(text)
+    }
+
+    fn write(&self, bytes: &[u8], with_names: bool, to: &mut String) {
+        let number = unsigned(bytes);
+        match &self.kind {
+            LayoutKind::Number { is_signed: true } | LayoutKind::Character => {
+                // Writing to a String does not fail.
+                let _ = write!(to, "{}", signed(bytes));
+            }
+            LayoutKind::Number { is_signed: false } => {
+                let _ = write!(to, "{number}");
+            }
+            LayoutKind::Boolean => to.push_str(if number == 0 { "false" } else { "true" }),
+            LayoutKind::Enumeration(names) => {
+                let value = signed(bytes);
+                match names.name(value) {
+                    Some(name) => to.push_str(name),
+                    None => drop(write!(to, "{value}")),
+                }
+            }
+            LayoutKind::Pointer => drop(write!(to, "{number:#x}")),
+            LayoutKind::Array(element) => write_array(element, bytes, with_names, to),
+            LayoutKind::Record(members) => write_record(members, bytes, with_names, to),
+            LayoutKind::Opaque => to.push_str("..."),
+        }
+    }
+}
+
+fn write_array(element: &TypeLayout, bytes: &[u8], with_names: bool, to: &mut String) {
+    if element.kind == LayoutKind::Character {
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        let _ = write!(to, "\"{}\"", text.escape_ascii());
+        return;
+    }
+    to.push('[');
+    // The rest is 0.
+    let used = bytes
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |at| at + 1);
+    let elements = bytes.chunks(element.size.max(1));
+    let shown = used.div_ceil(element.size.max(1));
+    for (index, one) in elements.take(shown).enumerate() {
+        to.push_str(if index == 0 { "" } else { ", " });
+        if index == MAX_ELEMENTS {
+            to.push_str("...");
+            break;
+        }
+        element.write(one, with_names, to);
+    }
+    to.push(']');
+}
+
+fn write_record(members: &[MemberLayout], bytes: &[u8], with_names: bool, to: &mut String) {
+    let mut separator = if with_names { "{ " } else { "{" };
+    for member in members {
+        let Some(value) = member.bytes(bytes) else {
+            continue;
+        };
+        if with_names && value.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        to.push_str(separator);
+        separator = ", ";
+        if with_names && !member.name.is_empty() {
+            let _ = write!(to, ".{}: ", member.name);
+        }
+        member.layout.write(&value, with_names, to);
+    }
+    to.push_str(match (separator, with_names) {
+        (", ", true) => " }",
+        (", ", false) => "}",
+        _ => "{}",
+    });
+}
+
+impl MemberLayout {
+    /// Returns the bytes of the member, those of a bit field moved to the lowest bits of its type.
+    fn bytes(&self, record: &[u8]) -> Option<Vec<u8>> {
+        let start = self.offset / 8;
+        if self.width == 0 {
+            return Some(
+                record
+                    .get(start..start.checked_add(self.layout.size)?)?
+                    .to_vec(),
+            );
+        }
+        let end = (self.offset + self.width).div_ceil(8);
+        let bits = unsigned(record.get(start..end)?);
+        let bits = bits >> (self.offset % 8);
+        let mask = u64::MAX >> (64 - self.width.min(64));
+        let mut bytes = (bits & mask).to_le_bytes().to_vec();
+        bytes.resize(self.layout.size, 0);
+        Some(bytes)
+    }
+}
+
+/// A little-endian number of up to 8 bytes; 0 for longer ones.
+fn unsigned(bytes: &[u8]) -> u64 {
+    let mut number = [0; 8];
+    match number.get_mut(..bytes.len()) {
+        Some(low) => low.copy_from_slice(bytes),
+        None => return 0,
+    }
+    u64::from_le_bytes(number)
+}
+
+fn signed(bytes: &[u8]) -> i64 {
+    let unused = 64_usize.saturating_sub(bytes.len() * 8);
+    match unused {
+        64 => 0,
+        unused => (unsigned(bytes) << unused).cast_signed() >> unused,
+    }
+}

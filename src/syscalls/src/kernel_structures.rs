@@ -1,0 +1,143 @@
+//! Structures by the kernel's own type information.
+
+use crate::capture::{Capture, CaptureLength, CaptureLimit, CaptureSource};
+use crate::{Argument, CallArguments, Syscall};
+
+/// The kernel's structures by their names without `struct`.
+pub trait StructureTexts: std::fmt::Debug + Send + Sync {
+    /// Returns the size in bytes of a structure; `None` if it is unknown.
+    fn size(&self, name: &str) -> Option<u32>;
+
+    /// Returns a structure as text, with or without the names of its members; `None` if it is unknown or `bytes` are too short.
+    fn text(&self, name: &str, bytes: &[u8], with_names: bool) -> Option<String>;
+
+    /// Whether these texts are preferred to those of this crate.
+    fn is_preferred(&self) -> bool {
+        false
+    }
+}
+
+/// Types that are arrays, longer than their declaration, or shown otherwise.
+const OTHERS: &[&str] = &[
+    "epoll_event",
+    "file_handle",
+    "futex_waitv",
+    "getcpu_cache",
+    "io_event",
+    "iocb",
+    "iovec",
+    "linux_dirent",
+    "linux_dirent64",
+    "lsm_ctx",
+    "mmsghdr",
+    "msgbuf",
+    "msqid_ds",
+    "pollfd",
+    "robust_list_head",
+    "sembuf",
+    "shmid_ds",
+    "siginfo",
+    "sockaddr",
+    "statmount",
+    "user_msghdr",
+];
+
+/// Calls that read structures which are not `const`.
+const READERS: &[&str] = &[
+    "cachestat",
+    "file_setattr",
+    "futex_wait",
+    "futex_waitv",
+    "futimesat",
+    "getxattrat",
+    "io_getevents",
+    "io_pgetevents",
+    "io_uring_setup",
+    "mount_setattr",
+    "mq_open",
+    "open_tree_attr",
+    "openat2",
+    "perf_event_open",
+    "pselect6",
+    "rseq",
+    "sched_setattr",
+    "sched_setparam",
+    "sched_setscheduler",
+    "select",
+    "setitimer",
+    "settimeofday",
+    "timer_create",
+    "utime",
+    "utimes",
+];
+
+/// Returns a structure whose size the caller tells, since it grows with the kernel; what is behind that size is 0.
+pub(crate) fn given_part(name: &str, call: &CallArguments<'_>, bytes: &[u8]) -> Vec<u8> {
+    let word = |at: usize| {
+        let word = bytes.get(at..)?.first_chunk()?;
+        Some(u64::from(u32::from_ne_bytes(*word)))
+    };
+    let size = match name {
+        // PERF_ATTR_SIZE_VER0.
+        "perf_event_attr" => word(4).map(|size| if size == 0 { 64 } else { size }),
+        "sched_attr" => word(0),
+        "mount_attr" | "open_how" | "file_attr" | "xattr_args" => {
+            Some(call.named("usize")).filter(|size| *size > 0)
+        }
+        _ => None,
+    };
+    let size = size.and_then(|size| usize::try_from(size).ok());
+    let given = bytes.get(..size.unwrap_or(bytes.len()));
+    let mut part = given.unwrap_or(bytes).to_vec();
+    part.resize(bytes.len(), 0);
+    part
+}
+
+/// Whether the kernel may leave the memory of a successful call as it was.
+fn is_optional(call: &str, argument: &str) -> bool {
+    // What is left of an interrupted sleep; the use of resources of a child, if there is one.
+    argument == "rmtp" || matches!((call, argument), ("wait4" | "waitid", "ru"))
+}
+
+/// Returns the name in the kernel of the structure that an argument points to.
+pub(crate) fn structure_name(argument: &Argument) -> Option<&'static str> {
+    let c_type = argument.c_type;
+    let name = c_type.strip_prefix("const ").unwrap_or(c_type);
+    let name = name.strip_prefix("struct ")?.strip_suffix('*')?;
+    if name.ends_with('*') || OTHERS.contains(&name) {
+        return None;
+    }
+    Some(match name {
+        // That of the C library.
+        "timespec" => "__kernel_timespec",
+        name => name,
+    })
+}
+
+impl Syscall {
+    /// Returns the names of the kernel's structures among the arguments.
+    pub fn structure_names(&self) -> impl Iterator<Item = &'static str> {
+        let arguments = self.arguments.as_deref().unwrap_or_default();
+        arguments.iter().filter_map(structure_name)
+    }
+
+    /// Returns what to copy of an argument by the kernel's types, and whether the kernel reads it.
+    pub(crate) fn kernel_structure(
+        &self,
+        argument: &Argument,
+        index: u8,
+        structures: &dyn StructureTexts,
+    ) -> Option<(bool, Capture)> {
+        if is_optional(self.name, argument.name) {
+            return None;
+        }
+        let size = structures.size(structure_name(argument)?)?;
+        let is_read = argument.c_type.starts_with("const ") || READERS.contains(&self.name);
+        let capture = Capture {
+            argument: index,
+            source: CaptureSource::Bytes(CaptureLength::Fixed(size)),
+            limit: CaptureLimit::Bytes(size),
+        };
+        Some((is_read, capture))
+    }
+}
