@@ -349,3 +349,43 @@ fn a_summary_in_the_kernel_counts_every_call_of_the_command_and_its_children() {
     assert!(count("execve ") == 1, "{table}");
     assert!(table.contains("cat ("), "{table}");
 }
+
+/// Calls of a process from before the trace, and of what it starts.
+#[test]
+fn a_summary_in_the_kernel_counts_calls_of_running_processes() {
+    let test = "trace::a_summary_of_running_processes";
+    if !can_trace(test) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let script = "while :; do sleep 0.02; cd /nosuch; done";
+    let mut busy = std::process::Command::new("sh")
+        .args(["-c", script])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("sh starts");
+    let process = busy.id().to_string();
+    let outcome = run(
+        &scratch,
+        &["trace", "-s", "-p", &process, "--", "sleep", "0.5"],
+    );
+    busy.kill().expect("a child");
+    busy.wait().expect("a child");
+    let table = outcome.stderr;
+    if table.contains("counted with tracepoints") {
+        return skip(test, "this machine has no BPF");
+    }
+    let title = format!(" sh ({process}), ");
+    let block = table.split(&title).nth(1);
+    let block = block.unwrap_or_else(|| panic!("no block of the process: {table}"));
+    let block = block.split("\n\n\n").next().unwrap_or_default();
+    let row = block.lines().find(|line| line.starts_with("   chdir "));
+    let counts: Vec<&str> = row.unwrap_or_default().split_whitespace().collect();
+    assert!(
+        counts.len() > 2 && counts[1] == counts[2],
+        "all fail: {table}"
+    );
+    // Its children are followed.
+    assert!(table.contains(" sleep ("), "{table}");
+    assert!(table.contains("   clock_nanosleep "), "{table}");
+}

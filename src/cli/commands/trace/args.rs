@@ -109,7 +109,7 @@ fn shown() -> Vec<Arg> {
             .help("show the calls, then their number and times"),
         switch("sched").help("add the time on CPUs to the tables; with -s or -S"),
         switch("bpf-summary").help(
-            "count in the kernel, where it permits that (default: yes), for -s of a command or of all CPUs",
+            "count in the kernel, where it permits that (default: yes), for -s, unless CPUs are given",
         ),
         switch("errno-summary").help("count the failures of each call by their error; implies -s"),
         value("summary-mode", "thread|total")

@@ -107,26 +107,28 @@ impl LiveCapture {
                 self.capture.write_to(cpu, event)?;
             }
         }
-        let proc = Proc::new(&request.roots.proc);
-        match &request.observe.target {
-            Target::Workload => {
-                let threads: Vec<u32> = observation.workload().into_iter().collect();
-                self.capture.add_threads(&threads, true)
-            }
-            Target::Threads(threads) => self.capture.add_threads(threads, false),
-            target => {
-                for process in processes(target, &proc) {
-                    let threads = proc.threads(process).unwrap_or_default();
-                    self.capture.add_threads(&threads, false)?;
-                }
-                Ok(())
-            }
-        }
+        let is_command = request.observe.target == Target::Workload;
+        let threads = observed_threads(observation, request);
+        self.capture.add_threads(&threads, is_command)
     }
 
     /// Returns the number of tasks whose memory was not captured.
     pub(super) fn lost_tasks(&self) -> u64 {
         self.capture.lost_tasks().unwrap_or_default()
+    }
+}
+
+/// Returns the first thread of a command, or the running threads of a target that lists tasks.
+pub(super) fn observed_threads(observation: &Observation, request: &RecordRequest) -> Vec<u32> {
+    let proc = Proc::new(&request.roots.proc);
+    match &request.observe.target {
+        Target::Workload => observation.workload().into_iter().collect(),
+        Target::Threads(threads) => threads.clone(),
+        target => {
+            let processes = processes(target, &proc).into_iter();
+            let threads = processes.map(|process| proc.threads(process).unwrap_or_default());
+            threads.flatten().collect()
+        }
     }
 }
 

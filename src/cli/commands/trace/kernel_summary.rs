@@ -17,10 +17,10 @@ use crate::cli::pmus::SYSFS;
 /// The maximum number of pairs of thread and system call: 24 MB.
 const MAX_PAIRS: u32 = 16384;
 
-/// Starts the summary of a command or of the whole machine. `None` for other targets, and, with a message, if the kernel cannot run the
-/// programs.
+/// Starts the summary of a command, of running tasks or of the whole machine. `None` for CPUs, and, with a message, if the kernel cannot run
+/// the programs.
 ///
-/// The threads of a command are added by [`SyscallSummary::add_threads`].
+/// Threads are added by [`SyscallSummary::add_threads`].
 pub(super) fn start(
     request: &RecordRequest,
     settings: &TraceSettings,
@@ -40,12 +40,13 @@ pub(super) fn start(
     }
     let tasks = match &request.observe.target {
         Target::Cpus(None) => Ok(TaskSet::All),
-        Target::Workload => task_pid(follows).map(|follow| TaskSet::Threads {
+        Target::Cpus(Some(_)) | Target::Everyone => return None,
+        // Their threads are added later.
+        _ => task_pid(follows).map(|follow| TaskSet::Threads {
             threads: Vec::new(),
             follow,
             from_exec: true,
         }),
-        _ => return None,
     };
     let started = tasks.and_then(|tasks| {
         SyscallSummary::start(&SummaryOptions {

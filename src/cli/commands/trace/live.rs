@@ -129,10 +129,9 @@ fn sum_up(
     let explained = |error| explain_start(context, "dummy", error);
     let mut observation = Observation::open(request, &mut reporter).map_err(explained)?;
     let failed = |error: rperf_bpf::Error| CliError::message(255, error.to_string());
-    if request.observe.target == Target::Workload {
-        let threads: Vec<u32> = observation.workload().into_iter().collect();
-        summary.add_threads(&threads, true).map_err(failed)?;
-    }
+    let is_command = request.observe.target == Target::Workload;
+    let threads = capture::observed_threads(&observation, request);
+    summary.add_threads(&threads, is_command).map_err(failed)?;
     let started = observation.start(request, &mut |_| {});
     started.map_err(explained)?;
     let stopped = loop {
