@@ -99,6 +99,7 @@ mod top_screen;
 mod trace;
 mod trace_lines;
 mod trace_stacks;
+mod trace_types;
 mod tracepoints;
 mod truncated_while_read;
 

@@ -9,7 +9,11 @@ use super::trace::{can_trace, run};
 use super::{assert_refused, rperf};
 
 /// Runs a trace that shows memory; `None` if this machine cannot.
-fn run_with_memory(test: &str, scratch: &Scratch, words: &[&str]) -> Option<Vec<String>> {
+pub(super) fn run_with_memory(
+    test: &str,
+    scratch: &Scratch,
+    words: &[&str],
+) -> Option<Vec<String>> {
     if !can_trace(test) {
         return None;
     }
@@ -499,74 +503,31 @@ fn descriptors_have_no_names_if_other_cpus_are_not_seen() {
     assert!(!calls.iter().any(|call| call.contains(name)), "{calls:#?}");
 }
 
-/// Whether this kernel has type information.
-fn has_types(test: &str) -> bool {
-    let has = Path::new("/sys/kernel/btf/vmlinux").exists();
-    if !has {
-        skip(test, "this kernel has no type information");
-    }
-    has
-}
-
 #[test]
-fn structures_are_shown_by_the_types_of_the_kernel() {
-    let test = "structures_are_shown_by_the_types_of_the_kernel";
-    let scratch = Scratch::new();
-    if !has_types(test) {
+fn events_have_limits_of_their_own() {
+    if !can_trace("events_have_limits_of_their_own") {
         return;
     }
-    // Twice: if another trace runs, the first structure may come after the line.
-    let words = ["trace", "-e", "uname", "sh", "-c", "uname; uname"];
-    let Some(calls) = run_with_memory(test, &scratch, &words) else {
-        return;
+    let scratch = Scratch::new();
+    let limited = "sched:sched_switch/nr=2/,sched:sched_waking/nr=1,max-stack=3/";
+    // It ends long before the command.
+    let started = std::time::Instant::now();
+    let ran = run(&scratch, &["trace", "-a", "-e", limited, "sleep", "30"]);
+    assert!(started.elapsed().as_secs() < 20);
+    let lines = |begin: &str| {
+        let lines = ran.stderr.lines().filter(|line| line.contains(begin));
+        lines.count()
     };
-    let begin = r#"uname(name: { .sysname: "Linux", .nodename: ""#;
-    assert!(
-        calls.iter().any(|call| call.starts_with(begin)),
-        "{calls:#?}"
-    );
-    let sleep = ["-e", "clock_nanosleep", "sleep", "0.001"];
-    for (option, expected) in [
-        (
-            &[][..],
-            "clock_nanosleep(rqtp: { .tv_sec: 0, .tv_nsec: 1000000 }, rmtp: 0x",
-        ),
-        (
-            &["--force-btf"],
-            "clock_nanosleep(rqtp: { .tv_nsec: 1000000 }, rmtp: 0x",
-        ),
-    ] {
-        let words = [&["trace"], option, &sleep[..]].concat();
-        let calls = run_with_memory(test, &scratch, &words).unwrap_or_default();
-        assert!(
-            calls.iter().any(|call| call.starts_with(expected)),
-            "{calls:#?}"
-        );
-    }
-}
-
-#[test]
-fn values_of_enumerations_have_names() {
-    let test = "values_of_enumerations_have_names";
-    if !can_trace(test) || !has_types(test) {
-        return;
-    }
-    let scratch = Scratch::new();
-    let words = [
-        "trace",
-        "-a",
-        "-e",
-        "timer:hrtimer_start",
-        "--max-events",
-        "1",
-        "sleep",
-        "1",
-    ];
-    let ran = run(&scratch, &words);
-    let mode = ran.stderr.split_once(", mode: ").map(|(_, mode)| mode);
-    assert!(
-        mode.is_some_and(|mode| mode.starts_with("HRTIMER_MODE_")),
+    assert_eq!(
+        (lines(" sched:sched_switch("), lines(" sched:sched_waking(")),
+        (2, 1),
         "{}",
         ran.stderr
+    );
+    assert_eq!(lines("                    "), 3, "{}", ran.stderr);
+    assert_refused(
+        &["trace", "-e", "sched:sched_switch/nr=x/", "true"],
+        129,
+        "-e sched:sched_switch/nr=x/: 'x' is not a number of events\n",
     );
 }

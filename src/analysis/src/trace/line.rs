@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rperf_syscalls::{Abi, ArgumentOptions, StructureTexts};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The event that has the time on a CPU.
 pub const RUN_TIME_EVENT: &str = "sched:sched_stat_runtime";
@@ -19,6 +19,10 @@ pub struct TraceOptions {
     pub min_duration: u64,
     /// Only returns and other events whose stack has at least this many frames.
     pub min_stack: usize,
+    /// How many lines of other events are shown, by their names; missing ones have no limit.
+    pub event_limits: FxHashMap<String, u64>,
+    /// Whether the trace ends when all these limits are reached.
+    pub ends_with_limits: bool,
     /// Only calls that failed.
     pub failed_only: bool,
     /// The number of lines after which the trace ends.

@@ -32,6 +32,8 @@ pub struct TraceObserver<S> {
     current: Option<u32>,
     summary: CallSummary,
     lines: u64,
+    /// Lines of events with a limit.
+    event_lines: FxHashMap<String, u64>,
     lost: u64,
     has_ended: bool,
     /// Whether `TraceOptions::switch` is off.
@@ -105,6 +107,7 @@ impl<S: TraceSink> TraceObserver<S> {
             current: None,
             summary: CallSummary::default(),
             lines: 0,
+            event_lines: FxHashMap::default(),
             lost: 0,
             has_ended: false,
         }
@@ -174,11 +177,9 @@ impl<S: TraceSink> TraceObserver<S> {
         if !matches!(text, CallText::Lost(_) | CallText::Begun(_)) {
             self.lines += 1;
         }
-        self.has_ended = !goes_on
-            || self
-                .options
-                .max_events
-                .is_some_and(|most| self.lines >= most);
+        let limit = self.options.max_events;
+        self.has_ended =
+            !goes_on || limit.is_some_and(|most| self.lines >= most) || self.has_reached_limits();
     }
 
     /// Prints the begin of the current call, since a line of another thread follows.

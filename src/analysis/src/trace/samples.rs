@@ -156,7 +156,8 @@ impl TraceSamples {
                 _ => None,
             };
             found.unwrap_or_else(|| EventKind::Other {
-                name: event.name.clone(),
+                // Without terms and modifiers, as in perf.
+                name: name.as_deref().unwrap_or(&event.name).to_owned(),
                 tracepoint: tracepoint.map(|tracepoint| (tracepoint, endian)),
             })
         };

@@ -8,6 +8,7 @@ use clap::ArgMatches;
 use rperf_analysis::trace::{AddressNames, AddressOptions, TraceObserver, TraceSamples};
 use rperf_analysis::{EventLayouts, LiveFeed, ObserverPass};
 use rperf_bpf::SyscallSummary;
+use rperf_events::EventSpec;
 use rperf_perfdata::{EventDesc, Features, Metadata};
 use rperf_replay::LiveWorld;
 use rperf_session::{Error, Observation, RecordRequest, Target};
@@ -53,7 +54,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         None => samples,
     };
     let world = LiveWorld::new(Endian::NATIVE, observation.events());
-    let addresses = addresses(&world, observation.events(), &settings, context);
+    let specs = &request.observe.events;
+    let addresses = addresses(&world, observation.events(), specs, &settings, context);
     let samples = samples
         .with_addresses(observation.events(), addresses)
         .with_enumerations(types);
@@ -274,6 +276,7 @@ impl LiveTrace<'_> {
 fn addresses(
     world: &LiveWorld,
     events: &[EventDesc],
+    specs: &[EventSpec],
     settings: &TraceSettings,
     context: &Context,
 ) -> AddressOptions {
@@ -284,7 +287,7 @@ fn addresses(
         features: &features,
         is_pipe: false,
     };
-    let names = settings.stacks.needs_mappings().then(|| {
+    let names = settings.stacks.needs_mappings(specs).then(|| {
         let paths = SearchPaths::new(context.buildid_dir());
         let names = SymbolNames::new(world.world(), recording, paths, settings.stacks.max_stack);
         Box::new(names) as Box<dyn AddressNames>

@@ -16,7 +16,7 @@ use rperf_sys::Proc;
 use rperf_syscalls::{Abi, ArgumentKind, ArgumentOptions, SyscallTable};
 use rperf_view::trace::{RESULT_COLUMN, SummaryOptions, TraceLayout};
 
-use super::selection::Selection;
+use super::selection::{Selection, shown_name};
 use super::stacks::StackSettings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -59,37 +59,11 @@ impl TraceSettings {
         selection: &Selection,
         context: &Context,
     ) -> Result<Self, CliError> {
-        let setting = |name| context.config.flag(name);
         let on = |id| flag(matches, id) == Some(true);
-        let sums_up = on("summary") || on("with-summary") || on("errno-summary");
-        let prints_lines = on("with-summary") || !sums_up;
-        let (is_json, is_tree) = (on("json"), on("exec-tree"));
+        let (sums_up, prints_lines) = output_kinds(matches);
         check_combination(matches, sums_up, prints_lines)?;
         let stacks = StackSettings::new(matches, context)?;
-        let options = TraceOptions {
-            abi,
-            selected: selection
-                .calls
-                .as_ref()
-                .map(|calls| calls.iter().copied().collect()),
-            min_duration: min_duration(matches)?,
-            min_stack: stacks.min_stack,
-            failed_only: on("failure"),
-            max_events: matches.get_one::<u64>("max-events").copied(),
-            prints_lines,
-            sums_up,
-            with_details: is_json || is_tree,
-            switch: event_switch(matches)?,
-            sums_run_times: on("sched"),
-            names_files: true,
-            structures: None,
-            shows_run_times: selection.events().any(|event| event.name == RUN_TIME_EVENT),
-            arguments: ArgumentOptions {
-                show_zeros: setting("trace.show_zeros") == Some(true),
-                hides_names: !is_tree && setting("trace.show_arg_names") == Some(false),
-                ..ArgumentOptions::default()
-            },
-        };
+        let options = options(matches, abi, selection, &stacks, context)?;
         let is_total = is_total(matches, sums_up)?;
         Ok(Self {
             options,
@@ -111,6 +85,59 @@ impl TraceSettings {
             string_size: string_size(matches)?,
         })
     }
+}
+
+/// Returns what is printed and counted.
+fn options(
+    matches: &ArgMatches,
+    abi: Abi,
+    selection: &Selection,
+    stacks: &StackSettings,
+    context: &Context,
+) -> Result<TraceOptions, CliError> {
+    let setting = |name| context.config.flag(name);
+    let on = |id| flag(matches, id) == Some(true);
+    let (sums_up, prints_lines) = output_kinds(matches);
+    let (is_json, is_tree) = (on("json"), on("exec-tree"));
+    Ok(TraceOptions {
+        abi,
+        selected: selection
+            .calls
+            .as_ref()
+            .map(|calls| calls.iter().copied().collect()),
+        min_duration: min_duration(matches)?,
+        min_stack: stacks.min_stack,
+        failed_only: on("failure"),
+        max_events: matches.get_one::<u64>("max-events").copied(),
+        prints_lines,
+        sums_up,
+        with_details: is_json || is_tree,
+        switch: event_switch(matches)?,
+        sums_run_times: on("sched"),
+        event_limits: selection.limits.clone().into_iter().collect(),
+        ends_with_limits: !selection.traces_calls
+            && !stacks.shows_faults()
+            && selection
+                .events()
+                .all(|event| selection.limits.contains_key(&shown_name(event))),
+        names_files: true,
+        structures: None,
+        shows_run_times: selection
+            .events()
+            .any(|event| shown_name(event) == RUN_TIME_EVENT),
+        arguments: ArgumentOptions {
+            show_zeros: setting("trace.show_zeros") == Some(true),
+            hides_names: !is_tree && setting("trace.show_arg_names") == Some(false),
+            ..ArgumentOptions::default()
+        },
+    })
+}
+
+/// Returns whether calls are summed up, and whether lines are printed.
+fn output_kinds(matches: &ArgMatches) -> (bool, bool) {
+    let on = |id| flag(matches, id) == Some(true);
+    let sums_up = on("summary") || on("with-summary") || on("errno-summary");
+    (sums_up, on("with-summary") || !sums_up)
 }
 
 /// Returns how lines begin.
@@ -300,6 +327,7 @@ pub(super) fn build(
         CliError::message(255, format!("{word}: {cause}"))
     })?;
     let cgroups = cgroups::cgroups(matches, &target, events.len())?;
+    let needs_mappings = settings.stacks.needs_mappings(&events);
     let observe = ObserveOptions {
         workload: program,
         cgroups,
@@ -321,7 +349,7 @@ pub(super) fn build(
         synthesis: SynthesisOptions {
             kinds: SynthesizedRecords {
                 tasks: true,
-                mappings: settings.stacks.needs_mappings(),
+                mappings: needs_mappings,
                 cgroups: false,
             },
             ..SynthesisOptions::default()

@@ -5,7 +5,7 @@ use rperf_events::{Catalogue, EventSpec};
 use rperf_names::{is_pattern, matches_pattern};
 use rperf_sys::Tracefs;
 use rperf_syscalls::{SyscallTable, groups};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::exec_tree::TREE_CALLS;
 use crate::cli::error::CliError;
@@ -19,6 +19,8 @@ pub(super) struct Selection {
     pub(super) traces_calls: bool,
     /// The numbers of the calls to show; `None` for all.
     pub(super) calls: Option<BTreeSet<u32>>,
+    /// How many lines of each other event are shown, by its name, if that is limited (`nr=`).
+    pub(super) limits: BTreeMap<String, u64>,
     /// The other events, by `-e` option.
     lists: Vec<ListedEvents>,
 }
@@ -72,6 +74,7 @@ impl Selection {
         Ok(Self {
             traces_calls,
             calls,
+            limits: listed.limits,
             lists,
         })
     }
@@ -108,6 +111,7 @@ struct Listed {
     calls: BTreeSet<u32>,
     excluded: BTreeSet<u32>,
     events: Vec<EventSpec>,
+    limits: BTreeMap<String, u64>,
 }
 
 impl Listed {
@@ -128,8 +132,8 @@ impl Listed {
                 (false, false, _) => self.calls.extend(numbers),
                 (true, true, _) => return Err(unknown(word, table)),
                 // A name without a colon is a software event or a misspelled call.
-                (true, false, Some(catalogue)) => match parsed(word, catalogue) {
-                    Ok(events) => self.events.extend(events),
+                (true, false, Some(catalogue)) => match self.add_event(word, catalogue) {
+                    Ok(()) => {}
                     Err(error) if word.contains([':', '/', '{']) => return Err(error),
                     Err(_) => return Err(unknown(word, table)),
                 },
@@ -137,6 +141,72 @@ impl Listed {
             }
         }
         Ok(())
+    }
+}
+
+impl Listed {
+    /// Adds events other than system calls.
+    fn add_event(&mut self, word: &str, catalogue: &Catalogue<'_>) -> Result<(), CliError> {
+        let LimitedEvent { event, limit } = LimitedEvent::parse(word)?;
+        let events = parsed(&event, catalogue)?;
+        if let Some(limit) = limit {
+            let names = events.iter().map(|event| (shown_name(event), limit));
+            self.limits.extend(names);
+        }
+        self.events.extend(events);
+        Ok(())
+    }
+}
+
+/// An event without its term `nr=N`, and that number.
+#[derive(Debug, PartialEq, Eq)]
+struct LimitedEvent {
+    event: String,
+    limit: Option<u64>,
+}
+
+impl LimitedEvent {
+    fn parse(word: &str) -> Result<Self, CliError> {
+        let mut found = Self {
+            event: word.to_owned(),
+            limit: None,
+        };
+        let Some((name, rest)) = word.split_once('/') else {
+            return Ok(found);
+        };
+        let Some((terms, modifiers)) = rest.rsplit_once('/') else {
+            return Ok(found);
+        };
+        let mut others = Vec::new();
+        for term in terms.split(',') {
+            match term.trim().strip_prefix("nr=") {
+                None => others.push(term),
+                Some(number) => {
+                    let limit = number.parse().ok().filter(|limit| *limit > 0);
+                    let limit = limit.ok_or_else(|| {
+                        CliError::usage(format!("-e {word}: '{number}' is not a number of events"))
+                    })?;
+                    found.limit = Some(limit);
+                }
+            }
+        }
+        if found.limit.is_some() {
+            let modifiers = modifiers.trim_start_matches(':');
+            found.event = match (others.is_empty(), modifiers) {
+                (true, "") => name.to_owned(),
+                (true, modifiers) => format!("{name}:{modifiers}"),
+                (false, modifiers) => format!("{name}/{}/{modifiers}", others.join(",")),
+            };
+        }
+        Ok(found)
+    }
+}
+
+/// Returns the name of an event in lines: tracepoints without their terms.
+pub(super) fn shown_name(event: &EventSpec) -> String {
+    match &event.tracepoint {
+        Some(tracepoint) => format!("{}:{}", tracepoint.system, tracepoint.name),
+        None => event.name.clone(),
     }
 }
 
@@ -191,7 +261,24 @@ fn unknown(word: &str, table: &SyscallTable) -> CliError {
 
 #[cfg(test)]
 mod tests {
-    use super::words;
+    use super::{LimitedEvent, words};
+
+    #[test]
+    fn limits_of_events() {
+        let parse = |word: &str| {
+            let found = LimitedEvent::parse(word).ok()?;
+            Some((found.event, found.limit))
+        };
+        let of = |event: &str, limit| Some((event.to_owned(), limit));
+        assert_eq!(parse("a:b/nr=2/"), of("a:b", Some(2)));
+        assert_eq!(parse("a:b/nr=2/u"), of("a:b:u", Some(2)));
+        assert_eq!(
+            parse("a:b/max-stack=3,nr=2/"),
+            of("a:b/max-stack=3/", Some(2))
+        );
+        assert_eq!(parse("a:b/max-stack=3/"), of("a:b/max-stack=3/", None));
+        assert_eq!(parse("a:b/nr=0/"), None);
+    }
 
     #[test]
     fn commas_within_terms_do_not_split() {

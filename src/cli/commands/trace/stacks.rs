@@ -78,8 +78,13 @@ impl StackSettings {
     }
 
     /// Whether mappings of processes are needed to name addresses.
-    pub(super) fn needs_mappings(&self) -> bool {
-        self.records_stacks() || self.shows_faults()
+    pub(super) fn needs_mappings(&self, events: &[EventSpec]) -> bool {
+        let mut settings = events.iter().map(|event| &event.settings);
+        let has_stacks = settings.any(|settings| {
+            settings.max_stack.is_some()
+                || !matches!(settings.call_graph, None | Some(CallGraph::None))
+        });
+        has_stacks || self.shows_faults()
     }
 
     /// Returns the events of page faults.

@@ -57,6 +57,27 @@ impl<S: TraceSink> TraceObserver<S> {
         self.print(task.tid, Some(time), Some(0), CallText::Event(&text));
     }
 
+    /// Counts a line of an event; returns false if there may be no more.
+    fn is_within_limit(&mut self, name: &str) -> bool {
+        let Some(limit) = self.options.event_limits.get(name).copied() else {
+            return true;
+        };
+        let lines = self.event_lines.entry(name.to_owned()).or_default();
+        *lines += 1;
+        *lines <= limit
+    }
+
+    /// Whether all limits of events are reached, with which the trace ends.
+    pub(super) fn has_reached_limits(&self) -> bool {
+        let mut limits = self.options.event_limits.iter();
+        self.options.ends_with_limits
+            && limits.all(|(name, limit)| {
+                self.event_lines
+                    .get(name)
+                    .is_some_and(|lines| lines >= limit)
+            })
+    }
+
     /// Prints an event that is no system call.
     pub(super) fn other(
         &mut self,
@@ -67,7 +88,7 @@ impl<S: TraceSink> TraceObserver<S> {
     ) {
         let tid = task.tid;
         self.interrupt();
-        if !self.options.prints_lines {
+        if !self.options.prints_lines || !self.is_within_limit(name) {
             return;
         }
         let mut text = format!("{name}(");

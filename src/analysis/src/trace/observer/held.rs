@@ -112,8 +112,11 @@ impl<S: TraceSink> TraceObserver<S> {
     ) -> Option<BegunCall> {
         let begun = begun?;
         let syscall = self.table.get(begun.number).filter(|_| self.memory_is_late);
-        let has_memory =
-            result >= 0 && syscall.is_some_and(|call| !call.capture_plan().at_return.is_empty());
+        let has_memory = result >= 0
+            && syscall.is_some_and(|call| {
+                let structures = self.options.structures.as_deref();
+                !call.capture_plan_with(structures).at_return.is_empty()
+            });
         if !has_memory {
             return Some(begun);
         }
