@@ -389,3 +389,33 @@ fn a_summary_in_the_kernel_counts_calls_of_running_processes() {
     assert!(table.contains(" sleep ("), "{table}");
     assert!(table.contains("   clock_nanosleep "), "{table}");
 }
+
+/// Its threads read the descriptors of all processes when the trace begins.
+#[test]
+fn a_trace_of_all_tasks_leaves_out_its_own_process() {
+    if !can_trace("a_trace_of_all_tasks_leaves_out_its_own_process") {
+        return;
+    }
+    let tracer = std::process::Command::new(env!("CARGO_BIN_EXE_rperf"))
+        .args([
+            "trace",
+            "-a",
+            "--json",
+            "-e",
+            "openat,readlink",
+            "sleep",
+            "0.3",
+        ])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("rperf starts");
+    let own = tracer.id();
+    let ended = tracer.wait_with_output().expect("a child");
+    let lines = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let objects = lines
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let processes: Vec<u64> = objects.filter_map(|call| call["pid"].as_u64()).collect();
+    assert!(!processes.is_empty(), "sleep opens files: {lines}");
+    assert!(!processes.contains(&own.into()), "{lines}");
+}

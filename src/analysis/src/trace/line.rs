@@ -15,6 +15,8 @@ pub struct TraceOptions {
     pub abi: Abi,
     /// Only these calls; `None` for all.
     pub selected: Option<FxHashSet<u32>>,
+    /// A process that is not shown: the tracer itself, if all tasks are traced.
+    pub hidden_process: Option<u32>,
     /// Only calls of at least this many nanoseconds; 0 for all.
     pub min_duration: u64,
     /// Only returns and other events whose stack has at least this many frames.

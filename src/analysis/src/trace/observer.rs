@@ -485,6 +485,9 @@ impl<S: TraceSink> TraceObserver<S> {
 
 impl<S: TraceSink> Observer<TracedSample> for TraceObserver<S> {
     fn sample(&mut self, at: &EventContext, sample: TracedSample) {
+        if self.options.hidden_process == Some(at.task.pid) {
+            return;
+        }
         let TracedSample { record, stack } = sample;
         let tid = at.task.tid;
         let frames = stack.as_ref().map_or(0, Vec::len);

@@ -120,6 +120,7 @@ fn options(
             && selection
                 .events()
                 .all(|event| selection.limits.contains_key(&shown_name(event))),
+        hidden_process: None,
         names_files: true,
         structures: None,
         shows_run_times: selection
@@ -320,6 +321,9 @@ pub(super) fn build(
     selection.filter(matches, &machine.0)?;
     let mut settings = TraceSettings::new(matches, abi, &selection, context)?;
     settings.options.names_files = sees_all_threads(&target, matches);
+    // The kernel's filter excludes one thread, but others read /proc.
+    settings.options.hidden_process =
+        matches!(target, Target::Cpus(_) | Target::User(_)).then(std::process::id);
     let events = all_events(&selection, &settings, &target, &catalogue)?;
     let found = workload::find(matches, context);
     let program = found.map_err(|(word, cause)| {
