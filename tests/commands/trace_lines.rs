@@ -353,11 +353,11 @@ fn settings_change_the_layout() {
 fn a_delayed_trace_has_the_names_of_its_begin() {
     let test = "a_delayed_trace_has_the_names_of_its_begin";
     let scratch = Scratch::new();
-    let script = "exec 9</dev/null; cd /; sleep 5; cd /tmp; read x <&9";
+    let script = "exec 9</dev/null; cd /; sleep 12; cd /tmp; read x <&9";
     let words = [
         "trace",
         "-D",
-        "2000",
+        "5000",
         "-e",
         "chdir,dup2",
         "sh",
