@@ -11,6 +11,7 @@ mod fixtures;
 mod inlines;
 mod kmem;
 mod kwork;
+mod lock;
 mod matrix;
 mod pipe_report;
 mod recordings;

@@ -216,6 +216,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
             "lock contention -E 10",
             "lock contention -l -E 10",
             "lock report",
+            "lock info",
         ],
     },
     Example {

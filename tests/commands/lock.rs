@@ -1,5 +1,7 @@
 //! `rperf lock`: sums recomputed from `script`, and recordings without the events.
 
+pub(crate) mod recording;
+
 use std::collections::{BTreeMap, HashMap};
 
 use rperf_testkit::{Outcome, Scratch, may_trace};
@@ -124,10 +126,74 @@ fn recordings_without_the_events_are_refused() {
         ("lock contention -L x", 129, "'x' is not an address"),
         ("lock contention -t -l", 129, "-t and -l exclude each other"),
         ("lock contention -b", 129, "--use-bpf is not supported yet"),
-        ("lock info", 129, "unknown subcommand 'info'"),
+        ("lock watch", 129, "unknown subcommand 'watch'"),
+        (
+            "lock info",
+            255,
+            "the recording has no lock:contention_begin events",
+        ),
     ] {
         let outcome = run(&scratch, words);
         assert_eq!(outcome.status, status, "{words}: {outcome:?}");
         assert!(outcome.stderr.contains(message), "{words}: {outcome:?}");
     }
+}
+
+/// perf 6.1 prints the same text (tests/differential); what it does not have is checked here.
+#[test]
+fn lockdep_is_shown_as_json_and_named() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::lockdep(true))
+        .expect("a file");
+    let json = run(&scratch, "lock report --json -c").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let rows = json["rows"].as_array().expect("rows");
+    let row = rows.iter().find(|row| row["name"] == "&pool->lock");
+    let row = row.expect("the class");
+    // The only wait was from 1,004,000 to 1,010,001 ns.
+    assert_eq!(
+        (&row["contended"], &row["total_ns"]),
+        (&1.into(), &6001.into())
+    );
+    assert_eq!(row["histogram"], serde_json::json!([[4096, 8192, 1]]));
+    assert_eq!(row["p50_ns"], 6001);
+    let both = run(&scratch, "lock info");
+    let lists = [run(&scratch, "lock info -t"), run(&scratch, "lock info -m")];
+    let expected = format!("{}\n{}", lists[0].stderr, lists[1].stderr);
+    assert_eq!((both.status, both.stderr), (0, expected));
+    let json = run(&scratch, "lock info -m --json").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["threads"], serde_json::Value::Null);
+    assert_eq!(json["locks"][2]["class"], "a_name_of_many_letters");
+    let refused = run(&scratch, "lock contention");
+    assert_eq!(refused.status, 255, "{refused:?}");
+    let hint = "hint: it has those of lockdep, which 'rperf lock report' shows";
+    assert!(refused.stderr.contains(hint), "{refused:?}");
+}
+
+#[test]
+fn waits_without_end_are_shown_and_impossible_orders_counted() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::waits())
+        .expect("a file");
+    let table = run(&scratch, "lock contention").stderr;
+    let rows: Vec<&str> = table.lines().collect();
+    assert_eq!(
+        rows[2],
+        "         2      5.33 us      4.33 us      2.67 us     spinlock   0x4000"
+    );
+    assert_eq!(
+        rows[3],
+        "         1      1.00 us      1.00 us      1.00 us        mutex   0x4010"
+    );
+    assert_eq!(
+        rows[4],
+        "         1         0 ns         0 ns         0 ns    semaphore   0x4008"
+    );
+    let checks = "bad: 1, total: 3\nbad rate: 33.33 %\nhistogram of events caused bad sequence\n    acquire: 0\n   acquired: 1\n";
+    assert!(table.contains(checks), "{table}");
+    let quiet = run(&scratch, "lock contention -q").stderr;
+    assert!(!quiet.contains("bad"), "{quiet}");
 }

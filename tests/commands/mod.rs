@@ -53,7 +53,7 @@ mod kmem;
 mod ksymbols;
 mod kwork;
 mod list;
-mod lock;
+pub(crate) mod lock;
 mod man_pages;
 mod missing_names;
 mod non_utf8_names;
@@ -170,6 +170,7 @@ pub(crate) fn commands() -> Vec<String> {
     let parts = [
         "kmem stat",
         "lock contention",
+        "lock info",
         "lock report",
         "kwork latency",
         "kwork report",

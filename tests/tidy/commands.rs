@@ -12,6 +12,7 @@ const CLI: &str = "src/cli";
 const TABLE_USERS: &[&str] = &[
     "src/cli/argv/tests.rs",
     "src/cli/commands/mod.rs",
+    "src/cli/commands/subcommands.rs",
     "src/cli/examples.rs",
     "src/cli/help.rs",
     "src/cli/help/groups.rs",

@@ -2,6 +2,7 @@
 
 mod analysis;
 mod contention;
+mod info;
 mod record;
 mod report;
 
@@ -9,6 +10,7 @@ use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::lock::LockColumn;
 
 pub(super) use self::contention::{command as contention_command, run as contention};
+pub(super) use self::info::{command as info_command, run as info};
 pub(super) use self::report::{command as report_command, run as report};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -21,12 +23,13 @@ use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
 'lock record' records waits for locks of the kernel. 'lock contention' shows the time waited per caller, per thread (-t) or per lock (-l). \
-'lock report' prints a row per lock, 'lock script' each event. Tables are printed on the standard error, --json on the standard output.";
+'lock report' prints a row per lock, 'lock info' lists threads and locks, 'lock script' each event. Tables are printed on the standard error, --json on the standard output.";
 
-const SUBCOMMANDS: &str = "use 'lock record', 'lock report', 'lock contention' or 'lock script'; 'lock info' is not supported";
+const SUBCOMMANDS: &str =
+    "use 'lock record', 'lock report', 'lock info', 'lock contention' or 'lock script'";
 
 /// The words that Linux perf abbreviates, to at least three letters.
-const ABBREVIATED: &[&str] = &["record", "report", "script", "contention"];
+const ABBREVIATED: &[&str] = &["record", "report", "script", "info", "contention"];
 
 /// The options of `lock` and of its subcommands that read a recording.
 fn common() -> Vec<Arg> {

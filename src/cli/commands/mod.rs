@@ -27,6 +27,7 @@ mod report;
 mod sched;
 mod script;
 mod stat;
+mod subcommands;
 mod test;
 mod timechart;
 mod top;
@@ -37,6 +38,7 @@ mod version;
 pub(crate) use self::bench::benchmark_commands;
 use clap::{ArgMatches, Command};
 
+pub(crate) use self::subcommands::SUBCOMMANDS;
 use super::context::Context;
 use super::error::{CliError, ExitStatus};
 use rperf_names::nearest;
@@ -366,170 +368,6 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
         usage: &["[<options>]"],
         build: version::command,
         run: version::run,
-    },
-];
-
-/// Subcommands, selected by the first argument of these commands.
-pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
-    CommandEntry {
-        name: "kmem stat",
-        summary: "Show sums of allocations by caller and address",
-        usage: &["[<options>]"],
-        build: kmem::stat_command,
-        run: kmem::stat,
-    },
-    CommandEntry {
-        name: "kwork latency",
-        summary: "Show how long softirqs and work items were pending",
-        usage: &["[<options>]"],
-        build: kwork::latency_command,
-        run: kwork::latency,
-    },
-    CommandEntry {
-        name: "kwork report",
-        summary: "Show how long interrupts, softirqs and work items ran",
-        usage: &["[<options>]"],
-        build: kwork::report_command,
-        run: kwork::report,
-    },
-    CommandEntry {
-        name: "kwork timehist",
-        summary: "Show each run of an interrupt, a softirq or a work item",
-        usage: &["[<options>]"],
-        build: kwork::timehist_command,
-        run: kwork::timehist,
-    },
-    CommandEntry {
-        name: "kwork top",
-        summary: "Show the CPU time of tasks without interrupts",
-        usage: &["[<options>]"],
-        build: kwork::top_command,
-        run: kwork::top,
-    },
-    CommandEntry {
-        name: "lock contention",
-        summary: "Show how long callers, threads or locks waited",
-        usage: &["[<options>]"],
-        build: lock::contention_command,
-        run: lock::contention,
-    },
-    CommandEntry {
-        name: "lock report",
-        summary: "Show a row per lock that was waited for",
-        usage: &["[<options>]"],
-        build: lock::report_command,
-        run: lock::report,
-    },
-    CommandEntry {
-        name: "sched diff",
-        summary: "Compare how long tasks waited for a CPU in two recordings",
-        usage: &["[<options>] [<baseline>] [<new>]"],
-        build: sched::diff_command,
-        run: sched::diff,
-    },
-    CommandEntry {
-        name: "sched latency",
-        summary: "Show how long tasks waited for a CPU",
-        usage: &["[<options>]"],
-        build: sched::latency_command,
-        run: sched::latency,
-    },
-    CommandEntry {
-        name: "sched map",
-        summary: "Show the tasks on all CPUs after each switch",
-        usage: &["[<options>]"],
-        build: sched::map_command,
-        run: sched::map,
-    },
-    CommandEntry {
-        name: "sched off-cpu",
-        summary: "Show where tasks wait, for how long, and who wakes them",
-        usage: &["[<options>]"],
-        build: sched::off_cpu_command,
-        run: sched::off_cpu,
-    },
-    CommandEntry {
-        name: "sched perfetto",
-        summary: "Write context switches and wakeups for Perfetto's viewer",
-        usage: &["[<options>]"],
-        build: sched::perfetto_command,
-        run: sched::perfetto,
-    },
-    CommandEntry {
-        name: "sched replay",
-        summary: "Replay the recorded load with threads of this program",
-        usage: &["[<options>]"],
-        build: sched::replay_command,
-        run: sched::replay,
-    },
-    CommandEntry {
-        name: "sched stats",
-        summary: "Show the scheduler's counters while a command runs",
-        usage: &[
-            "[<options>] [<command>]",
-            "[<options>] -- <command> [<options>]",
-            "record|report|diff [<options>]",
-        ],
-        build: sched::stats_command,
-        run: sched::stats,
-    },
-    CommandEntry {
-        name: "sched stats diff",
-        summary: "Compare the scheduler's counters of two recordings",
-        usage: &["[<options>] [<baseline>] [<new>]"],
-        build: sched::stats_diff_command,
-        run: sched::stats_diff,
-    },
-    CommandEntry {
-        name: "sched stats record",
-        summary: "Record the scheduler's counters",
-        usage: &[
-            "[<options>] [<command>]",
-            "[<options>] -- <command> [<options>]",
-        ],
-        build: sched::stats_record_command,
-        run: sched::stats_record,
-    },
-    CommandEntry {
-        name: "sched stats report",
-        summary: "Show the scheduler's counters of a recording",
-        usage: &["[<options>]"],
-        build: sched::stats_report_command,
-        run: sched::stats_report,
-    },
-    CommandEntry {
-        name: "sched timehist",
-        summary: "Show each time that a task ran, with its wait and delay",
-        usage: &["[<options>]"],
-        build: sched::timehist_command,
-        run: sched::timehist,
-    },
-    CommandEntry {
-        name: "stat record",
-        summary: "Count events and save the counts in a file",
-        usage: &[
-            "[<options>] [<command>]",
-            "[<options>] -- <command> [<options>]",
-        ],
-        build: stat::record_command,
-        run: stat::record,
-    },
-    CommandEntry {
-        name: "stat report",
-        summary: "Show the counts in a file of 'stat record'",
-        usage: &["[<options>]"],
-        build: stat::report_command,
-        run: stat::report,
-    },
-    CommandEntry {
-        name: "timechart record",
-        summary: "Record the events that 'timechart' draws",
-        usage: &[
-            "[<options>] [<command>]",
-            "[<options>] -- <command> [<options>]",
-        ],
-        build: timechart::record_command,
-        run: timechart::record,
     },
 ];
 

@@ -1,11 +1,10 @@
 //! The tables of `lock`, in the layout of perf 6.1.
 
+pub mod json;
+
 use std::io::{self, Write};
 
-use rperf_analysis::lock::{LockColumn, LockKey, LockRow};
-
-/// The version of the JSON object; it changes if a key is removed or gets another meaning.
-pub const LOCK_JSON_VERSION: u32 = 1;
+use rperf_analysis::lock::{BadSequences, LockColumn, LockKey, LockRow};
 
 /// Kinds of locks by the flags of `lock:contention_begin` (`LCB_F_*`), and their names.
 const KINDS: [(u64, &str); 12] = [
@@ -48,23 +47,22 @@ pub fn kind_flags(name: &str) -> Vec<u64> {
 
 /// Returns nanoseconds with a unit, in `width` columns.
 #[must_use]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "as perf, which divides single-precision numbers"
+)]
 pub fn time(nanoseconds: u64, width: usize) -> String {
-    const UNITS: [(u64, &str); 5] = [
-        (3_600_000_000_000, "h "),
-        (60_000_000_000, "m "),
-        (1_000_000_000, "s "),
-        (1_000_000, "ms"),
-        (1_000, "us"),
+    const UNITS: [(f32, &str); 5] = [
+        (3.6e12, "h "),
+        (6e10, "m "),
+        (1e9, "s "),
+        (1e6, "ms"),
+        (1e3, "us"),
     ];
     let width = width.saturating_sub(3);
-    match UNITS.iter().find(|(unit, _)| nanoseconds >= *unit) {
-        Some((unit, name)) => {
-            // Halves are rounded up.
-            let hundredth = unit / 100;
-            let rounded = nanoseconds.saturating_add(hundredth / 2) / hundredth;
-            let value = format!("{}.{:02}", rounded / 100, rounded % 100);
-            format!("{value:>width$} {name}")
-        }
+    let value = nanoseconds as f32;
+    match UNITS.iter().find(|(unit, _)| value >= *unit) {
+        Some((unit, name)) => format!("{:>width$.2} {name}", f64::from(value / unit)),
         None => format!("{nanoseconds:width$} ns"),
     }
 }
@@ -244,7 +242,9 @@ pub fn write_report(
     rows: &[NamedRow],
 ) -> io::Result<()> {
     for NamedRow { row, name, .. } in rows {
-        let name = match name.chars().count() < NAME_WIDTH {
+        // As in perf, names of threads are complete.
+        let is_whole = matches!(row.key, LockKey::Thread(_)) || name.chars().count() < NAME_WIDTH;
+        let name = match is_whole {
             true => name.clone(),
             false => name.chars().take(CUT_NAME).chain("...".chars()).collect(),
         };
@@ -255,58 +255,82 @@ pub fn write_report(
     Ok(())
 }
 
-/// Writes how many rows have waits that did not end: perf's text for incomplete sequences of events.
+/// What `lock` prints below its tables about sequences of events in an impossible order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SequenceChecks {
+    /// Rows with such a sequence.
+    pub bad: usize,
+    /// All rows, also those that are not shown, up to the last that is.
+    pub total: usize,
+    /// Rows of the whole recording, by the event at which it was found.
+    pub sequences: BadSequences,
+}
+
+/// Writes the result of the checks in perf's text.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_debug(out: &mut dyn Write, total: usize) -> io::Result<()> {
+pub fn write_checks(out: &mut dyn Write, checks: &SequenceChecks) -> io::Result<()> {
+    let SequenceChecks {
+        bad,
+        total,
+        sequences,
+    } = checks;
     writeln!(
         out,
-        "\n=== output for debug===\n\nbad: 0, total: {total}\nbad rate: 0.00 %"
+        "\n=== output for debug===\n\nbad: {bad}, total: {total}"
     )?;
+    match total {
+        // As perf: 0 / 0.
+        0 => writeln!(out, "bad rate: -nan %")?,
+        total => writeln!(out, "bad rate: {} %", percent(*bad, *total))?,
+    }
     writeln!(out, "histogram of events caused bad sequence")?;
-    for name in ["acquire", "acquired", "contended", "release"] {
-        writeln!(out, " {name:>10}: 0")?;
+    for (name, count) in [
+        ("acquire", sequences.acquire),
+        ("acquired", sequences.acquired),
+        ("contended", sequences.contended),
+        ("release", sequences.release),
+    ] {
+        writeln!(out, " {name:>10}: {count}")?;
     }
     Ok(())
 }
 
-/// Writes rows as JSON, times in nanoseconds. `lost` is the number of records lost while recording.
+/// Returns a percentage with two decimals.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "numbers of rows, for two decimals"
+)]
+fn percent(part: usize, whole: usize) -> String {
+    format!("{:.2}", part as f64 / whole as f64 * 100.0)
+}
+
+/// Writes threads by number, for `lock info -t`.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_json(out: &mut dyn Write, rows: &[NamedRow], lost: u64) -> io::Result<()> {
-    let rows: Vec<serde_json::Value> = rows
-        .iter()
-        .map(|NamedRow { row, name, stack }| {
-            let tid = match row.key {
-                LockKey::Thread(tid) => Some(tid),
-                _ => None,
-            };
-            serde_json::json!({
-                "name": name,
-                "type": kind(row.flags),
-                "address": format!("{:#x}", row.address),
-                "tid": tid,
-                "contended": row.contended,
-                "acquired": row.acquired,
-                "total_ns": row.total,
-                "max_ns": row.max,
-                "min_ns": row.min,
-                "mean_ns": row.average(),
-                "stack": stack,
-            })
-        })
-        .collect();
-    let all = serde_json::json!({
-        "version": LOCK_JSON_VERSION,
-        "lost_records": lost,
-        "rows": rows,
-    });
-    serde_json::to_writer(&mut *out, &all)?;
-    writeln!(out)
+pub fn write_threads(out: &mut dyn Write, threads: &[(u32, String)]) -> io::Result<()> {
+    writeln!(out, "{:>10}: comm", "Thread ID")?;
+    for (tid, name) in threads {
+        writeln!(out, "{tid:10}: {name}")?;
+    }
+    Ok(())
+}
+
+/// Writes the addresses and names of locks, for `lock info -m`.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_instances(out: &mut dyn Write, rows: &[NamedRow]) -> io::Result<()> {
+    writeln!(out, "Address of instance: name of class")?;
+    for NamedRow { row, name, .. } in rows {
+        writeln!(out, " {:#x}: {name}", row.address)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,18 +1,19 @@
 //! Reads the waits of a recording, adds them up and names the rows.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::OnceLock;
 
 use clap::ArgMatches;
 use rperf_analysis::lock::{
-    CONTENTION_EVENTS, LockAggregation, LockColumn, LockContention, LockDetail, LockKey,
-    LockSelection, LockStack,
+    CONTENTION_EVENTS, LOCKDEP_EVENTS, LockAggregation, LockColumn, LockContention, LockDetail,
+    LockKey, LockRow, LockSelection, LockStack,
 };
 use rperf_analysis::{DeliveredCounts, ObserverPass, PrepareSamples};
 use rperf_replay::{DsoId, Machine, Order, Sample, World};
 use rperf_resolve::{AddressContext, Frame, Resolver};
 use rperf_tracepoint::typed::TypedEvent;
-use rperf_view::lock::{NamedRow, write_json};
+use rperf_view::lock::{NamedRow, SequenceChecks, json};
 use rperf_wire::CpuMode;
 
 use crate::cli::context::Context;
@@ -26,8 +27,22 @@ use crate::cli::shared::losses::{conclude, losses};
 use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
 use crate::cli::symbol_options::SymbolSources;
 
+/// Which tracepoints are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LockEvents {
+    /// Those of waits.
+    Contention,
+    /// Also those of lockdep, if recorded.
+    All,
+}
+
 /// How waits are read and summed.
 pub(super) struct LockQuery {
+    pub(super) events: LockEvents,
+    /// Whether locks of one name share a row.
+    pub(super) combines: bool,
+    /// Whether rows are shown whose locks were never taken.
+    pub(super) shows_waiting: bool,
     pub(super) aggregation: LockAggregation,
     pub(super) selection: LockSelection,
     pub(super) key: LockColumn,
@@ -35,17 +50,24 @@ pub(super) struct LockQuery {
     pub(super) entries: usize,
     /// The number of innermost frames that are skipped when the caller is determined.
     pub(super) stack_skip: usize,
-    /// The maximum number of frames that are shown.
+    /// The maximum number of frames that are read, which determine rows of callers, and that are shown.
     pub(super) max_stack: usize,
     /// Only waits whose stack has a function with one of these words in its name.
     pub(super) callstack: Option<Vec<String>>,
 }
 
-/// The rows with the names of locks or callers, and the counts of lost and damaged records.
-struct LockRows {
-    rows: Vec<NamedRow>,
-    contention: LockContention,
-    delivered: DeliveredCounts,
+/// The rows with the names of locks or callers, and what is printed below them.
+pub(super) struct LockTable {
+    pub(super) rows: Vec<NamedRow>,
+    pub(super) checks: SequenceChecks,
+}
+
+impl LockTable {
+    /// Whether the checks are shown, as perf does.
+    pub(super) fn shows_checks(&self, matches: &ArgMatches, context: &Context) -> bool {
+        let is_bad = self.checks.sequences.total() > 0;
+        !context.output.is_quiet() && (is_bad || context.verbosity(matches) > 0)
+    }
 }
 
 /// The address ranges of the kernel's sections with scheduler and locking functions.
@@ -72,7 +94,8 @@ impl PrepareSamples for LockDetails<'_> {
         };
         let (at, mut frames) = (AddressContext::of(sample), Vec::new());
         if let Some(chain) = sample.wire.callchain {
-            self.resolver.callchain(at, chain, usize::MAX, &mut frames);
+            let most = self.query.max_stack;
+            self.resolver.callchain(at, chain, most, &mut frames);
         }
         let callers = frames.iter().skip(self.query.stack_skip);
         let callers = callers.filter(|frame| !self.is_lock_function(frame));
@@ -131,68 +154,160 @@ pub(super) fn print(
     matches: &ArgMatches,
     context: &Context,
     query: &LockQuery,
-    write: impl FnOnce(&mut dyn Write, &[NamedRow]) -> io::Result<()>,
+    write: impl FnOnce(&mut dyn Write, &LockTable) -> io::Result<()>,
 ) -> Result<ExitStatus, CliError> {
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
-    let found = read(&analysis, &symbols, query, matches)?;
+    let resolver = analysis.resolver(&symbols);
+    let (contention, delivered) = read(&analysis, &resolver, query)?;
+    let with_stacks = count(matches, "verbose") > 0 && query.aggregation == LockAggregation::Caller;
+    let names = RowNames {
+        resolver: &resolver,
+        world: analysis.replay.world(),
+        max_stack: if with_stacks { query.max_stack } else { 0 },
+    };
+    let table = table(&contention, query, &names);
     if flag(matches, "json") == Some(true) {
-        write_json(&mut context.stdout(), &found.rows, losses(&analysis).lost)?;
-    } else if context.output.is_terminal() && OutputStreams::shows_errors_on_terminal() {
-        context.paginate("lock")?;
-        write(&mut context.stdout(), &found.rows)?;
+        json::write_rows(&mut context.stdout(), &table.rows, losses(&analysis).lost)?;
     } else {
-        let mut table = Vec::new();
-        write(&mut table, &found.rows)?;
-        OutputStreams::error(&String::from_utf8_lossy(&table));
+        print_text(context, |out| write(out, &table))?;
     }
-    let losses = &found.contention.losses;
-    conclude(&analysis, found.delivered, losses, "waits", matches)
+    conclude(&analysis, delivered, &contention.losses, "waits", matches)
+}
+
+/// Prints text on stderr, as perf does, in a pager if both streams lead to a terminal.
+pub(super) fn print_text(
+    context: &Context,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), CliError> {
+    if context.output.is_terminal() && OutputStreams::shows_errors_on_terminal() {
+        context.paginate("lock")?;
+        write(&mut context.stdout())?;
+    } else {
+        let mut text = Vec::new();
+        write(&mut text)?;
+        OutputStreams::error(&String::from_utf8_lossy(&text));
+    }
+    Ok(())
 }
 
 /// Reads and sums the waits.
-fn read(
+pub(super) fn read(
     analysis: &Analysis<'_>,
-    symbols: &SymbolSources,
+    resolver: &Resolver<'_>,
     query: &LockQuery,
-    matches: &ArgMatches,
-) -> Result<LockRows, CliError> {
+) -> Result<(LockContention, DeliveredCounts), CliError> {
     let layouts = event_layouts(analysis)?;
-    if let Some(event) = CONTENTION_EVENTS.iter().find(|event| !layouts.has(event)) {
-        let (path, program) = (analysis.input.path.display(), analysis.context.program);
-        let message = format!("{path}: the recording has no {event} events");
-        return Err(
-            CliError::message(255, message).hint(format!("record with '{program} lock record'"))
-        );
+    let has = |events: &[&str]| events.iter().all(|event| layouts.has(event));
+    let with_lockdep = query.events == LockEvents::All && layouts.has("lock:lock_acquire");
+    if !with_lockdep && !has(&CONTENTION_EVENTS) {
+        return Err(without_events(analysis, |event| layouts.has(event)));
     }
-    require_fields(
-        analysis,
-        |name| CONTENTION_EVENTS.contains(&name),
-        "lock record",
-    )?;
-    let resolver = analysis.resolver(symbols);
+    let mut needed: Vec<&'static [&'static str]> = vec![&CONTENTION_EVENTS];
+    if with_lockdep {
+        needed.push(&LOCKDEP_EVENTS);
+    }
+    let is_read = |name: &str| needed.iter().any(|events| events.contains(&name));
+    require_fields(analysis, is_read, "lock record")?;
     let details = LockDetails {
-        resolver: &resolver,
+        resolver,
         query,
         text: OnceLock::new(),
     };
     let mut contention = LockContention::new(query.aggregation, query.selection.clone());
-    let pass = ObserverPass::new(&layouts, details).reading(&[&CONTENTION_EVENTS]);
+    let pass = ObserverPass::new(&layouts, details).reading(&needed);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut contention)?;
     analysis.end_progress();
-    let with_stacks = count(matches, "verbose") > 0 && query.aggregation == LockAggregation::Caller;
+    Ok((contention, delivered))
+}
+
+/// Returns the error for a recording without an event of waits.
+fn without_events(analysis: &Analysis<'_>, has: impl Fn(&str) -> bool) -> CliError {
+    let (path, program) = (analysis.input.path.display(), analysis.context.program);
+    let mut events = CONTENTION_EVENTS.iter();
+    let event = events.find(|event| !has(event)).unwrap_or(&"lock");
+    let message = format!("{path}: the recording has no {event} events");
+    let hint = match has("lock:lock_acquire") {
+        true => format!("it has those of lockdep, which '{program} lock report' shows"),
+        false => format!("record with '{program} lock record'"),
+    };
+    CliError::message(255, message).hint(hint)
+}
+
+/// Names the rows, combines them if requested, and drops those that are not shown.
+fn table(contention: &LockContention, query: &LockQuery, names: &RowNames<'_, '_>) -> LockTable {
     let rows = contention.rows(query.key).into_iter();
-    let rows = rows.filter(|row| row.acquired > 0).take(query.entries);
-    let rows = rows.map(|row| {
-        let name = match row.key {
-            LockKey::Thread(tid) => thread_name(analysis.replay.world(), tid),
-            _ => address_name(&resolver, row.caller),
+    let mut rows: Vec<NamedRow> = rows.map(|row| names.named(row)).collect();
+    if query.combines {
+        rows = combined(rows, query.key);
+    }
+    let mut table = LockTable {
+        rows: Vec::new(),
+        checks: SequenceChecks {
+            sequences: contention.bad_sequences(),
+            ..SequenceChecks::default()
+        },
+    };
+    for row in rows {
+        if table.rows.len() == query.entries {
+            break;
+        }
+        let checks = &mut table.checks;
+        checks.total += 1;
+        checks.bad += usize::from(row.row.is_broken);
+        let is_waiting = query.shows_waiting && row.row.contended > 0;
+        if row.row.acquired > 0 || is_waiting {
+            table.rows.push(row);
+        }
+    }
+    table
+}
+
+/// Merges rows with the same name.
+fn combined(rows: Vec<NamedRow>, key: LockColumn) -> Vec<NamedRow> {
+    let mut merged: Vec<NamedRow> = Vec::new();
+    let mut by_name: HashMap<String, usize> = HashMap::new();
+    for row in rows {
+        match by_name.get(&row.name) {
+            Some(place) => {
+                if let Some(first) = merged.get_mut(*place) {
+                    first.row.merge(&row.row);
+                }
+            }
+            None => {
+                by_name.insert(row.name.clone(), merged.len());
+                merged.push(row);
+            }
+        }
+    }
+    merged.sort_by(|left, right| {
+        let order = key.value(&right.row).cmp(&key.value(&left.row));
+        order.then_with(|| left.row.tie(&right.row))
+    });
+    merged
+}
+
+/// Names callers, locks and threads.
+pub(super) struct RowNames<'n, 'r> {
+    pub(super) resolver: &'n Resolver<'r>,
+    pub(super) world: &'n World,
+    /// The number of frames below a row.
+    pub(super) max_stack: usize,
+}
+
+impl RowNames<'_, '_> {
+    /// Returns a row with its name: that of the thread, of lockdep's class, or of the caller.
+    pub(super) fn named(&self, row: LockRow) -> NamedRow {
+        let name = match (&row.key, &row.class) {
+            (LockKey::Thread(tid), _) => self.thread(*tid),
+            (_, Some(class)) => String::from_utf8_lossy(class).into_owned(),
+            _ if row.caller == 0 => "Unknown".to_owned(),
+            _ => address_name(self.resolver, row.caller),
         };
-        let frames = row.full_stack.iter().take(query.max_stack);
-        let frames = frames.filter(|_| with_stacks);
-        let stack = frames.map(|ip| match address_name(&resolver, *ip) {
+        let frames = row.full_stack.iter().take(self.max_stack);
+        let stack = frames.map(|ip| match address_name(self.resolver, *ip) {
             name if name.starts_with("0x") => format!("{ip:#x}  "),
             name => format!("{ip:#x}  {name}"),
         });
@@ -201,18 +316,14 @@ fn read(
             name,
             row,
         }
-    });
-    Ok(LockRows {
-        rows: rows.collect(),
-        contention,
-        delivered,
-    })
-}
+    }
 
-fn thread_name(world: &World, tid: u32) -> String {
-    match world.comm(world.comm_last(tid, Order::MAX)) {
-        "" => format!(":{tid}"),
-        name => name.to_owned(),
+    /// Returns the last name of a thread.
+    pub(super) fn thread(&self, tid: u32) -> String {
+        match self.world.comm(self.world.comm_last(tid, Order::MAX)) {
+            "" => format!(":{tid}"),
+            name => name.to_owned(),
+        }
     }
 }
 

@@ -3,10 +3,10 @@
 use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
 use rperf_view::lock::{
-    ContentionTable, kind_flags, write_contention, write_contention_titles, write_debug,
+    ContentionTable, kind_flags, write_checks, write_contention, write_contention_titles,
 };
 
-use super::analysis::{LockQuery, print};
+use super::analysis::{LockEvents, LockQuery, print};
 use super::{columns, entries, table_options};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -16,9 +16,9 @@ use crate::cli::options::{flag, number, switch, unsupported, value};
 const ABOUT: &str = "\
 Shows how long callers, threads (-t) or locks (-l) waited for locks of the kernel, recorded with 'lock record'.";
 
-/// The default number of innermost frames that are skipped when the caller is determined, and of frames shown by -v, as in perf.
+/// The default number of innermost frames that are skipped when the caller is determined, and of frames of a stack, as in perf.
 pub(super) const STACK_SKIP: usize = 3;
-const MAX_STACK: usize = 8;
+pub(super) const MAX_STACK: usize = 8;
 
 /// The columns in order.
 const SHOWN: [LockColumn; 4] = [
@@ -52,7 +52,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(bpf_options())
         .args([
             switch("lock-addr").short('l').help("show a row per lock, by address"),
-            value("max-stack", "n").value_parser(number).help("frames shown by -v (default: 8)"),
+            value("max-stack", "n").value_parser(number).help("number of innermost frames to read (default: 8): waits with equal frames share a row, -v shows them"),
             value("stack-skip", "n")
                 .value_parser(number)
                 .help("number of innermost frames to skip when determining the caller (default: 3)"),
@@ -93,6 +93,9 @@ pub(in crate::cli::commands) fn run(
         None => default,
     };
     let query = LockQuery {
+        events: LockEvents::Contention,
+        combines: false,
+        shows_waiting: true,
         aggregation,
         selection: selection(matches)?,
         key,
@@ -103,14 +106,13 @@ pub(in crate::cli::commands) fn run(
     };
     let separator = matches.get_one::<String>("field-separator");
     let separator = separator.map(String::as_str);
-    print(matches, context, &query, |out, rows| {
-        if context.output.is_quiet() {
-            return write_contention(out, table, &shown, rows, separator);
+    print(matches, context, &query, |out, found| {
+        if !context.output.is_quiet() {
+            write_contention_titles(out, table, &shown, separator)?;
         }
-        write_contention_titles(out, table, &shown, separator)?;
-        write_contention(out, table, &shown, rows, separator)?;
-        match context.verbosity(matches) > 0 && separator.is_none() {
-            true => write_debug(out, rows.len()),
+        write_contention(out, table, &shown, &found.rows, separator)?;
+        match separator.is_none() && found.shows_checks(matches, context) {
+            true => write_checks(out, &found.checks),
             false => Ok(()),
         }
     })

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 use clap::ArgMatches;
+use rperf_analysis::lock::{CONTENTION_EVENTS, LOCKDEP_EVENTS};
 use rperf_events::Tracepoints as _;
 
 use crate::cli::context::Context;
@@ -15,18 +16,7 @@ use crate::cli::tracefs::MachineTracepoints;
 const RECORDER: &str = "lock record";
 
 /// The options of `record` before those of the user.
-const OPTIONS: [&str; 10] = [
-    "-R",
-    "-m",
-    "1024",
-    "-c",
-    "1",
-    "-g",
-    "-e",
-    "lock:contention_begin",
-    "-e",
-    "lock:contention_end",
-];
+const OPTIONS: [&str; 5] = ["-R", "-m", "1024", "-c", "1"];
 
 /// Records with the options and the workload in `words`.
 pub(super) fn run(
@@ -37,18 +27,40 @@ pub(super) fn run(
     refuse_reading_options(RECORDER, matches)?;
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let known = known_events(RECORDER, &machine, "lock")?;
-    if !known.iter().any(|name| name == "contention_begin") {
+    let events = events(&known);
+    if events.is_empty() {
         let folder = machine.folder().join("lock");
         let message = format!(
-            "{RECORDER}: the kernel has no event contention_begin in {}",
+            "{RECORDER}: the kernel has neither lock_acquire nor contention_begin in {}",
             folder.display()
         );
         return Err(CliError::message(255, message)
-            .hint("Linux 5.19 and later have it; the lock events of older kernels (CONFIG_LOCKDEP, CONFIG_LOCK_STAT) are not supported"));
+            .hint("Linux 5.19 and later have contention_begin; older kernels need CONFIG_LOCKDEP and CONFIG_LOCK_STAT"));
     }
     let mut all: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
+    if events.iter().any(|event| CONTENTION_EVENTS.contains(event)) {
+        // The caller is in the stack only.
+        all.push("-g".into());
+    }
+    for event in events {
+        all.extend(["-e".into(), event.into()]);
+    }
     all.extend_from_slice(words);
     dispatch(context, OsStr::new("record"), &all)
+}
+
+/// Returns lockdep's events if the kernel has them, as in perf, otherwise those of waits.
+fn events(known: &[String]) -> Vec<&'static str> {
+    let has = |event: &&&str| {
+        known
+            .iter()
+            .any(|name| event.strip_prefix("lock:") == Some(name))
+    };
+    let lockdep: Vec<&str> = LOCKDEP_EVENTS.iter().filter(has).copied().collect();
+    match lockdep.len() == LOCKDEP_EVENTS.len() {
+        true => lockdep,
+        false => CONTENTION_EVENTS.iter().filter(has).copied().collect(),
+    }
 }
 
 /// Prints the events of a recording with the options of `script`.
@@ -65,4 +77,32 @@ pub(super) fn script(
     }
     all.extend_from_slice(words);
     dispatch(context, OsStr::new("script"), &all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::events;
+
+    #[test]
+    fn lockdep_is_preferred_if_it_is_complete() {
+        let names = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
+        let all = [
+            "lock_acquire",
+            "lock_acquired",
+            "lock_contended",
+            "lock_release",
+        ];
+        let waits = ["contention_begin", "contention_end"];
+        assert_eq!(events(&names(&[&all[..], &waits[..]].concat())).len(), 4);
+        // CONFIG_LOCKDEP without CONFIG_LOCK_STAT.
+        let some = ["lock_acquire", "lock_release"];
+        let found = events(&names(&[&some[..], &waits[..]].concat()));
+        assert_eq!(found, ["lock:contention_begin", "lock:contention_end"]);
+        assert!(events(&names(&some)).is_empty());
+    }
 }

@@ -2,16 +2,17 @@
 
 use clap::{ArgMatches, Command};
 use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
-use rperf_view::lock::{write_debug, write_report, write_report_titles};
+use rperf_view::lock::{write_checks, write_report, write_report_titles};
 
-use super::analysis::{LockQuery, print};
+use super::analysis::{LockEvents, LockQuery, print};
 use super::{columns, entries, table_options};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::options::{flag, unsupported};
+use crate::cli::options::{flag, switch};
 
 const ABOUT: &str = "\
-Shows a row for each lock that was waited for, named by its first caller, or for each thread (-t).";
+Shows a row for each lock that was waited for, named by its first caller, or for each thread (-t). In recordings of lockdep's events these are all \
+locks that were taken, named by their class.";
 
 /// The columns in order.
 const SHOWN: [LockColumn; 6] = [
@@ -27,7 +28,7 @@ const SHOWN: [LockColumn; 6] = [
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("lock report")
         .long_about(ABOUT)
-        .arg(unsupported("combine-locks", "'lock contention' adds up callers").short('c'))
+        .arg(switch("combine-locks").short('c').help("show a row for all locks of one name"))
         .args(table_options(
             "column to sort by: acquired, contended, avg_wait, wait_total, wait_max, wait_min (default: acquired)",
         ))
@@ -41,6 +42,9 @@ pub(in crate::cli::commands) fn run(
     let known = "acquired, contended, avg_wait, wait_total, wait_max and wait_min";
     let (key, shown) = columns(matches, LockColumn::Acquired, &SHOWN, known)?;
     let query = LockQuery {
+        events: LockEvents::All,
+        combines: flag(matches, "combine-locks") == Some(true),
+        shows_waiting: false,
         aggregation: match flag(matches, "threads") == Some(true) {
             true => LockAggregation::Thread,
             false => LockAggregation::Address,
@@ -49,17 +53,16 @@ pub(in crate::cli::commands) fn run(
         key,
         entries: entries(matches),
         stack_skip: super::contention::STACK_SKIP,
-        max_stack: 0,
+        max_stack: super::contention::MAX_STACK,
         callstack: None,
     };
-    print(matches, context, &query, |out, rows| {
-        if context.output.is_quiet() {
-            return write_report(out, &shown, rows);
+    print(matches, context, &query, |out, found| {
+        if !context.output.is_quiet() {
+            write_report_titles(out, &shown)?;
         }
-        write_report_titles(out, &shown)?;
-        write_report(out, &shown, rows)?;
-        match context.verbosity(matches) > 0 {
-            true => write_debug(out, rows.len()),
+        write_report(out, &shown, &found.rows)?;
+        match found.shows_checks(matches, context) {
+            true => write_checks(out, &found.checks),
             false => Ok(()),
         }
     })

@@ -24,10 +24,18 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
         ],
     ),
     (
+        "lock info",
+        &[
+            run("lock info -m", "addresses and names of locks"),
+            run("lock info -t --json", "threads, for programs"),
+        ],
+    ),
+    (
         "lock report",
         &[
             run("lock report -k wait_max", "longest wait first"),
             run("lock report -t -E 10", "threads with most waits"),
+            run("lock report -c", "a row for all locks of one name"),
             run("lock report --json", "rows for programs"),
         ],
     ),

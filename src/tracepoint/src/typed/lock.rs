@@ -1,7 +1,7 @@
-//! Lock contention. Source: the kernel's `include/trace/events/lock.h`.
+//! Lock contention, and the events of lockdep. Source: the kernel's `include/trace/events/lock.h`.
 
-use super::NamedNumber;
 use super::event::typed_event;
+use super::{NamedNumber, TextField};
 
 typed_event! {
     /// A task begins to wait for a lock. Since Linux 5.19.
@@ -20,5 +20,47 @@ typed_event! {
         lock_addr: u64,
         /// 0, or a negated errno if the lock was not taken.
         ret: i32,
+    }
+}
+
+typed_event! {
+    /// A task is about to take a lock. Kernels with CONFIG_LOCKDEP, as the following three.
+    LockAcquire(LockAcquireLayout) = "lock:lock_acquire" {
+        /// Bit 0: the lock is only tried; bit 1: for reading.
+        flags: u32,
+        /// Name of the lock's class.
+        name: TextField,
+        /// Address of the lock's `struct lockdep_map`.
+        lockdep_addr: u64,
+    }
+}
+
+typed_event! {
+    /// A task has the lock. Kernels with CONFIG_LOCK_STAT, as [`LockContended`].
+    LockAcquired(LockAcquiredLayout) = "lock:lock_acquired" {
+        /// Name of the lock's class.
+        name: TextField,
+        /// Address of the lock's `struct lockdep_map`.
+        lockdep_addr: u64,
+    }
+}
+
+typed_event! {
+    /// A task has to wait for a lock.
+    LockContended(LockContendedLayout) = "lock:lock_contended" {
+        /// Name of the lock's class.
+        name: TextField,
+        /// Address of the lock's `struct lockdep_map`.
+        lockdep_addr: u64,
+    }
+}
+
+typed_event! {
+    /// A task releases a lock.
+    LockRelease(LockReleaseLayout) = "lock:lock_release" {
+        /// Name of the lock's class.
+        name: TextField,
+        /// Address of the lock's `struct lockdep_map`.
+        lockdep_addr: u64,
     }
 }

@@ -34,7 +34,11 @@ pub use kmem::{
     KmemCacheFree, KmemCacheFreeLayout, MmPageAlloc, MmPageAllocLayout, MmPageFree,
     MmPageFreeLayout,
 };
-pub use lock::{ContentionBegin, ContentionBeginLayout, ContentionEnd, ContentionEndLayout};
+pub use lock::{
+    ContentionBegin, ContentionBeginLayout, ContentionEnd, ContentionEndLayout, LockAcquire,
+    LockAcquireLayout, LockAcquired, LockAcquiredLayout, LockContended, LockContendedLayout,
+    LockRelease, LockReleaseLayout,
+};
 pub use named::{NamedNumber, NamedReader, NamedValue, TaskState, TaskStateField};
 pub use power::{CpuFrequency, CpuFrequencyLayout, CpuIdle, CpuIdleLayout};
 pub use sched::{
@@ -84,6 +88,10 @@ event::typed_events! {
     MmPageFree(MmPageFreeLayout),
     ContentionBegin(ContentionBeginLayout),
     ContentionEnd(ContentionEndLayout),
+    LockAcquire(LockAcquireLayout),
+    LockAcquired(LockAcquiredLayout),
+    LockContended(LockContendedLayout),
+    LockRelease(LockReleaseLayout),
     BlockRqIssue(BlockRqIssueLayout),
     BlockRqComplete(BlockRqCompleteLayout),
 }

@@ -27,6 +27,12 @@ const PAGES: &str = "\"page=%p gfp_flags=%s\", (((struct page *)vmemmap_base) + 
     __print_flags(REC->gfp_flags, \"|\", {( unsigned long)(( gfp_t)0x40u), \"__GFP_IO\"}) : \"none\"";
 const FLAGS: &str = "\"%p (flags=%s)\", REC->lock_addr, __print_flags(REC->flags, \"|\", { (1U << 0), \"SPIN\" }, { (1U << 1), \"READ\" })";
 
+/// The fields of lockdep's events other than `lock_acquire`.
+const LOCKDEP: &[(&str, usize)] = &[
+    ("__data_loc char[] name", WORD),
+    ("void * lockdep_addr", LONG),
+];
+
 pub(super) const ALL: &[TracepointCase] = &[
     TracepointCase {
         names: &["sched:sched_switch"],
@@ -281,6 +287,30 @@ pub(super) const ALL: &[TracepointCase] = &[
     TracepointCase {
         names: &["lock:contention_end"],
         fields: &[("void * lock_addr", LONG), ("int ret", 4)],
+        print_fmt: "",
+    },
+    TracepointCase {
+        names: &["lock:lock_acquire"],
+        fields: &[
+            ("unsigned int flags", 4),
+            ("__data_loc char[] name", WORD),
+            ("void * lockdep_addr", LONG),
+        ],
+        print_fmt: "",
+    },
+    TracepointCase {
+        names: &["lock:lock_acquired"],
+        fields: LOCKDEP,
+        print_fmt: "",
+    },
+    TracepointCase {
+        names: &["lock:lock_contended"],
+        fields: LOCKDEP,
+        print_fmt: "",
+    },
+    TracepointCase {
+        names: &["lock:lock_release"],
+        fields: LOCKDEP,
         print_fmt: "",
     },
     TracepointCase {

@@ -5,7 +5,8 @@ use super::kernels::{
 };
 use crate::typed::{
     BlockRqCompleteLayout, BlockRqIssueLayout, ContentionBeginLayout, ContentionEndLayout,
-    KfreeLayout, KmallocLayout, KmemCacheAllocLayout, KmemCacheFreeLayout, MmPageAllocLayout,
+    KfreeLayout, KmallocLayout, KmemCacheAllocLayout, KmemCacheFreeLayout, LockAcquireLayout,
+    LockAcquiredLayout, LockContendedLayout, LockReleaseLayout, MmPageAllocLayout,
     MmPageFreeLayout,
 };
 
@@ -146,6 +147,36 @@ fn lock_contention_events_are_read() {
         assert_eq!((end.lock_addr(), end.ret()), (0x7654_3210, -4));
         assert_truncation_is_detected(&raw, "ret", &tracepoint, |raw| layout.read(raw).is_some());
     }
+}
+
+#[test]
+fn lockdep_events_are_read() {
+    const ADDRESS: u64 = 0x7654_3210;
+    let values = [
+        ("flags", Number(3)),
+        ("name", Text("&lock->lock")),
+        ("lockdep_addr", Number(0x7654_3210)),
+    ];
+    for tracepoint in described("lock:lock_acquire") {
+        let raw = raw(&tracepoint, &values);
+        let layout = LockAcquireLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let event = layout.read(&raw).expect("complete");
+        let found = (event.flags(), event.name(), event.lockdep_addr());
+        assert_eq!(found, (3, &b"&lock->lock"[..], ADDRESS));
+    }
+    macro_rules! check {
+        ($($layout:ident),+) => {$(
+            for tracepoint in described($layout::TRACEPOINTS[0]) {
+                let raw = raw(&tracepoint, &values);
+                let layout = $layout::resolve(&tracepoint);
+                let layout = layout.expect("its fields").expect("its name");
+                let event = layout.read(&raw).expect("complete");
+                assert_eq!((event.name(), event.lockdep_addr()), (&b"&lock->lock"[..], ADDRESS));
+            }
+        )+};
+    }
+    check!(LockAcquiredLayout, LockContendedLayout, LockReleaseLayout);
 }
 
 const REQUEST: [(&str, Put<'static>); 8] = [

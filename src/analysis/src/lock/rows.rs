@@ -1,0 +1,215 @@
+//! The rows of the tables: waits of a caller, thread or lock.
+
+use std::cmp::Ordering;
+
+use crate::LogHistogram;
+
+/// The frames of a stack from the caller of the lock's functions on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct LockStack {
+    /// Addresses, innermost first; the first is the caller. Empty if unknown.
+    pub frames: Vec<u64>,
+}
+
+/// The stack of the event at which a wait begins, evaluated before the event is observed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LockDetail {
+    /// The stack to show, without the functions of locks.
+    pub stack: LockStack,
+    /// All recorded frames, innermost first.
+    pub full_stack: Vec<u64>,
+    /// Whether the wait is excluded by its stack.
+    pub is_excluded: bool,
+}
+
+/// How waits are grouped into the rows of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockAggregation {
+    /// Stacks without the functions of locks.
+    Caller,
+    /// Threads.
+    Thread,
+    /// Addresses of locks.
+    Address,
+}
+
+/// The identity of a row.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum LockKey {
+    /// A stack.
+    Caller(LockStack),
+    /// A thread id.
+    Thread(u32),
+    /// The address of a lock.
+    Address(u64),
+}
+
+/// The waits of a row; times in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockRow {
+    /// The caller, thread or lock.
+    pub key: LockKey,
+    /// Name of the lock's class, not necessarily UTF-8; only of lockdep's events.
+    pub class: Option<Vec<u8>>,
+    /// Waits that began.
+    pub contended: u64,
+    /// Waits that ended; of lockdep's events the number of times that locks were taken.
+    pub acquired: u64,
+    /// The number by which perf divides the sum for the mean.
+    pub(super) divisor: MeanDivisor,
+    /// Whether its events are in an impossible order at least once.
+    pub is_broken: bool,
+    /// Sum of the waits.
+    pub total: u64,
+    /// The longest.
+    pub max: u64,
+    /// The shortest; 0 if none ended.
+    pub min: u64,
+    /// The distribution.
+    pub waits: LogHistogram,
+    /// Flags of the first wait: `LCB_F_*` of the kernel's `trace/events/lock.h`.
+    pub flags: u64,
+    /// The address of the lock of the first wait.
+    pub address: u64,
+    /// The first caller, 0 if unknown.
+    pub caller: u64,
+    /// All recorded frames of the first wait.
+    pub full_stack: Vec<u64>,
+}
+
+/// The number by which the sum of the waits is divided for the mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MeanDivisor {
+    /// Waits that ended.
+    Acquired,
+    /// Waits that began.
+    Contended,
+}
+
+impl LockRow {
+    pub(super) fn new(key: LockKey, address: u64, flags: u64, detail: &LockDetail) -> Self {
+        let caller = detail.stack.frames.first().copied();
+        Self {
+            key,
+            class: None,
+            contended: 0,
+            acquired: 0,
+            divisor: MeanDivisor::Acquired,
+            is_broken: false,
+            total: 0,
+            max: 0,
+            min: 0,
+            waits: LogHistogram::new(),
+            flags,
+            address,
+            caller: caller.unwrap_or_default(),
+            full_stack: detail.full_stack.clone(),
+        }
+    }
+
+    /// Creates the row of a lock, or of a thread, from lockdep's events.
+    pub(super) fn of_class(key: LockKey, address: u64, class: &[u8]) -> Self {
+        Self {
+            class: Some(class.to_vec()),
+            divisor: MeanDivisor::Contended,
+            ..Self::new(key, address, 0, &LockDetail::default())
+        }
+    }
+
+    /// Returns the mean, rounded down, as perf does: the sum divided by the number of waits that ended, or, for lockdep's events and
+    /// combined rows, that began.
+    #[must_use]
+    pub fn average(&self) -> u64 {
+        let divisor = match self.divisor {
+            MeanDivisor::Acquired => self.acquired,
+            MeanDivisor::Contended => self.contended,
+        };
+        self.total.checked_div(divisor).unwrap_or_default()
+    }
+
+    /// Adds the waits of another row, such as one of the same class.
+    pub fn merge(&mut self, other: &Self) {
+        self.contended += other.contended;
+        self.acquired += other.acquired;
+        self.divisor = MeanDivisor::Contended;
+        self.is_broken |= other.is_broken;
+        self.total = self.total.saturating_add(other.total);
+        self.max = self.max.max(other.max);
+        if other.waits.count() > 0 {
+            self.min = match self.waits.count() {
+                0 => other.min,
+                _ => self.min.min(other.min),
+            };
+        }
+        self.waits.merge(&other.waits);
+    }
+
+    pub(super) fn end(&mut self, wait: u64) {
+        self.min = match self.waits.count() {
+            0 => wait,
+            _ => self.min.min(wait),
+        };
+        self.waits.add(wait);
+        self.total = self.total.saturating_add(wait);
+        self.max = self.max.max(wait);
+    }
+
+    /// Returns the order of rows with equal values: by caller, then by lock.
+    #[must_use]
+    pub fn tie(&self, other: &Self) -> Ordering {
+        let address = self.caller.cmp(&other.caller);
+        address.then_with(|| self.address.cmp(&other.address))
+    }
+}
+
+/// A column of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockColumn {
+    /// Waits that ended.
+    Acquired,
+    /// Waits that began.
+    Contended,
+    /// The mean.
+    Average,
+    /// The sum.
+    Total,
+    /// The longest.
+    Max,
+    /// The shortest.
+    Min,
+}
+
+impl LockColumn {
+    /// Returns the column of this name, as in `-k` and `-F`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "acquired" => Self::Acquired,
+            "contended" => Self::Contended,
+            "avg_wait" => Self::Average,
+            "wait_total" => Self::Total,
+            "wait_max" => Self::Max,
+            "wait_min" => Self::Min,
+            _ => return None,
+        })
+    }
+
+    /// Returns the value of the column in a row: a count, or nanoseconds.
+    #[must_use]
+    pub fn value(self, row: &LockRow) -> u64 {
+        match self {
+            Self::Acquired => row.acquired,
+            Self::Contended => row.contended,
+            Self::Average => row.average(),
+            Self::Total => row.total,
+            Self::Max => row.max,
+            Self::Min => row.min,
+        }
+    }
+
+    /// Whether it is a time.
+    #[must_use]
+    pub fn is_time(self) -> bool {
+        !matches!(self, Self::Acquired | Self::Contended)
+    }
+}

@@ -1,0 +1,194 @@
+//! The events of a thread and a lock as a state machine, which finds waits and impossible orders.
+
+use rustc_hash::FxHashMap;
+
+use super::rows::LockRow;
+use crate::EventContext;
+
+/// Rows with events in an impossible order, by the event at which this was first found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BadSequences {
+    /// `lock:lock_acquire`.
+    pub acquire: u64,
+    /// `lock:lock_acquired`, or `lock:contention_end`.
+    pub acquired: u64,
+    /// `lock:lock_contended`.
+    pub contended: u64,
+    /// `lock:lock_release`.
+    pub release: u64,
+}
+
+impl BadSequences {
+    /// Returns the number of rows.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.acquire + self.acquired + self.contended + self.release
+    }
+}
+
+/// What an event reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A wait begins, or continues: a mutex reports spinning and sleeping as two begins.
+    Begin,
+    /// A wait ends.
+    End,
+    /// A lock is about to be taken.
+    Acquire,
+    /// A lock is taken without waiting: it was only tried.
+    Try,
+    /// A lock is taken for reading.
+    Read,
+    /// A lock is taken.
+    Acquired,
+    /// The thread has to wait.
+    Contended,
+    /// A lock is released.
+    Release,
+}
+
+impl Step {
+    /// Returns the step of `lock:lock_acquire` with these flags.
+    pub(super) fn acquire(flags: u32) -> Self {
+        match (flags & 1, flags & 2) {
+            (_, 2) => Self::Read,
+            (1, _) => Self::Try,
+            _ => Self::Acquire,
+        }
+    }
+}
+
+/// The state of a thread and a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Acquiring,
+    Waiting,
+    Acquired,
+    /// Taken for reading this many times, or tried.
+    Read(u64),
+}
+
+/// What a step leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    State(State),
+    /// Nothing changes.
+    Same,
+    /// The lock is free again.
+    Free,
+    /// The order of the events is impossible.
+    Broken,
+}
+
+impl Step {
+    /// Returns what follows from `state`, `None` before the first event and after a release.
+    fn next(self, state: Option<State>) -> Next {
+        match (self, state) {
+            // A wait that began before the recording, or whose begin is not selected.
+            (Self::End | Self::Acquired | Self::Contended, None)
+            | (Self::Begin, Some(State::Waiting)) => Next::Same,
+            (Self::Release, None | Some(State::Acquired | State::Read(0 | 1))) => Next::Free,
+            (Self::Release, Some(State::Read(count))) => Next::State(State::Read(count - 1)),
+            (Self::Begin, None | Some(State::Acquired))
+            | (Self::Contended, Some(State::Acquiring)) => Next::State(State::Waiting),
+            (Self::End, Some(State::Waiting))
+            | (Self::Acquired, Some(State::Acquiring | State::Waiting)) => {
+                Next::State(State::Acquired)
+            }
+            (Self::Acquire, None) => Next::State(State::Acquiring),
+            (Self::Try | Self::Read, None) => Next::State(State::Read(1)),
+            (Self::Read, Some(State::Read(count))) => Next::State(State::Read(count + 1)),
+            _ => Next::Broken,
+        }
+    }
+}
+
+/// An event of a thread and a lock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sequence {
+    tid: u32,
+    address: u64,
+    time: u64,
+    /// The index of its row.
+    row: usize,
+}
+
+impl Sequence {
+    pub(super) fn at(at: &EventContext, address: u64, row: usize) -> Self {
+        Self {
+            tid: at.task.tid,
+            address,
+            time: at.time(),
+            row,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Current {
+    state: State,
+    /// The time of the event that led to the state.
+    since: u64,
+    /// The row of that event.
+    row: usize,
+}
+
+/// The states of all threads and locks.
+#[derive(Debug, Default)]
+pub(super) struct Sequences {
+    current: FxHashMap<(u32, u64), Current>,
+    pub(super) bad: BadSequences,
+}
+
+impl Sequences {
+    /// Returns the row of the latest event of a thread and a lock.
+    pub(super) fn row(&self, tid: u32, address: u64) -> Option<usize> {
+        Some(self.current.get(&(tid, address))?.row)
+    }
+
+    /// Evaluates an event.
+    pub(super) fn step(&mut self, step: Step, event: Sequence, rows: &mut [LockRow]) {
+        let key = (event.tid, event.address);
+        let before = self.current.get(&key).copied();
+        let Some(row) = rows.get_mut(event.row) else {
+            return;
+        };
+        match step.next(before.map(|before| before.state)) {
+            Next::Same => {}
+            Next::Free => drop(self.current.remove(&key)),
+            Next::Broken => {
+                self.current.remove(&key);
+                if !row.is_broken {
+                    row.is_broken = true;
+                    *self.bad.of(step) += 1;
+                }
+            }
+            Next::State(state) => {
+                let waited = before.filter(|before| before.state == State::Waiting);
+                if let Some(begin) = waited {
+                    row.end(event.time.saturating_sub(begin.since));
+                }
+                row.contended += u64::from(state == State::Waiting);
+                let is_taken = matches!(state, State::Acquired | State::Read(_));
+                row.acquired += u64::from(is_taken && step != Step::Release);
+                let current = Current {
+                    state,
+                    since: event.time,
+                    row: event.row,
+                };
+                self.current.insert(key, current);
+            }
+        }
+    }
+}
+
+impl BadSequences {
+    fn of(&mut self, step: Step) -> &mut u64 {
+        match step {
+            Step::Acquire | Step::Try | Step::Read => &mut self.acquire,
+            Step::Acquired | Step::End => &mut self.acquired,
+            Step::Begin | Step::Contended => &mut self.contended,
+            Step::Release => &mut self.release,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `lock info`: the threads and the locks of a recording.
+
+use std::io::{self, Write};
+
+use clap::{ArgMatches, Command};
+use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
+use rperf_view::lock::{json, write_instances, write_threads};
+
+use super::analysis::{LockEvents, LockQuery, RowNames, print_text, read};
+use super::common;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::Input;
+use crate::cli::jobs::{self, jobs};
+use crate::cli::options::{flag, switch};
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::losses::conclude;
+use crate::cli::symbol_options::SymbolSources;
+
+const ABOUT: &str = "\
+Lists the threads that waited for locks (-t), and the addresses and names of the locks (-m); both if neither is given. In recordings of lockdep's \
+events these are all that took locks, and the names are those of classes; otherwise a lock is named by its first caller.";
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("lock info")
+        .long_about(ABOUT)
+        .args([
+            switch("threads").short('t').help("list threads"),
+            switch("map")
+                .short('m')
+                .help("list addresses and names of locks"),
+            switch("json").help("print the lists as JSON"),
+            jobs::option(),
+        ])
+        .args(common())
+}
+
+/// Prints the lists on stderr, as perf does, or as JSON on stdout.
+pub(in crate::cli::commands) fn run(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let [mut threads, mut locks] = ["threads", "map"].map(|id| flag(matches, id) == Some(true));
+    if !threads && !locks {
+        (threads, locks) = (true, true);
+    }
+    let query = LockQuery {
+        events: LockEvents::All,
+        combines: false,
+        shows_waiting: true,
+        aggregation: LockAggregation::Address,
+        selection: LockSelection::default(),
+        key: LockColumn::Acquired,
+        entries: usize::MAX,
+        stack_skip: super::contention::STACK_SKIP,
+        max_stack: super::contention::MAX_STACK,
+        callstack: None,
+    };
+    let symbols = SymbolSources::for_recording(matches, context)?;
+    let input = Input::open(matches, context)?;
+    let data = input.parse(context)?;
+    let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    let resolver = analysis.resolver(&symbols);
+    let (contention, delivered) = read(&analysis, &resolver, &query)?;
+    let names = RowNames {
+        resolver: &resolver,
+        world: analysis.replay.world(),
+        max_stack: 0,
+    };
+    let known = contention.threads().into_iter();
+    let known: Vec<(u32, String)> = known.map(|tid| (tid, names.thread(tid))).collect();
+    let mut rows = contention.rows(query.key);
+    rows.sort_by_key(|row| row.address);
+    let rows: Vec<_> = rows.into_iter().map(|row| names.named(row)).collect();
+    let (known, rows) = (threads.then_some(&*known), locks.then_some(&*rows));
+    let write = |out: &mut dyn Write| -> io::Result<()> {
+        if let Some(threads) = known {
+            write_threads(out, threads)?;
+        }
+        if known.is_some() && rows.is_some() {
+            writeln!(out)?;
+        }
+        rows.map_or(Ok(()), |rows| write_instances(out, rows))
+    };
+    match flag(matches, "json") == Some(true) {
+        true => json::write_info(&mut context.stdout(), known, rows)?,
+        false => print_text(context, write)?,
+    }
+    conclude(&analysis, delivered, &contention.losses, "waits", matches)
+}

@@ -1,0 +1,100 @@
+//! The tables of `lock` as JSON.
+
+use std::io::{self, Write};
+
+use rperf_analysis::lock::{LockKey, LockRow};
+
+use super::{NamedRow, kind};
+
+/// The version of the JSON object; it changes if a key is removed or gets another meaning.
+pub const LOCK_JSON_VERSION: u32 = 1;
+
+/// Writes rows, times in nanoseconds. `lost` is the number of records lost while recording.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_rows(out: &mut dyn Write, rows: &[NamedRow], lost: u64) -> io::Result<()> {
+    let rows: Vec<serde_json::Value> = rows.iter().map(row).collect();
+    let all = serde_json::json!({
+        "version": LOCK_JSON_VERSION,
+        "lost_records": lost,
+        "rows": rows,
+    });
+    serde_json::to_writer(&mut *out, &all)?;
+    writeln!(out)
+}
+
+fn row(NamedRow { row, name, stack }: &NamedRow) -> serde_json::Value {
+    let tid = match row.key {
+        LockKey::Thread(tid) => Some(tid),
+        _ => None,
+    };
+    let percentile = |per_mille| row.waits.percentile(per_mille);
+    serde_json::json!({
+        "name": name,
+        "type": row.class.is_none().then(|| kind(row.flags)),
+        "address": format!("{:#x}", row.address),
+        "tid": tid,
+        "contended": row.contended,
+        "acquired": row.acquired,
+        "total_ns": row.total,
+        "max_ns": row.max,
+        "min_ns": row.min,
+        "mean_ns": row.average(),
+        "p50_ns": percentile(500),
+        "p90_ns": percentile(900),
+        "p99_ns": percentile(990),
+        "histogram": histogram(row),
+        "stack": stack,
+    })
+}
+
+/// Returns the number of waits by power of two: `[from, to, count]`, in nanoseconds, `to` exclusive.
+fn histogram(row: &LockRow) -> Vec<[u64; 3]> {
+    let mut powers: Vec<[u64; 3]> = Vec::new();
+    for bucket in row.waits.buckets() {
+        let from = match bucket.from {
+            0 => 0,
+            from => 1 << from.ilog2(),
+        };
+        match powers.last_mut() {
+            Some([last, _, count]) if *last == from => *count += bucket.count,
+            _ => powers.push([from, from.saturating_mul(2).max(1), bucket.count]),
+        }
+    }
+    powers
+}
+
+/// Writes threads and locks, for `lock info`; each `null` if not requested.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_info(
+    out: &mut dyn Write,
+    threads: Option<&[(u32, String)]>,
+    locks: Option<&[NamedRow]>,
+) -> io::Result<()> {
+    let threads = threads.map(|threads| {
+        let rows = threads.iter();
+        let rows = rows.map(|(tid, comm)| serde_json::json!({"tid": tid, "comm": comm}));
+        rows.collect::<Vec<_>>()
+    });
+    let locks = locks.map(|rows| {
+        let rows = rows.iter().map(|row| {
+            serde_json::json!({
+                "address": format!("{:#x}", row.row.address),
+                "class": row.name,
+            })
+        });
+        rows.collect::<Vec<_>>()
+    });
+    let all = serde_json::json!({
+        "version": LOCK_JSON_VERSION,
+        "threads": threads,
+        "locks": locks,
+    });
+    serde_json::to_writer(&mut *out, &all)?;
+    writeln!(out)
+}

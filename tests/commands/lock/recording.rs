@@ -1,0 +1,261 @@
+//! A generated recording of waits for locks: of `contention_begin` and `contention_end`, and of lockdep.
+
+use rperf_testkit::{Bytes, FileAttr, PerfFile};
+use rperf_tracepoint::TracingDataBuilder;
+use rperf_wire::Endian;
+
+const TRACEPOINT: u32 = 2;
+/// `sample_type`: IDENTIFIER, TID, TIME, CALLCHAIN, CPU and RAW.
+const FIELDS: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 10;
+/// The description of a page of the kernel's ring buffer, which perf reads.
+const PAGE: &[u8] = b"\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+    \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
+    \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
+    \tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
+/// `PERF_CONTEXT_KERNEL`.
+const KERNEL: u64 = -128_i64 as u64;
+
+/// Flags of `lock:lock_acquire`.
+pub(crate) const TRY: u32 = 1;
+pub(crate) const READ: u32 = 2;
+
+/// An event, and its number in the file and in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    Acquire = 901,
+    Acquired,
+    Contended,
+    Release,
+    Begin,
+    End,
+}
+
+use Event::{Acquire, Acquired, Begin, Contended, End, Release};
+
+/// The events of lockdep.
+pub(crate) const LOCKDEP: &[Event] = &[Acquire, Acquired, Contended, Release];
+/// The events of waits.
+pub(crate) const WAITS: &[Event] = &[Begin, End];
+
+impl Event {
+    fn name(self) -> &'static str {
+        match self {
+            Acquire => "lock_acquire",
+            Acquired => "lock_acquired",
+            Contended => "lock_contended",
+            Release => "lock_release",
+            Begin => "contention_begin",
+            End => "contention_end",
+        }
+    }
+
+    fn fields(self) -> &'static str {
+        match self {
+            Acquire => {
+                "\tfield:unsigned int flags;\toffset:8;\tsize:4;\tsigned:0;\n\
+                \tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n\
+                \tfield:void * lockdep_addr;\toffset:16;\tsize:8;\tsigned:0;\n\n\
+                print fmt: \"%p %s\", REC->lockdep_addr, __get_str(name)\n"
+            }
+            Begin => {
+                "\tfield:void * lock_addr;\toffset:8;\tsize:8;\tsigned:0;\n\
+                \tfield:unsigned int flags;\toffset:16;\tsize:4;\tsigned:0;\n\n\
+                print fmt: \"%p\", REC->lock_addr\n"
+            }
+            End => {
+                "\tfield:void * lock_addr;\toffset:8;\tsize:8;\tsigned:0;\n\
+                \tfield:int ret;\toffset:16;\tsize:4;\tsigned:1;\n\n\
+                print fmt: \"%p\", REC->lock_addr\n"
+            }
+            _ => {
+                "\tfield:__data_loc char[] name;\toffset:8;\tsize:4;\tsigned:0;\n\
+                \tfield:void * lockdep_addr;\toffset:16;\tsize:8;\tsigned:0;\n\n\
+                print fmt: \"%p %s\", REC->lockdep_addr, __get_str(name)\n"
+            }
+        }
+    }
+}
+
+/// A recording under construction.
+pub(crate) struct LockFile {
+    file: PerfFile,
+    /// Nanoseconds.
+    time: u64,
+}
+
+/// A thread and a lock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) tid: u32,
+    pub(crate) lock: u64,
+    /// Name of the class.
+    pub(crate) class: &'static str,
+    /// Flags of `lock_acquire` and of `contention_begin`.
+    pub(crate) flags: u32,
+}
+
+impl LockFile {
+    /// Creates one with these events, and threads by number and name.
+    pub(crate) fn with(events: &[Event], threads: &[(u32, &str)]) -> Self {
+        let mut file = PerfFile::new();
+        let mut tracing = TracingDataBuilder::new(Endian::Little, 8, 4096);
+        tracing.headers(PAGE, b"");
+        for event in events {
+            let id = *event as u64;
+            let attr = FileAttr {
+                kind: TRACEPOINT,
+                config: id,
+                period: 1,
+                sample_type: FIELDS,
+                flags: FileAttr::SAMPLE_ID_ALL,
+                ..FileAttr::default()
+            };
+            file.event(&attr, &[id]);
+            let text = format!(
+                "name: {}\nID: {id}\nformat:\n\
+                \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+                \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
+                \tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\
+                \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n{}",
+                event.name(),
+                event.fields()
+            );
+            tracing.event("lock", text.as_bytes());
+        }
+        file.feature(PerfFile::TRACING_DATA, tracing.encode());
+        for (tid, name) in threads {
+            let body = file.bytes().u32(*tid).u32(*tid).text(name, 8);
+            let body = body.u32(*tid).u32(*tid).u64(0).u32(0).u32(0);
+            let body = body.u64(events[0] as u64).done();
+            file.record(PerfFile::COMM, 0, body);
+        }
+        Self {
+            file,
+            time: 1_000_000,
+        }
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.file.bytes()
+    }
+
+    /// Adds an event, `after` nanoseconds after the previous one.
+    pub(crate) fn event(&mut self, after: u64, event: Event, place: Place) {
+        self.time += after;
+        let Place {
+            tid,
+            lock,
+            class,
+            flags,
+        } = place;
+        let raw = self.bytes().u16(event as u16).u16(0).u32(tid);
+        let name = u32::try_from(class.len() + 1).expect("a short name") << 16 | 24;
+        let raw = match event {
+            Begin => raw.u64(lock).u32(flags),
+            End => raw.u64(lock).u32(0),
+            Acquire => raw.u32(flags).u32(name).u64(lock).raw(class).raw([0]),
+            _ => raw.u32(name).u32(0).u64(lock).raw(class).raw([0]),
+        };
+        // Raw data and their size are a multiple of 8.
+        let padding = (4 + 8 - raw.len() % 8) % 8;
+        let raw = raw.raw(vec![0; padding]).done();
+        let size = u32::try_from(raw.len()).expect("a short event");
+        let body = self.bytes().u64(event as u64).u32(tid).u32(tid);
+        let body = body.u64(self.time).u32(0).u32(0);
+        // Three frames of locking functions, and a caller without symbol.
+        let chain = [KERNEL, 0x1000, 0x2000, 0x3000, 0x4000 + lock % 0x1000];
+        let body = body.u64(chain.len() as u64);
+        let body = chain.iter().fold(body, |body, ip| body.u64(*ip));
+        let body = body.u32(size).raw(raw).done();
+        self.file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body);
+    }
+
+    pub(crate) fn finish(&self) -> Vec<u8> {
+        self.file.finish()
+    }
+}
+
+/// Returns lockdep's events of two threads and three locks, two of one class. `bad` adds impossible orders.
+pub(crate) fn lockdep(bad: bool) -> Vec<u8> {
+    const CLASS: &str = "&pool->lock";
+    const LONG: &str = "a_name_of_many_letters";
+    let mut file = LockFile::with(LOCKDEP, &[(1, "alpha"), (2, "beta")]);
+    let place = |tid, lock: u64, class, flags| Place {
+        tid,
+        lock: 0xffff_8880_0000_1000 + lock * 0x1000,
+        class,
+        flags,
+    };
+    let [one, two] = [1, 2].map(|tid| place(tid, 0, CLASS, 0));
+    let tried = place(1, 1, CLASS, TRY);
+    let [reading, writing] = [(1, READ), (2, 0)].map(|(tid, flags)| place(tid, 2, LONG, flags));
+    for (after, event, place) in [
+        (1000, Acquire, one),
+        (1000, Acquired, one),
+        (1000, Acquire, two),
+        (1000, Contended, two),
+        (5000, Release, one),
+        (1001, Acquired, two),
+        (1000, Release, two),
+        (1000, Acquire, tried),
+        (1000, Release, tried),
+        (1000, Acquire, reading),
+        (1000, Acquire, reading),
+        (1000, Release, reading),
+        (1000, Release, reading),
+        (1000, Acquire, writing),
+        (1000, Contended, writing),
+        (2503, Acquired, writing),
+        (1000, Release, writing),
+        // Ends of which the begin is missing.
+        (1000, Release, place(2, 1, CLASS, 0)),
+        (1000, Acquired, place(1, 1, CLASS, 0)),
+    ] {
+        file.event(after, event, place);
+    }
+    if bad {
+        let other = place(1, 1, CLASS, 0);
+        for (event, place) in [
+            (Acquire, one),
+            (Acquire, one),
+            (Acquire, other),
+            (Acquired, other),
+            (Acquired, other),
+            (Acquire, writing),
+            (Release, writing),
+            // The row of this lock is already bad.
+            (Acquire, two),
+            (Acquired, two),
+            (Contended, two),
+        ] {
+            file.event(1000, event, place);
+        }
+    }
+    file.finish()
+}
+
+/// Returns waits of two threads for three locks: one that continues, one that never ends, an end without begin, and a repeated end.
+pub(crate) fn waits() -> Vec<u8> {
+    let mut file = LockFile::with(WAITS, &[(1, "alpha"), (2, "beta")]);
+    let place = |tid, lock: u64, flags| Place {
+        tid,
+        lock: 0xffff_8880_0000_1000 + lock * 0x1008,
+        class: "",
+        flags,
+    };
+    for (after, event, place) in [
+        (1000, Begin, place(1, 0, 1)),
+        (1000, End, place(1, 0, 0)),
+        (1000, Begin, place(2, 0, 1)),
+        (1000, Begin, place(2, 0, 32)),
+        (3333, End, place(2, 0, 0)),
+        (1000, End, place(2, 0, 0)),
+        (1000, Begin, place(1, 1, 0)),
+        (1000, End, place(1, 2, 0)),
+        (1000, Begin, place(2, 2, 33)),
+        (1000, End, place(2, 2, 0)),
+    ] {
+        file.event(after, event, place);
+    }
+    file.finish()
+}

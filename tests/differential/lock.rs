@@ -1,0 +1,234 @@
+//! `lock`: the same text as perf 6.1 on recordings of contended locks, and on generated ones with lockdep's events.
+//!
+//! The order of rows with equal values differs (docs/compatibility.md): rows are compared sorted, and the column that they are sorted by in order.
+
+use std::fs;
+
+use rperf_testkit::{Outcome, may_trace, skip};
+
+use super::{Tool, Tools, assert_alike, settled};
+use crate::commands::lock::recording;
+
+/// Name and command of each recording.
+const RECORDINGS: &[(&str, &str)] = &[
+    (
+        "files",
+        "mkdir d; for j in 1 2 3 4; do (i=0; while [ $i -lt 300 ]; do i=$((i+1)); : > d/$j$i; rm d/$j$i; done) & done; wait; rm -r d",
+    ),
+    ("pipes", "perf bench sched messaging -g 2 -l 30 > /dev/null"),
+    (
+        "mappings",
+        "perf bench mem mmap -s 1MB -l 20 > /dev/null 2>&1 || perf bench mem memset -s 1MB > /dev/null; perf bench futex wake > /dev/null",
+    ),
+];
+
+/// Command lines that print the same, and the column that their rows are sorted by.
+const SAME: &[(&[&str], usize)] = &[
+    (&["report"], 1),
+    (&["report", "-v"], 1),
+    (&["report", "-t"], 1),
+    (&["report", "-c"], 1),
+    (&["report", "-k", "wait_max", "-F", "wait_max,acquired"], 1),
+    (&["report", "-k", "contended"], 2),
+    (&["report", "-q"], 1),
+    (&["info", "-t"], 0),
+    (&["info", "-m"], 0),
+];
+
+/// Those that need events of waits.
+const CONTENTION: &[(&[&str], usize)] = &[
+    (&["contention"], 1),
+    (&["contention", "-t"], 1),
+    (&["contention", "-k", "wait_max", "-F", "contended"], 1),
+    (&["contention", "-k", "avg_wait", "-q"], 3),
+];
+
+/// Those compared on recordings; perf takes seconds for each.
+const RECORDED: &[(&[&str], usize)] = &[
+    (&["report"], 1),
+    (&["report", "-t"], 1),
+    (&["report", "-c"], 1),
+    (&["info", "-t"], 0),
+    (&["info", "-m"], 0),
+    (&["contention"], 1),
+    (&["contention", "-k", "avg_wait", "-q", "-t"], 3),
+];
+
+/// Returns the rows of threads without their names: perf 6.1 does not know all (docs/compatibility.md).
+fn without_threads(text: &str, line: &[&str]) -> String {
+    let rows = text.lines().map(|row| match line[0] {
+        // Six columns.
+        "report" => row.get(row.len().saturating_sub(74)..).unwrap_or(row),
+        "info" => row.split(':').next().unwrap_or(row),
+        _ => row.rsplit_once("   ").map_or(row, |(row, _)| row),
+    });
+    rows.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the lines of a text, the rows sorted.
+fn sorted(text: &str) -> String {
+    let (rows, rest) = match text.split_once("\n=== output for debug") {
+        Some((rows, rest)) => (rows, rest),
+        None => (text, ""),
+    };
+    let mut rows: Vec<&str> = rows.lines().collect();
+    rows.sort_unstable();
+    format!("{}\n{rest}", rows.join("\n"))
+}
+
+/// Compares the text of both tools for each command line; the names of threads only `with_threads`.
+fn differences(
+    tools: &Tools,
+    file: &str,
+    lines: &[(&[&str], usize)],
+    with_threads: bool,
+) -> Vec<String> {
+    let mut differences = Vec::new();
+    for (line, _) in lines {
+        let words = [&["lock", "-i", file], *line].concat();
+        let [perf, rperf] = tools.outcomes(&words, b"");
+        // perf prints its tables on stderr, with -v after messages about symbols.
+        let is_row =
+            |row: &&str| !row.starts_with("/proc/{kallsyms") && !row.contains("symbols file");
+        let text = |outcome: &Outcome| {
+            let rows: Vec<&str> = outcome.stderr.lines().filter(is_row).collect();
+            match line.contains(&"-t") && !with_threads {
+                true => sorted(&without_threads(&rows.join("\n"), line)),
+                false => sorted(&rows.join("\n")),
+            }
+        };
+        let difference = rperf_testkit::golden::difference(&text(&perf), &text(&rperf));
+        if let Some(difference) = difference {
+            differences.push(format!("{file}: {words:?}: {difference}"));
+        }
+        assert_eq!((perf.status, rperf.status), (0, 0), "{words:?}: {rperf:?}");
+    }
+    differences
+}
+
+#[test]
+fn generated_waits_are_shown_alike() {
+    let Some(tools) = Tools::find_for("generated_waits_are_shown_alike") else {
+        return;
+    };
+    let mut found = Vec::new();
+    for (file, content, contention) in [
+        ("lockdep.data", recording::lockdep(false), &[][..]),
+        ("bad.data", recording::lockdep(true), &[][..]),
+        ("waits.data", recording::waits(), &CONTENTION[1..2]),
+    ] {
+        fs::write(tools.path().join(file), content).expect("a file");
+        // perf shows addresses without symbol as "Unknown".
+        let is_named = file != "waits.data";
+        let same = SAME
+            .iter()
+            .filter(|(line, _)| is_named || line.contains(&"-t"));
+        let lines: Vec<_> = same.chain(contention).copied().collect();
+        found.extend(differences(&tools, file, &lines, true));
+    }
+    assert_alike(&found);
+}
+
+#[test]
+fn contended_locks_are_shown_alike() {
+    const NAME: &str = "contended_locks_are_shown_alike";
+    let (Some(tools), true) = (Tools::find_for(NAME), may_trace(NAME)) else {
+        return;
+    };
+    let mut found = Vec::new();
+    for (number, (name, command)) in RECORDINGS.iter().enumerate() {
+        // perf takes seconds for each line: the tools take turns in recording.
+        let tool = [Tool::Perf, Tool::Rperf][number % 2];
+        let file = format!("{name}.data");
+        let mut skipped = None;
+        found.extend(settled(|| {
+            let words = [
+                "lock", "record", "-o", &file, "-a", "--", "sh", "-c", command,
+            ];
+            let made = tools.outcome(tool, &words);
+            if made.status != 0 {
+                skipped = Some(made.stderr);
+                return Vec::new();
+            }
+            differences(&tools, &file, RECORDED, false)
+        }));
+        if let Some(reason) = skipped {
+            return skip(NAME, &reason);
+        }
+    }
+    assert_alike(&found);
+}
+
+/// Rows are in descending order of the column; times are compared in nanoseconds, of which the text shows three digits or more.
+#[test]
+fn rows_are_in_order_of_their_key() {
+    const NAME: &str = "rows_are_in_order_of_their_key";
+    let (Some(tools), true) = (Tools::find_for(NAME), may_trace(NAME)) else {
+        return;
+    };
+    let words = [
+        "lock",
+        "record",
+        "-o",
+        "o.data",
+        "-a",
+        "--",
+        "sh",
+        "-c",
+        RECORDINGS[0].1,
+    ];
+    let made = tools.outcome(Tool::Rperf, &words);
+    if made.status != 0 {
+        return skip(NAME, &made.stderr);
+    }
+    for (line, column) in [SAME, CONTENTION].concat() {
+        if line.contains(&"info") || line.contains(&"-v") {
+            continue;
+        }
+        let words = [&["lock", "-i", "o.data"], line].concat();
+        let shown = tools.outcome(Tool::Rperf, &words).stderr;
+        let rows = shown
+            .lines()
+            .filter(|row| row.contains(|c: char| c.is_ascii_digit()));
+        let values: Vec<f64> = rows
+            .filter_map(|row| nth_value(row, line, column))
+            .collect();
+        assert!(
+            values.is_sorted_by(|left, right| left >= right),
+            "{line:?}: {shown}"
+        );
+        assert!(!values.is_empty(), "{line:?}: {shown}");
+    }
+}
+
+/// Returns the value of a column, in nanoseconds or as a count; `report` has a name before the columns.
+fn nth_value(row: &str, line: &[&str], column: usize) -> Option<f64> {
+    let row = match line.contains(&"report") {
+        true => row.get(21..)?,
+        false => row,
+    };
+    let mut values = Vec::new();
+    let mut words = row.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        let Ok(number) = word.parse::<f64>() else {
+            break;
+        };
+        let unit = match words.peek() {
+            Some(&"ns") => 1.0,
+            Some(&"us") => 1e3,
+            Some(&"ms") => 1e6,
+            Some(&"s") => 1e9,
+            _ => {
+                values.push(number);
+                continue;
+            }
+        };
+        words.next();
+        values.push(number * unit);
+    }
+    let place = match line.contains(&"report") {
+        true => column - 1,
+        false => column,
+    };
+    values.get(place).copied()
+}
