@@ -1,6 +1,11 @@
 //! `rperf kmem`: sums recomputed from `script`, order of options, and recordings without the events.
 
+mod recording;
+
 use std::collections::BTreeMap;
+use std::io::{PipeReader, PipeWriter, pipe};
+use std::thread;
+use std::time::Duration;
 
 use rperf_testkit::{Outcome, Scratch, may_trace};
 
@@ -286,4 +291,133 @@ fn recordings_without_the_events_are_refused() {
         assert_eq!(outcome.status, status, "{words}: {outcome:?}");
         assert!(outcome.stderr.contains(message), "{words}: {outcome:?}");
     }
+}
+
+/// Returns the stacks that are suspected to leak.
+fn suspects(json: &serde_json::Value) -> Vec<&serde_json::Value> {
+    let stacks = json["stacks"].as_array().expect("stacks");
+    let suspects = stacks.iter().filter(|stack| stack["is_suspect"] == true);
+    suspects.collect()
+}
+
+#[test]
+fn planted_leaks_are_found_and_named() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::planted_leaks())
+        .expect("a file");
+    scratch
+        .write("symbols", recording::kallsyms())
+        .expect("a file");
+    let leaks = ["kmem", "leaks", "--kallsyms", "symbols"];
+    let found = run(&scratch, &[&leaks[..], &["--json"]].concat());
+    assert_eq!(found.status, 0, "{found:?}");
+    let json: serde_json::Value = serde_json::from_str(&found.stdout).expect("JSON");
+    let stacks = suspects(&json);
+    assert_eq!(stacks.len(), 2, "{json}");
+    // 81,920 bytes of pages, then 6,400 bytes of objects.
+    let [pages, objects] = [stacks[0], stacks[1]];
+    assert_eq!(
+        objects["stack"],
+        serde_json::json!(["leaking_driver+0x10", "ioctl_entry+0x10"])
+    );
+    assert_eq!(objects["allocator"], "slab");
+    assert_eq!(
+        (&objects["live_bytes"], &objects["live"]),
+        (&6400.into(), &100.into())
+    );
+    assert_eq!(objects["allocated"], 100);
+    assert_eq!(objects["oldest_ns"], 9_999_000_000_u64);
+    let process = serde_json::json!([{"pid": 70, "comm": "leaker", "live": 100}]);
+    assert_eq!(objects["processes"], process);
+    assert_eq!(pages["stack"], serde_json::json!(["leaking_pages+0x10"]));
+    assert_eq!(
+        (&pages["live_bytes"], &pages["live"]),
+        (&81920.into(), &10.into())
+    );
+    for (stack, rate) in [(objects, 640.0), (pages, 8192.0)] {
+        let growth = stack["growth_bytes_per_second"].as_f64().expect("a number");
+        assert!((growth / rate - 1.0).abs() < 0.03, "{stack}");
+    }
+    // What was freed has no row, and the curve ends with the sums of what was not.
+    assert!(!found.stdout.contains("busy_path"), "{json}");
+    let last = |key: &str| json[key].as_array().and_then(|all| all.last().cloned());
+    assert_eq!(
+        last("slab_bytes"),
+        Some((6400 + 200 * 256 + 20 * 512).into())
+    );
+    assert_eq!(last("page_bytes"), Some(81920.into()));
+    assert_eq!(json["unmatched_frees"], 2);
+    let text = run(&scratch, &[&leaks[..], &["--suspects"]].concat()).stdout;
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('*')).collect();
+    assert_eq!(rows.len(), 2, "{text}");
+    assert!(rows[1].ends_with("leaking_driver+0x10 (slab)"), "{text}");
+    assert!(text.contains("  by leaker (70): 100\n"), "{text}");
+    assert!(!text.contains("cache_fill"), "{text}");
+    let first = |key: &str| {
+        let words = [&leaks[..], &["--json", "-l", "1", "-s", key]].concat();
+        let json: serde_json::Value =
+            serde_json::from_str(&run(&scratch, &words).stdout).expect("JSON");
+        json["stacks"][0]["stack"][0].as_str().map(str::to_owned)
+    };
+    assert_eq!(first("bytes").as_deref(), Some("leaking_pages+0x10"));
+    assert_eq!(first("count").as_deref(), Some("cache_fill+0x10"));
+    assert_eq!(first("age").as_deref(), Some("cache_fill+0x10"));
+    let unknown = run(&scratch, &["kmem", "leaks", "-s", "frag"]);
+    assert_eq!(unknown.status, 129, "{unknown:?}");
+    assert!(
+        unknown.stderr.contains("Unknown --sort key: 'frag'"),
+        "{unknown:?}"
+    );
+}
+
+/// Pipes that are held open are allocations of the kernel that are not freed.
+#[test]
+fn open_pipes_are_found_as_leaks() {
+    const NAME: &str = "commands::kmem::open_pipes_are_found_as_leaks";
+    if !may_trace(NAME) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let words = [
+        "kmem",
+        "record",
+        "-g",
+        "-q",
+        "-o",
+        "perf.data",
+        "-m",
+        "4096",
+        "--",
+        "sleep",
+        "1.5",
+    ];
+    let pipes = thread::scope(|scope| {
+        let recording = scope.spawn(|| run(&scratch, &words));
+        let mut pipes: Vec<(PipeReader, PipeWriter)> = Vec::new();
+        while !recording.is_finished() && pipes.len() < 400 {
+            pipes.push(pipe().expect("a pipe"));
+            thread::sleep(Duration::from_millis(6));
+        }
+        let made = recording.join().expect("no panic");
+        assert_eq!(made.status, 0, "{made:?}");
+        pipes
+    });
+    let found = run(&scratch, &["kmem", "leaks", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&found.stdout).expect("JSON");
+    let own = std::process::id();
+    let is_pipe = |stack: &&&serde_json::Value| {
+        let caller = stack["stack"][0].as_str().unwrap_or_default();
+        caller.starts_with("alloc_pipe_info+") && stack["processes"][0]["pid"] == own
+    };
+    let suspects = suspects(&json);
+    let pipe = suspects.iter().find(is_pipe);
+    let pipe = pipe.unwrap_or_else(|| panic!("no pipes among {suspects:?}"));
+    let live = pipe["live"].as_u64().expect("a number");
+    // Other tests of this process may open pipes, too.
+    assert!(live > 100, "{live} of {}: {pipe}", pipes.len());
+    assert!(
+        pipe["stack"].as_array().expect("a stack").len() > 2,
+        "{pipe}"
+    );
 }

@@ -1,10 +1,14 @@
-//! Allocations of kernel memory, for `kmem`: objects of the slab allocator by caller and by address, and pages.
+//! Allocations of kernel memory, for `kmem`: objects of the slab allocator by caller and by address, and pages; and memory that
+//! was not freed.
 
 mod events;
+mod intervals;
+mod leaks;
 mod pages;
 mod slab;
 
 pub use events::{KmemDetail, KmemEvents};
+pub use leaks::{Allocator, LeakDetail, LeakReport, LiveMemory, StackMemory};
 pub use pages::{MigrateTypes, PageRow, PageSortKey, PageStatistics, PageTotals, RequestCount};
 pub use slab::{SlabRow, SlabSortKey, SlabStatistics, SlabTotals};
 

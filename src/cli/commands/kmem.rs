@@ -1,12 +1,14 @@
 //! `rperf kmem`: records allocations of kernel memory, and analyses them.
 
 mod details;
+mod leaks;
 mod record;
 mod stat;
 mod tables;
 
 use clap::{Arg, ArgMatches, Command};
 
+pub(super) use self::leaks::{command as leaks_command, run as leaks};
 pub(super) use self::stat::{command as stat_command, run as stat};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -18,12 +20,12 @@ use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
 'kmem record' records allocations and frees of the slab allocator (--slab, the default) and of pages (--page) on the whole system. 'kmem stat' \
-shows their sums, on request by caller and by address. Options may precede the subcommand.";
+shows their sums, on request by caller and by address, 'kmem leaks' what was not freed. Options may precede the subcommand.";
 
-const SUBCOMMANDS: &str = "use 'kmem record' or 'kmem stat'";
+const SUBCOMMANDS: &str = "use 'kmem record', 'kmem stat' or 'kmem leaks'";
 
 /// The words that Linux perf abbreviates, to at least three letters.
-const ABBREVIATED: &[&str] = &["record", "stat"];
+const ABBREVIATED: &[&str] = &["record", "stat", "leaks"];
 
 /// The options that select an allocator.
 fn allocators() -> [Arg; 2] {
@@ -33,12 +35,31 @@ fn allocators() -> [Arg; 2] {
     ]
 }
 
-/// The options of `kmem` and of `kmem stat`, in perf's order.
-fn options() -> Vec<Arg> {
+/// The options of the subcommands that read a recording.
+fn reading_options() -> Vec<Arg> {
     let [page, slab] = allocators();
     vec![
         input::force(),
         input::option(),
+        counter("verbose")
+            .short('v')
+            .help("list all stretches of time in which records were lost"),
+        page,
+        switch("raw-ip").help("show addresses of callers instead of symbols"),
+        slab,
+        value("time", "start,end").help(
+            "only events of this time range: seconds, or percent of the recording: 10%/2, 10%-20%",
+        ),
+        names::vmlinux().short(None),
+        names::kallsyms(),
+        names::symfs(),
+    ]
+}
+
+/// The options of `kmem` and of `kmem stat`.
+fn options() -> Vec<Arg> {
+    let mut all = reading_options();
+    all.extend([
         list("line", "n").short('l').value_parser(number).help(
             "show only the first n rows of the table of the preceding --caller or --alloc",
         ),
@@ -46,23 +67,12 @@ fn options() -> Vec<Arg> {
             "sort keys, highest first: ptr, callsite, bytes, hit, pingpong, frag for --slab (default: frag,hit,bytes); \
             page, callsite, bytes, hit, order, migtype, gfp for --page (default: bytes,hit)",
         ),
-        counter("verbose")
-            .short('v')
-            .help("list all stretches of time in which records were lost"),
         switch("alloc").help("show a table by address"),
         switch("caller").help("show a table by caller"),
         switch("live").help("tables show only memory that has not been freed"),
-        page,
-        switch("raw-ip").help("show addresses of callers instead of symbols"),
-        slab,
-        value("time", "start,end").help(
-            "only events of this time range: seconds, or percent of the recording: 10%/2, 10%-20%",
-        ),
         switch("json").help("print sums and the requested tables as JSON, sizes in bytes"),
-        names::vmlinux().short(None),
-        names::kallsyms(),
-        names::symfs(),
-    ]
+    ]);
+    all
 }
 
 /// Returns the command with its options.

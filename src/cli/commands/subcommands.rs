@@ -5,6 +5,13 @@ use super::{CommandEntry, kmem, kwork, lock, sched, stat, timechart};
 /// Subcommands, selected by the first argument of these commands.
 pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
     CommandEntry {
+        name: "kmem leaks",
+        summary: "Show memory that was not freed, by stack",
+        usage: &["[<options>]"],
+        build: kmem::leaks_command,
+        run: kmem::leaks,
+    },
+    CommandEntry {
         name: "kmem stat",
         summary: "Show sums of allocations by caller and address",
         usage: &["[<options>]"],

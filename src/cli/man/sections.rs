@@ -346,7 +346,7 @@ const GROUPS: &[&[&str]] = &[
         "sched",
         "record",
     ],
-    &["kmem", "kmem stat", "record", "script"],
+    &["kmem", "kmem leaks", "kmem stat", "record", "script"],
     &[
         "lock",
         "lock contention",

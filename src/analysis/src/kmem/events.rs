@@ -79,7 +79,7 @@ impl Observer<KmemDetail> for KmemEvents {
 }
 
 /// Returns the frame number, or the address of the `struct page`; `None` if the allocation failed.
-fn allocated_page(frame: Option<u64>, page: Option<u64>) -> Option<u64> {
+pub(super) fn allocated_page(frame: Option<u64>, page: Option<u64>) -> Option<u64> {
     match frame {
         Some(frame) => Some(frame).filter(|frame| *frame != u64::MAX),
         None => page.filter(|page| *page != 0),

@@ -83,7 +83,7 @@ pub struct RequestCount {
 }
 
 impl RequestCount {
-    fn add(&mut self, bytes: u64) {
+    pub(super) fn add(&mut self, bytes: u64) {
         self.requests += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
@@ -299,7 +299,7 @@ impl PageAllocation {
 }
 
 /// Returns the bytes of an allocation; saturated for orders that no kernel has.
-fn bytes(order: u32) -> u64 {
+pub(super) fn bytes(order: u32) -> u64 {
     let pages = 1_u64.checked_shl(order).unwrap_or(u64::MAX);
     pages.saturating_mul(PAGE_SIZE)
 }

@@ -70,7 +70,8 @@ impl KmemDetails<'_> {
     }
 }
 
-fn is_allocator(function: &str) -> bool {
+/// Whether a function belongs to the page allocator.
+pub(super) fn is_allocator(function: &str) -> bool {
     let name = function.trim_start_matches('_');
     ALLOCATORS
         .iter()

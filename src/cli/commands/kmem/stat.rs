@@ -92,7 +92,7 @@ pub(in crate::cli::commands) fn run(
 }
 
 /// Returns the events to read, after checking that the recording has them with time, CPU and raw data.
-fn require_events(
+pub(super) fn require_events(
     analysis: &Analysis<'_>,
     allocators: Allocators,
     has: impl Fn(&str) -> bool,

@@ -11,8 +11,17 @@ pub(super) const KMEM: &[(&str, &[CommandLine])] = &[
                 "kmem record --slab --page -- ls",
                 "record allocations of the kernel while ls runs",
             ),
+            run("kmem record -g -- sleep 10", "record objects with stacks"),
             run("kmem stat --caller -l 10", "callers that allocate objects"),
             run("kmem stat --page --caller", "callers that allocate pages"),
+        ],
+    ),
+    (
+        "kmem leaks",
+        &[
+            run("kmem leaks --suspects", "stacks that may leak"),
+            run("kmem leaks -s bytes -l 5", "most memory that was not freed"),
+            run("kmem leaks --json", "curve and stacks for programs"),
         ],
     ),
     (

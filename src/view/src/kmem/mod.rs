@@ -1,7 +1,8 @@
-//! The tables of `kmem stat`, in the layout of perf 6.1.
+//! The tables of `kmem stat`, in the layout of perf 6.1, and those of `kmem leaks`.
 
 mod gfp;
 pub mod json;
+pub mod leaks;
 pub mod pages;
 pub mod slab;
 

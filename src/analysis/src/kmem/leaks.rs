@@ -1,0 +1,324 @@
+//! Memory that was allocated and not freed, by stack, with its age and growth.
+
+use rperf_tracepoint::typed::TypedEvent;
+use rustc_hash::FxHashMap;
+
+use super::RequestCount;
+use super::events::allocated_page;
+use super::intervals::{Intervals, LiveCurve};
+use super::pages::bytes as page_bytes;
+use crate::sched::LostStretches;
+use crate::{EventContext, LogHistogram, Loss, Observer};
+
+/// An allocator of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Allocator {
+    /// Objects.
+    Slab,
+    /// Pages.
+    Page,
+}
+
+/// Data computed from an event for [`LiveMemory`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LeakDetail {
+    /// The kernel's frames of an allocation from the caller of the allocator on, innermost first. Empty if unknown.
+    pub stack: Vec<u64>,
+}
+
+/// The allocations of one stack.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StackMemory {
+    /// The allocator.
+    pub allocator: Allocator,
+    /// Addresses, innermost first: the first is the caller. Empty if unknown.
+    pub stack: Vec<u64>,
+    /// All allocations.
+    pub allocated: RequestCount,
+    /// Those that were not freed.
+    pub live: RequestCount,
+    /// Ages of the latter at the end of the recording, in nanoseconds.
+    pub ages: LogHistogram,
+    /// Bytes that were not freed at the end of each interval of [`LeakReport::ends`].
+    pub curve: Vec<u64>,
+    /// Processes by number of live allocations, most first; `u32::MAX` if not recorded.
+    pub processes: Vec<(u32, u64)>,
+}
+
+impl StackMemory {
+    /// Returns the share of allocations that were not freed, 0 to 1.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    pub fn kept(&self) -> f64 {
+        match self.allocated.requests {
+            0 => 0.0,
+            requests => self.live.requests as f64 / requests as f64,
+        }
+    }
+
+    /// Returns the number of intervals in which the live bytes increased.
+    #[must_use]
+    pub fn rising(&self) -> usize {
+        let before = std::iter::once(&0).chain(&self.curve);
+        let pairs = before.zip(&self.curve);
+        pairs.filter(|(before, after)| after > before).count()
+    }
+
+    /// Whether the stack is suspected to leak: memory was allocated more than once, at least half of it was kept, and it increased in at
+    /// least half of the intervals, also in the last quarter of them.
+    #[must_use]
+    pub fn is_suspect(&self) -> bool {
+        let count = self.curve.len();
+        let last = self.curve.len().saturating_sub(count.div_ceil(4) + 1);
+        let late = self.curve.get(last).copied().unwrap_or_default();
+        let has_late_growth = self.curve.last().is_some_and(|end| *end > late);
+        self.live.requests > 1
+            && self.kept() >= 0.5
+            && 2 * self.rising() >= count
+            && has_late_growth
+    }
+}
+
+/// What was not freed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeakReport {
+    /// The time of the first event, in nanoseconds of the recording's clock.
+    pub begin: u64,
+    /// The time of the last event.
+    pub end: u64,
+    /// The end of each interval; the last contains `end`.
+    pub ends: Vec<u64>,
+    /// Bytes of the slab allocator that were not freed at the end of each interval.
+    pub slab: Vec<u64>,
+    /// Bytes of pages, likewise.
+    pub pages: Vec<u64>,
+    /// Stacks with memory that was not freed: most bytes first.
+    pub stacks: Vec<StackMemory>,
+    /// Frees of memory that was allocated before the recording.
+    pub unmatched_frees: u64,
+}
+
+impl LeakReport {
+    /// Returns the live bytes per second that a stack gained: the slope of the line through its curve (least squares).
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "the slope of a line")]
+    pub fn growth(&self, stack: &StackMemory) -> f64 {
+        let seconds = self
+            .ends
+            .iter()
+            .map(|end| end.min(&self.end).saturating_sub(self.begin) as f64 / 1e9);
+        // The line begins with the recording, at which nothing is known to be allocated.
+        let points = seconds.zip(stack.curve.iter().map(|bytes| *bytes as f64));
+        let points: Vec<(f64, f64)> = std::iter::once((0.0, 0.0)).chain(points).collect();
+        let count = points.len() as f64;
+        let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+        let (time, bytes) = (mean(|point| point.0), mean(|point| point.1));
+        let covariance = |point: &(f64, f64)| (point.0 - time) * (point.1 - bytes);
+        let variance = |point: &(f64, f64)| (point.0 - time).powi(2);
+        let variance: f64 = points.iter().map(variance).sum();
+        match variance > 0.0 {
+            true => points.iter().map(covariance).sum::<f64>() / variance,
+            false => 0.0,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct LiveAllocation {
+    stack: usize,
+    bytes: u64,
+    time: u64,
+    pid: u32,
+}
+
+#[derive(Debug)]
+struct StackState {
+    allocator: Allocator,
+    allocated: RequestCount,
+    curve: LiveCurve,
+}
+
+/// Follows allocations until they are freed. Memory grows with the number of live allocations and stacks.
+#[derive(Debug, Default)]
+pub struct LiveMemory {
+    live: FxHashMap<(Allocator, u64), LiveAllocation>,
+    by_stack: FxHashMap<(Allocator, Vec<u64>), usize>,
+    stacks: Vec<StackState>,
+    intervals: Intervals,
+    unmatched_frees: u64,
+    /// Where records were lost.
+    pub losses: LostStretches,
+}
+
+/// An allocation, as its event describes it.
+struct NewMemory {
+    allocator: Allocator,
+    address: u64,
+    bytes: u64,
+}
+
+impl LiveMemory {
+    fn allocate(&mut self, at: &EventContext, memory: &NewMemory, detail: LeakDetail) {
+        let NewMemory {
+            allocator,
+            address,
+            bytes,
+        } = *memory;
+        let stacks = &mut self.stacks;
+        let index = *self
+            .by_stack
+            .entry((allocator, detail.stack))
+            .or_insert_with(|| {
+                stacks.push(StackState {
+                    allocator,
+                    allocated: RequestCount::default(),
+                    curve: LiveCurve::default(),
+                });
+                stacks.len() - 1
+            });
+        let allocation = LiveAllocation {
+            stack: index,
+            bytes,
+            time: at.time(),
+            pid: at.task.pid,
+        };
+        // Its free was lost, or it is part of a larger block that was freed.
+        if let Some(older) = self.live.insert((allocator, address), allocation) {
+            self.change(at.time(), older, false);
+        }
+        if let Some(stack) = self.stacks.get_mut(index) {
+            stack.allocated.add(bytes);
+        }
+        self.change(at.time(), allocation, true);
+    }
+
+    fn free(&mut self, at: &EventContext, allocator: Allocator, address: u64) {
+        match self.live.remove(&(allocator, address)) {
+            Some(allocation) => self.change(at.time(), allocation, false),
+            None => self.unmatched_frees += 1,
+        }
+    }
+
+    /// Adds an allocation to the curve of its stack, or subtracts it.
+    fn change(&mut self, time: u64, allocation: LiveAllocation, is_new: bool) {
+        let curves = self.stacks.iter_mut().map(|stack| &mut stack.curve);
+        let interval = self.intervals.of(time, curves);
+        if let Some(stack) = self.stacks.get_mut(allocation.stack) {
+            stack.curve.change(interval, allocation.bytes, is_new);
+        }
+    }
+
+    /// Returns what was not freed.
+    #[must_use]
+    pub fn report(&self) -> LeakReport {
+        let (begin, end) = (self.intervals.begin(), self.intervals.last());
+        let ends = self.intervals.ends();
+        let sum = |allocator| {
+            let mut sum = LiveCurve::default();
+            let own = self.stacks.iter();
+            for stack in own.filter(|stack| stack.allocator == allocator) {
+                sum.add(&stack.curve);
+            }
+            sum.cumulative(ends.len())
+        };
+        let mut stacks = self.live_stacks(end, ends.len());
+        for memory in &mut stacks {
+            let order = |(pid, count): &(u32, u64)| (std::cmp::Reverse(*count), *pid);
+            memory.processes.sort_unstable_by_key(order);
+        }
+        stacks.sort_unstable_by(|left, right| {
+            let bytes = right.live.bytes.cmp(&left.live.bytes);
+            let allocator = bytes.then_with(|| left.allocator.cmp(&right.allocator));
+            allocator.then_with(|| left.stack.cmp(&right.stack))
+        });
+        LeakReport {
+            begin,
+            end,
+            slab: sum(Allocator::Slab),
+            pages: sum(Allocator::Page),
+            ends,
+            stacks,
+            unmatched_frees: self.unmatched_frees,
+        }
+    }
+
+    /// Returns the stacks with live allocations, in no particular order.
+    fn live_stacks(&self, end: u64, intervals: usize) -> Vec<StackMemory> {
+        let all = self.stacks.iter().map(|state| StackMemory {
+            allocator: state.allocator,
+            stack: Vec::new(),
+            allocated: state.allocated,
+            live: RequestCount::default(),
+            ages: LogHistogram::new(),
+            curve: state.curve.cumulative(intervals),
+            processes: Vec::new(),
+        });
+        let mut all: Vec<StackMemory> = all.collect();
+        let mut processes: FxHashMap<(usize, u32), u64> = FxHashMap::default();
+        for allocation in self.live.values() {
+            if let Some(memory) = all.get_mut(allocation.stack) {
+                memory.live.add(allocation.bytes);
+                memory.ages.add(end.saturating_sub(allocation.time));
+            }
+            let process = (allocation.stack, allocation.pid);
+            *processes.entry(process).or_default() += 1;
+        }
+        for ((stack, pid), count) in processes {
+            if let Some(memory) = all.get_mut(stack) {
+                memory.processes.push((pid, count));
+            }
+        }
+        for ((_, stack), index) in &self.by_stack {
+            if let Some(memory) = all.get_mut(*index) {
+                memory.stack.clone_from(stack);
+            }
+        }
+        all.retain(|memory| memory.live.requests > 0);
+        all
+    }
+}
+
+impl Observer<LeakDetail> for LiveMemory {
+    fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, detail: LeakDetail) {
+        if !self.losses.usable_event(at) {
+            return;
+        }
+        let slab = |address, bytes| NewMemory {
+            allocator: Allocator::Slab,
+            address,
+            bytes,
+        };
+        match event {
+            // Failed allocations have no address.
+            TypedEvent::Kmalloc(event) if event.ptr() != 0 => {
+                self.allocate(at, &slab(event.ptr(), event.bytes_alloc()), detail);
+            }
+            TypedEvent::KmemCacheAlloc(event) if event.ptr() != 0 => {
+                self.allocate(at, &slab(event.ptr(), event.bytes_alloc()), detail);
+            }
+            TypedEvent::Kfree(event) if event.ptr() != 0 => {
+                self.free(at, Allocator::Slab, event.ptr());
+            }
+            TypedEvent::KmemCacheFree(event) => self.free(at, Allocator::Slab, event.ptr()),
+            TypedEvent::MmPageAlloc(event) => {
+                if let Some(address) = allocated_page(event.pfn(), event.page()) {
+                    let memory = NewMemory {
+                        allocator: Allocator::Page,
+                        address,
+                        bytes: page_bytes(event.order()),
+                    };
+                    self.allocate(at, &memory, detail);
+                }
+            }
+            TypedEvent::MmPageFree(event) => {
+                let page = event.pfn().or(event.page()).unwrap_or_default();
+                self.free(at, Allocator::Page, page);
+            }
+            _ => {}
+        }
+    }
+
+    fn lost(&mut self, at: &EventContext, loss: Loss) {
+        self.losses.lost(at, loss);
+    }
+}

@@ -1,0 +1,269 @@
+//! `kmem leaks`: memory that was allocated and not freed, by stack.
+
+use clap::{Arg, ArgMatches, Command};
+use rperf_analysis::kmem::{
+    LeakDetail, LeakReport, LiveMemory, PAGE_EVENTS, SLAB_EVENTS, StackMemory,
+};
+use rperf_analysis::{ObserverPass, PrepareSamples};
+use rperf_replay::{Order, Sample, World};
+use rperf_resolve::{AddressContext, Frame, Resolver, TimeIntervals};
+use rperf_tracepoint::typed::TypedEvent;
+use rperf_view::kmem::leaks::{self, NamedStack};
+
+use super::details::{call_site, is_allocator};
+use super::stat::require_events;
+use super::{Allocators, reading_options};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::Input;
+use crate::cli::jobs::{self, jobs};
+use crate::cli::options::{flag, number, switch, value};
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::losses::{conclude, losses};
+use crate::cli::shared::recorded_fields::event_layouts;
+use crate::cli::shared::time_range::time_intervals;
+use crate::cli::symbol_options::SymbolSources;
+
+const ABOUT: &str = "\
+Shows how much memory the kernel allocated and did not free, over the time of the recording and by stack. Stacks marked with * are suspected to leak: \
+memory was allocated more than once, at least half of it was kept, and it increased in at least half of the intervals of time, also in the last quarter \
+of them. 'kmem record -g' records stacks for objects of the slab allocator, of which otherwise only the caller is known.";
+
+/// The number of stacks shown by default.
+const ROWS: u64 = 20;
+
+/// The numbers that may be wrong where records were lost.
+const DOUBTFUL: &str = "allocations that were not freed";
+
+/// The order of stacks, highest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SortKey {
+    Suspect,
+    Bytes,
+    Count,
+    Age,
+    Growth,
+}
+
+impl SortKey {
+    /// Parses `-s`.
+    fn given(matches: &ArgMatches) -> Result<Self, CliError> {
+        let Some(word) = matches.get_one::<String>("sort") else {
+            return Ok(Self::Suspect);
+        };
+        Self::named(word).ok_or_else(|| {
+            CliError::usage(format!("Unknown --sort key: '{word}'"))
+                .hint("the keys are suspect, bytes, count, age and growth")
+        })
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "suspect" => Self::Suspect,
+            "bytes" => Self::Bytes,
+            "count" => Self::Count,
+            "age" => Self::Age,
+            "growth" => Self::Growth,
+            _ => return None,
+        })
+    }
+
+    fn sort(self, report: &mut LeakReport) {
+        let mut stacks = std::mem::take(&mut report.stacks);
+        // Stable: equal stacks keep their order, by bytes and by address.
+        match self {
+            Self::Bytes => {}
+            Self::Count => stacks.sort_by_key(|memory| std::cmp::Reverse(memory.live.requests)),
+            Self::Age => stacks.sort_by_key(|memory| std::cmp::Reverse(memory.ages.max())),
+            Self::Growth => {
+                stacks.sort_by(|left, right| report.growth(right).total_cmp(&report.growth(left)));
+            }
+            Self::Suspect => stacks.sort_by(|left, right| {
+                let suspects = right.is_suspect().cmp(&left.is_suspect());
+                suspects.then_with(|| report.growth(right).total_cmp(&report.growth(left)))
+            }),
+        }
+        report.stacks = stacks;
+    }
+}
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("kmem leaks")
+        .long_about(ABOUT)
+        .args(options())
+        .args(reading_options())
+}
+
+fn options() -> [Arg; 6] {
+    [
+        value("line", "n")
+            .short('l')
+            .value_parser(number)
+            .help("show only the first n stacks (default: 20)"),
+        value("sort", "key").short('s').help(
+            "sort key, highest first: suspect, bytes, count, age, growth (default: suspect, then growth)",
+        ),
+        value("max-stack", "n")
+            .value_parser(number)
+            .help("show at most n frames of a stack (default: 8)"),
+        switch("suspects").help("show only stacks that are suspected to leak"),
+        switch("json").help("print the curve and the stacks as JSON, sizes in bytes"),
+        jobs::option(),
+    ]
+}
+
+/// Prints the curve and the stacks.
+pub(in crate::cli::commands) fn run(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let key = SortKey::given(matches)?;
+    let symbols = SymbolSources::for_recording(matches, context)?;
+    let input = Input::open(matches, context)?;
+    let data = input.parse(context)?;
+    let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    let layouts = event_layouts(&analysis)?;
+    let has = |events: &[&str]| events.iter().any(|event| layouts.has(event));
+    let allocators = match Allocators::given(matches) {
+        // All that was recorded; without any, the error is that of the default.
+        Allocators {
+            slab: false,
+            page: false,
+        } => Allocators {
+            slab: has(&SLAB_EVENTS) || !has(&PAGE_EVENTS),
+            page: has(&PAGE_EVENTS),
+        },
+        given => given,
+    };
+    let needed = require_events(&analysis, allocators, |name| layouts.has(name))?;
+    let resolver = analysis.resolver(&symbols);
+    let details = LeakDetails {
+        resolver: &resolver,
+        intervals: time_intervals(matches, &analysis, "script")?,
+    };
+    let mut live = LiveMemory::default();
+    let pass = ObserverPass::new(&layouts, details).reading(&needed);
+    let delivered = pass.run(&analysis.replay, analysis.jobs, &mut live)?;
+    analysis.end_progress();
+    let mut report = live.report();
+    key.sort(&mut report);
+    if flag(matches, "suspects") == Some(true) {
+        report.stacks.retain(StackMemory::is_suspect);
+    }
+    let names = StackNames {
+        resolver: &resolver,
+        world: analysis.replay.world(),
+        is_raw: flag(matches, "raw-ip") == Some(true),
+    };
+    let most = |id, default| {
+        let most = matches.get_one::<u64>(id).copied();
+        usize::try_from(most.unwrap_or(default)).unwrap_or(usize::MAX)
+    };
+    let is_json = flag(matches, "json") == Some(true);
+    let rows = most("line", if is_json { u64::MAX } else { ROWS });
+    let shown = report.stacks.iter().take(rows);
+    let stacks: Vec<NamedStack> = shown.map(|memory| names.named(memory)).collect();
+    context.paginate("kmem")?;
+    let out = &mut context.stdout();
+    match is_json {
+        true => leaks::write_json(out, &report, &stacks, losses(&analysis).lost)?,
+        false => leaks::write(out, &report, &stacks, most("max-stack", 8))?,
+    }
+    conclude(&analysis, delivered, &live.losses, DOUBTFUL, matches)
+}
+
+/// Selects events by time, and finds the stacks of allocations.
+struct LeakDetails<'r> {
+    resolver: &'r Resolver<'r>,
+    /// `--time`.
+    intervals: Option<TimeIntervals>,
+}
+
+impl PrepareSamples for LeakDetails<'_> {
+    type Detail = LeakDetail;
+
+    fn prepare(
+        &self,
+        _: &World,
+        sample: &Sample<'_>,
+        event: Option<&TypedEvent<'_>>,
+    ) -> Option<LeakDetail> {
+        let intervals = self.intervals.as_ref();
+        if intervals.is_some_and(|intervals| !intervals.contain(sample.order.time)) {
+            return None;
+        }
+        let stack = match event? {
+            TypedEvent::Kmalloc(event) => self.stack_from(sample, event.call_site()),
+            TypedEvent::KmemCacheAlloc(event) => self.stack_from(sample, event.call_site()),
+            TypedEvent::MmPageAlloc(_) => self.outside_allocator(sample),
+            _ => Vec::new(),
+        };
+        Some(LeakDetail { stack })
+    }
+}
+
+impl LeakDetails<'_> {
+    /// Returns the frames of the kernel, innermost first.
+    fn kernel_frames(&self, sample: &Sample<'_>) -> Vec<Frame> {
+        let (at, mut frames) = (AddressContext::of(sample), Vec::new());
+        if let Some(chain) = sample.wire.callchain {
+            self.resolver.callchain(at, chain, usize::MAX, &mut frames);
+        }
+        frames.retain(|frame| frame.ip >= 1 << 63);
+        frames
+    }
+
+    /// Returns the frames from the caller that the event names on; the caller alone without callchain.
+    fn stack_from(&self, sample: &Sample<'_>, call_site: u64) -> Vec<u64> {
+        let frames = self.kernel_frames(sample);
+        let place = frames.iter().position(|frame| frame.ip == call_site);
+        match place.and_then(|place| frames.get(place..)) {
+            Some(frames) => frames.iter().map(|frame| frame.ip).collect(),
+            None => vec![call_site],
+        }
+    }
+
+    /// Returns the frames from the innermost function outside the page allocator on.
+    fn outside_allocator(&self, sample: &Sample<'_>) -> Vec<u64> {
+        let frames = self.kernel_frames(sample);
+        let is_inside = |frame: &&Frame| {
+            let symbol = frame.symbol;
+            symbol.is_some_and(|symbol| is_allocator(self.resolver.symbol_name(symbol)))
+        };
+        let outside = frames.iter().skip_while(is_inside);
+        outside.map(|frame| frame.ip).collect()
+    }
+}
+
+/// Names the frames of stacks, and processes.
+struct StackNames<'n> {
+    resolver: &'n Resolver<'n>,
+    world: &'n World,
+    is_raw: bool,
+}
+
+impl StackNames<'_> {
+    fn named(&self, memory: &StackMemory) -> NamedStack {
+        let frames = memory.stack.iter().map(|ip| {
+            let site = call_site(self.resolver, *ip).filter(|_| !self.is_raw);
+            site.map_or_else(
+                || format!("{ip:#x}"),
+                |site| format!("{}+{:#x}", site.symbol, site.offset),
+            )
+        });
+        let processes = memory.processes.iter().map(|(pid, count)| {
+            let name = self.world.comm(self.world.comm_last(*pid, Order::MAX));
+            let name = match name {
+                "" => format!(":{pid}"),
+                name => name.to_owned(),
+            };
+            (*pid, name, *count)
+        });
+        NamedStack {
+            memory: memory.clone(),
+            frames: frames.collect(),
+            processes: processes.collect(),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The tables of `kmem leaks`.
+
+use std::io::{self, Write};
+
+use rperf_analysis::kmem::{Allocator, LeakReport, RequestCount, StackMemory};
+
+/// The version of the JSON object; it changes if a key is removed or gets another meaning.
+pub const LEAKS_JSON_VERSION: u32 = 1;
+
+/// The length of the longest bar of the curve.
+const BAR: u64 = 40;
+/// The number of processes shown below a stack.
+const PROCESSES: usize = 3;
+
+/// A stack in words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedStack {
+    /// The stack.
+    pub memory: StackMemory,
+    /// Its frames, innermost first.
+    pub frames: Vec<String>,
+    /// Id, name and number of live allocations of each process, most first.
+    pub processes: Vec<(u32, String, u64)>,
+}
+
+/// Writes sums, the curve of live bytes, and the stacks with at most `max_stack` frames.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write(
+    out: &mut dyn Write,
+    report: &LeakReport,
+    stacks: &[NamedStack],
+    max_stack: usize,
+) -> io::Result<()> {
+    write_sums(out, report)?;
+    write_curve(out, report)?;
+    writeln!(
+        out,
+        "\n  {:>12} {:>9} {:>7} {:>10} {:>10} {:>14} {:>7}  Caller",
+        "Live bytes", "Count", "Kept", "Oldest", "Median", "Growth/s", "Rising"
+    )?;
+    for stack in stacks {
+        write_stack(out, report, stack, max_stack)?;
+    }
+    let (shown, all) = (stacks.len(), report.stacks.len());
+    match shown < all {
+        true => writeln!(out, "  ... {} more stacks; -l shows more", all - shown),
+        false => Ok(()),
+    }
+}
+
+fn write_sums(out: &mut dyn Write, report: &LeakReport) -> io::Result<()> {
+    let seconds = seconds(report.end.saturating_sub(report.begin));
+    writeln!(
+        out,
+        "Memory that was allocated and not freed within {seconds} s:"
+    )?;
+    for (allocator, name) in [
+        (Allocator::Slab, "objects (slab)"),
+        (Allocator::Page, "requests (pages)"),
+    ] {
+        let own = report.stacks.iter();
+        let own = own.filter(|stack| stack.allocator == allocator);
+        let sum = own.fold(RequestCount::default(), |sum, stack| RequestCount {
+            requests: sum.requests + stack.live.requests,
+            bytes: sum.bytes.saturating_add(stack.live.bytes),
+        });
+        writeln!(
+            out,
+            "  {:>14} bytes in {:>8} {name}",
+            sum.bytes, sum.requests
+        )?;
+    }
+    writeln!(
+        out,
+        "  {:>14} frees of memory that was allocated earlier\n",
+        report.unmatched_frees
+    )
+}
+
+fn write_curve(out: &mut dyn Write, report: &LeakReport) -> io::Result<()> {
+    writeln!(
+        out,
+        "{:>12} {:>14} {:>14}",
+        "Seconds", "Slab bytes", "Page bytes"
+    )?;
+    let rows = report
+        .ends
+        .iter()
+        .zip(report.slab.iter().zip(&report.pages));
+    let sums = report.slab.iter().zip(&report.pages);
+    let most = sums.map(|(slab, pages)| slab.saturating_add(*pages)).max();
+    let most = u128::from(most.unwrap_or_default()).max(1);
+    for (end, (slab, pages)) in rows {
+        let live = u128::from(slab.saturating_add(*pages));
+        let length = live * u128::from(BAR) / most;
+        let bar = "#".repeat(usize::try_from(length).unwrap_or_default());
+        let time = seconds((*end).min(report.end).saturating_sub(report.begin));
+        let line = format!("{time:>12} {slab:>14} {pages:>14}  {bar}");
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn write_stack(
+    out: &mut dyn Write,
+    report: &LeakReport,
+    stack: &NamedStack,
+    max_stack: usize,
+) -> io::Result<()> {
+    let NamedStack {
+        memory,
+        frames,
+        processes,
+    } = stack;
+    let mark = if memory.is_suspect() { '*' } else { ' ' };
+    let ages = &memory.ages;
+    let caller = frames.first().map_or("unknown", String::as_str);
+    let allocator = match memory.allocator {
+        Allocator::Slab => "slab",
+        Allocator::Page => "pages",
+    };
+    writeln!(
+        out,
+        "{mark} {:>12} {:>9} {:>5.1} % {:>10} {:>10} {:>14.0} {:>7}  {caller} ({allocator})",
+        memory.live.bytes,
+        memory.live.requests,
+        100.0 * memory.kept(),
+        seconds(ages.max().unwrap_or_default()),
+        seconds(ages.percentile(500).unwrap_or_default()),
+        report.growth(memory),
+        format!("{}/{}", memory.rising(), memory.curve.len()),
+    )?;
+    for frame in frames.iter().skip(1).take(max_stack.saturating_sub(1)) {
+        writeln!(out, "{:80}  {frame}", "")?;
+    }
+    let shown = processes.iter().take(PROCESSES);
+    let shown = shown.map(|(pid, name, count)| format!("{name} ({pid}): {count}"));
+    let rest = processes.len().saturating_sub(PROCESSES);
+    let mut shown: Vec<String> = shown.collect();
+    if rest > 0 {
+        shown.push(format!("{rest} more"));
+    }
+    writeln!(out, "{:80}  by {}", "", shown.join(", "))
+}
+
+/// Returns nanoseconds as seconds with six decimals.
+fn seconds(nanoseconds: u64) -> String {
+    let microseconds = nanoseconds / 1000;
+    format!(
+        "{}.{:06}",
+        microseconds / 1_000_000,
+        microseconds % 1_000_000
+    )
+}
+
+/// Writes the curve and the stacks as JSON; times in nanoseconds, sizes in bytes. `lost` is the number of records lost while recording.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_json(
+    out: &mut dyn Write,
+    report: &LeakReport,
+    stacks: &[NamedStack],
+    lost: u64,
+) -> io::Result<()> {
+    let rows = stacks.iter().map(|stack| {
+        let memory = &stack.memory;
+        let processes = stack
+            .processes
+            .iter()
+            .map(|(pid, comm, count)| serde_json::json!({"pid": pid, "comm": comm, "live": count}));
+        serde_json::json!({
+            "allocator": match memory.allocator {
+                Allocator::Slab => "slab",
+                Allocator::Page => "page",
+            },
+            "is_suspect": memory.is_suspect(),
+            "live_bytes": memory.live.bytes,
+            "live": memory.live.requests,
+            "allocated_bytes": memory.allocated.bytes,
+            "allocated": memory.allocated.requests,
+            "oldest_ns": memory.ages.max(),
+            "median_age_ns": memory.ages.percentile(500),
+            "growth_bytes_per_second": report.growth(memory),
+            "rising_intervals": memory.rising(),
+            "curve_bytes": memory.curve,
+            "stack": stack.frames,
+            "processes": processes.collect::<Vec<_>>(),
+        })
+    });
+    let all = serde_json::json!({
+        "version": LEAKS_JSON_VERSION,
+        "lost_records": lost,
+        "begin_ns": report.begin,
+        "end_ns": report.end,
+        "unmatched_frees": report.unmatched_frees,
+        "interval_ends_ns": report.ends,
+        "slab_bytes": report.slab,
+        "page_bytes": report.pages,
+        "stacks": rows.collect::<Vec<_>>(),
+    });
+    serde_json::to_writer(&mut *out, &all)?;
+    writeln!(out)
+}

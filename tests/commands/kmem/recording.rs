@@ -1,0 +1,210 @@
+//! A generated recording of allocations of objects and pages, with stacks.
+
+use rperf_testkit::{Bytes, FileAttr, PerfFile};
+use rperf_tracepoint::TracingDataBuilder;
+use rperf_wire::Endian;
+
+const TRACEPOINT: u32 = 2;
+/// `sample_type`: IDENTIFIER, TID, TIME, CALLCHAIN, CPU and RAW.
+const FIELDS: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 10;
+/// `PERF_CONTEXT_KERNEL`.
+const KERNEL: u64 = -128_i64 as u64;
+
+/// Numbers of the events, in the file and in the kernel.
+const KMALLOC: u64 = 801;
+const KFREE: u64 = 802;
+const PAGE_ALLOC: u64 = 803;
+const PAGE_FREE: u64 = 804;
+
+const FORMATS: [(u64, &str, &str); 4] = [
+    (
+        KMALLOC,
+        "kmalloc",
+        "\tfield:unsigned long call_site;\toffset:8;\tsize:8;\tsigned:0;\n\
+        \tfield:const void * ptr;\toffset:16;\tsize:8;\tsigned:0;\n\
+        \tfield:size_t bytes_req;\toffset:24;\tsize:8;\tsigned:0;\n\
+        \tfield:size_t bytes_alloc;\toffset:32;\tsize:8;\tsigned:0;\n\
+        \tfield:unsigned long gfp_flags;\toffset:40;\tsize:8;\tsigned:0;\n\
+        \tfield:int node;\toffset:48;\tsize:4;\tsigned:1;\n",
+    ),
+    (
+        KFREE,
+        "kfree",
+        "\tfield:unsigned long call_site;\toffset:8;\tsize:8;\tsigned:0;\n\
+        \tfield:const void * ptr;\toffset:16;\tsize:8;\tsigned:0;\n",
+    ),
+    (
+        PAGE_ALLOC,
+        "mm_page_alloc",
+        "\tfield:unsigned long pfn;\toffset:8;\tsize:8;\tsigned:0;\n\
+        \tfield:unsigned int order;\toffset:16;\tsize:4;\tsigned:0;\n\
+        \tfield:unsigned long gfp_flags;\toffset:24;\tsize:8;\tsigned:0;\n\
+        \tfield:int migratetype;\toffset:32;\tsize:4;\tsigned:1;\n",
+    ),
+    (
+        PAGE_FREE,
+        "mm_page_free",
+        "\tfield:unsigned long pfn;\toffset:8;\tsize:8;\tsigned:0;\n\
+        \tfield:unsigned int order;\toffset:16;\tsize:4;\tsigned:0;\n",
+    ),
+];
+
+/// The functions of the kernel, 0x1000 bytes each, from this address on.
+const TEXT: u64 = 0xffff_ffff_8100_0000;
+const FUNCTIONS: [&str; 8] = [
+    "_text",
+    "__alloc_pages",
+    "leaking_driver",
+    "busy_path",
+    "cache_fill",
+    "late_burst",
+    "leaking_pages",
+    "ioctl_entry",
+];
+
+/// Returns `/proc/kallsyms` of this kernel.
+pub(super) fn kallsyms() -> String {
+    let lines = FUNCTIONS.iter().enumerate().map(|(number, name)| {
+        let address = TEXT + 0x1000 * number as u64;
+        format!("{address:016x} T {name}\n")
+    });
+    lines
+        .chain([format!("{:016x} T _etext\n", TEXT + 0x10000)])
+        .collect()
+}
+
+/// Returns an address in a function.
+fn within(function: &str) -> u64 {
+    let place = FUNCTIONS.iter().position(|name| *name == function);
+    TEXT + 0x1000 * place.expect("a function") as u64 + 0x10
+}
+
+/// A recording under construction; times in milliseconds.
+struct KmemFile {
+    file: PerfFile,
+    /// Time, event and content of each sample, to be sorted.
+    samples: Vec<(u64, Vec<u8>)>,
+}
+
+impl KmemFile {
+    fn new() -> Self {
+        let mut file = PerfFile::new();
+        let mut tracing = TracingDataBuilder::new(Endian::Little, 8, 4096);
+        for (id, name, fields) in FORMATS {
+            let attr = FileAttr {
+                kind: TRACEPOINT,
+                config: id,
+                period: 1,
+                sample_type: FIELDS,
+                flags: FileAttr::SAMPLE_ID_ALL,
+                ..FileAttr::default()
+            };
+            file.event(&attr, &[id]);
+            let text = format!(
+                "name: {name}\nID: {id}\nformat:\n\
+                \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n{fields}\n\
+                print fmt: \"%lx\", REC->call_site\n"
+            );
+            tracing.event("kmem", text.as_bytes());
+        }
+        file.feature(PerfFile::TRACING_DATA, tracing.encode());
+        let mut all = Self {
+            file,
+            samples: Vec::new(),
+        };
+        let map = all.bytes().u32(u32::MAX).u32(0).u64(TEXT).u64(0x10000);
+        let map = map.u64(TEXT).text("[kernel.kallsyms]_text", 8);
+        let map = all.trailer(map, 0, 0);
+        all.file.record(PerfFile::MMAP, PerfFile::KERNEL, map);
+        for (pid, name) in [(70, "leaker"), (71, "worker")] {
+            let comm = all.bytes().u32(pid).u32(pid).text(name, 8);
+            let comm = all.trailer(comm, pid, 0);
+            all.file.record(PerfFile::COMM, 0, comm);
+        }
+        all
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.file.bytes()
+    }
+
+    fn trailer(&self, body: Bytes, pid: u32, time: u64) -> Vec<u8> {
+        let body = body.u32(pid).u32(pid).u64(time).u32(0).u32(0);
+        body.u64(KMALLOC).done()
+    }
+
+    fn sample(&mut self, time: u64, event: u64, pid: u32, chain: &[u64], raw: Bytes) {
+        let raw = raw.raw([0; 4]).done();
+        let size = u32::try_from(raw.len()).expect("a short event");
+        let body = self.bytes().u64(event).u32(pid).u32(pid);
+        let body = body.u64(1_000_000_000 + time * 1_000_000).u32(0).u32(0);
+        let body = body.u64(chain.len() as u64 + 1).u64(KERNEL);
+        let body = chain.iter().fold(body, |body, ip| body.u64(*ip));
+        let body = body.u32(size).raw(raw).done();
+        self.samples.push((time, body));
+    }
+
+    fn object(&mut self, time: u64, pid: u32, function: &str, pointer: u64, bytes: u64) {
+        let site = within(function);
+        let raw = self.bytes().raw([0; 8]).u64(site).u64(pointer);
+        let raw = raw.u64(bytes - 8).u64(bytes).u64(0).u32(u32::MAX).u32(0);
+        // The innermost frame is the allocator's.
+        let chain = [TEXT + 0x10, site, within("ioctl_entry")];
+        self.sample(time, KMALLOC, pid, &chain, raw);
+    }
+
+    fn free(&mut self, time: u64, pointer: u64) {
+        let raw = self.bytes().raw([0; 8]).u64(within("busy_path"));
+        let raw = raw.u64(pointer);
+        self.sample(time, KFREE, 71, &[TEXT + 0x10], raw);
+    }
+
+    fn pages(&mut self, time: u64, function: &str, frame: u64, order: u32) {
+        let raw = self.bytes().raw([0; 8]).u64(frame).u32(order).u32(0);
+        let raw = raw.u64(0xcc0).u32(0).u32(0);
+        let chain = [within("__alloc_pages"), within(function)];
+        self.sample(time, PAGE_ALLOC, 71, &chain, raw);
+    }
+
+    fn free_pages(&mut self, time: u64, frame: u64, order: u32) {
+        let raw = self.bytes().raw([0; 8]).u64(frame).u32(order).u32(0);
+        self.sample(time, PAGE_FREE, 71, &[TEXT + 0x10], raw);
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.samples.sort_by_key(|(time, _)| *time);
+        for (_, body) in &self.samples {
+            self.file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body);
+        }
+        self.file.finish()
+    }
+}
+
+/// Returns ten seconds with two leaks: 64 bytes every 100 ms by process 70 in `leaking_driver`, and two pages each second in `leaking_pages`.
+///
+/// Other functions keep memory for a short time, from the beginning on, or at the end.
+pub(super) fn planted_leaks() -> Vec<u8> {
+    let mut file = KmemFile::new();
+    let slot = |kind: u64, number: u64| 0xffff_8880_0000_0000 + kind * 0x1000_0000 + number * 0x100;
+    for number in 0..100 {
+        file.object(number * 100, 70, "leaking_driver", slot(1, number), 64);
+        // Freed after 5 ms, and its address used again.
+        let pointer = slot(2, number % 3);
+        file.object(number * 100 + 10, 71, "busy_path", pointer, 128);
+        file.free(number * 100 + 15, pointer);
+    }
+    for number in 0..200 {
+        file.object(number, 71, "cache_fill", slot(3, number), 256);
+    }
+    for number in 0..20 {
+        file.object(9980 + number, 71, "late_burst", slot(4, number), 512);
+    }
+    for number in 0..10 {
+        file.pages(number * 1000 + 500, "leaking_pages", 1000 + 2 * number, 1);
+        file.pages(number * 1000 + 501, "busy_path", 2000, 0);
+        file.free_pages(number * 1000 + 502, 2000, 0);
+    }
+    file.free(20, slot(9, 0));
+    file.free_pages(9999, 9000, 0);
+    file.finish()
+}
