@@ -1,6 +1,7 @@
 //! `rperf lock`: sums recomputed from `script`, and recordings without the events.
 
 pub(crate) mod recording;
+mod user_locks;
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,8 +1,9 @@
-//! Waits for locks of the kernel, for `lock`: from `lock:contention_begin` to `lock:contention_end` of a thread and a lock, or by the events of
-//! lockdep.
+//! Waits for locks, for `lock`. Of the kernel: from `lock:contention_begin` to `lock:contention_end` of a thread and a lock, or by the events of
+//! lockdep. Of user programs: calls of futex(2).
 
 mod rows;
 mod sequences;
+mod user;
 
 use rperf_tracepoint::typed::TypedEvent;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -10,6 +11,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub use self::rows::{LockAggregation, LockColumn, LockDetail, LockKey, LockRow, LockStack};
 pub use self::sequences::BadSequences;
 use self::sequences::{Sequence, Sequences, Step};
+pub use self::user::{FUTEX, FUTEX_EVENTS, FUTEX_PI};
+use self::user::{FutexCall, UserWaits};
 use crate::sched::LostStretches;
 use crate::{EventContext, Loss, Observer};
 
@@ -51,6 +54,7 @@ pub struct LockContention {
     by_key: FxHashMap<LockKey, usize>,
     /// By thread and lock.
     sequences: Sequences,
+    user: UserWaits,
     threads: FxHashSet<u32>,
     /// Where records were lost.
     pub losses: LostStretches,
@@ -66,6 +70,7 @@ impl LockContention {
             rows: Vec::new(),
             by_key: FxHashMap::default(),
             sequences: Sequences::default(),
+            user: UserWaits::default(),
             threads: FxHashSet::default(),
             losses: LostStretches::default(),
         }
@@ -109,15 +114,40 @@ impl LockContention {
         if !self.selection.accepts(address, flags) || detail.is_excluded {
             return;
         }
-        let key = match self.aggregation {
-            LockAggregation::Caller => LockKey::Caller(detail.stack.clone()),
-            LockAggregation::Thread => LockKey::Thread(at.task.tid),
-            LockAggregation::Address => LockKey::Address(address),
-        };
-        self.threads.insert(at.task.tid);
-        let row = self.row(key, |key| LockRow::new(key, address, flags, detail));
+        let row = self.row_of_wait(at, address, flags, detail);
         let begin = Sequence::at(at, address, row);
         self.sequences.step(Step::Begin, begin, &mut self.rows);
+    }
+
+    /// Returns the index of the row of a wait for a lock of the kernel, or of the process in `detail`.
+    fn row_of_wait(
+        &mut self,
+        at: &EventContext,
+        address: u64,
+        flags: u64,
+        detail: &LockDetail,
+    ) -> usize {
+        let key = match (self.aggregation, detail.stack.process) {
+            (LockAggregation::Caller, _) => LockKey::Caller(detail.stack.clone()),
+            (LockAggregation::Thread, _) => LockKey::Thread(at.task.tid),
+            (LockAggregation::Address, None) => LockKey::Address(address),
+            (LockAggregation::Address, Some(pid)) => LockKey::UserAddress { pid, address },
+        };
+        self.threads.insert(at.task.tid);
+        self.row(key, |key| LockRow::new(key, address, flags, detail))
+    }
+
+    fn futex(&mut self, at: &EventContext, address: u64, operation: u32, detail: &LockDetail) {
+        match FutexCall::of(operation) {
+            FutexCall::Wait(flags) => {
+                if self.selection.accepts(address, flags) && !detail.is_excluded {
+                    let row = self.row_of_wait(at, address, flags, detail);
+                    self.user.begin(at, address, row, &mut self.rows);
+                }
+            }
+            FutexCall::Wake => self.user.wake(at, address),
+            FutexCall::Other => {}
+        }
     }
 
     fn end(&mut self, at: &EventContext, address: u64) {
@@ -149,6 +179,12 @@ impl Observer<LockDetail> for LockContention {
                 self.begin(at, event.lock_addr(), event.flags().value, &detail);
             }
             TypedEvent::ContentionEnd(event) => self.end(at, event.lock_addr()),
+            TypedEvent::SysEnterFutex(event) => {
+                self.futex(at, event.uaddr(), event.op(), &detail);
+            }
+            TypedEvent::SysExitFutex(event) => {
+                self.user.end(at, event.ret(), &mut self.rows);
+            }
             TypedEvent::LockAcquire(event) => {
                 let step = Step::acquire(event.flags());
                 self.lockdep(at, step, event.lockdep_addr(), event.name());

@@ -4,10 +4,10 @@ pub mod json;
 
 use std::io::{self, Write};
 
-use rperf_analysis::lock::{BadSequences, LockColumn, LockKey, LockRow};
+use rperf_analysis::lock::{BadSequences, FUTEX, FUTEX_PI, LockColumn, LockKey, LockRow};
 
-/// Kinds of locks by the flags of `lock:contention_begin` (`LCB_F_*`), and their names.
-const KINDS: [(u64, &str); 12] = [
+/// Kinds of locks by the flags of `lock:contention_begin` (`LCB_F_*`), and their names; and those of user programs.
+const KINDS: [(u64, &str); 14] = [
     (0, "semaphore"),
     (1, "spinlock"),
     (1 | 2, "rwlock:R"),
@@ -20,6 +20,8 @@ const KINDS: [(u64, &str); 12] = [
     (16 | 2, "pcpu-sem:R"),
     (16 | 4, "pcpu-sem:W"),
     (32, "mutex"),
+    (FUTEX, "futex"),
+    (FUTEX_PI, "futex:PI"),
 ];
 /// A mutex that is spun for.
 const SPINNING_MUTEX: u64 = 32 | 1;
@@ -88,6 +90,8 @@ pub struct NamedRow {
     pub name: String,
     /// The frames below it.
     pub stack: Vec<String>,
+    /// Number and name of threads that ended waits for locks of user programs, with the number of waits; most first. Empty if not shown.
+    pub wakers: Vec<(u32, String, u64)>,
 }
 
 /// The columns after the numbers in `lock contention`.
@@ -156,7 +160,10 @@ pub fn write_contention(
     if let Some(separator) = separator {
         return write_separated(out, table, columns, rows, separator);
     }
-    for NamedRow { row, name, stack } in rows {
+    for named in rows {
+        let NamedRow {
+            row, name, stack, ..
+        } = named;
         write_values(out, columns, row)?;
         let kind = kind(row.flags);
         match (table, &row.key) {
@@ -169,8 +176,20 @@ pub fn write_contention(
         for frame in stack {
             writeln!(out, "\t\t\t{frame}")?;
         }
+        write_wakers(out, named)?;
     }
     Ok(())
+}
+
+/// Writes which threads ended the waits of a row.
+fn write_wakers(out: &mut dyn Write, row: &NamedRow) -> io::Result<()> {
+    let wakers = row.wakers.iter();
+    let wakers = wakers.map(|(tid, name, count)| format!("{name} ({tid}): {count}"));
+    let wakers: Vec<String> = wakers.collect();
+    match wakers.is_empty() {
+        true => Ok(()),
+        false => writeln!(out, "\t\t\twoken by {}", wakers.join(", ")),
+    }
 }
 
 fn write_separated(
@@ -180,7 +199,10 @@ fn write_separated(
     rows: &[NamedRow],
     separator: &str,
 ) -> io::Result<()> {
-    for NamedRow { row, name, stack } in rows {
+    for named in rows {
+        let NamedRow {
+            row, name, stack, ..
+        } = named;
         for column in columns {
             write!(out, "{}{separator} ", column.value(row))?;
         }

@@ -1,12 +1,15 @@
 //! The rows of the tables: waits of a caller, thread or lock.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use crate::LogHistogram;
 
 /// The frames of a stack from the caller of the lock's functions on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct LockStack {
+    /// The process, if it is a stack of a user program.
+    pub process: Option<u32>,
     /// Addresses, innermost first; the first is the caller. Empty if unknown.
     pub frames: Vec<u64>,
 }
@@ -42,6 +45,13 @@ pub enum LockKey {
     Thread(u32),
     /// The address of a lock.
     Address(u64),
+    /// A lock of a user program.
+    UserAddress {
+        /// The process.
+        pid: u32,
+        /// The address in it.
+        address: u64,
+    },
 }
 
 /// The waits of a row; times in nanoseconds.
@@ -67,8 +77,13 @@ pub struct LockRow {
     pub min: u64,
     /// The distribution.
     pub waits: LogHistogram,
-    /// Flags of the first wait: `LCB_F_*` of the kernel's `trace/events/lock.h`.
+    /// Flags of the first wait: `LCB_F_*` of the kernel's `trace/events/lock.h`, [`FUTEX`](super::FUTEX) or
+    /// [`FUTEX_PI`](super::FUTEX_PI).
     pub flags: u64,
+    /// The process of the first wait, if the lock is one of a user program.
+    pub process: Option<u32>,
+    /// Threads that ended waits for locks of user programs, with the number of waits.
+    pub wakers: BTreeMap<u32, u64>,
     /// The address of the lock of the first wait.
     pub address: u64,
     /// The first caller, 0 if unknown.
@@ -101,6 +116,8 @@ impl LockRow {
             min: 0,
             waits: LogHistogram::new(),
             flags,
+            process: detail.stack.process,
+            wakers: BTreeMap::new(),
             address,
             caller: caller.unwrap_or_default(),
             full_stack: detail.full_stack.clone(),
@@ -142,6 +159,9 @@ impl LockRow {
             };
         }
         self.waits.merge(&other.waits);
+        for (tid, count) in &other.wakers {
+            *self.wakers.entry(*tid).or_default() += count;
+        }
     }
 
     pub(super) fn end(&mut self, wait: u64) {

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use clap::ArgMatches;
 use rperf_analysis::lock::{
-    CONTENTION_EVENTS, LOCKDEP_EVENTS, LockAggregation, LockColumn, LockContention, LockDetail,
-    LockKey, LockRow, LockSelection, LockStack,
+    CONTENTION_EVENTS, FUTEX_EVENTS, LOCKDEP_EVENTS, LockAggregation, LockColumn, LockContention,
+    LockDetail, LockKey, LockRow, LockSelection, LockStack,
 };
 use rperf_analysis::{DeliveredCounts, ObserverPass, PrepareSamples};
 use rperf_replay::{DsoId, Machine, Order, Sample, World};
@@ -76,6 +76,7 @@ type LockText = Vec<std::ops::Range<u64>>;
 /// Determines the caller of each locking function from the callchain.
 struct LockDetails<'r> {
     resolver: &'r Resolver<'r>,
+    world: &'r World,
     query: &'r LockQuery,
     text: OnceLock<LockText>,
 }
@@ -89,27 +90,71 @@ impl PrepareSamples for LockDetails<'_> {
         sample: &Sample<'_>,
         event: Option<&TypedEvent<'_>>,
     ) -> Option<LockDetail> {
-        let TypedEvent::ContentionBegin(_) = event? else {
-            return Some(LockDetail::default());
-        };
-        let (at, mut frames) = (AddressContext::of(sample), Vec::new());
-        if let Some(chain) = sample.wire.callchain {
-            let most = self.query.max_stack;
-            self.resolver.callchain(at, chain, most, &mut frames);
+        match event? {
+            TypedEvent::ContentionBegin(_) => Some(self.kernel_detail(sample)),
+            TypedEvent::SysEnterFutex(_) => Some(self.user_detail(sample)),
+            _ => Some(LockDetail::default()),
         }
-        let callers = frames.iter().skip(self.query.stack_skip);
-        let callers = callers.filter(|frame| !self.is_lock_function(frame));
-        Some(LockDetail {
-            stack: LockStack {
-                frames: callers.map(|frame| frame.ip).collect(),
-            },
-            is_excluded: self.is_excluded(&frames),
-            full_stack: frames.iter().map(|frame| frame.ip).collect(),
-        })
     }
 }
 
 impl LockDetails<'_> {
+    fn kernel_detail(&self, sample: &Sample<'_>) -> LockDetail {
+        let frames = self.frames(sample, self.query.max_stack);
+        let callers = frames.iter().skip(self.query.stack_skip);
+        let callers = callers.filter(|frame| !self.is_lock_function(frame));
+        LockDetail {
+            stack: LockStack {
+                process: None,
+                frames: callers.map(|frame| frame.ip).collect(),
+            },
+            is_excluded: self.is_excluded(&frames),
+            full_stack: frames.iter().map(|frame| frame.ip).collect(),
+        }
+    }
+
+    /// Returns the user frames from the innermost outside the C library on.
+    fn user_detail(&self, sample: &Sample<'_>) -> LockDetail {
+        let mut frames = self.frames(sample, usize::MAX);
+        frames.retain(|frame| frame.ip < 1 << 63);
+        frames.truncate(self.query.max_stack);
+        let outside = frames.iter().position(|frame| !self.is_c_library(frame));
+        let callers = frames.iter().skip(outside.unwrap_or_default());
+        LockDetail {
+            stack: LockStack {
+                process: Some(sample.pid),
+                frames: callers.map(|frame| frame.ip).collect(),
+            },
+            is_excluded: self.is_excluded(&frames),
+            full_stack: frames.iter().map(|frame| frame.ip).collect(),
+        }
+    }
+
+    fn frames(&self, sample: &Sample<'_>, most: usize) -> Vec<Frame> {
+        let (at, mut frames) = (AddressContext::of(sample), Vec::new());
+        if let Some(chain) = sample.wire.callchain {
+            self.resolver.callchain(at, chain, most, &mut frames);
+        }
+        frames
+    }
+
+    fn is_c_library(&self, frame: &Frame) -> bool {
+        let Some(dso) = frame.dso else {
+            return false;
+        };
+        let path = self.world.dso(dso).name.as_str();
+        let file = path.rsplit('/').next().unwrap_or(path);
+        let names = [
+            "libc.so",
+            "libc-",
+            "libpthread",
+            "ld-linux",
+            "ld-musl",
+            "[vdso]",
+        ];
+        names.iter().any(|name| file.starts_with(name))
+    }
+
     fn is_lock_function(&self, frame: &Frame) -> bool {
         let Some(dso) = frame.dso else {
             return false;
@@ -167,6 +212,7 @@ pub(super) fn print(
         resolver: &resolver,
         world: analysis.replay.world(),
         max_stack: if with_stacks { query.max_stack } else { 0 },
+        with_wakers: count(matches, "verbose") > 0 || flag(matches, "json") == Some(true),
     };
     let table = table(&contention, query, &names);
     if flag(matches, "json") == Some(true) {
@@ -202,17 +248,22 @@ pub(super) fn read(
     let layouts = event_layouts(analysis)?;
     let has = |events: &[&str]| events.iter().all(|event| layouts.has(event));
     let with_lockdep = query.events == LockEvents::All && layouts.has("lock:lock_acquire");
-    if !with_lockdep && !has(&CONTENTION_EVENTS) {
+    let with_user = has(&FUTEX_EVENTS);
+    if !with_lockdep && !with_user && !has(&CONTENTION_EVENTS) {
         return Err(without_events(analysis, |event| layouts.has(event)));
     }
-    let mut needed: Vec<&'static [&'static str]> = vec![&CONTENTION_EVENTS];
-    if with_lockdep {
-        needed.push(&LOCKDEP_EVENTS);
-    }
+    let all: [(bool, &'static [&'static str]); 3] = [
+        (has(&CONTENTION_EVENTS), &CONTENTION_EVENTS),
+        (with_lockdep, &LOCKDEP_EVENTS),
+        (with_user, &FUTEX_EVENTS),
+    ];
+    let needed = all.into_iter().filter(|(is_read, _)| *is_read);
+    let needed: Vec<_> = needed.map(|(_, events)| events).collect();
     let is_read = |name: &str| needed.iter().any(|events| events.contains(&name));
     require_fields(analysis, is_read, "lock record")?;
     let details = LockDetails {
         resolver,
+        world: analysis.replay.world(),
         query,
         text: OnceLock::new(),
     };
@@ -295,6 +346,8 @@ pub(super) struct RowNames<'n, 'r> {
     pub(super) world: &'n World,
     /// The number of frames below a row.
     pub(super) max_stack: usize,
+    /// Whether threads that end waits are named.
+    pub(super) with_wakers: bool,
 }
 
 impl RowNames<'_, '_> {
@@ -304,15 +357,21 @@ impl RowNames<'_, '_> {
             (LockKey::Thread(tid), _) => self.thread(*tid),
             (_, Some(class)) => String::from_utf8_lossy(class).into_owned(),
             _ if row.caller == 0 => "Unknown".to_owned(),
-            _ => address_name(self.resolver, row.caller),
+            _ => address_name(self.resolver, row.process, row.caller),
         };
         let frames = row.full_stack.iter().take(self.max_stack);
-        let stack = frames.map(|ip| match address_name(self.resolver, *ip) {
+        let named = |ip| address_name(self.resolver, row.process, ip);
+        let stack = frames.map(|ip| match named(*ip) {
             name if name.starts_with("0x") => format!("{ip:#x}  "),
             name => format!("{ip:#x}  {name}"),
         });
+        let wakers = row.wakers.iter().filter(|_| self.with_wakers);
+        let wakers = wakers.map(|(tid, count)| (*tid, self.thread(*tid), *count));
+        let mut wakers: Vec<_> = wakers.collect();
+        wakers.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count));
         NamedRow {
             stack: stack.collect(),
+            wakers,
             name,
             row,
         }
@@ -327,14 +386,18 @@ impl RowNames<'_, '_> {
     }
 }
 
-/// Returns `symbol+0xOFFSET`, or the address.
-fn address_name(resolver: &Resolver<'_>, address: u64) -> String {
+/// Returns `symbol+0xOFFSET`, or the address. It is one of the process, if any, otherwise of the kernel.
+fn address_name(resolver: &Resolver<'_>, process: Option<u32>, address: u64) -> String {
     let at = AddressContext {
         machine: Machine::Host,
-        pid: 0,
+        pid: process.unwrap_or_default(),
         order: Order::MAX,
     };
-    let frame = resolver.locate(at, CpuMode::Kernel, address);
+    let mode = match process {
+        Some(_) => CpuMode::User,
+        None => CpuMode::Kernel,
+    };
+    let frame = resolver.locate(at, mode, address);
     let symbol = frame.symbol.filter(|_| address != 0);
     let Some((id, symbol)) = symbol.and_then(|id| Some((id, resolver.symbol(id)?))) else {
         return format!("{address:#x}");

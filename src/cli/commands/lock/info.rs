@@ -67,6 +67,7 @@ pub(in crate::cli::commands) fn run(
         resolver: &resolver,
         world: analysis.replay.world(),
         max_stack: 0,
+        with_wakers: false,
     };
     let known = contention.threads().into_iter();
     let known: Vec<(u32, String)> = known.map(|tid| (tid, names.thread(tid))).collect();

@@ -3,9 +3,11 @@
 use std::ffi::{OsStr, OsString};
 
 use clap::ArgMatches;
-use rperf_analysis::lock::{CONTENTION_EVENTS, LOCKDEP_EVENTS};
+use rperf_analysis::lock::{CONTENTION_EVENTS, FUTEX_EVENTS, LOCKDEP_EVENTS};
 use rperf_events::Tracepoints as _;
 
+use crate::cli::argv::first_word;
+use crate::cli::commands::find;
 use crate::cli::context::Context;
 use crate::cli::dispatch;
 use crate::cli::error::{CliError, ExitStatus};
@@ -25,9 +27,10 @@ pub(super) fn run(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     refuse_reading_options(RECORDER, matches)?;
+    let (words, with_user) = without_user(words, context)?;
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let known = known_events(RECORDER, &machine, "lock")?;
-    let events = events(&known);
+    let mut events = events(&known);
     if events.is_empty() {
         let folder = machine.folder().join("lock");
         let message = format!(
@@ -37,16 +40,41 @@ pub(super) fn run(
         return Err(CliError::message(255, message)
             .hint("Linux 5.19 and later have contention_begin; older kernels need CONFIG_LOCKDEP and CONFIG_LOCK_STAT"));
     }
+    if with_user {
+        let calls = known_events(RECORDER, &machine, "syscalls")?;
+        if !calls.iter().any(|name| name == "sys_enter_futex") {
+            let folder = machine.folder().join("syscalls");
+            let message = format!(
+                "{RECORDER}: the kernel has no event sys_enter_futex in {}",
+                folder.display()
+            );
+            return Err(CliError::message(255, message)
+                .hint("the kernel must be built with CONFIG_FTRACE_SYSCALLS"));
+        }
+        events.extend(FUTEX_EVENTS);
+    }
     let mut all: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
-    if events.iter().any(|event| CONTENTION_EVENTS.contains(event)) {
+    if events.iter().any(|event| !LOCKDEP_EVENTS.contains(event)) {
         // The caller is in the stack only.
         all.push("-g".into());
     }
     for event in events {
         all.extend(["-e".into(), event.into()]);
     }
-    all.extend_from_slice(words);
+    all.extend(words);
     dispatch(context, OsStr::new("record"), &all)
+}
+
+/// Removes `--user` from the options before the workload; returns whether it was given.
+fn without_user(words: &[OsString], context: &Context) -> Result<(Vec<OsString>, bool), CliError> {
+    let record = find(context, "record")?;
+    let end = words.iter().position(|word| word == "--");
+    let end = end.or(first_word(&(record.build)(), words));
+    let (options, workload) = words.split_at(end.unwrap_or(words.len()));
+    let kept = options.iter().filter(|word| *word != "--user");
+    let kept: Vec<OsString> = kept.chain(workload).cloned().collect();
+    let is_given = kept.len() < words.len();
+    Ok((kept, is_given))
 }
 
 /// Returns lockdep's events if the kernel has them, as in perf, otherwise those of waits.

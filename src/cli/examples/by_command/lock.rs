@@ -21,6 +21,11 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
             run("lock contention -v -E 3", "callers with their stacks"),
             run("lock contention -t -k contended", "threads by waits"),
             run("lock contention -Y spinlock,mutex", "two types of locks"),
+            run(
+                "lock record --user -- ./program",
+                "record also locks of a program",
+            ),
+            run("lock contention -l -Y futex", "only these, by address"),
         ],
     ),
     (

@@ -48,8 +48,8 @@ pub use sched::{
     SchedWakeupLayout,
 };
 pub use syscalls::{
-    SysEnter, SysEnterIo, SysEnterIoLayout, SysEnterLayout, SysExit, SysExitIo, SysExitIoLayout,
-    SysExitLayout,
+    SysEnter, SysEnterFutex, SysEnterFutexLayout, SysEnterIo, SysEnterIoLayout, SysEnterLayout,
+    SysExit, SysExitFutex, SysExitFutexLayout, SysExitIo, SysExitIoLayout, SysExitLayout,
 };
 pub use workqueue::{
     WorkqueueActivateWork, WorkqueueActivateWorkLayout, WorkqueueExecuteEnd,
@@ -69,6 +69,8 @@ event::typed_events! {
     SysExit(SysExitLayout),
     SysEnterIo(SysEnterIoLayout),
     SysExitIo(SysExitIoLayout),
+    SysEnterFutex(SysEnterFutexLayout),
+    SysExitFutex(SysExitFutexLayout),
     CpuIdle(CpuIdleLayout),
     CpuFrequency(CpuFrequencyLayout),
     IrqHandlerEntry(IrqHandlerEntryLayout),

@@ -86,3 +86,21 @@ typed_event! {
         ret: i64,
     }
 }
+
+typed_event! {
+    /// Entry of futex(2).
+    SysEnterFutex(SysEnterFutexLayout) = "syscalls:sys_enter_futex" {
+        /// Address of the futex in the process.
+        uaddr: u64,
+        /// Operation and flags: `FUTEX_*` of linux/futex.h.
+        op: u32,
+    }
+}
+
+typed_event! {
+    /// Return from futex(2).
+    SysExitFutex(SysExitFutexLayout) = "syscalls:sys_exit_futex" {
+        /// Return value; -4095 to -1 is a negated errno.
+        ret: i64,
+    }
+}

@@ -25,17 +25,27 @@ pub fn write_rows(out: &mut dyn Write, rows: &[NamedRow], lost: u64) -> io::Resu
     writeln!(out)
 }
 
-fn row(NamedRow { row, name, stack }: &NamedRow) -> serde_json::Value {
+fn row(named: &NamedRow) -> serde_json::Value {
+    let NamedRow {
+        row,
+        name,
+        stack,
+        wakers,
+    } = named;
     let tid = match row.key {
         LockKey::Thread(tid) => Some(tid),
         _ => None,
     };
+    let wakers = wakers
+        .iter()
+        .map(|(tid, comm, count)| serde_json::json!({"tid": tid, "comm": comm, "waits": count}));
     let percentile = |per_mille| row.waits.percentile(per_mille);
     serde_json::json!({
         "name": name,
         "type": row.class.is_none().then(|| kind(row.flags)),
         "address": format!("{:#x}", row.address),
         "tid": tid,
+        "process": row.process,
         "contended": row.contended,
         "acquired": row.acquired,
         "total_ns": row.total,
@@ -46,6 +56,7 @@ fn row(NamedRow { row, name, stack }: &NamedRow) -> serde_json::Value {
         "p90_ns": percentile(900),
         "p99_ns": percentile(990),
         "histogram": histogram(row),
+        "wakers": wakers.collect::<Vec<_>>(),
         "stack": stack,
     })
 }

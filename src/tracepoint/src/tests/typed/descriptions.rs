@@ -290,6 +290,21 @@ pub(super) const ALL: &[TracepointCase] = &[
         print_fmt: "",
     },
     TracepointCase {
+        names: &["syscalls:sys_enter_futex"],
+        fields: &[
+            ("int __syscall_nr", 4),
+            ("u32 * uaddr", LONG),
+            ("int op", LONG),
+            ("u32 val", LONG),
+        ],
+        print_fmt: "",
+    },
+    TracepointCase {
+        names: &["syscalls:sys_exit_futex"],
+        fields: &[("int __syscall_nr", 4), ("long ret", LONG)],
+        print_fmt: "",
+    },
+    TracepointCase {
         names: &["lock:lock_acquire"],
         fields: &[
             ("unsigned int flags", 4),

@@ -1,0 +1,125 @@
+//! Waits for locks of user programs: calls of futex(2) that wait, and those that wake.
+
+use rustc_hash::FxHashMap;
+
+use super::rows::LockRow;
+use crate::EventContext;
+
+/// The tracepoints of futex(2), `system:name`.
+pub const FUTEX_EVENTS: [&str; 2] = ["syscalls:sys_enter_futex", "syscalls:sys_exit_futex"];
+
+/// The kind of a row of waits for a futex, beside the kernel's `LCB_F_*`.
+pub const FUTEX: u64 = 1 << 32;
+/// That of a futex with priority inheritance.
+pub const FUTEX_PI: u64 = 1 << 33;
+
+/// `EAGAIN`: the futex had changed before the call, which did not wait.
+const AGAIN: i64 = -11;
+
+/// What a call of futex(2) does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FutexCall {
+    /// Waits; with the kind of the row.
+    Wait(u64),
+    /// Wakes threads.
+    Wake,
+    /// Anything else.
+    Other,
+}
+
+impl FutexCall {
+    /// Returns the meaning of an operation (`FUTEX_*` of linux/futex.h); flags are ignored.
+    pub(super) fn of(operation: u32) -> Self {
+        match operation & 0x7f {
+            // WAIT, WAIT_BITSET.
+            0 | 9 => Self::Wait(FUTEX),
+            // LOCK_PI, WAIT_REQUEUE_PI, LOCK_PI2.
+            6 | 11 | 13 => Self::Wait(FUTEX_PI),
+            // WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, UNLOCK_PI, WAKE_BITSET, CMP_REQUEUE_PI.
+            1 | 3 | 4 | 5 | 7 | 10 | 12 => Self::Wake,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A lock of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct UserLock {
+    pid: u32,
+    address: u64,
+}
+
+/// A wait that has not ended.
+#[derive(Debug, Clone, Copy)]
+struct UserWait {
+    row: usize,
+    lock: UserLock,
+    begin: u64,
+}
+
+/// The latest call that woke threads.
+#[derive(Debug, Clone, Copy)]
+struct Wake {
+    tid: u32,
+    time: u64,
+}
+
+/// Open waits by thread, and wakes by lock.
+#[derive(Debug, Default)]
+pub(super) struct UserWaits {
+    open: FxHashMap<u32, UserWait>,
+    wakes: FxHashMap<UserLock, Wake>,
+}
+
+impl UserWaits {
+    /// Begins a wait. A wait whose end was lost is forgotten.
+    pub(super) fn begin(
+        &mut self,
+        at: &EventContext,
+        address: u64,
+        row: usize,
+        rows: &mut [LockRow],
+    ) {
+        if let Some(row) = rows.get_mut(row) {
+            row.contended += 1;
+        }
+        let lock = UserLock {
+            pid: at.task.pid,
+            address,
+        };
+        let begin = at.time();
+        self.open.insert(at.task.tid, UserWait { row, lock, begin });
+    }
+
+    /// Notes that the thread wakes others.
+    pub(super) fn wake(&mut self, at: &EventContext, address: u64) {
+        let lock = UserLock {
+            pid: at.task.pid,
+            address,
+        };
+        let (tid, time) = (at.task.tid, at.time());
+        self.wakes.insert(lock, Wake { tid, time });
+    }
+
+    /// Ends the thread's wait, if there is one, with the result of its call.
+    pub(super) fn end(&mut self, at: &EventContext, result: i64, rows: &mut [LockRow]) {
+        let Some(wait) = self.open.remove(&at.task.tid) else {
+            return;
+        };
+        let Some(row) = rows.get_mut(wait.row) else {
+            return;
+        };
+        if result == AGAIN {
+            row.contended -= 1;
+            return;
+        }
+        row.acquired += 1;
+        row.end(at.time().saturating_sub(wait.begin));
+        let wake = self.wakes.get(&wait.lock);
+        // Another process that shares the memory has another address of the lock.
+        let wake = wake.filter(|wake| result == 0 && wake.time >= wait.begin);
+        if let Some(wake) = wake {
+            *row.wakers.entry(wake.tid).or_default() += 1;
+        }
+    }
+}
