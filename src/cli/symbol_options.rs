@@ -105,6 +105,11 @@ impl SymbolSources {
             .marking_truncated_stacks(self.mark_truncated)
     }
 
+    /// Returns the resolver of the running system.
+    pub(crate) fn live_resolver<'w>(&'w self, context: &Context, world: &'w World) -> Resolver<'w> {
+        Resolver::new(world, &self.files, self.live_paths(context)).with_vdso(own_vdso())
+    }
+
     /// Returns the search paths for the running system.
     pub(crate) fn live_paths(&self, context: &Context) -> SearchPaths {
         self.search_paths(SearchPaths::new(context.buildid_dir()))

@@ -1,5 +1,6 @@
 //! `rperf lock`: sums recomputed from `script`, and recordings without the events.
 
+mod live;
 pub(crate) mod recording;
 mod user_locks;
 
@@ -126,7 +127,6 @@ fn recordings_without_the_events_are_refused() {
         ("lock contention -Y none", 129, "Unknown lock flags: none"),
         ("lock contention -L x", 129, "'x' is not an address"),
         ("lock contention -t -l", 129, "-t and -l exclude each other"),
-        ("lock contention -b", 129, "--use-bpf is not supported yet"),
         ("lock watch", 129, "unknown subcommand 'watch'"),
         (
             "lock info",

@@ -8,7 +8,9 @@ mod user;
 use rperf_tracepoint::typed::TypedEvent;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub use self::rows::{LockAggregation, LockColumn, LockDetail, LockKey, LockRow, LockStack};
+pub use self::rows::{
+    LockAggregation, LockColumn, LockDetail, LockKey, LockRow, LockStack, LockSums,
+};
 pub use self::sequences::BadSequences;
 use self::sequences::{Sequence, Sequences, Step};
 pub use self::user::{FUTEX, FUTEX_EVENTS, FUTEX_PI};

@@ -143,6 +143,18 @@ impl ProgramBuilder {
         });
     }
 
+    /// `*(to + offset) += from`, 64 bits, atomically.
+    pub fn atomic_add(&mut self, to: Register, offset: i16, from: Register) {
+        // BPF_STX | BPF_ATOMIC | BPF_DW, whose immediate is BPF_ADD.
+        self.instructions.push(Instruction {
+            code: 0xdb,
+            destination: to as u8,
+            source: from as u8,
+            offset,
+            immediate: 0,
+        });
+    }
+
     /// `if left CONDITION right goto label`.
     pub fn jump_if(
         &mut self,

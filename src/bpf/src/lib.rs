@@ -1,5 +1,5 @@
 //! BPF programs without a compiler: an instruction builder with labels and maps, programs as Rust functions that return
-//! instructions, and a summary of system calls that is kept in the kernel.
+//! instructions, and summaries of system calls and of waits for locks that are kept in the kernel.
 //!
 //! Everything in the kernel depends on file descriptors, so nothing stays loaded when the process ends, however it ends.
 
@@ -7,6 +7,7 @@
 
 mod builder;
 mod capture;
+mod contention;
 mod error;
 mod instruction;
 mod loaded;
@@ -16,6 +17,10 @@ mod tasks;
 
 pub use builder::{BuildError, Label, MapId, ProgramBuilder};
 pub use capture::{ArgumentCapture, CaptureOptions};
+pub use contention::{
+    ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, OwnerLayout,
+    UNKNOWN_OWNER, WaitKey, WaitSummary,
+};
 pub use error::Error;
 pub use instruction::{Condition, Helper, Instruction, Operand, Operation, Register, Width};
 pub use summary::{

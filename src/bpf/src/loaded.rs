@@ -125,6 +125,15 @@ impl LoadedPrograms {
         Ok(entries)
     }
 
+    /// Returns the value of a key; `None` if there is none.
+    pub(crate) fn get(&self, map: MapId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let Some(NamedMap { name, map }) = self.maps.get(map.0) else {
+            return Ok(None);
+        };
+        map.get(key)
+            .map_err(|error| Error::Map { map: name, error })
+    }
+
     /// Returns the counts of what did not fit, of all CPUs.
     pub(crate) fn losses(&self) -> Result<Vec<u64>, Error> {
         let entries = self.entries(tasks::LOSSES)?;

@@ -3,6 +3,7 @@
 mod analysis;
 mod contention;
 mod info;
+mod live;
 mod record;
 mod report;
 

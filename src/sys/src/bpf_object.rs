@@ -29,6 +29,8 @@ pub enum BpfMapKind {
     PerCpuHash,
     /// `BPF_MAP_TYPE_PERCPU_ARRAY`.
     PerCpuArray,
+    /// `BPF_MAP_TYPE_STACK_TRACE`: stacks by number, which programs add. Entries must be as many as a power of two.
+    StackTrace,
     /// `BPF_MAP_TYPE_LRU_HASH`: the entries that were used least recently make room for new ones.
     LruHash,
     /// `BPF_MAP_TYPE_CGROUP_ARRAY`: the descriptors of cgroups of version 2.
@@ -43,6 +45,7 @@ impl BpfMapKind {
             Self::PerfEventArray => 4,
             Self::PerCpuHash => 5,
             Self::PerCpuArray => 6,
+            Self::StackTrace => 7,
             Self::CgroupArray => 8,
             Self::LruHash => 9,
         }

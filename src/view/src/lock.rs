@@ -103,6 +103,10 @@ pub enum ContentionTable {
     Threads,
     /// Address, kind and name of locks.
     Addresses,
+    /// Thread id and name of those that had the locks.
+    Owners,
+    /// Paths of cgroups.
+    Cgroups,
 }
 
 /// Writes the titles of `lock contention`. With `separator`, those of separated values.
@@ -124,6 +128,8 @@ pub fn write_contention_titles(
         return match table {
             ContentionTable::Callers => writeln!(out, "type{separator} caller"),
             ContentionTable::Threads => writeln!(out, "pid{separator} comm"),
+            ContentionTable::Owners => writeln!(out, "pid{separator} owner"),
+            ContentionTable::Cgroups => writeln!(out, "cgroup"),
             ContentionTable::Addresses => {
                 writeln!(out, "address{separator} symbol{separator} type")
             }
@@ -133,6 +139,8 @@ pub fn write_contention_titles(
     match table {
         ContentionTable::Callers => writeln!(out, "  {:>10}   caller\n", "type"),
         ContentionTable::Threads => writeln!(out, "  {:>10}   comm\n", "pid"),
+        ContentionTable::Owners => writeln!(out, "  {:>10}   owner\n", "pid"),
+        ContentionTable::Cgroups => writeln!(out, "  cgroup\n"),
         ContentionTable::Addresses => writeln!(out, "  {:>16}   symbol\n", "address"),
     }
 }
@@ -170,7 +178,8 @@ pub fn write_contention(
             (ContentionTable::Addresses, _) => {
                 writeln!(out, "  {:016x}   {name} ({kind})", row.address)?;
             }
-            (_, LockKey::Thread(tid)) => writeln!(out, "  {tid:10}   {name}")?,
+            (ContentionTable::Cgroups, _) => writeln!(out, "  {name}")?,
+            (_, key) if let Some(tid) = thread(key) => writeln!(out, "  {tid:10}   {name}")?,
             _ => writeln!(out, "  {kind:>10}   {name}")?,
         }
         for frame in stack {
@@ -179,6 +188,15 @@ pub fn write_contention(
         write_wakers(out, named)?;
     }
     Ok(())
+}
+
+/// Returns the number of a row's thread: -1 for an unknown owner, as in perf.
+fn thread(key: &LockKey) -> Option<i64> {
+    match key {
+        LockKey::Thread(tid) => Some(i64::from(*tid)),
+        LockKey::Owner(tid) => Some(tid.map_or(-1, i64::from)),
+        _ => None,
+    }
 }
 
 /// Writes which threads ended the waits of a row.
@@ -215,7 +233,8 @@ fn write_separated(
                     row.address
                 )?;
             }
-            (_, LockKey::Thread(tid)) => write!(out, "{tid}{separator} {name}")?,
+            (ContentionTable::Cgroups, _) => write!(out, "{name}")?,
+            (_, key) if let Some(tid) = thread(key) => write!(out, "{tid}{separator} {name}")?,
             _ => write!(out, "{kind}{separator} {name}")?,
         }
         for frame in stack {
@@ -314,6 +333,57 @@ pub fn write_checks(out: &mut dyn Write, checks: &SequenceChecks) -> io::Result<
         ("acquired", sequences.acquired),
         ("contended", sequences.contended),
         ("release", sequences.release),
+    ] {
+        writeln!(out, " {name:>10}: {count}")?;
+    }
+    Ok(())
+}
+
+/// Waits that are missing in sums of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MissingWaits {
+    /// Too many waits at one time.
+    pub tasks: u64,
+    /// No stack, or no room for it.
+    pub stacks: u64,
+    /// The end is before the begin.
+    pub times: u64,
+    /// Too many rows.
+    pub rows: u64,
+}
+
+impl MissingWaits {
+    /// Returns their number.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.tasks + self.stacks + self.times + self.rows
+    }
+}
+
+/// Writes how many waits are missing besides the `shown` ones, in the text of perf 7.2.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_missing(out: &mut dyn Write, missing: &MissingWaits, shown: u64) -> io::Result<()> {
+    let bad = missing.total();
+    let total = bad.saturating_add(shown);
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    writeln!(
+        out,
+        "\n=== output for debug ===\n\nbad: {bad}, total: {total}"
+    )?;
+    writeln!(
+        out,
+        "bad rate: {} %",
+        percent(count(bad), count(total.max(1)))
+    )?;
+    writeln!(out, "histogram of failure reasons")?;
+    for (name, count) in [
+        ("task", missing.tasks),
+        ("stack", missing.stacks),
+        ("time", missing.times),
+        ("data", missing.rows),
     ] {
         writeln!(out, " {name:>10}: {count}")?;
     }

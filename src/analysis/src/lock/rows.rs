@@ -43,6 +43,10 @@ pub enum LockKey {
     Caller(LockStack),
     /// A thread id.
     Thread(u32),
+    /// The thread that had the lock, if known.
+    Owner(Option<u32>),
+    /// A cgroup by its id.
+    Cgroup(u64),
     /// The address of a lock.
     Address(u64),
     /// A lock of a user program.
@@ -75,8 +79,10 @@ pub struct LockRow {
     pub max: u64,
     /// The shortest; 0 if none ended.
     pub min: u64,
-    /// The distribution.
+    /// The distribution; empty if only `powers` is known.
     pub waits: LogHistogram,
+    /// Waits by power of two, if they were summed in the kernel: n has those from 2ⁿ ns on, 0 also those of 0.
+    pub powers: Option<Vec<u64>>,
     /// Flags of the first wait: `LCB_F_*` of the kernel's `trace/events/lock.h`, [`FUTEX`](super::FUTEX) or
     /// [`FUTEX_PI`](super::FUTEX_PI).
     pub flags: u64,
@@ -90,6 +96,25 @@ pub struct LockRow {
     pub caller: u64,
     /// All recorded frames of the first wait.
     pub full_stack: Vec<u64>,
+}
+
+/// Waits that were summed in the kernel, in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockSums {
+    /// Their number.
+    pub count: u64,
+    /// The sum.
+    pub total: u64,
+    /// The longest.
+    pub max: u64,
+    /// The shortest.
+    pub min: u64,
+    /// By power of two, as [`LockRow::powers`].
+    pub powers: Vec<u64>,
+    /// Flags of the first wait.
+    pub flags: u64,
+    /// The address of the lock of the first wait.
+    pub address: u64,
 }
 
 /// The number by which the sum of the waits is divided for the mean.
@@ -115,6 +140,7 @@ impl LockRow {
             max: 0,
             min: 0,
             waits: LogHistogram::new(),
+            powers: None,
             flags,
             process: detail.stack.process,
             wakers: BTreeMap::new(),
@@ -130,6 +156,28 @@ impl LockRow {
             class: Some(class.to_vec()),
             divisor: MeanDivisor::Contended,
             ..Self::new(key, address, 0, &LockDetail::default())
+        }
+    }
+
+    /// Creates the row of waits that were summed in the kernel.
+    #[must_use]
+    pub fn of_sums(key: LockKey, sums: LockSums, stack: Vec<u64>, full_stack: Vec<u64>) -> Self {
+        let detail = LockDetail {
+            stack: LockStack {
+                process: None,
+                frames: stack,
+            },
+            full_stack,
+            is_excluded: false,
+        };
+        Self {
+            contended: sums.count,
+            acquired: sums.count,
+            total: sums.total,
+            max: sums.max,
+            min: sums.min,
+            powers: Some(sums.powers),
+            ..Self::new(key, sums.address, sums.flags, &detail)
         }
     }
 
@@ -152,13 +200,19 @@ impl LockRow {
         self.is_broken |= other.is_broken;
         self.total = self.total.saturating_add(other.total);
         self.max = self.max.max(other.max);
-        if other.waits.count() > 0 {
-            self.min = match self.waits.count() {
-                0 => other.min,
-                _ => self.min.min(other.min),
+        let has_waits = |row: &Self| row.waits.count() > 0 || row.powers.is_some();
+        if has_waits(other) {
+            self.min = match has_waits(self) {
+                false => other.min,
+                true => self.min.min(other.min),
             };
         }
         self.waits.merge(&other.waits);
+        if let (Some(own), Some(other)) = (&mut self.powers, &other.powers) {
+            for (own, other) in own.iter_mut().zip(other) {
+                *own += other;
+            }
+        }
         for (tid, count) in &other.wakers {
             *self.wakers.entry(*tid).or_default() += count;
         }

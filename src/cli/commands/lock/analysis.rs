@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use clap::ArgMatches;
@@ -13,7 +14,7 @@ use rperf_analysis::{DeliveredCounts, ObserverPass, PrepareSamples};
 use rperf_replay::{DsoId, Machine, Order, Sample, World};
 use rperf_resolve::{AddressContext, Frame, Resolver};
 use rperf_tracepoint::typed::TypedEvent;
-use rperf_view::lock::{NamedRow, SequenceChecks, json};
+use rperf_view::lock::{ContentionTable, NamedRow, SequenceChecks, json};
 use rperf_wire::CpuMode;
 
 use crate::cli::context::Context;
@@ -44,6 +45,7 @@ pub(super) struct LockQuery {
     /// Whether rows are shown whose locks were never taken.
     pub(super) shows_waiting: bool,
     pub(super) aggregation: LockAggregation,
+    pub(super) table: ContentionTable,
     pub(super) selection: LockSelection,
     pub(super) key: LockColumn,
     /// The maximum number of rows.
@@ -70,15 +72,65 @@ impl LockTable {
     }
 }
 
-/// The address ranges of the kernel's sections with scheduler and locking functions.
-type LockText = Vec<std::ops::Range<u64>>;
+/// The kernel's functions of locks and of the scheduler: the address ranges of their sections.
+pub(super) struct LockFunctions<'n, 'r> {
+    resolver: &'n Resolver<'r>,
+    text: OnceLock<Vec<Range<u64>>>,
+}
+
+impl<'n, 'r> LockFunctions<'n, 'r> {
+    pub(super) fn new(resolver: &'n Resolver<'r>) -> Self {
+        let text = OnceLock::new();
+        Self { resolver, text }
+    }
+
+    /// Returns the addresses of the frames after the innermost `skip`, without functions of locks.
+    pub(super) fn callers(&self, frames: &[Frame], skip: usize) -> Vec<u64> {
+        let callers = frames.iter().skip(skip);
+        let callers = callers.filter(|frame| !self.contain(frame));
+        callers.map(|frame| frame.ip).collect()
+    }
+
+    fn contain(&self, frame: &Frame) -> bool {
+        let Some(dso) = frame.dso else {
+            return false;
+        };
+        if frame.ip < 1 << 63 {
+            return false;
+        }
+        let text = self.text.get_or_init(|| lock_text(self.resolver, dso));
+        text.iter().any(|range| range.contains(&frame.address))
+    }
+
+    /// Whether there is a list of words and no function has one of them in its name.
+    pub(super) fn is_excluded(&self, frames: &[Frame], words: Option<&[String]>) -> bool {
+        let Some(words) = words else {
+            return false;
+        };
+        let names = frames.iter().filter_map(|frame| frame.symbol);
+        let mut names = names.map(|symbol| self.resolver.symbol_name(symbol));
+        !names.any(|name| words.iter().any(|word| name.contains(word.as_str())))
+    }
+}
+
+/// Returns the frames of kernel addresses, as of now or of the end of the recording.
+pub(super) fn kernel_frames(resolver: &Resolver<'_>, addresses: &[u64]) -> Vec<Frame> {
+    let at = AddressContext {
+        machine: Machine::Host,
+        pid: 0,
+        order: Order::MAX,
+    };
+    let frames = addresses.iter();
+    let frames = frames.map(|ip| resolver.locate(at, CpuMode::Kernel, *ip));
+    frames.collect()
+}
 
 /// Determines the caller of each locking function from the callchain.
 struct LockDetails<'r> {
     resolver: &'r Resolver<'r>,
     world: &'r World,
     query: &'r LockQuery,
-    text: OnceLock<LockText>,
+    functions: LockFunctions<'r, 'r>,
 }
 
 impl PrepareSamples for LockDetails<'_> {
@@ -101,12 +153,10 @@ impl PrepareSamples for LockDetails<'_> {
 impl LockDetails<'_> {
     fn kernel_detail(&self, sample: &Sample<'_>) -> LockDetail {
         let frames = self.frames(sample, self.query.max_stack);
-        let callers = frames.iter().skip(self.query.stack_skip);
-        let callers = callers.filter(|frame| !self.is_lock_function(frame));
         LockDetail {
             stack: LockStack {
                 process: None,
-                frames: callers.map(|frame| frame.ip).collect(),
+                frames: self.functions.callers(&frames, self.query.stack_skip),
             },
             is_excluded: self.is_excluded(&frames),
             full_stack: frames.iter().map(|frame| frame.ip).collect(),
@@ -155,30 +205,15 @@ impl LockDetails<'_> {
         names.iter().any(|name| file.starts_with(name))
     }
 
-    fn is_lock_function(&self, frame: &Frame) -> bool {
-        let Some(dso) = frame.dso else {
-            return false;
-        };
-        if frame.ip < 1 << 63 {
-            return false;
-        }
-        let text = self.text.get_or_init(|| lock_text(self.resolver, dso));
-        text.iter().any(|range| range.contains(&frame.address))
-    }
-
     fn is_excluded(&self, frames: &[Frame]) -> bool {
-        let Some(words) = &self.query.callstack else {
-            return false;
-        };
-        let names = frames.iter().filter_map(|frame| frame.symbol);
-        let mut names = names.map(|symbol| self.resolver.symbol_name(symbol));
-        !names.any(|name| words.iter().any(|word| name.contains(word.as_str())))
+        let words = self.query.callstack.as_deref();
+        self.functions.is_excluded(frames, words)
     }
 }
 
 /// Returns the two address ranges: from `__sched_text_start` to `__sched_text_end`, and from `__lock_text_start` to `__lock_text_end`.
-fn lock_text(resolver: &Resolver<'_>, dso: DsoId) -> LockText {
-    let mut text = LockText::new();
+fn lock_text(resolver: &Resolver<'_>, dso: DsoId) -> Vec<Range<u64>> {
+    let mut text = Vec::new();
     for section in ["sched", "lock"] {
         let [start, end] = ["start", "end"].map(|side| {
             let name = format!("__{section}_text_{side}");
@@ -265,7 +300,7 @@ pub(super) fn read(
         resolver,
         world: analysis.replay.world(),
         query,
-        text: OnceLock::new(),
+        functions: LockFunctions::new(resolver),
     };
     let mut contention = LockContention::new(query.aggregation, query.selection.clone());
     let pass = ObserverPass::new(&layouts, details).reading(&needed);

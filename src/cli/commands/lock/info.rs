@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::{ArgMatches, Command};
 use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
-use rperf_view::lock::{json, write_instances, write_threads};
+use rperf_view::lock::{ContentionTable, json, write_instances, write_threads};
 
 use super::analysis::{LockEvents, LockQuery, RowNames, print_text, read};
 use super::common;
@@ -50,6 +50,7 @@ pub(in crate::cli::commands) fn run(
         combines: false,
         shows_waiting: true,
         aggregation: LockAggregation::Address,
+        table: ContentionTable::Addresses,
         selection: LockSelection::default(),
         key: LockColumn::Acquired,
         entries: usize::MAX,

@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Command};
 use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
-use rperf_view::lock::{write_checks, write_report, write_report_titles};
+use rperf_view::lock::{ContentionTable, write_checks, write_report, write_report_titles};
 
 use super::analysis::{LockEvents, LockQuery, print};
 use super::{columns, entries, table_options};
@@ -49,6 +49,7 @@ pub(in crate::cli::commands) fn run(
             true => LockAggregation::Thread,
             false => LockAggregation::Address,
         },
+        table: ContentionTable::Addresses,
         selection: LockSelection::default(),
         key,
         entries: entries(matches),

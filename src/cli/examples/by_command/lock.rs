@@ -11,6 +11,10 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
                 "lock record -a -- sleep 10",
                 "record waits of the whole system",
             ),
+            run(
+                "lock record --user -- ./program",
+                "record also waits for locks of a program",
+            ),
             run("lock contention -E 10", "who waited longest"),
             run("lock contention -l -E 10", "for which locks"),
         ],
@@ -19,18 +23,26 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
         "lock contention",
         &[
             run("lock contention -v -E 3", "callers with their stacks"),
+            run(
+                "lock contention -ab -E 10 -- sleep 10",
+                "the running system, summed in the kernel",
+            ),
+            run(
+                "lock contention -abo -Y mutex -- sleep 10",
+                "who had the mutexes",
+            ),
             run("lock contention -t -k contended", "threads by waits"),
             run("lock contention -Y spinlock,mutex", "two types of locks"),
             run(
-                "lock record --user -- ./program",
-                "record also locks of a program",
+                "lock contention -l -Y futex",
+                "locks of programs, by address",
             ),
-            run("lock contention -l -Y futex", "only these, by address"),
         ],
     ),
     (
         "lock info",
         &[
+            run("lock info", "threads that waited, and locks"),
             run("lock info -m", "addresses and names of locks"),
             run("lock info -t --json", "threads, for programs"),
         ],

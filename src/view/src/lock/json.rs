@@ -34,6 +34,11 @@ fn row(named: &NamedRow) -> serde_json::Value {
     } = named;
     let tid = match row.key {
         LockKey::Thread(tid) => Some(tid),
+        LockKey::Owner(tid) => tid,
+        _ => None,
+    };
+    let cgroup = match row.key {
+        LockKey::Cgroup(id) => Some(id),
         _ => None,
     };
     let wakers = wakers
@@ -46,6 +51,7 @@ fn row(named: &NamedRow) -> serde_json::Value {
         "address": format!("{:#x}", row.address),
         "tid": tid,
         "process": row.process,
+        "cgroup": cgroup,
         "contended": row.contended,
         "acquired": row.acquired,
         "total_ns": row.total,
@@ -63,6 +69,14 @@ fn row(named: &NamedRow) -> serde_json::Value {
 
 /// Returns the number of waits by power of two: `[from, to, count]`, in nanoseconds, `to` exclusive.
 fn histogram(row: &LockRow) -> Vec<[u64; 3]> {
+    if let Some(powers) = &row.powers {
+        let counts = (0..).zip(powers).filter(|(_, count)| **count > 0);
+        let bounds = counts.map(|(power, count)| {
+            let from = if power == 0 { 0 } else { 1_u64 << power };
+            [from, 2_u64.saturating_pow(power + 1), *count]
+        });
+        return bounds.collect();
+    }
     let mut powers: Vec<[u64; 3]> = Vec::new();
     for bucket in row.waits.buckets() {
         let from = match bucket.from {

@@ -1,0 +1,320 @@
+//! Waits for locks of the kernel, summed in the kernel: no record is written per wait, so none is lost.
+
+mod programs;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use rperf_sys::{BpfMapKind, BpfMapShape};
+
+use crate::loaded::{LoadedPrograms, NamedShape};
+use crate::tasks::{self, slot};
+use crate::{Error, MapId, TaskSet};
+use programs::{BUCKETS, losses, value};
+
+/// What waits are summed by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContentionKey {
+    /// The stack alone.
+    Stack,
+    /// The waiting thread.
+    Thread,
+    /// The address of the lock.
+    Lock,
+    /// The thread that has the lock when the wait begins.
+    Owner(OwnerLayout),
+    /// The cgroup of the waiting thread.
+    Cgroup,
+}
+
+/// Offsets in bytes (from BTF) by which the owner of a lock is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnerLayout {
+    /// `mutex::owner`.
+    pub mutex: u16,
+    /// `rw_semaphore::owner`.
+    pub rwsem: u16,
+    /// `task_struct::pid`.
+    pub task_pid: u16,
+}
+
+/// The key of waits whose owner is unknown: other locks than mutexes and those of writers of semaphores do not have one.
+pub const UNKNOWN_OWNER: u64 = u64::MAX;
+
+/// Which waits are summed, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentionOptions {
+    /// The waiting tasks.
+    pub tasks: TaskSet,
+    /// A process whose waits are left out.
+    pub excluded_process: Option<u32>,
+    /// What waits are summed by.
+    pub key: ContentionKey,
+    /// Whether waits with different stacks are kept apart.
+    pub with_stacks: bool,
+    /// Only waits that begin on these CPUs.
+    pub cpus: Option<Vec<u32>>,
+    /// Only waits for locks at these addresses.
+    pub locks: Option<Vec<u64>>,
+    /// Only waits with these flags.
+    pub flags: Option<Vec<u32>>,
+    /// Only waits of threads in these cgroups, by id.
+    pub cgroups: Option<Vec<u64>>,
+    /// The maximum number of frames of a stack.
+    pub max_stack: u32,
+    /// The number of innermost frames that are skipped, at most 255.
+    pub stack_skip: u8,
+    /// The maximum number of sums and of stacks.
+    pub max_entries: u32,
+}
+
+/// What a sum belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WaitKey {
+    /// Thread, address, owner or id of the cgroup; 0 for stacks.
+    pub value: u64,
+    /// The number of the stack, if stacks are kept apart.
+    pub stack: Option<u32>,
+}
+
+/// The waits of one [`WaitKey`], in ns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitSummary {
+    /// Waits that ended.
+    pub count: u64,
+    /// Their sum.
+    pub total: u64,
+    /// The shortest.
+    pub min: u64,
+    /// The longest.
+    pub max: u64,
+    /// Flags of the first wait.
+    pub flags: u32,
+    /// The address of the lock of the first wait.
+    pub lock: u64,
+    /// Number of waits by power of two: bucket n has those from 2ⁿ on, bucket 0 also those of 0.
+    pub buckets: Vec<u64>,
+}
+
+/// Counts of waits that are missing in the sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ContentionLosses {
+    /// Too many open waits.
+    pub tasks: u64,
+    /// No stack, or no room for it.
+    pub stacks: u64,
+    /// The end is before the begin.
+    pub times: u64,
+    /// Too many sums.
+    pub entries: u64,
+}
+
+/// Running programs. They end when this is dropped.
+#[derive(Debug)]
+pub struct ContentionSummary(LoadedPrograms);
+
+/// The maximum number of open waits.
+const MAX_WAITS: u32 = 16384;
+
+impl ContentionSummary {
+    /// Loads and attaches the programs.
+    ///
+    /// # Errors
+    /// [`Error`]; [`Error::Attach`] before Linux 5.19, which has no such tracepoints.
+    pub fn start(options: &ContentionOptions) -> Result<Self, Error> {
+        let (follow, known_tasks_only) = match &options.tasks {
+            TaskSet::All => (None, false),
+            TaskSet::Threads { follow, .. } => (*follow, true),
+        };
+        let follow = follow.map(i16::try_from).transpose();
+        let follow = follow.map_err(|_| Error::NoBtf)?;
+        let mut loaded = LoadedPrograms::new(&shapes(options))?;
+        let mut template = vec![0; value::SIZE];
+        let min = usize::try_from(value::MIN).unwrap_or_default();
+        if let Some(min) = template.get_mut(min..min + 8) {
+            min.fill(0xff);
+        }
+        loaded.set(programs::TEMPLATE, &0_u32.to_ne_bytes(), &template)?;
+        select(&loaded, options)?;
+        if known_tasks_only {
+            tasks::attach(&mut loaded, follow, true)?;
+        }
+        let summary = {
+            let (end, begin) = (programs::end(), programs::begin(options)?);
+            loaded.attach("contention_end", "contention_end", &end)?;
+            loaded.attach("contention_begin", "contention_begin", &begin)?;
+            Self(loaded)
+        };
+        if let TaskSet::Threads {
+            threads, from_exec, ..
+        } = &options.tasks
+        {
+            summary.add_threads(threads, *from_exec)?;
+        }
+        Ok(summary)
+    }
+
+    /// Adds waiting threads, with `from_exec` from their next successful exec on.
+    ///
+    /// # Errors
+    /// [`Error::Map`] if there are too many.
+    pub fn add_threads(&self, threads: &[u32], from_exec: bool) -> Result<(), Error> {
+        self.0.add_threads(threads, from_exec)
+    }
+
+    /// Returns the sums of the waits that ended.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn read(&self) -> Result<BTreeMap<WaitKey, WaitSummary>, Error> {
+        let entries = self.0.entries(programs::SUMS)?.into_iter();
+        let sums = entries.map(|entry| {
+            (
+                WaitKey::decode(&entry.key),
+                WaitSummary::decode(&entry.value),
+            )
+        });
+        Ok(sums.collect())
+    }
+
+    /// Returns the addresses of a stack, innermost first.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn stack(&self, number: u32) -> Result<Vec<u64>, Error> {
+        let stack = self.0.get(programs::STACKS, &number.to_ne_bytes())?;
+        let stack = stack.unwrap_or_default();
+        let (frames, _) = stack.as_chunks();
+        let frames = frames.iter().map(|frame| u64::from_ne_bytes(*frame));
+        Ok(frames.take_while(|address| *address != 0).collect())
+    }
+
+    /// Returns the numbers of missing waits.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn losses(&self) -> Result<ContentionLosses, Error> {
+        let found = self.0.losses()?;
+        let of = |index: i32| {
+            let index = usize::try_from(index).unwrap_or_default();
+            found.get(index).copied().unwrap_or_default()
+        };
+        Ok(ContentionLosses {
+            tasks: of(tasks::LOST_TASKS),
+            stacks: of(losses::STACKS),
+            times: of(losses::TIMES),
+            entries: of(losses::SUMS),
+        })
+    }
+}
+
+/// Fills the maps of what is selected.
+fn select(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Error> {
+    let words = |list: &Option<Vec<u32>>| {
+        let words = list.iter().flatten();
+        words.map(|word| word.to_ne_bytes().to_vec()).collect()
+    };
+    let numbers = |list: &Option<Vec<u64>>| {
+        let numbers = list.iter().flatten();
+        numbers
+            .map(|number| number.to_ne_bytes().to_vec())
+            .collect()
+    };
+    let keys: [(MapId, Vec<Vec<u8>>); 4] = [
+        (programs::CPUS, words(&options.cpus)),
+        (programs::FLAGS, words(&options.flags)),
+        (programs::LOCKS, numbers(&options.locks)),
+        (programs::CGROUPS, numbers(&options.cgroups)),
+    ];
+    for (map, keys) in keys {
+        for key in keys {
+            loaded.set(map, &key, &1_u32.to_ne_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the maps by their [`MapId`].
+fn shapes(options: &ContentionOptions) -> [NamedShape; 10] {
+    use BpfMapKind::{Array, Hash, PerCpuArray, StackTrace};
+    let shape = |name, kind, [key, value, entries]: [u32; 3]| NamedShape {
+        name,
+        shape: BpfMapShape {
+            kind,
+            key,
+            value,
+            entries,
+        },
+    };
+    let size = |list: Option<usize>| {
+        let size = list.and_then(|size| u32::try_from(size).ok());
+        size.unwrap_or_default().max(1)
+    };
+    let entries = options.max_entries.max(1);
+    let sum = value::SIZE as u32;
+    let depth = options.max_stack.clamp(1, 127);
+    [
+        shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
+        shape("losses", PerCpuArray, [4, 8, 4]),
+        shape("waits", Hash, [16, 40, MAX_WAITS]),
+        shape("sums", Hash, [16, sum, entries]),
+        shape("template", Array, [4, sum, 1]),
+        shape(
+            "stacks",
+            StackTrace,
+            [4, 8 * depth, entries.next_power_of_two()],
+        ),
+        shape(
+            "cpus",
+            Hash,
+            [4, 4, size(options.cpus.as_ref().map(Vec::len))],
+        ),
+        shape(
+            "flags",
+            Hash,
+            [4, 4, size(options.flags.as_ref().map(Vec::len))],
+        ),
+        shape(
+            "locks",
+            Hash,
+            [8, 4, size(options.locks.as_ref().map(Vec::len))],
+        ),
+        shape(
+            "cgroups",
+            Hash,
+            [8, 4, size(options.cgroups.as_ref().map(Vec::len))],
+        ),
+    ]
+}
+
+/// Returns the number of 64 bits at an offset, 0 behind the end.
+fn number(bytes: &[u8], at: i16) -> u64 {
+    let at = usize::try_from(at).unwrap_or(usize::MAX);
+    let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk());
+    bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+}
+
+impl WaitKey {
+    fn decode(key: &[u8]) -> Self {
+        Self {
+            value: number(key, 0),
+            stack: u32::try_from(number(key, 8)).ok(),
+        }
+    }
+}
+
+impl WaitSummary {
+    fn decode(bytes: &[u8]) -> Self {
+        let buckets = (0..BUCKETS).map(|bucket| number(bytes, value::BUCKETS + 8 * bucket));
+        Self {
+            count: number(bytes, value::COUNT),
+            total: number(bytes, value::TOTAL),
+            min: number(bytes, value::MIN),
+            max: number(bytes, value::MAX),
+            flags: u32::try_from(number(bytes, value::FLAGS)).unwrap_or_default(),
+            lock: number(bytes, value::LOCK),
+            buckets: buckets.collect(),
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! The programs at the begin and at the end of a wait.
+
+use crate::Condition::{Above, AtLeast, AtMost, Below, Equal, NotEqual, SignedLess};
+use crate::Operation::{Add, And, ShiftLeft, ShiftRight, Sub};
+use crate::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
+use crate::Width::{Double, Word};
+use crate::tasks::{INDEX, LOST_TASKS, TASK, TASKS, count_loss, current_task, key, look_up, slot};
+use crate::{Error, Helper, Label, MapId, ProgramBuilder};
+
+use super::{ContentionKey, ContentionOptions, OwnerLayout};
+
+/// Open waits, by lock and thread.
+const WAITS: MapId = MapId(2);
+/// From what waits are summed by to the sums laid out in [`value`].
+pub(super) const SUMS: MapId = MapId(3);
+/// One empty value of `SUMS`, which is too large for the stack.
+pub(super) const TEMPLATE: MapId = MapId(4);
+/// Stacks.
+pub(super) const STACKS: MapId = MapId(5);
+/// What is selected, if there is a selection.
+pub(super) const CPUS: MapId = MapId(6);
+pub(super) const FLAGS: MapId = MapId(7);
+pub(super) const LOCKS: MapId = MapId(8);
+pub(super) const CGROUPS: MapId = MapId(9);
+
+/// The number of buckets: a power of two each.
+pub(super) const BUCKETS: i16 = 64;
+
+/// The value of `SUMS`.
+pub(super) mod value {
+    pub(in super::super) const COUNT: i16 = 0;
+    pub(in super::super) const TOTAL: i16 = 8;
+    pub(in super::super) const MIN: i16 = 16;
+    pub(in super::super) const MAX: i16 = 24;
+    pub(in super::super) const FLAGS: i16 = 32;
+    pub(in super::super) const LOCK: i16 = 40;
+    pub(in super::super) const BUCKETS: i16 = 48;
+    pub(in super::super) const SIZE: usize = 48 + 8 * super::BUCKETS as usize;
+}
+
+/// Indices of losses, after those of tasks.
+pub(super) mod losses {
+    pub(in super::super) const STACKS: i32 = 1;
+    pub(in super::super) const TIMES: i32 = 2;
+    pub(in super::super) const SUMS: i32 = 3;
+}
+
+/// `BPF_F_FAST_STACK_CMP`: stacks are compared by their hash.
+const FAST_COMPARISON: i32 = 1 << 9;
+/// `BPF_NOEXIST`.
+const ONLY_NEW: i32 = 1;
+
+// Offsets on the stack, below those of [`crate::tasks`].
+/// The key of `WAITS`: address of the lock, thread, CPU.
+const WAIT_KEY: i16 = -64;
+/// A value of `WAITS`: begin, key of the sum (two words), flags, address of the lock.
+const WAIT: i16 = -104;
+/// The key of `SUMS`: what waits are summed by, and the stack.
+const SUM_KEY: i16 = -120;
+/// Flags and address of the lock of a wait that ends.
+const ENDED: i16 = -136;
+/// A word of 8 bytes.
+const WORD: i16 = -144;
+
+/// `LCB_F_*` of the kernel's trace/events/lock.h.
+const MUTEX: i32 = 32;
+/// All flags but those of a semaphore that is waited for by a reader or a writer.
+const NO_RWSEM: i32 = 1 | 8 | 16 | 32;
+/// Reader and writer.
+const ACCESS: i32 = 2 | 4;
+
+/// At `contention_begin(lock, flags)`.
+pub(super) fn begin(options: &ContentionOptions) -> Result<ProgramBuilder, Error> {
+    let mut b = ProgramBuilder::new();
+    let out = b.label();
+    b.set(R6, R1);
+    b.load(Double, R7, R6, 0);
+    b.load(Double, R8, R6, 8);
+    b.operate(ShiftLeft, R8, 32);
+    b.operate(ShiftRight, R8, 32);
+    current_task(&mut b);
+    b.set(R9, R0);
+    if let Some(process) = options.excluded_process {
+        b.operate(ShiftRight, R0, 32);
+        b.jump_if(Equal, R0, process.cast_signed(), out);
+    }
+    if options.tasks != crate::TaskSet::All {
+        look_up(&mut b, TASKS, TASK);
+        b.jump_if(Equal, R0, 0, out);
+        b.load(Word, R1, R0, slot::WAITS);
+        b.jump_if(NotEqual, R1, 0, out);
+    }
+    filter(&mut b, options, out);
+    wait_key(&mut b);
+    // A mutex reports spinning and sleeping as two begins: the wait continues.
+    look_up(&mut b, WAITS, WAIT_KEY);
+    b.jump_if(NotEqual, R0, 0, out);
+    sum_key(&mut b, options.key)?;
+    stack(&mut b, options, out);
+    b.store(Double, R10, WAIT + 24, R8);
+    b.store(Double, R10, WAIT + 32, R7);
+    b.call(Helper::KtimeGetNs);
+    b.store(Double, R10, WAIT, R0);
+    key(&mut b, WAITS, WAIT_KEY);
+    b.address(R3, R10, i32::from(WAIT));
+    b.set(R4, 0);
+    b.call(Helper::MapUpdateElem);
+    b.jump_if(Equal, R0, 0, out);
+    count_loss(&mut b, LOST_TASKS);
+    b.place(out);
+    b.exit();
+    Ok(b)
+}
+
+/// Jumps to `out` unless the wait is selected: `R7` is the lock, `R8` the flags.
+fn filter(b: &mut ProgramBuilder, options: &ContentionOptions, out: Label) {
+    if options.cpus.is_some() {
+        b.call(Helper::GetSmpProcessorId);
+        b.store(Word, R10, INDEX, R0);
+        look_up(b, CPUS, INDEX);
+        b.jump_if(Equal, R0, 0, out);
+    }
+    if options.flags.is_some() {
+        b.store(Word, R10, INDEX, R8);
+        look_up(b, FLAGS, INDEX);
+        b.jump_if(Equal, R0, 0, out);
+    }
+    if options.locks.is_some() {
+        b.store(Double, R10, WORD, R7);
+        look_up(b, LOCKS, WORD);
+        b.jump_if(Equal, R0, 0, out);
+    }
+    if options.cgroups.is_some() {
+        b.call(Helper::GetCurrentCgroupId);
+        b.store(Double, R10, WORD, R0);
+        look_up(b, CGROUPS, WORD);
+        b.jump_if(Equal, R0, 0, out);
+    }
+}
+
+/// Stores the key of the wait for the lock `R7` by the task on the stack. Idle tasks have the number 0 on all CPUs, and never migrate.
+fn wait_key(b: &mut ProgramBuilder) {
+    let has_number = b.label();
+    b.store(Double, R10, WAIT_KEY, R7);
+    b.store(Word, R10, WAIT_KEY + 12, 0);
+    b.load(Word, R1, R10, TASK);
+    b.store(Word, R10, WAIT_KEY + 8, R1);
+    b.jump_if(NotEqual, R1, 0, has_number);
+    b.call(Helper::GetSmpProcessorId);
+    b.store(Word, R10, WAIT_KEY + 12, R0);
+    b.place(has_number);
+}
+
+/// Stores what the wait is summed by: `R7` is the lock, `R8` the flags, `R9` (process, thread).
+fn sum_key(b: &mut ProgramBuilder, by: ContentionKey) -> Result<(), Error> {
+    match by {
+        ContentionKey::Stack => b.set(R0, 0),
+        ContentionKey::Thread => {
+            b.set(R0, R9);
+            b.operate(ShiftLeft, R0, 32);
+            b.operate(ShiftRight, R0, 32);
+        }
+        ContentionKey::Lock => b.set(R0, R7),
+        ContentionKey::Cgroup => b.call(Helper::GetCurrentCgroupId),
+        ContentionKey::Owner(layout) => owner(b, layout)?,
+    }
+    b.store(Double, R10, WAIT + 8, R0);
+    Ok(())
+}
+
+/// Leaves the number of the thread that has the lock `R7` in `R0`, all bits set if unknown.
+fn owner(b: &mut ProgramBuilder, layout: OwnerLayout) -> Result<(), Error> {
+    let offset = |offset: u16| i16::try_from(offset).map_err(|_| Error::NoBtf);
+    let (mutex, rwsem) = (offset(layout.mutex)?, offset(layout.rwsem)?);
+    let (is_mutex, read, unknown, done) = (b.label(), b.label(), b.label(), b.label());
+    b.set(R1, R8);
+    b.operate(And, R1, MUTEX);
+    b.jump_if(NotEqual, R1, 0, is_mutex);
+    b.set(R1, R8);
+    b.operate(And, R1, NO_RWSEM);
+    b.jump_if(NotEqual, R1, 0, unknown);
+    b.set(R1, R8);
+    b.operate(And, R1, ACCESS);
+    b.jump_if(Equal, R1, 0, unknown);
+    b.address(R3, R7, i32::from(rwsem));
+    b.jump(read);
+    b.place(is_mutex);
+    b.address(R3, R7, i32::from(mutex));
+    b.place(read);
+    b.store(Double, R10, WORD, 0);
+    b.address(R1, R10, i32::from(WORD));
+    b.set(R2, 8);
+    b.call(Helper::ProbeReadKernel);
+    b.jump_if(SignedLess, R0, 0, unknown);
+    b.load(Double, R3, R10, WORD);
+    // The lowest bits are flags. Bit 0 of a semaphore: readers have it, and only the last of them is known.
+    let has_writer = b.label();
+    b.set(R1, R8);
+    b.operate(And, R1, MUTEX);
+    b.jump_if(NotEqual, R1, 0, has_writer);
+    b.set(R1, R3);
+    b.operate(And, R1, 1);
+    b.jump_if(NotEqual, R1, 0, unknown);
+    b.place(has_writer);
+    b.operate(And, R3, -8);
+    b.jump_if(Equal, R3, 0, unknown);
+    b.operate(Add, R3, i32::from(offset(layout.task_pid)?));
+    b.store(Double, R10, WORD, 0);
+    b.address(R1, R10, i32::from(WORD));
+    b.set(R2, 4);
+    b.call(Helper::ProbeReadKernel);
+    b.jump_if(SignedLess, R0, 0, unknown);
+    b.load(Word, R0, R10, WORD);
+    b.jump(done);
+    b.place(unknown);
+    b.set(R0, -1);
+    b.place(done);
+    Ok(())
+}
+
+/// Stores the number of the stack, all bits set without one.
+fn stack(b: &mut ProgramBuilder, options: &ContentionOptions, out: Label) {
+    if !options.with_stacks {
+        b.store(Double, R10, WAIT + 16, -1);
+        return;
+    }
+    let found = b.label();
+    b.set(R1, R6);
+    b.map(R2, STACKS);
+    b.set(R3, FAST_COMPARISON | i32::from(options.stack_skip));
+    b.call(Helper::GetStackid);
+    b.set(R1, R0);
+    b.operate(ShiftLeft, R1, 32);
+    b.operate(ShiftRight, R1, 32);
+    // Errors are negative numbers of 32 bits.
+    let limit = i32::MAX;
+    b.jump_if(AtMost, R1, limit, found);
+    count_loss(b, losses::STACKS);
+    b.jump(out);
+    b.place(found);
+    b.store(Double, R10, WAIT + 16, R1);
+}
+
+/// At `contention_end(lock, result)`.
+pub(super) fn end() -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let (out, known, remove, in_order) = (b.label(), b.label(), b.label(), b.label());
+    b.load(Double, R7, R1, 0);
+    b.call(Helper::KtimeGetNs);
+    b.set(R9, R0);
+    current_task(&mut b);
+    wait_key(&mut b);
+    look_up(&mut b, WAITS, WAIT_KEY);
+    b.jump_if(Equal, R0, 0, out);
+    for (from, to) in [
+        (8, SUM_KEY),
+        (16, SUM_KEY + 8),
+        (24, ENDED),
+        (32, ENDED + 8),
+    ] {
+        b.load(Double, R1, R0, from);
+        b.store(Double, R10, to, R1);
+    }
+    b.load(Double, R1, R0, 0);
+    b.jump_if(AtLeast, R9, R1, in_order);
+    count_loss(&mut b, losses::TIMES);
+    b.jump(remove);
+    b.place(in_order);
+    b.operate(Sub, R9, R1);
+    look_up(&mut b, SUMS, SUM_KEY);
+    b.jump_if(NotEqual, R0, 0, known);
+    add_sum(&mut b, remove);
+    b.place(known);
+    b.set(R8, R0);
+    sum(&mut b);
+    b.place(remove);
+    key(&mut b, WAITS, WAIT_KEY);
+    b.call(Helper::MapDeleteElem);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// Adds an empty sum for the key on the stack and leaves its address in `R0`; without room counts the wait as lost.
+fn add_sum(b: &mut ProgramBuilder, out: Label) {
+    let (full, done) = (b.label(), b.label());
+    b.store(Word, R10, INDEX, 0);
+    look_up(b, TEMPLATE, INDEX);
+    b.jump_if(Equal, R0, 0, out);
+    b.set(R3, R0);
+    key(b, SUMS, SUM_KEY);
+    // Another CPU may have added it meanwhile.
+    b.set(R4, ONLY_NEW);
+    b.call(Helper::MapUpdateElem);
+    look_up(b, SUMS, SUM_KEY);
+    b.jump_if(Equal, R0, 0, full);
+    for (from, to) in [(ENDED, value::FLAGS), (ENDED + 8, value::LOCK)] {
+        b.load(Double, R1, R10, from);
+        b.store(Double, R0, to, R1);
+    }
+    b.jump(done);
+    b.place(full);
+    count_loss(b, losses::SUMS);
+    b.jump(out);
+    b.place(done);
+}
+
+/// Adds the duration `R9` to the sum at `R8`. Other CPUs may do so at the same time.
+fn sum(b: &mut ProgramBuilder) {
+    b.set(R1, 1);
+    b.atomic_add(R8, value::COUNT, R1);
+    b.atomic_add(R8, value::TOTAL, R9);
+    extremes(b);
+    let out = b.label();
+    power(b);
+    b.jump_if(Above, R2, i32::from(BUCKETS) - 1, out);
+    b.operate(ShiftLeft, R2, 3);
+    b.operate(Add, R2, R8);
+    b.set(R1, 1);
+    b.atomic_add(R2, value::BUCKETS, R1);
+    b.place(out);
+}
+
+/// Updates minimum and maximum of the sum at `R8` by `R9`. If two CPUs do so at the same time, one may be missed, as in perf.
+pub(super) fn extremes(b: &mut ProgramBuilder) {
+    let (not_less, not_more) = (b.label(), b.label());
+    b.load(Double, R1, R8, value::MIN);
+    b.jump_if(AtLeast, R9, R1, not_less);
+    b.store(Double, R8, value::MIN, R9);
+    b.place(not_less);
+    b.load(Double, R1, R8, value::MAX);
+    b.jump_if(AtMost, R9, R1, not_more);
+    b.store(Double, R8, value::MAX, R9);
+    b.place(not_more);
+}
+
+/// Leaves the binary logarithm of `R9`, rounded down, in `R2`; 0 for 0.
+pub(super) fn power(b: &mut ProgramBuilder) {
+    b.set(R1, R9);
+    b.set(R2, 0);
+    for step in [32, 16, 8, 4, 2, 1] {
+        let skip = b.label();
+        b.set(R3, R1);
+        b.operate(ShiftRight, R3, step);
+        b.jump_if(Below, R3, 1, skip);
+        b.set(R1, R3);
+        b.operate(Add, R2, step);
+        b.place(skip);
+    }
+}

@@ -1,0 +1,161 @@
+//! The arithmetic in an interpreter, and the programs in the kernel.
+
+use std::sync::Mutex;
+use std::thread;
+
+use proptest::prelude::*;
+
+use super::programs::{self, value};
+use super::*;
+use crate::ProgramBuilder;
+use crate::Register::{R1, R2, R8, R9};
+
+/// Runs a part of a program on the sum `bytes` with a duration. The interpreter lacks atomic additions.
+fn run(part: fn(&mut ProgramBuilder), duration: u64, bytes: &mut [u8]) {
+    let mut b = ProgramBuilder::new();
+    b.set(R8, R1);
+    b.set_wide(R9, duration);
+    part(&mut b);
+    b.exit();
+    let program = b.encode(&[]).unwrap().concat();
+    let machine = rbpf::EbpfVmRaw::new(Some(&program)).unwrap();
+    machine.execute_program(bytes).unwrap();
+}
+
+proptest! {
+    #[test]
+    fn extremes_and_powers_match_a_loop(
+        durations in prop::collection::vec((any::<u64>(), 0..64_u32), 1..20),
+    ) {
+        let durations: Vec<u64> = durations.iter().map(|(number, shift)| number >> shift).collect();
+        let mut bytes = vec![0; value::SIZE];
+        let min = usize::try_from(value::MIN).unwrap();
+        bytes[min..min + 8].fill(0xff);
+        for duration in &durations {
+            run(programs::extremes, *duration, &mut bytes);
+            let mut power = [0; 8];
+            let stored = |b: &mut ProgramBuilder| {
+                programs::power(b);
+                b.store(crate::Width::Double, R8, 0, R2);
+            };
+            run(stored, *duration, &mut power);
+            prop_assert_eq!(u64::from_ne_bytes(power), u64::from(duration.checked_ilog2().unwrap_or(0)));
+        }
+        let found = WaitSummary::decode(&bytes);
+        prop_assert_eq!(Some(found.min), durations.iter().copied().min());
+        prop_assert_eq!(Some(found.max), durations.iter().copied().max());
+    }
+
+    #[test]
+    fn decoding_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..800)) {
+        WaitKey::decode(&bytes);
+        WaitSummary::decode(&bytes);
+    }
+}
+
+fn options(tasks: TaskSet, key: ContentionKey) -> ContentionOptions {
+    ContentionOptions {
+        tasks,
+        excluded_process: None,
+        key,
+        with_stacks: key == ContentionKey::Stack,
+        cpus: None,
+        locks: None,
+        flags: None,
+        cgroups: None,
+        max_stack: 8,
+        stack_skip: 0,
+        max_entries: 1024,
+    }
+}
+
+/// Starts a summary; `None` if this machine cannot.
+fn start(options: &ContentionOptions) -> Option<ContentionSummary> {
+    match ContentionSummary::start(options) {
+        Ok(summary) => Some(summary),
+        Err(Error::NoBpf | Error::NotPermitted | Error::PidNamespace) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Lets threads contend for locks of the kernel: pages of one address space are mapped and unmapped by all of them.
+fn contend() {
+    let shared = Mutex::new(0_u64);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..300 {
+                    let memory = vec![1_u8; 1 << 20];
+                    *shared.lock().unwrap() += u64::from(memory[4096]);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_program_for_every_option_passes_the_verifier() {
+    let owner = ContentionKey::Owner(OwnerLayout {
+        mutex: 0,
+        rwsem: 8,
+        task_pid: 1000,
+    });
+    for key in [
+        ContentionKey::Stack,
+        ContentionKey::Thread,
+        ContentionKey::Lock,
+        ContentionKey::Cgroup,
+        owner,
+    ] {
+        let tasks = TaskSet::Threads {
+            threads: vec![1],
+            follow: Some(1000),
+            from_exec: true,
+        };
+        drop(start(&ContentionOptions {
+            with_stacks: true,
+            excluded_process: Some(1),
+            cpus: Some(vec![0]),
+            locks: Some(vec![1 << 63]),
+            flags: Some(vec![32]),
+            cgroups: Some(vec![1]),
+            ..options(tasks, key)
+        }));
+    }
+}
+
+#[test]
+fn waits_are_summed_by_stack_and_by_lock() {
+    let stacks = options(TaskSet::All, ContentionKey::Stack);
+    let locks = options(TaskSet::All, ContentionKey::Lock);
+    let none = ContentionOptions {
+        locks: Some(vec![1]),
+        ..options(TaskSet::All, ContentionKey::Lock)
+    };
+    let [Some(stacks), Some(locks), Some(none)] =
+        [stacks, locks, none].map(|options| start(&options))
+    else {
+        return;
+    };
+    for _ in 0..20 {
+        contend();
+        if !locks.read().unwrap().is_empty() {
+            break;
+        }
+    }
+    assert!(none.read().unwrap().is_empty());
+    let found = locks.read().unwrap();
+    assert!(!found.is_empty());
+    for (key, sum) in &found {
+        assert_eq!((key.value, key.stack), (sum.lock, None));
+        assert!(sum.lock >= 1 << 63 && sum.count > 0);
+        assert!(sum.min <= sum.max && sum.total >= sum.max, "{sum:?}");
+        assert_eq!(sum.buckets.iter().sum::<u64>(), sum.count);
+    }
+    let found = stacks.read().unwrap();
+    let number = found.keys().next().unwrap().stack.unwrap();
+    let stack = stacks.stack(number).unwrap();
+    assert!(!stack.is_empty() && stack.len() <= 8, "{stack:?}");
+    assert!(stack[0] >= 1 << 63, "{stack:?}");
+    assert_eq!(stacks.losses().unwrap().entries, 0);
+}

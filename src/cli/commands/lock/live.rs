@@ -1,0 +1,466 @@
+//! `lock contention` of the running system: waits are summed by BPF programs in the kernel.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::ArgMatches;
+use rperf_analysis::lock::{LockKey, LockRow, LockStack, LockSums};
+use rperf_bpf::{
+    ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, Error, OwnerLayout,
+    TaskSet, UNKNOWN_OWNER, WaitKey, WaitSummary,
+};
+use rperf_events::{EventSpec, Sampling};
+use rperf_probe::Btf;
+use rperf_replay::LiveWorld;
+use rperf_resolve::Resolver;
+use rperf_session::{
+    KernelRoots, Observation, ObserveOptions, RecordRequest, SynthesisOptions, SynthesizedRecords,
+    Target,
+};
+use rperf_symbol::Files as _;
+use rperf_sys::{CgroupFolder, Proc, WaitStatus, cgroups};
+use rperf_view::lock::{ContentionTable, MissingWaits, NamedRow, json, write_missing};
+use rperf_wire::Endian;
+
+use super::analysis::{LockFunctions, LockQuery, RowNames, kernel_frames, print_text};
+use super::contention::Presentation;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::filter::words;
+use crate::cli::live::record_reporter::RecordReporter;
+use crate::cli::live::{PROC, explain, target, workload};
+use crate::cli::options::{count, flag, is_given};
+use crate::cli::pmus::{MachinePmus, SYSFS};
+use crate::cli::symbol_options::SymbolSources;
+use crate::cli::tracefs::MachineTracepoints;
+
+/// How long a wait for records lasts.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// The default of `--map-nr-entries`, as in perf.
+const ENTRIES: u64 = 10240;
+
+/// Options that select waits of the running system.
+const LIVE: [&str; 10] = [
+    "use-bpf",
+    "all-cpus",
+    "cpu",
+    "pid",
+    "tid",
+    "workload",
+    "map-nr-entries",
+    "lock-owner",
+    "cgroup-filter",
+    "lock-cgroup",
+];
+
+/// Whether the options ask for waits of the running system instead of those of a recording.
+pub(super) fn is_requested(matches: &ArgMatches) -> bool {
+    LIVE.iter().any(|id| is_given(matches, id))
+}
+
+/// Returns the table of `-o` and `--lock-cgroup`, if one is given.
+pub(super) fn own_table(matches: &ArgMatches) -> Option<ContentionTable> {
+    let is_on = |id| flag(matches, id) == Some(true);
+    match (is_on("lock-owner"), is_on("lock-cgroup")) {
+        (true, _) => Some(ContentionTable::Owners),
+        (false, true) => Some(ContentionTable::Cgroups),
+        (false, false) => None,
+    }
+}
+
+/// Sums waits until the workload or the observed tasks end, or until Ctrl-C, and prints the table.
+pub(super) fn run(
+    matches: &ArgMatches,
+    context: &Context,
+    query: &LockQuery,
+    shown: &Presentation<'_>,
+) -> Result<ExitStatus, CliError> {
+    let symbols = SymbolSources::new(matches, context)?;
+    let request = request(matches, context)?;
+    let types = kernel_types();
+    let cgroup_paths = cgroup_paths();
+    let options = options(matches, query, shown.table, types.as_ref(), &cgroup_paths)?;
+    let watched = watch(&request, &options, types.as_ref(), matches, context)?;
+    let (summary, world) = (&watched.summary, watched.world.world());
+    let failed = |error: Error| CliError::message(255, error.to_string());
+    let resolver = symbols.live_resolver(context, world);
+    let names = LiveNames {
+        resolver: &resolver,
+        cgroups: &cgroup_paths,
+        summary,
+        query,
+    };
+    let (rows, waits) = names.rows(watched.sums).map_err(failed)?;
+    let with_stacks = count(matches, "verbose") > 0 && shown.table == ContentionTable::Callers;
+    let row_names = RowNames {
+        resolver: &resolver,
+        world,
+        max_stack: if with_stacks { query.max_stack } else { 0 },
+        with_wakers: false,
+    };
+    let rows = rows.into_iter().take(query.entries);
+    let rows: Vec<NamedRow> = rows.map(|row| names.named(row, &row_names)).collect();
+    let missing = missing(summary.losses().map_err(failed)?);
+    if flag(matches, "json") == Some(true) {
+        json::write_rows(&mut context.stdout(), &rows, missing.total())?;
+    } else {
+        let is_verbose = missing.total() > 0 || context.verbosity(matches) > 0;
+        print_text(context, |out| {
+            shown.write(out, &rows, context)?;
+            match is_verbose && !context.output.is_quiet() && shown.separator.is_none() {
+                true => write_missing(out, &missing, waits),
+                false => Ok(()),
+            }
+        })?;
+    }
+    Ok(watched.status)
+}
+
+/// What was observed until the end.
+struct Watched {
+    summary: ContentionSummary,
+    sums: BTreeMap<WaitKey, WaitSummary>,
+    /// The names of tasks, and the kernel's addresses.
+    world: LiveWorld,
+    status: ExitStatus,
+}
+
+/// Sums waits until the workload or the observed tasks end, or until a signal.
+fn watch(
+    request: &RecordRequest,
+    options: &ContentionOptions,
+    types: Option<&Vec<u8>>,
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<Watched, CliError> {
+    let mut reporter = RecordReporter::new(context, matches);
+    let explained = |error| explain::explain(context, "bpf-output", error);
+    let mut observation = Observation::open(request, &mut reporter).map_err(explained)?;
+    let mut world = LiveWorld::new(Endian::NATIVE, observation.events());
+    let summary = start(options, request, types, &observation)?;
+    let started = observation.start(request, &mut |records| world.add(records));
+    started.map_err(explained)?;
+    let signal = loop {
+        let woken = observation.wait(PATIENCE, None)?;
+        observation.drain(&mut |records| world.add(records));
+        world.end_round();
+        match (woken.signal, woken.ended) {
+            (Some(signal), _) => break Some(signal),
+            (None, true) => break None,
+            (None, false) => {}
+        }
+    };
+    let sums = summary.read();
+    let is_workload = request.observe.workload.is_some();
+    if signal.is_some() && is_workload {
+        observation.detach_workload();
+    }
+    let ended = match signal {
+        None => observation.end_workload(is_workload)?,
+        Some(_) => None,
+    };
+    world.complete_all();
+    Ok(Watched {
+        sums: sums.map_err(|error| CliError::message(255, error.to_string()))?,
+        summary,
+        world,
+        status: status(signal, ended),
+    })
+}
+
+fn status(signal: Option<i32>, ended: Option<WaitStatus>) -> ExitStatus {
+    match (signal, ended) {
+        // ^C is the ordinary way to end.
+        (Some(libc::SIGINT), _) => ExitStatus::Ok,
+        (Some(signal), _) | (_, Some(WaitStatus::Signaled(signal))) => ExitStatus::Signal(signal),
+        (_, Some(WaitStatus::Exited(0)) | None) => ExitStatus::Ok,
+        (_, Some(WaitStatus::Exited(status))) => ExitStatus::Child(status),
+    }
+}
+
+fn missing(losses: ContentionLosses) -> MissingWaits {
+    MissingWaits {
+        tasks: losses.tasks,
+        stacks: losses.stacks,
+        times: losses.times,
+        rows: losses.entries,
+    }
+}
+
+/// Returns the request for an event that never happens, which starts the workload and reports tasks.
+fn request(matches: &ArgMatches, context: &Context) -> Result<RecordRequest, CliError> {
+    let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+    let pmus = MachinePmus::find(context);
+    let target = target::target(matches, context, "watching")?;
+    let program = workload::find(matches, context).map_err(|(word, cause)| {
+        let cause = explain::exec_reason(&cause);
+        CliError::message(255, format!("{word}: {cause}"))
+    })?;
+    // It has no samples, but unlike a dummy event it makes the session report the kernel's addresses.
+    let events = vec![EventSpec::bpf_output()];
+    let observe = ObserveOptions {
+        workload: program,
+        sampling: Sampling::Period(1),
+        ..ObserveOptions::new(target, events)
+    };
+    let roots = KernelRoots {
+        proc: PROC.into(),
+        sysfs: pmus.sysfs.root().to_owned(),
+        tracefs: machine.0,
+    };
+    Ok(RecordRequest {
+        synthesis: SynthesisOptions {
+            kinds: SynthesizedRecords {
+                tasks: true,
+                mappings: false,
+                cgroups: false,
+            },
+            ..SynthesisOptions::default()
+        },
+        ..RecordRequest::observing(observe, roots)
+    })
+}
+
+/// Returns the kernel's types; `None` if it has none.
+fn kernel_types() -> Option<Vec<u8>> {
+    rperf_sys::kernel_file(Path::new(SYSFS).join("kernel/btf/vmlinux")).ok()
+}
+
+/// Returns the offset of a member.
+fn offset(types: Option<&Vec<u8>>, structure: &str, member: &str) -> Result<u16, Error> {
+    let types = types.and_then(|types| Btf::parse(types).ok());
+    let offset = types.and_then(|types| types.member_offset(structure, member));
+    let offset = offset.and_then(|offset| u16::try_from(offset).ok());
+    offset.ok_or(Error::NoBtf)
+}
+
+/// Returns the paths of cgroups by id.
+fn cgroup_paths() -> HashMap<u64, PathBuf> {
+    let mounts = rperf_sys::kernel_file("/proc/self/mounts").unwrap_or_default();
+    let folder = CgroupFolder::find(&String::from_utf8_lossy(&mounts));
+    folder.map_or_else(HashMap::new, |folder| {
+        cgroups(&folder).into_iter().collect()
+    })
+}
+
+fn options(
+    matches: &ArgMatches,
+    query: &LockQuery,
+    table: ContentionTable,
+    types: Option<&Vec<u8>>,
+    cgroups: &HashMap<u64, PathBuf>,
+) -> Result<ContentionOptions, CliError> {
+    let failed = |error: Error| CliError::message(255, format!("lock contention: {error}"));
+    let key = match table {
+        ContentionTable::Callers => ContentionKey::Stack,
+        ContentionTable::Threads => ContentionKey::Thread,
+        ContentionTable::Addresses => ContentionKey::Lock,
+        ContentionTable::Cgroups => ContentionKey::Cgroup,
+        ContentionTable::Owners => ContentionKey::Owner(OwnerLayout {
+            mutex: offset(types, "mutex", "owner").map_err(failed)?,
+            rwsem: offset(types, "rw_semaphore", "owner").map_err(failed)?,
+            task_pid: offset(types, "task_struct", "pid").map_err(failed)?,
+        }),
+    };
+    let by_stack = matches!(table, ContentionTable::Callers | ContentionTable::Addresses);
+    let entries = matches.get_one::<u64>("map-nr-entries").copied();
+    let flags = query.selection.flags.as_ref();
+    Ok(ContentionOptions {
+        tasks: TaskSet::All,
+        excluded_process: Some(std::process::id()),
+        key,
+        with_stacks: by_stack || query.callstack.is_some(),
+        cpus: None,
+        locks: query.selection.addresses.clone(),
+        flags: flags.map(|flags| {
+            flags
+                .iter()
+                .filter_map(|flags| (*flags).try_into().ok())
+                .collect()
+        }),
+        cgroups: selected_cgroups(matches, cgroups)?,
+        max_stack: u32::try_from(query.max_stack).unwrap_or(u32::MAX),
+        stack_skip: u8::try_from(query.stack_skip).unwrap_or(u8::MAX),
+        max_entries: u32::try_from(entries.unwrap_or(ENTRIES)).unwrap_or(u32::MAX),
+    })
+}
+
+/// Returns the ids of the cgroups of `-G`.
+fn selected_cgroups(
+    matches: &ArgMatches,
+    known: &HashMap<u64, PathBuf>,
+) -> Result<Option<Vec<u64>>, CliError> {
+    let Some(names) = words(matches, "cgroup-filter") else {
+        return Ok(None);
+    };
+    let ids = names.iter().map(|name| {
+        let path = Path::new("/").join(name.trim_matches('/'));
+        let found = known.iter().find(|(_, known)| **known == path);
+        found.map(|(id, _)| *id).ok_or_else(|| {
+            CliError::usage(format!("-G: there is no cgroup '{name}'")).hint(
+                "the names are paths below the mount point, such as system.slice/cron.service",
+            )
+        })
+    });
+    ids.collect::<Result<_, _>>().map(Some)
+}
+
+/// Starts the programs for the target of `request`.
+fn start(
+    options: &ContentionOptions,
+    request: &RecordRequest,
+    types: Option<&Vec<u8>>,
+    observation: &Observation,
+) -> Result<ContentionSummary, CliError> {
+    let started = (|| {
+        let mut options = options.clone();
+        match &request.observe.target {
+            Target::Cpus(None) => {}
+            Target::Cpus(Some(cpus)) => options.cpus = Some(cpus.numbers().to_vec()),
+            _ => {
+                options.tasks = TaskSet::Threads {
+                    threads: Vec::new(),
+                    follow: Some(offset(types, "task_struct", "pid")?),
+                    from_exec: false,
+                }
+            }
+        }
+        let summary = ContentionSummary::start(&options)?;
+        let proc = Proc::new(&request.roots.proc);
+        match &request.observe.target {
+            Target::Workload => {
+                let threads: Vec<u32> = observation.workload().into_iter().collect();
+                summary.add_threads(&threads, true)?;
+            }
+            Target::Threads(threads) => summary.add_threads(threads, false)?,
+            Target::Processes(processes) => {
+                for process in processes {
+                    let threads = proc.threads(*process).unwrap_or_default();
+                    summary.add_threads(&threads, false)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(summary)
+    })();
+    started.map_err(|error: Error| {
+        CliError::message(255, format!("lock contention: {error}"))
+            .hint("'lock record' and 'lock contention -i' work without BPF programs")
+    })
+}
+
+/// Returns the addresses of the kernel's symbols with this name.
+pub(super) fn symbol_addresses(name: &str, context: &Context) -> Vec<u64> {
+    let files = crate::cli::kernel_listing::SystemFiles::new(context.buildid_dir());
+    let Ok(listing) = files.open(Path::new("/proc/kallsyms")) else {
+        return Vec::new();
+    };
+    let lines = BufReader::new(listing).lines().map_while(Result::ok);
+    let addresses = lines.filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let (address, _, symbol) = (words.next()?, words.next()?, words.next()?);
+        let address = (symbol == name).then(|| u64::from_str_radix(address, 16).ok());
+        address.flatten().filter(|address| *address != 0)
+    });
+    addresses.collect()
+}
+
+/// Turns sums into rows with names.
+struct LiveNames<'n, 'r> {
+    resolver: &'n Resolver<'r>,
+    cgroups: &'n HashMap<u64, PathBuf>,
+    summary: &'n ContentionSummary,
+    query: &'n LockQuery,
+}
+
+impl LiveNames<'_, '_> {
+    /// Returns the rows in the order of the query, and the number of waits.
+    fn rows(
+        &self,
+        sums: impl IntoIterator<Item = (WaitKey, WaitSummary)>,
+    ) -> Result<(Vec<LockRow>, u64), Error> {
+        let functions = LockFunctions::new(self.resolver);
+        let mut rows: Vec<LockRow> = Vec::new();
+        let mut by_key: HashMap<LockKey, usize> = HashMap::new();
+        let mut waits = 0;
+        for (key, sum) in sums {
+            let stack = match key.stack {
+                Some(number) => self.summary.stack(number)?,
+                None => Vec::new(),
+            };
+            let frames = kernel_frames(self.resolver, &stack);
+            if functions.is_excluded(&frames, self.query.callstack.as_deref()) {
+                continue;
+            }
+            waits += sum.count;
+            // The kernel has skipped the innermost.
+            let callers = functions.callers(&frames, 0);
+            let row = LockRow::of_sums(self.key(key, &callers), sums_of(sum), callers, stack);
+            match by_key.get(&row.key) {
+                Some(place) => {
+                    if let Some(first) = rows.get_mut(*place) {
+                        first.merge(&row);
+                    }
+                }
+                None => {
+                    by_key.insert(row.key.clone(), rows.len());
+                    rows.push(row);
+                }
+            }
+        }
+        rows.sort_by(|left, right| {
+            let column = self.query.key;
+            let order = column.value(right).cmp(&column.value(left));
+            order.then_with(|| left.tie(right))
+        });
+        Ok((rows, waits))
+    }
+
+    fn key(&self, key: WaitKey, callers: &[u64]) -> LockKey {
+        let thread = u32::try_from(key.value).ok();
+        match self.query.table {
+            ContentionTable::Callers => LockKey::Caller(LockStack {
+                process: None,
+                frames: callers.to_vec(),
+            }),
+            ContentionTable::Threads => LockKey::Thread(thread.unwrap_or_default()),
+            ContentionTable::Addresses => LockKey::Address(key.value),
+            ContentionTable::Owners => {
+                LockKey::Owner(thread.filter(|_| key.value != UNKNOWN_OWNER))
+            }
+            ContentionTable::Cgroups => LockKey::Cgroup(key.value),
+        }
+    }
+
+    /// Returns a row with its name.
+    fn named(&self, row: LockRow, names: &RowNames<'_, '_>) -> NamedRow {
+        let name = match &row.key {
+            LockKey::Owner(None) => Some("Unknown".to_owned()),
+            LockKey::Owner(Some(tid)) => Some(names.thread(*tid)),
+            LockKey::Cgroup(id) => Some(match self.cgroups.get(id) {
+                Some(path) => path.display().to_string(),
+                None => format!("cgroup:{id}"),
+            }),
+            _ => None,
+        };
+        let mut named = names.named(row);
+        if let Some(name) = name {
+            named.name = name;
+        }
+        named
+    }
+}
+
+fn sums_of(sum: WaitSummary) -> LockSums {
+    LockSums {
+        count: sum.count,
+        total: sum.total,
+        max: sum.max,
+        min: sum.min,
+        powers: sum.buckets,
+        flags: u64::from(sum.flags),
+        address: sum.lock,
+    }
+}

@@ -1,0 +1,154 @@
+//! `lock contention` of the running system.
+
+use rperf_testkit::{Outcome, Scratch, may_trace, skip};
+
+use super::super::rperf;
+use super::run;
+
+/// Runs `lock contention` with a load with contended locks; `None` with a printed reason if the kernel does not run the programs.
+fn contention(test: &str, options: &str) -> Option<Outcome> {
+    if !may_trace(test) {
+        return None;
+    }
+    let scratch = Scratch::new();
+    let program = env!("CARGO_BIN_EXE_rperf");
+    let load = format!("{program} bench sched messaging -g 1 -l 100 > /dev/null");
+    let mut words = vec!["lock", "contention"];
+    words.extend(options.split(' '));
+    words.extend(["--", "sh", "-c", &load]);
+    let made = rperf(&words).within(scratch.path()).finish();
+    let made = made.expect("rperf starts");
+    if made.status == 255 && made.stderr.contains("BPF") {
+        skip(test, &made.stderr);
+        return None;
+    }
+    assert_eq!(made.status, 0, "{options}: {made:?}");
+    Some(made)
+}
+
+/// Like [`contention`], again if there was no wait: a load that has a processor for itself may not contend.
+fn contended(test: &str, options: &str) -> Option<Outcome> {
+    let mut made = contention(test, options)?;
+    for _ in 0..9 {
+        if made.stdout.contains("\"name\"") || made.stderr.lines().count() > 2 {
+            break;
+        }
+        made = contention(test, options)?;
+    }
+    Some(made)
+}
+
+fn rows(made: &Outcome) -> Vec<serde_json::Value> {
+    let json: serde_json::Value = serde_json::from_str(&made.stdout).expect("JSON");
+    assert_eq!(json["lost_records"], 0, "{json}");
+    json["rows"].as_array().expect("rows").clone()
+}
+
+#[test]
+fn waits_of_the_running_system_have_rows_of_every_kind() {
+    const NAME: &str = "commands::lock::live::waits_of_the_running_system_have_rows_of_every_kind";
+    for (options, title) in [
+        ("-ab", "type   caller"),
+        ("-ab -l", "address   symbol"),
+        ("-ab -t", "pid   comm"),
+        ("-ab -o", "pid   owner"),
+        ("-ab --lock-cgroup", "avg wait   cgroup"),
+        ("-ab -G /", "type   caller"),
+        ("-b", "type   caller"),
+    ] {
+        let Some(made) = contended(NAME, options) else {
+            return;
+        };
+        let mut lines = made.stderr.lines();
+        let titles = lines.next().unwrap_or_default();
+        assert!(
+            titles.starts_with(" contended   total wait     max wait     avg wait"),
+            "{made:?}"
+        );
+        assert!(titles.ends_with(title), "{options}: {made:?}");
+        let row = lines.nth(1).unwrap_or_default();
+        let first = row.split_whitespace().next().unwrap_or_default();
+        assert!(
+            first.parse::<u64>().is_ok_and(|count| count > 0),
+            "{options}: {made:?}"
+        );
+    }
+}
+
+#[test]
+fn sums_of_the_kernel_are_consistent_and_named() {
+    const NAME: &str = "commands::lock::live::sums_of_the_kernel_are_consistent_and_named";
+    let Some(made) = contended(NAME, "-ab --json") else {
+        return;
+    };
+    let all = rows(&made);
+    let number = |row: &serde_json::Value, key: &str| row[key].as_u64().expect("a number");
+    for row in &all {
+        let [count, total] = ["acquired", "total_ns"].map(|key| number(row, key));
+        assert!(number(row, "min_ns") <= number(row, "max_ns"), "{row}");
+        assert!(number(row, "max_ns") <= total && count > 0, "{row}");
+        let histogram = row["histogram"].as_array().expect("buckets");
+        let waits = histogram
+            .iter()
+            .map(|bucket| bucket[2].as_u64().expect("a number"));
+        assert_eq!(waits.sum::<u64>(), count, "{row}");
+    }
+    // The benchmark contends for wait queues of pipes or sockets; callers are functions outside the locks.
+    let names: Vec<&str> = all.iter().filter_map(|row| row["name"].as_str()).collect();
+    assert!(names.iter().any(|name| name.contains("+0x")), "{names:?}");
+    assert!(
+        !names
+            .iter()
+            .any(|name| name.starts_with("queued_spin_lock")),
+        "{names:?}"
+    );
+    let Some(spinning) = contended(NAME, "-ab --json -Y spinlock") else {
+        return;
+    };
+    let kinds = rows(&spinning);
+    assert!(
+        !kinds.is_empty() && kinds.iter().all(|row| row["type"] == "spinlock"),
+        "{kinds:?}"
+    );
+    let Some(none) = contention(NAME, "-ab --json -L 1") else {
+        return;
+    };
+    assert!(rows(&none).is_empty());
+    let Some(threads) = contended(NAME, "-b -t --json") else {
+        return;
+    };
+    // Only tasks of the workload.
+    let names = rows(&threads);
+    let known = ["rperf", "sh", "sched-messaging"];
+    let is_known = |row: &serde_json::Value| {
+        row["name"]
+            .as_str()
+            .is_some_and(|name| known.contains(&name) || name.starts_with(':'))
+    };
+    assert!(!names.is_empty() && names.iter().all(is_known), "{names:?}");
+}
+
+#[test]
+fn combinations_without_meaning_are_refused() {
+    let scratch = Scratch::new();
+    for (words, message) in [
+        ("lock contention -a -i x true", "-i reads a recording"),
+        ("lock contention -b -o -l true", "exclude"),
+        (
+            "lock contention -b -G no/such true",
+            "there is no cgroup 'no/such'",
+        ),
+        (
+            "lock contention -b -L no_such_lock true",
+            "'no_such_lock' is not an address",
+        ),
+        (
+            "lock contention -J 1ms@x true",
+            "--inject-delay is not supported yet",
+        ),
+    ] {
+        let outcome = run(&scratch, words);
+        assert_eq!(outcome.status, 129, "{words}: {outcome:?}");
+        assert!(outcome.stderr.contains(message), "{words}: {outcome:?}");
+    }
+}
