@@ -24,6 +24,7 @@ mod stat;
 mod stat_record;
 mod symbol_sources;
 mod timechart;
+mod trace_scripts;
 mod tracepoints;
 mod workloads;
 

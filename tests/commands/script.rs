@@ -3,6 +3,7 @@
 mod built_in;
 mod json;
 mod optional_fields;
+mod perl;
 mod rows;
 mod scripts;
 

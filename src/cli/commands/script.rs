@@ -4,6 +4,7 @@ mod args;
 mod built_in;
 mod check;
 mod counts;
+mod counts_script;
 mod dump;
 mod generated;
 mod installed;

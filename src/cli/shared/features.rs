@@ -54,7 +54,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     with("libelf", "symbol tables of ELF files"),
     with("libnuma", "record --affinity=node, --threads=numa"),
     without("libopencsd", "traces of CoreSight are not decoded"),
-    without("libperl", "Perl scripts are not run"),
+    with("libperl", "Perl scripts, in the perl beside rperf"),
     without("libpfm4", "vendor events come from tables"),
     with("libpython", "Python scripts, in the python3 beside rperf"),
     with("libslang", "browsers of report, annotate, top"),

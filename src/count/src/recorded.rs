@@ -154,13 +154,17 @@ impl RecordedCounts {
     #[must_use]
     pub fn totals(&self, event: usize) -> Vec<CounterReading> {
         let cells = self.cells.get(event).into_iter().flatten();
-        let mut readings: Vec<_> = cells
-            .map(|((cpu, thread), (counts, _))| CounterReading {
-                cpu: *cpu,
-                thread: *thread,
-                counts: *counts,
-            })
-            .collect();
+        let readings = cells.map(|((cpu, thread), (counts, _))| CounterReading {
+            cpu: *cpu,
+            thread: *thread,
+            counts: *counts,
+        });
+        self.sorted(readings.collect())
+    }
+
+    /// Sorts readings by thread, in the order of the thread map, and by CPU.
+    #[must_use]
+    pub fn sorted(&self, mut readings: Vec<CounterReading>) -> Vec<CounterReading> {
         let position = |thread| self.threads.iter().position(|known| *known == thread);
         readings
             .sort_by_key(|reading| (position(reading.thread).unwrap_or(usize::MAX), reading.cpu));

@@ -70,8 +70,9 @@ struct RecordBuffer {
 }
 
 /// Kinds of the records of `stat record`, which have counts instead of samples.
-pub const COUNT_RECORDS: [RecordKind; 5] = [
+pub const COUNT_RECORDS: [RecordKind; 6] = [
     RecordKind::CPU_MAP,
+    RecordKind::STAT_CONFIG,
     RecordKind::EVENT_UPDATE,
     RecordKind::STAT,
     RecordKind::STAT_ROUND,

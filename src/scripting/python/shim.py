@@ -193,6 +193,8 @@ def describe(name, function, nodes, path):
     """Which parameters the function reads, and which keys of its last one."""
     code = getattr(function, "__code__", None)
     known = {"name": name, "arguments": code.co_argcount if code is not None else -1, "read": None, "keys": None}
+    if code is not None:
+        known["parameters"] = code.co_varnames[:code.co_argcount]
     node = nodes.get(name)
     if code is None or node is None or code.co_filename != path or code.co_firstlineno != node.lineno \
             or node.decorator_list or node.args.vararg or node.args.kwarg or node.args.kwonlyargs:

@@ -7,6 +7,7 @@ use rperf_tracepoint::{FieldReader, Formats, Tracepoint};
 use rperf_wire::{Attr, AttrFlags, Endian, EventType, ReadFormat, RecordKind, SampleType};
 
 use crate::functions::{ScriptFunction, ScriptFunctions};
+use crate::language::ScriptLanguage;
 use crate::marshal::MarshalWriter;
 use crate::records::{RecordCall, record_calls};
 
@@ -48,6 +49,8 @@ pub struct EventCall {
     /// Whether samples have copies of user stacks.
     pub(crate) has_copies: bool,
     pub(crate) weight_parts: bool,
+    /// Whether `process_event` of a script in Perl is called, too, after a handler.
+    pub(crate) passes_record: bool,
 }
 
 /// A field of a tracepoint.
@@ -55,6 +58,8 @@ pub struct EventCall {
 pub(crate) struct CallField {
     pub(crate) name: String,
     pub(crate) reader: FieldReader,
+    /// Offset in the raw data, in bytes.
+    pub(crate) offset: usize,
     /// Size of a number in bytes.
     pub(crate) size: usize,
     pub(crate) is_array: bool,
@@ -65,6 +70,8 @@ pub(crate) struct CallField {
 /// The calls for the events of a recording.
 #[derive(Debug, Default)]
 pub struct ScriptCalls {
+    /// The language of the script.
+    pub(crate) language: ScriptLanguage,
     /// By event; `None` if the script has no function for it.
     pub(crate) events: Vec<Option<EventCall>>,
     pub(crate) records: Vec<RecordCall>,
@@ -97,9 +104,15 @@ impl ScriptCalls {
         formats: &Formats,
         endian: Endian,
     ) -> Self {
+        let language = functions.language;
+        let event_call = match language {
+            ScriptLanguage::Python => event_call,
+            ScriptLanguage::Perl => perl_event_call,
+        };
         let records = record_calls(functions);
         let uses = |name| functions.uses(name);
         Self {
+            language,
             events: events
                 .iter()
                 .map(|event| event_call(functions, event, formats, endian))
@@ -148,7 +161,14 @@ impl ScriptCalls {
 
     /// The description of all calls for the shim, in the order of their numbers.
     #[must_use]
-    pub fn description(&self) -> MarshalWriter {
+    pub fn description(&self) -> Vec<u8> {
+        match self.language {
+            ScriptLanguage::Python => self.python_description().into_bytes(),
+            ScriptLanguage::Perl => self.perl_description(),
+        }
+    }
+
+    fn python_description(&self) -> MarshalWriter {
         let mut writer = MarshalWriter::default();
         let has_context = self.context.any();
         writer.tuple(self.events.len() + self.records.len());
@@ -245,6 +265,37 @@ fn event_call(
     Some(call)
 }
 
+/// The call of a script in Perl.
+fn perl_event_call(
+    functions: &ScriptFunctions,
+    event: &EventDesc,
+    formats: &Formats,
+    endian: Endian,
+) -> Option<EventCall> {
+    let process = functions.get("process_event");
+    let tracepoint = formats.of_event(&event.attr).ok();
+    let handler = tracepoint.and_then(|tracepoint| {
+        let name = tracepoint.name().replacen(':', "::", 1);
+        match functions.get(&name) {
+            Some(function) => Some((tracepoint, name, function, CallKind::Handler)),
+            None => {
+                let function = functions.get("trace_unhandled")?;
+                Some((tracepoint, name, function, CallKind::Unhandled))
+            }
+        }
+    });
+    let mut call = match handler {
+        None => call_of(event, None, process?, CallKind::Direct, endian),
+        Some((tracepoint, name, function, kind)) => EventCall {
+            event: name,
+            ..call_of(event, Some(tracepoint), function, kind, endian)
+        },
+    };
+    call.has_sample_dict = false;
+    call.passes_record = process.is_some();
+    Some(call)
+}
+
 fn call_of(
     event: &EventDesc,
     tracepoint: Option<&Arc<Tracepoint>>,
@@ -259,11 +310,16 @@ fn call_of(
         .map(|(index, (field, reader))| CallField {
             name: field.name.clone(),
             reader: *reader,
+            offset: field.offset,
             size: field.size,
             is_array: field.is_array || field.is_dynamic,
             is_read: !is_handler || function.reads(index + COMMON_PARAMETERS),
         })
         .collect();
+    let fields = match is_handler {
+        true => fields_by_name(fields, function),
+        false => fields,
+    };
     let before = match kind {
         CallKind::Handler => COMMON_PARAMETERS + fields.len(),
         CallKind::Unhandled => 3,
@@ -292,7 +348,32 @@ fn call_of(
             .sample_type
             .contains(SampleType::STACK_USER | SampleType::REGS_USER),
         weight_parts: attr.sample_type.contains(SampleType::WEIGHT_STRUCT),
+        passes_record: false,
     }
+}
+
+/// The fields in the order of the handler's parameters. Handlers get the fields in the tracepoint's order. If their number does not fit, the
+/// handler was written for another kernel: then each parameter gets the field of its name if all have one, and the last one may be the
+/// sample's dict.
+fn fields_by_name(fields: Vec<CallField>, function: &ScriptFunction) -> Vec<CallField> {
+    let usual = COMMON_PARAMETERS + fields.len();
+    let taken = usize::try_from(function.arguments).unwrap_or(usual);
+    let own = function.parameters.get(COMMON_PARAMETERS..);
+    let Some(own) = own.filter(|_| taken != usual && taken != usual + 1) else {
+        return fields;
+    };
+    let find = |(index, name): (usize, &String)| {
+        let field = fields.iter().find(|field| field.name == *name)?;
+        let is_read = function.reads(index + COMMON_PARAMETERS);
+        Some(CallField {
+            is_read,
+            ..field.clone()
+        })
+    };
+    let named = |own: &[String]| own.iter().enumerate().map(find).collect::<Option<Vec<_>>>();
+    let before_last = own.split_last().map(|(_, before)| before);
+    let before_last = before_last.filter(|before| !before.is_empty());
+    named(own).or_else(|| named(before_last?)).unwrap_or(fields)
 }
 
 /// The attr as perf 6.1 holds it: 128 bytes.

@@ -11,7 +11,9 @@ use rperf_resolve::{
 use rperf_wire::{Endian, RecordKind, Regs, SampleType};
 
 use crate::calls::{CallField, CallKind, EventCall, ScriptCalls};
+use crate::language::ScriptLanguage;
 use crate::marshal::MarshalWriter;
+use crate::perl::{PerlSample, PerlWriter};
 use crate::records::write_record;
 
 /// Keys of values that all tracepoints have.
@@ -24,7 +26,7 @@ const COMMON: [&str; 6] = [
     "common_callchain",
 ];
 /// Nanoseconds in a second.
-const NANOSECONDS: u64 = 1_000_000_000;
+pub(crate) const NANOSECONDS: u64 = 1_000_000_000;
 
 /// The text of a sample's registers.
 pub type RegisterText = Box<dyn Fn(&Regs<'_>) -> String + Sync>;
@@ -35,9 +37,9 @@ pub struct EventEncoder<'r, 'w> {
     pub resolver: &'r Resolver<'w>,
     pub(crate) lines: LineBuilder<'r, 'w>,
     stacks: UserStacks<'r, 'w>,
-    calls: &'r ScriptCalls,
+    pub(crate) calls: &'r ScriptCalls,
     filter: &'r SampleCriteria,
-    endian: Endian,
+    pub(crate) endian: Endian,
     max_stack: usize,
     pub(crate) inlines: Option<bool>,
     pub(crate) end_of_kernel: OnceLock<u64>,
@@ -59,11 +61,16 @@ pub struct EventBlock {
     writer: MarshalWriter,
     start: usize,
     count: usize,
+    /// The calls of a script in Perl.
+    pub(crate) perl: PerlWriter,
 }
 
 impl EventBlock {
-    /// The list of calls; `None` if there are none.
+    /// The calls; `None` if there are none.
     pub fn bytes(&mut self) -> Option<&[u8]> {
+        if !self.perl.bytes().is_empty() {
+            return Some(self.perl.bytes());
+        }
         self.writer.set_length(self.start, self.count);
         (self.count > 0).then(|| self.writer.bytes())
     }
@@ -81,6 +88,7 @@ impl EventBlock {
 
     fn clear(&mut self) {
         self.writer.clear();
+        self.perl.clear();
         self.count = 0;
     }
 }
@@ -322,6 +330,16 @@ impl Render for EventEncoder<'_, '_> {
             self.resolve_chain(sample, scratch);
         }
         let frames: &[Frame] = &scratch.frames;
+        if self.calls.language == ScriptLanguage::Perl {
+            let of = PerlSample {
+                call,
+                number,
+                sample,
+                comm,
+                frames,
+            };
+            return self.perl_calls(&of, &mut block.perl);
+        }
         let writer = block.begin(number);
         let has_context = self.calls.context.any();
         let values = match call.kind {

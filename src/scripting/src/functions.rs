@@ -4,9 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::language::ScriptLanguage;
+
 /// The functions of a script that rperf may call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct ScriptFunctions {
+    /// The language of the script.
+    #[serde(skip)]
+    pub language: ScriptLanguage,
     /// Functions whose names are those of handlers.
     pub functions: Vec<ScriptFunction>,
     /// The functions of `perf_trace_context` that it may call; each needs values of the event.
@@ -20,6 +25,9 @@ pub struct ScriptFunction {
     pub name: String,
     /// Number of its positional parameters; -1 if unknown.
     pub arguments: i64,
+    /// The names of its positional parameters; empty if unknown.
+    #[serde(default)]
+    pub parameters: Vec<String>,
     /// Whether each parameter is read; `None` if unknown: then all are.
     pub read: Option<Vec<bool>>,
     /// The keys that the function reads from the dict in its last parameter, each with the keys that it reads from the dict inside;
@@ -28,12 +36,16 @@ pub struct ScriptFunction {
 }
 
 impl ScriptFunctions {
-    /// Parses the shim's answer.
+    /// Parses the answer of the shim of this language.
     ///
     /// # Errors
     /// Invalid JSON, or another structure.
-    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(text)
+    pub fn parse(language: ScriptLanguage, text: &str) -> Result<Self, serde_json::Error> {
+        let functions: Self = serde_json::from_str(text)?;
+        Ok(Self {
+            language,
+            ..functions
+        })
     }
 
     /// The function of this name.

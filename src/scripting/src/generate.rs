@@ -125,7 +125,7 @@ fn handler(tracepoint: &Tracepoint) -> String {
 }
 
 /// The conversion of a value, as in printf(3).
-fn conversion(tracepoint: &Tracepoint, field: &Field) -> char {
+pub(crate) fn conversion(tracepoint: &Tracepoint, field: &Field) -> char {
     let is_named = || ValueNames::of(&tracepoint.format, &field.name).is_some();
     match field {
         field if field.is_array || field.is_dynamic || is_named() => 's',
@@ -157,8 +157,8 @@ fn parameter(name: &str) -> String {
     if is_taken { name + "_" } else { name }
 }
 
-/// The name with characters that Python permits.
-fn identifier(name: &str) -> String {
+/// The name with characters that Python and Perl permit.
+pub(crate) fn identifier(name: &str) -> String {
     let allowed = |character: char| match character.is_ascii_alphanumeric() {
         true => character,
         false => '_',

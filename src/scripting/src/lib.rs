@@ -1,8 +1,8 @@
 //! Events for scripts: what an interpreter beside rperf reads from a pipe.
 //!
 //! ```text
-//! shim (Python) --functions, parameters and keys that the script reads--> ScriptFunctions
-//! samples --EventEncoder (parallel, in blocks)--> values in Python's marshal format --> shim --> handlers
+//! shim (Python or Perl) --functions, parameters and keys that the script reads--> ScriptFunctions
+//! samples --EventEncoder (parallel, in blocks)--> values (Python's marshal format, or Perl's unpack) --> shim --> handlers
 //! ```
 //!
 //! Names, order and values of handlers' arguments are those of perf's embedded interpreter. Only what the script reads is
@@ -14,15 +14,23 @@ mod calls;
 mod encoder;
 mod functions;
 mod generate;
+mod generate_perl;
+mod language;
 mod marshal;
+mod perl;
 mod python;
 mod records;
 mod sample_dict;
+mod stat_calls;
 
 pub use calls::{CallKind, EventCall, ScriptCalls};
 pub use encoder::{EncoderOptions, EncoderScratch, EventBlock, EventEncoder, RegisterText};
 pub use functions::{ScriptFunction, ScriptFunctions};
 pub use generate::python_script;
+pub use generate_perl::perl_script;
+pub use language::ScriptLanguage;
 pub use marshal::MarshalWriter;
+pub use perl::{PERL_SHIM, PerlWriter};
 pub use python::{PYTHON_SHIM, python_modules};
 pub use records::SCRIPT_RECORDS;
+pub use stat_calls::{ScriptCount, StatCalls};

@@ -31,6 +31,12 @@ impl MarshalWriter {
         &self.bytes
     }
 
+    /// The bytes of all values.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// Writes `None`.
     #[inline]
     pub fn none(&mut self) {

@@ -11,7 +11,7 @@ use crate::encoder::EventEncoder;
 use crate::marshal::MarshalWriter;
 
 /// `PERF_MEM_DATA_SRC_NONE`.
-const NO_DATA_SOURCE: u64 = 0x0508_0021;
+pub(crate) const NO_DATA_SOURCE: u64 = 0x0508_0021;
 /// The key of the sample's own dict.
 const SAMPLE: &str = "sample";
 /// Keys of a resolved address: object, its build-id, start and end of the mapping, symbol, offset in the symbol.
@@ -333,7 +333,7 @@ fn source_text(source: u64) -> String {
 }
 
 /// `STB_*` of elf(5).
-fn binding(binding: Binding) -> u64 {
+pub(crate) fn binding(binding: Binding) -> u64 {
     match binding {
         Binding::Local => 0,
         Binding::Global => 1,

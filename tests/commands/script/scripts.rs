@@ -247,7 +247,7 @@ fn generated_scripts_run_under_both_tools() {
     call(own, &["-g", "own.py"]);
     let [usual, named] = [usual, scratch.path().join("own.py")].map(std::fs::read_to_string);
     assert_eq!(named.expect("it is written"), usual.expect("it is written"));
-    for language in ["perl", "own.rb"] {
+    for language in ["ruby", "own.rb"] {
         let refused = crate::commands::outcome(&["script", "-g", language]);
         assert_eq!(refused.status, 129, "{refused:?}");
     }
@@ -263,4 +263,45 @@ fn scripts_have_their_context_without_importing_it() {
         &[],
     );
     assert_eq!(outcome.stdout.trim(), "Context", "{}", outcome.stderr);
+}
+
+#[test]
+fn handlers_for_another_kernel_get_fields_by_name() {
+    if !has_python() {
+        return skip("scripts", "there is no python3");
+    }
+    let common = "event, context, cpu, secs, nsecs, pid, comm, callchain";
+    let run_handler = |parameters: &str| {
+        let script = format!(
+            "def kprobes__opened({common}{parameters}):\n    print({})\n",
+            "dict(list(locals().items())[8:])"
+        );
+        run(
+            env!("CARGO_BIN_EXE_rperf"),
+            &script,
+            "x86_64/kprobe.data",
+            &[],
+        )
+    };
+    let first = |parameters| {
+        let outcome = run_handler(parameters);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        outcome.stdout.lines().next().unwrap_or_default().to_owned()
+    };
+    let usual = first(", __probe_ip, dfd, file");
+    assert!(usual.ends_with("'file': '/proc/self/status'}"), "{usual}");
+    assert_eq!(first(", file"), "{'file': '/proc/self/status'}");
+    let with_sample = first(", file, sample");
+    let expected = "{'file': '/proc/self/status', 'sample': {";
+    assert!(with_sample.starts_with(expected), "{with_sample}");
+    // As with perf: this kernel has no such field.
+    let refused = run_handler(", unknown");
+    assert_eq!(refused.status, 134);
+    assert!(
+        refused
+            .stderr
+            .contains("takes 9 positional arguments but 11 were given"),
+        "{}",
+        refused.stderr
+    );
 }

@@ -54,6 +54,7 @@ const CHOICES: &[(&str, &str, &[&str])] = &[
     ("", "threads", &["cpu", "core", "package", "numa"]),
     ("", "unwind", &["later", "live"]),
     ("record", "call-graph", &["fp", "dwarf", "lbr"]),
+    ("script", "gen-script", &["python", "perl"]),
     ("top", "call-graph", &["fp", "dwarf"]),
     ("trace", "call-graph", &["fp", "dwarf", "lbr"]),
     ("trace", "pf", &["all", "maj", "min"]),

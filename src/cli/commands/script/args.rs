@@ -39,9 +39,10 @@ second tenth, 10%-20% the same; several are separated by commas.";
 
 const SCRIPT: &str = "\
 Passes the samples to the functions of this script: for each tracepoint its handler system__event, otherwise trace_unhandled; \
-process_event for samples of other events; trace_begin and trace_end; context_switch, throttle and unthrottle for these records. \
-Words after the file are the script's arguments. Scripts for Linux perf run unchanged, in the Python of --python, of the active \
-virtual environment, of the script's first line, or in python3.";
+process_event for samples of other events; trace_begin and trace_end; context_switch, throttle and unthrottle for these records; \
+stat__EVENT and stat__interval for the counts of stat record. Words after the file are the script's arguments. Scripts for Linux perf \
+run unchanged, in the Python of --python, of the active virtual environment, of the script's first line, or in python3; scripts in Perl \
+(handlers system::event) in perl.";
 
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
@@ -85,7 +86,7 @@ fn input_and_fields() -> Vec<Arg> {
             .help("with -s: interpreter of Python scripts (default: python3)"),
         value("gen-script", "language|file")
             .short('g')
-            .help("write handlers for the recorded tracepoints: python (perf-script.py), or a file NAME.py"),
+            .help("write handlers for the recorded tracepoints: python (perf-script.py), perl (perf-script.pl), or a file NAME.py, NAME.pl"),
         unsupported("dlfilter", ""),
         unsupported("dlarg", ""),
         input::option(),

@@ -1,15 +1,14 @@
 //! The counts of `stat record`: a table of all counters at the end of each interval.
 
 use std::io::{self, Write};
-use std::time::Duration;
 
 use clap::ArgMatches;
-use rperf_count::RecordedCounts;
+use rperf_count::{CounterCounts, CounterReading, IntervalCounts, RecordedCounts};
 use rperf_perfdata::{EventDesc, EventProperty, EventUpdate, PerfData};
 use rperf_replay::{BadRecord, COUNT_RECORDS, DecodeErrors};
 use rperf_resolve::SampleCriteria;
 use rperf_view::script::{write_count, write_count_titles};
-use rperf_wire::{Endian, RawRecord, RecordKind, UserRecord};
+use rperf_wire::{Endian, RawRecord, RecordKind, StatConfig, UserRecord};
 
 use super::settings::ScriptSettings;
 use crate::cli::context::Context;
@@ -17,6 +16,9 @@ use crate::cli::error::CliError;
 
 /// Options that select samples by properties that counts do not have.
 const SAMPLE_FILTERS: [&str; 6] = ["comms", "dsos", "pid", "symbols", "tid", "time"];
+
+/// `AGGR_GLOBAL` of perf: counts are sums of all CPUs and threads.
+const ALL_CPUS: u64 = 1;
 
 /// The options in [`SAMPLE_FILTERS`] that were given.
 pub(super) fn sample_filters(matches: &ArgMatches) -> Vec<&'static str> {
@@ -55,6 +57,7 @@ pub(super) fn check(settings: &ScriptSettings, context: &Context) -> Result<(), 
 pub(super) struct CountTable {
     counts: Option<RecordedCounts>,
     names: Vec<String>,
+    config: Option<StatConfig>,
     is_titled: bool,
     /// Records that could not be decoded.
     pub(super) bad: DecodeErrors,
@@ -93,9 +96,17 @@ impl CountTable {
         filter: &SampleCriteria,
         out: &mut impl Write,
     ) -> io::Result<()> {
+        match self.process(record) {
+            Some(interval) => self.write(interval, filter, out),
+            None => Ok(()),
+        }
+    }
+
+    /// Processes the next record; returns the counts at the end of an interval.
+    pub(super) fn process(&mut self, record: &CountRecord<'_>) -> Option<IntervalCounts> {
         let raw = record.raw;
         if !COUNT_RECORDS.contains(&raw.kind) {
-            return Ok(());
+            return None;
         }
         let decoded = match UserRecord::decode(raw, record.endian) {
             Ok(decoded) => decoded,
@@ -105,7 +116,7 @@ impl CountTable {
                     kind: raw.kind,
                     error,
                 });
-                return Ok(());
+                return None;
             }
         };
         let described = || {
@@ -127,15 +138,50 @@ impl CountTable {
                 _ => {}
             }
         }
-        match counts.process(&decoded) {
-            Some(interval) => self.write(interval.at, filter, out),
-            None => Ok(()),
+        if let UserRecord::StatConfig(config) = &decoded {
+            self.config = Some(config.clone());
         }
+        counts.process(&decoded)
     }
 
+    /// The counts of an interval as scripts get them, with the number of their event: multiplexed ones scaled, and summed up if `stat`
+    /// recorded sums of all CPUs and threads.
+    pub(super) fn script_readings(
+        &self,
+        interval: IntervalCounts,
+        filter: &SampleCriteria,
+    ) -> Vec<(usize, CounterReading)> {
+        let is_scaled = self.setting(StatConfig::SCALE) != Some(0);
+        let is_summed = self.is_summed();
+        let mut found = Vec::new();
+        for (event, readings) in interval.readings.into_iter().enumerate() {
+            let counts = self.counts.iter();
+            let sorted = counts.flat_map(|counts| counts.sorted(readings.clone()));
+            let mut readings: Vec<CounterReading> = sorted
+                .filter(|reading| filter.accepts_cpu(reading.cpu.unwrap_or(u32::MAX)))
+                .collect();
+            if is_summed {
+                readings = vec![sum(&readings)];
+            }
+            for mut reading in readings {
+                if is_scaled {
+                    reading.counts.value = reading.counts.scaled().unwrap_or(0);
+                }
+                found.push((event, reading));
+            }
+        }
+        found
+    }
+
+    /// The names of the events.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// Writes the rows of an interval: readings of single CPUs or threads are those of the interval, as in perf; others are totals.
     fn write(
         &mut self,
-        at: Duration,
+        interval: IntervalCounts,
         filter: &SampleCriteria,
         out: &mut impl Write,
     ) -> io::Result<()> {
@@ -143,17 +189,54 @@ impl CountTable {
             write_count_titles(out)?;
             self.is_titled = true;
         }
-        let counts = self.counts.iter();
-        let rows = counts.flat_map(|counts| self.names.iter().zip((0..).map(|n| counts.totals(n))));
-        for (name, readings) in rows {
-            let shown = readings
-                .iter()
-                .filter(|reading| filter.accepts_cpu(reading.cpu.unwrap_or(u32::MAX)));
-            for reading in shown {
-                write_count(out, reading, at, name)?;
-            }
+        let at = interval.at;
+        let rows = match self.is_summed() {
+            true => self.totals(filter),
+            false => self.script_readings(interval, filter),
+        };
+        for (event, reading) in rows {
+            let name = self.names.get(event).map_or("", String::as_str);
+            write_count(out, &reading, at, name)?;
         }
         Ok(())
+    }
+
+    /// The last readings of each event, with its number.
+    fn totals(&self, filter: &SampleCriteria) -> Vec<(usize, CounterReading)> {
+        let counts = self.counts.iter();
+        let rows = counts.flat_map(|counts| {
+            let events = 0..self.names.len();
+            events.flat_map(|event| {
+                let readings = counts.totals(event).into_iter();
+                readings.map(move |reading| (event, reading))
+            })
+        });
+        rows.filter(|(_, reading)| filter.accepts_cpu(reading.cpu.unwrap_or(u32::MAX)))
+            .collect()
+    }
+
+    /// Whether `stat` recorded sums of all CPUs and threads.
+    fn is_summed(&self) -> bool {
+        self.setting(StatConfig::AGGREGATION) == Some(ALL_CPUS)
+    }
+
+    fn setting(&self, number: u64) -> Option<u64> {
+        self.config.as_ref().and_then(|config| config.term(number))
+    }
+}
+
+/// The sum of all readings, as that of all CPUs and threads.
+fn sum(readings: &[CounterReading]) -> CounterReading {
+    let mut counts = CounterCounts::default();
+    for reading in readings {
+        counts.value = counts.value.wrapping_add(reading.counts.value);
+        counts.enabled = counts.enabled.wrapping_add(reading.counts.enabled);
+        counts.running = counts.running.wrapping_add(reading.counts.running);
+    }
+    CounterReading {
+        cpu: None,
+        thread: None,
+        counts,
     }
 }
 

@@ -1,17 +1,18 @@
-//! `script -g python`, `script -g FILE.py`: writes a script for the events of a recording.
+//! `script -g python`, `-g perl`, `-g FILE.py`, `-g FILE.pl`: writes a script for the events of a recording.
 
 use std::io::Write as _;
 use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_scripting::python_script;
+use rperf_scripting::{ScriptLanguage, perl_script, python_script};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::OpenedInput;
 
-/// The file that is written if only the language is given, as in perf.
-const FILE: &str = "perf-script.py";
+/// The files that are written if only the language is given, as in perf.
+const PYTHON_FILE: &str = "perf-script.py";
+const PERL_FILE: &str = "perf-script.pl";
 
 /// Generates the script that `-g` requests; `None` without `-g`.
 ///
@@ -22,22 +23,21 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
     let Some(given) = matches.get_one::<String>("gen-script") else {
         return Ok(None);
     };
-    let (language, file) = match given.rsplit_once('.') {
-        Some((_, suffix)) => (suffix, given.as_str()),
-        None => (given.as_str(), FILE),
+    let (name, file) = match given.rsplit_once('.') {
+        Some((_, suffix)) => (suffix, Some(given.as_str())),
+        None => (given.as_str(), None),
     };
-    match language.to_ascii_lowercase().as_str() {
-        "python" | "py" => {}
-        "perl" | "pl" => {
-            return Err(CliError::usage(
-                "-g: Perl scripts are not written: use '-g python'",
-            ));
-        }
+    let (language, usual) = match name.to_ascii_lowercase().as_str() {
+        "python" | "py" => (ScriptLanguage::Python, PYTHON_FILE),
+        "perl" | "pl" => (ScriptLanguage::Perl, PERL_FILE),
         _ => {
             let error = CliError::usage(format!("invalid language specifier: -g {given}"));
-            return Err(error.hint("the language is python (py); a file's name ends in .py"));
+            return Err(error.hint(
+                "the languages are python (py) and perl (pl); a file's name ends in .py or .pl",
+            ));
         }
-    }
+    };
+    let file = file.unwrap_or(usual);
     let input = match OpenedInput::open(matches, context)? {
         OpenedInput::Whole(input) => input,
         OpenedInput::Stream(stream) => stream.spool(context)?,
@@ -63,9 +63,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
         return Err(CliError::message(255, message)
             .hint("samples of other events are passed to a function process_event(dict)"));
     }
-    let text = python_script(tracepoints);
+    let (text, shown) = match language {
+        ScriptLanguage::Python => (python_script(tracepoints), "Python"),
+        ScriptLanguage::Perl => (perl_script(tracepoints), "Perl"),
+    };
     let written = rperf_safefs::write_atomic(Path::new(file), |out| out.write_all(text.as_bytes()));
     written.map_err(|error| CliError::message(255, format!("{file}: {error}")))?;
-    context.note(format_args!("generated Python script: {file}"));
+    context.note(format_args!("generated {shown} script: {file}"));
     Ok(Some(ExitStatus::Ok))
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use rperf_safefs::Folder;
-use rperf_scripting::{MarshalWriter, PYTHON_SHIM, ScriptFunctions};
+use rperf_scripting::{PERL_SHIM, PYTHON_SHIM, ScriptFunctions, ScriptLanguage};
 use rperf_sys::{Signals, keep_open_in_children, widen_pipe};
 
 use crate::cli::context::Context;
@@ -22,6 +22,7 @@ const EXEC_PATHS: [&str; 2] = ["/usr/libexec/perf-core", "/usr/lib/perf-core"];
 
 /// A running interpreter.
 pub(super) struct Interpreter {
+    language: ScriptLanguage,
     child: Child,
     /// `None` once the interpreter has closed its end.
     events: Option<PipeWriter>,
@@ -38,8 +39,9 @@ impl Interpreter {
     ///
     /// Status 255: the program cannot be started.
     pub(super) fn start(
+        language: ScriptLanguage,
         program: &Path,
-        hello: &MarshalWriter,
+        hello: &[u8],
         has_input: bool,
         context: &Context,
     ) -> Result<Self, CliError> {
@@ -48,7 +50,15 @@ impl Interpreter {
         let (for_child, events) = pipe()?;
         let (answer, from_child) = pipe()?;
         let mut command = Command::new(program);
-        command.arg("-c").arg(PYTHON_SHIM);
+        let (option, shim, hint) = match language {
+            ScriptLanguage::Python => (
+                "-c",
+                PYTHON_SHIM,
+                "install Python 3, or name an interpreter with --python PATH",
+            ),
+            ScriptLanguage::Perl => ("-e", PERL_SHIM, "install Perl 5"),
+        };
+        command.arg(option).arg(shim);
         for end in [for_child.as_raw_fd(), from_child.as_raw_fd()] {
             command.arg(end.to_string());
         }
@@ -61,17 +71,17 @@ impl Interpreter {
         widen_pipe(&events);
         let child = command.spawn().map_err(|error| {
             let message = format!("{}: {error}", program.display());
-            CliError::message(255, message)
-                .hint("install Python 3, or name an interpreter with --python PATH")
+            CliError::message(255, message).hint(hint)
         })?;
         let mut own = Self {
+            language,
             child,
             events: Some(events),
             answer,
             signals,
             ignores_signals: false,
         };
-        own.send(hello.bytes());
+        own.send(hello);
         Ok(own)
     }
 
@@ -92,7 +102,7 @@ impl Interpreter {
         if text.is_empty() {
             return Ok(None);
         }
-        let functions = ScriptFunctions::parse(&text);
+        let functions = ScriptFunctions::parse(self.language, &text);
         let functions = functions
             .map_err(|error| CliError::message(255, format!("answer of the script: {error}")))?;
         Ok(Some(functions))

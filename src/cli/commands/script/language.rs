@@ -5,15 +5,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use rperf_scripting::ScriptLanguage;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-
-/// The language of a script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ScriptLanguage {
-    Python,
-}
 
 /// A script to run.
 #[derive(Debug)]
@@ -73,10 +68,7 @@ fn parse(spec: &OsStr) -> Result<(ScriptLanguage, PathBuf), CliError> {
     let name = name.unwrap_or_default().to_ascii_lowercase();
     let language = match name.as_bytes() {
         b"python" | b"py" => ScriptLanguage::Python,
-        b"perl" | b"pl" => {
-            return Err(CliError::usage("-s: Perl scripts are not supported yet")
-                .hint("the text of 'script' can be piped into a Perl program"));
-        }
+        b"perl" | b"pl" => ScriptLanguage::Perl,
         _ => {
             return Err(
                 CliError::usage(format!("{problem}: -s {}", spec.display())).hint(LANGUAGES)
@@ -97,19 +89,27 @@ pub(super) fn python(matches: &ArgMatches, first_line: &[u8], context: &Context)
             return own;
         }
     }
-    shebang(first_line)
+    shebang(first_line, b"python3")
         .filter(|program| program.exists())
         .unwrap_or_else(|| "python3".into())
 }
 
-/// Returns the interpreter that `#!` names by its path, if it is a Python 3; `None` for `env`, since python3 on PATH is the default.
-fn shebang(first_line: &[u8]) -> Option<PathBuf> {
+/// The interpreter of a Perl script: that of its first line, or perl on PATH.
+pub(super) fn perl(first_line: &[u8]) -> PathBuf {
+    shebang(first_line, b"perl")
+        .filter(|program| program.exists())
+        .unwrap_or_else(|| "perl".into())
+}
+
+/// Returns the interpreter that `#!` names by its path, if its name begins with `language`; `None` for `env`, since the interpreter on PATH
+/// is the default.
+fn shebang(first_line: &[u8], language: &[u8]) -> Option<PathBuf> {
     let program = first_line.strip_prefix(b"#!")?.trim_ascii_start();
     let end = program.iter().position(u8::is_ascii_whitespace);
     let program = program.get(..end.unwrap_or(program.len()))?;
     let path = Path::new(OsStr::from_bytes(program));
     let name = path.file_name()?.as_bytes();
-    name.starts_with(b"python3").then(|| path.to_owned())
+    name.starts_with(language).then(|| path.to_owned())
 }
 
 #[cfg(test)]
@@ -118,12 +118,15 @@ mod tests {
 
     #[test]
     fn language_is_the_prefix_or_the_extension() {
-        for (spec, path) in [("a.py", "a.py"), ("python:b", "b"), ("Py:c.txt", "c.txt")] {
+        for (spec, expected, path) in [
+            ("a.py", ScriptLanguage::Python, "a.py"),
+            ("python:b", ScriptLanguage::Python, "b"),
+            ("Py:c.txt", ScriptLanguage::Python, "c.txt"),
+            ("a.pl", ScriptLanguage::Perl, "a.pl"),
+            ("perl:b.py", ScriptLanguage::Perl, "b.py"),
+        ] {
             let (language, found) = parse(OsStr::new(spec)).unwrap();
-            assert_eq!(
-                (language, found.to_str().unwrap()),
-                (ScriptLanguage::Python, path)
-            );
+            assert_eq!((language, found.to_str().unwrap()), (expected, path));
         }
         for (spec, message) in [
             ("list", "invalid script extension: -s list"),
@@ -135,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn first_line_names_a_python_3_by_path() {
+    fn first_line_names_an_interpreter_by_path() {
         for (line, program) in [
             (&b"#!/usr/bin/python3 -u\n"[..], Some("/usr/bin/python3")),
             (b"#! /opt/python3.12", Some("/opt/python3.12")),
@@ -144,11 +147,13 @@ mod tests {
             (b"import os\n", None),
         ] {
             assert_eq!(
-                shebang(line),
+                shebang(line, b"python3"),
                 program.map(PathBuf::from),
                 "{}",
                 line.escape_ascii()
             );
         }
+        let found = shebang(b"#!/usr/bin/perl -w\n", b"perl");
+        assert_eq!(found, Some(PathBuf::from("/usr/bin/perl")));
     }
 }

@@ -2,15 +2,15 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
 
 use clap::ArgMatches;
 use rperf_lines::FieldSelection;
-use rperf_perfdata::Metadata;
+use rperf_perfdata::{EventDesc, Metadata};
 use rperf_replay::FoldControl;
 use rperf_resolve::SampleCriteria;
 use rperf_scripting::{
-    EncoderOptions, EventBlock, EventEncoder, MarshalWriter, ScriptCalls, python_modules,
+    EncoderOptions, EventBlock, EventEncoder, MarshalWriter, PerlWriter, ScriptCalls,
+    ScriptLanguage, python_modules,
 };
 use rperf_sys::Signals;
 use rperf_tracepoint::{Formats, ValueNames};
@@ -18,8 +18,9 @@ use rperf_view::script::Architecture;
 use rperf_wire::{EventType, Regs};
 
 use super::counts;
+use super::counts_script::ScriptCounts;
 use super::interpreter::Interpreter;
-use super::language::{ScriptFile, ScriptLanguage, python};
+use super::language::{ScriptFile, perl, python};
 use super::settings::ScriptSettings;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -76,28 +77,29 @@ impl ScriptReading<'_> {
         let data = input.parse(self.context)?;
         let formats = data.metadata().formats();
         let formats = formats.map_err(|error| CliError::failure(255, error))?;
-        if counts::are_counted(data.events()) {
-            let message = format!(
-                "-s: {}: counts of 'stat record' are not passed to scripts",
-                input.path.display()
-            );
-            return Err(
-                CliError::message(255, message).hint("'script' without -s prints the counts")
-            );
-        }
         let hello = self.hello(&formats, data.events());
-        let program = self.program(matches)?;
         // Standard input belongs to the script unless the recording is read from it.
         let has_input = input.path.as_os_str() != "-";
-        let mut interpreter = Interpreter::start(&program, &hello, has_input, self.context)?;
+        let mut interpreter = self.start(matches, &hello, has_input)?;
         let analysis = Analysis::open_for_rows(input, &data, self.settings.jobs, self.context)?;
         let Some(functions) = interpreter.functions()? else {
             analysis.end_progress();
             return interpreter.finish();
         };
-        let calls = ScriptCalls::new(&functions, data.events(), &formats, data.metadata().endian);
         analysis.end_progress();
-        if interpreter.send(calls.description().bytes()) {
+        if counts::are_counted(data.events()) {
+            let mut counts = ScriptCounts::new(functions);
+            counts.send_all(
+                &data,
+                &self.settings.filter(data.metadata())?,
+                &mut interpreter,
+            );
+            let status = interpreter.finish()?;
+            analysis.conclude()?;
+            return Ok(status);
+        }
+        let calls = ScriptCalls::new(&functions, data.events(), &formats, data.metadata().endian);
+        if interpreter.send(&calls.description()) {
             self.send_events(&analysis, &calls, &mut interpreter)?;
         }
         let status = interpreter.finish()?;
@@ -105,11 +107,19 @@ impl ScriptReading<'_> {
         Ok(status)
     }
 
-    /// The interpreter.
-    pub(super) fn program(&self, matches: &ArgMatches) -> Result<PathBuf, CliError> {
-        Ok(match self.script.language {
+    /// Starts the interpreter.
+    pub(super) fn start(
+        &self,
+        matches: &ArgMatches,
+        hello: &[u8],
+        has_input: bool,
+    ) -> Result<Interpreter, CliError> {
+        let language = self.script.language;
+        let program = match language {
             ScriptLanguage::Python => python(matches, &self.first_line()?, self.context),
-        })
+            ScriptLanguage::Perl => perl(&self.first_line()?),
+        };
+        Interpreter::start(language, &program, hello, has_input, self.context)
     }
 
     /// How samples of `recording` are encoded.
@@ -177,11 +187,42 @@ impl ScriptReading<'_> {
     }
 
     /// What the shim needs to load the script.
-    pub(super) fn hello(
-        &self,
-        formats: &Formats,
-        events: &[rperf_perfdata::EventDesc],
-    ) -> MarshalWriter {
+    pub(super) fn hello(&self, formats: &Formats, events: &[EventDesc]) -> Vec<u8> {
+        match self.script.language {
+            ScriptLanguage::Python => self.python_hello(formats, events).into_bytes(),
+            ScriptLanguage::Perl => self.perl_hello(formats, events),
+        }
+    }
+
+    fn perl_hello(&self, formats: &Formats, events: &[EventDesc]) -> Vec<u8> {
+        let mut to = PerlWriter::default();
+        to.string(self.script.path.as_os_str().as_bytes());
+        let named = value_names(formats, events, "::");
+        for is_flags in [true, false] {
+            let wanted = named
+                .iter()
+                .filter(|(_, _, names)| names.delimiter().is_some() == is_flags);
+            to.nested(|to| {
+                for (event, field, names) in wanted {
+                    to.nested(|to| {
+                        to.string(event.as_bytes());
+                        to.string(field.as_bytes());
+                        to.string(names.delimiter().unwrap_or_default().as_bytes());
+                        for (value, name) in names.entries() {
+                            to.u64(value.cast_unsigned());
+                            to.string(name.as_bytes());
+                        }
+                    });
+                }
+            });
+        }
+        for word in &self.script.arguments {
+            to.string(word.as_bytes());
+        }
+        to.bytes().to_vec()
+    }
+
+    fn python_hello(&self, formats: &Formats, events: &[EventDesc]) -> MarshalWriter {
         let mut to = MarshalWriter::default();
         to.dict();
         to.text(b"script");
@@ -224,24 +265,8 @@ impl ScriptReading<'_> {
 }
 
 /// Writes the names of values that the formats of tracepoints define: `flags` and `symbols`.
-fn write_value_names(
-    formats: &Formats,
-    events: &[rperf_perfdata::EventDesc],
-    to: &mut MarshalWriter,
-) {
-    let found = events
-        .iter()
-        .filter_map(|event| formats.of_event(&event.attr).ok());
-    let named: Vec<(String, &str, ValueNames)> = found
-        .flat_map(|tracepoint| {
-            let event = tracepoint.name().replacen(':', "__", 1);
-            let fields = tracepoint.format.fields.iter();
-            fields.filter_map(move |field| {
-                let names = ValueNames::of(&tracepoint.format, &field.name)?;
-                Some((event.clone(), field.name.as_str(), names))
-            })
-        })
-        .collect();
+fn write_value_names(formats: &Formats, events: &[EventDesc], to: &mut MarshalWriter) {
+    let named = value_names(formats, events, "__");
     for (key, is_flags) in [("flags", true), ("symbols", false)] {
         let wanted = named
             .iter()
@@ -266,6 +291,27 @@ fn write_value_names(
         }
         to.set_length(list, count);
     }
+}
+
+/// The fields whose values have names, with their events. `separator` is that between the system and the name of an event.
+fn value_names<'f>(
+    formats: &'f Formats,
+    events: &[EventDesc],
+    separator: &str,
+) -> Vec<(String, &'f str, ValueNames)> {
+    let found = events
+        .iter()
+        .filter_map(|event| formats.of_event(&event.attr).ok());
+    found
+        .flat_map(|tracepoint| {
+            let event = tracepoint.name().replacen(':', separator, 1);
+            let fields = tracepoint.format.fields.iter();
+            fields.filter_map(move |field| {
+                let names = ValueNames::of(&tracepoint.format, &field.name)?;
+                Some((event.clone(), field.name.as_str(), names))
+            })
+        })
+        .collect()
 }
 
 /// Registers as perf passes them to scripts.

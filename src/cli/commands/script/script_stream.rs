@@ -8,6 +8,8 @@ use rperf_scripting::{
     EncoderScratch, EventBlock, EventEncoder, SCRIPT_RECORDS, ScriptCalls, ScriptFunctions,
 };
 
+use super::counts::{CountRecord, are_counted};
+use super::counts_script::ScriptCounts;
 use super::interpreter::Interpreter;
 use super::run_script::ScriptReading;
 use crate::cli::error::{CliError, ExitStatus};
@@ -20,6 +22,7 @@ use crate::cli::stream::RecordingStream;
 struct StreamCalls<'a> {
     reading: &'a ScriptReading<'a>,
     functions: ScriptFunctions,
+    counts: ScriptCounts,
     /// The functions to call for each event, with the revision of the head for which they were looked up.
     calls: Option<(u64, ScriptCalls)>,
     known: Option<LoadedObjects>,
@@ -46,9 +49,8 @@ impl ScriptReading<'_> {
         let formats = stream.head().metadata().formats();
         let formats = formats.map_err(|error| CliError::failure(255, error))?;
         let hello = self.hello(&formats, stream.head().events());
-        let program = self.program(matches)?;
         let has_input = path.as_os_str() != "-";
-        let mut interpreter = Interpreter::start(&program, &hello, has_input, self.context)?;
+        let mut interpreter = self.start(matches, &hello, has_input)?;
         // A signal also ends the recording, and so the stream.
         interpreter.ignore_signals();
         let Some(functions) = interpreter.functions()? else {
@@ -56,6 +58,7 @@ impl ScriptReading<'_> {
         };
         let mut calls = StreamCalls {
             reading: self,
+            counts: ScriptCounts::new(functions.clone()),
             functions,
             calls: None,
             known: None,
@@ -84,6 +87,9 @@ impl StreamCalls<'_> {
     ) -> Result<bool, CliError> {
         let head = stream.head();
         let recording = head.metadata();
+        if are_counted(head.events()) {
+            return self.send_counts(stream, interpreter);
+        }
         let known = self.calls.take();
         let (revision, calls) = match known.filter(|(revision, _)| *revision == head.revision()) {
             Some(calls) => calls,
@@ -92,7 +98,7 @@ impl StreamCalls<'_> {
                 let formats = formats.map_err(|error| CliError::failure(255, error))?;
                 let endian = recording.endian;
                 let calls = ScriptCalls::new(&self.functions, head.events(), &formats, endian);
-                if !interpreter.send(calls.description().bytes()) {
+                if !interpreter.send(&calls.description()) {
                     return Ok(false);
                 }
                 (head.revision(), calls)
@@ -126,5 +132,24 @@ impl StreamCalls<'_> {
         self.known = Some(resolver.into_loaded());
         self.calls = Some((revision, calls));
         Ok(is_sent)
+    }
+    /// Sends the counts of intervals that ended.
+    fn send_counts(
+        &mut self,
+        stream: &Stream<impl StreamInput>,
+        interpreter: &mut Interpreter,
+    ) -> Result<bool, CliError> {
+        let head = stream.head();
+        let filter = self.reading.settings.filter(head.metadata())?;
+        let mut records = stream.count_records();
+        Ok(records.all(|(position, raw)| {
+            let record = CountRecord {
+                raw: &raw,
+                position,
+                endian: stream.endian(),
+                events: head.events(),
+            };
+            self.counts.send(&record, &filter, interpreter)
+        }))
     }
 }

@@ -1,0 +1,88 @@
+//! The counts of `stat record`, passed to the functions of a script at the end of each interval.
+
+use rperf_perfdata::PerfData;
+use rperf_resolve::SampleCriteria;
+use rperf_scripting::{ScriptCount, ScriptFunctions, ScriptLanguage, StatCalls};
+
+use super::counts::{CountRecord, CountTable};
+use super::interpreter::Interpreter;
+
+/// Collects counts, and calls the script's functions.
+pub(super) struct ScriptCounts {
+    table: CountTable,
+    functions: ScriptFunctions,
+    /// The calls, with the names of the events for which they were looked up: records can rename events.
+    calls: Option<(Vec<String>, StatCalls)>,
+}
+
+impl ScriptCounts {
+    pub(super) fn new(functions: ScriptFunctions) -> Self {
+        Self {
+            table: CountTable::default(),
+            functions,
+            calls: None,
+        }
+    }
+
+    /// Sends the counts of a complete recording.
+    pub(super) fn send_all(
+        &mut self,
+        data: &PerfData<'_>,
+        filter: &SampleCriteria,
+        interpreter: &mut Interpreter,
+    ) {
+        // The replay reports where records end early.
+        let mut records = data.records().map_while(Result::ok);
+        records.all(|record| {
+            let at = CountRecord {
+                raw: &record.raw,
+                position: record.position,
+                endian: data.endian(),
+                events: data.events(),
+            };
+            self.send(&at, filter, interpreter)
+        });
+    }
+
+    /// Processes a record; at the end of an interval, sends its counts. Returns whether the interpreter still reads.
+    pub(super) fn send(
+        &mut self,
+        record: &CountRecord<'_>,
+        filter: &SampleCriteria,
+        interpreter: &mut Interpreter,
+    ) -> bool {
+        let Some(interval) = self.table.process(record) else {
+            return true;
+        };
+        let names: Vec<String> = self.table.names().map(str::to_owned).collect();
+        let known = self.calls.take().filter(|(known, _)| *known == names);
+        let calls = match known {
+            Some((_, calls)) => calls,
+            None => {
+                if self.functions.language == ScriptLanguage::Perl {
+                    // perf calls no function of Perl scripts for counts, either.
+                    return true;
+                }
+                let calls = StatCalls::new(&self.functions, names.iter().map(String::as_str));
+                if !interpreter.send(&calls.description()) {
+                    return false;
+                }
+                calls
+            }
+        };
+        let time = u64::try_from(interval.at.as_nanos()).unwrap_or(u64::MAX);
+        let readings = self.table.script_readings(interval, filter);
+        let counts = readings.into_iter().map(|(event, reading)| {
+            let counts = reading.counts;
+            ScriptCount {
+                event,
+                cpu: reading.cpu,
+                thread: reading.thread,
+                values: [counts.value, counts.enabled, counts.running],
+            }
+        });
+        let block = calls.interval(time, counts);
+        self.calls = Some((names, calls));
+        block.is_none_or(|block| interpreter.send(&block))
+    }
+}

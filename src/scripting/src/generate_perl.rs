@@ -1,0 +1,166 @@
+//! `script -g perl`: generates a script with a handler for each tracepoint of a recording, as a template.
+
+use std::fmt::Write as _;
+
+use rperf_tracepoint::{Field, Tracepoint, ValueNames};
+
+use crate::generate::{conversion, identifier};
+
+/// The beginning of the script, up to the first handler.
+const START: &str = r#"# Handlers for the events of a recording, written by script -g perl: a template for your own script.
+# Each handler gets the values that all events have, then the fields of its event. The functions of
+# Perf::Trace::Context get the context: common_pc($context), common_flags($context), common_lock_depth($context).
+# A function process_event($record, $attr, $sample, $raw) would get the bytes of every sample.
+
+use lib "$ENV{'PERF_EXEC_PATH'}/scripts/perl/Perf-Trace-Util/lib";
+use Perf::Trace::Core;
+use Perf::Trace::Context;
+use Perf::Trace::Util;
+
+sub trace_begin
+{
+}
+
+sub trace_end
+{
+}
+"#;
+
+/// The end of the script: functions that the handlers call.
+const END: &str = r#"
+sub trace_unhandled
+{
+    my ($event_name, $context, $common_cpu, $common_secs, $common_nsecs, $common_pid, $common_comm,
+        $common_callchain) = @_;
+
+    print_header($event_name, $common_cpu, $common_secs, $common_nsecs, $common_pid, $common_comm);
+    print "\n";
+    print_callchain($common_callchain);
+}
+
+sub print_header
+{
+    printf("%-20s %5u %05u.%09u %8u %-20s ", @_);
+}
+
+sub print_callchain
+{
+    my ($callchain) = @_;
+
+    for my $frame (@$callchain) {
+        my $text = sprintf("\t[%x]", $frame->{ip});
+        $text .= " $frame->{sym}{name}" if exists $frame->{sym};
+        $text .= " ($frame->{dso})" if exists $frame->{dso};
+        print "$text\n";
+    }
+}
+"#;
+
+/// Parameters before those of an event's fields.
+const PARAMETERS: [&str; 8] = [
+    "event_name",
+    "context",
+    "common_cpu",
+    "common_secs",
+    "common_nsecs",
+    "common_pid",
+    "common_comm",
+    "common_callchain",
+];
+
+/// Returns a script in Perl with a handler for each tracepoint.
+#[must_use]
+pub fn perl_script<'t>(tracepoints: impl IntoIterator<Item = &'t Tracepoint>) -> String {
+    let mut text = START.to_owned();
+    for tracepoint in tracepoints {
+        text += &handler(tracepoint);
+    }
+    text + END
+}
+
+fn handler(tracepoint: &Tracepoint) -> String {
+    let event = tracepoint.name().replacen(':', "::", 1);
+    let fields = &tracepoint.format.fields;
+    let own = fields.iter().map(|field| parameter(&field.name));
+    let usual = PARAMETERS.map(|name| format!("${name}"));
+    let parameters: Vec<String> = usual.into_iter().chain(own).collect();
+    let formats: Vec<String> = fields
+        .iter()
+        .map(|field| format!("{}=%{}", field.name, conversion(tracepoint, field)))
+        .collect();
+    let values: String = fields
+        .iter()
+        .map(|field| format!(", {}", value(tracepoint, field, &event)))
+        .collect();
+    let name = event.split("::").map(identifier).collect::<Vec<_>>();
+    let mut text = String::new();
+    // Writing to a String does not fail.
+    let _ = write!(
+        text,
+        "\nsub {}\n{{\n    my ({}) = @_;\n\n    \
+         print_header($event_name, $common_cpu, $common_secs, $common_nsecs, $common_pid, $common_comm);\n    \
+         printf(\"{}\\n\"{values});\n    print_callchain($common_callchain);\n}}\n",
+        name.join("::"),
+        parameters.join(", "),
+        formats.join(", "),
+    );
+    text
+}
+
+/// The value of a field, by name if its values have names.
+fn value(tracepoint: &Tracepoint, field: &Field, event: &str) -> String {
+    let parameter = parameter(&field.name);
+    let names = ValueNames::of(&tracepoint.format, &field.name);
+    match names.filter(|_| !field.is_array && !field.is_dynamic) {
+        None => parameter,
+        Some(names) => {
+            let function = match names.delimiter() {
+                Some(_) => "flag_str",
+                None => "symbol_str",
+            };
+            format!("{function}(\"{event}\", \"{}\", {parameter})", field.name)
+        }
+    }
+}
+
+/// The variable of a field.
+fn parameter(name: &str) -> String {
+    let name = identifier(name);
+    match PARAMETERS.contains(&name.as_str()) {
+        true => format!("${name}_"),
+        false => format!("${name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rperf_tracepoint::Abi;
+    use rperf_wire::Endian;
+
+    use super::*;
+
+    const FORMAT: &[u8] = b"name: own-event\nID: 7\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+        \tfield:int context;\toffset:8;\tsize:4;\tsigned:1;\n\
+        \tfield:char text[16];\toffset:12;\tsize:16;\tsigned:0;\n\
+        \tfield:unsigned int vec;\toffset:28;\tsize:4;\tsigned:0;\n\n\
+        print fmt: \"%s\", __print_symbolic(REC->vec, { 0, \"HI\" }, { 1, \"TIMER\" })\n";
+
+    #[test]
+    fn handlers_have_the_fields_of_their_events() {
+        let abi = Abi {
+            endian: Endian::Little,
+            long_size: 8,
+        };
+        let tracepoint = Tracepoint::parse("sys", FORMAT, abi).unwrap();
+        let text = perl_script([&tracepoint]);
+        for part in [
+            "sub sys::own_event\n{\n    my ($event_name, $context, ",
+            "$common_callchain, $context_, $text, $vec) = @_;\n",
+            "printf(\"context=%d, text=%s, vec=%s\\n\", $context_, $text, \
+             symbol_str(\"sys::own-event\", \"vec\", $vec));\n",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The counts of `stat record` as calls of `stat__EVENT(cpu, thread, time, value, enabled, running)` and `stat__interval(time)`.
+
+use crate::functions::ScriptFunctions;
+use crate::marshal::MarshalWriter;
+
+/// The function that is called at the end of an interval.
+const INTERVAL: &str = "stat__interval";
+
+/// A reading of a counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScriptCount {
+    /// Its event.
+    pub event: usize,
+    /// The CPU; `None` for all.
+    pub cpu: Option<u32>,
+    /// The thread; `None` for all.
+    pub thread: Option<u32>,
+    /// The count, and the times in which the counter was enabled and running, in nanoseconds.
+    pub values: [u64; 3],
+}
+
+/// The calls of a script for counts.
+#[derive(Debug)]
+pub struct StatCalls {
+    /// By event; the last one is that of the interval.
+    functions: Vec<Option<String>>,
+}
+
+impl StatCalls {
+    /// Finds the functions for events of these names. Scripts are in Python: perf passes no counts to others.
+    #[must_use]
+    pub fn new<'n>(functions: &ScriptFunctions, events: impl IntoIterator<Item = &'n str>) -> Self {
+        let names = events.into_iter().map(handler);
+        let names = names.chain([INTERVAL.to_owned()]);
+        let defined = |name: &String| functions.get(name).is_some();
+        Self {
+            functions: names.map(|name| Some(name).filter(defined)).collect(),
+        }
+    }
+
+    /// The description of all calls for the shim.
+    #[must_use]
+    pub fn description(&self) -> Vec<u8> {
+        let mut writer = MarshalWriter::default();
+        writer.tuple(self.functions.len());
+        for function in &self.functions {
+            writer.tuple(5);
+            writer.text(match function {
+                Some(_) => b"direct",
+                None => b"none",
+            });
+            writer.text(function.as_deref().unwrap_or_default().as_bytes());
+            writer.none();
+            writer.tuple(0);
+            writer.boolean(false);
+        }
+        writer.into_bytes()
+    }
+
+    /// The calls at the end of an interval, in nanoseconds since the start; `None` if there are none.
+    #[must_use]
+    pub fn interval(
+        &self,
+        time: u64,
+        counts: impl IntoIterator<Item = ScriptCount>,
+    ) -> Option<Vec<u8>> {
+        let mut writer = MarshalWriter::default();
+        let list = writer.open_list();
+        let mut calls = 0;
+        let is_called = |event: usize| matches!(self.functions.get(event), Some(Some(_)));
+        for count in counts {
+            if !is_called(count.event) {
+                continue;
+            }
+            calls += 1;
+            writer.tuple(2);
+            writer.unsigned(count.event as u64);
+            writer.tuple(6);
+            for id in [count.cpu, count.thread] {
+                writer.signed(id.map_or(-1, i64::from));
+            }
+            writer.unsigned(time);
+            for value in count.values {
+                writer.unsigned(value);
+            }
+        }
+        let last = self.functions.len() - 1;
+        if is_called(last) {
+            calls += 1;
+            writer.tuple(2);
+            writer.unsigned(last as u64);
+            writer.tuple(1);
+            writer.unsigned(time);
+        }
+        writer.set_length(list, calls);
+        (calls > 0).then(|| writer.into_bytes())
+    }
+}
+
+/// The function for an event: modifiers follow an underscore.
+fn handler(event: &str) -> String {
+    format!("stat__{}", event.replace(':', "_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::ScriptLanguage;
+
+    #[test]
+    fn handlers_are_named_after_events() {
+        assert_eq!(handler("cycles:k"), "stat__cycles_k");
+        assert_eq!(handler("page-faults"), "stat__page-faults");
+    }
+
+    #[test]
+    fn events_without_a_function_are_not_called() {
+        let answer = r#"{"functions":[{"name":"stat__cycles","arguments":6,"read":null,"keys":null}],"context":[]}"#;
+        let functions = ScriptFunctions::parse(ScriptLanguage::Python, answer).unwrap();
+        let count = |event| ScriptCount {
+            event,
+            cpu: Some(1),
+            thread: None,
+            values: [1, 2, 3],
+        };
+        let calls = StatCalls::new(&functions, ["cycles:u", "cycles"]);
+        assert_eq!(calls.interval(5, [count(0)]), None);
+        assert!(calls.interval(5, [count(0), count(1)]).is_some());
+    }
+}
