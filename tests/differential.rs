@@ -13,6 +13,7 @@ mod kmem;
 mod kwork;
 mod lock;
 mod matrix;
+mod native_scripts;
 mod pipe_report;
 mod recordings;
 mod report;

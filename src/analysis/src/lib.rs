@@ -34,6 +34,7 @@ mod task_tree;
 mod thread_counts;
 pub mod timechart;
 pub mod trace;
+pub mod trace_scripts;
 mod value_histogram;
 
 pub use completeness::{Completeness, ObjectCounts};

@@ -10,6 +10,8 @@ mod generated;
 mod installed;
 mod interpreter;
 mod language;
+mod native;
+mod native_run;
 mod object;
 mod per_event_dump;
 mod plan;

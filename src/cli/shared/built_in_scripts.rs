@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// A script, implemented by `flamegraph`.
+/// A script.
 pub(crate) struct BuiltInScript {
     pub(crate) name: &'static str,
     /// The arguments shown after the name in the list of scripts.
@@ -10,45 +10,219 @@ pub(crate) struct BuiltInScript {
     pub(crate) description: &'static str,
     /// The options of `record` for the samples of the script.
     pub(crate) record: &'static [&'static str],
-    /// The options of `flamegraph` that implement it.
-    pub(crate) words: &'static [&'static str],
-    /// The options of the script, each with the words that replace it.
-    pub(crate) options: &'static [(&'static str, &'static [&'static str])],
+    pub(crate) kind: ScriptKind,
+}
+
+/// What implements a script.
+#[derive(Clone, Copy)]
+pub(crate) enum ScriptKind {
+    /// `flamegraph`.
+    Flamegraph {
+        /// Its options.
+        words: &'static [&'static str],
+        /// The options of the script, each with the words that replace it.
+        options: &'static [(&'static str, &'static [&'static str])],
+    },
+    /// A table of its own.
+    Native(NativeScript),
+}
+
+/// A script with a table of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NativeScript {
+    FailedSyscalls,
+    FailedSyscallsByPid,
+    FutexContention,
+    NetDropmonitor,
+    RwByFile,
+    RwByPid,
+    Rwtop,
+    Sctop,
+    SyscallCounts,
+    SyscallCountsByPid,
+    WakeupLatency,
+}
+
+impl NativeScript {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        let mut scripts = SCRIPTS.iter();
+        let found =
+            scripts.find(|script| matches!(script.kind, ScriptKind::Native(own) if own == self));
+        found.map_or("", |script| script.name)
+    }
 }
 
 /// All built-in scripts.
-pub(crate) const SCRIPTS: [BuiltInScript; 2] = [
+pub(crate) const SCRIPTS: [BuiltInScript; 13] = [
+    native(
+        NativeScript::FailedSyscalls,
+        [
+            "failed-syscalls",
+            "[comm]",
+            "failed system calls of each program",
+        ],
+        &["-e", "raw_syscalls:sys_exit"],
+    ),
+    native(
+        NativeScript::FailedSyscallsByPid,
+        [
+            "failed-syscalls-by-pid",
+            "[comm|pid]",
+            "failed system calls of each process, by error",
+        ],
+        &["-e", "raw_syscalls:sys_exit"],
+    ),
     BuiltInScript {
         name: "flamegraph",
         arguments: "[-f format] [-o file]",
         description: "stacks as a picture, or as a tree in JSON",
         record: &["-g"],
-        words: &[],
-        options: &[
-            ("-f", &["--format"]),
-            ("--format", &["--format"]),
-            ("--colorscheme", &["--colors"]),
-        ],
+        kind: ScriptKind::Flamegraph {
+            words: &[],
+            options: &[
+                ("-f", &["--format"]),
+                ("--format", &["--format"]),
+                ("--colorscheme", &["--colors"]),
+            ],
+        },
     },
+    native(
+        NativeScript::FutexContention,
+        [
+            "futex-contention",
+            "",
+            "waits of each thread for each futex",
+        ],
+        &[
+            "-e",
+            "syscalls:sys_enter_futex",
+            "-e",
+            "syscalls:sys_exit_futex",
+        ],
+    ),
+    native(
+        NativeScript::NetDropmonitor,
+        [
+            "net_dropmonitor",
+            "",
+            "functions of the kernel that drop packets",
+        ],
+        &["-e", "skb:kfree_skb"],
+    ),
+    native(
+        NativeScript::RwByFile,
+        [
+            "rw-by-file",
+            "<comm>",
+            "reads and writes of a program, by file descriptor",
+        ],
+        &[
+            "-e",
+            "syscalls:sys_enter_read",
+            "-e",
+            "syscalls:sys_enter_write",
+        ],
+    ),
+    native(
+        NativeScript::RwByPid,
+        ["rw-by-pid", "", "reads and writes of each process"],
+        READ_WRITE,
+    ),
+    native(
+        NativeScript::Rwtop,
+        [
+            "rwtop",
+            "[interval]",
+            "reads and writes of each process, refreshed",
+        ],
+        READ_WRITE,
+    ),
+    native(
+        NativeScript::Sctop,
+        ["sctop", "[comm] [interval]", "system calls, refreshed"],
+        &["-e", "raw_syscalls:sys_enter"],
+    ),
     BuiltInScript {
         name: "stackcollapse",
         arguments: "",
         description: "stacks in lines, with their samples at the end",
         record: &[],
-        words: &["--folded"],
-        options: &[
-            ("--include-pid", &["--root", "pid"]),
-            ("--include-tid", &["--root", "tid"]),
-            ("--no-comm", &["--root", "none"]),
-            ("--kernel", &["--marks"]),
-        ],
+        kind: ScriptKind::Flamegraph {
+            words: &["--folded"],
+            options: &[
+                ("--include-pid", &["--root", "pid"]),
+                ("--include-tid", &["--root", "tid"]),
+                ("--no-comm", &["--root", "none"]),
+                ("--kernel", &["--marks"]),
+            ],
+        },
     },
+    native(
+        NativeScript::SyscallCounts,
+        [
+            "syscall-counts",
+            "[comm]",
+            "system calls by number of calls",
+        ],
+        &["-e", "raw_syscalls:sys_enter"],
+    ),
+    native(
+        NativeScript::SyscallCountsByPid,
+        [
+            "syscall-counts-by-pid",
+            "[comm|pid]",
+            "system calls of each process",
+        ],
+        &["-e", "raw_syscalls:sys_enter"],
+    ),
+    native(
+        NativeScript::WakeupLatency,
+        [
+            "wakeup-latency",
+            "",
+            "time from wakeups to the next switch on the CPU",
+        ],
+        &["-e", "sched:sched_switch", "-e", "sched:sched_wakeup"],
+    ),
 ];
 
-impl BuiltInScript {
-    /// Returns the words that replace a word given to the script.
+/// Calls and returns of read(2) and write(2).
+const READ_WRITE: &[&str] = &[
+    "-e",
+    "syscalls:sys_enter_read",
+    "-e",
+    "syscalls:sys_exit_read",
+    "-e",
+    "syscalls:sys_enter_write",
+    "-e",
+    "syscalls:sys_exit_write",
+];
+
+/// A native script with its name, arguments and description.
+const fn native(
+    script: NativeScript,
+    texts: [&'static str; 3],
+    record: &'static [&'static str],
+) -> BuiltInScript {
+    let [name, arguments, description] = texts;
+    BuiltInScript {
+        name,
+        arguments,
+        description,
+        record,
+        kind: ScriptKind::Native(script),
+    }
+}
+
+impl ScriptKind {
+    /// Returns the words of `flamegraph` that replace a word given to the script.
     pub(crate) fn translated(&self, word: &OsStr) -> Vec<OsString> {
-        match self.options.iter().find(|(own, _)| word == *own) {
+        let options = match self {
+            Self::Flamegraph { options, .. } => *options,
+            Self::Native(_) => &[],
+        };
+        match options.iter().find(|(own, _)| word == *own) {
             Some((_, words)) => words.iter().map(OsString::from).collect(),
             None => vec![word.to_owned()],
         }

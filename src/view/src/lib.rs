@@ -24,5 +24,6 @@ pub mod terminal;
 mod test_recordings;
 pub mod top;
 pub mod trace;
+pub mod trace_scripts;
 
 pub use groups::{EventGroup, EventGroups};

@@ -74,7 +74,7 @@ fn input_and_fields() -> Vec<Arg> {
         switch("Latency")
             .short('L')
             .help("latency format: command names of at most 8 characters, CPUs without brackets"),
-        switch("list").short('l').help("list the built-in scripts"),
+        switch("list").short('l').help("list the scripts: built-in ones, and those installed with perf"),
         unsupported("list-dlfilters", ""),
         value("script", "[language:]file")
             .short('s')

@@ -2,16 +2,19 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
+use std::process::Command;
 
 use clap::ArgMatches;
 use rperf_names::nearest;
 
-use super::installed::{ScriptCall, installed};
+use super::installed::{ScriptCall, installed, run_both, split, take_input};
+use super::native::NativeTable;
+use super::native_run;
 use crate::cli::context::Context;
 use crate::cli::dispatch;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
-use crate::cli::shared::built_in_scripts::{BuiltInScript, SCRIPTS};
+use crate::cli::shared::built_in_scripts::{BuiltInScript, NativeScript, SCRIPTS, ScriptKind};
 
 /// Lists the scripts, as `perf script --list` does.
 pub(super) fn list(context: &Context) -> Result<ExitStatus, CliError> {
@@ -84,7 +87,76 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
         let words: Vec<OsString> = words.chain(rest.iter().copied().cloned()).collect();
         return dispatch(context, OsStr::new("record"), &words).map(Some);
     }
-    let mut call: Vec<OsString> = script.words.iter().map(OsString::from).collect();
+    let rest: Vec<OsString> = rest.iter().copied().cloned().collect();
+    match (script.kind, verb) {
+        (_, "report") if all_cpus => Err(not_recorded("'script report' reads a recording")),
+        (ScriptKind::Native(native), "report") => report(native, rest, matches, context),
+        (ScriptKind::Native(_), _) => live(script, rest, all_cpus, context),
+        (ScriptKind::Flamegraph { words, .. }, _) => {
+            let call = words.iter().map(OsString::from).collect();
+            flamegraph(script, call, verb, &rest, matches, context)
+        }
+    }
+    .map(Some)
+}
+
+/// Prints the table of a recording.
+fn report(
+    script: NativeScript,
+    mut words: Vec<OsString>,
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let Some(input) = take_input(&mut words)? else {
+        words.retain(|word| word != "--");
+        return native_run::report(script, &words, matches, context);
+    };
+    // The recording is named after the script.
+    let mut call: Vec<OsString> = vec!["-i".into(), input];
+    if flag(matches, "force") == Some(true) {
+        call.push("-f".into());
+    }
+    call.extend(["report".into(), script.name().into()]);
+    call.extend(words);
+    dispatch(context, OsStr::new("script"), &call)
+}
+
+/// Records to a pipe, and prints the table of what arrives.
+fn live(
+    script: &BuiltInScript,
+    words: Vec<OsString>,
+    all_cpus: bool,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let ScriptKind::Native(native) = script.kind else {
+        return Err(lacks_command(context, script));
+    };
+    let (reported, mut recorded) = split(script.name, script.arguments, words)?;
+    // Wrong arguments are reported before anything is recorded.
+    NativeTable::new(native, &reported)?;
+    if recorded.is_empty() || all_cpus {
+        recorded.insert(0, "-a".into());
+    }
+    let own = std::env::current_exe()?;
+    let mut recorder = Command::new(&own);
+    recorder.arg("record").args(script.record);
+    recorder.args(["-q", "-o", "-"]).args(recorded);
+    let mut reporter = Command::new(&own);
+    reporter.args(["script", "-i", "-", "report", script.name]);
+    reporter.args(reported);
+    run_both(recorder, reporter)
+}
+
+/// Runs a script that `flamegraph` implements.
+fn flamegraph(
+    script: &BuiltInScript,
+    mut call: Vec<OsString>,
+    verb: &str,
+    rest: &[OsString],
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let all_cpus = flag(matches, "all-cpus") == Some(true);
     if let Some(input) = matches.get_one::<String>("input") {
         call.extend(["-i".into(), input.into()]);
     }
@@ -93,18 +165,15 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
     }
     call.extend((all_cpus && verb.is_empty()).then(|| OsString::from("-a")));
     match (verb, rest) {
-        ("report", _) if all_cpus => {
-            return Err(not_recorded("'script report' reads a recording"));
-        }
-        ("report", _) => call.extend(rest.iter().flat_map(|word| script.translated(word))),
+        ("report", _) => call.extend(rest.iter().flat_map(|word| script.kind.translated(word))),
         (_, []) if all_cpus => {}
         (_, []) => return Err(lacks_command(context, script)),
         (_, [first, ..]) => {
             call.extend((*first != "--").then(|| OsString::from("--")));
-            call.extend(rest.iter().copied().cloned());
+            call.extend(rest.iter().cloned());
         }
     }
-    dispatch(context, OsStr::new("flamegraph"), &call).map(Some)
+    dispatch(context, OsStr::new("flamegraph"), &call)
 }
 
 fn not_recorded(why: &str) -> CliError {

@@ -141,67 +141,17 @@ impl InstalledScript {
         }
         let record = self.record()?;
         let mut recorder = self.shell(record, "", context)?;
-        recorder
-            .args(["-q", "-o", "-"])
-            .args(recorded)
-            .stdout(Stdio::piped());
-        let mut recorder = started(recorder.spawn())?;
-        let stream = recorder.stdout.take().map_or_else(Stdio::null, Stdio::from);
-        let mut reporter = self.shell(
-            &self.report,
-            &options(Some(OsStr::new("-")), call.force),
-            context,
-        )?;
-        let reporter = started(reporter.args(reported).stdin(stream).spawn());
-        // Children must not inherit the blocked signal.
-        let signals = Signals::block(&[libc::SIGINT]).ok();
-        // The recorder ends when the reporter has closed the pipe.
-        let status = reporter.and_then(finish);
-        let recorded = finish(recorder)?;
-        match status? {
-            ExitStatus::Ok => Ok(match recorded {
-                // The recorder was ended by the closed pipe, so its status is ignored.
-                ExitStatus::Signal(_) => ExitStatus::Ok,
-                // Ctrl-C ended the recording. Later commands of the record script may have failed, so its status is ignored.
-                _ if is_pending(signals.as_ref()) => ExitStatus::Ok,
-                recorded => recorded,
-            }),
-            failed => Ok(failed),
-        }
+        recorder.args(["-q", "-o", "-"]).args(recorded);
+        let options = options(Some(OsStr::new("-")), call.force);
+        let mut reporter = self.shell(&self.report, &options, context)?;
+        reporter.args(reported);
+        run_both(recorder, reporter)
     }
 
     /// Splits words into those of the report script and those of the record script: at `--`, otherwise after the required arguments and
     /// the words that the script's description names. If the script's name ends in `top`, all words are those of the report script.
-    fn split(&self, mut words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<OsString>), CliError> {
-        if let Some(end) = words.iter().position(|word| word == "--") {
-            let recorded = words.split_off(end);
-            return Ok((words, recorded));
-        }
-        let required = self.arguments.matches('<').count();
-        if words.len() < required {
-            let usage = format!(
-                "script {} {}: arguments are missing",
-                self.name, self.arguments
-            );
-            return Err(CliError::usage(usage));
-        }
-        let named: Vec<&str> = self.arguments.split([' ', '[', ']']).collect();
-        let is_named = |word: &OsString| {
-            let text = word.to_string_lossy();
-            let key = text.split_inclusive('=').next().unwrap_or_default();
-            matches!(key, "tx" | "rx" | "debug" | "dev=") && named.contains(&key)
-        };
-        let further = words
-            .iter()
-            .skip(required)
-            .take_while(|word| is_named(word))
-            .count();
-        let reported = match self.name.ends_with("top") {
-            true => words.len(),
-            false => required + further,
-        };
-        let recorded = words.split_off(reported);
-        Ok((words, recorded))
+    fn split(&self, words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<OsString>), CliError> {
+        split(&self.name, &self.arguments, words)
     }
 
     fn record(&self) -> Result<&std::path::Path, CliError> {
@@ -236,6 +186,66 @@ impl InstalledScript {
     }
 }
 
+/// Splits the words of the script `name`, whose list entry has these `arguments`, as [`InstalledScript::split`] does.
+pub(super) fn split(
+    name: &str,
+    arguments: &str,
+    mut words: Vec<OsString>,
+) -> Result<(Vec<OsString>, Vec<OsString>), CliError> {
+    if let Some(end) = words.iter().position(|word| word == "--") {
+        let recorded = words.split_off(end);
+        return Ok((words, recorded));
+    }
+    let required = arguments.matches('<').count();
+    if words.len() < required {
+        let usage = format!("script {name} {arguments}: arguments are missing");
+        return Err(CliError::usage(usage));
+    }
+    let named: Vec<&str> = arguments.split([' ', '[', ']']).collect();
+    let is_named = |word: &OsString| {
+        let text = word.to_string_lossy();
+        let key = text.split_inclusive('=').next().unwrap_or_default();
+        matches!(key, "tx" | "rx" | "debug" | "dev=") && named.contains(&key)
+    };
+    let further = words
+        .iter()
+        .skip(required)
+        .take_while(|word| is_named(word))
+        .count();
+    let reported = match name.ends_with("top") {
+        true => words.len(),
+        false => required + further,
+    };
+    let recorded = words.split_off(reported);
+    Ok((words, recorded))
+}
+
+/// Runs a recorder that writes to a pipe, and a reporter that reads from it. Ctrl-C ends the recording.
+pub(super) fn run_both(
+    mut recorder: Command,
+    mut reporter: Command,
+) -> Result<ExitStatus, CliError> {
+    recorder.stdout(Stdio::piped());
+    let mut recorder = started(recorder.spawn())?;
+    let stream = recorder.stdout.take().map_or_else(Stdio::null, Stdio::from);
+    let reporter = started(reporter.stdin(stream).spawn());
+    // Children must not inherit the blocked signal.
+    let signals = Signals::block(&[libc::SIGINT]).ok();
+    // The recorder ends when the reporter has closed the pipe.
+    let status = reporter.and_then(finish);
+    let recorded = finish(recorder)?;
+    match status? {
+        ExitStatus::Ok => Ok(match recorded {
+            // The recorder was ended by the closed pipe, so its status is ignored.
+            ExitStatus::Signal(_) => ExitStatus::Ok,
+            // Ctrl-C ended the recording. Later commands of the record script may have failed, so its status is ignored.
+            _ if is_pending(signals.as_ref()) => ExitStatus::Ok,
+            recorded => recorded,
+        }),
+        failed => Ok(failed),
+    }
+}
+
 /// Options of `script` for a report, quoted for the shell.
 fn options(input: Option<&OsStr>, force: bool) -> String {
     let mut options = String::new();
@@ -250,7 +260,7 @@ fn options(input: Option<&OsStr>, force: bool) -> String {
 }
 
 /// Removes `-i FILE` from the words of a report.
-fn take_input(words: &mut Vec<OsString>) -> Result<Option<OsString>, CliError> {
+pub(super) fn take_input(words: &mut Vec<OsString>) -> Result<Option<OsString>, CliError> {
     let of_input = |word: &OsString| {
         let bytes = word.as_bytes();
         bytes.starts_with(b"-i") || bytes == b"--input" || bytes.starts_with(b"--input=")

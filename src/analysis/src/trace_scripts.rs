@@ -1,0 +1,23 @@
+//! What perf's trace scripts compute, from samples of tracepoints in time order: `script report NAME` without an interpreter.
+//!
+//! ```text
+//! samples --FieldDecoder (all cores)--> FieldBlock --ScriptSample, in time order--> one of the structs here
+//! ```
+
+mod decoder;
+mod drops;
+mod first_seen;
+mod futexes;
+mod read_write;
+mod syscalls;
+mod wakeups;
+
+pub use decoder::{EventFields, FieldBlock, FieldDecoder, ScriptSample};
+pub use drops::DropLocations;
+pub use first_seen::FirstSeen;
+pub use futexes::{FutexWaits, WaitStatistics};
+pub use read_write::{FileIo, TaskIo, TaskReadWrite};
+pub use syscalls::{
+    ByTask, FailedByComm, FailedByTask, SyscallCounts, SyscallsByTask, TaskSelection,
+};
+pub use wakeups::WakeupLatencies;

@@ -1,0 +1,214 @@
+//! Samples of tracepoints with the fields that a script reads.
+
+use rperf_perfdata::{EventDesc, Metadata};
+use rperf_replay::{CommId, EventIndex, Render, Sample, ThreadCache, World};
+use rperf_resolve::{Resolver, SampleCriteria};
+use rperf_tracepoint::{FieldReader, Formats};
+use rperf_wire::SampleType;
+
+/// A tracepoint and the fields of it that a script reads.
+#[derive(Debug, Clone, Copy)]
+pub struct EventFields {
+    /// `system:name`.
+    pub tracepoint: &'static str,
+    /// Fields with numbers. A field that the kernel does not have is 0.
+    pub numbers: &'static [&'static str],
+    /// A field with text.
+    pub text: Option<&'static str>,
+}
+
+/// A sample in time order.
+#[derive(Debug, Clone, Copy)]
+pub struct ScriptSample<'b> {
+    /// The position of its tracepoint in the script's list; `None` for other events.
+    pub kind: Option<usize>,
+    /// Its event.
+    pub event: EventIndex,
+    /// Time in nanoseconds.
+    pub time: u64,
+    /// The CPU.
+    pub cpu: u32,
+    /// The thread, as the tracepoint names it.
+    pub pid: i64,
+    /// The thread's name.
+    pub comm: &'b str,
+    /// Values of the fields, in the order of [`EventFields::numbers`].
+    pub numbers: &'b [i64],
+    /// The text, empty if there is none.
+    pub text: &'b str,
+}
+
+impl ScriptSample<'_> {
+    /// The value of the field at this position.
+    #[must_use]
+    pub fn number(&self, index: usize) -> i64 {
+        self.numbers.get(index).copied().unwrap_or_default()
+    }
+}
+
+/// Decodes the samples of a script.
+pub struct FieldDecoder<'d, 'w> {
+    events: Vec<Option<Layout>>,
+    filter: &'d SampleCriteria,
+    resolver: &'d Resolver<'w>,
+    /// Whether samples of other events are delivered.
+    reads_all: bool,
+}
+
+/// How the raw data of an event is read.
+#[derive(Debug)]
+struct Layout {
+    kind: usize,
+    pid: Option<FieldReader>,
+    numbers: Vec<Option<FieldReader>>,
+    text: Option<FieldReader>,
+}
+
+impl<'d, 'w> FieldDecoder<'d, 'w> {
+    /// Finds the tracepoints of `wanted` among the events of `recording`. `reads_all` delivers samples of other events, too.
+    ///
+    /// # Errors
+    /// Those of [`Metadata::formats`]: tracepoint formats that cannot be read.
+    pub fn new(
+        recording: Metadata<'_>,
+        wanted: &[EventFields],
+        reads_all: bool,
+        filter: &'d SampleCriteria,
+        resolver: &'d Resolver<'w>,
+    ) -> Result<Self, rperf_perfdata::Error> {
+        let formats = recording.formats()?;
+        let events = recording.events.iter();
+        Ok(Self {
+            events: events
+                .map(|event| layout(event, wanted, &formats))
+                .collect(),
+            filter,
+            resolver,
+            reads_all,
+        })
+    }
+
+    /// Whether the recording has any of the tracepoints.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        self.events.iter().any(Option::is_some)
+    }
+}
+
+fn layout(event: &EventDesc, wanted: &[EventFields], formats: &Formats) -> Option<Layout> {
+    let tracepoint = formats.of_event(&event.attr).ok()?;
+    let kind = wanted
+        .iter()
+        .position(|fields| fields.tracepoint == tracepoint.name())?;
+    let fields = wanted.get(kind)?;
+    let reader = |name: &&str| tracepoint.reader(name);
+    Some(Layout {
+        kind,
+        pid: reader(&"common_pid"),
+        numbers: fields.numbers.iter().map(reader).collect(),
+        text: fields.text.as_ref().and_then(reader),
+    })
+}
+
+/// The samples of a block.
+#[derive(Debug, Default)]
+pub struct FieldBlock {
+    samples: Vec<StoredSample>,
+    numbers: Vec<i64>,
+    text: String,
+}
+
+#[derive(Debug)]
+struct StoredSample {
+    kind: Option<usize>,
+    event: EventIndex,
+    time: u64,
+    cpu: u32,
+    pid: i64,
+    comm: CommId,
+    /// Ends of its numbers and its text.
+    numbers_end: usize,
+    text_end: usize,
+}
+
+impl FieldBlock {
+    /// Passes the samples on, in order.
+    pub fn deliver(&self, world: &World, mut take: impl FnMut(&ScriptSample<'_>)) {
+        let (mut numbers, mut text) = (0, 0);
+        for stored in &self.samples {
+            take(&ScriptSample {
+                kind: stored.kind,
+                event: stored.event,
+                time: stored.time,
+                cpu: stored.cpu,
+                pid: stored.pid,
+                comm: world.comm(stored.comm),
+                numbers: self
+                    .numbers
+                    .get(numbers..stored.numbers_end)
+                    .unwrap_or_default(),
+                text: self.text.get(text..stored.text_end).unwrap_or_default(),
+            });
+            (numbers, text) = (stored.numbers_end, stored.text_end);
+        }
+    }
+}
+
+impl Render for FieldDecoder<'_, '_> {
+    type Out = FieldBlock;
+    type Scratch = ThreadCache;
+
+    fn reuse(&self, block: &mut FieldBlock) {
+        block.samples.clear();
+        block.numbers.clear();
+        block.text.clear();
+    }
+
+    fn fields(&self) -> SampleType {
+        match self.filter.accepts_all() {
+            true => SampleType::RAW | SampleType::CPU,
+            false => SampleType::ALL,
+        }
+    }
+
+    fn reads(&self, event: EventIndex) -> bool {
+        self.reads_all || matches!(self.events.get(event.0 as usize), Some(Some(_)))
+    }
+
+    fn render(
+        &self,
+        world: &World,
+        sample: &Sample<'_>,
+        threads: &mut ThreadCache,
+        block: &mut FieldBlock,
+    ) {
+        if !self.filter.accepts(sample, self.resolver) {
+            return;
+        }
+        let layout = self.events.get(sample.event.0 as usize);
+        let layout = layout.and_then(Option::as_ref);
+        let raw = sample.wire.raw.unwrap_or_default();
+        let number = |reader: &Option<FieldReader>| reader.as_ref()?.i64(raw);
+        if let Some(layout) = layout {
+            let numbers = layout.numbers.iter().map(number);
+            block.numbers.extend(numbers.map(Option::unwrap_or_default));
+            let text = layout.text.as_ref().and_then(|reader| reader.text(raw));
+            block
+                .text
+                .push_str(&String::from_utf8_lossy(text.unwrap_or_default()));
+        }
+        let moment = threads.moment(world, sample.who(), sample.order);
+        block.samples.push(StoredSample {
+            kind: layout.map(|layout| layout.kind),
+            event: sample.event,
+            time: sample.wire.time.unwrap_or(sample.order.time),
+            cpu: sample.cpu,
+            pid: layout
+                .and_then(|layout| number(&layout.pid))
+                .unwrap_or_else(|| sample.tid.cast_signed().into()),
+            comm: moment.comm_at,
+            numbers_end: block.numbers.len(),
+            text_end: block.text.len(),
+        });
+    }
+}

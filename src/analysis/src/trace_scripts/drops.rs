@@ -1,0 +1,24 @@
+//! Where the kernel drops packets.
+
+use super::{EventFields, FirstSeen, ScriptSample};
+
+/// Dropped packets by address in the kernel.
+#[derive(Debug, Default)]
+pub struct DropLocations {
+    /// The counts.
+    pub counts: FirstSeen<i64, u64>,
+}
+
+impl DropLocations {
+    /// The tracepoints that it reads.
+    pub const EVENTS: &'static [EventFields] = &[EventFields {
+        tracepoint: "skb:kfree_skb",
+        numbers: &["location"],
+        text: None,
+    }];
+
+    /// Counts a packet.
+    pub fn sample(&mut self, sample: &ScriptSample<'_>) {
+        *self.counts.entry(&sample.number(0)) += 1;
+    }
+}

@@ -1,0 +1,87 @@
+//! Time that threads wait in futex(2).
+
+use rustc_hash::FxHashMap;
+
+use super::{EventFields, FirstSeen, ScriptSample};
+
+/// `FUTEX_WAIT` of futex(2).
+const WAIT: i64 = 0;
+/// `FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME`.
+const FLAGS: i64 = 128 | 256;
+
+/// Waits of one thread for one futex.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct WaitStatistics {
+    /// Number of waits.
+    pub count: u64,
+    /// Mean of the last wait and the mean before, in nanoseconds, as in perf.
+    pub average: f64,
+    /// The longest wait in nanoseconds.
+    pub max: u64,
+    /// The shortest wait in nanoseconds.
+    pub min: u64,
+}
+
+/// Waits for futexes.
+#[derive(Debug, Default)]
+pub struct FutexWaits {
+    /// By thread: the futex and the time at which the wait began.
+    waiting: FxHashMap<i64, (i64, u64)>,
+    comms: FxHashMap<i64, String>,
+    waits: FirstSeen<(i64, i64), WaitStatistics>,
+}
+
+impl FutexWaits {
+    /// The tracepoints that it reads.
+    pub const EVENTS: &'static [EventFields] = &[
+        EventFields {
+            tracepoint: "syscalls:sys_enter_futex",
+            numbers: &["uaddr", "op"],
+            text: None,
+        },
+        EventFields {
+            tracepoint: "syscalls:sys_exit_futex",
+            numbers: &[],
+            text: None,
+        },
+    ];
+
+    /// Adds a call or its return.
+    pub fn sample(&mut self, sample: &ScriptSample<'_>) {
+        if sample.kind == Some(0) {
+            if sample.number(1) & !FLAGS == WAIT {
+                self.comms.insert(sample.pid, sample.comm.to_owned());
+                let began = (sample.number(0), sample.time);
+                self.waiting.insert(sample.pid, began);
+            }
+            return;
+        }
+        let Some((futex, began)) = self.waiting.remove(&sample.pid) else {
+            return;
+        };
+        let time = sample.time.saturating_sub(began);
+        let known = self.waits.entry(&(sample.pid, futex));
+        *known = match known.count {
+            0 => WaitStatistics {
+                count: 1,
+                average: time as f64,
+                max: time,
+                min: time,
+            },
+            count => WaitStatistics {
+                count: count + 1,
+                average: (known.average + time as f64) / 2.0,
+                max: known.max.max(time),
+                min: known.min.min(time),
+            },
+        };
+    }
+
+    /// Name, thread, futex and its waits, in the order of the first wait's end.
+    pub fn rows(&self) -> impl Iterator<Item = (&str, i64, i64, &WaitStatistics)> {
+        self.waits.iter().map(|(&(tid, futex), waits)| {
+            let comm = self.comms.get(&tid);
+            (comm.map_or("", String::as_str), tid, futex, waits)
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! Bytes read and written, by process and by file descriptor.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::{EventFields, FirstSeen, ScriptSample};
+
+/// The reads or the writes of a process or a file descriptor.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskIo {
+    /// The process's name at its last call.
+    pub comm: String,
+    /// Number of calls.
+    pub calls: u64,
+    /// Bytes that were requested.
+    pub requested: u64,
+    /// Bytes that were transferred.
+    pub transferred: u64,
+    /// Calls that returned 0 or an error, by their result.
+    pub failed: BTreeMap<i64, u64>,
+}
+
+/// Reads and writes by process.
+#[derive(Debug, Default)]
+pub struct TaskReadWrite {
+    reads: FirstSeen<i64, TaskIo>,
+    writes: FirstSeen<i64, TaskIo>,
+}
+
+impl TaskReadWrite {
+    /// The tracepoints that it reads.
+    pub const EVENTS: &'static [EventFields] = &[
+        EventFields {
+            tracepoint: "syscalls:sys_enter_read",
+            numbers: &["count"],
+            text: None,
+        },
+        EventFields {
+            tracepoint: "syscalls:sys_exit_read",
+            numbers: &["ret"],
+            text: None,
+        },
+        EventFields {
+            tracepoint: "syscalls:sys_enter_write",
+            numbers: &["count"],
+            text: None,
+        },
+        EventFields {
+            tracepoint: "syscalls:sys_exit_write",
+            numbers: &["ret"],
+            text: None,
+        },
+    ];
+
+    /// Adds a call or its return.
+    pub fn sample(&mut self, sample: &ScriptSample<'_>) {
+        let (is_call, all) = match sample.kind {
+            Some(0) => (true, &mut self.reads),
+            Some(1) => (false, &mut self.reads),
+            Some(2) => (true, &mut self.writes),
+            _ => (false, &mut self.writes),
+        };
+        let io = all.entry(&sample.pid);
+        let number = sample.number(0);
+        if is_call {
+            io.calls += 1;
+            io.requested = io.requested.wrapping_add(number.cast_unsigned());
+        } else if number > 0 {
+            io.transferred = io.transferred.wrapping_add(number.cast_unsigned());
+        } else {
+            *io.failed.entry(number).or_default() += 1;
+        }
+        if io.comm != sample.comm {
+            sample.comm.clone_into(&mut io.comm);
+        }
+    }
+
+    /// The reads of each process, those that got most bytes first.
+    #[must_use]
+    pub fn reads(&self) -> Vec<(i64, &TaskIo)> {
+        rows(&self.reads, |io| io.transferred)
+    }
+
+    /// The writes of each process, those of most bytes first.
+    #[must_use]
+    pub fn writes(&self) -> Vec<(i64, &TaskIo)> {
+        rows(&self.writes, |io| io.requested)
+    }
+
+    /// Process, name, result and number of failed reads, most frequent first.
+    #[must_use]
+    pub fn failed_reads(&self) -> Vec<(i64, &str, i64, u64)> {
+        failed(&self.reads)
+    }
+
+    /// Process, name, result and number of failed writes, most frequent first.
+    #[must_use]
+    pub fn failed_writes(&self) -> Vec<(i64, &str, i64, u64)> {
+        failed(&self.writes)
+    }
+
+    /// Removes all counts.
+    pub fn clear(&mut self) {
+        self.reads.clear();
+        self.writes.clear();
+    }
+}
+
+fn rows(all: &FirstSeen<i64, TaskIo>, key: fn(&TaskIo) -> u64) -> Vec<(i64, &TaskIo)> {
+    let mut rows: Vec<_> = all.iter().map(|(pid, io)| (*pid, io)).collect();
+    rows.sort_by_key(|(pid, io)| (Reverse(key(io)), *pid));
+    rows
+}
+
+fn failed(all: &FirstSeen<i64, TaskIo>) -> Vec<(i64, &str, i64, u64)> {
+    let each = |(pid, io): (_, _)| {
+        let (pid, io): (&i64, &TaskIo) = (pid, io);
+        let results = io.failed.iter();
+        results.map(move |(result, count)| (*pid, io.comm.as_str(), *result, *count))
+    };
+    let mut rows: Vec<_> = all.iter().flat_map(each).collect();
+    rows.sort_by_key(|&(pid, _, result, count)| (Reverse(count), pid, result));
+    rows
+}
+
+/// Reads and writes of the tasks of one name, by file descriptor.
+#[derive(Debug, Default)]
+pub struct FileIo {
+    /// The name.
+    pub comm: String,
+    reads: FirstSeen<i64, TaskIo>,
+    writes: FirstSeen<i64, TaskIo>,
+}
+
+impl FileIo {
+    /// The tracepoints that it reads.
+    pub const EVENTS: &'static [EventFields] = &[
+        EventFields {
+            tracepoint: "syscalls:sys_enter_read",
+            numbers: &["fd", "count"],
+            text: None,
+        },
+        EventFields {
+            tracepoint: "syscalls:sys_enter_write",
+            numbers: &["fd", "count"],
+            text: None,
+        },
+    ];
+
+    /// Selects the tasks.
+    #[must_use]
+    pub fn of_comm(comm: &str) -> Self {
+        Self {
+            comm: comm.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a call.
+    pub fn sample(&mut self, sample: &ScriptSample<'_>) {
+        if sample.comm != self.comm {
+            return;
+        }
+        let all = match sample.kind {
+            Some(0) => &mut self.reads,
+            _ => &mut self.writes,
+        };
+        let io = all.entry(&sample.number(0));
+        io.calls += 1;
+        let requested = sample.number(1).cast_unsigned();
+        io.requested = io.requested.wrapping_add(requested);
+    }
+
+    /// The reads of each descriptor, those of most bytes first.
+    #[must_use]
+    pub fn reads(&self) -> Vec<(i64, &TaskIo)> {
+        rows(&self.reads, |io| io.requested)
+    }
+
+    /// The writes of each descriptor, those of most bytes first.
+    #[must_use]
+    pub fn writes(&self) -> Vec<(i64, &TaskIo)> {
+        rows(&self.writes, |io| io.requested)
+    }
+}

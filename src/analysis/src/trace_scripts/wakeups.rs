@@ -1,0 +1,67 @@
+//! Time between the wakeup of a task on a CPU and the next switch there.
+
+use rustc_hash::FxHashMap;
+
+use super::{EventFields, ScriptSample};
+
+/// The minimum of no wakeups, as in perf.
+const NO_MINIMUM: u64 = 1_000_000_000;
+
+/// Latencies of wakeups.
+#[derive(Debug)]
+pub struct WakeupLatencies {
+    /// Time of the last wakeup on each CPU.
+    pending: FxHashMap<i64, u64>,
+    /// Number of wakeups.
+    pub count: u64,
+    /// Sum, smallest and largest latency in nanoseconds.
+    pub total: u64,
+    /// The smallest.
+    pub min: u64,
+    /// The largest.
+    pub max: u64,
+}
+
+impl Default for WakeupLatencies {
+    fn default() -> Self {
+        Self {
+            pending: FxHashMap::default(),
+            count: 0,
+            total: 0,
+            min: NO_MINIMUM,
+            max: 0,
+        }
+    }
+}
+
+impl WakeupLatencies {
+    /// The tracepoints that it reads.
+    pub const EVENTS: &'static [EventFields] = &[
+        EventFields {
+            tracepoint: "sched:sched_wakeup",
+            numbers: &["target_cpu"],
+            text: None,
+        },
+        EventFields {
+            tracepoint: "sched:sched_switch",
+            numbers: &[],
+            text: None,
+        },
+    ];
+
+    /// Adds a wakeup or a switch.
+    pub fn sample(&mut self, sample: &ScriptSample<'_>) {
+        if sample.kind == Some(0) {
+            self.pending.insert(sample.number(0), sample.time);
+            return;
+        }
+        let Some(woken) = self.pending.remove(&i64::from(sample.cpu)) else {
+            return;
+        };
+        let latency = sample.time.saturating_sub(woken);
+        self.count += 1;
+        self.total += latency;
+        self.min = self.min.min(latency);
+        self.max = self.max.max(latency);
+    }
+}

@@ -1,0 +1,248 @@
+//! The trace scripts of perf that rperf computes itself, without an interpreter.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+
+use rperf_analysis::trace_scripts::{
+    DropLocations, EventFields, FailedByComm, FailedByTask, FileIo, FutexWaits, ScriptSample,
+    SyscallCounts, SyscallsByTask, TaskReadWrite, TaskSelection, WakeupLatencies,
+};
+use rperf_view::trace_scripts as view;
+
+use crate::cli::error::CliError;
+use crate::cli::output::CLEAR;
+use crate::cli::shared::built_in_scripts::NativeScript;
+
+/// The number of rows of `rwtop`.
+const TOP_LINES: usize = 20;
+/// Seconds between refreshes of the scripts that have an interval.
+const INTERVAL: u64 = 3;
+
+/// A script with its arguments and what it has computed.
+pub(super) enum NativeTable {
+    Syscalls(SyscallCounts),
+    /// `sctop`: with the seconds between refreshes.
+    TopSyscalls(SyscallCounts, u64),
+    SyscallsByTask(SyscallsByTask),
+    FailedByComm(FailedByComm),
+    FailedByTask(FailedByTask),
+    ReadWrite(TaskReadWrite),
+    /// `rwtop`: with the seconds between refreshes.
+    TopReadWrite(TaskReadWrite, u64),
+    Files(FileIo),
+    Wakeups(WakeupLatencies),
+    Futexes(FutexWaits),
+    Drops(DropLocations),
+}
+
+/// Names that tables need.
+pub(super) struct TableNames<'n> {
+    /// The name of a system call.
+    pub(super) syscall: &'n dyn Fn(i64) -> String,
+    /// Function and offset of an address of the kernel.
+    pub(super) function: &'n dyn Fn(u64) -> (String, u64),
+}
+
+impl NativeTable {
+    /// The table of a script with these arguments.
+    ///
+    /// # Errors
+    ///
+    /// Status 129: other arguments than the script takes.
+    pub(super) fn new(script: NativeScript, words: &[OsString]) -> Result<Self, CliError> {
+        let words: Vec<String> = words
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        Ok(match script {
+            NativeScript::SyscallCounts => Self::Syscalls(SyscallCounts {
+                tasks: comm_argument(script, &words)?,
+                ..SyscallCounts::default()
+            }),
+            NativeScript::Sctop => {
+                let (tasks, interval) = top_arguments(script, &words)?;
+                let counts = SyscallCounts {
+                    tasks,
+                    ..SyscallCounts::default()
+                };
+                Self::TopSyscalls(counts, interval)
+            }
+            NativeScript::SyscallCountsByPid => Self::SyscallsByTask(SyscallsByTask {
+                tasks: task_argument(script, &words)?,
+                ..SyscallsByTask::default()
+            }),
+            NativeScript::FailedSyscalls => Self::FailedByComm(FailedByComm {
+                tasks: comm_argument(script, &words)?,
+                ..FailedByComm::default()
+            }),
+            NativeScript::FailedSyscallsByPid => Self::FailedByTask(FailedByTask {
+                tasks: task_argument(script, &words)?,
+                ..FailedByTask::default()
+            }),
+            NativeScript::Rwtop => {
+                let interval = interval_argument(script, &words)?;
+                Self::TopReadWrite(TaskReadWrite::default(), interval)
+            }
+            NativeScript::RwByFile => match &*words {
+                [comm] => Self::Files(FileIo::of_comm(comm)),
+                _ => return Err(usage(script, "<comm>")),
+            },
+            _ if !words.is_empty() => return Err(usage(script, "")),
+            NativeScript::RwByPid => Self::ReadWrite(TaskReadWrite::default()),
+            NativeScript::WakeupLatency => Self::Wakeups(WakeupLatencies::default()),
+            NativeScript::FutexContention => Self::Futexes(FutexWaits::default()),
+            NativeScript::NetDropmonitor => Self::Drops(DropLocations::default()),
+        })
+    }
+
+    /// The tracepoints that it reads.
+    pub(super) fn events(&self) -> &'static [EventFields] {
+        match self {
+            Self::Syscalls(_) | Self::TopSyscalls(..) | Self::SyscallsByTask(_) => {
+                SyscallCounts::EVENTS
+            }
+            Self::FailedByComm(_) => FailedByComm::EVENTS,
+            Self::FailedByTask(_) => FailedByTask::EVENTS,
+            Self::ReadWrite(_) | Self::TopReadWrite(..) => TaskReadWrite::EVENTS,
+            Self::Files(_) => FileIo::EVENTS,
+            Self::Wakeups(_) => WakeupLatencies::EVENTS,
+            Self::Futexes(_) => FutexWaits::EVENTS,
+            Self::Drops(_) => DropLocations::EVENTS,
+        }
+    }
+
+    /// Whether samples of other events are counted.
+    pub(super) fn counts_others(&self) -> bool {
+        matches!(self, Self::ReadWrite(_) | Self::Files(_) | Self::Wakeups(_))
+    }
+
+    /// Seconds between refreshes of a script that has an interval.
+    pub(super) fn interval(&self) -> Option<u64> {
+        match self {
+            Self::TopSyscalls(_, interval) | Self::TopReadWrite(_, interval) => Some(*interval),
+            _ => None,
+        }
+    }
+
+    /// Adds a sample of one of its tracepoints.
+    pub(super) fn sample(&mut self, sample: &ScriptSample<'_>) {
+        match self {
+            Self::Syscalls(table) | Self::TopSyscalls(table, _) => table.sample(sample),
+            Self::SyscallsByTask(table) => table.sample(sample),
+            Self::FailedByComm(table) => table.sample(sample),
+            Self::FailedByTask(table) => table.sample(sample),
+            Self::ReadWrite(table) | Self::TopReadWrite(table, _) => table.sample(sample),
+            Self::Files(table) => table.sample(sample),
+            Self::Wakeups(table) => table.sample(sample),
+            Self::Futexes(table) => table.sample(sample),
+            Self::Drops(table) => table.sample(sample),
+        }
+    }
+
+    /// Writes what perf's script prints before the first event.
+    pub(super) fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Syscalls(_)
+            | Self::SyscallsByTask(_)
+            | Self::FailedByTask(_)
+            | Self::Futexes(_) => writeln!(out, "Press control+C to stop and show the summary"),
+            Self::Drops(_) => writeln!(out, "Starting trace (Ctrl-C to dump results)"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the table. A table with an interval clears the screen, and begins again.
+    pub(super) fn write(&mut self, out: &mut dyn Write, names: &TableNames<'_>) -> io::Result<()> {
+        match self {
+            Self::Syscalls(table) => view::write_syscall_counts(out, table, names.syscall, 11),
+            Self::TopSyscalls(table, _) => {
+                writeln!(out, "{CLEAR}")?;
+                view::write_syscall_counts(out, table, names.syscall, 10)?;
+                table.counts.clear();
+                Ok(())
+            }
+            Self::SyscallsByTask(table) => view::write_syscalls_by_task(out, table, names.syscall),
+            Self::FailedByComm(table) => view::write_failed_by_comm(out, table),
+            Self::FailedByTask(table) => view::write_failed_by_task(out, table, names.syscall),
+            Self::ReadWrite(table) => view::write_io_by_task(out, table),
+            Self::TopReadWrite(table, _) => {
+                writeln!(out, "{CLEAR}")?;
+                view::write_top_io(out, table, TOP_LINES)?;
+                table.clear();
+                Ok(())
+            }
+            Self::Files(table) => view::write_io_by_file(out, table),
+            Self::Wakeups(table) => view::write_wakeups(out, table),
+            Self::Futexes(table) => view::write_futexes(out, table),
+            Self::Drops(table) => {
+                writeln!(out, "Gathering kallsyms data")?;
+                let rows = table.counts.iter().map(|(address, count)| {
+                    let (function, offset) = (names.function)(address.cast_unsigned());
+                    (function, offset, *count)
+                });
+                view::write_drops(out, &rows.collect::<Vec<_>>())
+            }
+        }
+    }
+}
+
+/// A name of tasks, if given.
+fn comm_argument(script: NativeScript, words: &[String]) -> Result<TaskSelection, CliError> {
+    match words {
+        [] => Ok(TaskSelection::All),
+        [comm] => Ok(TaskSelection::Comm(comm.clone())),
+        _ => Err(usage(script, "[comm]")),
+    }
+}
+
+/// A name of tasks or a process, if given.
+fn task_argument(script: NativeScript, words: &[String]) -> Result<TaskSelection, CliError> {
+    match words {
+        [] => Ok(TaskSelection::All),
+        [task] => Ok(TaskSelection::parse(task)),
+        _ => Err(usage(script, "[comm|pid]")),
+    }
+}
+
+/// An interval in seconds, if given.
+fn interval_argument(script: NativeScript, words: &[String]) -> Result<u64, CliError> {
+    match words {
+        [] => Ok(INTERVAL),
+        [interval] => seconds(script, interval),
+        _ => Err(usage(script, "[interval]")),
+    }
+}
+
+/// The arguments of `sctop`: a name, an interval, or both.
+fn top_arguments(script: NativeScript, words: &[String]) -> Result<(TaskSelection, u64), CliError> {
+    match words {
+        [] => Ok((TaskSelection::All, INTERVAL)),
+        [word] => Ok(match word.parse() {
+            Ok(interval) => (TaskSelection::All, interval),
+            Err(_) => (TaskSelection::Comm(word.clone()), INTERVAL),
+        }),
+        [comm, interval] => Ok((
+            TaskSelection::Comm(comm.clone()),
+            seconds(script, interval)?,
+        )),
+        _ => Err(usage(script, "[comm] [interval]")),
+    }
+}
+
+fn seconds(script: NativeScript, word: &str) -> Result<u64, CliError> {
+    word.parse().map_err(|_| {
+        let name = script.name();
+        CliError::usage(format!(
+            "script {name}: interval '{word}': not a number of seconds"
+        ))
+    })
+}
+
+fn usage(script: NativeScript, arguments: &str) -> CliError {
+    let name = script.name();
+    CliError::usage(
+        format!("usage: script report {name} {arguments}")
+            .trim_end()
+            .to_owned(),
+    )
+}

@@ -1,0 +1,220 @@
+//! Runs a native script: on a recording, on a stream, and live.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use clap::ArgMatches;
+use rperf_analysis::trace_scripts::{FieldBlock, FieldDecoder, ScriptSample};
+use rperf_lines::FieldSelection;
+use rperf_perfdata::Metadata;
+use rperf_replay::{EventIndex, FoldControl, Machine, Order, Stream, ThreadCache};
+use rperf_resolve::{AddressContext, LoadedObjects, Resolver};
+use rperf_sys::Signals;
+use rperf_syscalls::{Abi, SyscallTable};
+use rperf_view::trace_scripts::write_other_events;
+use rperf_wire::CpuMode;
+
+use super::native::{NativeTable, TableNames};
+use super::settings::ScriptSettings;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::files::DiskFiles;
+use crate::cli::findings::conclude;
+use crate::cli::input::{Input, OpenedInput};
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::built_in_scripts::NativeScript;
+use crate::cli::stream::RecordingStream;
+
+/// A script that runs.
+struct NativeRun<'a> {
+    context: &'a Context,
+    settings: &'a ScriptSettings,
+    script: NativeScript,
+    table: NativeTable,
+    /// Samples of events that the script does not use, by event.
+    others: Vec<u64>,
+}
+
+/// Prints the table of a script, with these arguments, for the recording of `-i`.
+///
+/// # Errors
+///
+/// Other arguments than the script takes, a recording that cannot be read or lacks its tracepoints.
+pub(super) fn report(
+    script: NativeScript,
+    words: &[OsString],
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let table = NativeTable::new(script, words)?;
+    let settings = ScriptSettings::new(FieldSelection::default(), matches, context)?;
+    // Signals must be blocked before threads are started: Ctrl-C ends a live recording, which this process reads to its end.
+    let mut run = NativeRun {
+        context,
+        settings: &settings,
+        script,
+        table,
+        others: Vec::new(),
+    };
+    match OpenedInput::open(matches, context)? {
+        OpenedInput::Whole(input) => run.print(&input)?,
+        OpenedInput::Stream(stream) => {
+            let _signals = Signals::block(&[libc::SIGINT]).ok();
+            match run.table.interval() {
+                Some(interval) => run.print_stream(stream, Duration::from_secs(interval))?,
+                None => {
+                    run.begin()?;
+                    run.print_whole(&stream.spool(context)?)?;
+                }
+            }
+        }
+    }
+    Ok(ExitStatus::Ok)
+}
+
+impl NativeRun<'_> {
+    fn begin(&self) -> Result<(), CliError> {
+        let mut out = self.context.stdout();
+        self.table.begin(&mut out)?;
+        Ok(out.flush()?)
+    }
+
+    fn print(&mut self, input: &Input) -> Result<(), CliError> {
+        self.begin()?;
+        self.print_whole(input)
+    }
+
+    fn print_whole(&mut self, input: &Input) -> Result<(), CliError> {
+        let settings = self.settings;
+        let data = input.parse(self.context)?;
+        let analysis = Analysis::open(input, &data, settings.jobs, self.context)?;
+        let recording = analysis.metadata();
+        let filter = settings.filter(recording)?;
+        let resolver = analysis.resolver(&settings.symbols);
+        let events = self.table.events();
+        let others = self.table.counts_others();
+        let decoder = FieldDecoder::new(recording, events, others, &filter, &resolver);
+        let decoder = decoder.map_err(|error| CliError::failure(255, error))?;
+        if !decoder.has_events() {
+            return Err(self.lacks_events(&input.path.display().to_string()));
+        }
+        let world = analysis.replay.world();
+        let mut take = |block: &mut FieldBlock| {
+            block.deliver(world, |sample| self.add(sample));
+            FoldControl::Continue
+        };
+        analysis
+            .replay
+            .ordered(analysis.jobs, &decoder, &mut take)?;
+        analysis.end_progress();
+        self.write(recording, &resolver)?;
+        analysis.conclude()
+    }
+
+    fn lacks_events(&self, path: &str) -> CliError {
+        let events = self.table.events().iter().map(|event| event.tracepoint);
+        let events: Vec<&str> = events.collect();
+        let message = format!("{path}: the recording has no {}", events.join(", "));
+        let (program, name) = (self.context.program, self.script.name());
+        CliError::message(255, message)
+            .hint(format!("record with '{program} script record {name}'"))
+    }
+
+    fn add(&mut self, sample: &ScriptSample<'_>) {
+        if sample.kind.is_some() {
+            return self.table.sample(sample);
+        }
+        let EventIndex(index) = sample.event;
+        let index = index as usize;
+        if self.others.len() <= index {
+            self.others.resize(index + 1, 0);
+        }
+        if let Some(count) = self.others.get_mut(index) {
+            *count += 1;
+        }
+    }
+
+    /// Writes the table.
+    fn write(&mut self, recording: Metadata<'_>, resolver: &Resolver<'_>) -> Result<(), CliError> {
+        let arch = recording.features.arch();
+        let abi = arch.as_deref().map_or_else(Abi::native, Abi::of_machine);
+        let table = abi.map(SyscallTable::of);
+        let syscall = |number: i64| {
+            let id = u32::try_from(number).ok();
+            let known = id.zip(table).and_then(|(id, table)| table.get(id));
+            known.map_or_else(|| number.to_string(), |known| known.name.to_string())
+        };
+        let function = |address: u64| {
+            let at = AddressContext {
+                machine: Machine::Host,
+                pid: 0,
+                order: Order::MAX,
+            };
+            let frame = resolver.locate(at, CpuMode::Kernel, address);
+            let symbol = frame.symbol.and_then(|id| resolver.symbol(id));
+            match (symbol, frame.symbol) {
+                (Some(symbol), Some(id)) => (
+                    resolver.symbol_name(id).to_owned(),
+                    frame.address.wrapping_sub(symbol.start),
+                ),
+                _ => (format!("{address:#x}"), 0),
+            }
+        };
+        let names = TableNames {
+            syscall: &syscall,
+            function: &function,
+        };
+        let mut out = self.context.stdout();
+        self.table.write(&mut out, &names)?;
+        let named = recording.events.iter().zip(&self.others);
+        let counted = named.filter(|(_, count)| **count > 0);
+        let mut others: Vec<(String, u64)> = counted
+            .map(|(event, count)| (event.name.replacen(':', "::", 1), *count))
+            .collect();
+        others.sort();
+        write_other_events(&mut out, &others)?;
+        Ok(out.flush()?)
+    }
+
+    /// Prints the table of each interval of a stream.
+    fn print_stream(&mut self, input: RecordingStream, every: Duration) -> Result<(), CliError> {
+        let settings = self.settings;
+        let path = input.path.clone();
+        let mut stream = Stream::new(input.reader()?);
+        let mut scratches: Vec<ThreadCache> = Vec::new();
+        scratches.resize_with(settings.jobs.get(), ThreadCache::default);
+        let mut known: Option<LoadedObjects> = None;
+        let mut next = Instant::now() + every;
+        loop {
+            let more = stream.advance()?;
+            let recording = stream.head().metadata();
+            let resolver = match known.take() {
+                Some(known) => Resolver::resume(stream.world(), &DiskFiles, known),
+                None => {
+                    let symbols = &settings.symbols;
+                    symbols.resolver(self.context, stream.world(), stream.head().features())
+                }
+            };
+            let filter = settings.filter(recording)?;
+            let (events, others) = (self.table.events(), self.table.counts_others());
+            let decoder = FieldDecoder::new(recording, events, others, &filter, &resolver);
+            let decoder = decoder.map_err(|error| CliError::failure(255, error))?;
+            let mut take = |block: &mut FieldBlock| {
+                block.deliver(stream.world(), |sample| self.add(sample));
+                FoldControl::Continue
+            };
+            stream.deliver(&decoder, &mut scratches, &mut take);
+            drop(decoder);
+            if !more || Instant::now() >= next {
+                self.write(recording, &resolver)?;
+                next = Instant::now() + every;
+            }
+            known = Some(resolver.into_loaded());
+            if !more {
+                break;
+            }
+        }
+        conclude(&path, &stream.diagnostics(), self.context)
+    }
+}

@@ -1,0 +1,296 @@
+//! The tables of perf's trace scripts.
+
+use std::io::{self, Write};
+
+use rperf_analysis::trace_scripts::{
+    FailedByComm, FailedByTask, FileIo, FutexWaits, SyscallCounts, SyscallsByTask, TaskIo,
+    TaskReadWrite, WakeupLatencies,
+};
+use rperf_syscalls::error_name;
+
+/// The name of a system call by its number.
+pub type SyscallName<'n> = &'n dyn Fn(i64) -> String;
+
+/// Writes the number of calls of each system call. `rule` is the length of the line below the title of the counts.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_syscall_counts(
+    out: &mut dyn Write,
+    counts: &SyscallCounts,
+    name: SyscallName<'_>,
+    rule: usize,
+) -> io::Result<()> {
+    match counts.tasks.comm() {
+        Some(comm) => writeln!(out, "\nsyscall events for {comm}:\n")?,
+        None => writeln!(out, "\nsyscall events:\n")?,
+    }
+    writeln!(out, "{:<40}  {:>10}", "event", "count")?;
+    writeln!(out, "{}  {}", "-".repeat(40), "-".repeat(rule))?;
+    for (id, count) in counts.counts.by_count() {
+        writeln!(out, "{:<40}  {count:>10}", name(id))?;
+    }
+    Ok(())
+}
+
+/// Writes the number of calls of each system call for each task.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_syscalls_by_task(
+    out: &mut dyn Write,
+    counts: &SyscallsByTask,
+    name: SyscallName<'_>,
+) -> io::Result<()> {
+    match counts.tasks.comm() {
+        Some(comm) => writeln!(out, "\nsyscall events for {comm}:\n")?,
+        None => writeln!(out, "\nsyscall events by comm/pid:\n")?,
+    }
+    writeln!(out, "{:<40}  {:>10}", "comm [pid]/syscalls", "count")?;
+    writeln!(out, "{}  {}", "-".repeat(40), "-".repeat(10))?;
+    for (comm, pids) in counts.counts.iter() {
+        for (pid, calls) in pids.iter() {
+            writeln!(out, "\n{comm} [{pid}]")?;
+            for (id, count) in calls.by_count() {
+                writeln!(out, "  {:<38}  {count:>10}", name(id))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes the number of failed calls of each name of a task.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_failed_by_comm(out: &mut dyn Write, failed: &FailedByComm) -> io::Result<()> {
+    writeln!(out, "\nfailed syscalls by comm:\n")?;
+    writeln!(out, "{:<20}  {:>10}", "comm", "# errors")?;
+    // perf's line ends with blanks.
+    writeln!(
+        out,
+        "{}  {}{}",
+        "-".repeat(20),
+        "-".repeat(10),
+        " ".repeat(12)
+    )?;
+    for (comm, count) in failed.rows() {
+        writeln!(out, "{comm:<20}  {count:>10}")?;
+    }
+    Ok(())
+}
+
+/// Writes the number of failed calls by error, for each system call of each task.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_failed_by_task(
+    out: &mut dyn Write,
+    failed: &FailedByTask,
+    name: SyscallName<'_>,
+) -> io::Result<()> {
+    match failed.tasks.comm() {
+        Some(comm) => writeln!(out, "\nsyscall errors for {comm}:\n")?,
+        None => writeln!(out, "\nsyscall errors:\n")?,
+    }
+    writeln!(out, "{:<30}  {:>10}", "comm [pid]", "count")?;
+    writeln!(out, "{}  {}", "-".repeat(30), "-".repeat(10))?;
+    for (comm, pids) in failed.counts.iter() {
+        for (pid, calls) in pids.iter() {
+            writeln!(out, "\n{comm} [{pid}]")?;
+            for (id, results) in calls.iter() {
+                writeln!(out, "  syscall: {:<16}", name(*id))?;
+                for (result, count) in results.by_count() {
+                    let number = u32::try_from(result.unsigned_abs()).unwrap_or(u32::MAX);
+                    let error = error_name(number)
+                        .map_or_else(|| format!("Unknown {result} errno"), str::to_owned);
+                    writeln!(out, "    err = {error:<20}  {count:>10}")?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes reads and writes of each process, and those that failed.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_io_by_task(out: &mut dyn Write, io: &TaskReadWrite) -> io::Result<()> {
+    writeln!(out, "read counts by pid:\n")?;
+    writeln!(
+        out,
+        "{:>6}  {:>20}  {:>10}  {:>10}  {:>10}",
+        "pid", "comm", "# reads", "bytes_requested", "bytes_read"
+    )?;
+    rules(out, &[6, 20, 11, 10, 10])?;
+    write_reads(out, io)?;
+    writeln!(out, "\nfailed reads by pid:\n")?;
+    write_failed_io(out, &io.failed_reads())?;
+    writeln!(out, "\nwrite counts by pid:\n")?;
+    writeln!(
+        out,
+        "{:>6}  {:>20}  {:>10}  {:>10}",
+        "pid", "comm", "# writes", "bytes_written"
+    )?;
+    rules(out, &[6, 20, 11, 10])?;
+    write_writes(out, io)?;
+    writeln!(out, "\nfailed writes by pid:\n")?;
+    write_failed_io(out, &io.failed_writes())
+}
+
+/// Writes the processes with most reads and writes, at most `lines` of each.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_top_io(out: &mut dyn Write, io: &TaskReadWrite, lines: usize) -> io::Result<()> {
+    writeln!(out, "read counts by pid:\n")?;
+    writeln!(
+        out,
+        "{:>6}  {:>20}  {:>10}  {:>10}  {:>10}",
+        "pid", "comm", "# reads", "bytes_req", "bytes_read"
+    )?;
+    rules(out, &[6, 20, 10, 10, 10])?;
+    for (pid, of) in io.reads().into_iter().take(lines) {
+        write_read(out, pid, of)?;
+    }
+    writeln!(out, "\nwrite counts by pid:\n")?;
+    writeln!(
+        out,
+        "{:>6}  {:>20}  {:>10}  {:>13}",
+        "pid", "comm", "# writes", "bytes_written"
+    )?;
+    rules(out, &[6, 20, 10, 13])?;
+    for (pid, of) in io.writes().into_iter().take(lines) {
+        let (comm, calls, bytes) = (&of.comm, of.calls, of.requested);
+        writeln!(out, "{pid:>6}  {comm:<20}  {calls:>10}  {bytes:>13}")?;
+    }
+    Ok(())
+}
+
+fn write_reads(out: &mut dyn Write, io: &TaskReadWrite) -> io::Result<()> {
+    let mut rows = io.reads().into_iter();
+    rows.try_for_each(|(pid, of)| write_read(out, pid, of))
+}
+
+fn write_read(out: &mut dyn Write, pid: i64, of: &TaskIo) -> io::Result<()> {
+    writeln!(
+        out,
+        "{pid:>6}  {:<20}  {:>10}  {:>10}  {:>10}",
+        of.comm, of.calls, of.requested, of.transferred
+    )
+}
+
+fn write_writes(out: &mut dyn Write, io: &TaskReadWrite) -> io::Result<()> {
+    for (pid, of) in io.writes() {
+        let (comm, calls, bytes) = (&of.comm, of.calls, of.requested);
+        writeln!(out, "{pid:>6}  {comm:<20}  {calls:>10}  {bytes:>10}")?;
+    }
+    Ok(())
+}
+
+fn write_failed_io(out: &mut dyn Write, rows: &[(i64, &str, i64, u64)]) -> io::Result<()> {
+    writeln!(
+        out,
+        "{:>6}  {:>20}  {:>6}  {:>10}",
+        "pid", "comm", "error #", "# errors"
+    )?;
+    rules(out, &[6, 20, 6, 10])?;
+    for (pid, comm, result, count) in rows {
+        writeln!(out, "{pid:>6}  {comm:<20}  {result:>6}  {count:>10}")?;
+    }
+    Ok(())
+}
+
+/// Writes reads and writes of the tasks of one name, by file descriptor.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_io_by_file(out: &mut dyn Write, io: &FileIo) -> io::Result<()> {
+    for (verb, titles, rows) in [
+        ("read", ["# reads", "bytes_requested"], io.reads()),
+        ("write", ["# writes", "bytes_written"], io.writes()),
+    ] {
+        let blank = if verb == "read" { "" } else { "\n" };
+        writeln!(out, "{blank}file {verb} counts for {}:\n", io.comm)?;
+        let [calls, bytes] = titles;
+        writeln!(out, "{:>6}  {calls:>10}  {bytes:>10}", "fd")?;
+        rules(out, &[6, 10, 11])?;
+        for (fd, of) in rows {
+            writeln!(out, "{fd:>6}  {:>10}  {:>10}", of.calls, of.requested)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes latencies of wakeups.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_wakeups(out: &mut dyn Write, wakeups: &WakeupLatencies) -> io::Result<()> {
+    writeln!(out, "wakeup_latency stats:\n")?;
+    writeln!(out, "total_wakeups: {}", wakeups.count)?;
+    match wakeups.count {
+        0 => writeln!(out, "avg_wakeup_latency (ns): N/A")?,
+        count => writeln!(
+            out,
+            "avg_wakeup_latency (ns): {}",
+            wakeups.total.div_euclid(count)
+        )?,
+    }
+    writeln!(out, "min_wakeup_latency (ns): {}", wakeups.min)?;
+    writeln!(out, "max_wakeup_latency (ns): {}", wakeups.max)
+}
+
+/// Writes the waits of each thread for each futex.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_futexes(out: &mut dyn Write, futexes: &FutexWaits) -> io::Result<()> {
+    for (comm, tid, futex, waits) in futexes.rows() {
+        writeln!(
+            out,
+            "{comm}[{tid}] lock {futex:x} contended {} times, {} avg ns [max: {} ns, min {} ns]",
+            waits.count,
+            waits.average.trunc(),
+            waits.max,
+            waits.min
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes the number of dropped packets by function and offset.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_drops(out: &mut dyn Write, rows: &[(String, u64, u64)]) -> io::Result<()> {
+    writeln!(out, "{:>25} {:>25} {:>25}", "LOCATION", "OFFSET", "COUNT")?;
+    for (function, offset, count) in rows {
+        writeln!(out, "{function:>25} {offset:>25} {count:>25}")?;
+    }
+    Ok(())
+}
+
+/// Writes the number of samples of events that a script does not use; nothing without such.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_other_events(out: &mut dyn Write, counts: &[(String, u64)]) -> io::Result<()> {
+    if counts.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nunhandled events:\n")?;
+    writeln!(out, "{:<40}  {:>10}", "event", "count")?;
+    rules(out, &[40, 11])?;
+    for (event, count) in counts {
+        writeln!(out, "{event:<40}  {count:>10}")?;
+    }
+    Ok(())
+}
+
+/// Writes a line of dashes for each column.
+fn rules(out: &mut dyn Write, widths: &[usize]) -> io::Result<()> {
+    let dashes: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
+    writeln!(out, "{}", dashes.join("  "))
+}

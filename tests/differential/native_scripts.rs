@@ -1,0 +1,183 @@
+//! perf's trace scripts that rperf computes itself, compared with perf's own scripts in its interpreters.
+
+use std::path::PathBuf;
+
+use rperf_testkit::{Outcome, may_trace, skip};
+
+use super::{Tool, Tools, assert_alike};
+
+/// The recorded command: reads, writes, failing calls, several processes.
+const COMMAND: &str = "for i in 1 2 3; do cat /etc/passwd > out; cat /nosuch 2> out; done; \
+     head -c 100000 /dev/zero | cat > out; cat . 2> out; ls / | wc -l";
+
+/// Script, arguments, its file below `scripts/`.
+const SCRIPTS: &[(&str, &[&str], &str)] = &[
+    ("syscall-counts", &[], "python/syscall-counts.py"),
+    ("syscall-counts", &["cat"], "python/syscall-counts.py"),
+    (
+        "syscall-counts-by-pid",
+        &[],
+        "python/syscall-counts-by-pid.py",
+    ),
+    (
+        "syscall-counts-by-pid",
+        &["cat"],
+        "python/syscall-counts-by-pid.py",
+    ),
+    ("failed-syscalls", &[], "perl/failed-syscalls.pl"),
+    ("failed-syscalls", &["cat"], "perl/failed-syscalls.pl"),
+    (
+        "failed-syscalls-by-pid",
+        &[],
+        "python/failed-syscalls-by-pid.py",
+    ),
+    (
+        "failed-syscalls-by-pid",
+        &["cat"],
+        "python/failed-syscalls-by-pid.py",
+    ),
+    ("rw-by-pid", &[], "perl/rw-by-pid.pl"),
+    ("rw-by-file", &["cat"], "perl/rw-by-file.pl"),
+    ("rwtop", &["100"], "perl/rwtop.pl"),
+    ("futex-contention", &[], "python/futex-contention.py"),
+];
+
+/// Runs the script without the folder of perf's scripts.
+fn native(tools: &Tools, words: &[&str]) -> Outcome {
+    let run = tools.run(Tool::Rperf, words);
+    let run = run.env("PERF_EXEC_PATH", tools.path());
+    run.finish().expect("rperf starts")
+}
+
+/// The lines in another order: that of equal rows of scripts in Perl is arbitrary.
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// Replaces the name of a system call by its number, which perf prints without a package for Python.
+fn with_numbers(text: &str) -> String {
+    let line = |line: &str| {
+        let name = line
+            .trim_start()
+            .trim_start_matches("syscall: ")
+            .split(' ')
+            .next()
+            .unwrap_or_default();
+        let number = rperf_sys::syscall_number(name);
+        let is_row = !line.contains('[') && !line.starts_with("event");
+        let Some(number) = number.filter(|_| is_row) else {
+            return line.to_owned();
+        };
+        let number = number.to_string();
+        let blanks = name.len().saturating_sub(number.len());
+        line.replacen(name, &format!("{number}{}", " ".repeat(blanks)), 1)
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn tables_are_those_of_perfs_scripts() {
+    let test = "tables_are_those_of_perfs_scripts";
+    let Some(tools) = Tools::find_for(test) else {
+        return;
+    };
+    let folders = [
+        "/usr/libexec/perf-core/scripts",
+        "/usr/lib/perf-core/scripts",
+    ];
+    let folder = folders.iter().map(PathBuf::from).find(|path| path.is_dir());
+    let (Some(folder), true) = (folder, may_trace(test)) else {
+        return skip(test, "there are no scripts of perf or no tracepoints");
+    };
+    let mut differences = Vec::new();
+    for (name, arguments, script) in SCRIPTS {
+        let record = [
+            "script", "record", name, "-q", "-o", "own.data", "sh", "-c", COMMAND,
+        ];
+        let recorded = native(&tools, &record);
+        assert_eq!(recorded.status, 0, "{name}: {}", recorded.stderr);
+        let own = ["script", "report", name, "-i", "own.data"];
+        let own = native(&tools, &[&own[..], arguments].concat());
+        let script = folder.join(script);
+        let words = ["script", "-i", "own.data", "-s", &*script.to_string_lossy()];
+        let perf = tools.outcome(Tool::Perf, &[&words[..], arguments].concat());
+        assert_eq!(perf.status, 0, "{name}: {}", perf.stderr);
+        let expected = perf.stdout.lines();
+        // The notice about the package.
+        let expected = expected.skip_while(|line| !line.is_empty() && line.contains("Install"));
+        let notice = ["For example:", "  # apt-get", "  # yum", "  etc."];
+        let expected: Vec<&str> = expected
+            .filter(|line| !notice.iter().any(|text| line.starts_with(text)))
+            .collect();
+        let own_text = match name.contains("syscall") {
+            true => with_numbers(&own.stdout),
+            false => own.stdout.clone(),
+        };
+        let expected = expected.join("\n");
+        let rows = |text: &str| -> Vec<String> {
+            let lines = sorted(text).into_iter().filter(|line| !line.is_empty());
+            lines.map(str::to_owned).collect()
+        };
+        if own.status != 0 || rows(&own_text) != rows(&expected) {
+            differences.push(format!(
+                "{name} {arguments:?}:\n{expected}\n--- rperf\n{own:?}"
+            ));
+        }
+    }
+    assert_alike(&differences);
+}
+
+#[test]
+fn native_scripts_run_live_and_refuse_other_words() {
+    let test = "native_scripts_run_live_and_refuse_other_words";
+    for (words, message) in [
+        (
+            &["report", "syscall-counts", "a", "b"][..],
+            "usage: script report syscall-counts [comm]\n",
+        ),
+        (
+            &["report", "rw-by-file"],
+            "usage: script report rw-by-file <comm>\n",
+        ),
+        (
+            &["rwtop", "often"],
+            "script rwtop: interval 'often': not a number of seconds\n",
+        ),
+    ] {
+        let refused = crate::commands::outcome(&[&["script"], words].concat());
+        assert_eq!((refused.status, &*refused.stdout), (129, ""), "{refused:?}");
+        assert!(refused.stderr.starts_with(message), "{refused:?}");
+    }
+    let Some(tools) = Tools::find_for(test).filter(|_| may_trace(test)) else {
+        return;
+    };
+    let live = ["script", "failed-syscalls-by-pid", "cat", "/nosuch"];
+    let live = native(&tools, &live);
+    assert!(live.stdout.contains("\ncat ["), "{live:?}");
+    assert!(live.stdout.contains("    err = ENOENT "), "{live:?}");
+    let top = native(&tools, &["script", "rwtop", "1", "--", "sleep", "2.5"]);
+    let tables = top.stdout.matches("read counts by pid:").count();
+    assert!((2..=4).contains(&tables), "{top:?}");
+    let recorded = native(
+        &tools,
+        &[
+            "record",
+            "-q",
+            "-e",
+            "cpu-clock",
+            "-o",
+            "other.data",
+            "true",
+        ],
+    );
+    assert_eq!(recorded.status, 0, "{recorded:?}");
+    let lacking = native(
+        &tools,
+        &["script", "-i", "other.data", "report", "wakeup-latency"],
+    );
+    assert_eq!(lacking.status, 255, "{lacking:?}");
+    let message = "other.data: the recording has no sched:sched_wakeup, sched:sched_switch\n";
+    assert!(lacking.stderr.starts_with(message), "{lacking:?}");
+}
