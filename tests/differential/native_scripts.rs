@@ -8,7 +8,8 @@ use super::{Tool, Tools, assert_alike};
 
 /// The recorded command: reads, writes, failing calls, several processes.
 const COMMAND: &str = "for i in 1 2 3; do cat /etc/passwd > out; cat /nosuch 2> out; done; \
-     head -c 100000 /dev/zero | cat > out; cat . 2> out; ls / | wc -l";
+     head -c 100000 /dev/zero | cat > out; cat . 2> out; ls / | wc -l; \
+     echo 1 > /proc/sys/vm/compact_memory";
 
 /// Script, arguments, its file below `scripts/`.
 const SCRIPTS: &[(&str, &[&str], &str)] = &[
@@ -40,6 +41,22 @@ const SCRIPTS: &[(&str, &[&str], &str)] = &[
     ("rw-by-file", &["cat"], "perl/rw-by-file.pl"),
     ("rwtop", &["100"], "perl/rwtop.pl"),
     ("futex-contention", &[], "python/futex-contention.py"),
+    ("compaction-times", &[], "python/compaction-times.py"),
+    (
+        "compaction-times",
+        &["-pv", "-u"],
+        "python/compaction-times.py",
+    ),
+    (
+        "compaction-times",
+        &["-p", "-t", "h"],
+        "python/compaction-times.py",
+    ),
+    (
+        "compaction-times",
+        &["-p", "-fs", "-m", "1-99999999"],
+        "python/compaction-times.py",
+    ),
 ];
 
 /// Runs the script without the folder of perf's scripts.
@@ -102,7 +119,16 @@ fn tables_are_those_of_perfs_scripts() {
         let own = native(&tools, &[&own[..], arguments].concat());
         let script = folder.join(script);
         let words = ["script", "-i", "own.data", "-s", &*script.to_string_lossy()];
-        let perf = tools.outcome(Tool::Perf, &[&words[..], arguments].concat());
+        // The script's options would be taken for perf's.
+        let words = [&words[..], &["--"], arguments].concat();
+        let perf = tools.outcome(
+            Tool::Perf,
+            if arguments.is_empty() {
+                &words[..5]
+            } else {
+                &words
+            },
+        );
         assert_eq!(perf.status, 0, "{name}: {}", perf.stderr);
         let expected = perf.stdout.lines();
         // The notice about the package.

@@ -4,6 +4,7 @@
 //! samples --FieldDecoder (all cores)--> FieldBlock --ScriptSample, in time order--> one of the structs here
 //! ```
 
+mod compaction;
 mod decoder;
 mod drops;
 mod first_seen;
@@ -12,6 +13,7 @@ mod read_write;
 mod syscalls;
 mod wakeups;
 
+pub use compaction::{CompactionTimes, CompactionTotals, TaskCompactions, TaskFilter, sum};
 pub use decoder::{EventFields, FieldBlock, FieldDecoder, ScriptSample};
 pub use drops::DropLocations;
 pub use first_seen::FirstSeen;

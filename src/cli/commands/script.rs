@@ -11,6 +11,7 @@ mod installed;
 mod interpreter;
 mod language;
 mod native;
+mod native_compaction;
 mod native_run;
 mod object;
 mod per_event_dump;

@@ -30,6 +30,7 @@ pub(crate) enum ScriptKind {
 /// A script with a table of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NativeScript {
+    CompactionTimes,
     FailedSyscalls,
     FailedSyscallsByPid,
     FutexContention,
@@ -54,7 +55,27 @@ impl NativeScript {
 }
 
 /// All built-in scripts.
-pub(crate) const SCRIPTS: [BuiltInScript; 13] = [
+pub(crate) const SCRIPTS: [BuiltInScript; 14] = [
+    native(
+        NativeScript::CompactionTimes,
+        [
+            "compaction-times",
+            "[options] [tasks]",
+            "time in the compaction of memory",
+        ],
+        &[
+            "-e",
+            "compaction:mm_compaction_begin",
+            "-e",
+            "compaction:mm_compaction_end",
+            "-e",
+            "compaction:mm_compaction_migratepages",
+            "-e",
+            "compaction:mm_compaction_isolate_migratepages",
+            "-e",
+            "compaction:mm_compaction_isolate_freepages",
+        ],
+    ),
     native(
         NativeScript::FailedSyscalls,
         [

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use rperf_analysis::trace_scripts::{
-    FailedByComm, FailedByTask, FileIo, FutexWaits, SyscallCounts, SyscallsByTask, TaskIo,
-    TaskReadWrite, WakeupLatencies,
+    CompactionTimes, CompactionTotals, FailedByComm, FailedByTask, FileIo, FutexWaits,
+    SyscallCounts, SyscallsByTask, TaskIo, TaskReadWrite, WakeupLatencies, sum,
 };
 use rperf_syscalls::error_name;
 
@@ -258,6 +258,73 @@ pub fn write_futexes(out: &mut dyn Write, futexes: &FutexWaits) -> io::Result<()
         )?;
     }
     Ok(())
+}
+
+/// What is shown of compactions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CompactionLayout {
+    /// Whether each process has a line.
+    pub by_process: bool,
+    /// Whether each compaction has a line.
+    pub each: bool,
+    /// Whether times are in microseconds instead of nanoseconds.
+    pub microseconds: bool,
+    /// Whether moved pages are shown.
+    pub moved: bool,
+    /// Whether the free scanner is shown.
+    pub free: bool,
+    /// Whether the migration scanner is shown.
+    pub migration: bool,
+}
+
+/// Writes the time of compactions and their pages.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_compactions(
+    out: &mut dyn Write,
+    times: &CompactionTimes,
+    layout: CompactionLayout,
+) -> io::Result<()> {
+    let all = times.tasks().flat_map(|(_, task)| &task.each);
+    writeln!(out, "total: {}", compaction_text(&sum(all), layout))?;
+    if !layout.by_process {
+        return Ok(());
+    }
+    for (pid, task) in times.tasks() {
+        let comm = &task.comm;
+        let text = compaction_text(&task.total(), layout);
+        writeln!(out, "{pid}[{comm}]: {text}")?;
+        let each = task.each.iter().take_while(|_| layout.each);
+        for (number, totals) in (1..).zip(each) {
+            let text = compaction_text(totals, layout);
+            writeln!(out, "{pid}[{comm}].{number}: {text}")?;
+        }
+    }
+    Ok(())
+}
+
+fn compaction_text(totals: &CompactionTotals, layout: CompactionLayout) -> String {
+    let time = match layout.microseconds {
+        true => format!("{}us", (totals.time + 500) / 1000),
+        false => format!("{}ns", totals.time),
+    };
+    let scanner = |name: &str, [scanned, isolated]: [u64; 2]| {
+        format!("{name}: scanned={scanned} isolated={isolated}")
+    };
+    let parts = [
+        layout.moved.then(|| {
+            let (moved, failed) = (totals.moved, totals.failed);
+            format!("migration: moved={moved} failed={failed}")
+        }),
+        layout.free.then(|| scanner("free_scanner", totals.free)),
+        layout
+            .migration
+            .then(|| scanner("migration_scanner", totals.migration)),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    // perf's line with the time alone ends with a blank.
+    format!("{time} {}", parts.join(" "))
 }
 
 /// Writes the number of dropped packets by function and offset.

@@ -27,7 +27,11 @@ fn scripts_are_listed_as_perf_lists_them() {
         .skip(1)
         .filter_map(|line| line.split_whitespace().next());
     let names: Vec<&str> = names.collect();
-    let own = ["failed-syscalls", "failed-syscalls-by-pid", "flamegraph"];
+    let own = [
+        "compaction-times",
+        "failed-syscalls",
+        "failed-syscalls-by-pid",
+    ];
     assert!(names.starts_with(&own), "{names:?}");
     let described = listed
         .lines()

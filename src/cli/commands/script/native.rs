@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use rperf_analysis::trace_scripts::{
-    DropLocations, EventFields, FailedByComm, FailedByTask, FileIo, FutexWaits, ScriptSample,
-    SyscallCounts, SyscallsByTask, TaskReadWrite, TaskSelection, WakeupLatencies,
+    CompactionTimes, DropLocations, EventFields, FailedByComm, FailedByTask, FileIo, FutexWaits,
+    ScriptSample, SyscallCounts, SyscallsByTask, TaskReadWrite, TaskSelection, WakeupLatencies,
 };
 use rperf_view::trace_scripts as view;
 
+use super::native_compaction;
 use crate::cli::error::CliError;
 use crate::cli::output::CLEAR;
 use crate::cli::shared::built_in_scripts::NativeScript;
@@ -33,6 +34,7 @@ pub(super) enum NativeTable {
     Wakeups(WakeupLatencies),
     Futexes(FutexWaits),
     Drops(DropLocations),
+    Compactions(CompactionTimes, view::CompactionLayout),
 }
 
 /// Names that tables need.
@@ -87,6 +89,10 @@ impl NativeTable {
                 [comm] => Self::Files(FileIo::of_comm(comm)),
                 _ => return Err(usage(script, "<comm>")),
             },
+            NativeScript::CompactionTimes => {
+                let (times, layout) = native_compaction::parse(&words)?;
+                Self::Compactions(times, layout)
+            }
             _ if !words.is_empty() => return Err(usage(script, "")),
             NativeScript::RwByPid => Self::ReadWrite(TaskReadWrite::default()),
             NativeScript::WakeupLatency => Self::Wakeups(WakeupLatencies::default()),
@@ -108,6 +114,7 @@ impl NativeTable {
             Self::Wakeups(_) => WakeupLatencies::EVENTS,
             Self::Futexes(_) => FutexWaits::EVENTS,
             Self::Drops(_) => DropLocations::EVENTS,
+            Self::Compactions(..) => CompactionTimes::EVENTS,
         }
     }
 
@@ -136,6 +143,7 @@ impl NativeTable {
             Self::Wakeups(table) => table.sample(sample),
             Self::Futexes(table) => table.sample(sample),
             Self::Drops(table) => table.sample(sample),
+            Self::Compactions(table, _) => table.sample(sample),
         }
     }
 
@@ -174,6 +182,7 @@ impl NativeTable {
             Self::Files(table) => view::write_io_by_file(out, table),
             Self::Wakeups(table) => view::write_wakeups(out, table),
             Self::Futexes(table) => view::write_futexes(out, table),
+            Self::Compactions(table, layout) => view::write_compactions(out, table, *layout),
             Self::Drops(table) => {
                 writeln!(out, "Gathering kallsyms data")?;
                 let rows = table.counts.iter().map(|(address, count)| {

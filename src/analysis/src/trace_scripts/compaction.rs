@@ -1,0 +1,153 @@
+//! Time that tasks spend in the compaction of memory, and the pages that are scanned and moved.
+
+use rustc_hash::FxHashMap;
+
+use super::{EventFields, FirstSeen, ScriptSample};
+
+/// Tasks whose compactions are added up.
+pub type TaskFilter = Box<dyn Fn(i64, &str) -> bool>;
+
+/// Time and pages of compactions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CompactionTotals {
+    /// Nanoseconds.
+    pub time: u64,
+    /// Pages moved.
+    pub moved: u64,
+    /// Pages that could not be moved.
+    pub failed: u64,
+    /// Pages scanned by the free scanner, and those isolated.
+    pub free: [u64; 2],
+    /// Pages scanned by the migration scanner, and those isolated.
+    pub migration: [u64; 2],
+}
+
+impl CompactionTotals {
+    fn add(&mut self, other: &Self) {
+        self.time += other.time;
+        self.moved += other.moved;
+        self.failed += other.failed;
+        for index in 0..2 {
+            self.free[index] += other.free[index];
+            self.migration[index] += other.migration[index];
+        }
+    }
+}
+
+/// The compactions of a task.
+#[derive(Debug, Clone, Default)]
+pub struct TaskCompactions {
+    /// Its name at the first one.
+    pub comm: String,
+    /// Each compaction.
+    pub each: Vec<CompactionTotals>,
+}
+
+/// Compactions by task.
+#[derive(Default)]
+pub struct CompactionTimes {
+    filter: Option<TaskFilter>,
+    running: FxHashMap<i64, (u64, CompactionTotals)>,
+    tasks: FirstSeen<i64, TaskCompactions>,
+}
+
+impl CompactionTimes {
+    /// The tracepoints that it reads.
+    pub const EVENTS: &'static [EventFields] = &[
+        event("compaction:mm_compaction_begin", &[]),
+        event("compaction:mm_compaction_end", &[]),
+        event(
+            "compaction:mm_compaction_migratepages",
+            &["nr_migrated", "nr_failed"],
+        ),
+        event(
+            "compaction:mm_compaction_isolate_freepages",
+            &["nr_scanned", "nr_taken"],
+        ),
+        event(
+            "compaction:mm_compaction_isolate_migratepages",
+            &["nr_scanned", "nr_taken"],
+        ),
+    ];
+
+    /// Selects the tasks.
+    #[must_use]
+    pub fn of_tasks(filter: Option<TaskFilter>) -> Self {
+        Self {
+            filter,
+            ..Self::default()
+        }
+    }
+
+    /// Adds an event.
+    pub fn sample(&mut self, sample: &ScriptSample<'_>) {
+        let is_wanted = |filter: &TaskFilter| filter(sample.pid, sample.comm);
+        if !self.filter.as_ref().is_none_or(is_wanted) {
+            return;
+        }
+        if sample.kind == Some(0) {
+            let began = (sample.time, CompactionTotals::default());
+            self.running.insert(sample.pid, began);
+            return;
+        }
+        if sample.kind == Some(1) {
+            if let Some((began, mut totals)) = self.running.remove(&sample.pid) {
+                totals.time = sample.time.saturating_sub(began);
+                let task = self.tasks.entry(&sample.pid);
+                if task.each.is_empty() {
+                    sample.comm.clone_into(&mut task.comm);
+                }
+                task.each.push(totals);
+            }
+            return;
+        }
+        let Some((_, totals)) = self.running.get_mut(&sample.pid) else {
+            return;
+        };
+        let [first, second] = [0, 1].map(|index| sample.number(index).cast_unsigned());
+        match sample.kind {
+            Some(2) => {
+                totals.moved += first;
+                totals.failed += second;
+            }
+            Some(3) => {
+                totals.free[0] += first;
+                totals.free[1] += second;
+            }
+            _ => {
+                totals.migration[0] += first;
+                totals.migration[1] += second;
+            }
+        }
+    }
+
+    /// The tasks, in the order in which their first compaction ended.
+    pub fn tasks(&self) -> impl Iterator<Item = (i64, &TaskCompactions)> {
+        self.tasks.iter().map(|(pid, task)| (*pid, task))
+    }
+}
+
+impl TaskCompactions {
+    /// The sum of all.
+    #[must_use]
+    pub fn total(&self) -> CompactionTotals {
+        sum(&self.each)
+    }
+}
+
+/// The sum of compactions.
+pub fn sum<'t>(each: impl IntoIterator<Item = &'t CompactionTotals>) -> CompactionTotals {
+    let mut total = CompactionTotals::default();
+    for totals in each {
+        total.add(totals);
+    }
+    total
+}
+
+const fn event(tracepoint: &'static str, numbers: &'static [&'static str]) -> EventFields {
+    EventFields {
+        tracepoint,
+        numbers,
+        text: None,
+    }
+}

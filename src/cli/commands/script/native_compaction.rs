@@ -1,0 +1,60 @@
+//! The arguments of the script `compaction-times`.
+
+use regex::Regex;
+use rperf_analysis::trace_scripts::{CompactionTimes, TaskFilter};
+use rperf_view::trace_scripts::CompactionLayout;
+
+use crate::cli::error::CliError;
+
+/// Parses the arguments, as perf's script has them: options, and the tasks of a process, a range of processes or a pattern of names.
+///
+/// # Errors
+///
+/// Status 129: an unknown option, or an invalid pattern.
+pub(super) fn parse(words: &[String]) -> Result<(CompactionTimes, CompactionLayout), CliError> {
+    let mut layout = CompactionLayout::default();
+    let (mut filter, mut times_only) = (None, false);
+    for word in words {
+        match word.as_str() {
+            "-p" => layout.by_process = true,
+            "-pv" => (layout.by_process, layout.each) = (true, true),
+            "-u" => layout.microseconds = true,
+            "-t" => times_only = true,
+            "-m" => layout.moved = true,
+            "-fs" => layout.free = true,
+            "-ms" => layout.migration = true,
+            option if option.starts_with('-') => {
+                let usage = "usage: script report compaction-times [-u] [-p|-pv] [-t|-m|-fs|-ms] [pid|pid-range|comm-regex]";
+                return Err(CliError::usage(format!(
+                    "script compaction-times: unknown option '{option}'"
+                ))
+                .detail(usage));
+            }
+            tasks => filter = Some(task_filter(tasks)?),
+        }
+    }
+    if !(times_only || layout.moved || layout.free || layout.migration) {
+        (layout.moved, layout.free, layout.migration) = (true, true, true);
+    }
+    Ok((CompactionTimes::of_tasks(filter), layout))
+}
+
+fn task_filter(tasks: &str) -> Result<TaskFilter, CliError> {
+    if let Ok(wanted) = tasks.parse::<i64>() {
+        return Ok(Box::new(move |pid, _| pid == wanted));
+    }
+    let (first, last) = tasks.split_once('-').unwrap_or((tasks, tasks));
+    let last = match last {
+        "" => Ok(i64::MAX),
+        last => last.parse(),
+    };
+    if let (Ok(first), Ok(last)) = (first.parse::<i64>(), last) {
+        return Ok(Box::new(move |pid, _| (first..=last).contains(&pid)));
+    }
+    let pattern = Regex::new(tasks).map_err(|error| {
+        CliError::usage(format!(
+            "script compaction-times: pattern '{tasks}': {error}"
+        ))
+    })?;
+    Ok(Box::new(move |_, comm| pattern.is_match(comm)))
+}
