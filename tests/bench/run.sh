@@ -5,6 +5,7 @@
 # The additional part probe needs VMLINUX, a kernel image with debug information (linux-image-*-dbg), and has rows for
 # SOURCES (linux-source-*, unpacked), CPP (libceph-common.so.2 of librados2, merged with its debug information by
 # eu-unstrip and decompressed by objcopy --decompress-debug-sections) and RUST (rperf itself, unoptimised), if given.
+# The additional part scripts runs the scripts in tests/bench/scripts.
 # pictures installs inferno into FOLDER/inferno for comparison.
 # Existing files in FOLDER are kept, and so are perf's results (FOLDER/perf.json: delete it to measure perf again).
 # PERF is another perf than the installed one, and PERF_OPTIONS what it needs to read (--symfs DIR if it runs in a root of
@@ -136,6 +137,11 @@ measure() {
         load=$!
         for hertz in 99 997 9997; do recorded "\`record -ag -F $hertz sleep 5\`" "-a -g -F $hertz"; done
         kill "$load"
+        ;;
+    scripts)
+        row fp "\`script -s\`, empty handler, Python" "script -s $here/scripts/empty.py"
+        row tp-short "\`script -s\`, three fields, Python" "script -s $here/scripts/three.py"
+        row tp-short "\`script -s\`, three fields, Perl" "script -s $here/scripts/three.pl"
         ;;
     probe)
         probed "-k $VMLINUX" "-D tcp_sendmsg" "-D kfree" "-D 'tcp_sen*'" "-D tcp_sendmsg:5" "-D fs/read_write.c:467" \
