@@ -7,11 +7,11 @@ pub(super) const KMEM: &[(&str, &[CommandLine])] = &[
     (
         "kmem",
         &[
+            run("kmem record -g -- sleep 10", "record objects with stacks"),
             run(
                 "kmem record --slab --page -- ls",
                 "record allocations of the kernel while ls runs",
             ),
-            run("kmem record -g -- sleep 10", "record objects with stacks"),
             run("kmem stat --caller -l 10", "callers that allocate objects"),
             run("kmem stat --page --caller", "callers that allocate pages"),
         ],
