@@ -1,4 +1,4 @@
-//! `rperf buildid-list`, compared with perf on recordings of both tools and on files that no recorder writes.
+//! `rperf buildid-list`, compared with perf on recordings of both tools and on generated files.
 
 use std::fs;
 use std::path::Path;
@@ -66,12 +66,12 @@ fn the_kernel_and_files_have_the_ids_that_perf_finds() {
 
 /// An entry of the build-id section, with or without a size.
 fn entry(misc: u16, id: &[u8], size: Option<u8>, name: &str) -> Vec<u8> {
-    const SIZE_IS_SAID: u16 = 1 << 15;
+    const HAS_SIZE: u16 = 1 << 15;
     let mut room = id.to_vec();
     room.resize(20, 0);
     let body = Bytes::new().u32(u32::MAX).raw(room);
     let body = body.raw([size.unwrap_or_default(), 0, 0, 0]).text(name, 64);
-    let misc = misc | if size.is_some() { SIZE_IS_SAID } else { 0 };
+    let misc = misc | if size.is_some() { HAS_SIZE } else { 0 };
     let length = u16::try_from(8 + body.len()).expect("a short record");
     Bytes::new()
         .u32(0)
@@ -169,7 +169,7 @@ fn files_that_are_no_recording_and_no_object_are_refused() {
     let magic = magic.to_str().expect("its path is text");
     let stderr = format!("{magic} has no build-id\nhint: link it with -Wl,--build-id\n");
     assert_refused(&["buildid-list", "-i", magic], 255, &stderr);
-    // Truncated anywhere, it lists what remains or reports what is missing.
+    // Wherever a file is truncated, the command reports that on stderr, whether or not it can list anything.
     let section = entry(2, &[0xcd; 20], Some(20), "/opt/prog");
     let complete = with_build_ids(recording(), &section);
     for length in (0..complete.len()).step_by(11) {

@@ -13,18 +13,18 @@ use crate::case::Case;
 /// The program under test.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_rperf");
 
-/// How many times slower an unoptimised build may be.
+/// The factor by which an unoptimised build may be slower.
 const SLOWNESS: u64 = if cfg!(debug_assertions) { 8 } else { 1 };
-/// CPU time of a run, in seconds.
+/// The limit of a run's CPU time, in seconds.
 const SECONDS: u64 = 5 * SLOWNESS;
 /// A run that takes longer than this hangs.
 const MAX_RUN_TIME: Duration = Duration::from_secs(20 * SLOWNESS);
-/// Address space, in KB.
+/// The limit of a run's address space, in KiB.
 const MEMORY: u64 = 1 << 20;
 /// The largest file that a run may write, in bytes.
 pub(crate) const MAX_FILE_BYTES: u64 = 256 << 20;
-/// The bytes read of a run's output.
-pub(crate) const SHOWN: usize = 1 << 20;
+/// The maximum number of bytes kept of each output of a run.
+pub(crate) const KEPT_OUTPUT: usize = 1 << 20;
 
 /// The outcome of a run.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub(crate) fn run(case: &Case, folder: &Path) -> io::Result<Outcome> {
     let status = end_of(command.process_group(0).spawn()?, MAX_RUN_TIME)?;
     let read = |path| {
         let mut bytes = fs::read(path)?;
-        bytes.truncate(SHOWN);
+        bytes.truncate(KEPT_OUTPUT);
         io::Result::Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
     Ok(Outcome {
@@ -99,7 +99,7 @@ pub(crate) fn environment() -> Vec<(&'static str, String)> {
 ///
 /// # Errors
 ///
-/// How it failed, or that it was killed.
+/// That the program could not be started, failed, or was killed after `longest` (`TimedOut`).
 pub(crate) fn finish(command: &mut Command, longest: Duration) -> io::Result<()> {
     command
         .stdin(Stdio::null())

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 
 use crate::case::Case;
-use crate::execute::{MAX_FILE_BYTES, Outcome, SHOWN};
+use crate::execute::{KEPT_OUTPUT, MAX_FILE_BYTES, Outcome};
 use crate::sandbox::Sandbox;
 use crate::xml;
 
@@ -105,7 +105,7 @@ fn not_json(case: &Case, stdout: &str) -> Option<String> {
         _ => vec![stdout],
     };
     // The last one may not have been read completely.
-    if stdout.len() >= SHOWN {
+    if stdout.len() >= KEPT_OUTPUT {
         documents.pop();
     }
     let parsed = |text: &&str| serde_json::from_str::<serde_json::Value>(text).err();

@@ -10,8 +10,8 @@ use crate::{DeliveredCounts, Observer, ObserverPass, PrepareSamples};
 /// Feeds an [`Observer`] from live ring buffers, one round late: only after the next round all earlier records are known.
 ///
 /// ```text
-/// take:    round 1 | round 2 | round 3 ...
-/// deliver:           round 1 | round 2 ...    in time order, over all ring buffers
+/// add_records:  round 1 | round 2 | round 3 ...
+/// deliver:                round 1 | round 2 ...    in time order, over all ring buffers
 /// ```
 #[derive(Debug)]
 pub struct LiveFeed {
@@ -19,7 +19,7 @@ pub struct LiveFeed {
     /// Pending records, starting at position `base`.
     bytes: Vec<u8>,
     base: u64,
-    /// Positions of the records that an observer may need.
+    /// Times and positions of the pending records.
     waiting: Vec<Order>,
 }
 
@@ -39,7 +39,7 @@ impl LiveFeed {
     }
 
     /// Adds complete records of the current round.
-    pub fn take(&mut self, records: &[u8]) {
+    pub fn add_records(&mut self, records: &[u8]) {
         let waiting = &mut self.waiting;
         self.live_world.add_each(records, |order, raw| {
             if raw.kind != RecordKind::FINISHED_ROUND {

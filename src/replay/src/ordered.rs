@@ -62,7 +62,7 @@ impl OrderedSamples for Replay<'_> {
         Replay::world(self)
     }
 
-    fn from(&self, position: u64) -> &[u8] {
+    fn bytes_from(&self, position: u64) -> &[u8] {
         Replay::from(self, position)
     }
 
@@ -70,7 +70,7 @@ impl OrderedSamples for Replay<'_> {
         &self.events
     }
 
-    fn shares(&self) -> &GroupSamples {
+    fn group_samples(&self) -> &GroupSamples {
         &self.scan.shares
     }
 

@@ -21,14 +21,14 @@ pub(crate) trait OrderedSamples: Sync {
     /// Processes and mappings, as needed for the samples of a block.
     fn world(&self) -> &World;
 
-    /// The bytes from a position on.
-    fn from(&self, position: u64) -> &[u8];
+    /// Returns the bytes from a position on.
+    fn bytes_from(&self, position: u64) -> &[u8];
 
     /// How records are decoded.
     fn events(&self) -> &EventTable;
 
     /// The samples that are shared by several events.
-    fn shares(&self) -> &GroupSamples;
+    fn group_samples(&self) -> &GroupSamples;
 
     /// Deferred user callchains.
     fn deferred(&self) -> &DeferredCallchains;
@@ -36,13 +36,13 @@ pub(crate) trait OrderedSamples: Sync {
     /// Calls `each` with the samples derived from `sample`, with complete callchains.
     #[inline]
     fn deliver(&self, sample: &Sample<'_>, mut each: impl FnMut(&Sample<'_>)) {
-        let bytes_at = |position| self.from(position);
-        self.shares().deliver(sample, |sample| {
+        let bytes_at = |position| self.bytes_from(position);
+        self.group_samples().deliver(sample, |sample| {
             self.deferred().complete(sample, bytes_at, &mut each);
         });
     }
 
-    /// Count of samples that cannot be decoded.
+    /// The count of records that cannot be decoded, and the first of them.
     fn bad(&self) -> MutexGuard<'_, DecodeErrors>;
 }
 
@@ -62,8 +62,8 @@ struct RenderQueue<Out> {
 /// Blocks in flight per worker: enough to keep it busy, few enough to limit memory.
 const BLOCKS_PER_WORKER: usize = 4;
 
-/// Renders all blocks with up to as many workers as there are scratches; their outputs are
-/// processed in order by the calling thread. With one scratch nothing is spawned.
+/// Renders all blocks with at most one worker per scratch. The calling thread passes the outputs to `take` in the order of
+/// the blocks. With one scratch, it also renders them; without any, nothing is rendered.
 ///
 /// # Panics
 /// With the payload of the first worker that panics.
@@ -141,7 +141,7 @@ impl<Out> Feeder<'_, Out> {
                 }
                 in_flight.push_back(output);
             }
-            // A worker that panicked drops its channel; the scope propagates the panic.
+            // A worker that panicked drops its channel; `render_blocks` resumes the panic when it joins the worker.
             let Some(Ok(mut out)) = in_flight.pop_front().map(|output| output.recv()) else {
                 return;
             };
@@ -226,13 +226,13 @@ impl<'s, S: OrderedSamples, R: Render> BlockRenderer<'s, S, R> {
         let mut sample = Sample::default();
         let (recorded, render, events) = (self.recorded, self.render, &self.events);
         let world = recorded.world();
-        // Records are fetched from memory in parallel here, and decoded one by one below.
+        // Prefetches all records of the block, so that the cache misses overlap; they are decoded one by one below.
         for order in block {
-            let start = recorded.from(order.position);
+            let start = recorded.bytes_from(order.position);
             fetch(start.get(..RECORD_START).unwrap_or(start));
         }
         for order in block {
-            let bytes = recorded.from(order.position);
+            let bytes = recorded.bytes_from(order.position);
             let Some((raw, _)) = RawRecord::split(bytes, endian) else {
                 continue;
             };

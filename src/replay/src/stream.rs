@@ -435,7 +435,7 @@ impl OrderedSamples for SampleBatch<'_> {
         self.world
     }
 
-    fn from(&self, position: u64) -> &[u8] {
+    fn bytes_from(&self, position: u64) -> &[u8] {
         let offset = usize::try_from(position - self.base).unwrap_or(usize::MAX);
         self.bytes.get(offset..).unwrap_or_default()
     }
@@ -444,7 +444,7 @@ impl OrderedSamples for SampleBatch<'_> {
         self.events
     }
 
-    fn shares(&self) -> &GroupSamples {
+    fn group_samples(&self) -> &GroupSamples {
         self.shares
     }
 

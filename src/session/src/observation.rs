@@ -37,16 +37,17 @@ pub struct Observation {
 pub struct WakeReason {
     /// SIGINT, SIGTERM or SIGHUP was received.
     pub signal: Option<i32>,
-    /// The other descriptor is readable or closed.
+    /// The `input` passed to [`Observation::wait`] is readable or closed.
     pub input: bool,
-    /// All observed tasks have exited: there will be no further records. With a workload: it has exited.
+    /// All observed tasks have exited, or the workload has. Rings may still hold records.
     pub ended: bool,
 }
 
 impl Observation {
-    /// Opens all events of `request`, disabled. Its settings of files are ignored.
+    /// Opens all events of `request`, disabled. The output file settings of `request` are ignored.
     ///
-    /// SIGINT, SIGTERM and SIGHUP, with a workload also SIGCHLD, are blocked until this is dropped. The workload is forked, but not executed.
+    /// SIGINT, SIGTERM and SIGHUP, with a workload also SIGCHLD, are blocked until this value is dropped. The workload
+    /// is forked, but not executed.
     ///
     /// # Errors
     /// [`Error`], as for a recording.
@@ -101,7 +102,7 @@ impl Observation {
         cpus.iter().filter(|cpu| **cpu >= 0).count()
     }
 
-    /// Enables the event that records changes of tasks.
+    /// Enables only the events that record changes of tasks and mappings (`tracking`).
     fn enable_side_band(&self) -> Result<(), Error> {
         for event in self
             .opened
@@ -114,9 +115,11 @@ impl Observation {
         Ok(())
     }
 
-    /// Enables events, and passes synthesized records of running tasks to `take`. Records of
-    /// changes meanwhile are in the rings. Executes the workload; if it is the target, its execve(2) enables the events.
-    /// If the request delays events, [`Observation::switch`] enables them.
+    /// Enables events, passes synthesized records of running tasks to `take`, and executes the workload. Records of
+    /// changes meanwhile are in the rings.
+    ///
+    /// If the workload is the target, its execve(2) enables the events. If the request delays events, only those that
+    /// record changes of tasks are enabled, and [`Observation::set_enabled`] enables the others.
     ///
     /// # Errors
     /// [`Error::Control`], and [`Error::Workload`] if the program cannot be executed.
@@ -129,7 +132,7 @@ impl Observation {
         match request.observe.target {
             Target::Workload => {}
             _ if is_delayed => self.enable_side_band()?,
-            _ => self.switch(true)?,
+            _ => self.set_enabled(true)?,
         }
         let trailer = SampleIdLayout::new(self.opened.sample_type()).size();
         let mut records = RecordBuffer::new(trailer);
@@ -165,15 +168,16 @@ impl Observation {
         }
     }
 
-    /// Returns the status of the workload if it has exited; `None` without a workload, or if it still runs. With `is_ending` it is waited for.
+    /// Returns the status of the workload if it has exited; `None` without a workload, or if it still runs. With `waits`,
+    /// waits until the workload exits.
     ///
     /// # Errors
     /// Errors of waitpid(2).
-    pub fn end_workload(&mut self, is_ending: bool) -> Result<Option<WaitStatus>, Error> {
+    pub fn workload_status(&mut self, waits: bool) -> Result<Option<WaitStatus>, Error> {
         let Some(workload) = &mut self.workload else {
             return Ok(None);
         };
-        let ended = match is_ending {
+        let ended = match waits {
             true => workload.wait().map(Some),
             false => workload.try_wait(),
         };
@@ -201,7 +205,7 @@ impl Observation {
     ///
     /// # Errors
     /// [`Error::Control`].
-    pub fn switch(&self, on: bool) -> Result<(), Error> {
+    pub fn set_enabled(&self, on: bool) -> Result<(), Error> {
         match on {
             true => for_each_counter(&self.opened.events, "enable", Counter::enable),
             false => for_each_counter(&self.opened.events, "disable", Counter::disable),
@@ -248,7 +252,7 @@ impl Observation {
     }
 
     /// Passes all available complete records to `take`, ring by ring; returns whether there were
-    /// any. This is a round, which has no end marker.
+    /// any. Each call is one round; no `FINISHED_ROUND` record follows.
     pub fn drain(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
         self.rings.hand_over(&mut self.walker, take)
     }

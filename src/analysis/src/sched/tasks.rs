@@ -1,9 +1,9 @@
-//! The tasks of a recording by thread id, with the names that they have at each time.
+//! The tasks of a recording by thread id, with the latest name of each.
 
 use super::tid_table::TidTable;
 use crate::{TaskChange, TaskId};
 
-/// The number of buckets in which perf keeps its threads; decides the order of its lists.
+/// The number of buckets of perf's thread table, which decides the order of perf's lists of tasks.
 const BUCKETS: u32 = 256;
 
 /// A task's index in [`SchedTasks`].
@@ -11,9 +11,9 @@ const BUCKETS: u32 = 256;
 pub struct TaskIndex(usize);
 
 impl TaskIndex {
-    /// Returns the index of an entry of a table by task.
-    pub(super) fn nth(entry: usize) -> Self {
-        Self(entry)
+    /// Creates the index of the task at `position` in a table by task.
+    pub(super) fn nth(position: usize) -> Self {
+        Self(position)
     }
 
     /// Returns the index, for tables by task.
@@ -51,7 +51,7 @@ impl SchedTask {
         }
     }
 
-    /// Creates the idle task as it is shown.
+    /// Creates the idle task with the name `<idle>`, under which it is shown.
     pub(super) fn idle() -> Self {
         Self {
             comm: b"<idle>".to_vec(),
@@ -94,7 +94,8 @@ impl SchedTasks {
         tasks
     }
 
-    /// Returns the task with this thread id. `pid` is -1 if unknown.
+    /// Returns the task with this thread id, and sets its process id if that was unknown; adds a task if there is none.
+    /// `pid` is -1 if unknown.
     pub fn find_or_add(&mut self, pid: i32, tid: i32) -> TaskIndex {
         if let Some(found) = self.find(pid, tid) {
             return found;
@@ -174,7 +175,7 @@ impl SchedTasks {
         let (parent_pid, parent_tid) = signed(parent);
         let known = self.find(child_pid, child_tid);
         let mut parent = self.find_or_add(parent_pid, parent_tid);
-        // A thread of another process: the record of its creation is missing.
+        // The thread id now belongs to another process: the parent's FORK record is missing.
         if self.get(parent).pid != parent_pid {
             self.remove(parent);
             parent = self.find_or_add(parent_pid, parent_tid);
@@ -210,7 +211,7 @@ impl SchedTasks {
     }
 }
 
-/// Returns an entry of a table by task, which grows as needed.
+/// Returns the entry of a task in a table by task; extends the table if needed.
 pub(super) fn entry<T: Default>(table: &mut Vec<T>, index: TaskIndex) -> &mut T {
     if index.0 >= table.len() {
         table.resize_with(index.0 + 1, T::default);

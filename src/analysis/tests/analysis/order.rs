@@ -113,7 +113,7 @@ fn live(data: &PerfData<'_>) -> (Vec<(u64, String)>, DeliveredCounts) {
         total.lost += more.lost;
     };
     for round in rounds(data) {
-        feed.take(&round);
+        feed.add_records(&round);
         feed.end_round();
         add(feed.deliver(&pass, &mut log));
     }

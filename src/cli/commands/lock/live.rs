@@ -158,7 +158,7 @@ fn watch(
         observation.detach_workload();
     }
     let ended = match signal {
-        None => observation.end_workload(is_workload)?,
+        None => observation.workload_status(is_workload)?,
         Some(_) => None,
     };
     world.complete_all();

@@ -149,7 +149,7 @@ impl TopSession {
 
     /// Disables the events, or enables them again. Rows do not change while events are disabled.
     pub(super) fn switch(&mut self) -> Result<(), CliError> {
-        self.observation.switch(self.stopped)?;
+        self.observation.set_enabled(self.stopped)?;
         self.stopped = !self.stopped;
         Ok(())
     }

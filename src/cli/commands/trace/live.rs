@@ -69,14 +69,14 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         capture.connect(&observation, &request)?;
     }
     trace.read_files(&observation, &request, &settings);
-    let started = observation.start(&request, &mut |records| trace.feed.take(records));
+    let started = observation.start(&request, &mut |records| trace.feed.add_records(records));
     started.map_err(|error| explain_start(context, &names, error))?;
     let stopped = match trace.wait_for_begin(&mut observation, settings.delay)? {
         Some(stopped) => stopped,
         None => {
             if settings.delay.is_some() {
                 trace.read_files(&observation, &request, &settings);
-                observation.switch(true)?;
+                observation.set_enabled(true)?;
             }
             trace.follow(&mut observation)?
         }
@@ -98,7 +98,7 @@ fn end_command(
     let is_traced = request.observe.target == Target::Workload;
     if stopped == StopReason::Ended {
         // The counters may end just before the command, so this waits for the end of the command.
-        return Ok(observation.end_workload(is_traced)?);
+        return Ok(observation.workload_status(is_traced)?);
     }
     if is_traced {
         observation.detach_workload();
@@ -244,7 +244,7 @@ impl LiveTrace<'_> {
 
     fn read(&mut self, observation: &mut Observation) {
         let feed = &mut self.feed;
-        observation.drain(&mut |records| feed.take(records));
+        observation.drain(&mut |records| feed.add_records(records));
         feed.end_round();
         let delivered = feed.deliver(&self.pass, &mut self.observer);
         if delivered.has_new_mapping_ids {

@@ -78,7 +78,10 @@ pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
                 "bench -r 3 futex wake -t 4 -w 2",
                 "wake four threads, two at a time",
             ),
-            run("bench -r 3 futex requeue -t 4 -p", "move threads to a lock"),
+            run(
+                "bench -r 3 futex requeue -t 4 -p",
+                "requeue threads to a PI futex",
+            ),
         ],
     ),
     (
@@ -135,7 +138,7 @@ pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
             run("bench syscall fork -l 100", "processes that exit at once"),
             run(
                 "bench -r 5 syscall execve -l 100",
-                "programs started, five times",
+                "start programs, five runs",
             ),
         ],
     ),

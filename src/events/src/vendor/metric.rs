@@ -14,7 +14,7 @@ const NO_GROUP: &str = "No_group";
 /// A metric described by a vendor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VendorMetric {
-    /// Its name, case-sensitive: `tma_backend_bound`, `IPC`.
+    /// Its name as the vendor spells it: `tma_backend_bound`, `IPC`.
     pub name: String,
     /// Its formula: [`crate::metric::Expr`].
     pub formula: String,
@@ -45,12 +45,12 @@ pub enum MetricGrouping {
     Together,
     /// Only if the kernel's hard lockup detector uses no counter (`kernel.nmi_watchdog`).
     WithoutWatchdog,
-    /// There are not enough counters.
+    /// They cannot be grouped: there are not enough counters.
     Apart,
 }
 
 impl MetricGrouping {
-    /// The constraint for the events of two metrics.
+    /// Returns the constraint for the events of two metrics together.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {
         match (self, other) {
@@ -62,8 +62,8 @@ impl MetricGrouping {
 }
 
 impl VendorMetric {
-    /// The metric of a row. `topic` and `pmu` are the file's defaults; `None` for rows that are not
-    /// metrics.
+    /// Returns the metric of a row; `None` for rows that are not metrics. `topic` is that of the file; `pmu` is used for
+    /// rows without a PMU.
     pub(super) fn of_row(row: &Row, topic: &str, pmu: Option<&str>) -> Option<Self> {
         let name = row.text("MetricName")?;
         let formula = row.text("MetricExpr")?;
@@ -87,13 +87,13 @@ impl VendorMetric {
         })
     }
 
-    /// Whether it is one of the metrics of generic events ([`super::default_metrics`]).
+    /// Returns whether it is one of the metrics of generic events ([`super::default_metrics`]).
     #[must_use]
     pub fn is_default(&self) -> bool {
         self.topic == DEFAULT
     }
 
-    /// Whether it has this name or belongs to this group, case-insensitive.
+    /// Returns whether its name, or the name of one of its groups, is `word`. Case is ignored.
     #[must_use]
     pub fn matches_word(&self, word: &str) -> bool {
         let fits = |name: &String| name.eq_ignore_ascii_case(word);
@@ -117,7 +117,7 @@ fn described(row: &Row, key: &str) -> Option<String> {
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The groups of metrics and their members, both sorted by name.
+/// Returns the groups, sorted by name, with their metrics in the order of `metrics`.
 #[must_use]
 pub fn metric_groups<'t>(
     metrics: impl IntoIterator<Item = &'t VendorMetric>,

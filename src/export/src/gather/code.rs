@@ -10,10 +10,13 @@ use crate::intern::Interner;
 /// All inputs of resolving an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct CodeAddress {
+    /// The epoch of the mappings that apply to `mode`.
     pub(super) epoch: u64,
+    /// Process id of the guest; `None` for the host.
     pub(super) guest: Option<u32>,
     /// A [`CpuMode`].
     pub(super) mode: u8,
+    /// Whether inlined functions are frames.
     pub(super) inlines: bool,
     pub(super) ip: u64,
 }
@@ -27,14 +30,14 @@ pub(super) struct FrameKey {
     pub(super) address: u64,
     /// Number of enclosing functions at the same address.
     pub(super) inline_depth: u32,
-    /// File and line.
+    /// Index in [`CodeTables::files`], and line.
     pub(super) location: Option<(u32, u32)>,
 }
 
 /// Resolved distinct frames.
 pub(super) struct CodeTables<'r, 'w> {
     pub(super) resolver: &'r Resolver<'w>,
-    /// The frames at an address, outermost first.
+    /// Indices in `frames` of the frames at each resolved address, outermost first.
     known: FxHashMap<CodeAddress, Box<[u32]>>,
     pub(super) frames: Interner<FrameKey>,
     /// Paths of source files.
@@ -51,7 +54,7 @@ impl<'r, 'w> CodeTables<'r, 'w> {
         }
     }
 
-    /// The frames at an address, outermost first.
+    /// Returns the indices of the frames at an address, outermost first.
     #[inline]
     pub(super) fn frames(
         &mut self,
@@ -83,6 +86,7 @@ impl<'r, 'w> CodeTables<'r, 'w> {
             .collect()
     }
 
+    /// Returns the index of a frame; adds the frame if it is new.
     fn number(&mut self, call: &CallFrame<'r>, inline_depth: u32) -> u32 {
         let Frame {
             address,
@@ -103,7 +107,7 @@ impl<'r, 'w> CodeTables<'r, 'w> {
         })
     }
 
-    /// Adds the frames of another worker; returns their indices here.
+    /// Adds the frames of another worker. Returns the new index of each.
     pub(super) fn merge(&mut self, later: Self) -> Vec<u32> {
         let files = self.files.merge(later.files.items(), |path| path);
         self.frames.merge(later.frames.items(), |frame| FrameKey {
