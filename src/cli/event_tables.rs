@@ -13,8 +13,9 @@ pub(crate) struct EventTable {
     pub(crate) plural: bool,
 }
 
-/// Returns the tables of a recording: one per group, or one per event without `--group`. If groups are requested and the recording has
-/// none, all events form one group.
+/// Returns the tables of a recording: one for each group, and one for each event without a group. `wanted` is
+/// `Some(true)` for `--group`, which makes all events one group if the recording has no groups, and `Some(false)` for
+/// `--no-group`: one table for each event.
 pub(crate) fn tables(recording: Metadata<'_>, wanted: Option<bool>) -> Vec<EventTable> {
     let events = recording.events;
     let grouped = wanted != Some(false);

@@ -20,9 +20,12 @@ use rperf_sys::page_size;
 use super::files::DiskFiles;
 use super::live::explain::reason;
 
+/// Size of `Elf64_Ehdr` of elf(5), in bytes.
 const FILE_HEADER: u16 = 64;
+/// Size of `Elf64_Phdr`, in bytes.
 const PROGRAM_HEADER: u16 = 56;
-/// The maximum size of a listing that is compared, in bytes: current ones have some ten million.
+/// The maximum size in bytes of a kallsyms or modules file of an existing copy; current ones have some ten million
+/// bytes.
 const MAX_LISTING: u64 = 256 << 20;
 /// Bytes copied at a time.
 const CHUNK: usize = 1 << 20;
@@ -110,7 +113,7 @@ impl KernelCopy {
         Ok(ranges)
     }
 
-    /// Writes the memory of these ranges, and the listings, to an empty folder.
+    /// Writes the parts of `ranges` that are in the kcore file, and kallsyms and modules, to an empty folder.
     ///
     /// # Errors
     ///
@@ -119,14 +122,14 @@ impl KernelCopy {
         write(folder, "kallsyms", |out| out.write_all(&self.listing))?;
         write(folder, "modules", |out| out.write_all(&self.modules))?;
         let memory = KernelMemory::open(&DiskFiles, &self.memory)?;
-        let there = ranges.iter().filter_map(|range| memory.part(range.clone()));
-        let there: Vec<Range<u64>> = there.collect();
-        let headers = headers(memory.header(), &there)
+        let readable = ranges.iter().filter_map(|range| memory.part(range.clone()));
+        let readable: Vec<Range<u64>> = readable.collect();
+        let headers = headers(memory.header(), &readable)
             .ok_or_else(|| io::Error::other("not a 64-bit ELF file"))?;
         write(folder, "kcore", |out| {
             out.write_all(&headers)?;
             let mut chunk = vec![0; CHUNK];
-            for range in &there {
+            for range in &readable {
                 let mut at = range.start;
                 while at < range.end {
                     let left = usize::try_from(range.end - at).unwrap_or(CHUNK);

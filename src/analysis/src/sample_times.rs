@@ -6,7 +6,9 @@ use rperf_replay::{EventIndex, Fold, Replay, Sample, World};
 
 use crate::{FilteredSamples, PrepareSamples as _};
 
-/// Returns the times of the samples of `event` that have one and that `filter` accepts, in no particular order.
+/// Returns the times, in nanoseconds, of the samples of `event` that `filter` accepts, in no particular order.
+///
+/// Samples without a time are left out; without `with_idle`, also those of the idle task.
 #[must_use]
 pub fn sample_times(
     replay: &Replay<'_>,

@@ -5,10 +5,10 @@ use std::f64::consts::FRAC_PI_2;
 /// The confidence level of intervals.
 const CONFIDENCE: f64 = 0.95;
 
-/// Steps of the numeric integration, an even number; three digits of a quantile are shown.
+/// Steps of the numerical integration, an even number; enough for the three digits of a quantile that are shown.
 const STEPS: u32 = 2000;
 
-/// The mean of some values, and how well it is known.
+/// The mean of a sample of values, with its variance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The mean.
@@ -20,7 +20,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The mean of at least two values.
+    /// Estimates the mean from at least two values.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let count = values.len() as f64;
@@ -29,7 +29,8 @@ impl Estimate {
         Self::of_squares(count, mean, squares)
     }
 
-    /// The mean of `count` values, at least two, whose squared deviations from it add up to `squares`.
+    /// Creates the estimate for `count` values, at least two. `squares` is the sum of their squared deviations from
+    /// `mean`.
     #[must_use]
     pub fn of_squares(count: f64, mean: f64, squares: f64) -> Self {
         Self {
@@ -64,8 +65,8 @@ impl Estimate {
 
 /// The value that Student's t with these degrees of freedom (at least 1) exceeds in absolute value with probability `1 - CONFIDENCE`.
 ///
-/// With t = sqrt(freedom) * tan(angle), the density is proportional to cos(angle) to the power of `freedom - 1`. Its integral is
-/// calculated by Simpson's rule, up to the angle that has the wanted part of the whole.
+/// With t = sqrt(freedom) * tan(angle), the density is proportional to cos(angle) to the power of `freedom - 1`. It is
+/// integrated by Simpson's rule, up to the angle where the integral reaches `CONFIDENCE` of the whole.
 fn quantile(freedom: f64) -> f64 {
     let freedom = freedom.max(1.0);
     let width = FRAC_PI_2 / f64::from(STEPS);

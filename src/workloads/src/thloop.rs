@@ -26,7 +26,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
     join(workers, arguments.workload())
 }
 
-/// What the threads besides the main thread run.
+/// The function of the threads other than the main thread.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn thfunc() {

@@ -131,7 +131,7 @@ fn what_cannot_be_replayed_is_refused() -> std::io::Result<()> {
         (
             &["-i", "idle.data"],
             255,
-            "idle.data: no task ran, nothing can be repeated",
+            "idle.data: no task ran; there is nothing to replay",
         ),
         (&["-i", "none.data"], 255, "No sched_switch events found"),
         (

@@ -28,7 +28,7 @@ time of all threads with its average. A task that was woken by an interrupt slee
 const REPETITIONS: u32 = 10;
 /// The maximum number of threads.
 const MAX_THREADS: usize = 4096;
-/// Repetitions of at least this many seconds are announced.
+/// Before repetitions of at least this many seconds, a note is printed.
 const LONG: u64 = 60;
 
 /// Returns the command with its options.
@@ -44,7 +44,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(jobs::option())
 }
 
-/// Repeats the recording.
+/// Runs the command.
 pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
@@ -116,7 +116,7 @@ fn plan(matches: &ArgMatches, context: &Context) -> Result<ReplayPlan, CliError>
     if active == 0 {
         return Err(CliError::message(
             255,
-            format!("{path}: no task ran, nothing can be repeated"),
+            format!("{path}: no task ran; there is nothing to replay"),
         ));
     }
     conclude(&analysis, delivered, &plan.losses, matches)?;

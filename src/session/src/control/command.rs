@@ -23,14 +23,14 @@ pub(super) enum ControlCommand<'a> {
     List(ListedDetail),
     /// Write a snapshot.
     Snapshot,
-    /// Stop.
+    /// End recording or counting.
     Stop,
     /// Acknowledge only.
     Ping,
 }
 
 impl<'a> ControlCommand<'a> {
-    /// Parses a command in perf's syntax (perf-stat(1), `--control`); `None` for any other text.
+    /// Parses a command in perf's syntax (perf-record(1), `--control`); `None` for any other text.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         let rest = Some(rest.trim()).filter(|rest| !rest.is_empty());

@@ -1,7 +1,7 @@
-//! A dumped function as an ELF file in memory, for users that read code and frames from ELF files.
+//! A dumped function as an ELF file in memory, for callers that read code and unwind tables from ELF files.
 //!
-//! It has the layout of the files written by `perf inject --jit`: `.eh_frame` of a dump refers to the code by relative addresses, which
-//! are correct only if both are at these offsets.
+//! The file has the layout of those written by `perf inject --jit`: `.eh_frame` of a dump refers to the code by
+//! relative addresses, which are correct only if both sections are at these offsets.
 
 use std::ops::Range;
 
@@ -12,12 +12,15 @@ use object::elf::{
 
 use crate::files::FileBytes;
 
-/// Start of the code, in the file and in memory.
+/// The offset of the code in the file, which is also its address.
 const TEXT: usize = 0x80;
+/// Size of `Elf64_Ehdr`, in bytes.
 const FILE_HEADER: u16 = 64;
+/// Size of `Elf64_Phdr`, in bytes.
 const PROGRAM_HEADER: u16 = 56;
+/// Size of `Elf64_Shdr`, in bytes.
 const SECTION_HEADER: u16 = 64;
-/// The section names, and their offsets.
+/// The content of `.shstrtab`; the offsets of the names in it follow.
 const NAMES: &[u8] = b"\0.text\0.eh_frame\0.shstrtab\0";
 const TEXT_NAME: u32 = 1;
 const FRAMES_NAME: u32 = 7;
@@ -110,7 +113,7 @@ impl Writer {
         Self { big, bytes }
     }
 
-    /// An unsigned LEB128 number.
+    /// Appends an unsigned LEB128 number.
     pub(super) fn uleb(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.bytes.push(number as u8 | 0x80);
@@ -119,7 +122,7 @@ impl Writer {
         self.bytes.push(number as u8);
     }
 
-    /// A signed LEB128 number.
+    /// Appends a signed LEB128 number.
     pub(super) fn sleb(&mut self, mut number: i64) {
         while !(-0x40..0x40).contains(&number) {
             self.bytes.push(number as u8 | 0x80);
@@ -150,13 +153,13 @@ impl Writer {
         });
     }
 
-    /// Appends bytes at an offset that is not before the current end.
+    /// Appends zeros up to `offset`, which is not before the current end, and then bytes.
     pub(super) fn part(&mut self, offset: usize, bytes: &[u8]) {
         self.bytes.resize(offset.max(self.bytes.len()), 0);
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// `Elf64_Ehdr` of elf(5).
+    /// Appends `Elf64_Ehdr` of elf(5).
     fn image_header(&mut self, machine: u16, section_headers: usize, sections: usize) {
         let order = if self.big { ELFDATA2MSB } else { ELFDATA2LSB };
         self.bytes.extend(ELFMAG);
@@ -177,7 +180,7 @@ impl Writer {
         self.half(sections as u16 - 1);
     }
 
-    /// `Elf64_Phdr` of elf(5).
+    /// Appends `Elf64_Phdr` of elf(5).
     fn program_header(&mut self, text: &Range<usize>) {
         self.word(PT_LOAD);
         self.word(PF_R | PF_X);
@@ -187,7 +190,7 @@ impl Writer {
         }
     }
 
-    /// `Elf64_Shdr` of elf(5).
+    /// Appends `Elf64_Shdr` of elf(5).
     fn section_header(&mut self, section: &Section) {
         self.word(section.name);
         self.word(section.kind);

@@ -20,7 +20,7 @@ pub struct StackFrame {
     pub symbol: Option<SymbolId>,
     /// Its object, if known.
     pub dso: Option<DsoId>,
-    /// The kernel or user space.
+    /// Whether the frame is in the kernel or in user space.
     pub level: Level,
 }
 
@@ -55,12 +55,12 @@ pub struct StackPrepare<'r, 'w> {
     user: UserStacks<'r, 'w>,
     max_stack: usize,
     flags: CommonFlags,
-    /// State for unwinding that no thread uses.
+    /// Unwinding state that no thread uses at present.
     idle: Mutex<Vec<StackScratch>>,
 }
 
 impl<'r, 'w> StackPrepare<'r, 'w> {
-    /// Prepares the stacks of a recording. At most `max_stack` frames are kept; `user` unwinds user stacks.
+    /// Prepares the stacks of a recording. At most `max_stack` frames are kept; user stacks are unwound as `user` says.
     ///
     /// # Errors
     ///
@@ -167,7 +167,7 @@ impl StackTable {
         if let Some(number) = self.numbers.get(&frames) {
             return *number;
         }
-        // There are fewer stacks than samples of a file.
+        // 2^32 distinct stacks would not fit into memory.
         let number = StackNumber(u32::try_from(self.stacks.len()).unwrap_or(u32::MAX));
         self.stacks.push(frames.clone());
         self.numbers.insert(frames, number);
