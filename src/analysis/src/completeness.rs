@@ -7,7 +7,7 @@ use rperf_replay::{DsoId, Fold, Replay, Sample, World};
 use rperf_resolve::{AddressContext, Frame, HiddenCallers, Resolver, chain};
 use rperf_wire::{CpuMode, SampleType};
 
-/// The approximate number of samples examined.
+/// The approximate minimum number of samples examined, if the recording has as many; the maximum is twice that.
 const EXAMINED_SAMPLES: u64 = 20_000;
 /// Thread entry functions, which have no callers.
 const THREAD_ENTRIES: [&str; 16] = [
@@ -32,12 +32,12 @@ const THREAD_ENTRIES: [&str; 16] = [
 /// Counts by object.
 pub type ObjectCounts = BTreeMap<DsoId, u64>;
 
-/// Counts of samples without symbols or complete stacks, among some 20,000 samples of the recording.
+/// Counts of samples without symbols or complete stacks, among 20,000 to 40,000 samples of the recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Completeness {
     /// The number of samples examined.
     pub samples: u64,
-    /// Samples in user code without a symbol.
+    /// Samples in user code without a symbol, by object.
     pub unnamed: ObjectCounts,
     /// Samples in kernel code without a symbol.
     pub unnamed_kernel: u64,
@@ -50,7 +50,7 @@ pub struct Completeness {
 }
 
 impl Completeness {
-    /// Examines some of the samples that `accepts` selects, on `threads`.
+    /// Examines some of the samples that `accepts` selects, on `threads` threads.
     pub fn survey(
         replay: &Replay<'_>,
         resolver: &Resolver<'_>,
@@ -148,7 +148,7 @@ impl ScanCounts<'_> {
                 !THREAD_ENTRIES.contains(&name)
             }
             (None, None) => true,
-            // It may be a thread's start.
+            // The function may be the entry of the thread.
             (None, Some(_)) => false,
         };
         if let (true, Some(object)) = (ends_early, object) {

@@ -12,7 +12,7 @@ pub struct PageOptions {
     pub populate: bool,
 }
 
-/// Private memory of zeros, unmapped when dropped.
+/// Private memory, initially zeros; unmapped when dropped.
 #[derive(Debug)]
 pub struct AnonymousMap {
     base: NonNull<u8>,

@@ -37,22 +37,22 @@ pub struct KworkSelection {
 pub struct KworkDetail<'r> {
     /// The symbol of a work item's function.
     pub function: Option<&'r str>,
-    /// The stack of an entry as text.
+    /// The stack of an entry event, as text.
     pub stack: Option<String>,
 }
 
 /// A delay or a run of a piece of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KworkSpan {
-    /// When it was raised, or began to run. In nanoseconds, as all times.
+    /// When the work was raised (a delay) or began to run (a run), in nanoseconds like all times here.
     pub begin: u64,
-    /// When it began to run, or ended.
+    /// When the work began to run (a delay) or ended (a run).
     pub end: u64,
-    /// When it was raised, for [`KworkMeasure::History`].
+    /// When the work was raised, if measured by [`KworkMeasure::History`].
     pub raised: Option<u64>,
-    /// The stack of its entry.
+    /// The stack of the entry event.
     pub stack: Option<String>,
-    /// Whether records of its CPU were lost in between.
+    /// Whether records of the CPU were lost between begin and end.
     pub is_doubtful: bool,
 }
 
@@ -66,7 +66,7 @@ impl KworkSpan {
 
 /// Receives delays or runs in order of their end.
 pub trait KworkSink {
-    /// Takes a span. `index` is the number of its work, counted from 0 in order of the first entries.
+    /// Handles a span. `index` is the number of `work`, counted from 0 in the order of first entry events.
     fn span(&mut self, index: usize, work: &Kwork, span: KworkSpan) -> FoldControl;
 }
 
@@ -79,7 +79,7 @@ pub struct KworkRuns<S> {
     names: KworkNames,
     works: Vec<Kwork>,
     by_key: FxHashMap<WorkKey, usize>,
-    /// Pending raises; whether each is selected.
+    /// Pending raises, with whether they are selected.
     raises: Spans<SpanKey, bool>,
     runs: Spans<SpanKey, OpenRun>,
     pub(super) totals: EventTotals,
@@ -109,7 +109,7 @@ struct WorkKey {
 /// Data of a run that has begun.
 #[derive(Debug)]
 struct OpenRun {
-    /// `None` if it is not selected.
+    /// Index in [`KworkRuns::works`]; `None` if the work is not selected.
     work: Option<usize>,
     cpu: u32,
     raised: Option<u64>,
@@ -142,7 +142,7 @@ impl<S: KworkSink> KworkRuns<S> {
         (self.sink, self.totals.skipped, self.losses)
     }
 
-    /// Counts the spans that have not ended.
+    /// Counts raises and entries without a counterpart as skipped.
     pub(super) fn skip_open(&mut self) {
         let raises = self.raises.open().filter(|(_, open)| open.data).count();
         let runs = self.runs.open();
@@ -203,7 +203,7 @@ impl<S: KworkSink> KworkRuns<S> {
 
     fn exit(&mut self, time: u64, cpu: u32, event: &KworkEvent) {
         let Some(run) = self.runs.end(&event.key(cpu), time) else {
-            // The name of an exit is unknown.
+            // The name of the work is known only from its entry event.
             if self.selection.name.is_none() && self.is_selected(cpu, None) {
                 self.totals.measure(time);
                 self.totals.skipped.exit += 1;
@@ -239,7 +239,7 @@ impl<S: KworkSink> KworkRuns<S> {
         self.flow = self.sink.span(work, &self.works[work], span);
     }
 
-    /// Whether records of a CPU were lost since a time.
+    /// Returns whether records of a CPU were lost at `since` or later.
     fn has_losses(&self, cpu: u32, since: u64) -> bool {
         let lost = self.last_losses.get(&Some(cpu)).copied();
         let lost = lost.max(self.last_losses.get(&None).copied());

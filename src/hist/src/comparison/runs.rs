@@ -14,7 +14,7 @@ use crate::statistics::Estimate;
 pub struct RunComparison {
     /// Number of runs of the baseline, and of the other group.
     pub runs: [usize; 2],
-    /// All rows: significant ones first, by the absolute value of the difference.
+    /// All rows: significant ones first, then by the absolute value of the difference, largest first.
     pub rows: Vec<ComparedRuns>,
 }
 

@@ -38,19 +38,19 @@ fn push(builder: &mut WorldBuilder, order: Order, record: &Record<'_>) {
     builder.push(order, &raw).expect("a whole record");
 }
 
-fn order(place: usize) -> Order {
+fn order(index: usize) -> Order {
     Order {
-        time: place as u64 / 3,
-        position: place as u64,
+        time: index as u64 / 3,
+        position: index as u64,
     }
 }
 
 proptest! {
     #[test]
-    fn the_world_returns_the_last_record(steps in steps()) {
+    fn namespaces_are_those_of_the_last_record_and_cgroups_of_the_first(steps in steps()) {
         let mut builder = WorldBuilder::new(ENDIAN);
-        for (place, step) in steps.iter().enumerate() {
-            let order = order(place);
+        for (index, step) in steps.iter().enumerate() {
+            let order = order(index);
             match step {
                 Step::Enter { tid, inode } => {
                     let of = Namespaces { pid: *tid, tid: *tid, links: links(*inode) };
@@ -67,15 +67,15 @@ proptest! {
             }
         }
         let world = builder.finish();
-        for place in 0..=steps.len() {
+        for index in 0..=steps.len() {
             for queried in 0..4 {
-                let past = steps.iter().take(place).rev();
+                let past = steps.iter().take(index).rev();
                 let last = past.clone().find_map(|step| match step {
                     Step::Enter { tid, inode } if *tid == queried => Some(links(*inode)),
                     Step::Fork { tid } if *tid == queried => Some(Vec::new()),
                     _ => None,
                 });
-                let found = world.namespaces_at(queried, order(place));
+                let found = world.namespaces_at(queried, order(index));
                 prop_assert_eq!(found, last.unwrap_or_default());
             }
         }

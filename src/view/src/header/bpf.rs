@@ -7,7 +7,7 @@ use rperf_perfdata::Features;
 use rperf_perfdata::feature::{BpfBtf, BpfFunction, BpfProgram};
 use rperf_wire::Endian;
 
-/// The ids of the BTF objects, ascending.
+/// Prints the ids of the BTF objects in ascending order.
 pub(super) fn write_types(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     let sets = features.btf().unwrap_or_default();
     let mut ids: Vec<u32> = sets.iter().map(|set| set.id).collect();
@@ -17,7 +17,7 @@ pub(super) fn write_types(out: &mut dyn Write, features: &Features<'_>) -> io::R
         .try_for_each(|id| writeln!(out, "# btf info of id {id}"))
 }
 
-/// The programs, by id.
+/// Prints the programs, sorted by id, and the functions of those that have several.
 pub(super) fn write_programs(
     out: &mut dyn Write,
     features: &Features<'_>,
@@ -32,18 +32,18 @@ pub(super) fn write_programs(
             continue;
         };
         let types = types.iter().find(|set| set.id == program.btf_id(endian));
-        let named = Named {
+        let names = FunctionNames {
             program,
             types,
             endian,
-            alone: functions.len() == 1,
+            is_single: functions.len() == 1,
         };
-        if !named.alone {
+        if !names.is_single {
             writeln!(out, "# bpf_prog_info {}:", program.id(endian))?;
         }
         for (number, function) in functions.iter().enumerate() {
-            let (name, address, size) = (named.name(function), function.address, function.size);
-            if named.alone {
+            let (name, address, size) = (names.name(function), function.address, function.size);
+            if names.is_single {
                 write!(out, "# bpf_prog_info {}", program.id(endian))?;
             } else {
                 write!(out, "# \tsub_prog {number}")?;
@@ -54,17 +54,18 @@ pub(super) fn write_programs(
     Ok(())
 }
 
-/// Names of a program's functions.
-struct Named<'a> {
+/// Data that the names of a program's functions depend on.
+struct FunctionNames<'a> {
     program: &'a BpfProgram,
     types: Option<&'a BpfBtf>,
     endian: Endian,
-    /// A single function.
-    alone: bool,
+    /// Whether the program has only one function.
+    is_single: bool,
 }
 
-impl Named<'_> {
-    /// `bpf_prog_TAG_NAME`, as in /proc/kallsyms; `F` for a function without a name.
+impl FunctionNames<'_> {
+    /// Returns `bpf_prog_TAG_NAME`, as in /proc/kallsyms. NAME comes from BTF. Without BTF it is the name of the
+    /// program if that has a single function, otherwise `F`.
     fn name(&self, function: &BpfFunction) -> String {
         let mut name = "bpf_prog_".to_owned();
         for byte in function.tag {
@@ -73,7 +74,7 @@ impl Named<'_> {
         let own = self.program.name();
         let short = match self.types {
             Some(types) => types.type_name(function.type_id, self.endian),
-            None if self.alone => Some(own.as_str()).filter(|own| !own.is_empty()),
+            None if self.is_single => Some(own.as_str()).filter(|own| !own.is_empty()),
             None => Some("F"),
         };
         if let Some(short) = short {

@@ -1,4 +1,4 @@
-//! The tasks that wait for each CPU, and who runs on it meanwhile.
+//! The tasks that wait for each CPU, and the tasks that run on that CPU meanwhile.
 
 use std::ops::AddAssign;
 
@@ -8,8 +8,8 @@ use super::AntagonistTime;
 use crate::sched::TaskIndex;
 use crate::sched::tasks::entry;
 
-/// If a wait has this many charges, those to the same task are summed up.
-const MOST_CHARGES: usize = 64;
+/// The minimum number of charges of a wait at which those to the same task are summed up.
+const MIN_SUMMED: usize = 64;
 
 /// The waits that have not ended, by CPU. Each moment of a wait is charged to the task that runs on that CPU.
 ///
@@ -24,7 +24,7 @@ pub(super) struct RunQueues {
     just_woken: FxHashMap<u32, Wakeup>,
 }
 
-/// A wakeup.
+/// A wakeup; `time` is in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wakeup {
     task: TaskIndex,
@@ -34,7 +34,7 @@ pub(super) struct Wakeup {
 /// A CPU.
 #[derive(Debug, Default)]
 struct RunQueue {
-    /// The task that runs since `since`; `None` before the first switch.
+    /// The task that runs since `since`; `None` if unknown.
     running: Option<TaskIndex>,
     since: u64,
     waits: Vec<OpenWait>,
@@ -54,7 +54,7 @@ pub(super) struct Charge {
     /// The task; `None` if unknown.
     pub(super) by: Option<TaskIndex>,
     pub(super) nanos: u64,
-    /// The number of its runs.
+    /// How often the task ran during the wait.
     pub(super) runs: u64,
 }
 
@@ -168,7 +168,7 @@ impl RunQueues {
         self.queues.entry(cpu).or_default().waits.push(wait);
     }
 
-    /// Removes the wait of a task, charged up to now.
+    /// Removes the wait of a task, with charges up to `time`.
     fn dequeue(&mut self, task: TaskIndex, time: u64) -> Option<OpenWait> {
         let cpu = (*self.waiting.get(task.get())?)?;
         let mut wait = self.remove(task)?;
@@ -180,8 +180,8 @@ impl RunQueues {
     fn remove(&mut self, task: TaskIndex) -> Option<OpenWait> {
         let cpu = self.waiting.get_mut(task.get())?.take()?;
         let waits = &mut self.queues.get_mut(&cpu)?.waits;
-        let place = waits.iter().position(|wait| wait.task == task)?;
-        Some(waits.swap_remove(place))
+        let index = waits.iter().position(|wait| wait.task == task)?;
+        Some(waits.swap_remove(index))
     }
 }
 
@@ -194,7 +194,7 @@ impl OpenWait {
         }
     }
 
-    /// Charges the part of the wait in which a task ran from `since` to `until`.
+    /// Charges the part of the wait between `since` and `until` to the task that ran then.
     fn charge(&mut self, by: Option<TaskIndex>, since: u64, until: u64) {
         let nanos = until.saturating_sub(self.since.max(since));
         if nanos > 0 {
@@ -205,7 +205,7 @@ impl OpenWait {
 
 impl Charges {
     fn push(&mut self, charge: Charge) {
-        if self.list.len() >= MOST_CHARGES.max(2 * self.distinct) {
+        if self.list.len() >= MIN_SUMMED.max(2 * self.distinct) {
             self.sum_up();
         }
         self.list.push(charge);

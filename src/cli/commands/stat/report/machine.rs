@@ -7,7 +7,7 @@ use rperf_sys::CpuList;
 /// The type of an instruction cache.
 const CODE: &str = "Instruction";
 
-/// The locations of all CPUs in the header.
+/// Returns the location of each CPU in the header.
 pub(super) fn topology(features: &Features<'_>) -> Topology {
     let known = features.cpu_topology().unwrap_or_default();
     let nodes: Vec<(u32, CpuList)> = features
