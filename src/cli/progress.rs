@@ -18,7 +18,7 @@ const REFRESH: Duration = Duration::from_millis(200);
 
 /// A progress line for passes over a recording, until dropped: shown if stderr is a terminal and a pass takes long.
 pub(crate) struct Progress {
-    /// The counter that passes add to.
+    /// The counter to which passes add the bytes that they read.
     pub(crate) walked: BytesRead,
     shown: Option<(Arc<ProgressEnd>, JoinHandle<()>)>,
 }
@@ -119,10 +119,11 @@ fn refresh(
 
 /// The progress line.
 struct ProgressLine {
-    /// Bytes of a pass.
+    /// The number of bytes that each pass reads.
     size: u64,
-    /// Completed passes, and the start of the current one.
+    /// The number of completed passes.
     pass: u64,
+    /// When the current pass began.
     since: Instant,
 }
 

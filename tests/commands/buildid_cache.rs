@@ -88,7 +88,7 @@ fn usdt_probes_are_listed_from_the_cache() {
         let list = files.iter().find(|(path, _)| path.ends_with("probes"));
         let list = cache.join(&list.expect("there is a list").0);
         let text = fs::read_to_string(&list).expect("a text");
-        // perf's 'list' leaves empty ones for objects that it has not searched.
+        // 'perf list' leaves empty lists for objects that were never searched for markers.
         fs::write(&list, "").expect("it is writable");
         let again = tools.outcome(tool, &["buildid-cache", "-a", "marked"]);
         if tool == Tool::Rperf {
@@ -98,11 +98,11 @@ fn usdt_probes_are_listed_from_the_cache() {
         text
     });
     let output = tools.outcome(Tool::Rperf, &["list", "-v", "sdt"]).stdout;
-    let place = format!(
+    let location = format!(
         "in {}: 1 location with ",
         tools.path().join("marked").display()
     );
-    assert!(output.contains(&place), "{output}");
+    assert!(output.contains(&location), "{output}");
     let [theirs, ours] = lists;
     assert!(theirs.contains("\np:sdt_demo/tick /"), "{theirs}");
     assert_eq!(
@@ -292,7 +292,7 @@ fn files_that_cannot_be_added_are_named_and_the_rest_is_added() {
     );
 }
 
-/// The copies of kernel memory in the cache: timestamp with its digits masked, mode, bytes.
+/// The files of kcore copies in the cache: path with the timestamp masked, mode, content.
 fn kcore_copies(cache: &Path) -> Vec<(String, u32, Vec<u8>)> {
     let is_time = |name: &str| name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_digit());
     let files = tree(cache)
@@ -344,7 +344,7 @@ fn kcore_is_cached_as_perf_does() {
     write("proc/kcore", &kcore(&[kernel, modules]));
     let cache = tools.path().join(".debug");
     let add = ["buildid-cache", "-v", "-k", "root/proc/kcore"];
-    let messages = BOTH.map(|tool| {
+    let copies = BOTH.map(|tool| {
         let _ = fs::remove_dir_all(&cache);
         for message in [
             "kcore added to build-id cache directory ",
@@ -360,7 +360,7 @@ fn kcore_is_cached_as_perf_does() {
         }
         kcore_copies(&cache)
     });
-    let [perf, rperf] = &messages;
+    let [perf, rperf] = &copies;
     assert_eq!(perf.len(), 3);
     for (theirs, ours) in perf.iter().zip(rperf) {
         assert_eq!((&theirs.0, theirs.1), (&ours.0, ours.1));

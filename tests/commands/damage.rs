@@ -1,4 +1,5 @@
-//! Recordings with damaged and late records: the output has everything else, the message names the first, the status is not 0.
+//! Recordings with records that cannot be decoded, are of unknown types or late. Undecodable ones are left out: the
+//! message names the first and the status is 1. The others only cause a warning.
 
 use std::io;
 
@@ -46,7 +47,7 @@ const READERS: &[&[&str]] = &[
 ];
 
 #[test]
-fn damaged_records_are_named_by_type_and_place_and_end_with_status_1() -> io::Result<()> {
+fn damaged_records_are_named_by_type_and_offset_and_end_with_status_1() -> io::Result<()> {
     let scratch = Scratch::new();
     let short_comm = record(COMM, 0, Bytes::new().u16(1));
     let short_sample = record(SAMPLE, 2, Bytes::new().u64(ID).u32(7));

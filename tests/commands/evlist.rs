@@ -1,4 +1,4 @@
-//! `rperf evlist`, compared with perf on recordings of both tools and on files that no recorder writes.
+//! `rperf evlist`, compared with perf on recordings of both tools and on generated files.
 
 use std::fs;
 use std::path::Path;
@@ -127,7 +127,7 @@ fn options_that_exclude_each_other_are_refused() {
 }
 
 #[test]
-fn a_file_that_is_named_without_i_is_named_with_it() {
+fn a_file_named_without_i_gets_a_hint() {
     let scratch = Scratch::new();
     scratch.write("old.data", "").expect("a scratch file");
     for command in ["evlist", "buildid-list", "heatmap"] {
@@ -145,7 +145,7 @@ fn a_file_that_is_named_without_i_is_named_with_it() {
 }
 
 #[test]
-fn a_file_of_few_bytes() {
+fn truncated_files_are_reported() {
     let scratch = Scratch::new();
     let complete = Recording::new().finish();
     let list = |bytes: &[u8]| {
@@ -159,7 +159,7 @@ fn a_file_of_few_bytes() {
         &root().join("tests/golden/evlist/attr.txt"),
         &outcome.stdout,
     );
-    // Truncated anywhere, it lists its events or reports what is missing.
+    // Wherever a file is truncated, the command lists its events or fails, and always reports the damage.
     for length in (0..complete.len()).step_by(9) {
         let outcome = list(&complete[..length]);
         assert!(matches!(outcome.status, 0 | 255), "{length}: {outcome:?}");

@@ -12,7 +12,7 @@ use super::recordings::{Made, RECORDINGS, Recording};
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike};
 
-/// Options of `report` for every recording of given processes.
+/// Options of `report` for every recording that is not system-wide.
 const REPORT: &[&[&str]] = &[&[], &["--no-children", "-n"], &["-g", "none"]];
 
 /// Options for the recording whose name begins with [`THOROUGH`].
@@ -169,8 +169,8 @@ const ANYTHING: &[&[&str]] = &[
     &["-g", "none", "-s", "cpu,comm,pid"],
 ];
 
-/// Options for the process that ran throughout. Each row is of one process: perf filters rows of several by that of the
-/// first.
+/// Options for system-wide recordings with `--pid` of a process that ran throughout. All sort by pid: perf filters a
+/// row of several processes by the process of its first sample.
 const STEADY: &[&[&str]] = &[
     &["-g", "none", "-s", "pid,dso"],
     &["-g", "none", "-s", "pid,comm,dso", "--no-children", "-n"],
@@ -259,14 +259,14 @@ pub(super) fn compare_runs(
     Some(format!("{shown}\n{found}"))
 }
 
-/// The first unintended differences of two reports.
+/// Returns the first unintended differences of two reports; `None` if there are none.
 pub(crate) fn compare_texts(perf: &str, rperf: &str) -> Option<String> {
     let ours = normal(rperf, &[]);
     let theirs = normal(perf, &ours.lines().collect::<Vec<_>>());
     difference(&theirs, &ours)
 }
 
-/// Normalises intended differences. `full_cells` are the same lines with cells that perf may have truncated.
+/// Normalises intended differences. `full_cells` are rperf's lines, for cells of `text` that perf truncated.
 fn normal(text: &str, full_cells: &[&str]) -> String {
     let mut lines = Vec::new();
     let mut graph: Vec<&str> = Vec::new();
@@ -291,7 +291,7 @@ fn normal(text: &str, full_cells: &[&str]) -> String {
             .map(str::trim)
             .filter(|cell| !cell.is_empty());
         let own = full_cells.get(lines.len()).copied().unwrap_or_default();
-        let cells: Vec<&str> = cells.map(|cell| uncut(cell, own)).collect();
+        let cells: Vec<&str> = cells.map(|cell| untruncated(cell, own)).collect();
         lines.push(cells.join("  "));
     }
     sort_equals(&mut lines);
@@ -312,8 +312,9 @@ fn sort_equals(lines: &mut [String]) {
     }
 }
 
-/// perf truncates cells to the width of those that it saw first, at least 7.
-fn uncut<'a>(cell: &'a str, full: &'a str) -> &'a str {
+/// Returns the cell of `full` that begins with `cell`. perf truncates cells to the width of those that it saw first, at
+/// least 7.
+fn untruncated<'a>(cell: &'a str, full: &'a str) -> &'a str {
     if cell.len() < 7 {
         return cell;
     }
@@ -321,7 +322,8 @@ fn uncut<'a>(cell: &'a str, full: &'a str) -> &'a str {
     cells.find(|own| own.starts_with(cell)).unwrap_or(cell)
 }
 
-/// The remainder of a fork: perf appends ` (inlined)` to it depending on uninitialised memory.
+/// The line for the remaining callees or callers of a frame. perf appends ` (inlined)` depending on uninitialised
+/// memory.
 const REST: &str = "-[...]";
 
 /// A branch of a printed graph.
@@ -332,7 +334,7 @@ struct Branch {
     branches: Vec<Branch>,
 }
 
-/// A printed graph, one line per branch, equal siblings sorted.
+/// Returns a printed graph with one line per branch and equal siblings sorted.
 fn tree(lines: &[&str]) -> Vec<String> {
     let mut root = Branch {
         column: 0,
@@ -366,7 +368,7 @@ fn tree(lines: &[&str]) -> Vec<String> {
     out
 }
 
-/// The last branch left of `column`. A stem contains the branches below its frames.
+/// Returns the last branch left of `column`. A stem contains the branches below its frames.
 fn last(branch: &mut Branch, column: usize) -> &mut Branch {
     let deeper = |branch: &Branch| {
         branch

@@ -23,9 +23,9 @@ pub struct SchedLatency {
     ignored: Option<&'static str>,
     tasks: SchedTasks,
     latencies: Vec<TaskLatency>,
-    /// The task on each CPU after its last switch.
+    /// The thread id of the task that was last switched in on each CPU.
     current: CpuTable<i32>,
-    /// Who runs while tasks wait, if requested.
+    /// The waiting tasks and those that run meanwhile, if requested.
     queues: Option<RunQueues>,
     checks: LatencyChecks,
     losses: LostStretches,
@@ -38,11 +38,11 @@ pub struct LatencyOptions {
     pub cpu: Option<u32>,
     /// Whether the distribution of each task's delays is kept.
     pub with_distributions: bool,
-    /// Whether the tasks that run on a CPU while others wait for it are noted.
+    /// Whether the tasks that run on a CPU while others wait for it are recorded.
     pub with_antagonists: bool,
 }
 
-/// Counts of inconsistencies in the recording.
+/// Counts of inconsistencies in the recording, and of the wakeups that were checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LatencyChecks {
     /// Wakeups of sleeping tasks.
@@ -86,13 +86,13 @@ pub struct LatencySums {
     pub delay: u64,
     /// Nanoseconds of the longest wait.
     pub max_delay: u64,
-    /// When the longest wait began; 0 if all have no length.
+    /// When the longest wait began; 0 if no wait took any time.
     pub max_start: u64,
     /// When the longest wait ended.
     pub max_end: u64,
     /// The distribution of the waits; empty unless requested.
     pub delays: LogHistogram,
-    /// Who ran during the waits; empty unless requested.
+    /// The tasks that ran during the waits; empty unless requested.
     pub antagonists: Antagonists,
 }
 
@@ -111,7 +111,7 @@ impl LatencySums {
         }
     }
 
-    /// Adds the waits of another task.
+    /// Adds the run time and the waits of another task.
     fn merge(&mut self, other: &Self) {
         self.runtime += other.runtime;
         self.switches += other.switches;
@@ -197,7 +197,7 @@ impl SchedLatency {
         }
     }
 
-    /// Passes a switch to the run queues. Returns who ran during the wait of the task that is switched in.
+    /// Passes a switch to the run queues. Returns the tasks that ran while the task that is switched in waited.
     fn queue_switch(&mut self, at: &EventContext, event: &SchedSwitch<'_>) -> Vec<Charge> {
         let Some(queues) = &mut self.queues else {
             return Vec::new();
@@ -251,7 +251,7 @@ impl SchedLatency {
         }
     }
 
-    /// Returns the table of all tasks.
+    /// Returns the table of the tasks that waited, sorted by `keys`. If `merge_names`, tasks of one name share a row.
     #[must_use]
     pub fn finish(self, merge_names: bool, keys: &[LatencySortKey]) -> LatencyTable {
         let seen = self.latencies.into_iter().enumerate();

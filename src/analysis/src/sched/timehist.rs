@@ -19,9 +19,9 @@ use crate::{EventContext, EventLayouts, Loss, Observer, Sleep, SwitchedOut, Task
 /// Selection of the events that are shown and counted.
 #[derive(Debug, Clone, Default)]
 pub struct TimeHistoryOptions {
-    /// Times before this one are cut off; 0 for no limit.
+    /// Start of the time range in nanoseconds; 0 for no limit. Stretches are clipped to the range.
     pub start: u64,
-    /// Times after this one are cut off; 0 for no limit.
+    /// End of the time range in nanoseconds; 0 for no limit.
     pub end: u64,
     /// Only these CPUs.
     pub cpus: Option<Vec<u32>>,
@@ -29,7 +29,7 @@ pub struct TimeHistoryOptions {
     pub pids: Option<Vec<i32>>,
     /// Only these threads.
     pub tids: Option<Vec<i32>>,
-    /// Only tasks whose priority is in one of these ranges, inclusive.
+    /// Only tasks whose priority is in one of these inclusive ranges, or unknown.
     pub priorities: Option<Vec<(i32, i32)>>,
     /// Whether only idle times are counted.
     pub idle_only: bool,
@@ -100,11 +100,12 @@ pub trait TimeRows {
 pub struct TimeHistory<R> {
     options: TimeHistoryOptions,
     rows: R,
+    /// The tracepoint that reports a wakeup a second time.
     ignored_event: Option<&'static str>,
     tasks: SchedTasks,
     times: Vec<TaskTimes>,
     idle: IdleCpus,
-    /// The idle task, as shown.
+    /// The idle task, named `<idle>`.
     idle_task: SchedTask,
     /// Time of the last switch, by CPU.
     last_switch: FxHashMap<u32, u64>,
@@ -144,7 +145,7 @@ impl<R: TimeRows> TimeHistory<R> {
         }
     }
 
-    /// Returns the receiver of rows and the sums.
+    /// Returns the receiver of rows, the sums, and where records were lost.
     pub fn finish(self) -> (R, TimeSummary, LostStretches) {
         let (mut running, mut terminated) = (Vec::new(), Vec::new());
         for index in self.tasks.in_listing_order() {
@@ -176,7 +177,7 @@ impl<R: TimeRows> TimeHistory<R> {
         (self.rows, summary, self.losses)
     }
 
-    /// The task of a sample. Samples of a task that has exited have no thread id.
+    /// Returns the task of a sample. Samples of a task that has exited have no thread id.
     fn running(&mut self, at: &EventContext) -> TaskIndex {
         let (pid, tid) = (at.task.pid.cast_signed(), at.task.tid.cast_signed());
         self.tasks.find_or_add(pid, tid)
@@ -187,7 +188,7 @@ impl<R: TimeRows> TimeHistory<R> {
         cpus.is_none_or(|cpus| cpus.contains(&cpu))
     }
 
-    /// Whether the options exclude a task; counts it if so.
+    /// Returns whether the options exclude a task, and counts excluded ones.
     fn excludes(&mut self, index: TaskIndex) -> bool {
         let times = entry(&mut self.times, index);
         let is_excluded = self.options.excludes(self.tasks.get(index), times);
@@ -195,7 +196,7 @@ impl<R: TimeRows> TimeHistory<R> {
         is_excluded
     }
 
-    /// Whether an event of two tasks is hidden: it is not if one of them is shown.
+    /// Returns whether an event of two tasks is hidden: both tasks are.
     fn hides(&mut self, by: TaskIndex, other: TaskIndex) -> bool {
         let hides_first = self.excludes(by) || self.options.idle_only;
         hides_first && (self.excludes(other) || self.options.idle_only)
@@ -224,7 +225,7 @@ impl<R: TimeRows> TimeHistory<R> {
         }
     }
 
-    /// Handles the switch-out of a task. Returns the end of its run, cut off at the requested end.
+    /// Handles the switch-out of a task. Returns the end of the run, clipped to the time range.
     fn task_switch(
         &mut self,
         at: &EventContext,
@@ -262,20 +263,21 @@ impl<R: TimeRows> TimeHistory<R> {
         within.map_or(time, |(_, to)| to)
     }
 
-    /// The task that is switched out in a sample, which has exited if it has no thread id.
+    /// Returns the task that a sample switches out. The sample of a task that has exited has no thread id: its process
+    /// id is used.
     fn switched_task(&mut self, at: &EventContext) -> TaskIndex {
-        // Each look-up adds a task that is new, in the order in which perf adds them, which is that of the summary.
+        // perf looks up these tasks in this order, which adds missing ones and sets process ids.
         self.running(at);
         let (pid, tid) = (at.task.pid.cast_signed(), at.task.tid.cast_signed());
         let index = self
             .tasks
             .find_or_add(pid, if tid == 0 { pid } else { tid });
-        // perf adds the first thread of a process, too, for its mappings.
+        // perf also adds the first thread of the process, which owns the mappings.
         self.tasks.find_or_add(pid, pid);
         index
     }
 
-    /// Handles the end of idle time. Returns that end, cut off at the requested end.
+    /// Handles the end of idle time. Returns that end, clipped to the time range.
     fn idle_switch(&mut self, span: RunSpan, event: &SchedSwitch<'_>) -> u64 {
         let RunSpan {
             cpu,
@@ -379,7 +381,7 @@ impl<R: TimeRows> TimeHistory<R> {
 }
 
 impl TimeHistoryOptions {
-    /// Whether a task is excluded.
+    /// Returns whether a task is excluded.
     fn excludes(&self, task: &SchedTask, times: &TaskTimes) -> bool {
         let lacks = |list: &Option<Vec<i32>>, id: i32| {
             let list = list.as_ref();
@@ -396,7 +398,7 @@ impl TimeHistoryOptions {
         lacks(&self.pids, task.pid) || lacks(&self.tids, task.tid) || has_other_priority
     }
 
-    /// Cuts a stretch off at the requested start and end; `None` if it is outside. `from` is 0 if unknown.
+    /// Clips a stretch to the time range; `None` if it is outside. `from` is 0 if unknown.
     fn within(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         if self.start > to {
             return None;
@@ -457,7 +459,7 @@ impl<R: TimeRows> Observer<String> for TimeHistory<R> {
         let Some(cpu) = at.cpu.filter(|_| self.flow == FoldControl::Continue) else {
             return;
         };
-        self.idle.see(cpu);
+        self.idle.note_cpu(cpu);
         match event {
             TypedEvent::SchedSwitch(event) => self.switch(at, cpu, &event, &stack),
             TypedEvent::SchedWakeup(event) => self.wake(at, cpu, &event),

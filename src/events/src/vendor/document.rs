@@ -11,7 +11,7 @@ pub(super) struct Document {
     pub(super) rows: Vec<Row>,
     /// `cpuid`: the processor of the file, in Arm's layout.
     pub(super) cpuid: Option<String>,
-    /// Whether it contains metrics in Intel's own layout.
+    /// Whether it contains metrics in Intel's own format.
     pub(super) foreign_metrics: bool,
 }
 

@@ -10,9 +10,9 @@ use super::topic::topic;
 use super::{TableFinding, TableFolder, VendorEvent, VendorMetric, VendorTables, arm};
 
 const MAPFILE: &str = "mapfile.csv";
-/// Depth of folders searched for a mapfile: `arch/x86` of perf's tree.
+/// The maximum depth of folders searched for a mapfile: `arch/x86` of perf's tree.
 const DEPTH: usize = 2;
-/// Depth of folders within a processor's; Arm's have one level below the vendor's.
+/// The maximum depth of folders inside the folder of a processor.
 const NESTING: usize = 4;
 
 /// Result of loading.
@@ -24,8 +24,8 @@ pub struct LoadedTables {
     pub findings: Vec<TableFinding>,
 }
 
-/// Loads the tables of the processor with this CPUID string (`GenuineIntel-6-55-4`,
-/// `0x00000000410fd0c0`).
+/// Loads the tables of the processor with this CPUID string (`GenuineIntel-6-55-4`, `0x00000000410fd0c0`). Errors are
+/// findings.
 #[must_use]
 pub fn load(folder: &dyn TableFolder, cpuid: &str) -> LoadedTables {
     let mut loader = Loader {
@@ -36,10 +36,10 @@ pub fn load(folder: &dyn TableFolder, cpuid: &str) -> LoadedTables {
         findings: Vec::new(),
     };
     for subfolder in loader.mapfiles() {
-        loader.mapped(&subfolder, cpuid);
+        loader.load_mapfile(&subfolder, cpuid);
     }
     if let Some(processor) = arm::processor(cpuid).filter(|_| loader.events.is_empty()) {
-        loader.arm(processor);
+        loader.load_arm(processor);
     }
     LoadedTables {
         tables: VendorTables::new(loader.events, loader.metrics),
@@ -57,7 +57,7 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// The folders with a mapfile, in breadth-first order; folders below one are not searched.
+    /// Returns the folders with a mapfile, in breadth-first order; their subfolders are not searched.
     fn mapfiles(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut level = vec![String::new()];
@@ -77,23 +77,23 @@ impl Loader<'_> {
         found
     }
 
-    /// Loads the processor's entries of a mapfile.
-    fn mapped(&mut self, subfolder: &str, cpuid: &str) {
+    /// Loads the files and folders that a mapfile lists for the processor.
+    fn load_mapfile(&mut self, subfolder: &str, cpuid: &str) {
         let path = join(subfolder, MAPFILE);
         let Some(text) = self.read(&path) else {
             return;
         };
         let entries = entries(&path, &text, cpuid, &mut self.findings);
         if !entries.is_empty() {
-            self.standard_events(subfolder);
+            self.load_standard_events(subfolder);
         }
         for entry in entries {
-            self.entry(subfolder, &entry);
+            self.load_entry(subfolder, &entry);
         }
     }
 
-    /// Loads a file or a folder.
-    fn entry(&mut self, subfolder: &str, entry: &Entry) {
+    /// Loads the file or folder of a mapfile's entry.
+    fn load_entry(&mut self, subfolder: &str, entry: &Entry) {
         let pmu = match entry.role.as_deref() {
             Some("Core") => Some("cpu_core"),
             Some("Atom") => Some("cpu_atom"),
@@ -101,36 +101,35 @@ impl Loader<'_> {
         };
         let path = join(subfolder, &entry.path);
         if !entry.path.ends_with(".json") {
-            self.files(&path, pmu, NESTING);
+            self.load_folder(&path, pmu, NESTING);
             return;
         }
         match entry.contents.as_str() {
             // Latencies of instructions, which no event counts.
             "retire latency" => {}
-            "metrics" => self.file(&perf_metrics(&path), "metrics", pmu),
-            contents => self.file(&path, contents, pmu),
+            "metrics" => self.load_file(&perf_metrics(&path), "metrics", pmu),
+            contents => self.load_file(&path, contents, pmu),
         }
     }
 
     /// Loads all files of a folder recursively.
-    fn files(&mut self, path: &str, pmu: Option<&str>, nesting: usize) {
+    fn load_folder(&mut self, path: &str, pmu: Option<&str>, nesting: usize) {
         for name in self.folder.names(path) {
             let inner = join(path, &name);
             if name.ends_with('/') && nesting > 0 {
-                self.files(&inner, pmu, nesting - 1);
+                self.load_folder(&inner, pmu, nesting - 1);
             } else if name.ends_with(".json") {
-                self.file(&inner, &topic(&name), pmu);
+                self.load_file(&inner, &topic(&name), pmu);
             }
         }
     }
 
-    fn file(&mut self, path: &str, topic: &str, pmu: Option<&str>) {
+    fn load_file(&mut self, path: &str, topic: &str, pmu: Option<&str>) {
         let Some(document) = self.document(path) else {
             return;
         };
         if document.foreign_metrics {
-            let reason =
-                "metrics in Intel's own layout are not supported; those of its folder `perf' are";
+            let reason = "metrics in Intel's own format are not supported; its folder 'perf' has them in perf's format";
             self.findings.push(TableFinding::new(path, None, reason));
         }
         for row in &document.rows {
@@ -151,7 +150,7 @@ impl Loader<'_> {
         match self.standard.get(&name.to_lowercase()) {
             Some(base) => std::borrow::Cow::Owned(row.over(base)),
             None => {
-                let reason = "no file of the architecture has this `ArchStdEvent'";
+                let reason = "no file of the architecture defines this ArchStdEvent";
                 self.findings
                     .push(TableFinding::new(path, Some(name.to_owned()), reason));
                 std::borrow::Cow::Borrowed(row)
@@ -160,7 +159,7 @@ impl Loader<'_> {
     }
 
     /// Loads the standard events in the files next to a mapfile.
-    fn standard_events(&mut self, subfolder: &str) {
+    fn load_standard_events(&mut self, subfolder: &str) {
         self.standard.clear();
         for name in self.folder.names(subfolder) {
             if !name.ends_with(".json") {
@@ -174,8 +173,8 @@ impl Loader<'_> {
         }
     }
 
-    /// Loads Arm's layout: the file of this processor.
-    fn arm(&mut self, processor: u64) {
+    /// Loads the files of this processor from a folder in Arm's layout.
+    fn load_arm(&mut self, processor: u64) {
         let mut subfolders = vec![String::new(), "pmu".to_owned()];
         let folders = self.folder.names("").into_iter();
         let folders = folders.filter(|name| name.ends_with('/') && name != "pmu/");
@@ -187,8 +186,8 @@ impl Loader<'_> {
                 }
                 let path = join(&subfolder, &name);
                 let document = self.document(&path).unwrap_or_default();
-                let is_its = document.cpuid.as_deref();
-                if is_its.is_some_and(|cpuid| arm::is_of(cpuid, processor)) {
+                let cpuid = document.cpuid.as_deref();
+                if cpuid.is_some_and(|cpuid| arm::is_of(cpuid, processor)) {
                     let events = arm::events(&path, &document.rows, "core", &mut self.findings);
                     self.events.extend(events);
                 }
@@ -210,7 +209,7 @@ impl Loader<'_> {
     }
 }
 
-/// The file with a file's metrics in perf's layout, in Intel's tables:
+/// Returns the path of the file that has the metrics of `path` in perf's format: in Intel's tables
 /// `X/metrics/perf/NAME_perf.json`.
 fn perf_metrics(path: &str) -> String {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));

@@ -100,7 +100,7 @@ fn perfs_tree_is_read_with_its_common_files() {
     assert_eq!(
         findings,
         [
-            "arch/arm64/arm/neoverse-n1/floating-point.json: NOSUCH: no file of the architecture has this `ArchStdEvent'"
+            "arch/arm64/arm/neoverse-n1/floating-point.json: NOSUCH: no file of the architecture defines this ArchStdEvent"
         ]
     );
     assert!(load(&folder, "0x00000000410fd070").tables.is_empty());

@@ -3,13 +3,13 @@
 use rperf_names::{is_pattern, matches_pattern};
 use rperf_symbol::demangle::demangle;
 
-/// Whether `name`, a function's plain or linkage name, equals `wanted` or matches it as a pattern. A `wanted` with `::` is also
-/// compared with the end of the demangled `name`.
+/// Returns whether `name`, a function's plain or linkage name, equals `wanted` or matches `wanted` as a pattern. If
+/// `wanted` contains `::`, it also matches a demangled `name` that ends in this path.
 pub(crate) fn is_wanted(wanted: &str, name: &str) -> bool {
     if is_pattern(wanted) {
         return matches_pattern(wanted, name);
     }
-    // The generic function's name matches all instances.
+    // The name of a generic function matches all its instances.
     let generic = name.split_once('<').map(|(generic, _)| generic);
     if name == wanted || generic == Some(wanted) {
         return true;
@@ -22,7 +22,7 @@ pub(crate) fn is_wanted(wanted: &str, name: &str) -> bool {
         })
 }
 
-/// Whether the demangled linkage name may end in this path: mangled Rust names contain its last component.
+/// Returns whether the demangled `name` may end in `path`: mangled Rust names contain the last component of their path.
 fn may_end_in(name: &str, path: &str) -> bool {
     let is_rust = name.starts_with("_R") || name.starts_with("_ZN") && name.contains("17h");
     let last = path.rsplit("::").next().unwrap_or_default();

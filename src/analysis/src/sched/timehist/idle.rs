@@ -28,11 +28,12 @@ pub(super) struct IdleCpu {
     stack: String,
     /// Nanoseconds and count by stack.
     stacks: FxHashMap<String, (u64, u64)>,
+    /// Whether a task other than the idle task was switched out.
     ran_tasks: bool,
 }
 
 impl IdleCpu {
-    /// Adds idle time after the last stack.
+    /// Adds idle time to the last stack.
     pub(super) fn add_stack(&mut self, nanos: u64) {
         if self.stack.is_empty() {
             return;
@@ -52,8 +53,8 @@ impl IdleCpus {
         }
     }
 
-    /// Notes a sample of a CPU.
-    pub(super) fn see(&mut self, cpu: u32) {
+    /// Notes that a CPU has samples.
+    pub(super) fn note_cpu(&mut self, cpu: u32) {
         self.highest = self.highest.max(cpu);
     }
 
@@ -61,7 +62,7 @@ impl IdleCpus {
         self.cpus.entry(cpu).or_default()
     }
 
-    /// Notes that a task is switched out; with its stack if the CPU becomes idle.
+    /// Notes that a task is switched out. `stack` is its stack if the CPU becomes idle.
     pub(super) fn leave(&mut self, cpu: u32, task: TaskIndex, stack: Option<&str>) {
         let idle = self.cpu(cpu);
         idle.ran_tasks = true;
@@ -71,7 +72,8 @@ impl IdleCpus {
         }
     }
 
-    /// Returns the idle times of all CPUs, or of those in `filter`, and the number that perf prints for the CPUs.
+    /// Returns the idle times of all CPUs, or of those in `filter`, and the number of CPUs
+    /// that perf prints.
     pub(super) fn finish(mut self, filter: Option<&[u32]>) -> (BTreeMap<u32, CpuIdle>, u32) {
         for cpu in 0..self.count {
             self.cpus.entry(cpu).or_default();
