@@ -24,10 +24,7 @@ const WORDS: &[&[&str]] = &[
 ];
 
 /// Recorded with perf as well, which is slow.
-const BY_BOTH: &[&str] = &["groups", "mixed"];
-
-/// Recorded with perf only: rperf cannot record them yet.
-const BY_PERF: &[&str] = &["breakpoint"];
+const BY_BOTH: &[&str] = &["groups", "mixed", "breakpoint"];
 
 /// Names of recordings and the options that make them.
 const RECORDINGS: &[(&str, &[&str])] = &[
@@ -66,12 +63,7 @@ fn evlist_matches_perf() {
     let more = if tracefs { TRACEPOINTS } else { &[] };
     for (name, recording) in RECORDINGS.iter().chain(more) {
         for tool in BOTH {
-            let by_perf = BY_BOTH.contains(name) || BY_PERF.contains(name);
-            let made = match tool {
-                Tool::Perf => by_perf,
-                Tool::Rperf => !BY_PERF.contains(name),
-            };
-            if !made {
+            if tool == Tool::Perf && !BY_BOTH.contains(name) {
                 continue;
             }
             let Some(file) = tools.record(tool, name, recording) else {
