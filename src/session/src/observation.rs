@@ -168,8 +168,8 @@ impl Observation {
         }
     }
 
-    /// Returns the status of the workload if it has exited; `None` without a workload, or if it still runs. With `waits`,
-    /// waits until the workload exits.
+    /// Returns the status of the workload if it has exited; `None` without a workload, or if it still runs. With
+    /// `waits`, waits until the workload exits.
     ///
     /// # Errors
     /// Errors of waitpid(2).
