@@ -56,7 +56,7 @@ const CHOICES: &[(&str, &str, &[&str])] = &[
     ("record", "call-graph", &["fp", "dwarf", "lbr"]),
     ("script", "gen-script", &["python", "perl"]),
     ("top", "call-graph", &["fp", "dwarf"]),
-    ("trace", "call-graph", &["fp", "dwarf", "lbr"]),
+    ("trace", "call-graph", &["fp", "dwarf"]),
     ("trace", "pf", &["all", "maj", "min"]),
     ("trace", "summary-mode", &["thread", "total"]),
 ];
