@@ -1,5 +1,5 @@
-//! Allocations of kernel memory, for `kmem`: objects of the slab allocator by caller and by address, and pages; and memory that
-//! was not freed.
+//! Allocations of kernel memory, for `kmem`: objects of the slab allocator and pages, by caller and by address, and
+//! memory that was not freed.
 
 mod events;
 mod intervals;

@@ -1,5 +1,6 @@
-//! Waits for locks, for `lock`. Of the kernel: from `lock:contention_begin` to `lock:contention_end` of a thread and a lock, or by the events of
-//! lockdep. Of user programs: calls of futex(2).
+//! Waits for locks, for `lock`. A wait for a lock of the kernel lasts from `lock:contention_begin` to
+//! `lock:contention_end` of a thread and a lock, or is found in the events of lockdep. A wait of a user program is a
+//! call of futex(2).
 
 mod rows;
 mod sequences;
@@ -18,7 +19,7 @@ use self::user::{FutexCall, UserWaits};
 use crate::sched::LostStretches;
 use crate::{EventContext, Loss, Observer};
 
-/// The tracepoints of a wait, `system:name`.
+/// The tracepoints of waits for locks of the kernel, `system:name`.
 pub const CONTENTION_EVENTS: [&str; 2] = ["lock:contention_begin", "lock:contention_end"];
 
 /// The tracepoints of lockdep, `system:name`. Kernels without CONFIG_LOCK_STAT lack the second and the third.
@@ -32,9 +33,9 @@ pub const LOCKDEP_EVENTS: [&str; 4] = [
 /// Which waits are counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockSelection {
-    /// Only these flags; all if `None`.
+    /// Only waits whose flags are one of these values; all if `None`.
     pub flags: Option<Vec<u64>>,
-    /// Only locks at these addresses; all if `None`.
+    /// Only waits for locks at these addresses; all if `None`.
     pub addresses: Option<Vec<u64>>,
 }
 
@@ -54,7 +55,7 @@ pub struct LockContention {
     selection: LockSelection,
     rows: Vec<LockRow>,
     by_key: FxHashMap<LockKey, usize>,
-    /// By thread and lock.
+    /// States by thread and lock.
     sequences: Sequences,
     user: UserWaits,
     threads: FxHashSet<u32>,
@@ -78,7 +79,7 @@ impl LockContention {
         }
     }
 
-    /// Returns all rows, also those without an ended wait, highest value of `column` first, then by address and caller.
+    /// Returns all rows, also those without an ended wait: highest value of `column` first, then by caller and address.
     #[must_use]
     pub fn rows(&self, column: LockColumn) -> Vec<LockRow> {
         let mut rows = self.rows.clone();
@@ -89,7 +90,7 @@ impl LockContention {
         rows
     }
 
-    /// Returns the threads that waited, and all with lockdep's events, in ascending order.
+    /// Returns the ids of the threads that waited or have events of lockdep, in ascending order.
     #[must_use]
     pub fn threads(&self) -> Vec<u32> {
         let mut threads: Vec<u32> = self.threads.iter().copied().collect();
@@ -97,7 +98,8 @@ impl LockContention {
         threads
     }
 
-    /// Returns the number of rows with events in an impossible order, by the event at which this was first found.
+    /// Returns the number of rows with events in an impossible order, by the event at which the first such order was
+    /// found.
     #[must_use]
     pub fn bad_sequences(&self) -> BadSequences {
         self.sequences.bad

@@ -24,7 +24,7 @@ shows their sums, on request by caller and by address, 'kmem leaks' what was not
 
 const SUBCOMMANDS: &str = "use 'kmem record', 'kmem stat' or 'kmem leaks'";
 
-/// The words that Linux perf abbreviates, to at least three letters.
+/// The subcommands that may be abbreviated, to at least three letters, as in perf.
 const ABBREVIATED: &[&str] = &["record", "stat", "leaks"];
 
 /// The options that select an allocator.
@@ -123,7 +123,7 @@ impl Allocators {
         Self { slab, page }
     }
 
-    /// Returns these allocators, or that of the setting `kmem.default` if none is given: by default the slab allocator.
+    /// Returns these allocators; if none is given, that of the setting `kmem.default`, by default the slab allocator.
     fn or_default(self, context: &Context) -> Self {
         if self.slab || self.page {
             return self;

@@ -1,4 +1,4 @@
-//! Events of both allocators, passed to their statistics.
+//! Passes the events of both allocators to their statistics.
 
 use rperf_tracepoint::typed::TypedEvent;
 
@@ -10,7 +10,7 @@ use crate::{EventContext, Loss, Observer};
 /// Data computed from an event for [`KmemEvents`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KmemDetail {
-    /// The innermost address of the stack that is not a function of the page allocator; 0 if unknown.
+    /// The innermost address of the callchain outside the functions of the page allocator; 0 if unknown.
     pub page_caller: u64,
 }
 
@@ -78,7 +78,8 @@ impl Observer<KmemDetail> for KmemEvents {
     }
 }
 
-/// Returns the frame number, or the address of the `struct page`; `None` if the allocation failed.
+/// Returns the page's frame number, or the address of its `struct page` if the event has no frame number; `None` if the
+/// allocation failed.
 pub(super) fn allocated_page(frame: Option<u64>, page: Option<u64>) -> Option<u64> {
     match frame {
         Some(frame) => Some(frame).filter(|frame| *frame != u64::MAX),

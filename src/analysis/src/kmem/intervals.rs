@@ -1,12 +1,14 @@
-//! Equal intervals of a recording whose length is not known in advance, and sums of changes in each.
+//! Splits a recording whose length is not known in advance into equal intervals, and sums changes of live bytes in
+//! each.
 
-/// The maximum number of intervals, even. Half of them or more are used.
+/// The maximum number of intervals; even, as pairs are merged. After a merge, more than half of them are used.
 const MOST: usize = 32;
 
-/// Intervals of one width from the first time on. The width doubles whenever a time does not fit.
+/// Intervals of equal width, the first of which begins at the first time. The width doubles whenever a time is beyond
+/// the last interval.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Intervals {
-    /// The first and the last time, in nanoseconds; `None` without any.
+    /// The first and the last time, in nanoseconds; `None` before the first.
     times: Option<(u64, u64)>,
     /// Binary logarithm of the width in nanoseconds.
     width: u32,
@@ -17,7 +19,8 @@ pub(super) struct Intervals {
 pub(super) struct LiveCurve([i64; MOST]);
 
 impl Intervals {
-    /// Returns the interval of a time. Pairs of intervals of all `curves` are merged first if the time does not fit.
+    /// Returns the index of the interval of a time in nanoseconds. If the time is beyond the last interval, the width
+    /// doubles, and pairs of intervals of all `curves` are merged first.
     pub(super) fn of<'c>(
         &mut self,
         time: u64,
@@ -40,17 +43,17 @@ impl Intervals {
         usize::try_from(offset >> self.width).unwrap_or_default()
     }
 
-    /// Returns the first time.
+    /// Returns the first time, in nanoseconds; 0 if there is none.
     pub(super) fn begin(&self) -> u64 {
         self.times.map_or(0, |(begin, _)| begin)
     }
 
-    /// Returns the last time.
+    /// Returns the last time, in nanoseconds; 0 if there is none.
     pub(super) fn last(&self) -> u64 {
         self.times.map_or(0, |(_, last)| last)
     }
 
-    /// Returns the end of each interval, exclusive.
+    /// Returns the end of each interval, exclusive, in nanoseconds.
     pub(super) fn ends(&self) -> Vec<u64> {
         let Some((begin, last)) = self.times else {
             return Vec::new();
@@ -62,7 +65,7 @@ impl Intervals {
 }
 
 impl LiveCurve {
-    /// Adds bytes to an interval, or subtracts them.
+    /// Adds bytes to an interval if `is_new`; otherwise subtracts them.
     pub(super) fn change(&mut self, interval: usize, bytes: u64, is_new: bool) {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         if let Some(sum) = self.0.get_mut(interval) {
@@ -90,7 +93,7 @@ impl LiveCurve {
         self.0 = halved;
     }
 
-    /// Returns the live bytes at the end of each of the first intervals.
+    /// Returns the live bytes at the end of each of the first `intervals` intervals; negative sums are 0.
     pub(super) fn cumulative(&self, intervals: usize) -> Vec<u64> {
         let mut live = 0_i64;
         let changes = self.0.iter().take(intervals);

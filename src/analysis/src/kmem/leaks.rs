@@ -13,16 +13,17 @@ use crate::{EventContext, LogHistogram, Loss, Observer};
 /// An allocator of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Allocator {
-    /// Objects.
+    /// The slab allocator, which allocates objects.
     Slab,
-    /// Pages.
+    /// The page allocator.
     Page,
 }
 
 /// Data computed from an event for [`LiveMemory`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LeakDetail {
-    /// The kernel's frames of an allocation from the caller of the allocator on, innermost first. Empty if unknown.
+    /// Addresses of the kernel frames of an allocation, innermost first: the first is the caller of the allocator.
+    /// Empty if unknown.
     pub stack: Vec<u64>,
 }
 
@@ -35,13 +36,13 @@ pub struct StackMemory {
     pub stack: Vec<u64>,
     /// All allocations.
     pub allocated: RequestCount,
-    /// Those that were not freed.
+    /// The allocations that were not freed.
     pub live: RequestCount,
-    /// Ages of the latter at the end of the recording, in nanoseconds.
+    /// Ages of the live allocations at the time of the last event, in nanoseconds.
     pub ages: LogHistogram,
     /// Bytes that were not freed at the end of each interval of [`LeakReport::ends`].
     pub curve: Vec<u64>,
-    /// Processes by number of live allocations, most first; `u32::MAX` if not recorded.
+    /// Process id and number of live allocations, highest number first. The id is `u32::MAX` if not recorded.
     pub processes: Vec<(u32, u64)>,
 }
 
@@ -64,8 +65,8 @@ impl StackMemory {
         pairs.filter(|(before, after)| after > before).count()
     }
 
-    /// Whether the stack is suspected to leak: memory was allocated more than once, at least half of it was kept, and it increased in at
-    /// least half of the intervals, also in the last quarter of them.
+    /// Whether the stack is suspected to leak: it has more than one live allocation, at least half of its allocations
+    /// are live, and its live bytes increased in at least half of the intervals and over the last quarter of them.
     #[must_use]
     pub fn is_suspect(&self) -> bool {
         let count = self.curve.len();
@@ -79,27 +80,27 @@ impl StackMemory {
     }
 }
 
-/// What was not freed.
+/// The memory that was not freed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeakReport {
     /// The time of the first event, in nanoseconds of the recording's clock.
     pub begin: u64,
-    /// The time of the last event.
+    /// The time of the last event, likewise.
     pub end: u64,
-    /// The end of each interval; the last contains `end`.
+    /// The end of each interval, exclusive, likewise; the last interval contains `end`.
     pub ends: Vec<u64>,
     /// Bytes of the slab allocator that were not freed at the end of each interval.
     pub slab: Vec<u64>,
-    /// Bytes of pages, likewise.
+    /// Bytes of pages that were not freed at the end of each interval.
     pub pages: Vec<u64>,
     /// Stacks with memory that was not freed: most bytes first.
     pub stacks: Vec<StackMemory>,
-    /// Frees of memory that was allocated before the recording.
+    /// Frees of addresses without a live allocation: most were allocated before the first event.
     pub unmatched_frees: u64,
 }
 
 impl LeakReport {
-    /// Returns the live bytes per second that a stack gained: the slope of the line through its curve (least squares).
+    /// Returns the growth of a stack in live bytes per second: the slope of the line through its curve (least squares).
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "the slope of a line")]
     pub fn growth(&self, stack: &StackMemory) -> f64 {
@@ -107,7 +108,7 @@ impl LeakReport {
             .ends
             .iter()
             .map(|end| end.min(&self.end).saturating_sub(self.begin) as f64 / 1e9);
-        // The line begins with the recording, at which nothing is known to be allocated.
+        // The line begins at the first event, when no allocation is known.
         let points = seconds.zip(stack.curve.iter().map(|bytes| *bytes as f64));
         let points: Vec<(f64, f64)> = std::iter::once((0.0, 0.0)).chain(points).collect();
         let count = points.len() as f64;
@@ -138,7 +139,7 @@ struct StackState {
     curve: LiveCurve,
 }
 
-/// Follows allocations until they are freed. Memory grows with the number of live allocations and stacks.
+/// Follows allocations until they are freed. Its own memory grows with the number of live allocations and stacks.
 #[derive(Debug, Default)]
 pub struct LiveMemory {
     live: FxHashMap<(Allocator, u64), LiveAllocation>,
@@ -182,7 +183,7 @@ impl LiveMemory {
             time: at.time(),
             pid: at.task.pid,
         };
-        // Its free was lost, or it is part of a larger block that was freed.
+        // The free of the older allocation was lost, or a larger block that contains it was freed.
         if let Some(older) = self.live.insert((allocator, address), allocation) {
             self.change(at.time(), older, false);
         }
@@ -199,7 +200,7 @@ impl LiveMemory {
         }
     }
 
-    /// Adds an allocation to the curve of its stack, or subtracts it.
+    /// Adds an allocation to the curve of its stack if `is_new`; otherwise subtracts it.
     fn change(&mut self, time: u64, allocation: LiveAllocation, is_new: bool) {
         let curves = self.stacks.iter_mut().map(|stack| &mut stack.curve);
         let interval = self.intervals.of(time, curves);
@@ -208,7 +209,7 @@ impl LiveMemory {
         }
     }
 
-    /// Returns what was not freed.
+    /// Returns the memory that was not freed.
     #[must_use]
     pub fn report(&self) -> LeakReport {
         let (begin, end) = (self.intervals.begin(), self.intervals.last());

@@ -28,7 +28,8 @@ pub enum MigrateTypes {
 }
 
 impl MigrateTypes {
-    /// Returns the numbering of a kernel release, such as `6.1.0-amd64`; the current one if it cannot be read.
+    /// Returns the numbering of a kernel release, such as `6.1.0-amd64`; the current numbering if the release does not
+    /// begin with a version.
     #[must_use]
     pub fn of_release(release: &str) -> Self {
         let mut numbers = release
@@ -44,9 +45,10 @@ impl MigrateTypes {
 /// Sums of the allocations of one page or one caller with the same order, migrate type and flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRow {
-    /// Frame number of the first page, or the address of its `struct page`; in rows of callers that of the latest allocation.
+    /// Frame number of the first page, or the address of its `struct page`. Rows of callers have the page of their
+    /// latest allocation.
     pub page: u64,
-    /// The address after the call, 0 if unknown; in rows of pages that of the latest allocation.
+    /// The address after the call, 0 if unknown. Rows of pages have the caller of their latest allocation.
     pub call_site: u64,
     /// Binary logarithm of the number of pages.
     pub order: u32,
@@ -54,7 +56,7 @@ pub struct PageRow {
     pub migrate_type: i32,
     /// Allocation flags.
     pub gfp: u64,
-    /// Allocations; only those that were not freed, if requested.
+    /// Allocations; after [`PageStatistics::live_only`], only those that were not freed.
     pub hits: u64,
     /// Bytes of these allocations.
     pub bytes: u64,
@@ -155,7 +157,8 @@ struct PageKey {
     gfp: u64,
 }
 
-/// Counts allocations and frees of pages. A page that is allocated again although no free was recorded belongs to its latest allocation.
+/// Counts allocations and frees of pages. A page that is allocated again although no free was recorded belongs to its
+/// latest allocation.
 #[derive(Debug, Default)]
 pub struct PageStatistics {
     /// Whether freed pages are subtracted from the rows.
@@ -175,7 +178,7 @@ pub struct PageStatistics {
 const PAGE_SIZE: u64 = 4096;
 
 impl PageStatistics {
-    /// Subtracts freed pages from all rows.
+    /// Returns statistics that subtract freed pages from all rows.
     #[must_use]
     pub fn live_only(self) -> Self {
         Self {
@@ -311,7 +314,7 @@ fn compare(keys: &[PageSortKey], left: &PageRow, right: &PageRow) -> Ordering {
         .unwrap_or(Ordering::Equal)
 }
 
-/// Sorts by `keys`, then by ascending identity.
+/// Sorts by `keys`, then by address, order, migrate type and flags, ascending.
 fn sorted(rows: &FxHashMap<PageKey, PageRow>, keys: &[PageSortKey]) -> Vec<PageRow> {
     let mut rows: Vec<(&PageKey, &PageRow)> = rows.iter().collect();
     rows.sort_unstable_by(|(left_key, left), (right_key, right)| {

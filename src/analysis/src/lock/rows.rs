@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use crate::LogHistogram;
 
-/// The frames of a stack from the caller of the lock's functions on.
+/// The frames of a stack outside the functions of locks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct LockStack {
-    /// The process, if it is a stack of a user program.
+    /// The process id, if the stack is one of a user program.
     pub process: Option<u32>,
     /// Addresses, innermost first; the first is the caller. Empty if unknown.
     pub frames: Vec<u64>,
@@ -17,7 +17,7 @@ pub struct LockStack {
 /// The stack of the event at which a wait begins, evaluated before the event is observed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockDetail {
-    /// The stack to show, without the functions of locks.
+    /// The stack that determines the row of a caller, without the functions of locks.
     pub stack: LockStack,
     /// All recorded frames, innermost first.
     pub full_stack: Vec<u64>,
@@ -75,13 +75,14 @@ pub struct LockRow {
     pub is_broken: bool,
     /// Sum of the waits.
     pub total: u64,
-    /// The longest.
+    /// The longest wait.
     pub max: u64,
-    /// The shortest; 0 if none ended.
+    /// The shortest wait; 0 if none ended.
     pub min: u64,
-    /// The distribution; empty if only `powers` is known.
+    /// The distribution of the waits; empty if only `powers` is known.
     pub waits: LogHistogram,
-    /// Waits by power of two, if they were summed in the kernel: n has those from 2ⁿ ns on, 0 also those of 0.
+    /// Number of waits by power of two, if they were summed in the kernel: element n has the waits from 2ⁿ ns to below
+    /// 2ⁿ⁺¹ ns, element 0 also those of 0 ns.
     pub powers: Option<Vec<u64>>,
     /// Flags of the first wait: `LCB_F_*` of the kernel's `trace/events/lock.h`, [`FUTEX`](super::FUTEX) or
     /// [`FUTEX_PI`](super::FUTEX_PI).
@@ -92,9 +93,9 @@ pub struct LockRow {
     pub wakers: BTreeMap<u32, u64>,
     /// The address of the lock of the first wait.
     pub address: u64,
-    /// The first caller, 0 if unknown.
+    /// The address of the caller of the first wait, 0 if unknown.
     pub caller: u64,
-    /// All recorded frames of the first wait.
+    /// All recorded frames of the first wait, innermost first.
     pub full_stack: Vec<u64>,
 }
 
@@ -109,7 +110,7 @@ pub struct LockSums {
     pub max: u64,
     /// The shortest.
     pub min: u64,
-    /// By power of two, as [`LockRow::powers`].
+    /// Their number by power of two, as in [`LockRow::powers`].
     pub powers: Vec<u64>,
     /// Flags of the first wait.
     pub flags: u64,
@@ -181,8 +182,8 @@ impl LockRow {
         }
     }
 
-    /// Returns the mean, rounded down, as perf does: the sum divided by the number of waits that ended, or, for lockdep's events and
-    /// combined rows, that began.
+    /// Returns the mean, rounded down, as perf does: the sum divided by the number of waits that ended, or, for
+    /// lockdep's events and combined rows, that began.
     #[must_use]
     pub fn average(&self) -> u64 {
         let divisor = match self.divisor {
@@ -281,7 +282,7 @@ impl LockColumn {
         }
     }
 
-    /// Whether it is a time.
+    /// Whether the column is a time.
     #[must_use]
     pub fn is_time(self) -> bool {
         !matches!(self, Self::Acquired | Self::Contended)

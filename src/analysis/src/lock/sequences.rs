@@ -1,4 +1,4 @@
-//! The events of a thread and a lock as a state machine, which finds waits and impossible orders.
+//! A state machine for the events of each thread and lock: finds waits, and events in an impossible order.
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ pub struct BadSequences {
     pub acquire: u64,
     /// `lock:lock_acquired`, or `lock:contention_end`.
     pub acquired: u64,
-    /// `lock:lock_contended`.
+    /// `lock:lock_contended`, or `lock:contention_begin`.
     pub contended: u64,
     /// `lock:lock_release`.
     pub release: u64,
@@ -35,7 +35,7 @@ pub(super) enum Step {
     End,
     /// A lock is about to be taken.
     Acquire,
-    /// A lock is taken without waiting: it was only tried.
+    /// A lock is taken by a trylock, which does not wait.
     Try,
     /// A lock is taken for reading.
     Read,
@@ -48,7 +48,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Returns the step of `lock:lock_acquire` with these flags.
+    /// Returns the step of `lock:lock_acquire` with these flags: 1 is a trylock, 2 a lock for reading.
     pub(super) fn acquire(flags: u32) -> Self {
         match (flags & 1, flags & 2) {
             (_, 2) => Self::Read,
@@ -64,7 +64,7 @@ enum State {
     Acquiring,
     Waiting,
     Acquired,
-    /// Taken for reading this many times, or tried.
+    /// Taken for reading this many times, or by a trylock.
     Read(u64),
 }
 
@@ -81,10 +81,10 @@ enum Next {
 }
 
 impl Step {
-    /// Returns what follows from `state`, `None` before the first event and after a release.
+    /// Returns what the step leads to from `state`, which is `None` before the first event and after a release.
     fn next(self, state: Option<State>) -> Next {
         match (self, state) {
-            // A wait that began before the recording, or whose begin is not selected.
+            // The first alternative is a wait that began before the recording, or whose begin is not selected.
             (Self::End | Self::Acquired | Self::Contended, None)
             | (Self::Begin, Some(State::Waiting)) => Next::Same,
             (Self::Release, None | Some(State::Acquired | State::Read(0 | 1))) => Next::Free,
@@ -146,7 +146,7 @@ impl Sequences {
         Some(self.current.get(&(tid, address))?.row)
     }
 
-    /// Evaluates an event.
+    /// Applies an event to the state of its thread and lock, and to its row.
     pub(super) fn step(&mut self, step: Step, event: Sequence, rows: &mut [LockRow]) {
         let key = (event.tid, event.address);
         let before = self.current.get(&key).copied();

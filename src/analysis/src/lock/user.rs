@@ -8,18 +8,18 @@ use crate::EventContext;
 /// The tracepoints of futex(2), `system:name`.
 pub const FUTEX_EVENTS: [&str; 2] = ["syscalls:sys_enter_futex", "syscalls:sys_exit_futex"];
 
-/// The kind of a row of waits for a futex, beside the kernel's `LCB_F_*`.
+/// The flag of waits for a futex, above the kernel's `LCB_F_*`.
 pub const FUTEX: u64 = 1 << 32;
-/// That of a futex with priority inheritance.
+/// The flag of waits for a futex with priority inheritance.
 pub const FUTEX_PI: u64 = 1 << 33;
 
-/// `EAGAIN`: the futex had changed before the call, which did not wait.
+/// `EAGAIN`: the value of the futex had changed before the call, so the call did not wait.
 const AGAIN: i64 = -11;
 
 /// What a call of futex(2) does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FutexCall {
-    /// Waits; with the kind of the row.
+    /// Waits; with the flag of the wait.
     Wait(u64),
     /// Wakes threads.
     Wake,
@@ -72,7 +72,7 @@ pub(super) struct UserWaits {
 }
 
 impl UserWaits {
-    /// Begins a wait. A wait whose end was lost is forgotten.
+    /// Begins a wait. It replaces an open wait of the thread, whose end was lost.
     pub(super) fn begin(
         &mut self,
         at: &EventContext,
@@ -91,7 +91,7 @@ impl UserWaits {
         self.open.insert(at.task.tid, UserWait { row, lock, begin });
     }
 
-    /// Notes that the thread wakes others.
+    /// Records that the thread wakes those that wait for the lock.
     pub(super) fn wake(&mut self, at: &EventContext, address: u64) {
         let lock = UserLock {
             pid: at.task.pid,
@@ -116,7 +116,7 @@ impl UserWaits {
         row.acquired += 1;
         row.end(at.time().saturating_sub(wait.begin));
         let wake = self.wakes.get(&wait.lock);
-        // Another process that shares the memory has another address of the lock.
+        // Wakes by another process that shares the memory are not found: its address of the lock may differ.
         let wake = wake.filter(|wake| result == 0 && wake.time >= wait.begin);
         if let Some(wake) = wake {
             *row.wakers.entry(wake.tid).or_default() += 1;
