@@ -29,7 +29,7 @@ const ABOUT: &str = "\
 const SUBCOMMANDS: &str =
     "use 'lock record', 'lock report', 'lock info', 'lock contention' or 'lock script'";
 
-/// The words that Linux perf abbreviates, to at least three letters.
+/// The subcommands that may be abbreviated, to at least three letters, as in perf.
 const ABBREVIATED: &[&str] = &["record", "report", "script", "info", "contention"];
 
 /// The options of `lock` and of its subcommands that read a recording.
@@ -105,7 +105,7 @@ fn entries(matches: &ArgMatches) -> usize {
     })
 }
 
-/// Parses `-k` and `-F`: the column to sort by, and the columns to show, which include the former.
+/// Parses `-k` and `-F`. Returns the column to sort by, and the columns to show, which include it.
 fn columns(
     matches: &ArgMatches,
     key: LockColumn,

@@ -15,11 +15,11 @@ pub(super) struct KmemDetails<'r> {
     pub(super) intervals: Option<TimeIntervals>,
 }
 
-/// The most frames that are searched for a caller.
+/// The maximum number of frames that are searched for a caller.
 const MOST_FRAMES: usize = 32;
 
-/// The start of the names of functions through which the kernel allocates pages, without leading `_`. The caller of an allocation is the
-/// innermost function with another name.
+/// The start of the names of functions through which the kernel allocates pages, without leading `_`. The caller of an
+/// allocation is the innermost function with another name.
 const ALLOCATORS: &[&str] = &[
     "alloc_pages",
     "alloc_page",

@@ -70,7 +70,7 @@ impl SortKey {
 
     fn sort(self, report: &mut LeakReport) {
         let mut stacks = std::mem::take(&mut report.stacks);
-        // Stable: equal stacks keep their order, by bytes and by address.
+        // The sort is stable: equal stacks keep their order, by bytes and by address.
         match self {
             Self::Bytes => {}
             Self::Count => stacks.sort_by_key(|memory| std::cmp::Reverse(memory.live.requests)),
@@ -87,7 +87,7 @@ impl SortKey {
     }
 }
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("kmem leaks")
         .long_about(ABOUT)
@@ -126,7 +126,7 @@ pub(in crate::cli::commands) fn run(
     let layouts = event_layouts(&analysis)?;
     let has = |events: &[&str]| events.iter().any(|event| layouts.has(event));
     let allocators = match Allocators::given(matches) {
-        // All that was recorded; without any, the error is that of the default.
+        // By default, all that were recorded. If none was, the error is that for the slab allocator.
         Allocators {
             slab: false,
             page: false,
@@ -214,7 +214,7 @@ impl LeakDetails<'_> {
         frames
     }
 
-    /// Returns the frames from the caller that the event names on; the caller alone without callchain.
+    /// Returns the addresses from `call_site` outwards; only `call_site` if the callchain does not have it.
     fn stack_from(&self, sample: &Sample<'_>, call_site: u64) -> Vec<u64> {
         let frames = self.kernel_frames(sample);
         let place = frames.iter().position(|frame| frame.ip == call_site);
@@ -224,7 +224,7 @@ impl LeakDetails<'_> {
         }
     }
 
-    /// Returns the frames from the innermost function outside the page allocator on.
+    /// Returns the addresses from the innermost function outside the page allocator outwards.
     fn outside_allocator(&self, sample: &Sample<'_>) -> Vec<u64> {
         let frames = self.kernel_frames(sample);
         let is_inside = |frame: &&Frame| {

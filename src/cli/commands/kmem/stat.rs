@@ -119,7 +119,7 @@ pub(super) fn require_events(
     Ok(needed)
 }
 
-/// Returns the node of each CPU, as far as recorded.
+/// Returns the NUMA node of each CPU, by CPU number; `None` if not recorded.
 fn nodes(analysis: &Analysis<'_>) -> Vec<Option<u32>> {
     let mut nodes = Vec::new();
     let recorded = analysis.metadata().features.numa_topology();
@@ -140,7 +140,7 @@ fn nodes(analysis: &Analysis<'_>) -> Vec<Option<u32>> {
     nodes
 }
 
-/// What is printed.
+/// The sums, and which of them are printed.
 struct StatResult<'a> {
     allocators: Allocators,
     tables: ShownTables,

@@ -31,7 +31,7 @@ use crate::cli::symbol_options::SymbolSources;
 /// Which tracepoints are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LockEvents {
-    /// Those of waits.
+    /// Those of waits: `lock:contention_*` and futex(2).
     Contention,
     /// Also those of lockdep, if recorded.
     All,
@@ -42,7 +42,7 @@ pub(super) struct LockQuery {
     pub(super) events: LockEvents,
     /// Whether locks of one name share a row.
     pub(super) combines: bool,
-    /// Whether rows are shown whose locks were never taken.
+    /// Whether rows are shown that have waits, but none that ended.
     pub(super) shows_waiting: bool,
     pub(super) aggregation: LockAggregation,
     pub(super) table: ContentionTable,
@@ -52,7 +52,7 @@ pub(super) struct LockQuery {
     pub(super) entries: usize,
     /// The number of innermost frames that are skipped when the caller is determined.
     pub(super) stack_skip: usize,
-    /// The maximum number of frames that are read, which determine rows of callers, and that are shown.
+    /// The maximum number of frames that are read and shown. Waits with equal frames share a row of callers.
     pub(super) max_stack: usize,
     /// Only waits whose stack has a function with one of these words in its name.
     pub(super) callstack: Option<Vec<String>>,
@@ -125,7 +125,7 @@ pub(super) fn kernel_frames(resolver: &Resolver<'_>, addresses: &[u64]) -> Vec<F
     frames.collect()
 }
 
-/// Determines the caller of each locking function from the callchain.
+/// Determines the caller of each wait from the callchain.
 struct LockDetails<'r> {
     resolver: &'r Resolver<'r>,
     world: &'r World,
@@ -211,7 +211,9 @@ impl LockDetails<'_> {
     }
 }
 
-/// Returns the two address ranges: from `__sched_text_start` to `__sched_text_end`, and from `__lock_text_start` to `__lock_text_end`.
+/// Returns the address ranges of the kernel's sections of functions of the scheduler and of locks, `__sched_text_start`
+/// to
+/// `__sched_text_end` and `__lock_text_start` to `__lock_text_end`, as far as `dso` has these symbols.
 fn lock_text(resolver: &Resolver<'_>, dso: DsoId) -> Vec<Range<u64>> {
     let mut text = Vec::new();
     for section in ["sched", "lock"] {
@@ -228,8 +230,7 @@ fn lock_text(resolver: &Resolver<'_>, dso: DsoId) -> Vec<Range<u64>> {
     text
 }
 
-/// Reads the recording and prints its rows: with `write` on stderr, as perf does, in a pager if both streams lead to a terminal; or as JSON
-/// on stdout.
+/// Reads the recording and prints its rows: with `--json` on stdout, otherwise with `write` on stderr, as perf does.
 pub(super) fn print(
     matches: &ArgMatches,
     context: &Context,
@@ -258,7 +259,7 @@ pub(super) fn print(
     conclude(&analysis, delivered, &contention.losses, "waits", matches)
 }
 
-/// Prints text on stderr, as perf does, in a pager if both streams lead to a terminal.
+/// Prints text on stderr, as perf does; in a pager if stdout and stderr are a terminal.
 pub(super) fn print_text(
     context: &Context,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -381,7 +382,7 @@ pub(super) struct RowNames<'n, 'r> {
     pub(super) world: &'n World,
     /// The number of frames below a row.
     pub(super) max_stack: usize,
-    /// Whether threads that end waits are named.
+    /// Whether rows have the threads that ended their waits.
     pub(super) with_wakers: bool,
 }
 
@@ -412,7 +413,7 @@ impl RowNames<'_, '_> {
         }
     }
 
-    /// Returns the last name of a thread.
+    /// Returns the last name of a thread; `:TID` if unknown.
     pub(super) fn thread(&self, tid: u32) -> String {
         match self.world.comm(self.world.comm_last(tid, Order::MAX)) {
             "" => format!(":{tid}"),
@@ -421,7 +422,7 @@ impl RowNames<'_, '_> {
     }
 }
 
-/// Returns `symbol+0xOFFSET`, or the address. It is one of the process, if any, otherwise of the kernel.
+/// Returns `symbol+0xOFFSET` of an address of `process`, or of the kernel if `None`; the address if it has no symbol.
 fn address_name(resolver: &Resolver<'_>, process: Option<u32>, address: u64) -> String {
     let at = AddressContext {
         machine: Machine::Host,

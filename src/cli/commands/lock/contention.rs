@@ -20,8 +20,9 @@ const ABOUT: &str = "\
 Shows how long callers, threads (-t) or locks (-l) waited for locks of the kernel, recorded with 'lock record'. With -b, a command or a target \
 (-a, -C, -p, --tid) it shows waits of the running system, which BPF programs sum in the kernel; owners (-o) and cgroups (--lock-cgroup) have rows, too.";
 
-/// The default number of innermost frames that are skipped when the caller is determined, and of frames of a stack, as in perf.
+/// The default number of innermost frames that are skipped when the caller is determined, as in perf.
 pub(super) const STACK_SKIP: usize = 3;
+/// The default maximum number of frames that are read and shown, as in perf.
 pub(super) const MAX_STACK: usize = 8;
 
 /// The columns in order.
@@ -142,7 +143,7 @@ pub(in crate::cli::commands) fn run(
     })
 }
 
-/// Returns what the rows of the table are.
+/// Returns how waits are grouped into rows, and the layout of the table.
 fn table(matches: &ArgMatches) -> Result<(LockAggregation, ContentionTable), CliError> {
     let is_on = |id| flag(matches, id) == Some(true);
     let (aggregation, table) = match (is_on("threads"), is_on("lock-addr")) {
@@ -165,7 +166,7 @@ fn table(matches: &ArgMatches) -> Result<(LockAggregation, ContentionTable), Cli
     Ok((aggregation, table))
 }
 
-/// How the table is written.
+/// The layout of the table.
 pub(super) struct Presentation<'p> {
     pub(super) table: ContentionTable,
     pub(super) columns: &'p [LockColumn],

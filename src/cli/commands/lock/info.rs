@@ -21,7 +21,7 @@ const ABOUT: &str = "\
 Lists the threads that waited for locks (-t), and the addresses and names of the locks (-m); both if neither is given. In recordings of lockdep's \
 events these are all that took locks, and the names are those of classes; otherwise a lock is named by its first caller.";
 
-/// The options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("lock info")
         .long_about(ABOUT)

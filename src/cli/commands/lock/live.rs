@@ -36,7 +36,7 @@ use crate::cli::pmus::{MachinePmus, SYSFS};
 use crate::cli::symbol_options::SymbolSources;
 use crate::cli::tracefs::MachineTracepoints;
 
-/// How long a wait for records lasts.
+/// The maximum time of a wait for records.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// The default of `--map-nr-entries`, as in perf.
 const ENTRIES: u64 = 10240;
@@ -118,7 +118,7 @@ pub(super) fn run(
     Ok(watched.status)
 }
 
-/// What was observed until the end.
+/// The results of an observation that has ended.
 struct Watched {
     summary: ContentionSummary,
     sums: BTreeMap<WaitKey, WaitSummary>,
@@ -189,7 +189,7 @@ fn missing(losses: ContentionLosses) -> MissingWaits {
     }
 }
 
-/// Returns the request for an event that never happens, which starts the workload and reports tasks.
+/// Returns the request for an observation that starts the workload and reports tasks. Its event never occurs.
 fn request(matches: &ArgMatches, context: &Context) -> Result<RecordRequest, CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = MachinePmus::find(context);
@@ -198,7 +198,7 @@ fn request(matches: &ArgMatches, context: &Context) -> Result<RecordRequest, Cli
         let cause = explain::exec_reason(&cause);
         CliError::message(255, format!("{word}: {cause}"))
     })?;
-    // It has no samples, but unlike a dummy event it makes the session report the kernel's addresses.
+    // This event has no samples, but unlike a dummy event it makes the session report the kernel's addresses.
     let events = vec![EventSpec::bpf_output()];
     let observe = ObserveOptions {
         workload: program,
@@ -223,12 +223,12 @@ fn request(matches: &ArgMatches, context: &Context) -> Result<RecordRequest, Cli
     })
 }
 
-/// Returns the kernel's types; `None` if it has none.
+/// Returns the kernel's BTF; `None` if it has none, or if it cannot be read.
 fn kernel_types() -> Option<Vec<u8>> {
     rperf_sys::kernel_file(Path::new(SYSFS).join("kernel/btf/vmlinux")).ok()
 }
 
-/// Returns the offset of a member.
+/// Returns the offset of a member in bytes, from the kernel's BTF.
 fn offset(types: Option<&Vec<u8>>, structure: &str, member: &str) -> Result<u16, Error> {
     let types = types.and_then(|types| Btf::parse(types).ok());
     let offset = types.and_then(|types| types.member_offset(structure, member));
@@ -351,7 +351,7 @@ fn start(
     })
 }
 
-/// Returns the addresses of the kernel's symbols with this name.
+/// Returns the addresses of the kernel's symbols with this name; none if the kernel hides addresses from this user.
 pub(super) fn symbol_addresses(name: &str, context: &Context) -> Vec<u64> {
     let files = crate::cli::kernel_listing::SystemFiles::new(context.buildid_dir());
     let Ok(listing) = files.open(Path::new("/proc/kallsyms")) else {
@@ -395,7 +395,7 @@ impl LiveNames<'_, '_> {
                 continue;
             }
             waits += sum.count;
-            // The kernel has skipped the innermost.
+            // The BPF programs have skipped the innermost frames.
             let callers = functions.callers(&frames, 0);
             let row = LockRow::of_sums(self.key(key, &callers), sums_of(sum), callers, stack);
             match by_key.get(&row.key) {

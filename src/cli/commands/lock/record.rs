@@ -55,7 +55,7 @@ pub(super) fn run(
     }
     let mut all: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
     if events.iter().any(|event| !LOCKDEP_EVENTS.contains(event)) {
-        // The caller is in the stack only.
+        // These events have no field for the caller: only the stack has it.
         all.push("-g".into());
     }
     for event in events {
@@ -77,7 +77,8 @@ fn without_user(words: &[OsString], context: &Context) -> Result<(Vec<OsString>,
     Ok((kept, is_given))
 }
 
-/// Returns lockdep's events if the kernel has them, as in perf, otherwise those of waits.
+/// Returns lockdep's events if the kernel has all of them, as in perf, otherwise those of waits; none if it has
+/// neither.
 fn events(known: &[String]) -> Vec<&'static str> {
     let has = |event: &&&str| {
         known
@@ -91,7 +92,7 @@ fn events(known: &[String]) -> Vec<&'static str> {
     }
 }
 
-/// Prints the events of a recording with the options of `script`.
+/// Runs `script` with these words, after some of the options given before `script`.
 pub(super) fn script(
     words: &[OsString],
     matches: &ArgMatches,
