@@ -191,7 +191,9 @@ fn rest() -> Vec<Arg> {
     ]
 }
 
-/// The name of a script, with its arguments; also accepts old spellings.
+/// The words after the options: `[record|report] NAME` and the arguments of this script, or the arguments of the script
+/// of
+/// `-s`.
 fn script() -> Arg {
     Arg::new("script-word")
         .num_args(0..)

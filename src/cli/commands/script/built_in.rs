@@ -59,7 +59,8 @@ fn run_installed(
 ///
 /// # Errors
 ///
-/// Status 129: an unknown name.
+/// Status 129: an unknown name, `-a` without a script to record, or arguments that the script does not take. Those of
+/// the script.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<ExitStatus>, CliError> {
     let words = matches.get_many::<OsString>("script-word");
     let words: Vec<&OsString> = words.unwrap_or_default().collect();
@@ -111,7 +112,7 @@ fn report(
         words.retain(|word| word != "--");
         return native_run::report(script, &words, matches, context);
     };
-    // The recording is named after the script.
+    // -i is given after the name of the script: the command is parsed again with -i before it.
     let mut call: Vec<OsString> = vec!["-i".into(), input];
     if flag(matches, "force") == Some(true) {
         call.push("-f".into());

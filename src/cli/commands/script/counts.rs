@@ -26,7 +26,7 @@ pub(super) fn sample_filters(matches: &ArgMatches) -> Vec<&'static str> {
     filters.filter(|id| matches.contains_id(id)).collect()
 }
 
-/// Whether the events are counted only: none is sampled.
+/// Whether all events are counted and none is sampled.
 pub(super) fn are_counted(events: &[EventDesc]) -> bool {
     !events.is_empty() && events.iter().all(|event| event.attr.sample_period == 0)
 }
@@ -144,8 +144,9 @@ impl CountTable {
         counts.process(&decoded)
     }
 
-    /// The counts of an interval as scripts get them, with the number of their event: multiplexed ones scaled, and summed up if `stat`
-    /// recorded sums of all CPUs and threads.
+    /// Returns the counts of an interval as scripts get them, each with the index of its event. Counts of multiplexed
+    /// events are scaled, unless `stat` recorded without scaling. An event has one sum if `stat` recorded sums of all
+    /// CPUs and threads.
     pub(super) fn script_readings(
         &self,
         interval: IntervalCounts,
@@ -178,7 +179,8 @@ impl CountTable {
         self.names.iter().map(String::as_str)
     }
 
-    /// Writes the rows of an interval: readings of single CPUs or threads are those of the interval, as in perf; others are totals.
+    /// Writes the rows of an interval, as perf: readings of single CPUs or threads are those of the interval; if `stat`
+    /// recorded sums of all CPUs and threads, they are totals since the start.
     fn write(
         &mut self,
         interval: IntervalCounts,
@@ -201,7 +203,7 @@ impl CountTable {
         Ok(())
     }
 
-    /// The last readings of each event, with its number.
+    /// The last readings of all events, each with the index of its event.
     fn totals(&self, filter: &SampleCriteria) -> Vec<(usize, CounterReading)> {
         let counts = self.counts.iter();
         let rows = counts.flat_map(|counts| {

@@ -18,7 +18,8 @@ const PERL_FILE: &str = "perf-script.pl";
 ///
 /// # Errors
 ///
-/// Status 129: another language. Status 255: the recording cannot be read, has no tracepoints, or the file cannot be written.
+/// Status 129: another language. Status 255: the recording cannot be read, has no tracepoints, or the file cannot be
+/// written.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<ExitStatus>, CliError> {
     let Some(given) = matches.get_one::<String>("gen-script") else {
         return Ok(None);

@@ -1,8 +1,9 @@
-//! The scripts that are installed with perf, or in the folder of `PERF_EXEC_PATH`: `script report NAME`, `script record NAME`,
+//! The scripts that are installed with perf, or in the folder of `PERF_EXEC_PATH`: `script report NAME`, `script record
+//! NAME`,
 //! `script NAME`.
 //!
-//! Each consists of two shell scripts, `bin/NAME-record` and `bin/NAME-report`, which call perf. The shell in their first line runs them,
-//! with a function `perf` that calls this program.
+//! Each consists of two shell scripts, `bin/NAME-record` and `bin/NAME-report`, which call perf. The shell in their
+//! first line runs them, with a function `perf` that calls this program.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -19,7 +20,8 @@ use crate::cli::error::{CliError, ExitStatus};
 
 /// Maximum size of a script in bytes; larger files are not such scripts.
 const MAX_SCRIPT: u64 = 1 << 20;
-/// Sources the script `$3`, which calls this program, `$1`, with the options `$2` of `script`.
+/// Runs the script `$3` with a function `perf` that calls the program `$1`, and adds the options `$2` to calls of
+/// `script`.
 const SHELL: &str = r#"own=$1 options=$2 file=$3; shift 3
 perf() {
     if [ "$1" = script ]; then shift; eval '"$own" script '"$options"' "$@"'; else "$own" "$@"; fi
@@ -85,7 +87,7 @@ fn of_folder(path: &std::path::Path) -> std::io::Result<Vec<InstalledScript>> {
     Ok(found.collect())
 }
 
-/// The text after `key` in a comment.
+/// The text after `key` in the first comment that begins with it; empty if there is none.
 fn comment(text: &str, key: &str) -> String {
     let comments = text
         .lines()
@@ -95,7 +97,7 @@ fn comment(text: &str, key: &str) -> String {
 }
 
 impl InstalledScript {
-    /// Runs its report or record script, or both.
+    /// Runs the report script, the record script, or both.
     ///
     /// # Errors
     ///
@@ -148,8 +150,9 @@ impl InstalledScript {
         run_both(recorder, reporter)
     }
 
-    /// Splits words into those of the report script and those of the record script: at `--`, otherwise after the required arguments and
-    /// the words that the script's description names. If the script's name ends in `top`, all words are those of the report script.
+    /// Splits words into those of the report script and those of the record script: at `--`, otherwise after the
+    /// required arguments and the words that the script's description names. If the script's name ends in `top`, all
+    /// words are those of the report script.
     fn split(&self, words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<OsString>), CliError> {
         split(&self.name, &self.arguments, words)
     }
@@ -163,7 +166,7 @@ impl InstalledScript {
         })
     }
 
-    /// The shell that runs one of its scripts.
+    /// The shell that runs the record script or the report script.
     fn shell(
         &self,
         script: &std::path::Path,
@@ -238,7 +241,8 @@ pub(super) fn run_both(
         ExitStatus::Ok => Ok(match recorded {
             // The recorder was ended by the closed pipe, so its status is ignored.
             ExitStatus::Signal(_) => ExitStatus::Ok,
-            // Ctrl-C ended the recording. Later commands of the record script may have failed, so its status is ignored.
+            // Ctrl-C ended the recording. Later commands of the record script may have failed, so its status is
+            // ignored.
             _ if is_pending(signals.as_ref()) => ExitStatus::Ok,
             recorded => recorded,
         }),
@@ -259,7 +263,7 @@ fn options(input: Option<&OsStr>, force: bool) -> String {
     options
 }
 
-/// Removes `-i FILE` from the words of a report.
+/// Removes the first `-i FILE` or `--input FILE` from the words of a report, and returns the file.
 pub(super) fn take_input(words: &mut Vec<OsString>) -> Result<Option<OsString>, CliError> {
     let of_input = |word: &OsString| {
         let bytes = word.as_bytes();

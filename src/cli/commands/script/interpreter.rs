@@ -1,4 +1,5 @@
-//! Starts the interpreter of a script as a child process that runs the shim, and sends it blocks of values through a pipe.
+//! Starts the interpreter of a script as a child process that runs the shim, and sends it blocks of values through a
+//! pipe.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _, pipe};
@@ -90,7 +91,7 @@ impl Interpreter {
         self.ignores_signals = true;
     }
 
-    /// Waits until the script is loaded; `None` if it has ended.
+    /// Waits until the script is loaded, and returns its functions; `None` if the interpreter has ended.
     ///
     /// # Errors
     ///
@@ -135,7 +136,7 @@ impl Interpreter {
     /// The interpreter's exit status cannot be read.
     pub(super) fn finish(mut self) -> Result<ExitStatus, CliError> {
         if let Some(mut events) = self.events.take() {
-            // If the interpreter has ended, its exit status tells why.
+            // An error means that the interpreter has ended; its exit status is returned below.
             let _ = events.write_all(&[0; 4]);
         }
         let status = loop {

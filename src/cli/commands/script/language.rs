@@ -24,7 +24,7 @@ impl ScriptFile {
     ///
     /// # Errors
     ///
-    /// Status 255: an unknown language, or a file that cannot be read.
+    /// Status 129: an unknown language. Status 255: a file whose metadata cannot be read.
     pub(super) fn new(matches: &ArgMatches) -> Result<Option<Self>, CliError> {
         let Some(spec) = matches.get_one::<OsString>("script") else {
             return Ok(None);
@@ -45,7 +45,7 @@ impl ScriptFile {
     }
 }
 
-/// Splits the language from the path; without one, the extension names it.
+/// Splits `LANGUAGE:FILE`. Without a language, the extension of the file determines it.
 fn parse(spec: &OsStr) -> Result<(ScriptLanguage, PathBuf), CliError> {
     const LANGUAGES: &str = "the languages are python (py) and perl (pl)";
     let bytes = spec.as_bytes();
@@ -78,7 +78,8 @@ fn parse(spec: &OsStr) -> Result<(ScriptLanguage, PathBuf), CliError> {
     Ok((language, path.into()))
 }
 
-/// The interpreter of a Python script: `--python`, that of the active virtual environment, that of its first line, or python3 on PATH.
+/// The interpreter of a Python script: `--python`, that of the active virtual environment, that of its first line, or
+/// python3 on PATH.
 pub(super) fn python(matches: &ArgMatches, first_line: &[u8], context: &Context) -> PathBuf {
     if let Some(given) = matches.get_one::<OsString>("python") {
         return given.into();
@@ -101,8 +102,8 @@ pub(super) fn perl(first_line: &[u8]) -> PathBuf {
         .unwrap_or_else(|| "perl".into())
 }
 
-/// Returns the interpreter that `#!` names by its path, if its name begins with `language`; `None` for `env`, since the interpreter on PATH
-/// is the default.
+/// Returns the path after `#!`, if its file name begins with `language`; `None` for `env`, since the interpreter on
+/// PATH is the default.
 fn shebang(first_line: &[u8], language: &[u8]) -> Option<PathBuf> {
     let program = first_line.strip_prefix(b"#!")?.trim_ascii_start();
     let end = program.iter().position(u8::is_ascii_whitespace);

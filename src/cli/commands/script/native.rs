@@ -118,7 +118,7 @@ impl NativeTable {
         }
     }
 
-    /// Whether samples of other events are counted.
+    /// Whether samples of other events are counted, to be listed below the table.
     pub(super) fn counts_others(&self) -> bool {
         matches!(self, Self::ReadWrite(_) | Self::Files(_) | Self::Wakeups(_))
     }
@@ -159,7 +159,7 @@ impl NativeTable {
         }
     }
 
-    /// Writes the table. A table with an interval clears the screen, and begins again.
+    /// Writes the table. A script with an interval clears the screen first, and its table afterwards.
     pub(super) fn write(&mut self, out: &mut dyn Write, names: &TableNames<'_>) -> io::Result<()> {
         match self {
             Self::Syscalls(table) => view::write_syscall_counts(out, table, names.syscall, 11),
