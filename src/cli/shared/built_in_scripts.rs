@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// A script.
+/// A built-in script.
 pub(crate) struct BuiltInScript {
     pub(crate) name: &'static str,
     /// The arguments shown after the name in the list of scripts.
@@ -23,11 +23,11 @@ pub(crate) enum ScriptKind {
         /// The options of the script, each with the words that replace it.
         options: &'static [(&'static str, &'static [&'static str])],
     },
-    /// A table of its own.
+    /// A table that rperf computes.
     Native(NativeScript),
 }
 
-/// A script with a table of its own.
+/// A script whose table rperf computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NativeScript {
     CompactionTimes,
@@ -45,7 +45,7 @@ pub(crate) enum NativeScript {
 }
 
 impl NativeScript {
-    /// Its name.
+    /// The name of the script.
     pub(crate) fn name(self) -> &'static str {
         let mut scripts = SCRIPTS.iter();
         let found =

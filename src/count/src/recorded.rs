@@ -31,7 +31,7 @@ pub struct IntervalCounts {
     pub at: Duration,
     /// Duration of the interval.
     pub duration: Duration,
-    /// Whether the readings are totals, or the difference to the previous interval.
+    /// Whether the readings are totals since the start; otherwise they are differences to the previous interval.
     pub is_total: bool,
     /// The readings of each event.
     pub readings: Vec<Vec<CounterReading>>,
@@ -150,7 +150,8 @@ impl RecordedCounts {
         }
     }
 
-    /// The last readings of an event's counters as recorded, totals since the start: for each thread, in the order of the thread map, by CPU.
+    /// The last readings of an event's counters, totals since the start, sorted as by [`RecordedCounts::sorted`]; none
+    /// for an unknown event.
     #[must_use]
     pub fn totals(&self, event: usize) -> Vec<CounterReading> {
         let cells = self.cells.get(event).into_iter().flatten();
@@ -162,7 +163,7 @@ impl RecordedCounts {
         self.sorted(readings.collect())
     }
 
-    /// Sorts readings by thread, in the order of the thread map, and by CPU.
+    /// Sorts readings by thread, in the order of the thread map, then by CPU. Threads that are not in the map are last.
     #[must_use]
     pub fn sorted(&self, mut readings: Vec<CounterReading>) -> Vec<CounterReading> {
         let position = |thread| self.threads.iter().position(|known| *known == thread);

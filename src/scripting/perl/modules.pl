@@ -28,7 +28,7 @@ sub define_symbolic_value {
     $symbolic_fields{$event}{$field}{values}{$value} = $name;
 }
 
-# The names of the bits of a value, in order of the bits; that of zero if there are none.
+# The names of the bits of a value, in order of the bits; the name of zero if no bit is set.
 sub names {
     my ($values, $value) = @_;
     return grep { defined } $values->{0} unless $value;

@@ -20,7 +20,7 @@ fcntl($_, 2, 1) for $pipe, $answer;
 # The next block; undef at the end of the events.
 sub block {
     my ($size, $data);
-    # Without the end of the events rperf has failed, and reported why.
+    # A pipe that ends before the end of the events: rperf has failed, and has reported why.
     leave(1) unless (read($pipe, $size, 4) // 0) == 4;
     $size = unpack("L<", $size);
     return undef unless $size;
@@ -48,7 +48,7 @@ sub define_values {
     }
 }
 
-# The functions of the script whose names are those of handlers, `system::event`.
+# The functions of the script that rperf may call: handlers, `system::event`, and those for other events.
 sub functions {
     no strict "refs";
     my @found = grep { defined &{"main::$_"} } qw(trace_unhandled process_event);
@@ -75,7 +75,7 @@ sub callchain {
     return \@frames;
 }
 
-# The function that decodes a call and makes it.
+# The function that decodes the values of a call, and calls the function of the script.
 sub caller_of {
     my ($kind, $name, $event, $template, $attr) = @_;
     no strict "refs";
@@ -94,7 +94,7 @@ sub caller_of {
     };
 }
 
-# A block that begins with 0 describes the calls, by their numbers; others are calls.
+# A block that begins with 0 describes the calls, in the order of their numbers; the others are calls.
 sub call_for_all {
     my @calls;
     while (!$stopped) {
@@ -121,7 +121,7 @@ sub run {
         leave(130) if $stopped;
         $stopped = 1;
     };
-    # rperf blocks it, and its children inherit that.
+    # rperf blocks SIGINT, and its children inherit the signal mask.
     POSIX::sigprocmask(POSIX::SIG_UNBLOCK(), POSIX::SigSet->new(POSIX::SIGINT()));
     load($script =~ m{^/} ? $script : "./$script");
     print {$answer} '{"functions":[',
@@ -135,7 +135,7 @@ sub run {
     exit 0;
 }
 
-# Without the variables of this file, and without its pragmas.
+# Outside the scope of this file: the script must not see its variables and pragmas.
 package main;
 
 sub Rperf::Shim::load {

@@ -159,7 +159,7 @@ impl NativeTable {
         }
     }
 
-    /// Writes the table. A script with an interval clears the screen first, and its table afterwards.
+    /// Writes the table. A script with an interval clears the screen first, and empties its table afterwards.
     pub(super) fn write(&mut self, out: &mut dyn Write, names: &TableNames<'_>) -> io::Result<()> {
         match self {
             Self::Syscalls(table) => view::write_syscall_counts(out, table, names.syscall, 11),

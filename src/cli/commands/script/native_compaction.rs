@@ -6,7 +6,8 @@ use rperf_view::trace_scripts::CompactionLayout;
 
 use crate::cli::error::CliError;
 
-/// Parses the arguments, as perf's script has them: options, and the tasks of a process, a range of processes or a pattern of names.
+/// Parses the arguments, which are those of perf's script: options, and the selected tasks, by process id, range of
+/// process ids or pattern of names.
 ///
 /// # Errors
 ///

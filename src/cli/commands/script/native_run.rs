@@ -26,7 +26,7 @@ use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::built_in_scripts::NativeScript;
 use crate::cli::stream::RecordingStream;
 
-/// A script that runs.
+/// A running script.
 struct NativeRun<'a> {
     context: &'a Context,
     settings: &'a ScriptSettings,
@@ -40,7 +40,7 @@ struct NativeRun<'a> {
 ///
 /// # Errors
 ///
-/// Other arguments than the script takes, a recording that cannot be read or lacks its tracepoints.
+/// The script does not take these arguments; the recording cannot be read, or lacks the tracepoints of the script.
 pub(super) fn report(
     script: NativeScript,
     words: &[OsString],
@@ -49,7 +49,6 @@ pub(super) fn report(
 ) -> Result<ExitStatus, CliError> {
     let table = NativeTable::new(script, words)?;
     let settings = ScriptSettings::new(FieldSelection::default(), matches, context)?;
-    // Signals must be blocked before threads are started: Ctrl-C ends a live recording, which this process reads to its end.
     let mut run = NativeRun {
         context,
         settings: &settings,
@@ -60,6 +59,8 @@ pub(super) fn report(
     match OpenedInput::open(matches, context)? {
         OpenedInput::Whole(input) => run.print(&input)?,
         OpenedInput::Stream(stream) => {
+            // Ctrl-C ends a live recording, which this process reads to its end. Signals must be blocked before threads
+            // are started.
             let _signals = Signals::block(&[libc::SIGINT]).ok();
             match run.table.interval() {
                 Some(interval) => run.print_stream(stream, Duration::from_secs(interval))?,

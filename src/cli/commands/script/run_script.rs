@@ -39,7 +39,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
         return Ok(None);
     };
     let settings = ScriptSettings::new(FieldSelection::default(), matches, context)?;
-    // Signals must be blocked before threads are started: Ctrl-C ends the events, not this process.
+    // Signals must be blocked before threads are started: after Ctrl-C no more events are sent, but this process
+    // continues.
     let _signals = Signals::block(&[libc::SIGINT]).ok();
     let reading = ScriptReading {
         context,
@@ -186,7 +187,7 @@ impl ScriptReading<'_> {
         Ok(line)
     }
 
-    /// What the shim needs to load the script.
+    /// The first block for the shim: what it needs to load the script.
     pub(super) fn hello(&self, formats: &Formats, events: &[EventDesc]) -> Vec<u8> {
         match self.script.language {
             ScriptLanguage::Python => self.python_hello(formats, events).into_bytes(),
@@ -293,7 +294,8 @@ fn write_value_names(formats: &Formats, events: &[EventDesc], to: &mut MarshalWr
     }
 }
 
-/// The fields whose values have names, with their events. `separator` is that between the system and the name of an event.
+/// The fields whose values have names, with their events. `separator` is put between the system and the name of an
+/// event.
 fn value_names<'f>(
     formats: &'f Formats,
     events: &[EventDesc],

@@ -18,7 +18,7 @@ use crate::cli::findings::conclude;
 use crate::cli::stack_folding::{copied, warn_of_truncated};
 use crate::cli::stream::RecordingStream;
 
-/// A script that gets the events of a stream; keeps lookup results between chunks.
+/// A script that receives the events of a stream, with results of look-ups that are kept between chunks.
 struct StreamCalls<'a> {
     reading: &'a ScriptReading<'a>,
     functions: ScriptFunctions,
