@@ -43,7 +43,7 @@ CONTEXT = Context()
 def read_block(pipe):
     size = pipe.read(4)
     if len(size) < 4:
-        # rperf ended without the end of the events: it has reported why.
+        # A pipe that ends before the end of the events: rperf has failed, and has reported why.
         quit_now(1)
     size = int.from_bytes(size, "little")
     data = pipe.read(size)
@@ -320,7 +320,7 @@ def run():
     sys.modules["__main__"] = main
     main.perf_script_context = CONTEXT
     signal.signal(signal.SIGINT, interrupted)
-    # rperf blocks it, and its children inherit that.
+    # rperf blocks SIGINT, and its children inherit the signal mask.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     failed = "Error running python script %s" % path
     try:

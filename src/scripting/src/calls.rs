@@ -23,7 +23,7 @@ pub enum CallKind {
     Handler,
     /// `trace_unhandled`: its fields are a dict.
     Unhandled,
-    /// With the encoded values alone.
+    /// Its arguments are the encoded values only, without the event's name and the context.
     Direct,
 }
 
@@ -34,22 +34,24 @@ pub struct EventCall {
     pub function: ScriptFunction,
     /// How it is called.
     pub kind: CallKind,
-    /// The first argument, `system__event`.
+    /// The first argument: `system__event`, in Perl `system::event`.
     pub event: String,
-    /// The name of the event, and its attr as bytes.
+    /// The name of the event, as recorded.
     pub(crate) name: String,
+    /// The bytes of its `struct perf_event_attr`.
     pub(crate) attr: Vec<u8>,
     pub(crate) fields: Vec<CallField>,
     /// Whether the dict of the sample is the last argument.
     pub(crate) has_sample_dict: bool,
     pub(crate) common_pid: Option<FieldReader>,
+    /// Readers of the preemption count, the flags and the lock depth.
     pub(crate) flags: [Option<FieldReader>; 3],
     pub(crate) read_format: ReadFormat,
     pub(crate) names_data: bool,
     /// Whether samples have copies of user stacks.
     pub(crate) has_copies: bool,
     pub(crate) weight_parts: bool,
-    /// Whether `process_event` of a script in Perl is called, too, after a handler.
+    /// Whether `process_event` of a script in Perl is called, after the handler if there is one.
     pub(crate) passes_record: bool,
 }
 
@@ -127,21 +129,21 @@ impl ScriptCalls {
         }
     }
 
-    /// Whether any address of a sample is named.
+    /// Whether any function needs symbols of addresses.
     #[must_use]
     pub fn names_addresses(&self) -> bool {
         let mut calls = self.events.iter().flatten();
         calls.any(|call| call.reads_callchain() || call.has_sample_dict)
     }
 
-    /// Whether callchains are read.
+    /// Whether any function reads callchains.
     #[must_use]
     pub fn reads_callchains(&self) -> bool {
         let mut calls = self.events.iter().flatten();
         calls.any(EventCall::reads_callchain)
     }
 
-    /// The fields of samples that are read.
+    /// The fields of samples that need to be decoded.
     pub(crate) fn sample_fields(&self) -> SampleType {
         let reads = |test: fn(&EventCall) -> bool| self.events.iter().flatten().any(test);
         let chains = self.reads_callchains();
@@ -242,6 +244,7 @@ impl EventCall {
     }
 }
 
+/// The call of a script in Python for the samples of an event; `None` if it has no function for them.
 fn event_call(
     functions: &ScriptFunctions,
     event: &EventDesc,
@@ -265,7 +268,7 @@ fn event_call(
     Some(call)
 }
 
-/// The call of a script in Perl.
+/// The calls of a script in Perl for the samples of an event; `None` if it has no function for them.
 fn perl_event_call(
     functions: &ScriptFunctions,
     event: &EventDesc,
@@ -352,9 +355,9 @@ fn call_of(
     }
 }
 
-/// The fields in the order of the handler's parameters. Handlers get the fields in the tracepoint's order. If their number does not fit, the
-/// handler was written for another kernel: then each parameter gets the field of its name if all have one, and the last one may be the
-/// sample's dict.
+/// The fields in the order of the handler's parameters. Handlers get the fields in the tracepoint's order. If their
+/// number does not fit, the handler was written for another kernel: then each parameter gets the field of its name if
+/// all have one, and the last one may be the sample's dict.
 fn fields_by_name(fields: Vec<CallField>, function: &ScriptFunction) -> Vec<CallField> {
     let usual = COMMON_PARAMETERS + fields.len();
     let taken = usize::try_from(function.arguments).unwrap_or(usual);
@@ -376,7 +379,7 @@ fn fields_by_name(fields: Vec<CallField>, function: &ScriptFunction) -> Vec<Call
     named(own).or_else(|| named(before_last?)).unwrap_or(fields)
 }
 
-/// The attr as perf 6.1 holds it: 128 bytes.
+/// The bytes of an attr, zero-padded to the size in perf 6.1, 128 bytes.
 fn attr_bytes(attr: &Attr, endian: Endian) -> Vec<u8> {
     const SIZE_OF_ATTR: usize = 128;
     let mut bytes = attr.encode(endian);

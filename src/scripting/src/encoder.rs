@@ -28,7 +28,7 @@ const COMMON: [&str; 6] = [
 /// Nanoseconds in a second.
 pub(crate) const NANOSECONDS: u64 = 1_000_000_000;
 
-/// The text of a sample's registers.
+/// A function that formats a sample's registers.
 pub type RegisterText = Box<dyn Fn(&Regs<'_>) -> String + Sync>;
 
 /// Encodes the samples of a recording.
@@ -61,12 +61,12 @@ pub struct EventBlock {
     writer: MarshalWriter,
     start: usize,
     count: usize,
-    /// The calls of a script in Perl.
+    /// The calls of a script in Perl, for which `writer` is not used.
     pub(crate) perl: PerlWriter,
 }
 
 impl EventBlock {
-    /// The calls; `None` if there are none.
+    /// The encoded calls; `None` if there are none.
     pub fn bytes(&mut self) -> Option<&[u8]> {
         if !self.perl.bytes().is_empty() {
             return Some(self.perl.bytes());
@@ -99,7 +99,7 @@ pub struct EncoderOptions<'r> {
     pub filter: &'r SampleCriteria,
     /// Byte order of the recording.
     pub endian: Endian,
-    /// Maximum number of frames of a callchain.
+    /// Maximum number of frames that are read of a callchain.
     pub max_stack: usize,
     /// How user stacks are unwound.
     pub stacks: StackOptions,
@@ -133,7 +133,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         }
     }
 
-    /// Results of unwinding user stacks.
+    /// The results of unwinding user stacks so far.
     #[must_use]
     pub fn stacks(&self) -> StackSummary {
         self.stacks.summary()
@@ -156,8 +156,8 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         }
     }
 
-    /// Writes what the functions of `perf_trace_context` return: three common fields of the tracepoint, the instruction, and the
-    /// source file with its line.
+    /// Writes what the functions of `perf_trace_context` return: three common fields of the tracepoint, the
+    /// instruction, and the source file with its line.
     fn context(&self, call: &EventCall, sample: &Sample<'_>, writer: &mut MarshalWriter) {
         let used = self.calls.context;
         let raw = sample.wire.raw.unwrap_or_default();
@@ -259,8 +259,8 @@ fn write_field(field: &CallField, raw: &[u8], writer: &mut MarshalWriter) {
     }
 }
 
-/// The text in an array, if perf treats the array as text: it ends with a NUL, and all characters before the first NUL are
-/// printable.
+/// The text in an array, if perf treats the array as text: it ends with a NUL, and all characters before the first NUL
+/// are printable.
 fn printable(bytes: &[u8]) -> Option<&[u8]> {
     let (0, before) = bytes.split_last().map(|(last, before)| (*last, before))? else {
         return None;

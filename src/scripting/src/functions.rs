@@ -12,9 +12,9 @@ pub struct ScriptFunctions {
     /// The language of the script.
     #[serde(skip)]
     pub language: ScriptLanguage,
-    /// Functions whose names are those of handlers.
+    /// Functions that have the name of a handler.
     pub functions: Vec<ScriptFunction>,
-    /// The functions of `perf_trace_context` that it may call; each needs values of the event.
+    /// The functions of `perf_trace_context` that the script may call; each needs values of the event.
     pub context: Vec<String>,
 }
 
@@ -30,8 +30,8 @@ pub struct ScriptFunction {
     pub parameters: Vec<String>,
     /// Whether each parameter is read; `None` if unknown: then all are.
     pub read: Option<Vec<bool>>,
-    /// The keys that the function reads from the dict in its last parameter, each with the keys that it reads from the dict inside;
-    /// `None` for all.
+    /// The keys that the function reads from the dict in its last parameter; `None` for all. If the value of a key is a
+    /// dict, the keys that are read from it; `None` for all.
     pub keys: Option<BTreeMap<String, Option<Vec<String>>>>,
 }
 
@@ -69,14 +69,14 @@ impl ScriptFunction {
         read.is_none_or(|read| read.get(index).copied().unwrap_or(true))
     }
 
-    /// Whether this key of the dict that is its last parameter is read.
+    /// Whether this key of the dict in the last parameter is read.
     #[must_use]
     pub fn reads_key(&self, key: &str) -> bool {
         let keys = self.keys.as_ref();
         keys.is_none_or(|keys| keys.contains_key(key))
     }
 
-    /// Whether this key of the dict `outer` in that dict is read.
+    /// Whether this key is read of the dict that the last parameter has under the key `outer`.
     #[must_use]
     pub fn reads_inner_key(&self, outer: &str, key: &str) -> bool {
         match self.keys.as_ref().map(|keys| keys.get(outer)) {

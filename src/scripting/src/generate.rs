@@ -57,7 +57,7 @@ def get_dict_as_string(a_dict, delimiter=' '):
     return delimiter.join('%s=%s' % pair for pair in sorted(a_dict.items()))
 "#;
 
-/// Parameters before those of an event's fields.
+/// The parameters before those of an event's fields.
 const PARAMETERS: [&str; 8] = [
     "event_name",
     "context",
@@ -70,7 +70,7 @@ const PARAMETERS: [&str; 8] = [
 ];
 /// The last parameter.
 const SAMPLE: &str = "perf_sample_dict";
-/// Words of Python that a parameter cannot have as its name.
+/// Keywords of Python, which cannot be names of parameters.
 const KEYWORDS: [&str; 35] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",

@@ -1,12 +1,13 @@
-//! Events for scripts: what an interpreter beside rperf reads from a pipe.
+//! Encodes events for scripts, whose interpreter is a child process and reads them from a pipe.
 //!
 //! ```text
 //! shim (Python or Perl) --functions, parameters and keys that the script reads--> ScriptFunctions
-//! samples --EventEncoder (parallel, in blocks)--> values (Python's marshal format, or Perl's unpack) --> shim --> handlers
+//! samples --EventEncoder (parallel, in blocks)--> values (Python's marshal format, or Perl's unpack) --> shim -->
+//! handlers
 //! ```
 //!
-//! Names, order and values of handlers' arguments are those of perf's embedded interpreter. Only what the script reads is
-//! encoded; other arguments are None.
+//! Names, order and values of handlers' arguments are those of perf's embedded interpreter. For scripts in Python,
+//! arguments that the script does not read are not encoded: they are None.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

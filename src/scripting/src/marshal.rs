@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 /// Marks an object that later ones may refer to.
 const FLAG_REF: u8 = 0x80;
-/// Longer texts are not worth a look-up.
+/// Maximum length in bytes of texts that are written once; longer ones are not worth a look-up.
 const MAX_SHARED: usize = 64;
 
 /// A writer of values. Repeated short texts are written once.
@@ -19,7 +19,7 @@ pub struct MarshalWriter {
 }
 
 impl MarshalWriter {
-    /// Removes all values; keeps the memory.
+    /// Removes all values, but keeps the memory for the next ones.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.shared.clear();
@@ -48,7 +48,7 @@ impl MarshalWriter {
         self.bytes.push(if value { b'T' } else { b'F' });
     }
 
-    /// Writes an int.
+    /// Writes an int from an unsigned value.
     #[inline]
     pub fn unsigned(&mut self, value: u64) {
         match i32::try_from(value) {
@@ -57,7 +57,7 @@ impl MarshalWriter {
         }
     }
 
-    /// Writes an int.
+    /// Writes an int from a signed value.
     #[inline]
     pub fn signed(&mut self, value: i64) {
         match i32::try_from(value) {
@@ -118,7 +118,7 @@ impl MarshalWriter {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Begins a tuple of `count` values.
+    /// Begins a tuple of `count` values, which must follow.
     #[inline]
     pub fn tuple(&mut self, count: usize) {
         match u8::try_from(count) {
@@ -130,20 +130,20 @@ impl MarshalWriter {
         }
     }
 
-    /// Begins a list of `count` values.
+    /// Begins a list of `count` values, which must follow.
     pub fn list(&mut self, count: usize) {
         self.bytes.push(b'[');
         self.length(count);
     }
 
-    /// Begins a list whose length is set by [`MarshalWriter::set_length`], at the returned position.
+    /// Begins a list, and returns the position for [`MarshalWriter::set_length`].
     #[must_use]
     pub fn open_list(&mut self) -> usize {
         self.list(0);
         self.bytes.len() - 4
     }
 
-    /// Sets the length of a list.
+    /// Sets the number of values of the list that `open_list` began at `position`.
     pub fn set_length(&mut self, position: usize, count: usize) {
         let count = u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes();
         if let Some(bytes) = self.bytes.get_mut(position..position + 4) {
@@ -151,7 +151,7 @@ impl MarshalWriter {
         }
     }
 
-    /// Appends a value of another writer, without its texts' numbers: only for values without texts.
+    /// Appends the values of another writer, which must not have texts: texts are numbered for each writer.
     pub fn append(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
     }

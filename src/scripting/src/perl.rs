@@ -21,14 +21,16 @@ pub const PERL_SHIM: &str = concat!(
     include_str!("../perl/modules.pl"),
     include_str!("../perl/shim.pl")
 );
-/// Values before the fields of a tracepoint: three common fields, CPU, seconds, nanoseconds, process, name, callchain.
+/// Values before the fields of a tracepoint: three common fields, CPU, seconds, nanoseconds, process, command name,
+/// callchain.
 const COMMON: &str = "x4 l< l< l< L< Q< Q< l< L</a L</a";
 /// The record, the sample, and its raw data, if recorded.
 const RECORD: &str = "x4 L</a L</a C L</a";
 /// Size of `struct perf_sample` of perf 6.1 on x86-64, in bytes.
 const SIZE_OF_SAMPLE: usize = 1368;
-/// First byte of a block that describes the calls, and of one with calls.
+/// First byte of a block that describes the calls.
 const DESCRIPTION: u8 = 0;
+/// First byte of a block of calls.
 const CALLS: u8 = 1;
 
 /// A writer of values.
@@ -44,7 +46,7 @@ impl PerlWriter {
         &self.bytes
     }
 
-    /// Writes a string of bytes after its length.
+    /// Writes the length of a string of bytes, and the string.
     pub fn string(&mut self, bytes: &[u8]) {
         // A record has less than 64 KB, and the values of an event's fields have less than 4 GB.
         self.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
@@ -56,7 +58,7 @@ impl PerlWriter {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Writes a string that consists of what `write` writes.
+    /// Writes a string whose bytes are written by `write`.
     pub fn nested(&mut self, write: impl FnOnce(&mut Self)) {
         let start = self.bytes.len();
         self.u32(0);
@@ -128,11 +130,11 @@ fn template(field: &CallField) -> &'static str {
     }
 }
 
-/// A sample, and what is known of it.
+/// A sample, with its task's name and its frames.
 #[derive(Clone, Copy)]
 pub(crate) struct PerlSample<'s> {
     pub(crate) call: &'s EventCall,
-    /// The number of its event.
+    /// The index of its event.
     pub(crate) number: usize,
     pub(crate) sample: &'s Sample<'s>,
     pub(crate) comm: &'s str,
@@ -194,7 +196,8 @@ impl EventEncoder<'_, '_> {
         if field.is_array && field.reader.is_text() {
             return to.string(field.reader.text(raw).unwrap_or_default());
         }
-        // The place of a dynamic array that isn't text is passed, and 0 for an array of another size than a number's.
+        // Of a dynamic array that is not text, its `__data_loc` is passed. Other arrays are passed as a number if they
+        // have the size of one, otherwise as 0.
         let end = field.offset.saturating_add(field.size);
         let bytes = raw.get(field.offset..end).unwrap_or_default();
         let mut value = [0; 8];
@@ -242,7 +245,7 @@ impl EventEncoder<'_, '_> {
     }
 }
 
-/// Writes a sample as `struct perf_sample` of perf 6.1 on x86-64; pointers, and what follows them, are zero.
+/// Writes a sample as `struct perf_sample` of perf 6.1 on x86-64; its pointers and all members after them are zero.
 fn sample_structure(call: &EventCall, sample: &Sample<'_>, to: &mut PerlWriter) {
     let wire = &sample.wire;
     let weight = wire.weight.unwrap_or_default();
