@@ -1,4 +1,4 @@
-//! The dict that describes a sample: `process_event`'s argument, and the last one of handlers that take it.
+//! The dict that describes a sample: the argument of `process_event`, and the last argument of handlers that take it.
 
 use rperf_lines::ResolvedAddress;
 use rperf_replay::{DsoId, DsoKind, Sample};
@@ -53,7 +53,7 @@ impl DictWriter<'_> {
 }
 
 impl EventEncoder<'_, '_> {
-    /// Writes the dict.
+    /// Writes the dict of a sample, with the keys that the function reads.
     pub(crate) fn sample_dict(
         &self,
         call: &EventCall,
@@ -325,7 +325,7 @@ fn read_values(sample: &Sample<'_>, writer: &mut MarshalWriter) {
     }
 }
 
-/// The text of a data source without its number.
+/// The text of a data source, without the number before it.
 fn source_text(source: u64) -> String {
     let text = DataSource(source).to_string();
     let start = text.find('|').unwrap_or(text.len());

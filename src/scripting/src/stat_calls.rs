@@ -1,4 +1,5 @@
-//! The counts of `stat record` as calls of `stat__EVENT(cpu, thread, time, value, enabled, running)` and `stat__interval(time)`.
+//! The counts of `stat record` as calls of `stat__EVENT(cpu, thread, time, value, enabled, running)` and
+//! `stat__interval(time)`.
 
 use crate::functions::ScriptFunctions;
 use crate::marshal::MarshalWriter;
@@ -9,7 +10,7 @@ const INTERVAL: &str = "stat__interval";
 /// A reading of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScriptCount {
-    /// Its event.
+    /// The index of its event.
     pub event: usize,
     /// The CPU; `None` for all.
     pub cpu: Option<u32>,
@@ -22,12 +23,13 @@ pub struct ScriptCount {
 /// The calls of a script for counts.
 #[derive(Debug)]
 pub struct StatCalls {
-    /// By event; the last one is that of the interval.
+    /// The function of each event, then that of the interval; `None` if the script does not have it.
     functions: Vec<Option<String>>,
 }
 
 impl StatCalls {
-    /// Finds the functions for events of these names. Scripts are in Python: perf passes no counts to others.
+    /// Finds the functions for events with these names. The script must be in Python: perf passes no counts to scripts
+    /// in Perl.
     #[must_use]
     pub fn new<'n>(functions: &ScriptFunctions, events: impl IntoIterator<Item = &'n str>) -> Self {
         let names = events.into_iter().map(handler);
@@ -57,7 +59,8 @@ impl StatCalls {
         writer.into_bytes()
     }
 
-    /// The calls at the end of an interval, in nanoseconds since the start; `None` if there are none.
+    /// The encoded calls at the end of an interval, whose `time` is in nanoseconds since the start; `None` if there are
+    /// none.
     #[must_use]
     pub fn interval(
         &self,
@@ -97,7 +100,7 @@ impl StatCalls {
     }
 }
 
-/// The function for an event: modifiers follow an underscore.
+/// The name of the function for an event: each colon becomes an underscore.
 fn handler(event: &str) -> String {
     format!("stat__{}", event.replace(':', "_"))
 }

@@ -5,8 +5,8 @@
 //! lock. Blocks up to 1 MiB are kept by all threads together, also those above 4 KiB that a thread has too many of: one
 //! thread reads a file in blocks, and others free them.
 //!
-//! Sizes are rounded up to [size classes](class), so that a block serves all requests of its class. Blocks remember
-//! nothing: a request to free one repeats its size ([`Layout`]).
+//! Sizes are rounded up to [size classes](class), so that a block serves all requests of its class. Blocks have no
+//! header: a request to free a block has its size ([`Layout`]).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -18,17 +18,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const ALIGNMENT: usize = 16;
 /// Number of classes that are multiples of 16, up to 128 bytes.
 const FINE: usize = 8;
-/// Classes between two powers of two, above 128 bytes.
+/// Number of classes between two powers of two, above 128 bytes.
 const STEPS: usize = 4;
-/// Number of classes that only threads keep: up to 4 KiB.
+/// Number of classes whose blocks are kept by threads, but not shared: up to 4 KiB.
 const UNSHARED: usize = FINE + 5 * STEPS;
-/// Number of classes that threads keep: up to 32 KiB.
+/// Number of classes whose blocks are kept by threads: up to 32 KiB.
 const SMALL: usize = UNSHARED + 3 * STEPS;
 /// Number of classes: up to 1 MiB.
 const CLASSES: usize = SMALL + 5 * STEPS;
-/// Bytes of each class that a thread keeps at most.
+/// Maximum number of bytes of each class that a thread keeps.
 const KEPT_BY_THREAD: usize = 64 << 10;
-/// Bytes of shared blocks that are kept at most.
+/// Maximum number of bytes of shared blocks that are kept.
 const KEPT_BY_ALL: usize = 8 << 20;
 
 /// An allocator that gives freed blocks out again, and asks `System` for others.
@@ -53,16 +53,17 @@ struct SharedBlocks {
     bytes: usize,
 }
 
-// SAFETY: blocks belong to nobody while they are kept, and to any thread afterwards.
+// SAFETY: no thread uses a block while it is kept; afterwards, any thread may use it.
 unsafe impl Send for SharedBlocks {}
 
 /// Whether a thread keeps blocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It has not asked for any.
+    /// Unknown: it has not requested or freed any yet.
     New,
+    /// It keeps blocks.
     Keeps,
-    /// It is ending, or cannot be told to free them at its end.
+    /// It keeps none: it is ending, or a destructor that frees the blocks at its end could not be registered.
     Passes,
 }
 
@@ -89,7 +90,7 @@ thread_local! {
     } };
 }
 
-/// The class of blocks with at least `size` bytes; `None` for blocks that are not kept.
+/// The class of the smallest blocks that fit `layout`; `None` for blocks that are not kept.
 #[inline]
 fn class(layout: Layout) -> Option<usize> {
     let size = layout.size();
@@ -105,7 +106,7 @@ fn class(layout: Layout) -> Option<usize> {
     }
 }
 
-/// Bytes of blocks of a class.
+/// The size of blocks of a class, in bytes.
 #[inline]
 const fn class_size(class: usize) -> usize {
     match class.checked_sub(FINE) {
@@ -114,7 +115,7 @@ const fn class_size(class: usize) -> usize {
     }
 }
 
-/// What `System` is asked for to get a block of a class.
+/// The layout with which blocks of a class are requested from `System`.
 #[inline]
 fn class_layout(class: usize) -> Layout {
     // SAFETY: 16 is a power of two, and the size is far below the limit.
@@ -130,7 +131,7 @@ impl Blocks {
     unsafe fn take(&mut self) -> *mut u8 {
         let block = self.first;
         if !block.is_null() {
-            // SAFETY: `put` wrote the link, and nobody used the block since.
+            // SAFETY: `put` wrote the link, and the block has not been used since.
             self.first = unsafe { (*block).next };
             self.count -= 1;
         }
@@ -140,7 +141,7 @@ impl Blocks {
     /// Keeps a block.
     ///
     /// # Safety
-    /// It has the size of a class, its alignment, and no user.
+    /// It has the size and the alignment of the list's class, and is unused.
     #[inline]
     unsafe fn put(&mut self, block: *mut u8) {
         let block = block.cast::<Kept>();
@@ -151,9 +152,9 @@ impl Blocks {
     }
 }
 
-// SAFETY: a block given out is either one of `System` with at least the requested size, or was freed before and taken out
-// of the only list that had it. Blocks of a class are requested from `System` with the layout of that class, and are
-// returned to it with the same layout.
+// SAFETY: a block given out is either one of `System` with at least the requested size, or was freed before and taken
+// out of the only list that had it. Blocks of a class are requested from `System` with the layout of that class, and
+// are returned to it with the same layout.
 unsafe impl GlobalAlloc for BlockCache {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -173,7 +174,7 @@ unsafe impl GlobalAlloc for BlockCache {
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         match class(layout) {
-            // New memory is zero; large blocks would have to be cleared.
+            // `System` does not clear memory that it maps anew; large kept blocks would have to be cleared.
             Some(class) if class >= SMALL => {
                 // SAFETY: the size is not zero.
                 unsafe { System.alloc_zeroed(class_layout(class)) }
@@ -222,7 +223,7 @@ unsafe impl GlobalAlloc for BlockCache {
             }
             _ => {
                 let had = old.map_or(layout, class_layout);
-                // SAFETY: `System` gave out the block with that layout.
+                // SAFETY: `System` returned the block for that layout.
                 unsafe { System.realloc(block, had, new.map_or(new_size, class_size)) }
             }
         }
@@ -274,7 +275,7 @@ unsafe fn take_shared(class: usize) -> *mut u8 {
 /// Keeps a block of a class, or returns it to `System`.
 ///
 /// # Safety
-/// It has the size of the class and no user.
+/// It has the size of the class, and is unused.
 #[inline]
 unsafe fn put(class: usize, block: *mut u8) {
     let kept = with_thread(|blocks| {
@@ -315,7 +316,7 @@ unsafe fn put_shared(class: usize, block: *mut u8) -> Option<()> {
     Some(())
 }
 
-/// Calls `use_blocks` with the blocks of this thread, unless it keeps none.
+/// Calls `use_blocks` with the blocks of this thread, if it keeps blocks; otherwise returns `None`.
 #[inline]
 fn with_thread<R>(use_blocks: impl FnOnce(&ThreadBlocks) -> Option<R>) -> Option<R> {
     BLOCKS
@@ -335,13 +336,13 @@ impl ThreadBlocks {
     /// Arranges that the blocks are freed when the thread ends.
     #[cold]
     fn begin(&self) {
-        // Must not allocate: pthread_setspecific(3) does not for the first keys of a process.
+        // This must not allocate. pthread_setspecific(3) does not for the first keys of a process.
         self.state.set(State::Passes);
         let mark = ptr::from_ref(self).cast();
         let Some(key) = key() else {
             return;
         };
-        // SAFETY: the key is valid; the value is only a mark that calls `end_thread`.
+        // SAFETY: the key is valid. The value is never used: it is not null, so that `end_thread` is called.
         if unsafe { libc::pthread_setspecific(key, mark) } == 0 {
             self.state.set(State::Keeps);
         }
@@ -363,14 +364,14 @@ fn key() -> Option<libc::pthread_key_t> {
     match KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => Some(key),
         Err(other) => {
-            // SAFETY: this thread created the key, and nobody else has seen it.
+            // SAFETY: this thread created the key, and no other thread knows it.
             unsafe { libc::pthread_key_delete(key) };
             other.checked_sub(1)
         }
     }
 }
 
-/// Frees what the ending thread keeps.
+/// Frees the blocks that the ending thread keeps.
 extern "C" fn end_thread(_mark: *mut libc::c_void) {
     let _ = BLOCKS.try_with(|blocks| {
         blocks.state.set(State::Passes);

@@ -6,7 +6,8 @@ use std::io::{self, Write};
 
 use rperf_analysis::lock::{BadSequences, FUTEX, FUTEX_PI, LockColumn, LockKey, LockRow};
 
-/// Kinds of locks by the flags of `lock:contention_begin` (`LCB_F_*`), and their names; and those of user programs.
+/// The names of the kinds of locks by the flags of their waits: `LCB_F_*` of `lock:contention_begin`, or those of waits
+/// of user programs.
 const KINDS: [(u64, &str); 14] = [
     (0, "semaphore"),
     (1, "spinlock"),
@@ -23,10 +24,10 @@ const KINDS: [(u64, &str); 14] = [
     (FUTEX, "futex"),
     (FUTEX_PI, "futex:PI"),
 ];
-/// A mutex that is spun for.
+/// The flags of a wait for a mutex by spinning.
 const SPINNING_MUTEX: u64 = 32 | 1;
 
-/// Returns the name of a kind of lock.
+/// Returns the name of the kind of lock with these flags; `unknown` if there is none.
 #[must_use]
 pub fn kind(flags: u64) -> &'static str {
     if flags == SPINNING_MUTEX {
@@ -81,16 +82,17 @@ fn heading(column: LockColumn) -> (&'static str, usize) {
     }
 }
 
-/// The name of a row, in the words of its table.
+/// A row with the names that its table shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedRow {
     /// The row.
     pub row: LockRow,
     /// The caller, the lock or the thread.
     pub name: String,
-    /// The frames below it.
+    /// The frames shown below the row, innermost first.
     pub stack: Vec<String>,
-    /// Number and name of threads that ended waits for locks of user programs, with the number of waits; most first. Empty if not shown.
+    /// Id and name of each thread that ended waits for locks of user programs, with the number of these waits; highest
+    /// number first. Empty if not shown.
     pub wakers: Vec<(u32, String, u64)>,
 }
 
@@ -190,7 +192,7 @@ pub fn write_contention(
     Ok(())
 }
 
-/// Returns the number of a row's thread: -1 for an unknown owner, as in perf.
+/// Returns the id of a row's thread: -1 for an unknown owner, as in perf; `None` if the row is not that of a thread.
 fn thread(key: &LockKey) -> Option<i64> {
     match key {
         LockKey::Thread(tid) => Some(i64::from(*tid)),
@@ -257,8 +259,9 @@ fn write_values(out: &mut dyn Write, columns: &[LockColumn], row: &LockRow) -> i
     Ok(())
 }
 
-/// The width of names in `lock report`, and the number of characters to which a longer one is truncated.
+/// The width of names in `lock report`.
 const NAME_WIDTH: usize = 20;
+/// The number of characters that are left of a truncated name.
 const CUT_NAME: usize = 16;
 
 /// Writes the titles of `lock report`.
@@ -299,11 +302,12 @@ pub fn write_report(
 /// What `lock` prints below its tables about sequences of events in an impossible order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SequenceChecks {
-    /// Rows with such a sequence.
+    /// Rows with such a sequence, of those that `total` counts.
     pub bad: usize,
-    /// All rows, also those that are not shown, up to the last that is.
+    /// The rows up to the last one shown, including those between them that are not shown; all rows unless `-E` ends
+    /// the table.
     pub total: usize,
-    /// Rows of the whole recording, by the event at which it was found.
+    /// Rows of the whole recording with such a sequence, by the event at which it was found.
     pub sequences: BadSequences,
 }
 
@@ -339,21 +343,21 @@ pub fn write_checks(out: &mut dyn Write, checks: &SequenceChecks) -> io::Result<
     Ok(())
 }
 
-/// Waits that are missing in sums of the kernel.
+/// Numbers of waits that are missing in the sums of the BPF programs, by reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MissingWaits {
-    /// Too many waits at one time.
+    /// Too many waits were open at the same time.
     pub tasks: u64,
     /// No stack, or no room for it.
     pub stacks: u64,
-    /// The end is before the begin.
+    /// The end was before the begin.
     pub times: u64,
-    /// Too many rows.
+    /// Too many rows (`--map-nr-entries`).
     pub rows: u64,
 }
 
 impl MissingWaits {
-    /// Returns their number.
+    /// Returns the number of all missing waits.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.tasks + self.stacks + self.times + self.rows
@@ -399,7 +403,7 @@ fn percent(part: usize, whole: usize) -> String {
     format!("{:.2}", part as f64 / whole as f64 * 100.0)
 }
 
-/// Writes threads by number, for `lock info -t`.
+/// Writes the ids and names of threads, for `lock info -t`.
 ///
 /// # Errors
 ///

@@ -7,12 +7,12 @@ use rperf_analysis::kmem::{Allocator, LeakReport, RequestCount, StackMemory};
 /// The version of the JSON object; it changes if a key is removed or gets another meaning.
 pub const LEAKS_JSON_VERSION: u32 = 1;
 
-/// The length of the longest bar of the curve.
+/// The length of the longest bar of the curve, in characters.
 const BAR: u64 = 40;
 /// The number of processes shown below a stack.
 const PROCESSES: usize = 3;
 
-/// A stack in words.
+/// A stack with the names of its functions and processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedStack {
     /// The stack.
@@ -156,7 +156,8 @@ fn seconds(nanoseconds: u64) -> String {
     )
 }
 
-/// Writes the curve and the stacks as JSON; times in nanoseconds, sizes in bytes. `lost` is the number of records lost while recording.
+/// Writes the curve and the stacks as JSON; times in nanoseconds, sizes in bytes. `lost` is the number of records lost
+/// while recording.
 ///
 /// # Errors
 ///

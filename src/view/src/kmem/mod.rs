@@ -8,7 +8,7 @@ pub mod slab;
 
 use std::io::{self, Write};
 
-/// The length of the rule above and below the rows.
+/// The length of the rule above and below the rows, in characters.
 const RULE: usize = 105;
 
 fn write_rule(out: &mut dyn Write) -> io::Result<()> {
@@ -20,7 +20,7 @@ fn write_rule(out: &mut dyn Write) -> io::Result<()> {
 pub struct CallSite {
     /// Its name.
     pub symbol: String,
-    /// The offset of the address.
+    /// The offset of the address in the symbol, in bytes.
     pub offset: u64,
 }
 

@@ -9,7 +9,7 @@ use super::{NamedRow, kind};
 /// The version of the JSON object; it changes if a key is removed or gets another meaning.
 pub const LOCK_JSON_VERSION: u32 = 1;
 
-/// Writes rows, times in nanoseconds. `lost` is the number of records lost while recording.
+/// Writes rows as a JSON object, times in nanoseconds. `lost` is the number of records lost while recording.
 ///
 /// # Errors
 ///
@@ -67,7 +67,8 @@ fn row(named: &NamedRow) -> serde_json::Value {
     })
 }
 
-/// Returns the number of waits by power of two: `[from, to, count]`, in nanoseconds, `to` exclusive.
+/// Returns the number of waits by power of two, without empty ranges: `[from, to, count]`, in nanoseconds, `to`
+/// exclusive.
 fn histogram(row: &LockRow) -> Vec<[u64; 3]> {
     if let Some(powers) = &row.powers {
         let counts = (0..).zip(powers).filter(|(_, count)| **count > 0);
@@ -91,7 +92,7 @@ fn histogram(row: &LockRow) -> Vec<[u64; 3]> {
     powers
 }
 
-/// Writes threads and locks, for `lock info`; each `null` if not requested.
+/// Writes threads and locks as a JSON object, for `lock info`; a list that is not requested is `null`.
 ///
 /// # Errors
 ///
