@@ -30,8 +30,8 @@ pub struct ScriptFunction {
     pub parameters: Vec<String>,
     /// Whether each parameter is read; `None` if unknown: then all are.
     pub read: Option<Vec<bool>>,
-    /// The keys that the function reads from the dict in its last parameter; `None` for all. If the value of a key is a
-    /// dict, the keys that are read from it; `None` for all.
+    /// The keys that the function reads from the dict in its last parameter; `None` for all. Each
+    /// has the keys that are read from its value, if that is a dict; `None` for all.
     pub keys: Option<BTreeMap<String, Option<Vec<String>>>>,
 }
 

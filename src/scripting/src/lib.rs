@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! shim (Python or Perl) --functions, parameters and keys that the script reads--> ScriptFunctions
-//! samples --EventEncoder (parallel, in blocks)--> values (Python's marshal format, or Perl's unpack) --> shim -->
-//! handlers
+//! samples --EventEncoder (parallel, in blocks)--> values (Python's marshal, or Perl's unpack) --> shim --> handlers
 //! ```
 //!
 //! Names, order and values of handlers' arguments are those of perf's embedded interpreter. For scripts in Python,

@@ -85,9 +85,9 @@ impl StackMemory {
 pub struct LeakReport {
     /// The time of the first event, in nanoseconds of the recording's clock.
     pub begin: u64,
-    /// The time of the last event, likewise.
+    /// The time of the last event, in nanoseconds of the same clock.
     pub end: u64,
-    /// The end of each interval, exclusive, likewise; the last interval contains `end`.
+    /// The end of each interval, exclusive, in nanoseconds of the same clock. The last interval contains `end`.
     pub ends: Vec<u64>,
     /// Bytes of the slab allocator that were not freed at the end of each interval.
     pub slab: Vec<u64>,

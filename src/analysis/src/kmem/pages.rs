@@ -75,10 +75,10 @@ pub struct PageTotals {
     pub failed: RequestCount,
 }
 
-/// A number of requests.
+/// A number of requests, and the sum of their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RequestCount {
-    /// Requests.
+    /// The number of requests.
     pub requests: u64,
     /// Their bytes.
     pub bytes: u64,

@@ -51,7 +51,7 @@ pub enum LockKey {
     Address(u64),
     /// A lock of a user program.
     UserAddress {
-        /// The process.
+        /// The process id.
         pid: u32,
         /// The address in it.
         address: u64,
@@ -102,13 +102,13 @@ pub struct LockRow {
 /// Waits that were summed in the kernel, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockSums {
-    /// Their number.
+    /// The number of waits.
     pub count: u64,
-    /// The sum.
+    /// Their sum.
     pub total: u64,
-    /// The longest.
+    /// The longest wait.
     pub max: u64,
-    /// The shortest.
+    /// The shortest wait.
     pub min: u64,
     /// Their number by power of two, as in [`LockRow::powers`].
     pub powers: Vec<u64>,
@@ -244,13 +244,13 @@ pub enum LockColumn {
     Acquired,
     /// Waits that began.
     Contended,
-    /// The mean.
+    /// The mean of the waits.
     Average,
-    /// The sum.
+    /// The sum of the waits.
     Total,
-    /// The longest.
+    /// The longest wait.
     Max,
-    /// The shortest.
+    /// The shortest wait.
     Min,
 }
 

@@ -211,8 +211,7 @@ impl LockDetails<'_> {
     }
 }
 
-/// Returns the address ranges of the kernel's sections of functions of the scheduler and of locks, `__sched_text_start`
-/// to
+/// Returns the address ranges of the kernel's functions of the scheduler and of locks: `__sched_text_start` to
 /// `__sched_text_end` and `__lock_text_start` to `__lock_text_end`, as far as `dso` has these symbols.
 fn lock_text(resolver: &Resolver<'_>, dso: DsoId) -> Vec<Range<u64>> {
     let mut text = Vec::new();

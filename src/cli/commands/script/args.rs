@@ -191,9 +191,7 @@ fn rest() -> Vec<Arg> {
     ]
 }
 
-/// The words after the options: `[record|report] NAME` and the arguments of this script, or the arguments of the script
-/// of
-/// `-s`.
+/// The words after the options: `[record|report] NAME` and this script's arguments, or those of the script of `-s`.
 fn script() -> Arg {
     Arg::new("script-word")
         .num_args(0..)

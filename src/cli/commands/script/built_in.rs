@@ -59,8 +59,8 @@ fn run_installed(
 ///
 /// # Errors
 ///
-/// Status 129: an unknown name, `-a` without a script to record, or arguments that the script does not take. Those of
-/// the script.
+/// Status 129: an unknown name, `-a` without a script to record, or arguments that the script does not take.
+/// Otherwise the errors of the script.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<ExitStatus>, CliError> {
     let words = matches.get_many::<OsString>("script-word");
     let words: Vec<&OsString> = words.unwrap_or_default().collect();

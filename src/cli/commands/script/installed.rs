@@ -1,6 +1,5 @@
-//! The scripts that are installed with perf, or in the folder of `PERF_EXEC_PATH`: `script report NAME`, `script record
-//! NAME`,
-//! `script NAME`.
+//! The scripts that are installed with perf, or in the folder of `PERF_EXEC_PATH`: `script report NAME`,
+//! `script record NAME`, `script NAME`.
 //!
 //! Each consists of two shell scripts, `bin/NAME-record` and `bin/NAME-report`, which call perf. The shell in their
 //! first line runs them, with a function `perf` that calls this program.
