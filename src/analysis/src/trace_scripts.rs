@@ -1,4 +1,5 @@
-//! What perf's trace scripts compute, from samples of tracepoints in time order: `script report NAME` without an interpreter.
+//! The counts and times of perf's trace scripts, computed without an interpreter for `script report NAME`. The input is
+//! samples of tracepoints in time order.
 //!
 //! ```text
 //! samples --FieldDecoder (all cores)--> FieldBlock --ScriptSample, in time order--> one of the structs here

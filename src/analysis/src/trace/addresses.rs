@@ -1,31 +1,31 @@
-//! What a trace asks of symbol tables.
+//! The names of addresses and of enumeration values that a trace prints.
 
 use rperf_replay::{Sample, World};
 
-/// Names the code of samples and the memory of page faults. `world` is the one at the time of the sample.
+/// Names addresses of code in samples and of memory in page faults. `world` is the state at the time of the sample.
 pub trait AddressNames: Send + Sync {
     /// Returns the frames of a sample's stack, innermost first; `None` if the sample has no callchain.
     fn stack(&self, world: &World, sample: &Sample<'_>) -> Option<Vec<String>>;
 
-    /// Returns the text of a page fault: `[function+0x1] => object@0x23 (d.)`.
+    /// Returns the code and the accessed memory of a page fault: `[function+0x1] => object@0x23 (d.)`.
     fn fault(&self, world: &World, sample: &Sample<'_>) -> String;
 
-    /// Forgets ids of mappings: those of the next `world` are different.
+    /// Forgets the ids of mappings, since the next `world` has new ones. Does nothing by default.
     fn forget_mappings(&self) {}
 }
 
 /// Names values of enumerations.
 pub trait EnumerationNames: std::fmt::Debug + Send + Sync {
-    /// Returns the name of a value of `enum ENUMERATION`.
+    /// Returns the name of a value of `enum ENUMERATION`; `None` if the type or the value is unknown.
     fn name(&self, enumeration: &str, value: i64) -> Option<&str>;
 }
 
-/// How stacks and page faults are read.
+/// How stacks and page faults are decoded.
 #[derive(Default)]
 pub struct AddressOptions {
-    /// What names them; `None` for neither.
+    /// What names their addresses. If `None`, samples have no stacks, and page faults only the address of the code.
     pub names: Option<Box<dyn AddressNames>>,
-    /// Whether samples of page faults are shown as such, instead of as events without fields.
+    /// Whether samples of page faults become `TraceRecord::Fault`, instead of `TraceRecord::Event` without fields.
     pub shows_faults: bool,
 }
 

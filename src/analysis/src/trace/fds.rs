@@ -1,6 +1,7 @@
-//! What the file descriptors of each process refer to, by the results of its calls.
+//! What the file descriptors of each process refer to, as far as its system calls tell.
 //!
-//! A name is either right at its time or absent: whatever the calls do not tell, and everything after a loss of records, has none.
+//! A descriptor has a name only if it is right at that time. It has none if no seen call opened it. A loss of records
+//! removes all names.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +9,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CapturedArgument;
 
-/// `PATH_MAX`: the longest name that is followed.
+/// `PATH_MAX`: longer names are dropped.
 const PATH_MAX: usize = 4096;
 /// `AT_FDCWD`.
 const CWD: i32 = -100;
 /// `O_CLOEXEC`, `SOCK_CLOEXEC` and other flags of this value.
 const CLOEXEC: u64 = 0o2000000;
-/// `FD_CLOEXEC`, `MFD_CLOEXEC`, and `FAN_CLOEXEC`.
+/// `FD_CLOEXEC` and `MFD_CLOEXEC`.
 const OTHER_CLOEXEC: u64 = 1;
 /// Commands of fcntl(2).
 const F_DUPFD: u64 = 0;
@@ -22,13 +23,13 @@ const F_SETFD: u64 = 2;
 const F_DUPFD_CLOEXEC: u64 = 1030;
 /// `CLOSE_RANGE_CLOEXEC`.
 const RANGE_CLOEXEC: u64 = 4;
-/// `-EINPROGRESS`.
+/// `-EINPROGRESS`: connect(2) of a non-blocking socket.
 const IN_PROGRESS: i64 = -115;
 
-/// A file descriptor.
+/// What a file descriptor refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenFile {
-    /// A path, or what else it refers to.
+    /// A path, or what the file is otherwise: `pipe`, `socket: to 10.0.0.1:80`.
     pub name: Vec<u8>,
     /// Whether execve(2) closes it.
     pub closes_on_exec: bool,
@@ -37,7 +38,7 @@ pub struct OpenFile {
 /// The file descriptors and the working directory of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProcessFiles {
-    /// By number.
+    /// The open descriptors with a name, by number.
     pub open: BTreeMap<i32, OpenFile>,
     /// The working directory, if it is known.
     pub cwd: Option<Vec<u8>>,
@@ -47,7 +48,7 @@ pub struct ProcessFiles {
 #[derive(Debug)]
 pub(super) struct FileTables {
     tables: FxHashMap<u32, ProcessFiles>,
-    /// Processes some of whose calls are not seen; `None` for all.
+    /// Processes without names, since not all of their calls are seen. `None` if no process has names.
     unknown: Option<FxHashSet<u32>>,
 }
 
@@ -75,14 +76,14 @@ impl ReturnedCall<'_> {
         self.argument(index) & flag != 0
     }
 
-    /// Returns the memory of an argument if all of it was copied.
+    /// Returns the captured memory of an argument; `None` unless all of it was copied.
     fn memory(&self, argument: usize) -> Option<&[u8]> {
         let mut found = self.memory.iter().rev();
         let found = found.find(|one| one.argument == argument && !one.is_unreadable)?;
         (!found.is_truncated).then_some(&found.bytes[..])
     }
 
-    /// Returns two numbers that the call has written.
+    /// Returns the two `int`s that the call wrote to the memory of an argument.
     fn pair(&self, argument: usize) -> Option<[i32; 2]> {
         let (first, rest) = self.memory(argument)?.split_first_chunk()?;
         let second = rest.first_chunk()?;
@@ -140,7 +141,7 @@ pub const FILE_CALLS: &[&str] = &[
 ];
 
 impl FileTables {
-    /// Creates tables of all processes, or those of none.
+    /// Creates empty tables. Unless `are_known`, no process ever gets one.
     pub(super) fn new(are_known: bool) -> Self {
         Self {
             tables: FxHashMap::default(),
@@ -148,14 +149,14 @@ impl FileTables {
         }
     }
 
-    /// Sets what is known of a process.
+    /// Sets the table of a process, unless it is excluded.
     pub(super) fn seed(&mut self, process: u32, files: ProcessFiles) {
         if self.is_followed(process) {
             self.tables.insert(process, files);
         }
     }
 
-    /// Forgets a process for good, since not all of its calls are seen.
+    /// Removes the table of a process for good, since not all of its calls are seen.
     pub(super) fn exclude(&mut self, process: u32) {
         self.tables.remove(&process);
         if let Some(unknown) = &mut self.unknown {
@@ -168,7 +169,8 @@ impl FileTables {
         unknown.is_some_and(|unknown| !unknown.contains(&process))
     }
 
-    /// Copies the table of a process for its child. A child that has a table existed before the trace: its fork is synthesized.
+    /// Copies the table of a process for its child. A child that has a table already keeps it: it existed before the
+    /// trace, and its fork is synthesized.
     pub(super) fn fork(&mut self, parent: u32, child: u32) {
         if parent == child || self.tables.contains_key(&child) {
             return;
@@ -178,35 +180,35 @@ impl FileTables {
         }
     }
 
-    /// Closes what a successful execve(2) closes.
+    /// Removes the descriptors that a successful execve(2) closes.
     pub(super) fn exec(&mut self, process: u32) {
         if let Some(files) = self.tables.get_mut(&process) {
             files.open.retain(|_, file| !file.closes_on_exec);
         }
     }
 
-    /// Forgets a process.
+    /// Removes the table of a process.
     pub(super) fn remove(&mut self, process: u32) {
         self.tables.remove(&process);
     }
 
-    /// Forgets all, since calls are unknown.
+    /// Removes all tables, since calls were lost.
     pub(super) fn clear(&mut self) {
         self.tables.clear();
     }
 
-    /// Returns the name of a descriptor.
+    /// Returns the name of a descriptor; `None` if it is unknown.
     pub(super) fn name(&self, process: u32, fd: i32) -> Option<&[u8]> {
         let file = self.tables.get(&process)?.open.get(&fd)?;
         Some(&file.name)
     }
 
-    /// Returns the working directory of a process.
+    /// Returns the working directory of a process; `None` if it is unknown.
     pub(super) fn directory(&self, process: u32) -> Option<&[u8]> {
         self.tables.get(&process)?.cwd.as_deref()
     }
 
-    /// Changes the table of the calling process.
+    /// Changes the table of the calling process by a call that has returned.
     pub(super) fn returned(&mut self, process: u32, call: &ReturnedCall<'_>) {
         if !self.is_followed(process) {
             return;
@@ -214,7 +216,7 @@ impl FileTables {
         let files = self.tables.entry(process).or_default();
         if call.result < 0 {
             let is_connecting = call.name == "connect" && call.result == IN_PROGRESS;
-            // A descriptor is closed also if an error is reported.
+            // close(2) closes the descriptor even if it reports an error.
             if !is_connecting && call.name != "close" {
                 return;
             }
@@ -236,7 +238,7 @@ impl FileTables {
             }
             "fchdir" => files.cwd = files.open.get(&call.fd(0)).map(|file| file.name.clone()),
             "execve" | "execveat" => files.open.retain(|_, file| !file.closes_on_exec),
-            // Descriptors may be among the messages.
+            // The numbers of received descriptors are unknown.
             "recvmsg" | "recvmmsg" if has_descriptors(call) => files.open.clear(),
             "socket" | "bind" | "connect" | "accept" | "accept4" => files.socket(call),
             name => files.anonymous(name, call),
@@ -244,7 +246,8 @@ impl FileTables {
     }
 }
 
-/// Whether a message may carry descriptors: `msg_controllen` of `struct user_msghdr`.
+/// Whether received messages may carry descriptors: recvmsg(2) if `msg_controllen` of `struct user_msghdr` is not 0 or
+/// unknown, and always recvmmsg(2).
 fn has_descriptors(call: &ReturnedCall<'_>) -> bool {
     let header = call.memory(1).filter(|_| call.name == "recvmsg");
     let size = header.and_then(|header| header.get(40..48));
@@ -266,7 +269,8 @@ impl ProcessFiles {
         }
     }
 
-    /// Returns a path that does not depend on a directory; `None` if that directory is unknown.
+    /// Returns `path` below a directory, which is a descriptor or [`CWD`]; `None` if the directory is unknown, or the
+    /// result is longer than [`PATH_MAX`].
     fn absolute(&self, directory: i32, path: &[u8]) -> Option<Vec<u8>> {
         let base = match (path.first()?, directory) {
             (b'/', _) => return Some(path.to_vec()),
@@ -279,7 +283,7 @@ impl ProcessFiles {
             b"." => base.clone(),
             _ => [base, separator, path].concat(),
         };
-        // A loop of chdir("..") would make it longer each time; `..` cannot be removed, since it may follow a symbolic link.
+        // Each chdir("..") makes the name longer: `..` cannot be removed, since it may follow a symbolic link.
         (name.len() <= PATH_MAX).then_some(name)
     }
 
@@ -288,7 +292,7 @@ impl ProcessFiles {
             "open" => (CWD, 0, call.has(1, CLOEXEC)),
             "creat" => (CWD, 0, false),
             "openat" | "open_tree" => (call.fd(0), 1, call.has(2, CLOEXEC)),
-            // The flags are in a structure.
+            // openat2(2) has its flags in a structure. If unknown, the name is dropped at the next exec.
             _ => (call.fd(0), 1, true),
         };
         let path = call.memory(path);
@@ -331,7 +335,8 @@ impl ProcessFiles {
         }
     }
 
-    /// Two descriptors that the call wrote to memory; if they are unknown, all names are in doubt.
+    /// Names the two descriptors that the call wrote to memory. If they are unknown, all names of the process are
+    /// removed.
     fn pair(&mut self, call: &ReturnedCall<'_>, argument: usize, name: &str, has_flags: bool) {
         let Some(pair) = call.pair(argument) else {
             self.open.clear();
@@ -367,7 +372,7 @@ impl ProcessFiles {
         }
     }
 
-    /// Descriptors without a path, by their names in procfs.
+    /// Names descriptors without a path as procfs does.
     fn anonymous(&mut self, name: &str, call: &ReturnedCall<'_>) {
         let (name, closes) = match name {
             "eventfd" => ("anon_inode:[eventfd]", false),
@@ -388,7 +393,7 @@ impl ProcessFiles {
                 self.set(call.result, name, call.has(1, OTHER_CLOEXEC));
                 return;
             }
-            // A descriptor of which nothing is known.
+            // What these descriptors refer to is unknown.
             "open_by_handle_at" | "pidfd_getfd" => {
                 self.set(call.result, None, false);
                 return;

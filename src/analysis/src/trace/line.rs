@@ -1,27 +1,28 @@
-//! What a trace shows, and its lines.
+//! The options of a trace, and its lines.
 
 use std::sync::Arc;
 
 use rperf_syscalls::{Abi, ArgumentOptions, StructureTexts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The event that has the time on a CPU.
+/// The event with the time that a thread ran on a CPU.
 pub const RUN_TIME_EVENT: &str = "sched:sched_stat_runtime";
 
 /// What is printed and counted.
 #[derive(Debug, Clone)]
 pub struct TraceOptions {
-    /// The interface of the traced system.
+    /// The system call interface of the traced programs.
     pub abi: Abi,
-    /// Only these calls; `None` for all.
+    /// Numbers of the calls that are shown; `None` for all.
     pub selected: Option<FxHashSet<u32>>,
     /// A process that is not shown: the tracer itself, if all tasks are traced.
     pub hidden_process: Option<u32>,
     /// Only calls of at least this many nanoseconds; 0 for all.
     pub min_duration: u64,
-    /// Only returns and other events whose stack has at least this many frames.
+    /// Only returns and other events whose stack has at least this many frames; 0 for all.
     pub min_stack: usize,
-    /// How many lines of other events are shown, by their names; missing ones have no limit.
+    /// The maximum number of lines of events other than system calls, by event name. Events that are missing here have
+    /// no limit.
     pub event_limits: FxHashMap<String, u64>,
     /// Whether the trace ends when all these limits are reached.
     pub ends_with_limits: bool,
@@ -33,17 +34,18 @@ pub struct TraceOptions {
     pub prints_lines: bool,
     /// Whether calls are summed up.
     pub sums_up: bool,
-    /// Whether lines have details for machines. Then each call has one line, when it returns.
+    /// Whether lines have [`LineDetails`]. Then each call has one line: when it returns, or begins if it never returns.
     pub with_details: bool,
     /// Events that begin and end what is shown.
     pub switch: Option<TraceSwitch>,
-    /// Whether descriptors have names: only if all calls of all threads of a process are known, apart from counted losses.
+    /// Whether the names of descriptors are shown. Requires that all calls of all threads of a process are seen, apart
+    /// from counted losses.
     pub names_files: bool,
     /// Whether the times of [`RUN_TIME_EVENT`] are summed up by thread.
     pub sums_run_times: bool,
     /// Whether [`RUN_TIME_EVENT`] is also printed and counted.
     pub shows_run_times: bool,
-    /// The kernel's structures, if they are known.
+    /// The layouts of the kernel's structures, if they are known.
     pub structures: Option<Arc<dyn StructureTexts>>,
     /// How arguments are printed.
     pub arguments: ArgumentOptions,
@@ -62,7 +64,7 @@ pub struct TraceSwitch {
 
 /// Receives lines in order.
 pub trait TraceSink {
-    /// Sees the time of the first event, and maybe of later ones, before their lines.
+    /// Receives the time in nanoseconds of the first event, before its line.
     fn begin(&mut self, time: u64);
 
     /// Prints a line; returns false if no more can be printed.
@@ -72,7 +74,7 @@ pub trait TraceSink {
 /// A line of a trace. Times are nanoseconds of the recording's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceLine<'a> {
-    /// When it began; `None` if the begin was not seen.
+    /// When the call or event began; `None` if the begin was not seen.
     pub time: Option<u64>,
     /// How long it took, if it has ended and the begin was seen.
     pub duration: Option<u64>,
@@ -82,18 +84,18 @@ pub struct TraceLine<'a> {
     pub comm: &'a [u8],
     /// What happened.
     pub text: CallText<'a>,
-    /// The same for machines, if requested.
+    /// The same in parts, if [`TraceOptions::with_details`] is set.
     pub details: Option<&'a LineDetails>,
-    /// The frames of its stack, innermost first.
+    /// The frames of the stack, innermost first; empty if there is none.
     pub stack: &'a [String],
 }
 
-/// A call or an event for machines.
+/// The parts of a call or an event, for output in other forms than lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LineDetails {
     /// The process number.
     pub process: u32,
-    /// The time of the record behind this line: when the call returned, or never returns.
+    /// The time in nanoseconds of the event, or of the call's return; of its begin if it never returns.
     pub moment: u64,
     /// The working directory of the process, if it is known.
     pub directory: Option<String>,
@@ -101,11 +103,11 @@ pub struct LineDetails {
     pub name: String,
     /// The call's arguments as text, or the fields of an event.
     pub arguments: Vec<NamedText>,
-    /// The registers of the call; none of an event.
+    /// The six argument registers of the call. Empty for an event, and for a call whose begin was not seen.
     pub values: Vec<u64>,
-    /// What the call returned, if it did.
+    /// What the call returned, if it did; a negated errno if it failed.
     pub result: Option<i64>,
-    /// Whether the result is the number of a new thread of the same process.
+    /// Whether the result is the id of a new thread of the same process.
     pub starts_thread: bool,
 }
 
@@ -121,14 +123,15 @@ pub struct NamedText {
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallText<'a> {
-    /// A call with its result; `None` if it does not return.
+    /// A call as `name(arguments`, and its result; `None` if it never returns.
     Call(&'a str, Option<&'a str>),
-    /// A call that is interrupted by the line of another thread.
+    /// A call as `name(arguments` that has not returned, before the line of another thread.
     Begun(&'a str),
-    /// The return of a call, whose begin is in an earlier line or was not seen, as `name(` with arguments that were not known then.
+    /// The return of a call whose begin is in an earlier line or was not seen: `name(` with the arguments that are not
+    /// in that line, and the result.
     Continued(&'a str, &'a str),
-    /// Another event.
+    /// Another event as `name(fields)`.
     Event(&'a str),
-    /// Records were lost.
+    /// The number of records that were lost.
     Lost(u64),
 }

@@ -20,7 +20,7 @@ use super::summary::{CallStatistics, CallSummary, error_number};
 use super::{CapturedArgument, FILE_CALLS, ProcessFiles, TraceRecord, TracedSample};
 use crate::{EventContext, Loss, Observer, TaskChange, TaskId};
 
-/// Joins entries and returns of calls.
+/// Joins entries and returns of calls, and passes lines to a [`TraceSink`].
 pub struct TraceObserver<S> {
     options: TraceOptions,
     table: &'static SyscallTable,
@@ -32,36 +32,37 @@ pub struct TraceObserver<S> {
     current: Option<u32>,
     summary: CallSummary,
     lines: u64,
-    /// Lines of events with a limit.
+    /// The number of lines so far of each event with a limit.
     event_lines: FxHashMap<String, u64>,
     lost: u64,
     has_ended: bool,
     /// Whether `TraceOptions::switch` is off.
     is_off: bool,
-    /// Those of the next line.
+    /// The details of the next line.
     details: Option<LineDetails>,
     /// The stack of the current sample, innermost frame first.
     stack: Vec<String>,
     /// Whether that stack has too few frames for its call to be shown.
     is_shallow: bool,
-    /// Whether memory follows the begins and returns of calls: the probe of another tracer is before ours at the tracepoints.
+    /// Whether records of captured memory follow those of begins and returns, instead of preceding them: the probe of
+    /// another tracer runs before ours.
     memory_is_late: bool,
     /// Threads with a held return.
     holding: Vec<u32>,
-    /// Threads other than the first of their process that began during the trace.
+    /// Ids of the threads that began during the trace, without the first one of each process.
     started_threads: FxHashSet<u32>,
 }
 
-/// What a thread does.
+/// The state of a thread.
 #[derive(Debug, Default)]
 struct ThreadState {
     /// The call that it is in.
     begun: Option<BegunCall>,
-    /// Memory of the call that begins next.
+    /// The captured memory of the call that begins next.
     memory: Option<BegunMemory>,
     /// A return whose memory may follow.
     held: Option<HeldReturn>,
-    /// The call that has returned, until the next one begins.
+    /// The number of the call that returned last, until the next one begins.
     returned: Option<u32>,
 }
 
@@ -77,7 +78,7 @@ struct BegunCall {
     time: u64,
     arguments: [u64; 6],
     memory: Vec<CapturedArgument>,
-    /// Those of its arguments, at its begin.
+    /// Names of the descriptors among its arguments, at its begin.
     fds: FdNames,
     /// Whether its begin is printed.
     is_printed: bool,
@@ -86,7 +87,7 @@ struct BegunCall {
 }
 
 impl<S: TraceSink> TraceObserver<S> {
-    /// Begins a trace.
+    /// Creates the observer of a trace that has not begun.
     #[must_use]
     pub fn new(options: TraceOptions, sink: S) -> Self {
         let switch = options.switch.as_ref();
@@ -133,7 +134,7 @@ impl<S: TraceSink> TraceObserver<S> {
         &mut self.sink
     }
 
-    /// Whether the number of lines is reached, or no line can be printed.
+    /// Whether a limit of lines is reached, or the sink cannot print any more.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.has_ended
@@ -145,7 +146,7 @@ impl<S: TraceSink> TraceObserver<S> {
         self.lost
     }
 
-    /// Ends the trace: a call that has not returned is printed as such.
+    /// Ends the trace and returns the sink and the sums. The call that began last is printed if it has not returned.
     pub fn finish(mut self) -> (S, CallSummary) {
         self.release();
         self.interrupt();
@@ -225,14 +226,14 @@ impl<S: TraceSink> TraceObserver<S> {
             captured_only: is_continued,
             ..self.options.arguments
         };
-        // Writing to memory does not fail.
+        // Writing to a `Vec` does not fail.
         let _ = self.with_call(begun, memory, |call, names| {
             write_arguments(&mut bytes, call, names, options)
         });
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Passes a call with this memory, and the names at its time.
+    /// Calls `read` with a begun call, this captured memory of it, and the names of its descriptors and of threads.
     fn with_call<R>(
         &self,
         begun: &BegunCall,
@@ -257,7 +258,7 @@ impl<S: TraceSink> TraceObserver<S> {
         !self.is_off && selected.is_none_or(|selected| selected.contains(&number))
     }
 
-    /// Keeps the details of the next line.
+    /// Sets the details of the next line, if requested.
     fn describe(&mut self, process: u32, moment: u64, begun: &BegunCall, result: Option<i64>) {
         if !self.options.with_details {
             return;
@@ -428,7 +429,7 @@ impl<S: TraceSink> TraceObserver<S> {
         self.print(tid, start, duration, text);
     }
 
-    /// Follows what descriptors refer to. A call whose arguments are unknown may have changed any of them.
+    /// Updates what descriptors refer to. A call whose begin was not seen may have changed any of them.
     fn follow_files(&mut self, process: u32, number: u32, begun: Option<&BegunCall>, result: i64) {
         let Some(syscall) = self.table.get(number) else {
             return;
@@ -438,7 +439,7 @@ impl<S: TraceSink> TraceObserver<S> {
         }
         let Some(begun) = begun else {
             match syscall.name {
-                // The first return of a command is that of its execve, whose table is known.
+                // The trace of a command begins with the return of its execve. Its descriptors were read before.
                 "execve" | "execveat" if result == 0 => self.files.exec(process),
                 "execve" | "execveat" | "clone" | "clone3" | "fork" | "vfork" => {}
                 _ => self.files.remove(process),
@@ -463,7 +464,7 @@ fn call_name(number: u32, syscall: Option<&Syscall>) -> String {
 }
 
 impl<S: TraceSink> TraceObserver<S> {
-    /// Counts a sample that is shown.
+    /// Counts a sample, unless its call is not selected. Passes the time of the first one to the sink.
     fn count(&mut self, at: &EventContext, record: &TraceRecord) {
         let number = match record {
             TraceRecord::Enter { number, .. } | TraceRecord::Exit { number, .. } => Some(*number),

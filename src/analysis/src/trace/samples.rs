@@ -19,7 +19,7 @@ const MAJOR_FAULTS: u64 = 6;
 /// Selects and decodes the samples of a trace.
 #[derive(Debug)]
 pub struct TraceSamples {
-    /// By event.
+    /// What each event is, by its index.
     events: Vec<EventKind>,
     addresses: AddressOptions,
     enumerations: Option<Arc<dyn EnumerationNames>>,
@@ -46,7 +46,7 @@ enum EventKind {
     },
 }
 
-/// Memory that an argument points to, copied when the call was made or returned.
+/// Memory that an argument points to, copied when the call began or returned.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturedArgument {
     /// Index of the argument, from 0.
@@ -55,7 +55,7 @@ pub struct CapturedArgument {
     pub item: usize,
     /// The bytes; those of a text without its NUL.
     pub bytes: Vec<u8>,
-    /// Whether there was more.
+    /// Whether more bytes were there than were copied.
     pub is_truncated: bool,
     /// Whether it could not be read.
     pub is_unreadable: bool,
@@ -103,14 +103,14 @@ pub enum TraceRecord {
     Enter {
         /// Its number.
         number: u32,
-        /// Its arguments.
+        /// The six argument registers, used or not.
         arguments: [u64; 6],
     },
-    /// Memory of the arguments of a call, which precedes its begin or its return.
+    /// Captured memory of the arguments of a call. It usually precedes the record of the call's begin or return.
     Memory {
         /// The number of the call.
         number: u32,
-        /// Whether the call returns.
+        /// Whether it was copied when the call returned, not when it began.
         is_return: bool,
         /// The memory.
         memory: Vec<CapturedArgument>,
@@ -119,14 +119,14 @@ pub enum TraceRecord {
     Exit {
         /// Its number.
         number: u32,
-        /// Its result.
+        /// Its result; -4095 to -1 is a negated errno.
         result: i64,
     },
     /// A page fault.
     Fault {
-        /// Whether it waited for a device.
+        /// Whether it is a major fault, which waits for I/O.
         is_major: bool,
-        /// Where, and of what memory ([`AddressNames::fault`]).
+        /// The code and the memory, as [`AddressNames::fault`](super::AddressNames::fault) returns them.
         text: String,
     },
     /// Another event, as text: `sched:sched_switch(prev_comm: "x", ...)`.
@@ -175,7 +175,7 @@ impl TraceSamples {
         self
     }
 
-    /// Reads stacks, and page faults among `events`, which are those of [`TraceSamples::new`].
+    /// Also decodes stacks and page faults. `events` are those of [`TraceSamples::new`].
     #[must_use]
     pub fn with_addresses(mut self, events: &[EventDesc], addresses: AddressOptions) -> Self {
         for (kind, event) in self.events.iter_mut().zip(events) {
@@ -191,14 +191,14 @@ impl TraceSamples {
         self
     }
 
-    /// Forgets ids of mappings, if they change ([`AddressNames::forget_mappings`]).
+    /// Forgets the ids of mappings ([`AddressNames::forget_mappings`](super::AddressNames::forget_mappings)).
     pub fn forget_mappings(&self) {
         if let Some(names) = &self.addresses.names {
             names.forget_mappings();
         }
     }
 
-    /// Reads records of captured memory ([`CapturedRecord`]) from the event with this index.
+    /// Decodes the samples of the event with this index as captured memory ([`CapturedRecord`]).
     #[must_use]
     pub fn with_memory_of(mut self, event: usize) -> Self {
         if let Some(kind) = self.events.get_mut(event) {
@@ -298,7 +298,8 @@ impl TraceSamples {
     }
 }
 
-/// Returns the fields of a tracepoint, without the common ones and the number of a call, which its name tells.
+/// Returns names and values of a tracepoint's fields, without the common ones and `__syscall_nr`, which repeats the
+/// name of the event.
 fn fields(
     tracepoint: &Tracepoint,
     raw: &[u8],

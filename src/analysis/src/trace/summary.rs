@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 pub struct CallSummary {
     /// By thread, sorted by its number.
     pub threads: BTreeMap<u32, ThreadCalls>,
-    /// All events.
+    /// The number of events of all threads.
     pub events: u64,
 }
 
 impl CallSummary {
-    /// Adds the time of an event that has `pid`, a thread, and `runtime` in nanoseconds.
+    /// Adds `runtime`, in nanoseconds, to the thread with the id `pid`. Both are among the `fields` of
+    /// sched:sched_stat_runtime.
     pub(super) fn add_run_time(&mut self, fields: &[(String, String)]) {
         let field = |name: &str| {
             let found = fields.iter().find(|(field, _)| field == name)?;
@@ -24,7 +25,7 @@ impl CallSummary {
         }
     }
 
-    /// Adds up the calls of all threads under the number 0, without a name.
+    /// Returns the sums of all threads as those of one thread with the id 0 and no name.
     #[must_use]
     pub fn total(&self) -> Self {
         let mut all = ThreadCalls::default();
@@ -47,7 +48,7 @@ impl CallSummary {
 /// The calls of one thread.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadCalls {
-    /// The thread's last name.
+    /// The thread's name at the end of the trace.
     pub comm: String,
     /// Entries and returns, and its other events.
     pub events: u64,
@@ -57,20 +58,20 @@ pub struct ThreadCalls {
     pub minor_faults: u64,
     /// The time on CPUs in nanoseconds, if it was recorded.
     pub run_time: u64,
-    /// By the number of the call.
+    /// Statistics by the number of the call.
     pub calls: BTreeMap<u32, CallStatistics>,
 }
 
-/// The calls of one kind.
+/// The number and times of the calls with one number.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallStatistics {
-    /// How often it returned.
+    /// The number of calls that returned.
     pub count: u64,
-    /// How often it failed.
+    /// The number of calls that failed.
     pub errors: u64,
-    /// The failures by error number.
+    /// The number of failures by errno.
     pub by_error: BTreeMap<u32, u64>,
-    /// The shortest and the longest time in nanoseconds.
+    /// The shortest time in nanoseconds.
     pub min: u64,
     /// The longest time in nanoseconds.
     pub max: u64,
@@ -118,7 +119,8 @@ impl CallStatistics {
         }
     }
 
-    /// Sets mean and deviation of `count` calls from the sum of their times and of the squares of these, in nanoseconds.
+    /// Sets mean and deviation from the sum of the times of all `count` calls, in nanoseconds, and the sum of the
+    /// squares of these times.
     pub fn set_sums(&mut self, total: u64, squares: u128) {
         if self.count == 0 {
             return;
@@ -145,7 +147,7 @@ impl CallStatistics {
         self.mean * self.count as f64
     }
 
-    /// Returns the standard error of the mean in percent of the mean; 0 of fewer than two calls.
+    /// Returns the standard error of the mean in percent of the mean; 0 for fewer than two calls.
     #[must_use]
     pub fn deviation_percent(&self) -> f64 {
         if self.count < 2 || self.mean == 0.0 {
@@ -157,7 +159,7 @@ impl CallStatistics {
     }
 }
 
-/// Returns the error number of a result; `None` if the call succeeded.
+/// Returns the errno of a result; `None` if the call succeeded.
 pub(super) fn error_number(result: i64) -> Option<u32> {
     (-4095..0)
         .contains(&result)

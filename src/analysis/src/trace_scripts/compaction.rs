@@ -1,24 +1,24 @@
-//! Time that tasks spend in the compaction of memory, and the pages that are scanned and moved.
+//! Time that tasks spend on memory compaction, and the pages that are scanned and moved.
 
 use rustc_hash::FxHashMap;
 
 use super::{EventFields, FirstSeen, ScriptSample};
 
-/// Tasks whose compactions are added up.
+/// Returns whether the compactions of a thread, given by its id and name, are added up.
 pub type TaskFilter = Box<dyn Fn(i64, &str) -> bool>;
 
 /// Time and pages of compactions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompactionTotals {
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     pub time: u64,
-    /// Pages moved.
+    /// Number of pages moved.
     pub moved: u64,
-    /// Pages that could not be moved.
+    /// Number of pages that could not be moved.
     pub failed: u64,
-    /// Pages scanned by the free scanner, and those isolated.
+    /// Numbers of pages that the free scanner scanned and isolated.
     pub free: [u64; 2],
-    /// Pages scanned by the migration scanner, and those isolated.
+    /// Numbers of pages that the migration scanner scanned and isolated.
     pub migration: [u64; 2],
 }
 
@@ -37,9 +37,9 @@ impl CompactionTotals {
 /// The compactions of a task.
 #[derive(Debug, Clone, Default)]
 pub struct TaskCompactions {
-    /// Its name at the first one.
+    /// The task's name at its first compaction.
     pub comm: String,
-    /// Each compaction.
+    /// Each compaction, in time order.
     pub each: Vec<CompactionTotals>,
 }
 
@@ -47,6 +47,7 @@ pub struct TaskCompactions {
 #[derive(Default)]
 pub struct CompactionTimes {
     filter: Option<TaskFilter>,
+    /// When the running compaction of each thread began, and its pages so far.
     running: FxHashMap<i64, (u64, CompactionTotals)>,
     tasks: FirstSeen<i64, TaskCompactions>,
 }
@@ -70,7 +71,7 @@ impl CompactionTimes {
         ),
     ];
 
-    /// Selects the tasks.
+    /// Creates empty sums for the threads that `filter` accepts; `None` for all.
     #[must_use]
     pub fn of_tasks(filter: Option<TaskFilter>) -> Self {
         Self {
@@ -121,21 +122,21 @@ impl CompactionTimes {
         }
     }
 
-    /// The tasks, in the order in which their first compaction ended.
+    /// Returns thread ids and their compactions, in the order in which the first compaction of each ended.
     pub fn tasks(&self) -> impl Iterator<Item = (i64, &TaskCompactions)> {
         self.tasks.iter().map(|(pid, task)| (*pid, task))
     }
 }
 
 impl TaskCompactions {
-    /// The sum of all.
+    /// Returns the sum of all compactions.
     #[must_use]
     pub fn total(&self) -> CompactionTotals {
         sum(&self.each)
     }
 }
 
-/// The sum of compactions.
+/// Returns the sum of compactions.
 pub fn sum<'t>(each: impl IntoIterator<Item = &'t CompactionTotals>) -> CompactionTotals {
     let mut total = CompactionTotals::default();
     for totals in each {

@@ -5,7 +5,7 @@ use crate::TaskId;
 use crate::trace::{CallText, LineDetails, NamedText, TraceSink};
 
 impl<S: TraceSink> TraceObserver<S> {
-    /// Follows the events that begin and end what is shown; returns whether this one is shown.
+    /// Switches on or off at the events of `TraceOptions::switch`; returns whether this event is shown.
     pub(super) fn switch(&mut self, name: &str) -> bool {
         let Some(switch) = &self.options.switch else {
             return true;
@@ -24,7 +24,7 @@ impl<S: TraceSink> TraceObserver<S> {
                 self.is_off = true;
                 switch.shows_events
             }
-            // It has switched on before, and is not shown either.
+            // An event that has switched on before is shown or hidden as the first one.
             (false, true, false) => switch.shows_events,
             (false, false, false) => true,
         }
@@ -57,7 +57,7 @@ impl<S: TraceSink> TraceObserver<S> {
         self.print(task.tid, Some(time), Some(0), CallText::Event(&text));
     }
 
-    /// Counts a line of an event; returns false if there may be no more.
+    /// Counts a line of an event; returns false if its limit was reached before.
     fn is_within_limit(&mut self, name: &str) -> bool {
         let Some(limit) = self.options.event_limits.get(name).copied() else {
             return true;
@@ -67,7 +67,7 @@ impl<S: TraceSink> TraceObserver<S> {
         *lines <= limit
     }
 
-    /// Whether all limits of events are reached, with which the trace ends.
+    /// Whether the trace ends since all limits of events are reached.
     pub(super) fn has_reached_limits(&self) -> bool {
         let mut limits = self.options.event_limits.iter();
         self.options.ends_with_limits
@@ -78,7 +78,7 @@ impl<S: TraceSink> TraceObserver<S> {
             })
     }
 
-    /// Prints an event that is no system call.
+    /// Prints an event other than a system call or a page fault.
     pub(super) fn other(
         &mut self,
         task: TaskId,

@@ -1,4 +1,5 @@
-//! Memory joined with calls: it precedes a call's begin and return, or follows them if another tracer's probe is before ours.
+//! Joins captured memory with calls. Its record precedes that of the begin or return, or follows it if the probe of
+//! another tracer runs before ours.
 
 use rperf_syscalls::SyscallTable;
 
@@ -6,6 +7,7 @@ use super::{BegunCall, BegunMemory, TraceObserver};
 use crate::TaskId;
 use crate::trace::{CapturedArgument, TraceSink};
 
+/// A return that is not shown yet, since the record of its memory may follow.
 #[derive(Debug)]
 pub(super) struct HeldReturn {
     task: TaskId,
@@ -17,7 +19,7 @@ pub(super) struct HeldReturn {
 }
 
 impl BegunCall {
-    /// Adds memory that the kernel wrote. What exceeds the room that the caller gave is not part of it.
+    /// Adds memory that the kernel wrote, truncated to the size of the caller's buffer.
     fn add_written(&mut self, table: &SyscallTable, memory: Vec<CapturedArgument>) {
         let sized = table.get(self.number).and_then(|call| call.sized_memory());
         let room = sized.and_then(|sized| {
@@ -41,7 +43,8 @@ impl BegunCall {
 }
 
 impl<S: TraceSink> TraceObserver<S> {
-    /// Keeps memory for the call that begins next, or adds it to the one that the thread is in.
+    /// Adds captured memory to the call that the thread is in or has returned from, or keeps it for the one that begins
+    /// next.
     pub(super) fn memory(
         &mut self,
         tid: u32,
@@ -53,14 +56,14 @@ impl<S: TraceSink> TraceObserver<S> {
         let begun = state.begun.as_mut().filter(|begun| begun.number == number);
         match (begun, is_return) {
             (Some(begun), true) => begun.add_written(self.table, memory),
-            // A probe of another tracer was first at the tracepoint.
+            // The probe of another tracer ran first.
             (Some(begun), false) if begun.memory.is_empty() => {
                 begun.memory = memory;
                 self.memory_is_late = true;
             }
             (_, false) => state.memory = Some(BegunMemory { number, memory }),
             (None, true) => {
-                // The begin may be from before the trace: memory is late only if the return has been seen.
+                // If the call began before the trace, its memory is not late unless its return was seen, too.
                 self.memory_is_late |= state.returned == Some(number);
                 if let Some(held) = state
                     .held
@@ -74,13 +77,14 @@ impl<S: TraceSink> TraceObserver<S> {
         }
     }
 
-    /// Shows all returns that were held for memory, which does not come any more. To be called when all records up to now are delivered.
+    /// Shows all held returns: after all records up to now are delivered, no memory follows.
     pub fn release(&mut self) {
         for tid in std::mem::take(&mut self.holding) {
             self.release_thread(tid);
         }
     }
 
+    /// Shows the held return of a thread, if there is one.
     pub(super) fn release_thread(&mut self, tid: u32) {
         let held = self
             .threads
@@ -102,7 +106,7 @@ impl<S: TraceSink> TraceObserver<S> {
         }
     }
 
-    /// Holds a return if memory follows those of its kind; gives it back otherwise.
+    /// Holds the return of `begun` and returns `None` if its memory may follow; otherwise returns `begun`.
     pub(super) fn hold(
         &mut self,
         task: TaskId,
@@ -147,7 +151,7 @@ mod tests {
         }
     }
 
-    /// The kernel writes the size of the whole address, but only as much of it as there is room.
+    /// The kernel writes the size of the whole address, but only as many of its bytes as fit into the buffer.
     #[test]
     fn an_address_ends_where_its_room_does() {
         let table = SyscallTable::of(Abi::X86_64);
