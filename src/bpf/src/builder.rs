@@ -1,8 +1,8 @@
-//! Builds programs with labels for jumps and numbers for maps.
+//! Builds BPF programs whose jumps go to labels and whose maps are numbers.
 
 use crate::{Condition, Helper, Instruction, Operand, Operation, Register, Width};
 
-/// A place in a program, to jump to.
+/// The target of jumps in a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label(usize);
 
@@ -10,7 +10,7 @@ pub struct Label(usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapId(pub usize);
 
-/// An error of a program itself.
+/// Why a program cannot be encoded, with the index of the instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -31,7 +31,9 @@ pub struct ProgramBuilder {
     instructions: Vec<Instruction>,
     /// The index of the instruction of each label, once placed.
     labels: Vec<Option<usize>>,
+    /// Indices of jumps, and their targets.
     jumps: Vec<(usize, Label)>,
+    /// Indices of the instructions that load the address of a map.
     maps: Vec<(usize, MapId)>,
 }
 
@@ -85,13 +87,13 @@ impl ProgramBuilder {
         self.operate(Operation::Add, to, offset);
     }
 
-    /// `to = number`, two instructions.
+    /// `to = number`, with 64 bits. Takes two instructions.
     pub fn set_wide(&mut self, to: Register, number: u64) {
         let half = |shift: u32| (((number >> shift) & 0xffff_ffff) as u32).cast_signed();
         self.wide(to, 0, [half(0), half(32)]);
     }
 
-    /// `to = ` the address of a map, two instructions.
+    /// `to = ` the address of a map. Takes two instructions.
     pub fn map(&mut self, to: Register, map: MapId) {
         self.maps.push((self.instructions.len(), map));
         // BPF_PSEUDO_MAP_FD.
@@ -118,7 +120,7 @@ impl ProgramBuilder {
 
     /// `to = *(from + offset)`, zero-extended.
     pub fn load(&mut self, width: Width, to: Register, from: Register, offset: i16) {
-        // Bit 3 of this class belongs to the width.
+        // Bit 3 of this class is part of the width, not a flag for the source operand.
         self.instructions.push(Instruction {
             code: 0x61 | width.code(),
             destination: to as u8,
@@ -173,18 +175,18 @@ impl ProgramBuilder {
         self.push(0x05, Register::R0, Operand::Number(0), 0);
     }
 
-    /// Calls a function of the kernel.
+    /// `R0 = helper(R1, ..., R5)`, a function of the kernel.
     pub fn call(&mut self, helper: Helper) {
         self.push(0x85, Register::R0, Operand::Number(helper.number()), 0);
     }
 
-    /// Returns 0.
+    /// Ends the program, which returns 0.
     pub fn exit(&mut self) {
         self.set(Register::R0, 0);
         self.push(0x95, Register::R0, Operand::Number(0), 0);
     }
 
-    /// Returns the instructions, with the offsets of jumps and the numbers of maps from `maps`, a list of file descriptors.
+    /// Returns the instructions with the offsets of jumps, and with the file descriptors `maps`, indexed by [`MapId`].
     ///
     /// # Errors
     /// [`BuildError`] with the index of the instruction.
@@ -210,7 +212,7 @@ impl ProgramBuilder {
     /// Like [`ProgramBuilder::instructions`], encoded for the kernel.
     ///
     /// # Errors
-    /// As above.
+    /// [`BuildError`] with the index of the instruction.
     pub fn encode(&self, maps: &[i32]) -> Result<Vec<[u8; 8]>, BuildError> {
         let built = self.instructions(maps)?;
         Ok(built.into_iter().map(Instruction::encode).collect())

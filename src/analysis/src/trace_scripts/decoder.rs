@@ -28,18 +28,18 @@ pub struct ScriptSample<'b> {
     pub time: u64,
     /// The CPU.
     pub cpu: u32,
-    /// The thread, as the tracepoint names it.
+    /// The thread id: `common_pid` of the script's tracepoints.
     pub pid: i64,
     /// The thread's name.
     pub comm: &'b str,
-    /// Values of the fields, in the order of [`EventFields::numbers`].
+    /// Values of the fields, in the order of [`EventFields::numbers`]; empty for other events.
     pub numbers: &'b [i64],
     /// The text, empty if there is none.
     pub text: &'b str,
 }
 
 impl ScriptSample<'_> {
-    /// The value of the field at this position.
+    /// Returns the value of the field at this position of [`EventFields::numbers`]; 0 if there is none.
     #[must_use]
     pub fn number(&self, index: usize) -> i64 {
         self.numbers.get(index).copied().unwrap_or_default()
@@ -65,7 +65,8 @@ struct Layout {
 }
 
 impl<'d, 'w> FieldDecoder<'d, 'w> {
-    /// Finds the tracepoints of `wanted` among the events of `recording`. `reads_all` delivers samples of other events, too.
+    /// Finds the tracepoints of `wanted` among the events of `recording`. With `reads_all`, samples of other events are
+    /// delivered, too.
     ///
     /// # Errors
     /// Those of [`Metadata::formats`]: tracepoint formats that cannot be read.
@@ -110,7 +111,7 @@ fn layout(event: &EventDesc, wanted: &[EventFields], formats: &Formats) -> Optio
     })
 }
 
-/// The samples of a block.
+/// The decoded samples of a block of the recording.
 #[derive(Debug, Default)]
 pub struct FieldBlock {
     samples: Vec<StoredSample>,
@@ -126,13 +127,13 @@ struct StoredSample {
     cpu: u32,
     pid: i64,
     comm: CommId,
-    /// Ends of its numbers and its text.
+    /// Where its numbers and its text end in those of the block.
     numbers_end: usize,
     text_end: usize,
 }
 
 impl FieldBlock {
-    /// Passes the samples on, in order.
+    /// Calls `take` with each sample, in order.
     pub fn deliver(&self, world: &World, mut take: impl FnMut(&ScriptSample<'_>)) {
         let (mut numbers, mut text) = (0, 0);
         for stored in &self.samples {

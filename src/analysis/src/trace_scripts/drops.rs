@@ -2,10 +2,10 @@
 
 use super::{EventFields, FirstSeen, ScriptSample};
 
-/// Dropped packets by address in the kernel.
+/// Numbers of dropped packets by the kernel address that dropped them.
 #[derive(Debug, Default)]
 pub struct DropLocations {
-    /// The counts.
+    /// The number of packets by address.
     pub counts: FirstSeen<i64, u64>,
 }
 

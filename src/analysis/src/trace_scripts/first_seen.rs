@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 /// Values by key, in the order of their first use.
 #[derive(Debug, Clone)]
 pub struct FirstSeen<K, V> {
+    /// The index of each key in `entries`.
     places: FxHashMap<K, usize>,
     entries: Vec<(K, V)>,
 }
@@ -22,7 +23,7 @@ impl<K, V> Default for FirstSeen<K, V> {
 }
 
 impl<K: Hash + Eq + Clone, V: Default> FirstSeen<K, V> {
-    /// The value of `key`, the default at first.
+    /// Returns the value of `key`. A new key has the default value.
     pub fn entry<Q>(&mut self, key: &Q) -> &mut V
     where
         K: Borrow<Q>,
@@ -40,7 +41,7 @@ impl<K: Hash + Eq + Clone, V: Default> FirstSeen<K, V> {
         &mut self.entries[place].1
     }
 
-    /// The keys with their values, in the order of their first use.
+    /// Returns the keys with their values, in the order of their first use.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.entries.iter().map(|(key, value)| (key, value))
     }
@@ -53,7 +54,7 @@ impl<K: Hash + Eq + Clone, V: Default> FirstSeen<K, V> {
 }
 
 impl<K: Ord + Copy> FirstSeen<K, u64> {
-    /// The counts, largest first; the larger of two keys with the same count comes first.
+    /// Returns keys and counts, the largest count first. Of two keys with the same count, the larger one comes first.
     #[must_use]
     pub fn by_count(&self) -> Vec<(K, u64)> {
         let mut rows: Vec<(K, u64)> = self.entries.clone();

@@ -14,7 +14,7 @@ const FLAGS: i64 = 128 | 256;
 pub struct WaitStatistics {
     /// Number of waits.
     pub count: u64,
-    /// Mean of the last wait and the mean before, in nanoseconds, as in perf.
+    /// In nanoseconds, as in perf: half the sum of the last wait and the previous average, not the mean of all waits.
     pub average: f64,
     /// The longest wait in nanoseconds.
     pub max: u64,
@@ -22,10 +22,10 @@ pub struct WaitStatistics {
     pub min: u64,
 }
 
-/// Waits for futexes.
+/// Waits for futexes, by thread and futex. Only `FUTEX_WAIT` counts, as in perf.
 #[derive(Debug, Default)]
 pub struct FutexWaits {
-    /// By thread: the futex and the time at which the wait began.
+    /// By thread id: the address of the futex and the time in nanoseconds at which the wait began.
     waiting: FxHashMap<i64, (i64, u64)>,
     comms: FxHashMap<i64, String>,
     waits: FirstSeen<(i64, i64), WaitStatistics>,
@@ -77,7 +77,8 @@ impl FutexWaits {
         };
     }
 
-    /// Name, thread, futex and its waits, in the order of the first wait's end.
+    /// Returns the thread's name and id, the futex's address and the waits, in the order in which the first wait of
+    /// each pair of thread and futex ended.
     pub fn rows(&self) -> impl Iterator<Item = (&str, i64, i64, &WaitStatistics)> {
         self.waits.iter().map(|(&(tid, futex), waits)| {
             let comm = self.comms.get(&tid);

@@ -1,26 +1,26 @@
-//! Bytes read and written, by process and by file descriptor.
+//! Bytes read and written, by thread and by file descriptor.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::{EventFields, FirstSeen, ScriptSample};
 
-/// The reads or the writes of a process or a file descriptor.
+/// The reads or the writes of a thread or a file descriptor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskIo {
-    /// The process's name at its last call.
+    /// The thread's name at its last call or return; empty for a file descriptor.
     pub comm: String,
     /// Number of calls.
     pub calls: u64,
     /// Bytes that were requested.
     pub requested: u64,
-    /// Bytes that were transferred.
+    /// Bytes that were transferred; 0 for a file descriptor, whose returns are not read.
     pub transferred: u64,
-    /// Calls that returned 0 or an error, by their result.
+    /// Number of calls that returned 0 or an error, by their result.
     pub failed: BTreeMap<i64, u64>,
 }
 
-/// Reads and writes by process.
+/// Reads and writes by thread, which perf's scripts call `pid`.
 #[derive(Debug, Default)]
 pub struct TaskReadWrite {
     reads: FirstSeen<i64, TaskIo>,
@@ -75,25 +75,25 @@ impl TaskReadWrite {
         }
     }
 
-    /// The reads of each process, those that got most bytes first.
+    /// Returns thread ids and their reads, those with most bytes transferred first.
     #[must_use]
     pub fn reads(&self) -> Vec<(i64, &TaskIo)> {
         rows(&self.reads, |io| io.transferred)
     }
 
-    /// The writes of each process, those of most bytes first.
+    /// Returns thread ids and their writes, those with most bytes requested first.
     #[must_use]
     pub fn writes(&self) -> Vec<(i64, &TaskIo)> {
         rows(&self.writes, |io| io.requested)
     }
 
-    /// Process, name, result and number of failed reads, most frequent first.
+    /// Returns thread id, name, result and number of failed reads, the largest number first.
     #[must_use]
     pub fn failed_reads(&self) -> Vec<(i64, &str, i64, u64)> {
         failed(&self.reads)
     }
 
-    /// Process, name, result and number of failed writes, most frequent first.
+    /// Returns thread id, name, result and number of failed writes, the largest number first.
     #[must_use]
     pub fn failed_writes(&self) -> Vec<(i64, &str, i64, u64)> {
         failed(&self.writes)
@@ -123,10 +123,10 @@ fn failed(all: &FirstSeen<i64, TaskIo>) -> Vec<(i64, &str, i64, u64)> {
     rows
 }
 
-/// Reads and writes of the tasks of one name, by file descriptor.
+/// Reads and writes of the threads with one name, by file descriptor.
 #[derive(Debug, Default)]
 pub struct FileIo {
-    /// The name.
+    /// The name of the threads.
     pub comm: String,
     reads: FirstSeen<i64, TaskIo>,
     writes: FirstSeen<i64, TaskIo>,
@@ -147,7 +147,7 @@ impl FileIo {
         },
     ];
 
-    /// Selects the tasks.
+    /// Creates empty counts for the threads with this name.
     #[must_use]
     pub fn of_comm(comm: &str) -> Self {
         Self {
@@ -171,13 +171,13 @@ impl FileIo {
         io.requested = io.requested.wrapping_add(requested);
     }
 
-    /// The reads of each descriptor, those of most bytes first.
+    /// Returns descriptors and their reads, those with most bytes requested first.
     #[must_use]
     pub fn reads(&self) -> Vec<(i64, &TaskIo)> {
         rows(&self.reads, |io| io.requested)
     }
 
-    /// The writes of each descriptor, those of most bytes first.
+    /// Returns descriptors and their writes, those with most bytes requested first.
     #[must_use]
     pub fn writes(&self) -> Vec<(i64, &TaskIo)> {
         rows(&self.writes, |io| io.requested)

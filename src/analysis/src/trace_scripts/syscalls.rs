@@ -8,14 +8,14 @@ pub enum TaskSelection {
     /// All.
     #[default]
     All,
-    /// Those of this name.
+    /// Threads with this name.
     Comm(String),
-    /// The one with this id.
+    /// The thread with this id.
     Pid(i64),
 }
 
 impl TaskSelection {
-    /// Parses an argument of a script: a number is a process.
+    /// Parses an argument of a script: a thread id, or otherwise a name.
     #[must_use]
     pub fn parse(argument: &str) -> Self {
         match argument.parse() {
@@ -24,7 +24,7 @@ impl TaskSelection {
         }
     }
 
-    /// The name, if tasks are selected by it.
+    /// Returns the name, if tasks are selected by it.
     #[must_use]
     pub fn comm(&self) -> Option<&str> {
         match self {
@@ -42,7 +42,7 @@ impl TaskSelection {
     }
 }
 
-/// Values by name and id of a task, and by number of a system call.
+/// Values by name and id of a thread, then by number of the system call.
 pub type ByTask<V> = FirstSeen<String, FirstSeen<i64, FirstSeen<i64, V>>>;
 
 /// Calls by number.
@@ -50,7 +50,7 @@ pub type ByTask<V> = FirstSeen<String, FirstSeen<i64, FirstSeen<i64, V>>>;
 pub struct SyscallCounts {
     /// The tasks.
     pub tasks: TaskSelection,
-    /// The counts.
+    /// The number of calls by call number.
     pub counts: FirstSeen<i64, u64>,
 }
 
@@ -70,12 +70,12 @@ impl SyscallCounts {
     }
 }
 
-/// Calls by number, for each name and process.
+/// Calls by number, for each name and thread.
 #[derive(Debug, Default)]
 pub struct SyscallsByTask {
     /// The tasks.
     pub tasks: TaskSelection,
-    /// The counts.
+    /// The number of calls.
     pub counts: ByTask<u64>,
 }
 
@@ -94,7 +94,7 @@ impl SyscallsByTask {
 pub struct FailedByComm {
     /// The tasks.
     pub tasks: TaskSelection,
-    /// The counts.
+    /// The number of failed calls by name.
     pub counts: FirstSeen<String, u64>,
 }
 
@@ -116,7 +116,7 @@ impl FailedByComm {
         }
     }
 
-    /// The counts, largest first.
+    /// Returns names and counts, the largest count first.
     #[must_use]
     pub fn rows(&self) -> Vec<(&str, u64)> {
         let counts = self.counts.iter();
@@ -128,12 +128,12 @@ impl FailedByComm {
     }
 }
 
-/// Failed calls by number and error, for each name and process.
+/// Failed calls by number and result, for each name and thread.
 #[derive(Debug, Default)]
 pub struct FailedByTask {
     /// The tasks.
     pub tasks: TaskSelection,
-    /// The counts by result, for each number.
+    /// The number of failed calls by result, a negated errno, for each call number.
     pub counts: ByTask<FirstSeen<i64, u64>>,
 }
 

@@ -1,24 +1,24 @@
-//! Time between the wakeup of a task on a CPU and the next switch there.
+//! Time between the wakeup of a task on a CPU and the next task switch on that CPU.
 
 use rustc_hash::FxHashMap;
 
 use super::{EventFields, ScriptSample};
 
-/// The minimum of no wakeups, as in perf.
+/// The minimum in nanoseconds at the start, as in perf. Longer latencies do not raise it.
 const NO_MINIMUM: u64 = 1_000_000_000;
 
 /// Latencies of wakeups.
 #[derive(Debug)]
 pub struct WakeupLatencies {
-    /// Time of the last wakeup on each CPU.
+    /// Time in nanoseconds of the last wakeup on each CPU since its last switch.
     pending: FxHashMap<i64, u64>,
-    /// Number of wakeups.
+    /// Number of wakeups that a switch followed.
     pub count: u64,
-    /// Sum, smallest and largest latency in nanoseconds.
+    /// The sum of the latencies in nanoseconds.
     pub total: u64,
-    /// The smallest.
+    /// The smallest latency in nanoseconds; 1 s at the start.
     pub min: u64,
-    /// The largest.
+    /// The largest latency in nanoseconds.
     pub max: u64,
 }
 

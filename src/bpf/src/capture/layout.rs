@@ -1,22 +1,23 @@
-//! Layouts of the maps' values.
+//! Layouts of the maps' values. Offsets and sizes are in bytes.
 
 use rperf_syscalls::captured_record;
 
-/// Call numbers are below.
+/// Calls with this number or a larger one are not captured.
 pub(super) const CALLS: i32 = 512;
 /// The maximum number of entries of a plan.
 pub(super) const MAX_ENTRIES: i16 = rperf_syscalls::MAX_CAPTURES as i16;
 
-/// One entry of a plan.
+/// One entry of a plan: what is copied of one argument.
 pub(super) mod entry {
-    /// What is read, 0 behind the last entry.
+    /// What is read (`SOURCE_*`); 0 after the last entry.
     pub(in super::super) const SOURCE: i16 = 0;
     pub(in super::super) const ARGUMENT: i16 = 1;
-    /// Where the length is.
+    /// What the length depends on (`LENGTH_*`).
     pub(in super::super) const LENGTH: i16 = 2;
     pub(in super::super) const LENGTH_ARGUMENT: i16 = 3;
-    /// Bytes, or the factor of the length.
+    /// The number of bytes, or the factor of the length.
     pub(in super::super) const UNIT: i16 = 4;
+    /// The maximum number of bytes to copy.
     pub(in super::super) const LIMIT: i16 = 8;
     pub(in super::super) const SIZE: i16 = 16;
 }
@@ -35,7 +36,7 @@ pub(super) const LENGTH_POINTED: i32 = 3;
 pub(super) mod buffer {
     /// `struct pt_regs`.
     pub(in super::super) const REGISTERS: i16 = 0;
-    /// Room for an index of three bits.
+    /// Eight words, so that an index of three bits stays inside.
     pub(in super::super) const ARGUMENTS: i16 = 288;
     pub(in super::super) const RESULT: i16 = 352;
     /// The size of the record.
@@ -43,11 +44,11 @@ pub(super) mod buffer {
     /// Whether memory could not be read.
     pub(in super::super) const FAILED: i16 = 368;
     pub(in super::super) const RECORD: i16 = 376;
-    /// A larger record gets no further segment.
+    /// No segment begins behind this size of the record, except one of state `IS_MORE`.
     pub(in super::super) const LIMIT: i32 = 16384;
     /// The longest data of a segment.
     pub(in super::super) const LONGEST: i32 = 4200;
-    /// The longest record: a segment that begins at the limit, and one without data that tells that there are more.
+    /// The longest record: a segment that begins at the limit, and a segment `IS_MORE` without data.
     pub(in super::super) const LONGEST_RECORD: i32 =
         LIMIT + 2 * super::record::DATA as i32 + LONGEST + 7;
     /// The size of the buffer.

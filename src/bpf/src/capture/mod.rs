@@ -1,4 +1,5 @@
-//! Memory that arguments of system calls point to, copied when calls begin and return and written into the rings of a perf event.
+//! Copies the memory that arguments of system calls point to when the calls begin and return, and writes it to the ring
+//! buffers of a perf event.
 
 mod layout;
 mod programs;
@@ -17,18 +18,19 @@ use crate::{Error, TaskSet};
 use layout::{CALLS, MAX_ENTRIES, buffer, entry};
 use programs::CaptureContext;
 
-/// What is captured, and of whom.
+/// What is captured, and of which tasks.
 #[derive(Debug)]
 pub struct CaptureOptions<'a> {
     /// The tasks.
     pub tasks: TaskSet,
-    /// A process that is left out.
+    /// A process that is not captured.
     pub excluded_process: Option<u32>,
-    /// Threads that are left out.
+    /// Ids of threads that are not captured.
     pub excluded_threads: &'a [u32],
-    /// Open cgroups, of version 2: only tasks in one of them, or below. None for all tasks.
+    /// Open cgroup directories (version 2): only tasks in them or in their descendants are captured. Empty for all
+    /// tasks.
     pub cgroups: &'a [BorrowedFd<'a>],
-    /// Numbers of system calls and what is captured of each.
+    /// Numbers of system calls and what is captured of each. Numbers from 512 on are ignored.
     pub plans: &'a [(u32, CapturePlan)],
     /// The maximum size in bytes of buffers, and of texts other than paths.
     pub string_size: u32,
@@ -38,16 +40,17 @@ pub struct CaptureOptions<'a> {
 #[derive(Debug)]
 pub struct ArgumentCapture(LoadedPrograms);
 
-/// The number of tasks whose unreadable memory is read again.
+/// The maximum number of tasks that wait for a second attempt to read their memory.
 const MAX_RETRIES: u32 = 4096;
 
 impl ArgumentCapture {
     /// Loads and attaches the programs. They write nothing before [`ArgumentCapture::write_to`].
     ///
-    /// If this is called before the tracepoints of system calls are opened, each record precedes the sample of its call.
+    /// If this is called before the tracepoints of system calls are opened, each record precedes the sample of its
+    /// call.
     ///
     /// # Errors
-    /// [`Error`].
+    /// [`Error`]: missing rights or kernel support, a rejected program, an unsupported architecture.
     pub fn start(options: &CaptureOptions<'_>) -> Result<Self, Error> {
         let (follow, known_tasks_only) = match &options.tasks {
             TaskSet::All => (None, false),
@@ -74,7 +77,7 @@ impl ArgumentCapture {
                 loaded.set(programs::PLANS, &key.to_ne_bytes(), &value)?;
             }
         }
-        // Tasks first: those that they create meanwhile would be missing otherwise.
+        // The programs that follow tasks come first: tasks that are created meanwhile would be missing otherwise.
         if known_tasks_only {
             tasks::attach(&mut loaded, follow, true)?;
         }
@@ -98,7 +101,7 @@ impl ArgumentCapture {
         self.0.add_threads(threads, from_exec)
     }
 
-    /// Writes records of a CPU to an open `bpf-output` event of all tasks of that CPU.
+    /// Directs the records of a CPU to `event`, an open `bpf-output` event of all tasks on that CPU.
     ///
     /// # Errors
     /// [`Error::Map`].
@@ -107,7 +110,7 @@ impl ArgumentCapture {
         self.0.set(programs::EVENTS, &cpu, &event)
     }
 
-    /// Returns the number of tasks that did not fit into the map.
+    /// Returns the number of tasks that were not captured since the map of tasks was full.
     ///
     /// # Errors
     /// [`Error::Map`].
@@ -152,7 +155,7 @@ fn shapes(cgroups: usize) -> Result<Vec<NamedShape>, Error> {
 /// Encodes a plan for the programs.
 fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
     let longest = buffer::LONGEST.unsigned_abs();
-    // One byte more than the text and its NUL tells whether it is longer.
+    // Room for the text, its NUL and one more byte: if all of it is used, the text is longer.
     let text = |size: u32| size.saturating_add(2).min(longest);
     let size = usize::try_from(MAX_ENTRIES * entry::SIZE).unwrap_or_default();
     let mut plan = Vec::with_capacity(size);

@@ -1,7 +1,8 @@
 //! The programs of the capture.
 //!
-//! Registers: `R6` context, `R7` plan, `R8` buffer of the CPU, `R9` the record's size up to now, which is kept in the buffer: a number that is
-//! loaded from memory is unknown to the verifier, so all paths to an instruction look the same to it.
+//! Registers: `R6` context, `R7` plan, `R8` buffer of the CPU, `R9` size of the record so far. The size is kept in the
+//! buffer and loaded again for each segment: the verifier does not know a loaded number, so all paths to an instruction
+//! look the same to it.
 
 use crate::Condition::{Above, AtMost, Equal, NotEqual, SignedLess};
 use crate::Operation::{Add, And, Mul, ShiftLeft, ShiftRight, Sub};
@@ -22,7 +23,7 @@ pub(super) const PLANS: MapId = MapId(2);
 pub(super) const BUFFERS: MapId = MapId(3);
 /// The perf events that receive records, by CPU.
 pub(super) const EVENTS: MapId = MapId(4);
-/// Tasks whose memory could not be read when their call began, since it was not in memory yet.
+/// Tasks whose memory could not be read when their call began, since its pages were not resident.
 pub(super) const RETRIES: MapId = MapId(5);
 
 /// The cgroups whose tasks are observed.
@@ -30,16 +31,21 @@ pub(super) const CGROUPS: MapId = MapId(6);
 
 /// `BPF_F_CURRENT_CPU`.
 const CURRENT_CPU: u64 = 0xffff_ffff;
-/// The maximum number of texts of one list, and of vectors.
+/// The maximum number of texts of one list.
 const MAX_TEXTS: i16 = 16;
+/// The maximum number of vectors of one list.
 const MAX_VECTORS: i16 = 8;
-/// The number of the segment that tells that there are more items.
+/// The item index of the segment that follows all items of a list.
 const LAST_ITEM: i16 = i16::MAX;
 
-/// Offsets on the stack, below those of [`crate::tasks`]: an address, the number of bytes to read, of those wanted, an item of a list.
+// Offsets on the stack, below those of [`crate::tasks`].
+/// The address to read.
 const ADDRESS: i16 = -48;
+/// The number of bytes to read; in lists of texts and vectors, the address of the list.
 const LENGTH: i16 = -56;
+/// The number of bytes that the memory has.
 const WANTED: i16 = -64;
+/// An item of a list.
 const ITEM: i16 = -80;
 
 /// What the programs depend on.
@@ -112,7 +118,7 @@ pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     b
 }
 
-/// Goes to `out` unless the current task is observed.
+/// Jumps to `out` unless the current task is observed.
 fn select_task(b: &mut ProgramBuilder, context: CaptureContext<'_>, out: Label) {
     current_task(b);
     if let Some(process) = context.excluded_process {
@@ -134,7 +140,7 @@ fn select_task(b: &mut ProgramBuilder, context: CaptureContext<'_>, out: Label) 
     }
 }
 
-/// Goes to `out` unless the current task is in one of the cgroups.
+/// Jumps to `out` unless the current task is in one of the cgroups.
 fn select_cgroup(b: &mut ProgramBuilder, cgroups: i32, out: Label) {
     let found = b.label();
     for index in 0..cgroups {
@@ -147,7 +153,8 @@ fn select_cgroup(b: &mut ProgramBuilder, cgroups: i32, out: Label) {
     b.place(found);
 }
 
-/// Sets `R8` to the buffer of this CPU, with the registers and arguments; goes to `out` for 32-bit programs.
+/// Sets `R8` to the buffer of this CPU and stores the registers and arguments there. Jumps to `out` for 32-bit
+/// programs.
 fn fill_buffer(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     b.store(Word, R10, INDEX, 0);
     look_up(b, BUFFERS, INDEX);
@@ -168,7 +175,7 @@ fn fill_buffer(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     b.store(Double, R8, buffer::FAILED, 0);
 }
 
-/// Sets `R7` to the plan of the call in `R9`, or of its return with `CALLS`.
+/// Sets `R7` to the plan of the call whose number is in the record; if `add` is `CALLS`, to that of its return.
 fn plan(b: &mut ProgramBuilder, add: i32, out: Label) {
     b.load(Word, R1, R8, buffer::RECORD + record::NUMBER);
     b.operate(Add, R1, add);
@@ -187,7 +194,7 @@ fn entries(b: &mut ProgramBuilder) {
     b.place(done);
 }
 
-/// Captures the entry at the offset `at` of the plan.
+/// Captures the entry at the offset `at` of the plan. Jumps to `done` after the last entry, or if the record is full.
 fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
     let (text, texts, vectors, next) = (b.label(), b.label(), b.label(), b.label());
     b.load(Byte, R2, R7, at + entry::SOURCE);
@@ -221,7 +228,7 @@ fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
     b.place(next);
 }
 
-/// Leaves in `R1` the argument whose index is in the plan.
+/// Leaves in `R1` the argument whose index is at the offset `at` of the plan.
 fn argument(b: &mut ProgramBuilder, at: i16) {
     b.load(Byte, R1, R7, at);
     b.operate(And, R1, 7);
@@ -230,7 +237,7 @@ fn argument(b: &mut ProgramBuilder, at: i16) {
     b.load(Double, R1, R1, buffer::ARGUMENTS);
 }
 
-/// Stores the number of bytes of the memory.
+/// Stores the number of bytes that the memory has in `WANTED`.
 fn wanted_length(b: &mut ProgramBuilder, at: i16) {
     let (of_argument, of_result, scaled, end) = (b.label(), b.label(), b.label(), b.label());
     let pointed = b.label();
@@ -244,7 +251,7 @@ fn wanted_length(b: &mut ProgramBuilder, at: i16) {
     b.place(pointed);
     argument(b, at + entry::LENGTH_ARGUMENT);
     b.set(R3, R1);
-    // If it cannot be read, it is 0.
+    // If the length cannot be read, it is 0.
     b.store(Double, R10, ITEM, 0);
     b.address(R1, R10, i32::from(ITEM));
     b.set(R2, 4);
@@ -262,7 +269,7 @@ fn wanted_length(b: &mut ProgramBuilder, at: i16) {
     b.store(Double, R10, WANTED, R1);
 }
 
-/// Sets `R9` to the record's size and writes the begin of a segment there, unless the record is too long.
+/// Sets `R9` to the record's size and begins a segment there. Jumps to `done` if the record is too long.
 fn begin_segment(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
     begin_segment_up_to(b, at, item, buffer::LIMIT, done);
 }
@@ -283,7 +290,7 @@ fn segment_address(b: &mut ProgramBuilder, to: crate::Register) {
     b.operate(Add, to, i32::from(buffer::RECORD));
 }
 
-/// Leaves the smaller of the plan's limit and the maximum in `R2`.
+/// Leaves the smaller of the entry's limit and `LONGEST` in `R2`.
 fn limit(b: &mut ProgramBuilder, at: i16) {
     let fits = b.label();
     b.load(Word, R2, R7, at + entry::LIMIT);
@@ -292,7 +299,7 @@ fn limit(b: &mut ProgramBuilder, at: i16) {
     b.place(fits);
 }
 
-/// Reads the text at the address on the stack into the segment.
+/// Reads the text at `ADDRESS` into the segment.
 fn read_text(b: &mut ProgramBuilder, at: i16) {
     let (unreadable, end) = (b.label(), b.label());
     limit(b, at);
@@ -310,7 +317,7 @@ fn read_text(b: &mut ProgramBuilder, at: i16) {
     b.place(end);
 }
 
-/// Reads as many bytes as wanted and permitted into the segment; goes to `next` if there are none.
+/// Reads `WANTED` bytes at `ADDRESS` into the segment, at most the entry's limit. Jumps to `next` if `WANTED` is 0.
 fn read_bytes(b: &mut ProgramBuilder, at: i16, next: Label) {
     let (is_short, unreadable, end) = (b.label(), b.label(), b.label());
     limit(b, at);
@@ -348,7 +355,7 @@ fn end_segment(b: &mut ProgramBuilder, state: i32) {
     b.store(Double, R8, buffer::SIZE, R0);
 }
 
-/// Completes a segment without data.
+/// Completes the segment as unreadable, without data.
 fn fail_segment(b: &mut ProgramBuilder) {
     b.store(Double, R8, buffer::FAILED, 1);
     b.store(Double, R10, WANTED, 0);
@@ -380,7 +387,7 @@ fn read_texts(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     fail_segment(b);
 }
 
-/// Adds a segment that tells that there are more items, also to a record that gets no others; goes to `done` if it has no room for it.
+/// Adds a segment `IS_MORE`, which has room also behind `LIMIT`. Jumps to `done` if there is no room.
 fn more_items(b: &mut ProgramBuilder, at: i16, done: Label) {
     let longest = buffer::LONGEST_RECORD - i32::from(record::DATA);
     begin_segment_up_to(b, at, LAST_ITEM, longest, done);
@@ -399,7 +406,7 @@ fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
     b.call(Helper::ProbeReadUser);
 }
 
-/// Reads the beginnings of the buffers of `struct iovec[]`, as far as the result goes.
+/// Reads the beginnings of the buffers of `struct iovec[]`, only as many bytes as the result says.
 fn read_vectors(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     let (unreadable, full) = (b.label(), b.label());
     b.load(Double, R1, R10, ADDRESS);
@@ -441,7 +448,8 @@ fn read_vectors(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
 /// The address of the list of vectors on the stack.
 const VECTORS: i16 = -88;
 
-/// Remembers a task whose memory could not be read: the call itself brings it into memory.
+/// Remembers a task whose memory could not be read: the call itself makes the pages resident, so that the program at
+/// its return can read them.
 fn note_failures(b: &mut ProgramBuilder) {
     let end = b.label();
     b.load(Double, R1, R8, buffer::FAILED);

@@ -1,4 +1,4 @@
-//! Waits for locks of the kernel, summed in the kernel: no record is written per wait, so none is lost.
+//! Sums up waits for kernel locks in the kernel: no record is written for a wait, so none can be lost.
 
 mod programs;
 #[cfg(test)]
@@ -22,7 +22,7 @@ pub enum ContentionKey {
     Thread,
     /// The address of the lock.
     Lock,
-    /// The thread that has the lock when the wait begins.
+    /// The thread that holds the lock when the wait begins.
     Owner(OwnerLayout),
     /// The cgroup of the waiting thread.
     Cgroup,
@@ -39,7 +39,7 @@ pub struct OwnerLayout {
     pub task_pid: u16,
 }
 
-/// The key of waits whose owner is unknown: other locks than mutexes and those of writers of semaphores do not have one.
+/// The key of waits whose owner is unknown. Only mutexes, and semaphores that a writer holds, have an owner.
 pub const UNKNOWN_OWNER: u64 = u64::MAX;
 
 /// Which waits are summed, and how.
@@ -47,7 +47,7 @@ pub const UNKNOWN_OWNER: u64 = u64::MAX;
 pub struct ContentionOptions {
     /// The waiting tasks.
     pub tasks: TaskSet,
-    /// A process whose waits are left out.
+    /// A process whose waits are not summed.
     pub excluded_process: Option<u32>,
     /// What waits are summed by.
     pub key: ContentionKey,
@@ -57,11 +57,11 @@ pub struct ContentionOptions {
     pub cpus: Option<Vec<u32>>,
     /// Only waits for locks at these addresses.
     pub locks: Option<Vec<u64>>,
-    /// Only waits with these flags.
+    /// Only waits with exactly one of these values of flags (`LCB_F_*`).
     pub flags: Option<Vec<u32>>,
     /// Only waits of threads in these cgroups, by id.
     pub cgroups: Option<Vec<u64>>,
-    /// The maximum number of frames of a stack.
+    /// The maximum number of frames of a stack, from 1 to 127.
     pub max_stack: u32,
     /// The number of innermost frames that are skipped, at most 255.
     pub stack_skip: u8,
@@ -69,10 +69,10 @@ pub struct ContentionOptions {
     pub max_entries: u32,
 }
 
-/// What a sum belongs to.
+/// The key of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WaitKey {
-    /// Thread, address, owner or id of the cgroup; 0 for stacks.
+    /// The id of the thread, address of the lock, thread id of the owner or id of the cgroup; 0 for stacks.
     pub value: u64,
     /// The number of the stack, if stacks are kept apart.
     pub stack: Option<u32>,
@@ -83,34 +83,34 @@ pub struct WaitKey {
 pub struct WaitSummary {
     /// Waits that ended.
     pub count: u64,
-    /// Their sum.
+    /// The sum of their times.
     pub total: u64,
     /// The shortest.
     pub min: u64,
     /// The longest.
     pub max: u64,
-    /// Flags of the first wait.
+    /// Flags (`LCB_F_*`) of the first wait.
     pub flags: u32,
     /// The address of the lock of the first wait.
     pub lock: u64,
-    /// Number of waits by power of two: bucket n has those from 2ⁿ on, bucket 0 also those of 0.
+    /// Number of waits by power of two: bucket n has those from 2ⁿ to 2ⁿ⁺¹ - 1 ns, bucket 0 also those of 0 ns.
     pub buckets: Vec<u64>,
 }
 
-/// Counts of waits that are missing in the sums.
+/// Numbers of waits that are missing in the sums, by cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContentionLosses {
-    /// Too many open waits.
+    /// Too many open waits, or too many observed tasks.
     pub tasks: u64,
     /// No stack, or no room for it.
     pub stacks: u64,
     /// The end is before the begin.
     pub times: u64,
-    /// Too many sums.
+    /// No room for another sum.
     pub entries: u64,
 }
 
-/// Running programs. They end when this is dropped.
+/// The running programs and their sums. Dropping this ends them.
 #[derive(Debug)]
 pub struct ContentionSummary(LoadedPrograms);
 
@@ -155,7 +155,7 @@ impl ContentionSummary {
         Ok(summary)
     }
 
-    /// Adds waiting threads, with `from_exec` from their next successful exec on.
+    /// Adds threads whose waits are summed, with `from_exec` from their next successful exec on.
     ///
     /// # Errors
     /// [`Error::Map`] if there are too many.
@@ -178,7 +178,7 @@ impl ContentionSummary {
         Ok(sums.collect())
     }
 
-    /// Returns the addresses of a stack, innermost first.
+    /// Returns the addresses of a stack, innermost first; empty if the number is unknown.
     ///
     /// # Errors
     /// [`Error::Map`].
@@ -209,7 +209,7 @@ impl ContentionSummary {
     }
 }
 
-/// Fills the maps of what is selected.
+/// Fills the maps of selected CPUs, flags, locks and cgroups.
 fn select(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Error> {
     let words = |list: &Option<Vec<u32>>| {
         let words = list.iter().flatten();
@@ -288,7 +288,7 @@ fn shapes(options: &ContentionOptions) -> [NamedShape; 10] {
     ]
 }
 
-/// Returns the number of 64 bits at an offset, 0 behind the end.
+/// Returns the 64-bit number at an offset in bytes; 0 if it is not inside.
 fn number(bytes: &[u8], at: i16) -> u64 {
     let at = usize::try_from(at).unwrap_or(usize::MAX);
     let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk());

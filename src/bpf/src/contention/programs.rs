@@ -11,22 +11,22 @@ use super::{ContentionKey, ContentionOptions, OwnerLayout};
 
 /// Open waits, by lock and thread.
 const WAITS: MapId = MapId(2);
-/// From what waits are summed by to the sums laid out in [`value`].
+/// The key of each sum ([`SUM_KEY`]), and the sum, laid out as [`value`].
 pub(super) const SUMS: MapId = MapId(3);
 /// One empty value of `SUMS`, which is too large for the stack.
 pub(super) const TEMPLATE: MapId = MapId(4);
 /// Stacks.
 pub(super) const STACKS: MapId = MapId(5);
-/// What is selected, if there is a selection.
+/// The selected CPUs, flags, locks and cgroups, if there is such a selection.
 pub(super) const CPUS: MapId = MapId(6);
 pub(super) const FLAGS: MapId = MapId(7);
 pub(super) const LOCKS: MapId = MapId(8);
 pub(super) const CGROUPS: MapId = MapId(9);
 
-/// The number of buckets: a power of two each.
+/// The number of buckets, one for each power of two.
 pub(super) const BUCKETS: i16 = 64;
 
-/// The value of `SUMS`.
+/// The value of `SUMS`: offsets in bytes.
 pub(super) mod value {
     pub(in super::super) const COUNT: i16 = 0;
     pub(in super::super) const TOTAL: i16 = 8;
@@ -51,7 +51,7 @@ const FAST_COMPARISON: i32 = 1 << 9;
 const ONLY_NEW: i32 = 1;
 
 // Offsets on the stack, below those of [`crate::tasks`].
-/// The key of `WAITS`: address of the lock, thread, CPU.
+/// The key of `WAITS`: address of the lock, thread, and CPU of idle tasks.
 const WAIT_KEY: i16 = -64;
 /// A value of `WAITS`: begin, key of the sum (two words), flags, address of the lock.
 const WAIT: i16 = -104;
@@ -64,9 +64,9 @@ const WORD: i16 = -144;
 
 /// `LCB_F_*` of the kernel's trace/events/lock.h.
 const MUTEX: i32 = 32;
-/// All flags but those of a semaphore that is waited for by a reader or a writer.
+/// Flags that no `rw_semaphore` has: spin lock, RT lock, per-CPU semaphore, mutex.
 const NO_RWSEM: i32 = 1 | 8 | 16 | 32;
-/// Reader and writer.
+/// Flags of a waiting reader and writer.
 const ACCESS: i32 = 2 | 4;
 
 /// At `contention_begin(lock, flags)`.
@@ -92,7 +92,7 @@ pub(super) fn begin(options: &ContentionOptions) -> Result<ProgramBuilder, Error
     }
     filter(&mut b, options, out);
     wait_key(&mut b);
-    // A mutex reports spinning and sleeping as two begins: the wait continues.
+    // A mutex reports spinning and then sleeping as two begins of one wait.
     look_up(&mut b, WAITS, WAIT_KEY);
     b.jump_if(NotEqual, R0, 0, out);
     sum_key(&mut b, options.key)?;
@@ -138,7 +138,8 @@ fn filter(b: &mut ProgramBuilder, options: &ContentionOptions, out: Label) {
     }
 }
 
-/// Stores the key of the wait for the lock `R7` by the task on the stack. Idle tasks have the number 0 on all CPUs, and never migrate.
+/// Stores the key of the wait for the lock `R7` by the task on the stack. It has the CPU for idle tasks, which have the
+/// id 0 on all CPUs, and never migrate.
 fn wait_key(b: &mut ProgramBuilder) {
     let has_number = b.label();
     b.store(Double, R10, WAIT_KEY, R7);
@@ -168,7 +169,7 @@ fn sum_key(b: &mut ProgramBuilder, by: ContentionKey) -> Result<(), Error> {
     Ok(())
 }
 
-/// Leaves the number of the thread that has the lock `R7` in `R0`, all bits set if unknown.
+/// Leaves the id of the thread that holds the lock `R7` in `R0`; all bits are set if it is unknown.
 fn owner(b: &mut ProgramBuilder, layout: OwnerLayout) -> Result<(), Error> {
     let offset = |offset: u16| i16::try_from(offset).map_err(|_| Error::NoBtf);
     let (mutex, rwsem) = (offset(layout.mutex)?, offset(layout.rwsem)?);
@@ -193,7 +194,7 @@ fn owner(b: &mut ProgramBuilder, layout: OwnerLayout) -> Result<(), Error> {
     b.call(Helper::ProbeReadKernel);
     b.jump_if(SignedLess, R0, 0, unknown);
     b.load(Double, R3, R10, WORD);
-    // The lowest bits are flags. Bit 0 of a semaphore: readers have it, and only the last of them is known.
+    // The three lowest bits are flags. In a semaphore, bit 0 says that readers hold it: only the last of them is known.
     let has_writer = b.label();
     b.set(R1, R8);
     b.operate(And, R1, MUTEX);
@@ -218,7 +219,7 @@ fn owner(b: &mut ProgramBuilder, layout: OwnerLayout) -> Result<(), Error> {
     Ok(())
 }
 
-/// Stores the number of the stack, all bits set without one.
+/// Stores the number of the stack; all bits are set without stacks. Jumps to `out` if the stack cannot be stored.
 fn stack(b: &mut ProgramBuilder, options: &ContentionOptions, out: Label) {
     if !options.with_stacks {
         b.store(Double, R10, WAIT + 16, -1);
@@ -232,7 +233,7 @@ fn stack(b: &mut ProgramBuilder, options: &ContentionOptions, out: Label) {
     b.set(R1, R0);
     b.operate(ShiftLeft, R1, 32);
     b.operate(ShiftRight, R1, 32);
-    // Errors are negative numbers of 32 bits.
+    // An error is negative: more than the maximum of a signed number of 32 bits.
     let limit = i32::MAX;
     b.jump_if(AtMost, R1, limit, found);
     count_loss(b, losses::STACKS);
@@ -281,7 +282,8 @@ pub(super) fn end() -> ProgramBuilder {
     b
 }
 
-/// Adds an empty sum for the key on the stack and leaves its address in `R0`; without room counts the wait as lost.
+/// Adds an empty sum for the key on the stack and leaves its address in `R0`. If there is no room, counts the wait as
+/// lost and jumps to `out`.
 fn add_sum(b: &mut ProgramBuilder, out: Label) {
     let (full, done) = (b.label(), b.label());
     b.store(Word, R10, INDEX, 0);
@@ -321,7 +323,8 @@ fn sum(b: &mut ProgramBuilder) {
     b.place(out);
 }
 
-/// Updates minimum and maximum of the sum at `R8` by `R9`. If two CPUs do so at the same time, one may be missed, as in perf.
+/// Updates minimum and maximum of the sum at `R8` by `R9`. If two CPUs do so at the same time, one value may be missed,
+/// as in perf.
 pub(super) fn extremes(b: &mut ProgramBuilder) {
     let (not_less, not_more) = (b.label(), b.label());
     b.load(Double, R1, R8, value::MIN);
