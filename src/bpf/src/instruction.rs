@@ -1,7 +1,7 @@
-//! Instructions (Documentation/bpf/standardization/instruction-set.rst).
+//! BPF instructions (Documentation/bpf/standardization/instruction-set.rst).
 
-/// A register, 0 to 10. `R0` has results, `R1` to `R5` arguments of calls, which change them; `R6` to `R9` keep their values; `R10` is
-/// the end of the stack of 512 bytes.
+/// A register, 0 to 10. `R0` has the result of a call, `R1` to `R5` its arguments; calls change these. `R6` to `R9`
+/// keep their values. `R10` is the end of the stack of 512 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are the numbers")]
 pub enum Register {
@@ -122,7 +122,7 @@ impl Width {
     }
 }
 
-/// A function of the kernel (`enum bpf_func_id`).
+/// A function of the kernel that programs may call (`enum bpf_func_id`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the kernel's names without bpf_")]
 pub enum Helper {
@@ -143,7 +143,7 @@ pub enum Helper {
 }
 
 impl Helper {
-    /// Returns the number of the function.
+    /// Returns the number of the function in `enum bpf_func_id`.
     #[must_use]
     pub fn number(self) -> i32 {
         match self {
@@ -176,12 +176,12 @@ pub struct Instruction {
     pub source: u8,
     /// The offset of a jump in instructions, or of memory in bytes.
     pub offset: i16,
-    /// The number.
+    /// The constant operand, a map's file descriptor, or the number of a helper.
     pub immediate: i32,
 }
 
 impl Instruction {
-    /// Encodes it for this machine.
+    /// Encodes the instruction in the byte order of this machine.
     #[must_use]
     pub fn encode(self) -> [u8; 8] {
         let (low, high) = match cfg!(target_endian = "little") {

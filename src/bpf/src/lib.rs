@@ -1,7 +1,8 @@
-//! BPF programs without a compiler: an instruction builder with labels and maps, programs as Rust functions that return
-//! instructions, and summaries of system calls and of waits for locks that are kept in the kernel.
+//! BPF programs without a compiler: an instruction builder with labels and maps, and Rust functions that return
+//! programs. These copy the memory of system call arguments, and sum up system calls and waits for locks in the kernel.
 //!
-//! Everything in the kernel depends on file descriptors, so nothing stays loaded when the process ends, however it ends.
+//! The kernel frees maps and programs with their file descriptors, so nothing stays loaded after the process ends,
+//! however it ends.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -1,4 +1,4 @@
-//! Maps and programs that belong together.
+//! The maps and the attached programs of one purpose.
 
 use std::os::fd::{AsFd as _, AsRawFd as _};
 
@@ -17,7 +17,7 @@ pub(crate) struct NamedShape {
     pub(crate) shape: BpfMapShape,
 }
 
-/// Maps by their [`MapId`], and the attached programs. They end when this is dropped.
+/// Maps by their [`MapId`], and the attached programs. Dropping this detaches and frees them.
 #[derive(Debug)]
 pub(crate) struct LoadedPrograms {
     maps: Vec<NamedMap>,
@@ -62,7 +62,7 @@ impl LoadedPrograms {
         })
     }
 
-    /// Sets the value of a key.
+    /// Sets the value of a key. An unknown map is ignored.
     pub(crate) fn set(&self, map: MapId, key: &[u8], value: &[u8]) -> Result<(), Error> {
         let Some(NamedMap { name, map }) = self.maps.get(map.0) else {
             return Ok(());
@@ -110,7 +110,7 @@ impl LoadedPrograms {
         Ok(())
     }
 
-    /// Returns all entries of a map.
+    /// Returns all entries of a map; none of an unknown map.
     pub(crate) fn entries(&self, map: MapId) -> Result<Vec<MapEntry>, Error> {
         let mut entries = Vec::new();
         let Some(NamedMap { name, map }) = self.maps.get(map.0) else {
@@ -125,7 +125,7 @@ impl LoadedPrograms {
         Ok(entries)
     }
 
-    /// Returns the value of a key; `None` if there is none.
+    /// Returns the value of a key; `None` if the map or the key is unknown.
     pub(crate) fn get(&self, map: MapId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let Some(NamedMap { name, map }) = self.maps.get(map.0) else {
             return Ok(None);
@@ -134,7 +134,7 @@ impl LoadedPrograms {
             .map_err(|error| Error::Map { map: name, error })
     }
 
-    /// Returns the counts of what did not fit, of all CPUs.
+    /// Returns the losses by their index, summed over all CPUs.
     pub(crate) fn losses(&self) -> Result<Vec<u64>, Error> {
         let entries = self.entries(tasks::LOSSES)?;
         let sums = entries.iter().map(|entry| {
@@ -145,7 +145,7 @@ impl LoadedPrograms {
     }
 }
 
-/// Returns the number of CPUs that maps per CPU have values for.
+/// Returns the number of CPUs for which per-CPU maps have values.
 pub(crate) fn possible_cpus() -> Result<usize, Error> {
     let cpus = Sysfs::new("/sys").cpus(CpuState::Possible);
     let cpus = cpus.map_err(|error| Error::KernelFile {

@@ -1,4 +1,4 @@
-//! Stacks and the places of page faults, as text.
+//! Stacks and the addresses of page faults, as text.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -24,7 +24,7 @@ pub(super) struct SymbolNames {
 }
 
 impl SymbolNames {
-    /// Prepares for the samples of `recording`, with stacks of at most this many frames.
+    /// Creates the names for samples of `recording`, with stacks of at most `max_stack` frames.
     pub(super) fn new(
         world: &World,
         recording: Metadata<'_>,
@@ -103,7 +103,8 @@ fn frame_text(resolver: &Resolver<'_>, frame: &Frame) -> String {
     }
 }
 
-/// Returns `[function+0x1] => object@0x23 (d.)`: the code, and the memory with `d` if it is mapped, else `?`, and the level as in `report`.
+/// Returns `[function+0x1] => object@0x23 (d.)`: the code, the memory, `d` if the memory is mapped and `?` otherwise,
+/// and the level of the code as in `report`.
 fn fault_text(resolver: &Resolver<'_>, sample: &Sample<'_>) -> String {
     let mode = sample.misc.cpu_mode();
     let at = AddressContext::of(sample);

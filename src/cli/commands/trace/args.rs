@@ -1,4 +1,4 @@
-//! The options of `trace`, in perf's order; unimplemented ones are refused by name.
+//! The options of `trace`, in perf's order. Unimplemented ones are refused by name.
 
 use clap::{Arg, Command};
 
@@ -33,7 +33,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(workload::words())
 }
 
-/// Returns the options on targets.
+/// Returns the options that select tasks and CPUs, and those of the ring buffers.
 fn observed() -> Vec<Arg> {
     vec![
         switch("all-cpus")

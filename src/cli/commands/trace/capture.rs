@@ -1,4 +1,4 @@
-//! The texts and structures that arguments point to, copied in the kernel.
+//! The strings and structures that arguments point to, copied in the kernel, and the open files of processes.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,7 +22,8 @@ pub(super) struct LiveCapture {
     pub(super) event: usize,
 }
 
-/// Starts the capture and adds its event to `request`; `None` with a note if the kernel cannot, or if no lines are printed.
+/// Starts the capture and adds its event to `request`. Returns `None` if there is nothing to capture or no lines are
+/// printed, and, with a note, if the kernel cannot capture.
 pub(super) fn start(
     request: &mut RecordRequest,
     settings: &TraceSettings,
@@ -62,7 +63,7 @@ pub(super) fn start(
     }
 }
 
-/// Returns what is captured of the calls that are shown, and of those that change descriptors.
+/// Returns what is captured of the recorded calls: those that are shown, and those that change descriptors.
 fn plans(settings: &TraceSettings) -> Vec<(u32, CapturePlan)> {
     let all = SyscallTable::of(settings.options.abi).all().into_iter();
     let wanted = all.filter(|(number, _)| {
@@ -76,7 +77,7 @@ fn plans(settings: &TraceSettings) -> Vec<(u32, CapturePlan)> {
         .collect()
 }
 
-/// Returns the tasks without their numbers, which are added once the events are open.
+/// Returns the set of tasks, without thread ids: these are added once the events are open.
 fn tasks(target: &Target, follows: bool) -> Result<TaskSet, Error> {
     match target {
         Target::Workload | Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
@@ -149,9 +150,9 @@ fn processes(target: &Target, proc: &Proc) -> Vec<u32> {
     }
 }
 
-/// Opens the cgroups of `-G`. One that is missing is reported when the events are opened.
+/// Opens the cgroups of `-G`. A missing cgroup is skipped here, and reported when the events are opened.
 fn open_cgroups(names: &[Option<String>]) -> Vec<OpenCgroup> {
-    // Those of entries and returns of calls.
+    // The first two events are entries and returns of calls.
     let names: Option<BTreeSet<&str>> = names.iter().take(2).map(Option::as_deref).collect();
     let mounts = rperf_sys::kernel_text("/proc/self/mounts").unwrap_or_default();
     let folder = CgroupFolder::find(&mounts);
@@ -162,7 +163,7 @@ fn open_cgroups(names: &[Option<String>]) -> Vec<OpenCgroup> {
     opened.flatten().collect()
 }
 
-/// Returns the open files of the observed processes.
+/// Returns the observed processes that run now, and their open files.
 pub(super) fn open_files(
     observation: &Observation,
     request: &RecordRequest,
@@ -180,7 +181,7 @@ pub(super) fn open_files(
     files.collect()
 }
 
-/// Reads the open files of a process. Those that another user may not see are missing.
+/// Reads the open files of a process. Files that this user may not see are missing.
 fn files_of(folder: &Path) -> ProcessFiles {
     let numbers = rperf_sys::kernel_folder(folder.join("fd")).unwrap_or_default();
     let open = numbers.into_iter().filter_map(|number| {
@@ -201,7 +202,7 @@ fn files_of(folder: &Path) -> ProcessFiles {
     }
 }
 
-/// Whether the flags of a file of `fdinfo`, in octal, have `O_CLOEXEC`.
+/// Whether the octal `flags` in the text of a file in `fdinfo` have `O_CLOEXEC`.
 fn closes_on_exec(details: &str) -> bool {
     let flags = details.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| u64::from_str_radix(flags.trim(), 8).ok());

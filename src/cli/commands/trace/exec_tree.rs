@@ -10,7 +10,7 @@ use rperf_syscalls::write_quoted;
 /// `CLONE_THREAD`.
 const CLONE_THREAD: u64 = 0x1_0000;
 
-/// The calls that tell about processes and their directories.
+/// The calls from which the tree is built.
 pub(super) const TREE_CALLS: &[&str] = &[
     "chdir",
     "clone",
@@ -28,10 +28,10 @@ pub(super) const TREE_CALLS: &[&str] = &[
 /// A tree under construction.
 #[derive(Debug, Default)]
 pub(super) struct ExecTree {
-    /// The words of the traced command, whose own exec begins before the trace.
+    /// The quoted words of the traced command: its own exec begins before the trace, so its arguments are not seen.
     command: String,
     processes: Vec<Process>,
-    /// The latest process of each number.
+    /// The latest process with each number, as an index of `processes`.
     latest: BTreeMap<u32, usize>,
 }
 
@@ -49,7 +49,7 @@ struct Process {
 }
 
 impl ExecTree {
-    /// Creates the empty tree of a command; without words, of running processes.
+    /// Creates an empty tree. `words` are those of the command, empty if running processes are traced.
     pub(super) fn new(words: &[OsString]) -> Self {
         let mut command = Vec::new();
         for word in words {
@@ -81,7 +81,7 @@ impl ExecTree {
                 process.directory.clone_from(&details.directory);
             }
             ("exit_group", _) => process.end(time, exit_status(details)),
-            // The last thread of a process without exit_group(2).
+            // The first thread ends without exit_group(2): taken for the end of the process.
             ("exit", _) if line.tid == details.process => process.end(time, exit_status(details)),
             ("clone" | "clone3" | "fork" | "vfork", Some(child))
                 if child > 0 && !is_thread(details) =>
@@ -93,7 +93,7 @@ impl ExecTree {
         }
     }
 
-    /// Returns the process that made a call.
+    /// Returns the index of the process that made a call. A new process is added.
     fn process(&mut self, line: &TraceLine<'_>, details: &LineDetails) -> usize {
         let known = self.latest.get(&details.process).copied();
         let known = known.filter(|index| {
@@ -130,7 +130,8 @@ impl ExecTree {
         }
     }
 
-    /// A child whose status its parent has read: it may have been ended by a signal.
+    /// Sets the status of a child from its parent's wait4(2): a child that was ended by a signal makes no call at its
+    /// end.
     fn ended(&mut self, child: i64, time: u64, details: &LineDetails) {
         let index = u32::try_from(child)
             .ok()
@@ -194,8 +195,8 @@ struct Waiting {
 }
 
 impl Process {
-    /// Whether a call is that of a later process with the same number. Other threads of this one may return from calls and exit after
-    /// its exit_group(2).
+    /// Whether a call is one of a later process with the same number. Other threads of this process may return from
+    /// calls and exit after its exit_group(2).
     fn is_followed_by(&self, line: &TraceLine<'_>, details: &LineDetails) -> bool {
         let Some(end) = self.end else { return false };
         match (details.name.as_str(), line.time) {
@@ -207,7 +208,7 @@ impl Process {
     }
 
     fn end(&mut self, time: u64, status: String) {
-        // Threads may exit after the process.
+        // Other threads may exit after the first end that is seen.
         if self.status.is_none() {
             self.end = Some(time);
             self.status = Some(status);
@@ -245,7 +246,7 @@ fn argument<'a>(details: &'a LineDetails, name: &str) -> Option<&'a str> {
     Some(&found.text)
 }
 
-/// Returns the words of a program: its arguments, else its file.
+/// Returns the arguments of a program as quoted words, or otherwise its file.
 fn program(details: &LineDetails) -> Option<String> {
     let words = argument(details, "argv").filter(|words| words.starts_with('['));
     let words = words.and_then(|words| words.strip_prefix('[')?.strip_suffix(']'));

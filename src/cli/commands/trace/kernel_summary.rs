@@ -1,4 +1,5 @@
-//! `-s` with BPF programs, which add up the system calls in the kernel: no call is lost, and this costs less than a record for each call.
+//! `-s` with BPF programs, which sum up the system calls in the kernel. Then no call is lost, and each costs less than
+//! with a record.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,10 +18,10 @@ use crate::cli::pmus::SYSFS;
 /// The maximum number of pairs of thread and system call: 24 MB.
 const MAX_PAIRS: u32 = 16384;
 
-/// Starts the summary of a command, of running tasks or of the whole machine. `None` for CPUs, and, with a message, if the kernel cannot run
-/// the programs.
+/// Starts the summary of a command, of running tasks or of the whole machine. Returns `None` if the options need
+/// records (lines, other events, CPUs, filters), and, with a note, if the kernel cannot run the programs.
 ///
-/// Threads are added by [`SyscallSummary::add_threads`].
+/// The caller adds the threads with [`SyscallSummary::add_threads`].
 pub(super) fn start(
     request: &RecordRequest,
     settings: &TraceSettings,
@@ -80,7 +81,7 @@ fn traces_calls(request: &RecordRequest) -> bool {
     })
 }
 
-/// Returns the offset of a task's number, if children are followed.
+/// Returns the offset of `task_struct::pid` in bytes; `None` if children are not followed.
 pub(super) fn task_pid(follows: bool) -> Result<Option<u16>, Error> {
     if !follows {
         return Ok(None);
@@ -101,7 +102,7 @@ struct Sums {
     squares: u128,
 }
 
-/// Reads the sums and converts them to the form of a summary that is computed from records.
+/// Reads the sums of the kernel and converts them to the summary that is otherwise computed from records.
 pub(super) fn read(summary: &SyscallSummary, context: &Context) -> Result<CallSummary, Error> {
     let mut table = CallSummary::default();
     let mut sums: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
