@@ -29,11 +29,11 @@ pub enum BpfMapKind {
     PerCpuHash,
     /// `BPF_MAP_TYPE_PERCPU_ARRAY`.
     PerCpuArray,
-    /// `BPF_MAP_TYPE_STACK_TRACE`: stacks by number, which programs add. Entries must be as many as a power of two.
+    /// `BPF_MAP_TYPE_STACK_TRACE`: stacks by number, added by programs. The number of entries must be a power of two.
     StackTrace,
-    /// `BPF_MAP_TYPE_LRU_HASH`: the entries that were used least recently make room for new ones.
+    /// `BPF_MAP_TYPE_LRU_HASH`: if it is full, the least recently used entries are removed.
     LruHash,
-    /// `BPF_MAP_TYPE_CGROUP_ARRAY`: the descriptors of cgroups of version 2.
+    /// `BPF_MAP_TYPE_CGROUP_ARRAY`: the file descriptors of cgroup directories (version 2).
     CgroupArray,
 }
 
@@ -56,7 +56,7 @@ impl BpfMapKind {
     }
 }
 
-/// The sizes of a map.
+/// The type and the sizes of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BpfMapShape {
     /// The type.
@@ -120,8 +120,8 @@ struct RawTracepointAttr {
 ///
 /// # Safety
 ///
-/// `T` must have the layout of the command's part of `union bpf_attr`, and the memory it points to must be valid for what the
-/// command reads and writes.
+/// `T` must have the layout of the command's part of `union bpf_attr`, and the memory it points to must be valid for
+/// what the command reads and writes.
 pub(crate) unsafe fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i32> {
     let attr: *mut T = attr;
     // SAFETY: as the caller guarantees; the size is that of the structure.
@@ -132,7 +132,8 @@ pub(crate) unsafe fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i3
     }
 }
 
-/// Loads a program of this type (`enum bpf_prog_type`) from encoded instructions; the verifier's log is written unless `log` is empty.
+/// Loads a program of this type (`enum bpf_prog_type`) from encoded instructions; the verifier's log is written unless
+/// `log` is empty.
 pub(crate) fn load_program(
     kind: u32,
     instructions: &[[u8; 8]],
@@ -150,8 +151,8 @@ pub(crate) fn load_program(
         attr.log_size = u32::try_from(log.len()).map_err(io::Error::other)?;
         attr.log_buf = log.as_mut_ptr().addr() as u64;
     }
-    // SAFETY: instructions and licence, which ends with a NUL, live during the call; the log has the size that is passed; the result is
-    // a new descriptor without other owner.
+    // SAFETY: instructions and licence, which ends with a NUL, live during the call; the log has the size that is
+    // passed; the result is a new descriptor without other owner.
     unsafe { Ok(OwnedFd::from_raw_fd(bpf(PROG_LOAD, &mut attr)?)) }
 }
 
@@ -160,7 +161,8 @@ pub(crate) fn load_program(
 pub struct BpfMap {
     fd: OwnedFd,
     key: usize,
-    /// The size of what a look-up returns in bytes: for maps per CPU, values of all possible CPUs, each padded to 8 bytes.
+    /// The size of what a look-up returns in bytes: for maps per CPU, values of all possible CPUs, each padded to 8
+    /// bytes.
     value: usize,
 }
 
@@ -169,7 +171,8 @@ impl BpfMap {
     /// `devices/system/cpu/possible`.
     ///
     /// # Errors
-    /// What bpf(2) reports: `EPERM` without `CAP_BPF`, or before Linux 5.11 if `RLIMIT_MEMLOCK` is too low; `ENOMEM`; `EINVAL`.
+    /// What bpf(2) reports: `EPERM` without `CAP_BPF`, or before Linux 5.11 if `RLIMIT_MEMLOCK` is too low; `ENOMEM`;
+    /// `EINVAL`.
     pub fn create(shape: BpfMapShape, possible_cpus: usize) -> io::Result<Self> {
         let mut attr = CreateAttr {
             map_type: shape.kind.number(),
@@ -204,7 +207,8 @@ impl BpfMap {
         })
     }
 
-    /// Returns the value of a key, those of all possible CPUs one after another for maps per CPU; `None` if there is none.
+    /// Returns the value of a key, those of all possible CPUs one after another for maps per CPU; `None` if there is
+    /// none.
     ///
     /// # Errors
     /// What bpf(2) reports; [`io::ErrorKind::InvalidInput`] for a key of another size.
@@ -234,7 +238,8 @@ impl BpfMap {
         unsafe { bpf(MAP_UPDATE_ELEM, &mut attr) }.map(drop)
     }
 
-    /// Returns all keys. Keys that programs add or remove meanwhile may be missing.
+    /// Returns all keys. Keys that programs add or remove meanwhile may be missing. If a program removes one, others
+    /// may be returned twice, since the kernel begins again.
     ///
     /// # Errors
     /// What bpf(2) reports.
@@ -268,7 +273,7 @@ impl AsFd for BpfMap {
 /// Why a program was not loaded.
 #[derive(Debug)]
 pub struct BpfLoadError {
-    /// What bpf(2) reports: `EPERM`, `ENOSYS`; `EINVAL` or `EACCES` from the verifier.
+    /// What bpf(2) reports: `EPERM`, `ENOSYS`; `EINVAL` or `EACCES` from the verifier; `ENOSPC` if its log is too long.
     pub error: io::Error,
     /// The verifier's log; empty if it did not run.
     pub log: String,
@@ -325,7 +330,8 @@ impl RawTracepointProgram {
             prog_fd: self.0.as_raw_fd().cast_unsigned(),
             padding: 0,
         };
-        // SAFETY: the name ends with a NUL and lives during the call; the result is a new descriptor without other owner.
+        // SAFETY: the name ends with a NUL and lives during the call; the result is a new descriptor without other
+        // owner.
         let _fd = unsafe { OwnedFd::from_raw_fd(bpf(RAW_TRACEPOINT_OPEN, &mut attr)?) };
         Ok(RawTracepointLink { _fd })
     }

@@ -1,4 +1,4 @@
-//! Enumerations and structures of the running kernel (BTF), for arguments and fields without a table of ours.
+//! Enumerations and structures of the running kernel (BTF), for arguments and fields that this program has no table of.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,7 +10,7 @@ use rperf_syscalls::{StructureTexts, SyscallTable};
 use super::TraceSettings;
 use crate::cli::pmus::SYSFS;
 
-/// The types that a trace needs.
+/// The enumerations and structures that a trace needs, by name.
 #[derive(Debug, Default)]
 pub(super) struct KernelTypes {
     enumerations: BTreeMap<String, Enumeration>,
@@ -19,8 +19,8 @@ pub(super) struct KernelTypes {
 }
 
 impl KernelTypes {
-    /// Reads the named enumerations, and the structures among arguments of recorded calls. Empty if the kernel has no type information, or if
-    /// no lines are printed.
+    /// Reads the named enumerations, and the structures among arguments of recorded calls. Empty if the kernel has no
+    /// type information, or if no lines are printed.
     pub(super) fn load(settings: &TraceSettings, enumerations: &BTreeSet<String>) -> Self {
         let structures = structures(settings);
         if !settings.options.prints_lines || structures.is_empty() && enumerations.is_empty() {

@@ -1,4 +1,4 @@
-//! A trace while programs run.
+//! Traces of running programs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,10 +27,11 @@ use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{events, explain};
 use crate::cli::options::flag;
 
-/// How long a line is held back, so that lines of other CPUs that precede it can arrive.
+/// The maximum time between two reads of the rings. Lines are printed one read later, so that earlier records of other
+/// CPUs can arrive.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Traces until the command or all tasks end, or a signal is received.
+/// Traces until the command or all tasks end, a limit of lines is reached, or a signal is received.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let (mut request, mut settings) = request::build(matches, context)?;
     if let Some(summary) = kernel_summary::start(&request, &settings, matches, context) {
@@ -88,8 +89,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(status(stopped, ended))
 }
 
-/// Returns the status of the command if the trace ended with it. A traced command that still runs continues; one that only sets the
-/// duration is ended.
+/// Returns the status of the command if the trace ended with it. Otherwise, a traced command continues to run, and one
+/// that only sets the duration is ended.
 fn end_command(
     observation: &mut Observation,
     request: &RecordRequest,
@@ -159,6 +160,7 @@ enum StopReason {
     Ended,
     /// The requested number of lines is printed.
     Enough,
+    /// This signal was received.
     Signal(i32),
 }
 
@@ -202,7 +204,7 @@ impl LiveTrace<'_> {
         }
     }
 
-    /// Waits for the begin of a delayed trace; returns why it ended before.
+    /// Waits for the begin of a delayed trace. Returns a reason if the trace ends before it begins.
     fn wait_for_begin(
         &mut self,
         observation: &mut Observation,
@@ -226,6 +228,7 @@ impl LiveTrace<'_> {
         }
     }
 
+    /// Prints lines until the trace ends; returns why.
     fn follow(&mut self, observation: &mut Observation) -> Result<StopReason, CliError> {
         loop {
             let woken = observation.wait(PATIENCE, None)?;
@@ -242,6 +245,7 @@ impl LiveTrace<'_> {
         }
     }
 
+    /// Reads the rings once and prints the lines whose order is certain.
     fn read(&mut self, observation: &mut Observation) {
         let feed = &mut self.feed;
         observation.drain(&mut |records| feed.add_records(records));
@@ -298,7 +302,7 @@ fn addresses(
     }
 }
 
-/// Returns the names of enumerations among the fields of tracepoints.
+/// Returns the names of the enumerations that fields of the requested tracepoints have as types.
 fn enumerations(request: &RecordRequest) -> BTreeSet<String> {
     let tracefs: &Tracefs = &request.roots.tracefs;
     let tracepoints = request.observe.events.iter();

@@ -19,7 +19,7 @@ const OPTIONS: [&str; 7] = [
     "raw_syscalls:sys_enter,raw_syscalls:sys_exit",
 ];
 
-/// Options of `trace` that do not apply to a recording.
+/// Options of `trace` that are refused before the word `record`.
 const OTHERS: &[&str] = &[
     "event",
     "input",
@@ -52,7 +52,7 @@ const OTHERS: &[&str] = &[
     "min-stack",
 ];
 
-/// Records with the options and the workload in `words`.
+/// Runs `record` with the options and the workload in `words`.
 pub(super) fn run(
     words: &[OsString],
     matches: &ArgMatches,

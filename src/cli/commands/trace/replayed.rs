@@ -41,7 +41,7 @@ const LIVE: &[&str] = &[
     "force-btf",
 ];
 
-/// Options of `record` that leave out calls or threads, by the beginnings of their names; short ones may be part of a word of several.
+/// Prefixes of options of `record` with which calls or threads are missing. The short ones may be combined in one word.
 const LIMITS: &[&str] = &[
     "--filter",
     "--cpu",
@@ -53,8 +53,8 @@ const LIMITS: &[&str] = &[
 ];
 const SHORT_LIMITS: &[char] = &['C', 't', 'i', 'G'];
 
-/// Whether the recording surely has all calls of all threads of its processes, so that they tell what descriptors refer to. Filters are not
-/// in the file, only in the command line.
+/// Whether the recording certainly has all calls of all threads of its processes, from which the names of descriptors
+/// follow. The file does not have the filters of events, so this reads the recorded command line.
 fn has_all_calls(metadata: &Metadata<'_>) -> bool {
     let mut calls = metadata
         .events
@@ -65,6 +65,7 @@ fn has_all_calls(metadata: &Metadata<'_>) -> bool {
     words.is_some_and(|words| records_all_threads(&words))
 }
 
+/// Whether a recorded command line has no option of [`LIMITS`] or [`SHORT_LIMITS`].
 fn records_all_threads(words: &[String]) -> bool {
     let options = words.iter().take_while(|word| *word != "--");
     let mut options = options.filter(|word| word.starts_with('-'));

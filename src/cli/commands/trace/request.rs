@@ -35,17 +35,18 @@ pub(super) struct TraceSettings {
     pub(super) options: TraceOptions,
     pub(super) layout: TraceLayout,
     pub(super) summary: SummaryOptions,
-    /// The calls that are recorded: those that are shown, and those that tell what descriptors refer to. `None` for all.
+    /// Numbers of the calls that are recorded: those that are shown, and those from which the names of descriptors
+    /// follow. `None` for all.
     pub(super) recorded: Option<BTreeSet<u32>>,
-    /// When the trace begins, after its start.
+    /// The time from the start until events are enabled; `None` if they are enabled at once.
     pub(super) delay: Option<Duration>,
     /// Whether system calls are traced.
     pub(super) traces_calls: bool,
     /// Which stacks and page faults are shown.
     pub(super) stacks: StackSettings,
-    /// Whether structures are shown by the kernel's types, not by tables of ours.
+    /// Whether structures are shown by the kernel's types, even if this program has a table of them.
     pub(super) prefers_kernel_types: bool,
-    /// Threads that are not traced.
+    /// Ids of threads that are not traced.
     pub(super) excluded_threads: Vec<u32>,
     /// The maximum size of captured texts and buffers in bytes.
     pub(super) string_size: u32,
@@ -244,7 +245,7 @@ fn result_column(context: &Context) -> usize {
 fn string_size(matches: &ArgMatches) -> Result<u32, CliError> {
     let size = matches.get_one::<u64>("string-size").copied();
     let default = match flag(matches, "exec-tree") {
-        // Commands are not truncated as early.
+        // The words of commands matter more than other strings.
         Some(true) => TREE_STRING_SIZE,
         _ => STRING_SIZE,
     };
@@ -257,7 +258,7 @@ fn string_size(matches: &ArgMatches) -> Result<u32, CliError> {
     }
 }
 
-/// As strace has it, and perf.
+/// The default of strace and perf, in bytes.
 const STRING_SIZE: u64 = 32;
 const TREE_STRING_SIZE: u64 = 400;
 const MAX_STRING_SIZE: u64 = 4096;
@@ -321,7 +322,7 @@ pub(super) fn build(
     selection.filter(matches, &machine.0)?;
     let mut settings = TraceSettings::new(matches, abi, &selection, context)?;
     settings.options.names_files = sees_all_threads(&target, matches);
-    // The kernel's filter excludes one thread, but others read /proc.
+    // The kernel's filter excludes only the first thread of this process, but others read /proc.
     settings.options.hidden_process =
         matches!(target, Target::Cpus(_) | Target::User(_)).then(std::process::id);
     let events = all_events(&selection, &settings, &target, &catalogue)?;
@@ -482,7 +483,8 @@ fn event_switch(matches: &ArgMatches) -> Result<Option<TraceSwitch>, CliError> {
     }))
 }
 
-/// The longest filter that the kernel takes is a page (`PAGE_SIZE`); other terms follow.
+/// The maximum length of a filter of calls in bytes. The kernel takes at most a page (`PAGE_SIZE`), and terms that
+/// exclude tasks follow.
 const LONGEST_FILTER: usize = 3000;
 
 /// Returns the kernel's filter for calls; `None` if it would be too long: then other calls are recorded, but not shown.
@@ -507,7 +509,8 @@ fn kernel_filter(calls: &BTreeSet<u32>) -> Option<String> {
     (filter.len() <= LONGEST_FILTER).then_some(filter)
 }
 
-/// Whether all threads of each traced process are traced. Otherwise, others may change what its descriptors refer to.
+/// Whether all threads of each traced process are traced. Otherwise, threads that are not traced may change what its
+/// descriptors refer to.
 fn sees_all_threads(target: &Target, matches: &ArgMatches) -> bool {
     if flag(matches, "no-inherit") == Some(true) {
         return false;
@@ -532,7 +535,8 @@ fn excluded_threads(matches: &ArgMatches) -> Result<Vec<u32>, CliError> {
     numbers.collect()
 }
 
-/// Returns the kernel filter that excludes the tasks of `--filter-pids`, and this process, which would trace the writes of its output.
+/// Returns the kernel filter that excludes the threads of `--filter-pids`, and the first thread of this process, whose
+/// writes of lines would be traced.
 fn excluded_tasks(target: &Target, excluded: &[u32]) -> Option<String> {
     let mut tids = excluded.to_vec();
     if matches!(target, Target::Cpus(_) | Target::User(_)) {

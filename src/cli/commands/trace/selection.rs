@@ -19,7 +19,7 @@ pub(super) struct Selection {
     pub(super) traces_calls: bool,
     /// The numbers of the calls to show; `None` for all.
     pub(super) calls: Option<BTreeSet<u32>>,
-    /// How many lines of each other event are shown, by its name, if that is limited (`nr=`).
+    /// The maximum number of lines of each other event with a limit (`nr=`), by event name.
     pub(super) limits: BTreeMap<String, u64>,
     /// The other events, by `-e` option.
     lists: Vec<ListedEvents>,
@@ -131,7 +131,7 @@ impl Listed {
                 (false, true, _) => self.excluded.extend(numbers),
                 (false, false, _) => self.calls.extend(numbers),
                 (true, true, _) => return Err(unknown(word, table)),
-                // A name without a colon is a software event or a misspelled call.
+                // A name without a colon that is not an event is probably a misspelled call.
                 (true, false, Some(catalogue)) => match self.add_event(word, catalogue) {
                     Ok(()) => {}
                     Err(error) if word.contains([':', '/', '{']) => return Err(error),
@@ -158,7 +158,7 @@ impl Listed {
     }
 }
 
-/// An event without its term `nr=N`, and that number.
+/// An event without its term `nr=N`, and `N`, if given.
 #[derive(Debug, PartialEq, Eq)]
 struct LimitedEvent {
     event: String,
@@ -202,7 +202,7 @@ impl LimitedEvent {
     }
 }
 
-/// Returns the name of an event in lines: tracepoints without their terms.
+/// Returns the name of an event as lines show it: that of a tracepoint has no terms.
 pub(super) fn shown_name(event: &EventSpec) -> String {
     match &event.tracepoint {
         Some(tracepoint) => format!("{}:{}", tracepoint.system, tracepoint.name),

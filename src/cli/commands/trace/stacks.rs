@@ -10,7 +10,7 @@ use crate::cli::live::events::parsed;
 use crate::cli::options::{flag, given_value};
 use crate::cli::shared::sampling::CallchainOptions;
 
-/// Frames of a stack, if not given: `kernel.perf_event_max_stack`.
+/// The default of `--max-stack`: that of the kernel's setting `kernel.perf_event_max_stack`.
 const MAX_STACK: usize = 127;
 
 /// Which stacks and page faults are shown.
@@ -19,16 +19,17 @@ pub(super) struct StackSettings {
     chains: CallchainOptions,
     /// The maximum number of frames.
     pub(super) max_stack: usize,
-    /// The minimum number of frames of a line.
+    /// The minimum number of frames of a sample that is shown.
     pub(super) min_stack: usize,
     /// Whether stacks of system calls have the frames of the kernel.
     with_kernel: bool,
-    /// The events of page faults.
+    /// The names of the events of page faults.
     faults: &'static [&'static str],
 }
 
 impl StackSettings {
-    /// Parses the options. `--max-stack` alone copies stacks, if they can be unwound.
+    /// Parses the options. `--max-stack` without `--call-graph` implies stack copies, or frame pointers if the
+    /// architecture has no unwinder.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let frames = |id| {
             let number = given_value::<u64>(matches, id).copied();
@@ -96,7 +97,7 @@ impl StackSettings {
         Ok(parsed.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    /// Requests the stacks of all events but entries of system calls, whose returns have the same ones.
+    /// Requests the stacks of all events except entries of system calls: the return of a call has the same stack.
     pub(super) fn apply(&self, events: &mut [EventSpec]) {
         if !self.records_stacks() {
             return;
@@ -121,7 +122,7 @@ impl StackSettings {
     }
 }
 
-/// Stack copies, if this architecture's can be unwound.
+/// Returns stack copies if this architecture's can be unwound, frame pointers otherwise.
 fn unwound() -> CallGraph {
     match USER_REGISTERS {
         Some(_) => CallGraph::Dwarf {
