@@ -14,14 +14,14 @@ use crate::{
 /// `AT_FDCWD`: the current working directory instead of a file descriptor.
 const CWD: i32 = -100;
 
-/// Names of the tasks and files that numbers refer to at the time of the call.
+/// Names of the tasks and files that ids and descriptors refer to at the time of the call.
 pub trait TaskNames {
     /// Returns the path of a file descriptor of the calling task; `None` if it is not known for certain.
     fn fd_path(&self, _fd: i32) -> Option<&[u8]> {
         None
     }
 
-    /// Returns the name of a task.
+    /// Returns the name of a task; `None` if it is not known.
     fn comm(&self, _tid: u32) -> Option<&[u8]> {
         None
     }
@@ -32,8 +32,8 @@ pub trait TaskNames {
 pub struct ArgumentOptions {
     /// Whether arguments that are 0 are printed.
     pub show_zeros: bool,
-    /// Whether arguments and the fields of structures have no names, and descriptors no paths, as in strace's lines. Zeros are printed then,
-    /// since a value is known by its position.
+    /// Whether arguments and the fields of structures have no names, and descriptors no paths, as in strace's lines.
+    /// Arguments that are 0 are printed then, since only the position of a value identifies it.
     pub hides_names: bool,
     /// Whether only arguments with captured memory are printed.
     pub captured_only: bool,
@@ -42,15 +42,15 @@ pub struct ArgumentOptions {
 /// A call's arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct CallArguments<'a> {
-    /// The interface by which it was called.
+    /// The system call interface by which it was called.
     pub abi: Abi,
     /// The call; `None` if its number is unknown.
     pub syscall: Option<&'a Syscall>,
-    /// All registers for arguments, used or not.
+    /// The six argument registers, used or not.
     pub values: [u64; 6],
-    /// Memory that arguments point to.
+    /// The captured memory that arguments point to.
     pub captured: &'a [CapturedBytes<'a>],
-    /// The kernel's structures, if they are known.
+    /// The layouts of the kernel's structures, if they are known.
     pub structures: Option<&'a dyn StructureTexts>,
 }
 
@@ -66,7 +66,8 @@ impl CallArguments<'_> {
         index.map_or(0, |index| self.value(index))
     }
 
-    /// Returns the memory of an argument, by item. If it was read again, the second reading.
+    /// Returns the memory of an argument, sorted by item. If an item was read twice, the first reading, unless that
+    /// failed.
     fn captured(&self, index: usize) -> Vec<&CapturedBytes<'_>> {
         let mut of_argument: Vec<&CapturedBytes<'_>> = self
             .captured
@@ -84,7 +85,8 @@ impl CallArguments<'_> {
         of_argument
     }
 
-    /// Returns the socket address among the arguments, without braces: `10.0.0.1:80`, a path, or the family.
+    /// Returns the socket address among the arguments, without braces: `10.0.0.1:80`, a path, or the family. `None` if
+    /// there is none, or its memory was not captured.
     #[must_use]
     pub fn peer(&self) -> Option<String> {
         let arguments = self.syscall?.arguments.as_deref()?;
@@ -131,7 +133,7 @@ pub fn write_arguments(
 pub struct ArgumentText {
     /// Its name in the kernel.
     pub name: &'static str,
-    /// What [`write_arguments`] prints behind the name.
+    /// Its value, as [`write_arguments`] prints it.
     pub text: String,
 }
 
@@ -147,7 +149,7 @@ pub fn argument_texts(
     let texts = arguments.filter_map(|(index, argument)| {
         let shown = shown(call, argument, index, options)?;
         let mut text = Vec::new();
-        // Writing to memory does not fail.
+        // Writing to a `Vec` does not fail.
         let _ = write_one(&mut text, call, &shown, task, options);
         Some(ArgumentText {
             name: argument.name,
@@ -203,7 +205,7 @@ fn write_one(
     }
 }
 
-/// Knows nothing of numbers.
+/// Has no names.
 struct NoNames;
 
 impl TaskNames for NoNames {}
@@ -224,7 +226,7 @@ fn write_unnamed(
     Ok(())
 }
 
-/// Whether 0 is a name worth printing.
+/// Whether an argument that is 0 is printed, since 0 has a name.
 fn shows_zero(call: &CallArguments<'_>, kind: ArgumentKind) -> bool {
     match kind {
         ArgumentKind::Value(_) => true,
@@ -293,7 +295,7 @@ fn write_captured(
     }
 }
 
-/// Returns the text of a structure by a table of ours or by the kernel's types.
+/// Returns the text of a structure, by the tables of this crate or by the kernel's types.
 fn structure_text(
     call: &CallArguments<'_>,
     argument: &Argument,
@@ -314,14 +316,14 @@ fn structure_text(
     }
 }
 
-/// Returns the text of a structure as `{1, 0}`.
+/// Returns the text of a structure without the names of its fields: `{1, 0}`.
 fn without_names(text: &str) -> String {
     let is_name = |word: &&str| word.starts_with('.') && word.ends_with(':');
     let values: Vec<&str> = text.split(' ').filter(|word| !is_name(word)).collect();
     values.join(" ").replace("{ ", "{").replace(" }", "}")
 }
 
-/// Whether this is a text, though its type is that of any bytes.
+/// Whether an argument is a NUL-terminated text, although its type does not say so.
 fn is_text(call: &str, argument: &str) -> bool {
     matches!(
         (call, argument),
@@ -331,7 +333,7 @@ fn is_text(call: &str, argument: &str) -> bool {
     )
 }
 
-/// Whether bytes are shown as such.
+/// Whether the captured memory of an argument is shown as bytes.
 fn is_content(argument: &Argument) -> bool {
     let is_named = matches!(
         argument.name,
@@ -346,7 +348,7 @@ fn write_content(
     captured: &CapturedBytes<'_>,
 ) -> io::Result<()> {
     match call.name() {
-        // The result is a path, with its NUL.
+        // A path. Only that of getcwd(2) ends with a NUL.
         "getcwd" | "readlink" | "readlinkat" => {
             let path = captured.bytes.strip_suffix(b"\0");
             write_quoted(to, path.unwrap_or(captured.bytes), captured.is_truncated)
@@ -413,7 +415,7 @@ fn write_value(
         Kind::PrctlArgument => prctl_text(call.named("option"), value),
         Kind::Policy => policy_text(value & 0xffff_ffff),
     };
-    // No flags.
+    // Flags of which none is set.
     let text = if text.is_empty() { "0" } else { &text };
     to.write_all(text.as_bytes())
 }
@@ -504,7 +506,7 @@ fn write_fcntl(
     }
 }
 
-/// Returns the second argument of prctl(2).
+/// Returns the second argument of prctl(2) as text.
 fn prctl_text(option: u64, value: u64) -> String {
     match option {
         // PR_SET_PDEATHSIG, PR_SET_NAME, PR_GET_NAME, PR_SET_MM.

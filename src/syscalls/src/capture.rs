@@ -5,14 +5,14 @@ use crate::{Argument, ArgumentKind, StructureTexts, Syscall};
 /// The maximum number of entries of each list of a [`CapturePlan`].
 pub const MAX_CAPTURES: usize = 4;
 
-/// Memory to copy.
+/// Memory of one argument to copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capture {
-    /// Index of the argument with its address, from 0.
+    /// Index of the argument that is its address, from 0.
     pub argument: u8,
     /// What is there.
     pub source: CaptureSource,
-    /// How much of it is copied.
+    /// How many bytes are copied at most.
     pub limit: CaptureLimit,
 }
 
@@ -21,18 +21,18 @@ pub struct Capture {
 pub enum CaptureSource {
     /// Bytes.
     Bytes(CaptureLength),
-    /// A text that ends with a NUL.
+    /// A NUL-terminated text.
     Text,
-    /// Addresses of texts, up to one that is 0.
+    /// An array of addresses of texts, which ends with the address 0.
     Texts,
-    /// `struct iovec[]`; the argument with this index has its length.
+    /// `struct iovec[]`. The argument with this index is the number of elements.
     Vectors(u8),
 }
 
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaptureLength {
-    /// This one.
+    /// This number.
     Fixed(u32),
     /// An argument by its index, times `unit`.
     Argument {
@@ -56,33 +56,34 @@ pub enum CaptureLength {
 /// The maximum number of bytes to copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaptureLimit {
-    /// That of paths.
+    /// The limit of paths (`PATH_MAX`).
     Path,
-    /// That of other texts and of buffers, which the user sets.
+    /// The limit of other texts and of buffers, which the user sets.
     StringSize,
-    /// This one.
+    /// This number.
     Bytes(u32),
 }
 
-/// What to copy of one call. A list begins with its [`CaptureSource::Texts`] or [`CaptureSource::Vectors`], of which it has at most one.
+/// What to copy of one call: at most [`MAX_CAPTURES`] entries at each time. At most one of them is of
+/// [`CaptureSource::Texts`] or [`CaptureSource::Vectors`], and that is the first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturePlan {
-    /// When it begins.
+    /// What to copy when the call begins.
     pub at_entry: Vec<Capture>,
-    /// When it returns without an error.
+    /// What to copy when the call returns without an error.
     pub at_return: Vec<Capture>,
 }
 
-/// Indices of two arguments.
+/// An argument that is a buffer, and the argument that points to its size: their indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SizedMemory {
-    /// That of the memory.
+    /// The index of the buffer.
     pub memory: usize,
-    /// That of the address of its size.
+    /// The index of the argument that points to the size in bytes, an `int`.
     pub length: usize,
 }
 
-/// The direction of memory, seen from the kernel.
+/// Whether the kernel reads the memory or writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
     In,
@@ -90,20 +91,20 @@ enum Direction {
 }
 
 impl Syscall {
-    /// Returns what to copy so that the arguments have texts other than addresses.
+    /// Returns what to copy so that arguments can be printed by their content instead of their address.
     #[must_use]
     pub fn capture_plan(&self) -> CapturePlan {
         self.capture_plan_with(None)
     }
 
-    /// Like [`Syscall::capture_plan`], with structures that only the kernel's type information describes.
+    /// Like [`Syscall::capture_plan`], with those structures, too, that only the kernel's type information describes.
     #[must_use]
     pub fn capture_plan_with(&self, structures: Option<&dyn StructureTexts>) -> CapturePlan {
         let mut plan = CapturePlan::default();
         let arguments = self.arguments.as_deref().unwrap_or_default();
         for (argument, index) in arguments.iter().zip(0_u8..) {
             let name = argument.name;
-            // Before the call, the size of the memory; the kernel replaces it by that of the value.
+            // At the begin, this is the size of the buffer. The kernel replaces it by the size of the value.
             if is_pointed_length(self.name, name) {
                 let capture = Capture {
                     argument: index,
@@ -136,7 +137,8 @@ impl Syscall {
         plan
     }
 
-    /// Returns the memory whose size the kernel writes, and the argument that points to this size: it was the room before the call.
+    /// Returns the buffer whose size another argument points to, and that argument. The size is that of the buffer when
+    /// the call begins, and that of the value when it returns.
     #[must_use]
     pub fn sized_memory(&self) -> Option<SizedMemory> {
         let arguments = self.arguments.as_deref()?.iter();
@@ -153,7 +155,7 @@ impl Syscall {
         u8::try_from(found).ok()
     }
 
-    /// Bytes whose number is another argument, or the result.
+    /// Returns how to capture bytes whose number is another argument, or the result.
     fn buffer(&self, kind: ArgumentKind, index: u8) -> Option<(Direction, Capture)> {
         let capture = |argument, source| Capture {
             argument,
@@ -197,7 +199,7 @@ impl Syscall {
         }
     }
 
-    /// Structures and numbers.
+    /// Returns how to capture the structures and numbers of [`STRUCTURES`].
     fn structure(&self, name: &str, c_type: &str, index: u8) -> Option<(Direction, Capture)> {
         let shape = STRUCTURES.iter().find(|shape| {
             shape.name.is_none_or(|wanted| wanted == name)
@@ -224,7 +226,7 @@ impl Syscall {
     }
 }
 
-/// The longest array of structures.
+/// The maximum number of bytes of a structure, or of an array of structures.
 const MAX_STRUCTURE: u32 = 512;
 
 impl Capture {
@@ -240,7 +242,7 @@ fn text(call: &str, argument: &Argument, index: u8) -> Option<(Direction, Captur
     let limit = match (argument.kind, call, argument.name) {
         (ArgumentKind::Path, ..) => CaptureLimit::Path,
         (ArgumentKind::Text, ..) => CaptureLimit::StringSize,
-        // Their type is not `const`.
+        // The types of these are not `const char*`.
         (_, "mount", "dev_name" | "dir_name")
         | (_, "umount" | "umount2", "name")
         | (_, "utime" | "utimes", "filename") => CaptureLimit::Path,
@@ -278,7 +280,7 @@ fn list(call: &str, name: &str, index: u8) -> Option<(Direction, Capture)> {
     ))
 }
 
-/// Whether this argument points to the size of the memory at the argument before.
+/// Whether an argument points to the size of the buffer that is the argument before.
 pub(crate) fn is_pointed_length(call: &str, name: &str) -> bool {
     matches!(
         (call, name),
@@ -293,12 +295,12 @@ fn is_vector(name: &str) -> bool {
     matches!(name, "vec" | "iov" | "uiov")
 }
 
-/// A structure by the calls that have it.
+/// A structure, and the calls that have it as an argument.
 struct Shape {
     calls: &'static [&'static str],
-    /// `None` for any name.
+    /// The name of the argument; `None` for any name.
     name: Option<&'static str>,
-    /// A part of the type; empty for any.
+    /// A part of the argument's type; empty for any.
     c_type: &'static str,
     direction: Direction,
     length: ShapeLength,

@@ -8,7 +8,8 @@ pub trait StructureTexts: std::fmt::Debug + Send + Sync {
     /// Returns the size in bytes of a structure; `None` if it is unknown.
     fn size(&self, name: &str) -> Option<u32>;
 
-    /// Returns a structure as text, with or without the names of its members; `None` if it is unknown or `bytes` are too short.
+    /// Returns a structure as text, with or without the names of its members; `None` if the structure is unknown or
+    /// `bytes` are too short.
     fn text(&self, name: &str, bytes: &[u8], with_names: bool) -> Option<String>;
 
     /// Whether these texts are preferred to those of this crate.
@@ -17,7 +18,8 @@ pub trait StructureTexts: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// Types that are arrays, longer than their declaration, or shown otherwise.
+/// Structures that are not shown by the kernel's types: they are arrays, have a variable size, or are shown by other
+/// code.
 const OTHERS: &[&str] = &[
     "epoll_event",
     "file_handle",
@@ -42,7 +44,8 @@ const OTHERS: &[&str] = &[
     "user_msghdr",
 ];
 
-/// Calls that read structures which are not `const`.
+/// Calls whose structures are copied when they begin, although the type is not `const`. This is for all structures of a
+/// call.
 const READERS: &[&str] = &[
     "cachestat",
     "file_setattr",
@@ -71,7 +74,8 @@ const READERS: &[&str] = &[
     "utimes",
 ];
 
-/// Returns a structure whose size the caller tells, since it grows with the kernel; what is behind that size is 0.
+/// Returns the bytes of a structure with those set to 0 that the caller did not pass. Such structures grow with the
+/// kernel, so the caller passes a size.
 pub(crate) fn given_part(name: &str, call: &CallArguments<'_>, bytes: &[u8]) -> Vec<u8> {
     let word = |at: usize| {
         let word = bytes.get(at..)?.first_chunk()?;
@@ -93,9 +97,9 @@ pub(crate) fn given_part(name: &str, call: &CallArguments<'_>, bytes: &[u8]) -> 
     part
 }
 
-/// Whether the kernel may leave the memory of a successful call as it was.
+/// Whether a successful call may leave the memory of this argument unchanged.
 fn is_optional(call: &str, argument: &str) -> bool {
-    // What is left of an interrupted sleep; the use of resources of a child, if there is one.
+    // `rmtp` is only written if the sleep is interrupted, `ru` only if a child has changed its state.
     argument == "rmtp" || matches!((call, argument), ("wait4" | "waitid", "ru"))
 }
 
@@ -108,7 +112,7 @@ pub(crate) fn structure_name(argument: &Argument) -> Option<&'static str> {
         return None;
     }
     Some(match name {
-        // That of the C library.
+        // The type information has the C library's `struct timespec` under this name.
         "timespec" => "__kernel_timespec",
         name => name,
     })
@@ -121,7 +125,8 @@ impl Syscall {
         arguments.iter().filter_map(structure_name)
     }
 
-    /// Returns what to copy of an argument by the kernel's types, and whether the kernel reads it.
+    /// Returns what to copy of an argument by the kernel's types, and whether it is copied when the call begins; `None`
+    /// if the argument is no known structure.
     pub(crate) fn kernel_structure(
         &self,
         argument: &Argument,

@@ -1,4 +1,4 @@
-//! How arguments are printed: by their type and name, with exceptions by call.
+//! How arguments are printed. This depends on their type and name, with exceptions for some calls.
 
 use crate::constants::{self as names, FlagNames, ValueNames};
 
@@ -15,7 +15,7 @@ pub enum ArgumentKind {
     Path,
     /// An address of a NUL-terminated text other than a path.
     Text,
-    /// An address of bytes whose number is another argument.
+    /// An address of bytes, whose number is another argument or the result.
     Buffer,
     /// An address of a socket address.
     SocketAddress,
@@ -23,7 +23,7 @@ pub enum ArgumentKind {
     Fd,
     /// A file descriptor of a directory, or `AT_FDCWD`.
     DirFd,
-    /// A process or thread.
+    /// A process id or thread id.
     Pid,
     /// The mode of a file.
     Mode,
@@ -31,7 +31,7 @@ pub enum ArgumentKind {
     Value(&'static ValueNames),
     /// One value of a list, not printed if it is 0.
     NonZeroValue(&'static ValueNames),
-    /// Bits.
+    /// A set of flags.
     Flags(&'static FlagNames),
     /// The flags of open(2).
     OpenFlags,
@@ -39,9 +39,9 @@ pub enum ArgumentKind {
     AccessMode,
     /// A socket's type.
     SocketType,
-    /// A protocol, whose meaning depends on the family before.
+    /// A protocol, whose meaning depends on the argument `family`.
     Protocol,
-    /// A socket's option, whose meaning depends on the level before.
+    /// A socket's option, whose meaning depends on the argument `level`.
     SocketOption,
     /// A futex operation.
     FutexOp,
@@ -49,13 +49,13 @@ pub enum ArgumentKind {
     FutexMask,
     /// A request of ioctl(2).
     IoctlRequest,
-    /// The argument of fcntl(2), by its command.
+    /// The third argument of fcntl(2), whose meaning depends on the command.
     FcntlArgument,
-    /// The second argument of prctl(2), by its option.
+    /// The second argument of prctl(2), whose meaning depends on the option.
     PrctlArgument,
-    /// The third argument of prctl(2), by its option.
+    /// The third argument of prctl(2), whose meaning depends on the option.
     PrctlValue,
-    /// An index of kcmp(2), by its type.
+    /// An index of kcmp(2), whose meaning depends on the type.
     KcmpIndex,
     /// A scheduling policy.
     Policy,
@@ -67,7 +67,7 @@ pub(crate) fn argument_kind(call: &str, index: usize, name: &str, c_type: &str) 
     if let Some(kind) = exception(call, name) {
         return kind;
     }
-    // Some are `void*const`.
+    // Not only at the end: there are `void*const`.
     let is_pointer = c_type.contains('*');
     let is_text = matches!(c_type, "const char*" | "char*");
     match (name, c_type) {
@@ -84,7 +84,7 @@ pub(crate) fn argument_kind(call: &str, index: usize, name: &str, c_type: &str) 
         ("mode", "mode_t") => Kind::Mode,
         (name, _) if name.ends_with("dfd") && call != "pidfd_send_signal" => Kind::DirFd,
         ("sig", "int") => Kind::NonZeroValue(&names::SIGNAL),
-        // What a call returns has no path yet, as in perf.
+        // These names are those of descriptors, whatever their type.
         (
             "newfd" | "fd" | "oldfd" | "fd_in" | "fd_out" | "epfd" | "ufd" | "in_fd" | "out_fd",
             _,

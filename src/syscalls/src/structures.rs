@@ -9,7 +9,7 @@ use crate::constants as names;
 use crate::mode::mode_text;
 use crate::{Abi, Argument, ArgumentKind, CallArguments, CapturedBytes, write_buffer};
 
-/// Returns the text of a structure; `None` if the type is unknown or the memory too short.
+/// Returns the text of a structure; `None` if the structure is unknown here or the memory too short.
 pub(crate) fn structure(
     call: &CallArguments<'_>,
     argument: &Argument,
@@ -77,7 +77,7 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*bytes))
 }
 
-/// The size of memory: the room before the call, and what the kernel wrote there if it is different.
+/// Returns the size of a buffer as `[before]`, or `[before => after]` if the kernel changed it.
 fn pointed_length(call: &CallArguments<'_>, captured: &CapturedBytes<'_>) -> Option<String> {
     let before = int(captured.bytes, 0)?;
     let same = call.captured.iter().rev();
@@ -98,12 +98,12 @@ fn socket_address(bytes: &[u8], is_truncated: bool) -> Option<String> {
         1 => {
             let path = bytes.get(2..)?;
             let mut text = Vec::new();
-            // A name that begins with NUL is not a path, and ends with the address.
+            // An abstract name begins with a NUL, and extends to the end of the address.
             let (sign, name) = match path.split_first() {
                 Some((0, name)) if !name.is_empty() => ("@", name),
                 _ => ("", path.split(|byte| *byte == 0).next().unwrap_or_default()),
             };
-            // A NUL ends a path within the room.
+            // If a NUL ends the path, nothing of it was truncated.
             let is_truncated = is_truncated && 2 + sign.len() + name.len() == bytes.len();
             write_buffer(&mut text, name, is_truncated).ok()?;
             format!(", path: {sign}{}", String::from_utf8_lossy(&text))
@@ -140,7 +140,7 @@ fn socket_address(bytes: &[u8], is_truncated: bool) -> Option<String> {
     Some(format!("{{ .family: {family}{rest} }}"))
 }
 
-/// Returns a socket address as `address:port`, path or family.
+/// Returns a socket address as `address:port`, path or family; `None` if it is too short or has no path.
 pub(crate) fn peer(bytes: &[u8]) -> Option<String> {
     let family = half(bytes, 0)?;
     let port = || {
@@ -171,7 +171,7 @@ fn timespec(bytes: &[u8]) -> Option<String> {
     Some(format!("{{ .tv_sec: {seconds}, .tv_nsec: {nanos} }}"))
 }
 
-/// The mode of `struct stat`, and its size or device.
+/// Returns the mode of `struct stat`, and the device number of a device or the size of another file.
 fn stat(abi: Abi, bytes: &[u8]) -> Option<String> {
     let (mode, device) = match abi {
         Abi::X86_64 => (word(bytes, 24)?, long(bytes, 40)?),
@@ -179,7 +179,7 @@ fn stat(abi: Abi, bytes: &[u8]) -> Option<String> {
         Abi::I386 => return None,
     };
     let size = long(bytes, 48)?;
-    // The type precedes the permissions.
+    // The type of the file, then its permissions.
     let mode_text = match mode & 0o7777 {
         0 => mode_text(mode),
         permissions => format!("{}|{}", mode_text(mode & 0o170000), mode_text(permissions)),
@@ -245,7 +245,7 @@ fn signal_action(bytes: &[u8]) -> Option<String> {
     ))
 }
 
-/// `sigset_t` of 64 signals.
+/// `sigset_t` of 64 signals: `[INT, CHLD]`, or `~[KILL]` for all but those if more than half are in the set.
 fn signal_set(bits: u64) -> String {
     let is_inverted = bits.count_ones() > 32;
     let shown = if is_inverted { !bits } else { bits };
@@ -268,7 +268,7 @@ fn limit(value: u64) -> String {
     }
 }
 
-/// What wait4(2) returns of a child.
+/// The state of a child that wait4(2) writes.
 fn wait_status(status: i32) -> String {
     let signal = |number: i32| names::SIGNAL.text(u64::from(number.cast_unsigned()));
     match (status & 0x7f, status >> 8 & 0xff) {
@@ -278,7 +278,7 @@ fn wait_status(status: i32) -> String {
     }
 }
 
-/// `struct clone_args`, without fields that are 0.
+/// `struct clone_args` of 88 bytes, without fields that are 0.
 fn clone_arguments(bytes: &[u8]) -> Option<String> {
     let fields = [
         "flags",

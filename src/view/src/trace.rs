@@ -6,17 +6,17 @@ use rperf_analysis::trace::{CallStatistics, CallSummary, CallText, TraceLine};
 use rperf_syscalls::{SyscallTable, error_name};
 use serde_json::{Map, Value, json};
 
-/// The usual column of ` = ` in the text of a call.
+/// The default column of ` = ` in the text of a call.
 pub const RESULT_COLUMN: usize = 70;
 
 /// How lines begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceLayout {
-    /// Whether times are those of the clock, instead of since the first event.
+    /// Whether times are timestamps of the clock, instead of times since the first event.
     pub full_time: bool,
     /// Whether the name of the thread is printed.
     pub shows_comm: bool,
-    /// Whether the thread is printed: not if there can be only one.
+    /// Whether the name and id of the thread are printed. Not needed if there can be only one.
     pub shows_task: bool,
     /// Whether times are printed.
     pub shows_time: bool,
@@ -28,7 +28,7 @@ pub struct TraceLayout {
     pub is_json: bool,
 }
 
-/// Writes one line; `base` is the time of the first event.
+/// Writes one line, and a line for each frame of its stack. `base` is the time of the first event in nanoseconds.
 ///
 /// # Errors
 /// Errors of `to`.
@@ -128,7 +128,7 @@ fn padded(text: &str, width: usize) -> String {
 /// The version of the objects that [`write_json`] writes.
 const JSON_VERSION: u32 = 1;
 
-/// Writes a line as a JSON object (docs/trace-json.md).
+/// Writes a line as a JSON object (docs/trace-json.md), unless it has no details.
 ///
 /// # Errors
 /// Errors of `to`.
@@ -177,15 +177,15 @@ pub fn write_json(to: &mut dyn Write, line: &TraceLine<'_>) -> io::Result<()> {
 /// What the summary contains besides its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SummaryOptions {
-    /// Whether failures are counted by their error.
+    /// Whether the failures of each call are printed by errno.
     pub by_error: bool,
-    /// Whether calls of all threads are added up.
+    /// Whether the summary is that of all threads ([`CallSummary::total`]).
     pub is_total: bool,
-    /// Whether the time on CPUs is in the titles.
+    /// Whether the title of a table has the thread's time on CPUs.
     pub has_run_times: bool,
 }
 
-/// Writes the table of each thread.
+/// Writes the table of each thread that has events.
 ///
 /// # Errors
 /// Errors of `to`.

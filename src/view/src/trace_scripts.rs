@@ -11,7 +11,7 @@ use rperf_syscalls::error_name;
 /// The name of a system call by its number.
 pub type SyscallName<'n> = &'n dyn Fn(i64) -> String;
 
-/// Writes the number of calls of each system call. `rule` is the length of the line below the title of the counts.
+/// Writes the number of calls of each system call. `rule` is the number of dashes below the title of the counts.
 ///
 /// # Errors
 /// Those of `out`.
@@ -59,7 +59,7 @@ pub fn write_syscalls_by_task(
     Ok(())
 }
 
-/// Writes the number of failed calls of each name of a task.
+/// Writes the number of failed calls by name of the task.
 ///
 /// # Errors
 /// Those of `out`.
@@ -112,7 +112,7 @@ pub fn write_failed_by_task(
     Ok(())
 }
 
-/// Writes reads and writes of each process, and those that failed.
+/// Writes the reads and writes of each thread (`pid` in the table), and those that failed.
 ///
 /// # Errors
 /// Those of `out`.
@@ -139,7 +139,7 @@ pub fn write_io_by_task(out: &mut dyn Write, io: &TaskReadWrite) -> io::Result<(
     write_failed_io(out, &io.failed_writes())
 }
 
-/// Writes the processes with most reads and writes, at most `lines` of each.
+/// Writes the threads (`pid` in the table) that read and wrote most bytes, at most `lines` of each.
 ///
 /// # Errors
 /// Those of `out`.
@@ -223,7 +223,7 @@ pub fn write_io_by_file(out: &mut dyn Write, io: &FileIo) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes latencies of wakeups.
+/// Writes number, average, minimum and maximum of wakeup latencies.
 ///
 /// # Errors
 /// Those of `out`.
@@ -260,12 +260,12 @@ pub fn write_futexes(out: &mut dyn Write, futexes: &FutexWaits) -> io::Result<()
     Ok(())
 }
 
-/// What is shown of compactions.
+/// What is printed of compactions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompactionLayout {
-    /// Whether each process has a line.
+    /// Whether each thread has a line.
     pub by_process: bool,
-    /// Whether each compaction has a line.
+    /// Whether each compaction has a line, too; only with `by_process`.
     pub each: bool,
     /// Whether times are in microseconds instead of nanoseconds.
     pub microseconds: bool,
@@ -277,7 +277,7 @@ pub struct CompactionLayout {
     pub migration: bool,
 }
 
-/// Writes the time of compactions and their pages.
+/// Writes the time of compactions and the numbers of their pages.
 ///
 /// # Errors
 /// Those of `out`.
@@ -327,7 +327,7 @@ fn compaction_text(totals: &CompactionTotals, layout: CompactionLayout) -> Strin
     format!("{time} {}", parts.join(" "))
 }
 
-/// Writes the number of dropped packets by function and offset.
+/// Writes the number of dropped packets. `rows` are function, offset in it in bytes, and number.
 ///
 /// # Errors
 /// Those of `out`.
@@ -339,7 +339,7 @@ pub fn write_drops(out: &mut dyn Write, rows: &[(String, u64, u64)]) -> io::Resu
     Ok(())
 }
 
-/// Writes the number of samples of events that a script does not use; nothing without such.
+/// Writes the number of samples of each event that a script does not use; nothing if `counts` is empty.
 ///
 /// # Errors
 /// Those of `out`.

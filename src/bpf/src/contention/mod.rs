@@ -57,7 +57,7 @@ pub struct ContentionOptions {
     pub cpus: Option<Vec<u32>>,
     /// Only waits for locks at these addresses.
     pub locks: Option<Vec<u64>>,
-    /// Only waits with exactly one of these values of flags (`LCB_F_*`).
+    /// Only waits whose flags (`LCB_F_*`) are one of these values.
     pub flags: Option<Vec<u32>>,
     /// Only waits of threads in these cgroups, by id.
     pub cgroups: Option<Vec<u64>>,

@@ -56,7 +56,7 @@ struct Compiler<'a> {
     max_depth: usize,
 }
 
-/// The operand inside all casts.
+/// Returns the operand inside all casts.
 fn uncast(mut node: &Node) -> &Node {
     while let Node::Cast { item, .. } = node {
         node = item;
@@ -149,7 +149,7 @@ impl Compiler<'_> {
         Ok(dynamic_of(field))
     }
 
-    /// The location of the bytes of `REC->field` or `__get_dynamic_array(field)`.
+    /// Returns the location of the bytes of `REC->field` or `__get_dynamic_array(field)`.
     fn locate(&self, node: &Node) -> Result<ByteLocation, FormatWarning> {
         match uncast(node) {
             Node::DynamicArray(name) => Ok(ByteLocation::Dynamic(self.dynamic(name)?)),
@@ -217,7 +217,8 @@ impl Compiler<'_> {
         Ok(self.program.sources.len() - 1)
     }
 
-    /// A string in the record, or a kernel string referenced by a pointer.
+    /// Returns the source of a field printed with `%s`: a pointer to a string of the kernel if it has the size of a
+    /// `long`, otherwise a string in the record.
     fn field(&self, name: &str) -> TextSource {
         let long_size = usize::from(self.program.abi.long_size);
         match self.format.field(name) {
@@ -240,8 +241,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Makes `%d` print fields of fewer bits with their sign, as the kernel does; probes have such
-    /// fields (`s8`, `s16`). Linux perf prints them as unsigned.
+    /// Makes `%d` print signed fields of 8 and 16 bits with their sign, as the kernel does. Probes have such fields
+    /// (`s8`, `s16`). Linux perf prints them as unsigned.
     fn narrowed(&self, spec: IntegerSpec, argument: &Node) -> IntegerSpec {
         let (name, is_element) = match argument {
             Node::Field(name) => (name, false),

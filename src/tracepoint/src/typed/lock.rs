@@ -4,7 +4,7 @@ use super::event::typed_event;
 use super::{NamedNumber, TextField};
 
 typed_event! {
-    /// A task begins to wait for a lock. Since Linux 5.19.
+    /// A task begins to wait for a lock (since Linux 5.19).
     ContentionBegin(ContentionBeginLayout) = "lock:contention_begin" {
         /// Address of the lock.
         lock_addr: u64,
@@ -14,7 +14,7 @@ typed_event! {
 }
 
 typed_event! {
-    /// The wait for a lock ends.
+    /// The wait for a lock ends (since Linux 5.19).
     ContentionEnd(ContentionEndLayout) = "lock:contention_end" {
         /// Address of the lock.
         lock_addr: u64,
@@ -24,7 +24,7 @@ typed_event! {
 }
 
 typed_event! {
-    /// A task is about to take a lock. Kernels with CONFIG_LOCKDEP, as the following three.
+    /// A task is about to take a lock. Only kernels with CONFIG_LOCKDEP have this event.
     LockAcquire(LockAcquireLayout) = "lock:lock_acquire" {
         /// Bit 0: the lock is only tried; bit 1: for reading.
         flags: u32,
@@ -36,7 +36,7 @@ typed_event! {
 }
 
 typed_event! {
-    /// A task has the lock. Kernels with CONFIG_LOCK_STAT, as [`LockContended`].
+    /// A task has taken a lock. Only kernels with CONFIG_LOCK_STAT have this event.
     LockAcquired(LockAcquiredLayout) = "lock:lock_acquired" {
         /// Name of the lock's class.
         name: TextField,
@@ -46,7 +46,7 @@ typed_event! {
 }
 
 typed_event! {
-    /// A task has to wait for a lock.
+    /// A task has to wait for a lock. Only kernels with CONFIG_LOCK_STAT have this event.
     LockContended(LockContendedLayout) = "lock:lock_contended" {
         /// Name of the lock's class.
         name: TextField,
@@ -56,7 +56,7 @@ typed_event! {
 }
 
 typed_event! {
-    /// A task releases a lock.
+    /// A task releases a lock. Only kernels with CONFIG_LOCKDEP have this event.
     LockRelease(LockReleaseLayout) = "lock:lock_release" {
         /// Name of the lock's class.
         name: TextField,
