@@ -1,7 +1,7 @@
-//! What the file descriptors of each process refer to, as far as its system calls tell.
+//! What the file descriptors of each process refer to: the state read from procfs, changed by system calls.
 //!
-//! A descriptor has a name only if it is right at that time. It has none if no seen call opened it. A loss of records
-//! removes all names.
+//! A descriptor without a name is better than one with a wrong name: it has none if neither a seen call nor procfs tells
+//! it, and a loss of records removes all names.
 
 use std::collections::BTreeMap;
 
