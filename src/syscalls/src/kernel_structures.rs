@@ -74,8 +74,8 @@ const READERS: &[&str] = &[
     "utimes",
 ];
 
-/// Returns the bytes of a structure; those that the caller did not pass are 0. Structures that grow with the kernel have
-/// their size in a field or an argument.
+/// Returns the bytes of a structure; those that the caller did not pass are 0. Structures that grow with the kernel
+/// have their size in a field or an argument.
 pub(crate) fn given_part(name: &str, call: &CallArguments<'_>, bytes: &[u8]) -> Vec<u8> {
     let word = |at: usize| {
         let word = bytes.get(at..)?.first_chunk()?;

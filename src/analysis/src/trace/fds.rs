@@ -1,7 +1,7 @@
 //! What the file descriptors of each process refer to: the state read from procfs, changed by system calls.
 //!
-//! A descriptor without a name is better than one with a wrong name: it has none if neither a seen call nor procfs tells
-//! it, and a loss of records removes all names.
+//! A wrong name is worse than none: a descriptor has none if neither procfs nor a seen call gives it one, and a loss of
+//! records removes all names.
 
 use std::collections::BTreeMap;
 
