@@ -6,8 +6,8 @@
 //! TaskNames: paths of fds, names of tasks -+
 //! ```
 //!
-//! Nothing here opens a file or reads another process: callers implement [`TaskNames`] to resolve numbers, and pass the content of
-//! memory as [`CapturedBytes`].
+//! Nothing here opens a file or reads another process: callers implement [`TaskNames`] to resolve ids and descriptors,
+//! and pass the content of memory as [`CapturedBytes`].
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
