@@ -354,6 +354,11 @@ fn planted_leaks_are_found_and_named() {
     assert!(rows[1].ends_with("leaking_driver+0x10 (slab)"), "{text}");
     assert!(text.contains("  by leaker (70): 100\n"), "{text}");
     assert!(!text.contains("cache_fill"), "{text}");
+    // The sums are those of all memory.
+    let all = run(&scratch, &leaks).stdout;
+    let sums = |text: &str| text.lines().take(4).collect::<Vec<_>>().join("\n");
+    assert_eq!(sums(&text), sums(&all));
+    assert!(sums(&text).contains(" 81920 bytes in "), "{text}");
     let first = |key: &str| {
         let words = [&leaks[..], &["--json", "-l", "1", "-s", key]].concat();
         let json: serde_json::Value =

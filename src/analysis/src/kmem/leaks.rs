@@ -10,6 +10,9 @@ use super::pages::bytes as page_bytes;
 use crate::sched::LostStretches;
 use crate::{EventContext, LogHistogram, Loss, Observer};
 
+/// Address of an object without bytes (`ZERO_SIZE_PTR` of linux/slab.h): kfree has an event for it, kmalloc has none.
+const ZERO_SIZE: u64 = 16;
+
 /// An allocator of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Allocator {
@@ -297,7 +300,7 @@ impl Observer<LeakDetail> for LiveMemory {
             TypedEvent::KmemCacheAlloc(event) if event.ptr() != 0 => {
                 self.allocate(at, &slab(event.ptr(), event.bytes_alloc()), detail);
             }
-            TypedEvent::Kfree(event) if event.ptr() != 0 => {
+            TypedEvent::Kfree(event) if event.ptr() > ZERO_SIZE => {
                 self.free(at, Allocator::Slab, event.ptr());
             }
             TypedEvent::KmemCacheFree(event) => self.free(at, Allocator::Slab, event.ptr()),

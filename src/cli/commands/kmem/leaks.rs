@@ -8,7 +8,7 @@ use rperf_analysis::{ObserverPass, PrepareSamples};
 use rperf_replay::{Order, Sample, World};
 use rperf_resolve::{AddressContext, Frame, Resolver, TimeIntervals};
 use rperf_tracepoint::typed::TypedEvent;
-use rperf_view::kmem::leaks::{self, NamedStack};
+use rperf_view::kmem::leaks::{self, NamedStack, StackLimits};
 
 use super::details::{call_site, is_allocator};
 use super::stat::require_events;
@@ -26,7 +26,7 @@ use crate::cli::symbol_options::SymbolSources;
 
 const ABOUT: &str = "\
 Shows how much memory the kernel allocated and did not free, over the time of the recording and by stack. Stacks marked with * are suspected to leak: \
-memory was allocated more than once, at least half of it was kept, and it increased in at least half of the intervals of time, also in the last quarter \
+memory was with more than one live allocation, at least half of it was kept, and it increased in at least half of the intervals of time, also in the last quarter \
 of them. 'kmem record -g' records stacks for objects of the slab allocator, of which otherwise only the caller is known.";
 
 /// The number of stacks shown by default.
@@ -125,17 +125,7 @@ pub(in crate::cli::commands) fn run(
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let layouts = event_layouts(&analysis)?;
     let has = |events: &[&str]| events.iter().any(|event| layouts.has(event));
-    let allocators = match Allocators::given(matches) {
-        // By default, all that were recorded. If none was, the error is that for the slab allocator.
-        Allocators {
-            slab: false,
-            page: false,
-        } => Allocators {
-            slab: has(&SLAB_EVENTS) || !has(&PAGE_EVENTS),
-            page: has(&PAGE_EVENTS),
-        },
-        given => given,
-    };
+    let allocators = allocators(matches, has);
     let needed = require_events(&analysis, allocators, |name| layouts.has(name))?;
     let resolver = analysis.resolver(&symbols);
     let details = LeakDetails {
@@ -148,9 +138,6 @@ pub(in crate::cli::commands) fn run(
     analysis.end_progress();
     let mut report = live.report();
     key.sort(&mut report);
-    if flag(matches, "suspects") == Some(true) {
-        report.stacks.retain(StackMemory::is_suspect);
-    }
     let names = StackNames {
         resolver: &resolver,
         world: analysis.replay.world(),
@@ -162,15 +149,37 @@ pub(in crate::cli::commands) fn run(
     };
     let is_json = flag(matches, "json") == Some(true);
     let rows = most("line", if is_json { u64::MAX } else { ROWS });
-    let shown = report.stacks.iter().take(rows);
+    let only_suspects = flag(matches, "suspects") == Some(true);
+    let wanted = report.stacks.iter();
+    let mut wanted = wanted.filter(|memory| !only_suspects || memory.is_suspect());
+    let shown = wanted.by_ref().take(rows);
     let stacks: Vec<NamedStack> = shown.map(|memory| names.named(memory)).collect();
+    let limits = StackLimits {
+        hidden: wanted.count(),
+        frames: most("max-stack", 8),
+    };
     context.paginate("kmem")?;
     let out = &mut context.stdout();
     match is_json {
         true => leaks::write_json(out, &report, &stacks, losses(&analysis).lost)?,
-        false => leaks::write(out, &report, &stacks, most("max-stack", 8))?,
+        false => leaks::write(out, &report, &stacks, limits)?,
     }
     conclude(&analysis, delivered, &live.losses, DOUBTFUL, matches)
+}
+
+/// Returns the allocators whose events are read: those given, or all that were recorded. If none was, the error is that for
+/// the slab allocator. `has` returns whether any of these events were recorded.
+fn allocators(matches: &ArgMatches, has: impl Fn(&[&str]) -> bool) -> Allocators {
+    match Allocators::given(matches) {
+        Allocators {
+            slab: false,
+            page: false,
+        } => Allocators {
+            slab: has(&SLAB_EVENTS) || !has(&PAGE_EVENTS),
+            page: has(&PAGE_EVENTS),
+        },
+        given => given,
+    }
 }
 
 /// Selects events by time, and finds the stacks of allocations.

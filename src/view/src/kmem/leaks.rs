@@ -23,7 +23,16 @@ pub struct NamedStack {
     pub processes: Vec<(u32, String, u64)>,
 }
 
-/// Writes sums, the curve of live bytes, and the stacks with at most `max_stack` frames.
+/// What is left out of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StackLimits {
+    /// Number of stacks that are not shown because of a limit.
+    pub hidden: usize,
+    /// Maximum number of frames of a stack.
+    pub frames: usize,
+}
+
+/// Writes the sums of all stacks, the curve of live bytes, and `stacks`.
 ///
 /// # Errors
 ///
@@ -32,7 +41,7 @@ pub fn write(
     out: &mut dyn Write,
     report: &LeakReport,
     stacks: &[NamedStack],
-    max_stack: usize,
+    limits: StackLimits,
 ) -> io::Result<()> {
     write_sums(out, report)?;
     write_curve(out, report)?;
@@ -42,12 +51,11 @@ pub fn write(
         "Live bytes", "Count", "Kept", "Oldest", "Median", "Growth/s", "Rising"
     )?;
     for stack in stacks {
-        write_stack(out, report, stack, max_stack)?;
+        write_stack(out, report, stack, limits.frames)?;
     }
-    let (shown, all) = (stacks.len(), report.stacks.len());
-    match shown < all {
-        true => writeln!(out, "  ... {} more stacks; -l shows more", all - shown),
-        false => Ok(()),
+    match limits.hidden {
+        0 => Ok(()),
+        hidden => writeln!(out, "  ... {hidden} more stacks; -l shows more"),
     }
 }
 
