@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::ArgMatches;
 use rperf_analysis::lock::{
@@ -72,15 +72,16 @@ impl LockTable {
     }
 }
 
-/// The kernel's functions of locks and of the scheduler: the address ranges of their sections.
+/// The kernel's functions of locks and of the scheduler: the address ranges of their sections, by object. Modules have
+/// none.
 pub(super) struct LockFunctions<'n, 'r> {
     resolver: &'n Resolver<'r>,
-    text: OnceLock<Vec<Range<u64>>>,
+    text: Mutex<HashMap<DsoId, Arc<[Range<u64>]>>>,
 }
 
 impl<'n, 'r> LockFunctions<'n, 'r> {
     pub(super) fn new(resolver: &'n Resolver<'r>) -> Self {
-        let text = OnceLock::new();
+        let text = Mutex::default();
         Self { resolver, text }
     }
 
@@ -98,8 +99,16 @@ impl<'n, 'r> LockFunctions<'n, 'r> {
         if frame.ip < 1 << 63 {
             return false;
         }
-        let text = self.text.get_or_init(|| lock_text(self.resolver, dso));
-        text.iter().any(|range| range.contains(&frame.address))
+        self.text_of(dso)
+            .iter()
+            .any(|range| range.contains(&frame.address))
+    }
+
+    fn text_of(&self, dso: DsoId) -> Arc<[Range<u64>]> {
+        let mut known = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = known.entry(dso);
+        let text = text.or_insert_with(|| lock_text(self.resolver, dso).into());
+        Arc::clone(text)
     }
 
     /// Whether there is a list of words and no function has one of them in its name.

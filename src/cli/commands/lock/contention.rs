@@ -14,7 +14,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
 use crate::cli::live::workload;
-use crate::cli::options::{flag, is_given, list, number, switch, unsupported, value};
+use crate::cli::options::{flag, is_given, number, switch, unsupported, value};
 
 const ABOUT: &str = "\
 Shows how long callers, threads (-t) or locks (-l) waited for locks of the kernel, recorded with 'lock record'. With -b, a command or a target \
@@ -56,7 +56,7 @@ fn live_options() -> Vec<Arg> {
         switch("lock-owner")
             .short('o')
             .help("show a row per thread that had the lock (mutexes, and semaphores of writers)"),
-        list("cgroup-filter", "path[,path...]")
+        value("cgroup-filter", "path[,path...]")
             .short('G')
             .help("only waits in these cgroups"),
         switch("lock-cgroup").help("show a row per cgroup"),
