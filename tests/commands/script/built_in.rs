@@ -96,6 +96,10 @@ fn other_scripts_are_refused_with_the_nearest() {
             "'rperf script report stackcollapse' reads a recording",
         ),
         (&["comm,ip"], "-F comm,ip prints these fields"),
+        (
+            &["-i", "my.data", "syscall-counts"],
+            "script syscall-counts: -i names a recording, but the script makes its own",
+        ),
         (&["my.data"], "-i my.data reads this recording"),
     ] {
         let refused = outcome(&[&["script"], words].concat());

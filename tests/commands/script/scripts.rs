@@ -188,6 +188,23 @@ fn bad_scripts_and_interpreters_are_named() {
     scratch.write("own.py", b"").expect("a file can be written");
     let script = scratch.path().join("own.py");
     let recording = root().join("tests/fixtures/x86_64/cycles.data");
+    scratch.write("own.pl", b"").expect("a file can be written");
+    let (input, perl) = (recording.to_string_lossy(), scratch.path().join("own.pl"));
+    let words = [
+        "script",
+        "-f",
+        "-i",
+        &input,
+        "--python",
+        "python3",
+        "-s",
+        &perl.to_string_lossy(),
+    ];
+    let found = crate::commands::outcome(&words);
+    assert_eq!(
+        (found.status, &*found.stderr),
+        (129, "--python applies to Python scripts only\n")
+    );
     let found = crate::commands::outcome(&[
         "script",
         "-f",

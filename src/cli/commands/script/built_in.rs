@@ -7,7 +7,7 @@ use std::process::Command;
 use clap::ArgMatches;
 use rperf_names::nearest;
 
-use super::installed::{ScriptCall, installed, run_both, split, take_input};
+use super::installed::{ScriptCall, installed, makes_own, run_both, split, take_input};
 use super::native::NativeTable;
 use super::native_run;
 use crate::cli::context::Context;
@@ -92,6 +92,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
     match (script.kind, verb) {
         (_, "report") if all_cpus => Err(not_recorded("'script report' reads a recording")),
         (ScriptKind::Native(native), "report") => report(native, rest, matches, context),
+        (ScriptKind::Native(_), _) if matches.contains_id("input") => Err(makes_own(script.name)),
         (ScriptKind::Native(_), _) => live(script, rest, all_cpus, context),
         (ScriptKind::Flamegraph { words, .. }, _) => {
             let call = words.iter().map(OsString::from).collect();

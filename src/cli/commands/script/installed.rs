@@ -130,11 +130,7 @@ impl InstalledScript {
     /// Records to a pipe that the report reads. Ctrl-C ends the recording.
     fn run_live(&self, call: ScriptCall<'_>, context: &Context) -> Result<ExitStatus, CliError> {
         if call.input.is_some() {
-            let message = format!(
-                "script {}: -i names a recording, but the script makes its own",
-                self.name
-            );
-            return Err(CliError::usage(message).hint(format!("script report {}", self.name)));
+            return Err(makes_own(&self.name));
         }
         let (reported, mut recorded) = self.split(call.words)?;
         if recorded.is_empty() || call.all_cpus {
@@ -239,7 +235,7 @@ pub(super) fn run_both(
     match status? {
         ExitStatus::Ok => Ok(match recorded {
             // The recorder was ended by the closed pipe, so its status is ignored.
-            ExitStatus::Signal(_) => ExitStatus::Ok,
+            ExitStatus::Signal(libc::SIGPIPE) => ExitStatus::Ok,
             // Ctrl-C ended the recording. Later commands of the record script may have failed, so its status is
             // ignored.
             _ if is_pending(signals.as_ref()) => ExitStatus::Ok,
@@ -247,6 +243,12 @@ pub(super) fn run_both(
         }),
         failed => Ok(failed),
     }
+}
+
+/// The error for `-i` with a script that records.
+pub(super) fn makes_own(name: &str) -> CliError {
+    let message = format!("script {name}: -i names a recording, but the script makes its own");
+    CliError::usage(message).hint(format!("script report {name}"))
 }
 
 /// Options of `script` for a report, quoted for the shell.

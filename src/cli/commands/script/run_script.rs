@@ -118,6 +118,9 @@ impl ScriptReading<'_> {
         let language = self.script.language;
         let program = match language {
             ScriptLanguage::Python => python(matches, &self.first_line()?, self.context),
+            ScriptLanguage::Perl if matches.contains_id("python") => {
+                return Err(CliError::usage("--python applies to Python scripts only"));
+            }
             ScriptLanguage::Perl => perl(&self.first_line()?),
         };
         Interpreter::start(language, &program, hello, has_input, self.context)
