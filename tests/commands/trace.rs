@@ -309,6 +309,18 @@ hint: did you mean 'openat'? 'list' shows other events
         "--filter-pids: 'x' is not a thread id\n",
     );
     assert_refused(
+        &["trace", "-a", "record", "--", "true"],
+        129,
+        "--all-cpus does not apply to 'trace record'
+hint: options of 'record' follow the word: trace record -o FILE -- COMMAND
+",
+    );
+    assert_refused(
+        &["trace", "-S", "--bpf-summary", "true"],
+        129,
+        "--bpf-summary needs -s, without -S\n",
+    );
+    assert_refused(
         &["trace", "/nosuch"],
         255,
         "/nosuch: No such file or directory\n",

@@ -386,6 +386,24 @@ fn a_delayed_trace_has_the_names_of_its_begin() {
     );
 }
 
+/// At the return from a signal handler the kernel has an event of system call -1.
+#[test]
+fn returns_from_signal_handlers_are_no_calls() {
+    let test = "returns_from_signal_handlers_are_no_calls";
+    let scratch = Scratch::new();
+    let script = "trap 'cd /' USR1; kill -USR1 $$; cd /tmp";
+    let words = ["trace", "sh", "-c", script];
+    let Some(calls) = run_with_memory(test, &scratch, &words) else {
+        return;
+    };
+    let has = |text: &str| calls.iter().any(|call| call.contains(text));
+    assert!(
+        has("rt_sigreturn(") && has("chdir(filename: \"/tmp\")"),
+        "{calls:#?}"
+    );
+    assert!(!has("syscall_"), "{calls:#?}");
+}
+
 #[test]
 fn run_times_are_in_the_titles() {
     let test = "run_times_are_in_the_titles";

@@ -8,7 +8,8 @@ use crate::kernel_structures::{given_part, structure_name};
 use crate::mode::mode_text;
 use crate::structures::structure;
 use crate::{
-    Abi, Argument, ArgumentKind, CapturedBytes, StructureTexts, Syscall, write_buffer, write_quoted,
+    Abi, Argument, ArgumentKind, CapturedBytes, StructureTexts, Syscall, write_buffer, write_name,
+    write_quoted,
 };
 
 /// `AT_FDCWD`: the current working directory instead of a file descriptor.
@@ -473,7 +474,7 @@ pub(crate) fn write_fd(
         return Ok(());
     };
     to.write_all(b"<")?;
-    to.write_all(path)?;
+    write_name(to, path)?;
     to.write_all(b">")
 }
 
@@ -486,7 +487,7 @@ pub(crate) fn write_pid(to: &mut dyn Write, value: u64, task: &dyn TaskNames) ->
         return Ok(());
     };
     to.write_all(b" (")?;
-    to.write_all(comm)?;
+    write_name(to, comm)?;
     to.write_all(b")")
 }
 

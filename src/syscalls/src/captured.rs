@@ -39,6 +39,24 @@ pub fn write_quoted(to: &mut dyn Write, bytes: &[u8], is_truncated: bool) -> io:
     to.write_all(if is_truncated { b"\"..." } else { b"\"" })
 }
 
+/// Writes a path or the name of a task. Control characters are escaped as in [`write_quoted`]: a name with a newline must
+/// not look like another line.
+///
+/// # Errors
+/// Errors of `to`.
+pub fn write_name(to: &mut dyn Write, name: &[u8]) -> io::Result<()> {
+    for byte in name {
+        match byte {
+            b'\n' => to.write_all(b"\\n")?,
+            b'\t' => to.write_all(b"\\t")?,
+            b'\r' => to.write_all(b"\\r")?,
+            0..0x20 | 0x7f => write!(to, "\\{byte:03o}")?,
+            _ => to.write_all(&[*byte])?,
+        }
+    }
+    Ok(())
+}
+
 /// Writes bytes as perf shows buffers: without quotes, those that are not printable as `\\10`, followed by `...` if they are cut.
 ///
 /// # Errors
@@ -62,6 +80,13 @@ mod tests {
         let mut text = Vec::new();
         write_quoted(&mut text, b"a\"\\\n\x1b\xff", true).unwrap();
         assert_eq!(text, b"\"a\\\"\\\\\\n\\033\\377\"...");
+    }
+
+    #[test]
+    fn names_stay_in_their_line() {
+        let mut text = Vec::new();
+        write_name(&mut text, "é\n1 x\x1b\u{7f}".as_bytes()).unwrap();
+        assert_eq!(text, "é\\n1 x\\033\\177".as_bytes());
     }
 
     #[test]

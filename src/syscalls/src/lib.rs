@@ -33,7 +33,7 @@ pub use arguments::{
 pub use capture::{
     Capture, CaptureLength, CaptureLimit, CapturePlan, CaptureSource, MAX_CAPTURES, SizedMemory,
 };
-pub use captured::{CapturedBytes, write_buffer, write_quoted};
+pub use captured::{CapturedBytes, write_buffer, write_name, write_quoted};
 pub use captured_record::CapturedRecord;
 pub use errno::{error_name, error_text};
 pub use kernel_structures::StructureTexts;

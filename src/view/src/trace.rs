@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use rperf_analysis::trace::{CallStatistics, CallSummary, CallText, TraceLine};
-use rperf_syscalls::{SyscallTable, error_name};
+use rperf_syscalls::{SyscallTable, error_name, write_name};
 use serde_json::{Map, Value, json};
 
 /// The default column of ` = ` in the text of a call.
@@ -92,7 +92,7 @@ fn write_task(to: &mut dyn Write, line: &TraceLine<'_>, shows_comm: bool) -> io:
         match comm.is_empty() {
             true => write!(to, ":{}/", line.tid)?,
             false => {
-                to.write_all(comm)?;
+                write_name(to, comm)?;
                 to.write_all(b"/")?;
             }
         }

@@ -306,7 +306,7 @@ pub fn write_compactions(
 
 fn compaction_text(totals: &CompactionTotals, layout: CompactionLayout) -> String {
     let time = match layout.microseconds {
-        true => format!("{}us", (totals.time + 500) / 1000),
+        true => format!("{}us", totals.time.saturating_add(500) / 1000),
         false => format!("{}ns", totals.time),
     };
     let scanner = |name: &str, [scanned, isolated]: [u64; 2]| {

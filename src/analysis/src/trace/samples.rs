@@ -251,8 +251,8 @@ impl TraceSamples {
     fn record(&self, world: &World, sample: &Sample<'_>) -> Option<TraceRecord> {
         let raw = sample.wire.raw.unwrap_or_default();
         let event = self.events.get(usize::try_from(sample.event.0).ok()?)?;
-        let as_number =
-            |reader: &FieldReader| Some(u32::try_from(reader.i64(raw)?).unwrap_or(u32::MAX));
+        // -1 is no system call: the kernel has it at the return from a signal handler, among others.
+        let as_number = |reader: &FieldReader| u32::try_from(reader.i64(raw)?).ok();
         Some(match event {
             EventKind::Enter { number, arguments } => {
                 let mut values = [0; 6];

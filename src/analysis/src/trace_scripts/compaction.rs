@@ -24,12 +24,12 @@ pub struct CompactionTotals {
 
 impl CompactionTotals {
     fn add(&mut self, other: &Self) {
-        self.time += other.time;
-        self.moved += other.moved;
-        self.failed += other.failed;
+        self.time = self.time.saturating_add(other.time);
+        self.moved = self.moved.saturating_add(other.moved);
+        self.failed = self.failed.saturating_add(other.failed);
         for index in 0..2 {
-            self.free[index] += other.free[index];
-            self.migration[index] += other.migration[index];
+            self.free[index] = self.free[index].saturating_add(other.free[index]);
+            self.migration[index] = self.migration[index].saturating_add(other.migration[index]);
         }
     }
 }
@@ -108,16 +108,16 @@ impl CompactionTimes {
         let [first, second] = [0, 1].map(|index| sample.number(index).cast_unsigned());
         match sample.kind {
             Some(2) => {
-                totals.moved += first;
-                totals.failed += second;
+                totals.moved = totals.moved.saturating_add(first);
+                totals.failed = totals.failed.saturating_add(second);
             }
             Some(3) => {
-                totals.free[0] += first;
-                totals.free[1] += second;
+                totals.free[0] = totals.free[0].saturating_add(first);
+                totals.free[1] = totals.free[1].saturating_add(second);
             }
             _ => {
-                totals.migration[0] += first;
-                totals.migration[1] += second;
+                totals.migration[0] = totals.migration[0].saturating_add(first);
+                totals.migration[1] = totals.migration[1].saturating_add(second);
             }
         }
     }

@@ -60,7 +60,7 @@ impl WakeupLatencies {
         };
         let latency = sample.time.saturating_sub(woken);
         self.count += 1;
-        self.total += latency;
+        self.total = self.total.saturating_add(latency);
         self.min = self.min.min(latency);
         self.max = self.max.max(latency);
     }

@@ -32,6 +32,7 @@ pub(super) fn start(
     // The programs count system calls only, so no other events may be requested.
     let is_plain = options.sums_up && !options.prints_lines && request.observe.events.len() == 2;
     let is_filtered = matches.contains_id("filter-pids")
+        || matches.contains_id("filter")
         || settings.delay.is_some()
         || flag(matches, "bpf-summary") == Some(false)
         || !request.observe.cgroups.is_empty();

@@ -21,8 +21,17 @@ const OPTIONS: [&str; 7] = [
 
 /// Options of `trace` that are refused before the word `record`.
 const OTHERS: &[&str] = &[
+    "all-cpus",
+    "cgroup",
+    "cpu",
     "event",
     "input",
+    "mmap-pages",
+    "no-inherit",
+    "pid",
+    "syscalls",
+    "tid",
+    "uid",
     "output",
     "time",
     "summary",

@@ -181,8 +181,8 @@ fn check_combination(
             "--exec-tree needs all calls of processes: leave out --{option}"
         )));
     }
-    if on("bpf-summary") && !sums_up {
-        return Err(CliError::usage("--bpf-summary needs -s or -S"));
+    if on("bpf-summary") && (!sums_up || on("with-summary")) {
+        return Err(CliError::usage("--bpf-summary needs -s, without -S"));
     }
     if is_json && sums_up {
         return Err(
