@@ -26,7 +26,7 @@ use crate::cli::symbol_options::SymbolSources;
 
 const ABOUT: &str = "\
 Shows how much memory the kernel allocated and did not free, over the time of the recording and by stack. Stacks marked with * are suspected to leak: \
-memory was with more than one live allocation, at least half of it was kept, and it increased in at least half of the intervals of time, also in the last quarter \
+they have more than one allocation that was not freed, which are at least half of all, and their memory increased in at least half of the intervals of time, also in the last quarter \
 of them. 'kmem record -g' records stacks for objects of the slab allocator, of which otherwise only the caller is known.";
 
 /// The number of stacks shown by default.
