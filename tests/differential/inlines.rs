@@ -168,7 +168,7 @@ fn differing_frames(tools: &Tools, program: &Program, binary: &str) -> Vec<Strin
         program.call_graph,
     ];
     // The more arguments, the longer the C++ program runs.
-    let words = [&record[..], &["-o", &recording, binary], &["word"; 30]].concat();
+    let words = [&record[..], &["-o", &recording, binary], &["word"; 45]].concat();
     assert_eq!(tools.outcome(Tool::Perf, &words).status, 0, "{binary}");
     let (frames, inlined, different) = compare(tools, &recording);
     assert!(

@@ -9,7 +9,7 @@
 # For each line of `stat` both tools count ./load: NAME.TOOL.stat; lines of `stat_alone` are only counted by rperf.
 # probe.sh, if it exists, tests kprobes.
 # If `schedstat` exists, the scheduler's counters are recorded by rperf between two readings: schedstat.before,
-# schedstat.after, and schedstat.report of CPU 0, which ends with the status.
+# schedstat.after, and schedstat.report, which ends with the status.
 # Lines of `fixtures` are only recorded by perf: NAME.data.
 PATH=/payload:$PATH
 rounds=
@@ -101,7 +101,7 @@ if [ -e schedstat ]; then
     cat /proc/schedstat >/out/schedstat.before
     timeout 60 rperf sched stats record -o /out/schedstat.data -- ./load 60 >/out/schedstat.messages 2>&1 </dev/null
     cat /proc/schedstat >/out/schedstat.after
-    timeout 60 rperf sched stats report -i /out/schedstat.data -C 0 >/out/schedstat.report 2>&1 </dev/null
+    timeout 60 rperf sched stats report -i /out/schedstat.data >/out/schedstat.report 2>&1 </dev/null
     echo $? >>/out/schedstat.report
 fi
 
