@@ -2,10 +2,12 @@
 
 use std::os::fd::{AsFd as _, AsRawFd as _};
 
-use rperf_sys::{BpfMap, BpfMapShape, CpuState, RawTracepointLink, RawTracepointProgram, Sysfs};
+use rperf_sys::{
+    BpfMap, BpfMapKind, BpfMapShape, CpuState, RawTracepointLink, RawTracepointProgram, Sysfs,
+};
 
 use crate::tasks::{self, slot};
-use crate::{Error, MapId, ProgramBuilder};
+use crate::{Error, MapId, ProgramBuilder, TaskSet};
 
 /// The inode number of the initial PID namespace (`PROC_PID_INIT_INO`).
 const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
@@ -15,6 +17,27 @@ const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
 pub(crate) struct NamedShape {
     pub(crate) name: &'static str,
     pub(crate) shape: BpfMapShape,
+}
+
+/// What did not fit into maps, by index.
+#[derive(Debug)]
+pub(crate) struct LossCounts(Vec<u64>);
+
+impl NamedShape {
+    /// Creates a map with keys of `key` bytes and at most `entries` values of `value` bytes.
+    pub(crate) fn new(
+        name: &'static str,
+        kind: BpfMapKind,
+        [key, value, entries]: [u32; 3],
+    ) -> Self {
+        let shape = BpfMapShape {
+            kind,
+            key,
+            value,
+            entries,
+        };
+        Self { name, shape }
+    }
 }
 
 /// Maps by their [`MapId`], and the attached programs. Dropping this detaches and frees them.
@@ -85,6 +108,27 @@ impl LoadedPrograms {
         Ok(())
     }
 
+    /// Adds the threads of a limited set, with their condition.
+    pub(crate) fn add_tasks(&self, tasks: &TaskSet) -> Result<(), Error> {
+        match tasks {
+            TaskSet::All => Ok(()),
+            TaskSet::Threads {
+                threads, from_exec, ..
+            } => self.add_threads(threads, *from_exec),
+        }
+    }
+
+    /// Sets the one value of `map`, which programs copy for a new sum: `size` zeros, but the minimum, 8 bytes at `min`, is
+    /// the largest number.
+    pub(crate) fn set_template(&self, map: MapId, size: usize, min: i16) -> Result<(), Error> {
+        let mut template = vec![0; size];
+        let min = usize::try_from(min).unwrap_or_default();
+        if let Some(min) = template.get_mut(min..min + 8) {
+            min.fill(0xff);
+        }
+        self.set(map, &0_u32.to_ne_bytes(), &template)
+    }
+
     /// Loads a program and runs it at each hit of a tracepoint.
     pub(crate) fn attach(
         &mut self,
@@ -135,13 +179,21 @@ impl LoadedPrograms {
     }
 
     /// Returns the losses by their index, summed over all CPUs.
-    pub(crate) fn losses(&self) -> Result<Vec<u64>, Error> {
+    pub(crate) fn losses(&self) -> Result<LossCounts, Error> {
         let entries = self.entries(tasks::LOSSES)?;
         let sums = entries.iter().map(|entry| {
             let (per_cpu, _) = entry.value.as_chunks();
             per_cpu.iter().map(|cpu| u64::from_ne_bytes(*cpu)).sum()
         });
-        Ok(sums.collect())
+        Ok(LossCounts(sums.collect()))
+    }
+}
+
+impl LossCounts {
+    /// Returns the count of an index of the programs; 0 if there is none.
+    pub(crate) fn of(&self, index: i32) -> u64 {
+        let index = usize::try_from(index).unwrap_or_default();
+        self.0.get(index).copied().unwrap_or_default()
     }
 }
 

@@ -23,6 +23,26 @@ pub enum TaskSet {
     },
 }
 
+impl TaskSet {
+    /// Whether only tasks in the map of tasks are seen.
+    pub(crate) fn is_limited(&self) -> bool {
+        *self != Self::All
+    }
+
+    /// Returns the offset of `task_struct::pid` if tasks that the threads create are seen, too.
+    ///
+    /// # Errors
+    /// [`Error::NoBtf`] if no instruction can have such an offset.
+    pub(crate) fn task_pid(&self) -> Result<Option<i16>, Error> {
+        let follow = match self {
+            Self::All => None,
+            Self::Threads { follow, .. } => *follow,
+        };
+        let task_pid = follow.map(i16::try_from).transpose();
+        task_pid.map_err(|_| Error::NoBtf)
+    }
+}
+
 /// Task number to [`slot`].
 pub(crate) const TASKS: MapId = MapId(0);
 /// Counts per CPU of what did not fit into maps.

@@ -8,7 +8,7 @@ mod tests;
 
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-use rperf_sys::{BpfMapKind, BpfMapShape};
+use rperf_sys::BpfMapKind;
 use rperf_syscalls::{Capture, CaptureLength, CaptureLimit, CapturePlan, CaptureSource};
 
 use crate::loaded::{LoadedPrograms, NamedShape, possible_cpus};
@@ -52,12 +52,8 @@ impl ArgumentCapture {
     /// # Errors
     /// [`Error`]: missing rights or kernel support, a rejected program, an unsupported architecture.
     pub fn start(options: &CaptureOptions<'_>) -> Result<Self, Error> {
-        let (follow, known_tasks_only) = match &options.tasks {
-            TaskSet::All => (None, false),
-            TaskSet::Threads { follow, .. } => (*follow, true),
-        };
-        let follow = follow.map(i16::try_from).transpose();
-        let follow = follow.map_err(|_| Error::NoBtf)?;
+        let follow = options.tasks.task_pid()?;
+        let known_tasks_only = options.tasks.is_limited();
         let context = CaptureContext {
             known_tasks_only,
             excluded_process: options.excluded_process,
@@ -84,12 +80,7 @@ impl ArgumentCapture {
         loaded.attach("capture_exit", "sys_exit", &programs::exit(context))?;
         loaded.attach("capture_enter", "sys_enter", &programs::enter(context))?;
         let capture = Self(loaded);
-        if let TaskSet::Threads {
-            threads, from_exec, ..
-        } = &options.tasks
-        {
-            capture.add_threads(threads, *from_exec)?;
-        }
+        capture.0.add_tasks(&options.tasks)?;
         Ok(capture)
     }
 
@@ -115,7 +106,7 @@ impl ArgumentCapture {
     /// # Errors
     /// [`Error::Map`].
     pub fn lost_tasks(&self) -> Result<u64, Error> {
-        Ok(self.0.losses()?.into_iter().sum())
+        Ok(self.0.losses()?.of(tasks::LOST_TASKS))
     }
 }
 
@@ -127,15 +118,7 @@ fn is_known(number: u32) -> bool {
 fn shapes(cgroups: usize) -> Result<Vec<NamedShape>, Error> {
     use BpfMapKind::{Array, CgroupArray, Hash, LruHash, PerCpuArray, PerfEventArray};
     let cpus = u32::try_from(possible_cpus()?).unwrap_or(u32::MAX);
-    let shape = |name, kind, [key, value, entries]: [u32; 3]| NamedShape {
-        name,
-        shape: BpfMapShape {
-            kind,
-            key,
-            value,
-            entries,
-        },
-    };
+    let shape = NamedShape::new;
     let plan = (MAX_ENTRIES * entry::SIZE).unsigned_abs().into();
     let mut shapes = vec![
         shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),

@@ -6,7 +6,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use rperf_sys::{BpfMapKind, BpfMapShape};
+use rperf_sys::BpfMapKind;
 
 use crate::loaded::{LoadedPrograms, NamedShape};
 use crate::tasks::{self, slot};
@@ -123,21 +123,11 @@ impl ContentionSummary {
     /// # Errors
     /// [`Error`]; [`Error::Attach`] before Linux 5.19, which has no such tracepoints.
     pub fn start(options: &ContentionOptions) -> Result<Self, Error> {
-        let (follow, known_tasks_only) = match &options.tasks {
-            TaskSet::All => (None, false),
-            TaskSet::Threads { follow, .. } => (*follow, true),
-        };
-        let follow = follow.map(i16::try_from).transpose();
-        let follow = follow.map_err(|_| Error::NoBtf)?;
+        let follow = options.tasks.task_pid()?;
         let mut loaded = LoadedPrograms::new(&shapes(options))?;
-        let mut template = vec![0; value::SIZE];
-        let min = usize::try_from(value::MIN).unwrap_or_default();
-        if let Some(min) = template.get_mut(min..min + 8) {
-            min.fill(0xff);
-        }
-        loaded.set(programs::TEMPLATE, &0_u32.to_ne_bytes(), &template)?;
+        loaded.set_template(programs::TEMPLATE, value::SIZE, value::MIN)?;
         select(&loaded, options)?;
-        if known_tasks_only {
+        if options.tasks.is_limited() {
             tasks::attach(&mut loaded, follow, true)?;
         }
         let summary = {
@@ -146,12 +136,7 @@ impl ContentionSummary {
             loaded.attach("contention_begin", "contention_begin", &begin)?;
             Self(loaded)
         };
-        if let TaskSet::Threads {
-            threads, from_exec, ..
-        } = &options.tasks
-        {
-            summary.add_threads(threads, *from_exec)?;
-        }
+        summary.0.add_tasks(&options.tasks)?;
         Ok(summary)
     }
 
@@ -195,16 +180,12 @@ impl ContentionSummary {
     /// # Errors
     /// [`Error::Map`].
     pub fn losses(&self) -> Result<ContentionLosses, Error> {
-        let found = self.0.losses()?;
-        let of = |index: i32| {
-            let index = usize::try_from(index).unwrap_or_default();
-            found.get(index).copied().unwrap_or_default()
-        };
+        let lost = self.0.losses()?;
         Ok(ContentionLosses {
-            tasks: of(tasks::LOST_TASKS),
-            stacks: of(losses::STACKS),
-            times: of(losses::TIMES),
-            entries: of(losses::SUMS),
+            tasks: lost.of(tasks::LOST_TASKS),
+            stacks: lost.of(losses::STACKS),
+            times: lost.of(losses::TIMES),
+            entries: lost.of(losses::SUMS),
         })
     }
 }
@@ -238,15 +219,7 @@ fn select(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Er
 /// Returns the maps by their [`MapId`].
 fn shapes(options: &ContentionOptions) -> [NamedShape; 10] {
     use BpfMapKind::{Array, Hash, PerCpuArray, StackTrace};
-    let shape = |name, kind, [key, value, entries]: [u32; 3]| NamedShape {
-        name,
-        shape: BpfMapShape {
-            kind,
-            key,
-            value,
-            entries,
-        },
-    };
+    let shape = NamedShape::new;
     let size = |list: Option<usize>| {
         let size = list.and_then(|size| u32::try_from(size).ok());
         size.unwrap_or_default().max(1)

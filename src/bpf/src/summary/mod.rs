@@ -7,7 +7,7 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use rperf_sys::{BpfMapKind, BpfMapShape};
+use rperf_sys::BpfMapKind;
 
 use crate::loaded::{LoadedPrograms, NamedShape};
 use crate::registers::RegisterLayout;
@@ -102,13 +102,8 @@ impl SyscallSummary {
     pub fn start(options: &SummaryOptions) -> Result<Self, Error> {
         let program_options = ProgramOptions::of(options)?;
         let mut summary = Self(LoadedPrograms::new(&shapes(options.max_pairs))?);
-        let mut template = vec![0; CALL_SIZE];
-        let min = usize::try_from(call::MIN).unwrap_or_default();
-        if let Some(min) = template.get_mut(min..min + 8) {
-            min.fill(0xff);
-        }
         let loaded = &mut summary.0;
-        loaded.set(programs::TEMPLATE, &0_u32.to_ne_bytes(), &template)?;
+        loaded.set_template(programs::TEMPLATE, CALL_SIZE, call::MIN)?;
         select(loaded, options.calls.as_deref())?;
         // Tasks first: those that they create meanwhile would be missing otherwise.
         tasks::attach(
@@ -118,12 +113,7 @@ impl SyscallSummary {
         )?;
         loaded.attach("exit", "sys_exit", &programs::exit())?;
         loaded.attach("enter", "sys_enter", &programs::enter(program_options))?;
-        if let TaskSet::Threads {
-            threads, from_exec, ..
-        } = &options.tasks
-        {
-            summary.add_threads(threads, *from_exec)?;
-        }
+        summary.0.add_tasks(&options.tasks)?;
         Ok(summary)
     }
 
@@ -161,15 +151,11 @@ impl SyscallSummary {
     /// # Errors
     /// [`Error::Map`].
     pub fn losses(&self) -> Result<SummaryLosses, Error> {
-        let losses = self.0.losses()?;
-        let of = |index: i32| {
-            let index = usize::try_from(index).unwrap_or_default();
-            losses.get(index).copied().unwrap_or_default()
-        };
+        let lost = self.0.losses()?;
         Ok(SummaryLosses {
-            tasks: of(tasks::LOST_TASKS),
-            calls: of(values::LOST_CALLS),
-            errnos: of(values::LOST_ERRNOS),
+            tasks: lost.of(tasks::LOST_TASKS),
+            calls: lost.of(values::LOST_CALLS),
+            errnos: lost.of(values::LOST_ERRNOS),
         })
     }
 }
@@ -190,15 +176,7 @@ fn select(loaded: &LoadedPrograms, calls: Option<&[u32]>) -> Result<(), Error> {
 fn shapes(max_pairs: u32) -> [NamedShape; 6] {
     use BpfMapKind::{Array, Hash, PerCpuArray};
     let value = u32::try_from(CALL_SIZE).unwrap_or(u32::MAX);
-    let shape = |name, kind, [key, value, entries]: [u32; 3]| NamedShape {
-        name,
-        shape: BpfMapShape {
-            kind,
-            key,
-            value,
-            entries,
-        },
-    };
+    let shape = NamedShape::new;
     [
         shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
         shape("losses", PerCpuArray, [4, 8, 3]),
@@ -212,15 +190,10 @@ fn shapes(max_pairs: u32) -> [NamedShape; 6] {
 impl ProgramOptions {
     fn of(options: &SummaryOptions) -> Result<Self, Error> {
         let compat = Some(RegisterLayout::native()?.compat);
-        let follow = match &options.tasks {
-            TaskSet::All => None,
-            TaskSet::Threads { follow, .. } => *follow,
-        };
-        let task_pid = follow.map(i16::try_from).transpose();
         Ok(Self {
-            known_tasks_only: options.tasks != TaskSet::All,
+            known_tasks_only: options.tasks.is_limited(),
             excluded_process: options.excluded_process,
-            task_pid: task_pid.map_err(|_| Error::NoBtf)?,
+            task_pid: options.tasks.task_pid()?,
             compat,
         })
     }
