@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::OnceLock;
 
 use clap::ArgMatches;
 use rperf_analysis::lock::{
@@ -11,7 +11,7 @@ use rperf_analysis::lock::{
     LockDetail, LockKey, LockRow, LockSelection, LockStack,
 };
 use rperf_analysis::{DeliveredCounts, ObserverPass, PrepareSamples};
-use rperf_replay::{DsoId, Machine, Order, Sample, World};
+use rperf_replay::{DsoId, DsoKind, Machine, Order, Sample, World};
 use rperf_resolve::{AddressContext, Frame, Resolver};
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_view::lock::{ContentionTable, NamedRow, SequenceChecks, json};
@@ -72,16 +72,16 @@ impl LockTable {
     }
 }
 
-/// The kernel's functions of locks and of the scheduler: the address ranges of their sections, by object. Modules have
-/// none.
+/// The kernel's functions of locks and of the scheduler: the address ranges of their sections. Modules have none.
 pub(super) struct LockFunctions<'n, 'r> {
     resolver: &'n Resolver<'r>,
-    text: Mutex<HashMap<DsoId, Arc<[Range<u64>]>>>,
+    /// By kernel. Found once, since stacks are prepared by all threads.
+    text: OnceLock<Vec<(DsoId, Vec<Range<u64>>)>>,
 }
 
 impl<'n, 'r> LockFunctions<'n, 'r> {
     pub(super) fn new(resolver: &'n Resolver<'r>) -> Self {
-        let text = Mutex::default();
+        let text = OnceLock::new();
         Self { resolver, text }
     }
 
@@ -99,16 +99,9 @@ impl<'n, 'r> LockFunctions<'n, 'r> {
         if frame.ip < 1 << 63 {
             return false;
         }
-        self.text_of(dso)
-            .iter()
-            .any(|range| range.contains(&frame.address))
-    }
-
-    fn text_of(&self, dso: DsoId) -> Arc<[Range<u64>]> {
-        let mut known = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = known.entry(dso);
-        let text = text.or_insert_with(|| lock_text(self.resolver, dso).into());
-        Arc::clone(text)
+        let text = self.text.get_or_init(|| lock_text(self.resolver));
+        let mut own = text.iter().filter(|(kernel, _)| *kernel == dso);
+        own.any(|(_, ranges)| ranges.iter().any(|range| range.contains(&frame.address)))
     }
 
     /// Whether there is a list of words and no function has one of them in its name.
@@ -222,7 +215,7 @@ impl LockDetails<'_> {
 
 /// Returns the address ranges of the kernel's functions of the scheduler and of locks: `__sched_text_start` to
 /// `__sched_text_end` and `__lock_text_start` to `__lock_text_end`, as far as `dso` has these symbols.
-fn lock_text(resolver: &Resolver<'_>, dso: DsoId) -> Vec<Range<u64>> {
+fn section_ranges(resolver: &Resolver<'_>, dso: DsoId) -> Vec<Range<u64>> {
     let mut text = Vec::new();
     for section in ["sched", "lock"] {
         let [start, end] = ["start", "end"].map(|side| {
@@ -236,6 +229,14 @@ fn lock_text(resolver: &Resolver<'_>, dso: DsoId) -> Vec<Range<u64>> {
         }
     }
     text
+}
+
+/// Returns the ranges of each kernel's sections of locks and of the scheduler.
+fn lock_text(resolver: &Resolver<'_>) -> Vec<(DsoId, Vec<Range<u64>>)> {
+    let dsos = (0..).map(DsoId).zip(resolver.world().dsos());
+    let kernels = dsos.filter(|(_, dso)| dso.kind == DsoKind::Kernel);
+    let text = kernels.map(|(kernel, _)| (kernel, section_ranges(resolver, kernel)));
+    text.collect()
 }
 
 /// Reads the recording and prints its rows: with `--json` on stdout, otherwise with `write` on stderr, as perf does.
