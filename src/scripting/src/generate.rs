@@ -134,8 +134,13 @@ pub(crate) fn conversion(tracepoint: &Tracepoint, field: &Field) -> char {
     }
 }
 
-/// The value of a field, by name if its values have names.
-fn value(tracepoint: &Tracepoint, field: &Field, parameter: &str, event: &str) -> String {
+/// The value of a field in Python and Perl, by name if its values have names.
+pub(crate) fn value(
+    tracepoint: &Tracepoint,
+    field: &Field,
+    parameter: &str,
+    event: &str,
+) -> String {
     let names = ValueNames::of(&tracepoint.format, &field.name);
     match names.filter(|_| !field.is_array && !field.is_dynamic) {
         None => parameter.to_owned(),

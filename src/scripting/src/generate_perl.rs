@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use rperf_tracepoint::{Field, Tracepoint, ValueNames};
+use rperf_tracepoint::Tracepoint;
 
-use crate::generate::{conversion, identifier};
+use crate::generate::{conversion, identifier, value};
 
 /// The beginning of the script, up to the first handler.
 const START: &str = r#"# Handlers for the events of a recording, written by script -g perl: a template for your own script.
@@ -90,7 +90,12 @@ fn handler(tracepoint: &Tracepoint) -> String {
         .collect();
     let values: String = fields
         .iter()
-        .map(|field| format!(", {}", value(tracepoint, field, &event)))
+        .map(|field| {
+            format!(
+                ", {}",
+                value(tracepoint, field, &parameter(&field.name), &event)
+            )
+        })
         .collect();
     let name = event.split("::").map(identifier).collect::<Vec<_>>();
     let mut text = String::new();
@@ -105,22 +110,6 @@ fn handler(tracepoint: &Tracepoint) -> String {
         formats.join(", "),
     );
     text
-}
-
-/// The value of a field, by name if its values have names.
-fn value(tracepoint: &Tracepoint, field: &Field, event: &str) -> String {
-    let parameter = parameter(&field.name);
-    let names = ValueNames::of(&tracepoint.format, &field.name);
-    match names.filter(|_| !field.is_array && !field.is_dynamic) {
-        None => parameter,
-        Some(names) => {
-            let function = match names.delimiter() {
-                Some(_) => "flag_str",
-                None => "symbol_str",
-            };
-            format!("{function}(\"{event}\", \"{}\", {parameter})", field.name)
-        }
-    }
 }
 
 /// The variable of a field.
