@@ -4,6 +4,7 @@ use std::process::Command;
 
 use rperf_testkit::{Outcome, Scratch, real_perf, skip};
 
+use super::scripts::printed_for_kprobes;
 use crate::tidy::root;
 
 /// Prints all values of every function; of a sample's structure those before its first pointer.
@@ -128,18 +129,7 @@ fn generated_scripts_run_under_both_tools() {
         return skip(test, "there is no perf or no Perl");
     };
     let scratch = Scratch::new();
-    let recording = root().join("tests/fixtures/x86_64/kprobe.data");
-    let recording = recording.to_string_lossy();
-    let call = |program: &str, words: &[&str]| {
-        let own = ["script", "-f", "-i", &*recording];
-        let run = rperf_testkit::Run::new(program).args([&own[..], words].concat());
-        let found = run
-            .within(scratch.path())
-            .finish()
-            .expect("the program starts");
-        assert_eq!(found.status, 0, "{words:?}: {}", found.stderr);
-        found.stdout
-    };
+    let call = |program: &str, words: &[&str]| printed_for_kprobes(&scratch, program, words);
     let own = env!("CARGO_BIN_EXE_rperf");
     let perf = perf.to_string_lossy();
     for generator in [own, &*perf] {

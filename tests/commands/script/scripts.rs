@@ -225,6 +225,19 @@ fn bad_scripts_and_interpreters_are_named() {
     );
 }
 
+/// What `program script` prints for the fixture with kprobes.
+pub(super) fn printed_for_kprobes(scratch: &Scratch, program: &str, words: &[&str]) -> String {
+    let recording = root().join("tests/fixtures/x86_64/kprobe.data");
+    let own = ["script", "-f", "-i", &*recording.to_string_lossy()];
+    let run = rperf_testkit::Run::new(program).args([&own[..], words].concat());
+    let found = run
+        .within(scratch.path())
+        .finish()
+        .expect("the program starts");
+    assert_eq!(found.status, 0, "{words:?}: {}", found.stderr);
+    found.stdout
+}
+
 #[test]
 fn generated_scripts_run_under_both_tools() {
     let test = "generated_scripts_run_under_both_tools";
@@ -232,18 +245,7 @@ fn generated_scripts_run_under_both_tools() {
         return skip(test, "there is no perf or no Python");
     };
     let scratch = Scratch::new();
-    let recording = root().join("tests/fixtures/x86_64/kprobe.data");
-    let recording = recording.to_string_lossy();
-    let call = |program: &str, words: &[&str]| {
-        let own = ["script", "-f", "-i", &*recording];
-        let run = rperf_testkit::Run::new(program).args([&own[..], words].concat());
-        let found = run
-            .within(scratch.path())
-            .finish()
-            .expect("the program starts");
-        assert_eq!(found.status, 0, "{words:?}: {}", found.stderr);
-        found.stdout
-    };
+    let call = |program: &str, words: &[&str]| printed_for_kprobes(&scratch, program, words);
     let own = env!("CARGO_BIN_EXE_rperf");
     let perf = perf.to_string_lossy();
     let mut outputs = Vec::new();
