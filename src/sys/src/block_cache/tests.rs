@@ -59,7 +59,7 @@ struct Filled {
     value: u8,
 }
 
-// SAFETY: nobody else has the block.
+// SAFETY: only one value refers to a block, and moves it to the other thread.
 unsafe impl Send for Filled {}
 
 impl Filled {
