@@ -12,6 +12,8 @@ const BOOLEAN: u32 = 1 << 26;
 /// The limits of a layout: damaged types may refer to themselves.
 const MAX_DEPTH: usize = 8;
 const MAX_MEMBERS: usize = 1 << 10;
+/// The largest type of a bit field, in bytes.
+const MAX_BIT_FIELD: usize = 8;
 /// Elements of arrays that are shown.
 const MAX_ELEMENTS: usize = 8;
 
@@ -315,6 +317,10 @@ impl MemberLayout {
                     .get(start..start.checked_add(self.layout.size)?)?
                     .to_vec(),
             );
+        }
+        // Damaged types have bit fields of types of any size.
+        if self.layout.size > MAX_BIT_FIELD {
+            return None;
         }
         let end = (self.offset + self.width).div_ceil(8);
         let bits = unsigned(record.get(start..end)?);

@@ -250,6 +250,22 @@ fn recursive_types_terminate() {
 }
 
 #[test]
+fn bit_fields_of_huge_types_have_no_value() {
+    let mut blob = Blob::new();
+    let int = blob.add("int", INT, 4, &[SIGNED | 32]);
+    let huge = blob.add("huge", STRUCT | 1, u32::MAX, &[0, int, 0]);
+    let endless = blob.add("", ARRAY, 0, &[huge, int, u32::MAX]);
+    let names = ["small", "huge", "endless"].map(|name| blob.text(name));
+    let members = [names[0], int, 3 << 24, names[1], huge, 3 << 24 | 3];
+    let members = [&members[..], &[names[2], endless, 3 << 24 | 6]].concat();
+    blob.add("work", STRUCT | 1 << 31 | 3, 4, &members);
+    let bytes = blob.bytes();
+    let layouts = Btf::parse(&bytes).unwrap().structures(&["work"].into(), 8);
+    let text = layouts["work"].text(&[0xff; 4], true);
+    assert_eq!(text.as_deref(), Some("{ .small: 7 }"));
+}
+
+#[test]
 fn nested_records_are_searched_up_to_a_limit() {
     let mut blob = Blob::new();
     let name = blob.text("self");
