@@ -3,6 +3,7 @@
 mod diff;
 mod kernels;
 mod latency;
+mod live;
 mod map;
 mod off_cpu;
 mod perfetto;

@@ -81,6 +81,27 @@ impl LogHistogram {
         }
     }
 
+    /// Creates a histogram of values that were counted elsewhere: `counts` by the number of the bucket, and the exact sum, minimum and
+    /// maximum. Bucket numbers are those of [`LogHistogram`]: the value below 128, above that 64 for each power of two.
+    #[must_use]
+    pub fn from_counts(counts: &[u32], sum: u128, min: u64, max: u64) -> Self {
+        let used = |count: &u32| *count > 0;
+        let Some(first) = counts.iter().position(used) else {
+            return Self::new();
+        };
+        let counts = counts.get(first..).unwrap_or_default();
+        let end = counts.iter().rposition(used).map_or(0, |last| last + 1);
+        let buckets: Vec<u64> = counts.iter().take(end).copied().map(u64::from).collect();
+        Self {
+            first,
+            count: buckets.iter().sum(),
+            buckets,
+            sum,
+            min,
+            max,
+        }
+    }
+
     /// Adds a value.
     #[inline]
     pub fn add(&mut self, value: u64) {
@@ -285,6 +306,19 @@ mod tests {
         assert_eq!(percentiles, [50, 90, 99, 100]);
         assert_eq!((found.count, found.sum), (100, 5050));
         assert_eq!((found.min, found.max, found.mean), (1, 100, 50.5));
+    }
+
+    proptest! {
+        #[test]
+        fn values_counted_elsewhere_give_the_same(values in proptest::collection::vec(0..1_u64 << 37, 0..100)) {
+            let mut counts = vec![0; 2048];
+            values.iter().for_each(|value| counts[bucket(*value)] += 1);
+            let sum = values.iter().copied().map(u128::from).sum();
+            let min = values.iter().copied().min().unwrap_or(u64::MAX);
+            let max = values.iter().copied().max().unwrap_or_default();
+            let expected: LogHistogram = values.into_iter().collect();
+            prop_assert_eq!(LogHistogram::from_counts(&counts, sum, min, max), expected);
+        }
     }
 
     #[test]

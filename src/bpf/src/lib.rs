@@ -1,18 +1,22 @@
 //! BPF programs without a compiler: an instruction builder with labels and maps, and Rust functions that return
-//! programs. These copy the memory of system call arguments, and sum up system calls and waits for locks in the kernel.
+//! programs. These copy the memory of system call arguments, and sum up system calls, waits for locks and waits for CPUs in
+//! the kernel.
 //!
 //! The kernel frees maps and programs with their file descriptors, so nothing stays loaded after the process ends,
 //! however it ends.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
+mod buckets;
 mod builder;
+mod bytes;
 mod capture;
 mod contention;
 mod error;
 mod instruction;
 mod loaded;
 mod registers;
+mod run_queue;
 mod summary;
 mod tasks;
 
@@ -24,6 +28,9 @@ pub use contention::{
 };
 pub use error::Error;
 pub use instruction::{Condition, Helper, Instruction, Operand, Operation, Register, Width};
+pub use run_queue::{
+    RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskKey, TaskOffsets, TaskWaits,
+};
 pub use summary::{
     CallKey, CallSummary, SUMMARY_BUCKETS, SummaryLosses, SummaryOptions, SyscallSummary,
     bucket_start,

@@ -178,6 +178,15 @@ impl LoadedPrograms {
             .map_err(|error| Error::Map { map: name, error })
     }
 
+    /// Removes a key. An unknown map or key is ignored.
+    pub(crate) fn remove(&self, map: MapId, key: &[u8]) -> Result<(), Error> {
+        let Some(NamedMap { name, map }) = self.maps.get(map.0) else {
+            return Ok(());
+        };
+        let removed = map.remove(key);
+        removed.map_err(|error| Error::Map { map: name, error })
+    }
+
     /// Returns the losses by their index, summed over all CPUs.
     pub(crate) fn losses(&self) -> Result<LossCounts, Error> {
         let entries = self.entries(tasks::LOSSES)?;

@@ -77,7 +77,7 @@ pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
     CommandEntry {
         name: "sched latency",
         summary: "Show how long tasks waited for a CPU",
-        usage: &["[<options>]"],
+        usage: &["[<options>]", "--live [<options>] [<command>]"],
         build: sched::latency_command,
         run: sched::latency,
     },

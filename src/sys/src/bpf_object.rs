@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 const MAP_CREATE: libc::c_int = 0;
 const MAP_LOOKUP_ELEM: libc::c_int = 1;
 const MAP_UPDATE_ELEM: libc::c_int = 2;
+const MAP_DELETE_ELEM: libc::c_int = 3;
 const MAP_GET_NEXT_KEY: libc::c_int = 4;
 const PROG_LOAD: libc::c_int = 5;
 const RAW_TRACEPOINT_OPEN: libc::c_int = 17;
@@ -236,6 +237,19 @@ impl BpfMap {
         attr.value = value.as_ptr().addr() as u64;
         // SAFETY: key and value have the map's sizes and are only read.
         unsafe { bpf(MAP_UPDATE_ELEM, &mut attr) }.map(drop)
+    }
+
+    /// Removes a key; nothing happens if there is none.
+    ///
+    /// # Errors
+    /// What bpf(2) reports: `EINVAL` for arrays; [`io::ErrorKind::InvalidInput`] for a key of another size.
+    pub fn remove(&self, key: &[u8]) -> io::Result<()> {
+        let mut attr = self.element(key)?;
+        // SAFETY: the key has the map's size and is only read.
+        match unsafe { bpf(MAP_DELETE_ELEM, &mut attr) } {
+            Err(error) if error.raw_os_error() != Some(libc::ENOENT) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Returns all keys. Keys that programs add or remove meanwhile may be missing. If a program removes one, others

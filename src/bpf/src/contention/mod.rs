@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use rperf_sys::BpfMapKind;
 
+use crate::bytes::number;
 use crate::loaded::{LoadedPrograms, NamedShape};
 use crate::tasks::{self, slot};
 use crate::{Error, MapId, TaskSet};
@@ -259,13 +260,6 @@ fn shapes(options: &ContentionOptions) -> [NamedShape; 10] {
             [8, 4, size(options.cgroups.as_ref().map(Vec::len))],
         ),
     ]
-}
-
-/// Returns the 64-bit number at an offset in bytes; 0 if it is not inside.
-fn number(bytes: &[u8], at: i16) -> u64 {
-    let at = usize::try_from(at).unwrap_or(usize::MAX);
-    let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk());
-    bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }
 
 impl WaitKey {

@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 
 use rperf_sys::BpfMapKind;
 
+use crate::bytes::{number, word};
 use crate::loaded::{LoadedPrograms, NamedShape};
 use crate::registers::RegisterLayout;
 use crate::tasks::{self, slot};
 use crate::{Error, TaskSet};
 use programs::{COMPAT, ProgramOptions};
-use values::{CALL_SIZE, call, number, word};
+use values::{CALL_SIZE, call};
 
 /// The number of buckets of [`CallSummary::buckets`].
 pub const SUMMARY_BUCKETS: usize = values::BUCKETS as usize;

@@ -4,6 +4,7 @@ use crate::Condition::{Above, AtLeast, AtMost, Below, Equal, NotEqual};
 use crate::Operation::{Add, And, Mul, Or, ShiftLeft, ShiftRight, Sub};
 use crate::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
+use crate::buckets::bucket_number;
 use crate::registers::CompatMark;
 use crate::tasks::{
     INDEX, TASK, TASKS, add_slot, count_loss, current_task, key, look_up, new_slot, slot,
@@ -240,18 +241,7 @@ pub(super) fn bucket(b: &mut ProgramBuilder) {
     b.jump_if(AtMost, R1, R2, fits);
     b.set(R1, R2);
     b.place(fits);
-    b.set(R2, 0);
-    // Shifts right until at most 4 bits are left: the bucket is what is left, plus 8 for each bit shifted out.
-    for step in [32, 16, 8, 4, 2, 1] {
-        let skip = b.label();
-        b.set(R3, R1);
-        b.operate(ShiftRight, R3, step);
-        b.jump_if(Below, R3, 8, skip);
-        b.set(R1, R3);
-        b.operate(Add, R2, step * 8);
-        b.place(skip);
-    }
-    b.operate(Add, R1, R2);
+    bucket_number(b, values::SUB_BITS);
     b.jump_if(Above, R1, values::BUCKETS - 1, out);
     b.operate(ShiftLeft, R1, 2);
     b.set(R2, R8);

@@ -17,6 +17,8 @@ pub(super) mod call {
 
 /// Buckets of durations: each below 16 ns has one, above that each power of two has 8, up to `LONGEST`.
 pub(super) const BUCKETS: i32 = 336;
+/// The buckets of a power of two, as a power of two.
+pub(super) const SUB_BITS: u32 = 3;
 /// Longer durations are in the last bucket: about 5 hours.
 pub(super) const LONGEST: u64 = (1 << 44) - 1;
 /// The size of a value of (task, call).
@@ -25,16 +27,3 @@ pub(super) const CALL_SIZE: usize = 88 + 4 * BUCKETS as usize;
 /// Indices of losses, after those of tasks.
 pub(super) const LOST_CALLS: i32 = 1;
 pub(super) const LOST_ERRNOS: i32 = 2;
-
-/// Returns the number of 64 bits at an offset, 0 behind the end.
-pub(super) fn number(bytes: &[u8], at: i16) -> u64 {
-    let at = usize::try_from(at).unwrap_or(usize::MAX);
-    let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk());
-    bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
-}
-
-/// Returns the number of 32 bits at an offset, 0 behind the end.
-pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
-    let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk());
-    bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
-}

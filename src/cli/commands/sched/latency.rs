@@ -1,12 +1,14 @@
 //! `sched latency`: run times, and delays between wakeup and running.
 
+mod live;
+
 use clap::{ArgMatches, Command};
-use rperf_analysis::sched::latency::{LatencyOptions, LatencySortKey, SchedLatency};
+use rperf_analysis::sched::latency::{LatencyOptions, LatencySortKey, LatencyTable, SchedLatency};
 use rperf_analysis::{AllSamples, ObserverPass};
 use rperf_view::sched::antagonists::write_antagonists;
 use rperf_view::sched::delay_histogram::write_histograms;
 use rperf_view::sched::delays::{LatencyJson, write_json, write_percentiles};
-use rperf_view::sched::latency::write;
+use rperf_view::sched::latency::{RecordLosses, write};
 
 use super::common;
 use super::recording::{checked, conclude, losses};
@@ -14,12 +16,14 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
 use crate::cli::jobs::{self, jobs};
+use crate::cli::live::workload;
 use crate::cli::options::{flag, number, switch, value};
 use crate::cli::shared::analysis::Analysis;
 
 const ABOUT: &str = "\
 Shows for each command name the run time, the number of waits for a CPU, their average and maximum, and when the longest \
-one began and ended. A wait begins when a task is woken, preempted or yields, and ends when it is switched in.";
+one began and ended. A wait begins when a task is woken, preempted or yields, and ends when it is switched in. With --live the \
+waits of the running system are summed in the kernel, until the command ends or until Ctrl-C: no event is written or lost.";
 
 const SORT: &str = "\
 sort keys, highest first: avg, max (delay), switch, runtime, pid (default: avg,max,switch,runtime)";
@@ -91,8 +95,63 @@ pub(in crate::cli::commands) fn command() -> Command {
             switch("json")
                 .help("print run times and the distribution of the waits as JSON, in nanoseconds; with the buckets (--histogram) and the antagonists"),
         )
+        .arg(switch(live::LIVE).help(
+            "sum up the waits of all tasks of the running system, with BPF programs (as root; Linux 5.18 or later)",
+        ))
         .args(common())
         .arg(jobs::option())
+        .arg(workload::words())
+}
+
+/// What is asked for.
+struct LatencyQuery {
+    format: LatencyFormat,
+    keys: Vec<LatencySortKey>,
+    cpu: Option<u32>,
+    with_antagonists: bool,
+    merge_names: bool,
+}
+
+impl LatencyQuery {
+    fn new(matches: &ArgMatches) -> Result<Self, CliError> {
+        let cpu = matches.get_one::<u64>("CPU").copied();
+        let cpu = cpu.map(u32::try_from).transpose().map_err(|_| {
+            CliError::usage("-C: give the number of a CPU, as in the output of 'sched script'")
+        })?;
+        Ok(Self {
+            format: LatencyFormat::of(matches)?,
+            keys: sort_keys(matches)?,
+            cpu,
+            with_antagonists: flag(matches, ANTAGONISTS) == Some(true),
+            merge_names: flag(matches, "pids") != Some(true),
+        })
+    }
+
+    fn print(
+        &self,
+        table: &LatencyTable,
+        losses: RecordLosses,
+        matches: &ArgMatches,
+        context: &Context,
+    ) -> Result<(), CliError> {
+        context.paginate("sched")?;
+        let mut out = context.stdout();
+        match self.format {
+            LatencyFormat::Perf => write(&mut out, table, losses)?,
+            LatencyFormat::Percentiles => write_percentiles(&mut out, table)?,
+            LatencyFormat::Histogram => write_histograms(&mut out, table)?,
+            LatencyFormat::Antagonists => write_antagonists(&mut out, table)?,
+            LatencyFormat::Json => {
+                let json = LatencyJson {
+                    lost_records: losses.lost,
+                    with_buckets: flag(matches, HISTOGRAM) == Some(true),
+                    with_antagonists: self.with_antagonists,
+                };
+                write_json(&mut out, table, json)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Prints the table.
@@ -100,44 +159,25 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let format = LatencyFormat::of(matches)?;
-    let keys = sort_keys(matches)?;
-    let cpu = matches.get_one::<u64>("CPU").copied();
-    let cpu = cpu.map(u32::try_from).transpose().map_err(|_| {
-        CliError::usage("-C: give the number of a CPU, as in the output of 'sched script'")
-    })?;
-    let with_antagonists = flag(matches, ANTAGONISTS) == Some(true);
-    let merge_names = flag(matches, "pids") != Some(true);
+    let query = LatencyQuery::new(matches)?;
+    if live::is_requested(matches)? {
+        return live::run(matches, context, &query);
+    }
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let recording = checked(&analysis, matches)?;
     let options = LatencyOptions {
-        cpu,
-        with_distributions: format != LatencyFormat::Perf,
-        with_antagonists,
+        cpu: query.cpu,
+        with_distributions: query.format != LatencyFormat::Perf,
+        with_antagonists: query.with_antagonists,
     };
     let mut latency = SchedLatency::new(&recording.layouts, options);
     let pass = ObserverPass::new(&recording.layouts, AllSamples).with_tasks();
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut latency)?;
-    let table = latency.finish(merge_names, &keys);
+    let table = latency.finish(query.merge_names, &query.keys);
     analysis.end_progress();
-    context.paginate("sched")?;
-    let (mut out, losses) = (context.stdout(), losses(&analysis));
-    match format {
-        LatencyFormat::Perf => write(&mut out, &table, losses)?,
-        LatencyFormat::Percentiles => write_percentiles(&mut out, &table)?,
-        LatencyFormat::Histogram => write_histograms(&mut out, &table)?,
-        LatencyFormat::Antagonists => write_antagonists(&mut out, &table)?,
-        LatencyFormat::Json => {
-            let json = LatencyJson {
-                lost_records: losses.lost,
-                with_buckets: flag(matches, HISTOGRAM) == Some(true),
-                with_antagonists,
-            };
-            write_json(&mut out, &table, json)?;
-        }
-    }
+    query.print(&table, losses(&analysis), matches, context)?;
     conclude(&analysis, delivered, &table.losses, matches)
 }
 

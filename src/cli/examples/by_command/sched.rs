@@ -46,6 +46,10 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
                 "which tasks ran while others waited",
             ),
             run("sched latency --histogram", "histograms of the waits"),
+            run(
+                "sched latency --live --percentiles -- sleep 1",
+                "the running system, without a recording",
+            ),
         ],
     ),
     (

@@ -18,6 +18,18 @@ pub struct LatencyTable {
 }
 
 impl LatencyTable {
+    /// Creates a table of tasks whose waits were summed elsewhere, one row each; for `merge_names` and `keys` see
+    /// [`SchedLatency::finish`](super::SchedLatency::finish).
+    #[must_use]
+    pub fn of_tasks(mut rows: Vec<LatencyRow>, merge_names: bool, keys: &[LatencySortKey]) -> Self {
+        sort(&mut rows, merge_names, keys);
+        Self {
+            rows,
+            checks: LatencyChecks::default(),
+            losses: LostStretches::default(),
+        }
+    }
+
     /// Returns the sums of all rows.
     #[must_use]
     pub fn sums(&self) -> LatencySums {

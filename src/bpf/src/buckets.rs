@@ -1,0 +1,24 @@
+//! Log-linear buckets, computed by programs.
+
+use crate::Condition::Below;
+use crate::Operation::{Add, ShiftRight};
+use crate::ProgramBuilder;
+use crate::Register::{R1, R2, R3};
+
+/// Replaces `R1` by the number of its bucket: each power of two has 2 to the power of `sub_bits` buckets, and each number
+/// below the first divided power of two has its own. Changes `R2` and `R3`.
+pub(crate) fn bucket_number(b: &mut ProgramBuilder, sub_bits: u32) {
+    b.set(R2, 0);
+    // Shifts right until at most `sub_bits + 1` bits are left: the bucket is what is left, plus the buckets of one power
+    // of two for each bit shifted out.
+    for step in [32, 16, 8, 4, 2, 1] {
+        let skip = b.label();
+        b.set(R3, R1);
+        b.operate(ShiftRight, R3, step);
+        b.jump_if(Below, R3, 1 << sub_bits, skip);
+        b.set(R1, R3);
+        b.operate(Add, R2, step << sub_bits);
+        b.place(skip);
+    }
+    b.operate(Add, R1, R2);
+}

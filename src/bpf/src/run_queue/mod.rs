@@ -1,0 +1,194 @@
+//! How long tasks wait for a CPU and how long they run, summed in the kernel: no record is written for a switch, so none can
+//! be lost.
+
+mod programs;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use rperf_sys::BpfMapKind;
+
+use crate::Error;
+use crate::bytes::{number, word};
+use crate::loaded::{LoadedPrograms, MapEntry, NamedShape};
+use crate::tasks;
+use programs::{BUCKETS, row, state};
+
+/// Which waits are summed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunQueueOptions {
+    /// Offsets by which the programs find tasks.
+    pub offsets: TaskOffsets,
+    /// Only run times and waits that end on this CPU.
+    pub cpu: Option<u32>,
+    /// The maximum number of tasks that have waited and whose sums have not been taken yet, 8 KB each.
+    pub max_rows: u32,
+}
+
+/// Offsets in `struct task_struct`, in bytes (from BTF).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskOffsets {
+    /// Of `pid`.
+    pub pid: u16,
+    /// Of `comm`.
+    pub comm: u16,
+}
+
+/// A task that ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TaskKey {
+    /// The thread number.
+    pub thread: u32,
+    /// When the thread was first seen (ns of `CLOCK_MONOTONIC`), since numbers are used again.
+    pub birth: u64,
+}
+
+/// The waits and the run time of a task, in ns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskWaits {
+    /// The latest command name at a switch.
+    pub comm: Vec<u8>,
+    /// The time for which it ran until its last switch. A stretch whose begin was not seen is left out.
+    pub runtime: u64,
+    /// The number of waits that ended.
+    pub count: u64,
+    /// The sum of their times.
+    pub total: u64,
+    /// The shortest; `u64::MAX` without waits.
+    pub min: u64,
+    /// The longest.
+    pub max: u64,
+    /// When the longest ended, ns of `CLOCK_MONOTONIC`.
+    pub max_end: u64,
+    /// The number of waits by bucket: each time below 128 ns has one, above that each power of two has 64. The last bucket,
+    /// 2047, also has all waits of more than 137 s.
+    pub buckets: Vec<u32>,
+}
+
+/// Counts of data that did not fit into the maps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RunQueueLosses {
+    /// Attempts to observe a task.
+    pub tasks: u64,
+    /// Waits and stretches of run time.
+    pub rows: u64,
+}
+
+/// The running programs and their sums. Dropping this ends them.
+#[derive(Debug)]
+pub struct RunQueueSummary {
+    loaded: LoadedPrograms,
+    /// The sums of tasks that ended, and are no longer in the kernel.
+    ended: BTreeMap<TaskKey, TaskWaits>,
+}
+
+impl RunQueueSummary {
+    /// Loads and attaches the programs.
+    ///
+    /// # Errors
+    /// [`Error`]; [`Error::Attach`] before Linux 5.18, whose `sched_switch` lacks the state of the task.
+    pub fn start(options: RunQueueOptions) -> Result<Self, Error> {
+        let mut loaded = LoadedPrograms::new(&shapes(options.max_rows.max(1)))?;
+        loaded.set_template(programs::TEMPLATE, row::SIZE, row::MIN)?;
+        let offsets = options.offsets;
+        // The switches first: a wait that began before would otherwise begin too late.
+        let switch = programs::switch(offsets, options.cpu);
+        loaded.attach("switch", "sched_switch", &switch)?;
+        let wake = programs::wake(offsets);
+        loaded.attach("wake_new", "sched_wakeup_new", &programs::wake_new(offsets))?;
+        loaded.attach("wakeup", "sched_wakeup", &wake)?;
+        loaded.attach("waking", "sched_waking", &wake)?;
+        Ok(Self {
+            loaded,
+            ended: BTreeMap::new(),
+        })
+    }
+
+    /// Takes the sums of tasks that ended, which makes room for others. To be called several times a second.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn take_ended(&mut self) -> Result<(), Error> {
+        for MapEntry { key, .. } in self.loaded.entries(programs::ENDED)? {
+            if let Some(value) = self.loaded.get(programs::ROWS, &key)? {
+                self.loaded.remove(programs::ROWS, &key)?;
+                let waits = TaskWaits::decode(&value);
+                self.ended.insert(TaskKey::decode(&key), waits);
+            }
+            self.loaded.remove(programs::ENDED, &key)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the sums of all tasks.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn read(&mut self) -> Result<BTreeMap<TaskKey, TaskWaits>, Error> {
+        self.take_ended()?;
+        let mut all = self.ended.clone();
+        for MapEntry { key, value } in self.loaded.entries(programs::ROWS)? {
+            all.insert(TaskKey::decode(&key), TaskWaits::decode(&value));
+        }
+        Ok(all)
+    }
+
+    /// Returns what did not fit, of all CPUs.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn losses(&self) -> Result<RunQueueLosses, Error> {
+        let lost = self.loaded.losses()?;
+        Ok(RunQueueLosses {
+            tasks: lost.of(tasks::LOST_TASKS),
+            rows: lost.of(programs::LOST_ROWS),
+        })
+    }
+}
+
+/// Returns the maps by their [`crate::MapId`].
+fn shapes(rows: u32) -> [NamedShape; 5] {
+    use BpfMapKind::{Array, Hash, PerCpuArray};
+    let shape = NamedShape::new;
+    let size = row::SIZE as u32;
+    [
+        shape("tasks", Hash, [4, state::SIZE, tasks::MAX_TASKS]),
+        shape("losses", PerCpuArray, [4, 8, 2]),
+        shape("waits", Hash, [16, size, rows]),
+        shape("template", Array, [4, size, 1]),
+        shape("ended tasks", Hash, [16, 4, rows]),
+    ]
+}
+
+impl TaskKey {
+    fn decode(key: &[u8]) -> Self {
+        Self {
+            thread: word(key, 0),
+            birth: number(key, 8),
+        }
+    }
+}
+
+impl TaskWaits {
+    fn decode(value: &[u8]) -> Self {
+        let bytes = |at: i16| {
+            let at = usize::try_from(at).unwrap_or(usize::MAX);
+            value.get(at..).unwrap_or_default()
+        };
+        let comm = bytes(row::COMM);
+        let comm = comm.get(..16).unwrap_or(comm).split(|byte| *byte == 0);
+        let (buckets, _) = bytes(row::BUCKETS).as_chunks();
+        let buckets = buckets.iter().take(BUCKETS);
+        Self {
+            comm: comm.take(1).flatten().copied().collect(),
+            runtime: number(value, row::RUNTIME),
+            count: number(value, row::COUNT),
+            total: number(value, row::TOTAL),
+            min: number(value, row::MIN),
+            max: number(value, row::MAX),
+            max_end: number(value, row::MAX_END),
+            buckets: buckets.map(|count| u32::from_ne_bytes(*count)).collect(),
+        }
+    }
+}

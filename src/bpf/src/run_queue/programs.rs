@@ -1,0 +1,326 @@
+//! The programs at wakeups and context switches.
+
+use crate::Condition::{AtLeast, AtMost, Below, Equal, NotEqual};
+use crate::Operation::{Add, And, ShiftLeft, ShiftRight, Sub};
+use crate::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
+use crate::Width::{Double, Word};
+use crate::buckets::bucket_number;
+use crate::tasks::{INDEX, LOST_TASKS, TASK, count_loss, current_task, key, look_up};
+use crate::{Helper, Label, MapId, ProgramBuilder};
+
+use super::TaskOffsets;
+
+/// From the task's number to its [`state`].
+pub(super) const STATES: MapId = MapId(0);
+/// From (task, birth) to the sums laid out in [`row`].
+pub(super) const ROWS: MapId = MapId(2);
+/// One empty value of `ROWS`, which is too large for the stack.
+pub(super) const TEMPLATE: MapId = MapId(3);
+/// The keys of rows whose tasks ended.
+pub(super) const ENDED: MapId = MapId(4);
+
+/// The buckets of a power of two, as a power of two.
+const SUB_BITS: u32 = 6;
+/// Longer waits are in the last bucket: 137 s.
+const LONGEST: u64 = (1 << 37) - 1;
+/// The number of buckets up to that of `LONGEST`.
+pub(super) const BUCKETS: usize = 2048;
+/// The index of lost rows, after that of tasks.
+pub(super) const LOST_ROWS: i32 = 1;
+/// `TASK_DEAD`.
+const DEAD: i32 = 0x80;
+
+/// The value of `STATES`: times in ns of `CLOCK_MONOTONIC`.
+pub(super) mod state {
+    /// When the task became runnable; 0 unless it waits for a CPU.
+    pub(in super::super) const SINCE: i16 = 0;
+    /// When it was switched in; 0 unless it runs.
+    pub(in super::super) const RUNS: i16 = 8;
+    /// When it was first seen, which distinguishes tasks of one number.
+    pub(in super::super) const BIRTH: i16 = 16;
+    pub(in super::super) const SIZE: u32 = 24;
+}
+
+/// The value of `ROWS`.
+pub(super) mod row {
+    pub(in super::super) const COUNT: i16 = 0;
+    pub(in super::super) const TOTAL: i16 = 8;
+    pub(in super::super) const MIN: i16 = 16;
+    pub(in super::super) const MAX: i16 = 24;
+    /// When the longest wait ended.
+    pub(in super::super) const MAX_END: i16 = 32;
+    pub(in super::super) const RUNTIME: i16 = 40;
+    pub(in super::super) const COMM: i16 = 48;
+    pub(in super::super) const BUCKETS: i16 = 64;
+    pub(in super::super) const SIZE: usize = 64 + 4 * super::BUCKETS;
+}
+
+// Offsets on the stack, below those of [`crate::tasks`].
+/// The key of `ROWS`.
+const ROW_KEY: i16 = -64;
+/// A new state.
+const STATE: i16 = -88;
+/// A number of 8 bytes: how long a task ran, or when its wait began.
+const NUMBER: i16 = -96;
+
+/// At `sched_waking` and `sched_wakeup`: a task that neither runs nor waits begins to wait. `sched_waking` is earlier, but then
+/// the task may still run on its way to sleep: in this case `sched_wakeup` counts.
+pub(super) fn wake(offsets: TaskOffsets) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let (known, out) = (b.label(), b.label());
+    b.load(Double, R6, R1, 0);
+    task_number(&mut b, offsets, out);
+    b.call(Helper::KtimeGetNs);
+    b.set(R9, R0);
+    look_up(&mut b, STATES, TASK);
+    b.jump_if(NotEqual, R0, 0, known);
+    b.store(Double, R10, STATE + state::SINCE, R9);
+    b.store(Double, R10, STATE + state::RUNS, 0);
+    add_state(&mut b);
+    b.jump(out);
+    b.place(known);
+    for time in [state::SINCE, state::RUNS] {
+        b.load(Double, R1, R0, time);
+        b.jump_if(NotEqual, R1, 0, out);
+    }
+    b.store(Double, R0, state::SINCE, R9);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// At `sched_wakeup_new`: a new task begins to wait. An old state is of a former task with this number.
+pub(super) fn wake_new(offsets: TaskOffsets) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let out = b.label();
+    b.load(Double, R6, R1, 0);
+    task_number(&mut b, offsets, out);
+    b.call(Helper::KtimeGetNs);
+    b.set(R9, R0);
+    b.store(Double, R10, STATE + state::SINCE, R9);
+    b.store(Double, R10, STATE + state::RUNS, 0);
+    add_state(&mut b);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// At `sched_switch(preempt, prev, next, prev_state)`. With `cpu`, times on other CPUs are not summed.
+pub(super) fn switch(offsets: TaskOffsets, cpu: Option<u32>) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let (next, out) = (b.label(), b.label());
+    b.set(R6, R1);
+    b.call(Helper::KtimeGetNs);
+    b.set(R9, R0);
+    switch_out(&mut b, cpu, next);
+    b.place(next);
+    b.load(Double, R6, R6, 16);
+    task_number(&mut b, offsets, out);
+    switch_in(&mut b, offsets, cpu, out);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// Adds the time for which the current task ran, and notes whether it waits now. Goes on at `next`.
+fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
+    let (known, summed, waits) = (b.label(), b.label(), b.label());
+    current_task(b);
+    b.load(Word, R1, R10, TASK);
+    b.jump_if(Equal, R1, 0, next);
+    look_up(b, STATES, TASK);
+    b.jump_if(NotEqual, R0, 0, known);
+    b.store(Double, R10, STATE + state::SINCE, 0);
+    b.store(Double, R10, STATE + state::RUNS, 0);
+    add_state(b);
+    look_up(b, STATES, TASK);
+    b.jump_if(Equal, R0, 0, next);
+    b.place(known);
+    b.set(R7, R0);
+    b.load(Double, R1, R7, state::RUNS);
+    b.jump_if(Equal, R1, 0, summed);
+    b.set(R2, R9);
+    b.operate(Sub, R2, R1);
+    b.store(Double, R10, NUMBER, R2);
+    row_key(b);
+    only_on(b, cpu, summed);
+    find_row(b, |_| {}, summed);
+    b.load(Double, R1, R8, row::RUNTIME);
+    b.load(Double, R2, R10, NUMBER);
+    b.operate(Add, R1, R2);
+    b.store(Double, R8, row::RUNTIME, R1);
+    // At its last switch, the name is the latest one.
+    b.address(R1, R8, i32::from(row::COMM));
+    b.set(R2, 16);
+    b.call(Helper::GetCurrentComm);
+    b.place(summed);
+    b.store(Double, R7, state::RUNS, 0);
+    b.store(Double, R7, state::SINCE, 0);
+    // A bool; the other bytes of its word are not defined.
+    b.load(Double, R1, R6, 0);
+    b.operate(And, R1, 0xff);
+    b.jump_if(NotEqual, R1, 0, waits);
+    b.load(Double, R1, R6, 24);
+    b.operate(ShiftLeft, R1, 32);
+    b.operate(ShiftRight, R1, 32);
+    b.jump_if(Equal, R1, 0, waits);
+    b.operate(And, R1, DEAD);
+    b.jump_if(Equal, R1, 0, next);
+    end_task(b);
+    b.jump(next);
+    b.place(waits);
+    b.store(Double, R7, state::SINCE, R9);
+}
+
+/// Notes the end of the task on the stack, whose state is at `R7`.
+fn end_task(b: &mut ProgramBuilder) {
+    row_key(b);
+    b.store(Word, R10, INDEX, 0);
+    key(b, ENDED, ROW_KEY);
+    b.address(R3, R10, i32::from(INDEX));
+    b.set(R4, 0);
+    b.call(Helper::MapUpdateElem);
+    key(b, STATES, TASK);
+    b.call(Helper::MapDeleteElem);
+}
+
+/// Adds the wait of the task on the stack, at `R6`, which runs from now on. Goes on at `out`.
+fn switch_in(b: &mut ProgramBuilder, offsets: TaskOffsets, cpu: Option<u32>, out: Label) {
+    let (known, in_order) = (b.label(), b.label());
+    look_up(b, STATES, TASK);
+    b.jump_if(NotEqual, R0, 0, known);
+    b.store(Double, R10, STATE + state::SINCE, 0);
+    b.store(Double, R10, STATE + state::RUNS, R9);
+    add_state(b);
+    b.jump(out);
+    b.place(known);
+    b.set(R7, R0);
+    b.store(Double, R7, state::RUNS, R9);
+    b.load(Double, R1, R7, state::SINCE);
+    b.jump_if(Equal, R1, 0, out);
+    b.store(Double, R7, state::SINCE, 0);
+    b.jump_if(AtLeast, R9, R1, in_order);
+    b.jump(out);
+    b.place(in_order);
+    b.store(Double, R10, NUMBER, R1);
+    row_key(b);
+    only_on(b, cpu, out);
+    let name = |b: &mut ProgramBuilder| {
+        b.address(R1, R8, i32::from(row::COMM));
+        b.set(R2, 16);
+        b.address(R3, R6, i32::from(offsets.comm));
+        b.call(Helper::ProbeReadKernel);
+    };
+    find_row(b, name, out);
+    b.set(R7, R9);
+    b.load(Double, R1, R10, NUMBER);
+    b.operate(Sub, R7, R1);
+    add_wait(b, out);
+}
+
+/// Stores the number of the task at `R6` on the stack; goes to `out` for the idle task.
+fn task_number(b: &mut ProgramBuilder, offsets: TaskOffsets, out: Label) {
+    b.store(Word, R10, TASK, 0);
+    b.address(R1, R10, i32::from(TASK));
+    b.set(R2, 4);
+    b.address(R3, R6, i32::from(offsets.pid));
+    b.call(Helper::ProbeReadKernel);
+    b.load(Word, R1, R10, TASK);
+    b.jump_if(Equal, R1, 0, out);
+}
+
+/// Adds the state on the stack for the task on the stack, born at `R9`; counts a failure.
+fn add_state(b: &mut ProgramBuilder) {
+    let end = b.label();
+    b.store(Double, R10, STATE + state::BIRTH, R9);
+    key(b, STATES, TASK);
+    b.address(R3, R10, i32::from(STATE));
+    b.set(R4, 0);
+    b.call(Helper::MapUpdateElem);
+    b.jump_if(Equal, R0, 0, end);
+    count_loss(b, LOST_TASKS);
+    b.place(end);
+}
+
+/// Stores the key of the row of the task on the stack, whose state is at `R7`.
+fn row_key(b: &mut ProgramBuilder) {
+    b.load(Word, R1, R10, TASK);
+    b.store(Double, R10, ROW_KEY, R1);
+    b.load(Double, R1, R7, state::BIRTH);
+    b.store(Double, R10, ROW_KEY + 8, R1);
+}
+
+/// Goes to `other` on a CPU that is not selected.
+fn only_on(b: &mut ProgramBuilder, cpu: Option<u32>, other: Label) {
+    if let Some(cpu) = cpu {
+        b.call(Helper::GetSmpProcessorId);
+        b.jump_if(NotEqual, R0, cpu.cast_signed(), other);
+    }
+}
+
+/// Leaves the address of the row for the key on the stack in `R8`; `complete` adds to a new one. Without room counts a
+/// loss and goes to `full`.
+fn find_row(b: &mut ProgramBuilder, complete: impl Fn(&mut ProgramBuilder), full: Label) {
+    let (found, lost, new) = (b.label(), b.label(), b.label());
+    look_up(b, ROWS, ROW_KEY);
+    b.jump_if(NotEqual, R0, 0, found);
+    b.store(Word, R10, INDEX, 0);
+    look_up(b, TEMPLATE, INDEX);
+    b.jump_if(Equal, R0, 0, full);
+    b.set(R3, R0);
+    key(b, ROWS, ROW_KEY);
+    b.set(R4, 0);
+    b.call(Helper::MapUpdateElem);
+    b.jump_if(NotEqual, R0, 0, lost);
+    look_up(b, ROWS, ROW_KEY);
+    b.jump_if(NotEqual, R0, 0, new);
+    b.place(lost);
+    count_loss(b, LOST_ROWS);
+    b.jump(full);
+    b.place(new);
+    b.set(R8, R0);
+    complete(b);
+    let done = b.label();
+    b.jump(done);
+    b.place(found);
+    b.set(R8, R0);
+    b.place(done);
+}
+
+/// Adds the wait of `R7` ns that ended at `R9` to the row at `R8`. A task waits for one CPU at a time, so nobody else does.
+/// Goes to `out` at the end.
+pub(super) fn add_wait(b: &mut ProgramBuilder, out: Label) {
+    let (not_less, not_more, fits) = (b.label(), b.label(), b.label());
+    b.load(Double, R1, R8, row::COUNT);
+    b.operate(Add, R1, 1);
+    b.store(Double, R8, row::COUNT, R1);
+    b.load(Double, R1, R8, row::TOTAL);
+    b.operate(Add, R1, R7);
+    b.store(Double, R8, row::TOTAL, R1);
+    b.load(Double, R1, R8, row::MIN);
+    b.jump_if(AtLeast, R7, R1, not_less);
+    b.store(Double, R8, row::MIN, R7);
+    b.place(not_less);
+    b.load(Double, R1, R8, row::MAX);
+    b.jump_if(AtMost, R7, R1, not_more);
+    b.store(Double, R8, row::MAX, R7);
+    b.store(Double, R8, row::MAX_END, R9);
+    b.place(not_more);
+    b.set_wide(R2, LONGEST);
+    b.set(R1, R7);
+    b.jump_if(AtMost, R1, R2, fits);
+    b.set(R1, R2);
+    b.place(fits);
+    bucket_number(b, SUB_BITS);
+    // The verifier needs the limit.
+    let inside = b.label();
+    b.jump_if(Below, R1, BUCKETS as i32, inside);
+    b.jump(out);
+    b.place(inside);
+    b.operate(ShiftLeft, R1, 2);
+    b.set(R2, R8);
+    b.operate(Add, R2, R1);
+    b.load(Word, R1, R2, row::BUCKETS);
+    b.operate(Add, R1, 1);
+    b.store(Word, R2, row::BUCKETS, R1);
+}

@@ -1,0 +1,57 @@
+//! The sums in an interpreter; tests/commands/sched/live runs the programs in the kernel.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::ProgramBuilder;
+use crate::Register::{R1, R7, R8, R9};
+
+/// Adds a wait to a row.
+fn add(wait: u64, end: u64, value: &mut [u8]) {
+    let mut b = ProgramBuilder::new();
+    let out = b.label();
+    b.set(R8, R1);
+    b.set_wide(R7, wait);
+    b.set_wide(R9, end);
+    programs::add_wait(&mut b, out);
+    b.place(out);
+    b.exit();
+    let program = b.encode(&[]).unwrap().concat();
+    let machine = rbpf::EbpfVmRaw::new(Some(&program)).unwrap();
+    machine.execute_program(value).unwrap();
+}
+
+/// The shortest wait of a bucket.
+fn bucket_start(bucket: usize) -> u64 {
+    let power = (bucket / 64).saturating_sub(1);
+    ((bucket - power * 64) as u64) << power
+}
+
+proptest! {
+    #[test]
+    fn waits_are_summed(waits in prop::collection::vec((any::<u64>(), 20..64_u32), 1..20)) {
+        let mut value = vec![0; row::SIZE];
+        value[row::MIN as usize..][..8].fill(0xff);
+        let waits: Vec<u64> = waits.iter().map(|(bits, shift)| bits >> shift).collect();
+        let mut buckets = vec![0; BUCKETS];
+        for (time, wait) in (1000..).zip(&waits) {
+            add(*wait, time, &mut value);
+            let bucket = (0..BUCKETS).rev().find(|bucket| bucket_start(*bucket) <= *wait);
+            buckets[bucket.unwrap()] += 1;
+        }
+        let found = TaskWaits::decode(&value);
+        prop_assert_eq!((found.count, found.total), (waits.len() as u64, waits.iter().sum()));
+        prop_assert_eq!(Some(&found.min), waits.iter().min());
+        let max = waits.iter().copied().max().unwrap();
+        // The first of equal ones; a wait without length does not exceed the initial maximum.
+        let end = waits.iter().position(|wait| *wait == max).unwrap() as u64 + 1000;
+        prop_assert_eq!((found.max, found.max_end), (max, if max == 0 { 0 } else { end }));
+        prop_assert_eq!(found.buckets, buckets);
+    }
+
+    #[test]
+    fn decoding_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..9000)) {
+        TaskKey::decode(&bytes);
+        TaskWaits::decode(&bytes);
+    }
+}

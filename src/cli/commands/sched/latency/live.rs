@@ -1,0 +1,137 @@
+//! `sched latency --live`: the waits of the running system, summed by BPF programs in the kernel.
+
+use std::path::Path;
+
+use clap::ArgMatches;
+use rperf_analysis::LogHistogram;
+use rperf_analysis::sched::latency::{LatencyRow, LatencySums, LatencyTable};
+use rperf_bpf::{
+    Error, RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskKey, TaskOffsets, TaskWaits,
+};
+use rperf_probe::Btf;
+use rperf_session::{Observation, Target};
+use rperf_view::sched::latency::RecordLosses;
+
+use super::LatencyQuery;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::live::record_reporter::RecordReporter;
+use crate::cli::live::{explain, kernel_sums};
+use crate::cli::options::{flag, is_given};
+use crate::cli::pmus::SYSFS;
+
+/// The option.
+pub(super) const LIVE: &str = "live";
+/// The maximum number of tasks that have waited and not ended: 33 MB.
+const MAX_ROWS: u32 = 4096;
+/// Options that need a recording.
+const OF_RECORDINGS: [&str; 4] = ["input", "dump-raw-trace", super::ANTAGONISTS, "force"];
+
+/// Whether the running system is observed.
+///
+/// # Errors
+///
+/// Options that need a recording, and a command without `--live`.
+pub(super) fn is_requested(matches: &ArgMatches) -> Result<bool, CliError> {
+    let is_live = flag(matches, LIVE) == Some(true);
+    if !is_live {
+        return match matches.contains_id("workload") {
+            true => Err(CliError::usage("a command is only run with --live")
+                .hint("'sched record' runs a command and records it; -i names a recording")),
+            false => Ok(false),
+        };
+    }
+    match OF_RECORDINGS.iter().find(|id| is_given(matches, id)) {
+        Some(id) => Err(CliError::usage(format!(
+            "--{id} needs a recording; --live has none"
+        ))),
+        None => Ok(true),
+    }
+}
+
+/// Sums the waits of all tasks until the workload ends, or until Ctrl-C, and prints the table.
+pub(super) fn run(
+    matches: &ArgMatches,
+    context: &Context,
+    query: &LatencyQuery,
+) -> Result<ExitStatus, CliError> {
+    let request = kernel_sums::request(Target::Cpus(None), false, matches, context)?;
+    let has_workload = request.observe.workload.is_some();
+    if !has_workload {
+        context.note("observing the whole system until Ctrl-C");
+    }
+    let explained = |error| explain::explain(context, "bpf-output", error);
+    let mut reporter = RecordReporter::new(context, matches);
+    let mut observation = Observation::open(&request, &mut reporter).map_err(explained)?;
+    let mut summary = start(query.cpu).map_err(unavailable)?;
+    let started = observation.start(&request, &mut |_| {});
+    started.map_err(explained)?;
+    let status = kernel_sums::watch(&mut observation, has_workload, &mut |observation| {
+        observation.drain(&mut |_| {});
+        summary.take_ended().map_err(unavailable)
+    })?;
+    let tasks = summary.read().map_err(unavailable)?;
+    let rows = tasks.into_iter().map(|(key, waits)| row(key, waits));
+    let table = LatencyTable::of_tasks(rows.collect(), query.merge_names, &query.keys);
+    let losses = summary.losses().map_err(unavailable)?;
+    let lost = RecordLosses {
+        lost: losses.rows,
+        ..RecordLosses::default()
+    };
+    query.print(&table, lost, matches, context)?;
+    warn_of(losses, context);
+    Ok(status)
+}
+
+fn start(cpu: Option<u32>) -> Result<RunQueueSummary, Error> {
+    let types = rperf_sys::kernel_file(Path::new(SYSFS).join("kernel/btf/vmlinux"));
+    let types = types.map_err(|_| Error::NoBtf)?;
+    let types = Btf::parse(&types).map_err(|_| Error::NoBtf)?;
+    let offset = |member| {
+        let offset = types.member_offset("task_struct", member);
+        let offset = offset.and_then(|offset| u16::try_from(offset).ok());
+        offset.ok_or(Error::NoBtf)
+    };
+    RunQueueSummary::start(RunQueueOptions {
+        offsets: TaskOffsets {
+            pid: offset("pid")?,
+            comm: offset("comm")?,
+        },
+        cpu,
+        max_rows: MAX_ROWS,
+    })
+}
+
+fn unavailable(error: Error) -> CliError {
+    CliError::message(255, format!("sched latency --live: {error}"))
+        .hint("'sched record' and 'sched latency -i' work without BPF programs")
+}
+
+fn warn_of(losses: RunQueueLosses, context: &Context) {
+    let RunQueueLosses { tasks, rows } = losses;
+    if tasks + rows > 0 {
+        context.warn(format_args!(
+            "too many tasks: {rows} waits and run times, and {tasks} tasks, are not in the table"
+        ));
+    }
+}
+
+fn row(key: TaskKey, waits: TaskWaits) -> LatencyRow {
+    let TaskWaits { min, max, .. } = waits;
+    let delays = LogHistogram::from_counts(&waits.buckets, waits.total.into(), min, max);
+    LatencyRow {
+        comm: waits.comm,
+        tid: key.thread.cast_signed(),
+        tasks: 1,
+        sums: LatencySums {
+            runtime: waits.runtime,
+            switches: waits.count,
+            delay: waits.total,
+            max_delay: max,
+            max_start: waits.max_end.saturating_sub(max),
+            max_end: waits.max_end,
+            delays,
+            ..LatencySums::default()
+        },
+    }
+}

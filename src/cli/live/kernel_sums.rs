@@ -1,0 +1,103 @@
+//! Observations whose events are summed up by BPF programs in the kernel.
+
+use std::time::Duration;
+
+use clap::ArgMatches;
+use rperf_events::{EventSpec, Sampling};
+use rperf_session::{
+    KernelRoots, Observation, ObserveOptions, RecordRequest, SynthesisOptions, SynthesizedRecords,
+    Target,
+};
+use rperf_sys::WaitStatus;
+
+use super::{PROC, explain, workload};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::pmus::MachinePmus;
+use crate::cli::tracefs::MachineTracepoints;
+
+/// The maximum time of a wait for records.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Returns the request for an observation that starts the workload of the options. Its event never occurs: it makes the session
+/// report running tasks (`tasks`) and the kernel's addresses.
+///
+/// # Errors
+///
+/// Status 255: the program of the workload cannot be found.
+pub(crate) fn request(
+    target: Target,
+    tasks: bool,
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<RecordRequest, CliError> {
+    let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+    let pmus = MachinePmus::find(context);
+    let program = workload::find(matches, context).map_err(|(word, cause)| {
+        let cause = explain::exec_reason(&cause);
+        CliError::message(255, format!("{word}: {cause}"))
+    })?;
+    // This event has no samples, but unlike a dummy event it makes the session report the kernel's addresses.
+    let events = vec![EventSpec::bpf_output()];
+    let observe = ObserveOptions {
+        workload: program,
+        sampling: Sampling::Period(1),
+        ..ObserveOptions::new(target, events)
+    };
+    let roots = KernelRoots {
+        proc: PROC.into(),
+        sysfs: pmus.sysfs.root().to_owned(),
+        tracefs: machine.0,
+    };
+    Ok(RecordRequest {
+        synthesis: SynthesisOptions {
+            kinds: SynthesizedRecords {
+                tasks,
+                mappings: false,
+                cgroups: false,
+            },
+            ..SynthesisOptions::default()
+        },
+        ..RecordRequest::observing(observe, roots)
+    })
+}
+
+/// Waits until the workload or the observed tasks end, or until a signal. `round` is called several times a second, and once
+/// more at the end; it should drain the rings. Returns the exit status.
+///
+/// # Errors
+///
+/// Those of `round`, and of waiting.
+pub(crate) fn watch(
+    observation: &mut Observation,
+    has_workload: bool,
+    round: &mut dyn FnMut(&mut Observation) -> Result<(), CliError>,
+) -> Result<ExitStatus, CliError> {
+    let signal = loop {
+        let woken = observation.wait(PATIENCE, None)?;
+        round(observation)?;
+        match (woken.signal, woken.ended) {
+            (Some(signal), _) => break Some(signal),
+            (None, true) => break None,
+            (None, false) => {}
+        }
+    };
+    if signal.is_some() && has_workload {
+        observation.detach_workload();
+    }
+    let ended = match signal {
+        None => observation.workload_status(has_workload)?,
+        Some(_) => None,
+    };
+    Ok(status(signal, ended))
+}
+
+fn status(signal: Option<i32>, ended: Option<WaitStatus>) -> ExitStatus {
+    match (signal, ended) {
+        // ^C is the ordinary way to end.
+        (Some(libc::SIGINT), _) => ExitStatus::Ok,
+        (Some(signal), _) | (_, Some(WaitStatus::Signaled(signal))) => ExitStatus::Signal(signal),
+        (_, Some(WaitStatus::Exited(0)) | None) => ExitStatus::Ok,
+        (_, Some(WaitStatus::Exited(status))) => ExitStatus::Child(status),
+    }
+}

@@ -1,0 +1,128 @@
+//! `sched latency --live`: waits of the running system.
+
+mod programs;
+
+use std::collections::BTreeMap;
+
+use rperf_testkit::{Scratch, may_trace, skip};
+
+use super::run;
+use crate::commands::outcome;
+use crate::kernel::is_root;
+
+/// What both ways report of a thread.
+struct Waits {
+    comm: String,
+    count: u64,
+    runtime: u64,
+    max: u64,
+}
+
+/// The rows of `sched latency -p --json` by thread.
+fn threads(printed: &str) -> BTreeMap<u64, Waits> {
+    let json: serde_json::Value = serde_json::from_str(printed).expect("JSON");
+    let rows = json["rows"].as_array().expect("rows");
+    let number = |row: &serde_json::Value, key: &str| row[key].as_u64().expect("a number");
+    let rows = rows.iter().map(|row| {
+        let waits = Waits {
+            comm: row["comm"].as_str().expect("a name").to_owned(),
+            count: number(row, "waits"),
+            runtime: number(row, "runtime_ns"),
+            max: number(row, "max_delay_ns"),
+        };
+        (number(row, "tid"), waits)
+    });
+    rows.collect()
+}
+
+/// A recording of the same time has the same waits, for threads that began and ended meanwhile.
+#[test]
+fn the_waits_are_those_of_a_recording() {
+    const NAME: &str = "commands::sched::live::the_waits_are_those_of_a_recording";
+    const SLEEPS: usize = 10;
+    if !is_root() || !may_trace(NAME) {
+        return;
+    }
+    let scratch = Scratch::new();
+    // Other tests run sleep(1), too.
+    std::fs::copy("/bin/sleep", scratch.path().join("live-sleep")).unwrap();
+    let sleeps = "for i in 1 2 3 4 5 6 7 8 9 10; do ./live-sleep 0.01; done";
+    let live = format!(
+        "{} sched latency --live -p --json -- sh -c '{sleeps}' > live.json",
+        env!("CARGO_BIN_EXE_rperf")
+    );
+    let words = [
+        "sched", "record", "-q", "-m", "1024", "-o", "s.data", "--", "sh", "-c", &live,
+    ];
+    let recorded = run(&scratch, &words);
+    if recorded.status != 0 {
+        return skip(NAME, &recorded.stderr);
+    }
+    let live = std::fs::read_to_string(scratch.path().join("live.json")).unwrap();
+    let live = threads(&live);
+    let file = run(
+        &scratch,
+        &["sched", "latency", "-i", "s.data", "-p", "--json"],
+    );
+    let file = threads(&file.stdout);
+    let mut compared = 0;
+    for (tid, live) in live.iter().filter(|(_, live)| live.comm == "live-sleep") {
+        let file = &file[tid];
+        assert_eq!(
+            (&*file.comm, file.count),
+            ("live-sleep", live.count),
+            "{tid}"
+        );
+        // Both read the clock at different places of the same switch.
+        assert!(file.max.abs_diff(live.max) < 1_000_000, "{tid}");
+        assert!(file.runtime.abs_diff(live.runtime) < 3_000_000, "{tid}");
+        compared += 1;
+    }
+    assert!(compared >= SLEEPS, "{compared} threads");
+}
+
+#[test]
+fn the_formats_and_the_status_of_the_command() {
+    const NAME: &str = "commands::sched::live::the_formats_and_the_status_of_the_command";
+    if !is_root() || !may_trace(NAME) {
+        return;
+    }
+    let live = ["sched", "latency", "--live"];
+    let table = outcome(&[&live[..], &["--", "sh", "-c", "sleep 0.01; exit 7"]].concat());
+    assert_eq!(table.status, 7, "{table:?}");
+    assert!(table.stdout.contains("  sleep:"), "{table:?}");
+    assert!(table.stdout.contains("  TOTAL:  "), "{table:?}");
+    let histogram = outcome(&[&live[..], &["--histogram", "--", "sleep", "0.01"]].concat());
+    let first = histogram.stdout.lines().next().unwrap_or_default();
+    assert!(first.starts_with("# all tasks: "), "{histogram:?}");
+    // No CPU has this number.
+    let elsewhere = outcome(&[&live[..], &["-C", "9999", "--", "true"]].concat());
+    assert!(
+        elsewhere
+            .stdout
+            .contains("  TOTAL:                |      0.000 ms |        0 |")
+    );
+    let absent = outcome(&[&live[..], &["--", "no-such-program"]].concat());
+    assert_eq!(absent.status, 255, "{absent:?}");
+    assert!(absent.stderr.starts_with("no-such-program: "), "{absent:?}");
+}
+
+#[test]
+fn options_of_recordings_are_refused() {
+    for (words, message) in [
+        (
+            &["--live", "-i", "x"][..],
+            "--input needs a recording; --live has none",
+        ),
+        (
+            &["--live", "--antagonists"],
+            "--antagonists needs a recording",
+        ),
+        (&["--live", "-D"], "--dump-raw-trace needs a recording"),
+        (&["sleep", "1"], "a command is only run with --live"),
+    ] {
+        let refused = outcome(&[&["sched", "latency"], words].concat());
+        assert_eq!((refused.status, &*refused.stdout), (129, ""), "{refused:?}");
+        assert!(refused.stderr.starts_with(message), "{refused:?}");
+    }
+}

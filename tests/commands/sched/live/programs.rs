@@ -1,0 +1,81 @@
+//! The BPF programs in the running kernel.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use rperf_bpf::{Error, RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskOffsets};
+use rperf_probe::Btf;
+
+/// Starts a summary; `None` if this machine cannot.
+fn start(cpu: Option<u32>, max_rows: u32) -> Option<RunQueueSummary> {
+    let types = rperf_sys::kernel_file("/sys/kernel/btf/vmlinux").ok()?;
+    let types = Btf::parse(&types).unwrap();
+    let offset = |member| {
+        let offset = types.member_offset("task_struct", member).unwrap();
+        u16::try_from(offset).unwrap()
+    };
+    let offsets = TaskOffsets {
+        pid: offset("pid"),
+        comm: offset("comm"),
+    };
+    let options = RunQueueOptions {
+        offsets,
+        cpu,
+        max_rows,
+    };
+    match RunQueueSummary::start(options) {
+        Ok(summary) => Some(summary),
+        Err(Error::NoBpf | Error::NotPermitted | Error::PidNamespace) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Runs a thread named `name` that sleeps `sleeps` times; returns its number and the time for which it lived.
+fn sleeper(name: &str, sleeps: u32) -> (u32, Duration) {
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    let thread = thread.spawn(move || {
+        let begin = Instant::now();
+        for _ in 0..sleeps {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let link = rperf_sys::link_target("/proc/thread-self").unwrap();
+        let number = link.file_name().unwrap().to_str().unwrap();
+        (number.parse().unwrap(), begin.elapsed())
+    });
+    thread.unwrap().join().unwrap()
+}
+
+#[test]
+fn waits_of_a_thread_that_ended() {
+    let Some(mut summary) = start(None, 4096) else {
+        return;
+    };
+    let (number, lived) = sleeper("live-sleeper", 50);
+    summary.take_ended().unwrap();
+    let rows = summary.read().unwrap();
+    let (key, waits) = rows.iter().find(|(key, _)| key.thread == number).unwrap();
+    assert!(key.birth > 0);
+    assert_eq!(waits.comm, b"live-sleeper");
+    // Each sleep ends with a wait; being preempted adds others.
+    assert!(waits.count >= 51, "{waits:?}");
+    let limit = u64::try_from(lived.as_nanos()).unwrap() + 50_000_000;
+    assert!(
+        waits.runtime > 0 && waits.runtime + waits.total <= limit,
+        "{waits:?}"
+    );
+    assert_eq!(u64::from(waits.buckets.iter().sum::<u32>()), waits.count);
+    assert!(waits.min <= waits.max && waits.max_end > waits.max);
+    assert_eq!(summary.losses().unwrap(), RunQueueLosses::default());
+    assert!(!rows.keys().any(|key| key.thread == 0));
+}
+
+#[test]
+fn what_does_not_fit_is_counted_and_other_cpus_are_left_out() {
+    let (Some(full), Some(mut elsewhere)) = (start(None, 1), start(Some(1 << 20), 4096)) else {
+        return;
+    };
+    sleeper("one", 5);
+    sleeper("other", 5);
+    assert!(full.losses().unwrap().rows > 0);
+    assert_eq!(elsewhere.read().unwrap(), BTreeMap::new());
+}
