@@ -129,7 +129,18 @@ impl RunQueueSummary {
         self.take_ended()?;
         let mut all = self.ended.clone();
         for MapEntry { key, value } in self.loaded.entries(programs::ROWS)? {
-            all.insert(TaskKey::decode(&key), TaskWaits::decode(&value));
+            let (key, mut waits) = (TaskKey::decode(&key), TaskWaits::decode(&value));
+            let state = self
+                .loaded
+                .get(programs::STATES, &key.thread.to_ne_bytes())?;
+            if let Some(state) = state.filter(|bytes| number(bytes, state::BIRTH) == key.birth) {
+                waits.runtime = number(&state, state::RUNTIME);
+                let comm = name(&state, state::COMM);
+                if !comm.is_empty() {
+                    waits.comm = comm;
+                }
+            }
+            all.insert(key, waits);
         }
         Ok(all)
     }
@@ -161,6 +172,19 @@ fn shapes(rows: u32) -> [NamedShape; 5] {
     ]
 }
 
+/// Returns the bytes from an offset on.
+fn behind(value: &[u8], at: i16) -> &[u8] {
+    let at = usize::try_from(at).unwrap_or(usize::MAX);
+    value.get(at..).unwrap_or_default()
+}
+
+/// Returns the command name at an offset.
+fn name(value: &[u8], at: i16) -> Vec<u8> {
+    let comm = behind(value, at);
+    let comm = comm.get(..16).unwrap_or(comm).split(|byte| *byte == 0);
+    comm.take(1).flatten().copied().collect()
+}
+
 impl TaskKey {
     fn decode(key: &[u8]) -> Self {
         Self {
@@ -172,16 +196,10 @@ impl TaskKey {
 
 impl TaskWaits {
     fn decode(value: &[u8]) -> Self {
-        let bytes = |at: i16| {
-            let at = usize::try_from(at).unwrap_or(usize::MAX);
-            value.get(at..).unwrap_or_default()
-        };
-        let comm = bytes(row::COMM);
-        let comm = comm.get(..16).unwrap_or(comm).split(|byte| *byte == 0);
-        let (buckets, _) = bytes(row::BUCKETS).as_chunks();
+        let (buckets, _) = behind(value, row::BUCKETS).as_chunks();
         let buckets = buckets.iter().take(BUCKETS);
         Self {
-            comm: comm.take(1).flatten().copied().collect(),
+            comm: name(value, row::COMM),
             runtime: number(value, row::RUNTIME),
             count: number(value, row::COUNT),
             total: number(value, row::TOTAL),

@@ -6,7 +6,7 @@ use crate::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
 use crate::buckets::bucket_number;
 use crate::tasks::{INDEX, LOST_TASKS, TASK, count_loss, current_task, key, look_up};
-use crate::{Helper, Label, MapId, ProgramBuilder};
+use crate::{Helper, Label, MapId, ProgramBuilder, Register};
 
 use super::TaskOffsets;
 
@@ -38,7 +38,11 @@ pub(super) mod state {
     pub(in super::super) const RUNS: i16 = 8;
     /// When it was first seen, which distinguishes tasks of one number.
     pub(in super::super) const BIRTH: i16 = 16;
-    pub(in super::super) const SIZE: u32 = 24;
+    /// The time for which it ran until its last switch.
+    pub(in super::super) const RUNTIME: i16 = 24;
+    /// Its name at its last switch; empty before the first.
+    pub(in super::super) const COMM: i16 = 32;
+    pub(in super::super) const SIZE: u32 = 48;
 }
 
 /// The value of `ROWS`.
@@ -49,7 +53,9 @@ pub(super) mod row {
     pub(in super::super) const MAX: i16 = 24;
     /// When the longest wait ended.
     pub(in super::super) const MAX_END: i16 = 32;
+    /// As in [`super::state`], of a task that ended.
     pub(in super::super) const RUNTIME: i16 = 40;
+    /// The last name of a task that ended, otherwise that at its first wait.
     pub(in super::super) const COMM: i16 = 48;
     pub(in super::super) const BUCKETS: i16 = 64;
     pub(in super::super) const SIZE: usize = 64 + 4 * super::BUCKETS;
@@ -59,9 +65,9 @@ pub(super) mod row {
 /// The key of `ROWS`.
 const ROW_KEY: i16 = -64;
 /// A new state.
-const STATE: i16 = -88;
-/// A number of 8 bytes: how long a task ran, or when its wait began.
-const NUMBER: i16 = -96;
+const STATE: i16 = -112;
+/// When a wait began.
+const BEGIN: i16 = -120;
 
 /// At `sched_waking` and `sched_wakeup`: a task that neither runs nor waits begins to wait. `sched_waking` is earlier, but then
 /// the task may still run on its way to sleep: in this case `sched_wakeup` counts.
@@ -70,20 +76,18 @@ pub(super) fn wake(offsets: TaskOffsets) -> ProgramBuilder {
     let (known, out) = (b.label(), b.label());
     b.load(Double, R6, R1, 0);
     task_number(&mut b, offsets, out);
-    b.call(Helper::KtimeGetNs);
-    b.set(R9, R0);
     look_up(&mut b, STATES, TASK);
     b.jump_if(NotEqual, R0, 0, known);
-    b.store(Double, R10, STATE + state::SINCE, R9);
-    b.store(Double, R10, STATE + state::RUNS, 0);
-    add_state(&mut b);
+    add_waiting(&mut b);
     b.jump(out);
     b.place(known);
+    b.set(R7, R0);
     for time in [state::SINCE, state::RUNS] {
-        b.load(Double, R1, R0, time);
+        b.load(Double, R1, R7, time);
         b.jump_if(NotEqual, R1, 0, out);
     }
-    b.store(Double, R0, state::SINCE, R9);
+    b.call(Helper::KtimeGetNs);
+    b.store(Double, R7, state::SINCE, R0);
     b.place(out);
     b.exit();
     b
@@ -95,14 +99,19 @@ pub(super) fn wake_new(offsets: TaskOffsets) -> ProgramBuilder {
     let out = b.label();
     b.load(Double, R6, R1, 0);
     task_number(&mut b, offsets, out);
+    add_waiting(&mut b);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// Adds a state for the task on the stack, which begins to wait.
+fn add_waiting(b: &mut ProgramBuilder) {
     b.call(Helper::KtimeGetNs);
     b.set(R9, R0);
     b.store(Double, R10, STATE + state::SINCE, R9);
     b.store(Double, R10, STATE + state::RUNS, 0);
-    add_state(&mut b);
-    b.place(out);
-    b.exit();
-    b
+    add_state(b);
 }
 
 /// At `sched_switch(preempt, prev, next, prev_state)`. With `cpu`, times on other CPUs are not summed.
@@ -139,21 +148,14 @@ fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
     b.set(R7, R0);
     b.load(Double, R1, R7, state::RUNS);
     b.jump_if(Equal, R1, 0, summed);
-    b.set(R2, R9);
-    b.operate(Sub, R2, R1);
-    b.store(Double, R10, NUMBER, R2);
-    row_key(b);
+    b.set(R8, R9);
+    b.operate(Sub, R8, R1);
     only_on(b, cpu, summed);
-    find_row(b, |_| {}, summed);
-    b.load(Double, R1, R8, row::RUNTIME);
-    b.load(Double, R2, R10, NUMBER);
-    b.operate(Add, R1, R2);
-    b.store(Double, R8, row::RUNTIME, R1);
-    // At its last switch, the name is the latest one.
-    b.address(R1, R8, i32::from(row::COMM));
-    b.set(R2, 16);
-    b.call(Helper::GetCurrentComm);
+    b.load(Double, R1, R7, state::RUNTIME);
+    b.operate(Add, R1, R8);
+    b.store(Double, R7, state::RUNTIME, R1);
     b.place(summed);
+    own_name(b, R7, state::COMM);
     b.store(Double, R7, state::RUNS, 0);
     b.store(Double, R7, state::SINCE, 0);
     // A bool; the other bytes of its word are not defined.
@@ -172,16 +174,32 @@ fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
     b.store(Double, R7, state::SINCE, R9);
 }
 
-/// Notes the end of the task on the stack, whose state is at `R7`.
+/// Moves the run time and the name of the current task, which ends, from its state at `R7` to its row. A task without waits
+/// has none.
 fn end_task(b: &mut ProgramBuilder) {
+    let without = b.label();
     row_key(b);
+    look_up(b, ROWS, ROW_KEY);
+    b.jump_if(Equal, R0, 0, without);
+    b.set(R8, R0);
+    b.load(Double, R1, R7, state::RUNTIME);
+    b.store(Double, R8, row::RUNTIME, R1);
+    own_name(b, R8, row::COMM);
     b.store(Word, R10, INDEX, 0);
     key(b, ENDED, ROW_KEY);
     b.address(R3, R10, i32::from(INDEX));
     b.set(R4, 0);
     b.call(Helper::MapUpdateElem);
+    b.place(without);
     key(b, STATES, TASK);
     b.call(Helper::MapDeleteElem);
+}
+
+/// Stores the name of the current task.
+fn own_name(b: &mut ProgramBuilder, to: Register, offset: i16) {
+    b.address(R1, to, i32::from(offset));
+    b.set(R2, 16);
+    b.call(Helper::GetCurrentComm);
 }
 
 /// Adds the wait of the task on the stack, at `R6`, which runs from now on. Goes on at `out`.
@@ -202,7 +220,7 @@ fn switch_in(b: &mut ProgramBuilder, offsets: TaskOffsets, cpu: Option<u32>, out
     b.jump_if(AtLeast, R9, R1, in_order);
     b.jump(out);
     b.place(in_order);
-    b.store(Double, R10, NUMBER, R1);
+    b.store(Double, R10, BEGIN, R1);
     row_key(b);
     only_on(b, cpu, out);
     let name = |b: &mut ProgramBuilder| {
@@ -213,7 +231,7 @@ fn switch_in(b: &mut ProgramBuilder, offsets: TaskOffsets, cpu: Option<u32>, out
     };
     find_row(b, name, out);
     b.set(R7, R9);
-    b.load(Double, R1, R10, NUMBER);
+    b.load(Double, R1, R10, BEGIN);
     b.operate(Sub, R7, R1);
     add_wait(b, out);
 }
@@ -233,6 +251,9 @@ fn task_number(b: &mut ProgramBuilder, offsets: TaskOffsets, out: Label) {
 fn add_state(b: &mut ProgramBuilder) {
     let end = b.label();
     b.store(Double, R10, STATE + state::BIRTH, R9);
+    for zero in [state::RUNTIME, state::COMM, state::COMM + 8] {
+        b.store(Double, R10, STATE + zero, 0);
+    }
     key(b, STATES, TASK);
     b.address(R3, R10, i32::from(STATE));
     b.set(R4, 0);
