@@ -1,32 +1,9 @@
-/* Calls many system calls of x86-64 with known arguments, most of which fail, for tests/strace.sh. */
-#define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/futex.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <sys/uio.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#define CALL(name, ...) syscall(SYS_##name, ##__VA_ARGS__)
-#define NOFD 77
-#define BAD ((void *)8)
+/* Calls all system calls of x86-64 with known arguments, most of which fail, for tests/strace.sh.
+ *
+ *   program        ends with exit_group(2)
+ *   program exit   ends with exit(2)
+ */
+#include "calls.h"
 
 static char buffer[256];
 static char text[] = "some text, with \"quotes\"\n";
@@ -212,8 +189,8 @@ static void processes(void)
 	unsigned long act[4] = { 1, 0x04000000 | 0x10000000, 0, 2 };
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
-	CALL(kill, 0x7ffffff0L, SIGTERM);
-	CALL(tgkill, 0x7ffffff0L, 0x7ffffff1L, SIGUSR1);
+	CALL(kill, NOPID, SIGTERM);
+	CALL(tgkill, NOPID, 0x7ffffff1L, SIGUSR1);
 	CALL(rt_sigaction, SIGUSR2, act, NULL, 8L);
 	CALL(rt_sigprocmask, SIG_BLOCK, &set, NULL, 8L);
 	CALL(getrlimit, RLIMIT_CORE, &limit);
@@ -222,15 +199,15 @@ static void processes(void)
 	CALL(prctl, PR_SET_DUMPABLE, 1L, 0L, 0L, 0L);
 	CALL(prctl, PR_SET_PDEATHSIG, SIGHUP, 0L, 0L, 0L);
 	CALL(getpriority, PRIO_PROCESS, 0L);
-	CALL(sched_getparam, 0x7ffffff0L, BAD);
-	CALL(sched_setscheduler, 0x7ffffff0L, SCHED_FIFO, BAD);
+	CALL(sched_getparam, NOPID, BAD);
+	CALL(sched_setscheduler, NOPID, SCHED_FIFO, BAD);
 	CALL(unshare, CLONE_NEWNS | 1L);
 	CALL(setns, NOFD, CLONE_NEWNET);
-	CALL(wait4, 0x7ffffff0L, NULL, WNOHANG, NULL);
-	CALL(waitid, P_PID, 0x7ffffff0L, NULL, WEXITED | WNOHANG, NULL);
+	CALL(wait4, NOPID, NULL, WNOHANG, NULL);
+	CALL(waitid, P_PID, NOPID, NULL, WEXITED | WNOHANG, NULL);
 	CALL(execve, "/nosuch", (char *[]){ "a", "b \"c\"", NULL }, (char *[]){ NULL });
 	CALL(setuid, 0L);
-	CALL(setpgid, 0x7ffffff0L, 5L);
+	CALL(setpgid, NOPID, 5L);
 	CALL(getrandom, buffer, 0L, 1L);
 	CALL(bpf, 77L, NULL, 0L);
 	CALL(keyctl, 0L, 1L, 0L);
@@ -239,14 +216,14 @@ static void processes(void)
 	CALL(getitimer, ITIMER_REAL, BAD);
 	CALL(uname, BAD);
 	CALL(sysinfo, BAD);
-	CALL(getpgid, 0x7ffffff0L);
+	CALL(getpgid, NOPID);
 	CALL(capget, BAD, NULL);
 	CALL(personality, 0xffffffffL);
 	CALL(sync_file_range, NOFD, 0L, 4096L, 2L);
 	CALL(name_to_handle_at, NOFD, "x", BAD, BAD, 0L);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
 	/* A mark from which the lines are compared. */
 	CALL(getpgid, 0x7ffffffeL);
@@ -255,6 +232,7 @@ int main(void)
 	waiting();
 	memory();
 	processes();
-	CALL(getpgid, 0x7ffffffeL);
+	more_files();
+	more_tasks(count > 1 ? arguments[1] : "");
 	return 0;
 }

@@ -2,11 +2,14 @@
 
 use std::io::{self, Write};
 
-use crate::constants::{self as names, access_text, futex_text, policy_text, socket_type_text};
+use crate::captured_record::ADDRESS_ITEM;
+use crate::constants::{
+    self as names, access_text, files, futex_text, policy_text, socket_type_text, system,
+};
 use crate::ioctl::write_request;
 use crate::kernel_structures::{given_part, structure_name};
 use crate::mode::mode_text;
-use crate::structures::structure;
+use crate::structures::{device_text, socket_address, structure};
 use crate::{
     Abi, Argument, ArgumentKind, CapturedBytes, StructureTexts, Syscall, write_buffer, write_name,
     write_quoted,
@@ -254,6 +257,11 @@ fn is_unused(call: &CallArguments<'_>, argument: &str) -> bool {
         ("kcmp", "idx1" | "idx2") => !matches!(call.named("type"), 0 | 7),
         ("open", "mode") => call.named("flags") & 0o20000100 == 0,
         ("openat", "mode") => call.named("flags") & 0o20000100 == 0,
+        ("mq_open", "mode" | "u_attr") => call.named("oflag") & 0o100 == 0,
+        // A 64-bit register has the whole position.
+        ("preadv" | "preadv2" | "pwritev" | "pwritev2", "pos_h") => call.abi != Abi::I386,
+        // LINUX_REBOOT_CMD_RESTART2.
+        ("reboot", "arg") => call.named("cmd") & 0xffff_ffff != 0xa1b2_c3d4,
         _ => false,
     }
 }
@@ -280,6 +288,9 @@ fn write_captured(
         return write!(to, "{value:#x} (unreadable)");
     }
     let bytes = first.bytes;
+    if matches!(argument.name, "msg" | "mmsg") {
+        return write_message(to, call, captured, options);
+    }
     let is_list = matches!(argument.name, "argv" | "vec" | "iov" | "uiov");
     match argument.kind {
         _ if is_list => write_items(to, captured),
@@ -287,9 +298,7 @@ fn write_captured(
         _ => match structure_text(call, argument, first, options) {
             Some(text) if options.hides_names => to.write_all(without_names(&text).as_bytes()),
             Some(text) => to.write_all(text.as_bytes()),
-            None if is_text(call.name(), argument.name) => {
-                write_quoted(to, bytes, first.is_truncated)
-            }
+            None if is_text(call, argument.name) => write_quoted(to, bytes, first.is_truncated),
             None if is_content(argument) => write_content(to, call, first),
             None => write!(to, "{value:#x}"),
         },
@@ -325,9 +334,14 @@ fn without_names(text: &str) -> String {
 }
 
 /// Whether an argument is a NUL-terminated text, although its type does not say so.
-fn is_text(call: &str, argument: &str) -> bool {
+fn is_text(call: &CallArguments<'_>, argument: &str) -> bool {
+    // FSCONFIG_SET_STRING, FSCONFIG_SET_PATH, FSCONFIG_SET_PATH_EMPTY.
+    let is_value = (call.name(), argument) == ("fsconfig", "_value");
+    if is_value && matches!(call.named("cmd"), 1 | 3 | 4) {
+        return true;
+    }
     matches!(
-        (call, argument),
+        (call.name(), argument),
         ("mount", "dev_name" | "dir_name" | "type")
             | ("umount" | "umount2", "name")
             | ("utime" | "utimes", "filename")
@@ -356,6 +370,42 @@ fn write_content(
         }
         _ => write_buffer(to, captured.bytes, captured.is_truncated),
     }
+}
+
+/// Writes the address and the buffers of a message; of several messages, those of the first one.
+fn write_message(
+    to: &mut dyn Write,
+    call: &CallArguments<'_>,
+    captured: &[&CapturedBytes<'_>],
+    options: ArgumentOptions,
+) -> io::Result<()> {
+    let is_address = |one: &&&CapturedBytes<'_>| one.item == usize::from(ADDRESS_ITEM);
+    let address = captured.iter().find(is_address);
+    let mut buffers: Vec<&CapturedBytes<'_>> = captured.to_vec();
+    buffers.retain(|one| !is_address(&one));
+    let is_array = call.name() == "sendmmsg";
+    to.write_all(if is_array { b"[{ " } else { b"{ " })?;
+    let label = |name| if options.hides_names { "" } else { name };
+    if let Some(address) = address {
+        let text = match address.is_unreadable {
+            true => None,
+            false => socket_address(address.bytes, address.is_truncated),
+        };
+        let text = text.unwrap_or_else(|| "(unreadable)".to_owned());
+        let text = match options.hides_names {
+            true => without_names(&text),
+            false => text,
+        };
+        write!(to, "{}{text}, ", label(".name: "))?;
+    }
+    to.write_all(label(".iov: ").as_bytes())?;
+    write_items(to, &buffers)?;
+    let is_more = is_array && call.named("vlen") & 0xffff_ffff > 1;
+    to.write_all(match (is_array, is_more) {
+        (true, true) => b" }, ...]",
+        (true, false) => b" }]",
+        _ => b" }",
+    })
 }
 
 /// Writes the texts or buffers of a list.
@@ -415,6 +465,11 @@ fn write_value(
         Kind::FutexMask => format!("{:#x}", value & 0xffff_ffff),
         Kind::PrctlArgument => prctl_text(call.named("option"), value),
         Kind::Policy => policy_text(value & 0xffff_ffff),
+        Kind::Device => device_text(value & 0xffff_ffff),
+        Kind::QuotaCommand => files::quota_text(value & 0xffff_ffff),
+        Kind::IpcFlags(names) => system::ipc_text(names, value & 0xffff_ffff),
+        Kind::IoPriority => system::io_priority_text(value & 0xffff_ffff),
+        Kind::MemoryPolicy => system::memory_policy_text(value & 0xffff_ffff),
     };
     // Flags of which none is set.
     let text = if text.is_empty() { "0" } else { &text };
@@ -424,7 +479,8 @@ fn write_value(
 /// The upper half of a register is not part of an `int`.
 fn truncated(c_type: &str, value: u64) -> u64 {
     match c_type {
-        "int" | "unsigned int" | "u32" | "clockid_t" | "const clockid_t" => value & 0xffff_ffff,
+        "int" | "unsigned int" | "unsigned" | "u32" | "const __u32" | "clockid_t"
+        | "const clockid_t" | "key_serial_t" | "rwf_t" => value & 0xffff_ffff,
         _ => value,
     }
 }

@@ -1,6 +1,9 @@
 //! Which memory to copy when a call begins and when it returns.
 
+mod shapes;
+
 use crate::{Argument, ArgumentKind, StructureTexts, Syscall};
+use shapes::{STRUCTURES, ShapeLength};
 
 /// The maximum number of entries of each list of a [`CapturePlan`].
 pub const MAX_CAPTURES: usize = 4;
@@ -27,6 +30,8 @@ pub enum CaptureSource {
     Texts,
     /// `struct iovec[]`. The argument with this index is the number of elements.
     Vectors(u8),
+    /// `struct user_msghdr`: its address, as the item [`crate::captured_record::ADDRESS_ITEM`], and its vectors.
+    Message,
 }
 
 /// A number of bytes.
@@ -65,7 +70,7 @@ pub enum CaptureLimit {
 }
 
 /// What to copy of one call: at most [`MAX_CAPTURES`] entries at each time. At most one of them is of
-/// [`CaptureSource::Texts`] or [`CaptureSource::Vectors`], and that is the first.
+/// [`CaptureSource::Texts`], [`CaptureSource::Vectors`] or [`CaptureSource::Message`], and that is the first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturePlan {
     /// What to copy when the call begins.
@@ -89,6 +94,8 @@ enum Direction {
     In,
     Out,
 }
+
+use Direction::{In, Out};
 
 impl Syscall {
     /// Returns what to copy so that arguments can be printed by their content instead of their address.
@@ -233,7 +240,7 @@ impl Capture {
     fn is_list(&self) -> bool {
         matches!(
             self.source,
-            CaptureSource::Texts | CaptureSource::Vectors(_)
+            CaptureSource::Texts | CaptureSource::Vectors(_) | CaptureSource::Message
         )
     }
 }
@@ -246,7 +253,7 @@ fn text(call: &str, argument: &Argument, index: u8) -> Option<(Direction, Captur
         (_, "mount", "dev_name" | "dir_name")
         | (_, "umount" | "umount2", "name")
         | (_, "utime" | "utimes", "filename") => CaptureLimit::Path,
-        (_, "mount", "type") => CaptureLimit::StringSize,
+        (_, "mount", "type") | (_, "fsconfig", "_value") => CaptureLimit::StringSize,
         _ => return None,
     };
     Some((
@@ -268,6 +275,9 @@ fn list(call: &str, name: &str, index: u8) -> Option<(Direction, Capture)> {
         ("readv" | "preadv" | "preadv2", _) if is_vector(name) => {
             (Direction::Out, CaptureSource::Vectors(index + 1))
         }
+        // Of several messages, the first one, which is at the beginning of `struct mmsghdr[]`.
+        ("sendmsg", "msg") | ("sendmmsg", "mmsg") => (Direction::In, CaptureSource::Message),
+        ("recvmsg", "msg") => (Direction::Out, CaptureSource::Message),
         _ => return None,
     };
     Some((
@@ -294,138 +304,3 @@ pub(crate) fn is_pointed_length(call: &str, name: &str) -> bool {
 fn is_vector(name: &str) -> bool {
     matches!(name, "vec" | "iov" | "uiov")
 }
-
-/// A structure, and the calls that have it as an argument.
-struct Shape {
-    calls: &'static [&'static str],
-    /// The name of the argument; `None` for any name.
-    name: Option<&'static str>,
-    /// A part of the argument's type; empty for any.
-    c_type: &'static str,
-    direction: Direction,
-    length: ShapeLength,
-}
-
-enum ShapeLength {
-    Fixed(u32),
-    /// The argument with the number of elements, and their size.
-    Counted(&'static str, u32),
-    /// The size of an element, whose number is the result.
-    Returned(u32),
-    /// The argument that points to the number of bytes.
-    Pointed(&'static str),
-}
-
-const fn shape(
-    calls: &'static [&'static str],
-    name: Option<&'static str>,
-    c_type: &'static str,
-    direction: Direction,
-    length: ShapeLength,
-) -> Shape {
-    Shape {
-        calls,
-        name,
-        c_type,
-        direction,
-        length,
-    }
-}
-
-use Direction::{In, Out};
-use ShapeLength::{Counted, Fixed, Pointed, Returned};
-
-/// Layouts of 64-bit programs.
-const STRUCTURES: &[Shape] = &[
-    shape(&["connect"], None, "sockaddr", In, Counted("addrlen", 1)),
-    shape(
-        &["sendto"],
-        Some("addr"),
-        "sockaddr",
-        In,
-        Counted("addr_len", 1),
-    ),
-    shape(&["bind"], None, "sockaddr", In, Counted("addrlen", 1)),
-    shape(
-        &["accept", "accept4"],
-        None,
-        "sockaddr",
-        Out,
-        Pointed("upeer_addrlen"),
-    ),
-    shape(
-        &["getsockname", "getpeername"],
-        None,
-        "sockaddr",
-        Out,
-        Pointed("usockaddr_len"),
-    ),
-    shape(&["recvfrom"], None, "sockaddr", Out, Pointed("addr_len")),
-    shape(&["getsockopt"], Some("optval"), "", Out, Pointed("optlen")),
-    shape(
-        &[
-            "nanosleep",
-            "clock_nanosleep",
-            "clock_settime",
-            "ppoll",
-            "epoll_pwait2",
-            "rt_sigtimedwait",
-            "mq_timedsend",
-            "mq_timedreceive",
-            "semtimedop",
-            "recvmmsg",
-        ],
-        None,
-        "const struct timespec*",
-        In,
-        Fixed(16),
-    ),
-    shape(&["nanosleep"], Some("rqtp"), "timespec", In, Fixed(16)),
-    shape(&["ppoll"], Some("tsp"), "timespec", In, Fixed(16)),
-    shape(&["recvmmsg"], Some("timeout"), "timespec", In, Fixed(16)),
-    shape(&["utimensat"], Some("utimes"), "timespec", In, Fixed(32)),
-    shape(
-        &["clock_gettime", "clock_getres", "sched_rr_get_interval"],
-        None,
-        "timespec",
-        Out,
-        Fixed(16),
-    ),
-    shape(
-        &["stat", "fstat", "lstat", "newfstatat"],
-        Some("statbuf"),
-        "",
-        Out,
-        Fixed(144),
-    ),
-    shape(&["pipe", "pipe2"], Some("fildes"), "", Out, Fixed(8)),
-    shape(&["socketpair"], Some("usockvec"), "", Out, Fixed(8)),
-    shape(&["poll", "ppoll"], Some("ufds"), "", In, Counted("nfds", 8)),
-    shape(&["epoll_ctl"], Some("event"), "", In, Fixed(12)),
-    shape(
-        &["epoll_wait", "epoll_pwait", "epoll_pwait2"],
-        Some("events"),
-        "",
-        Out,
-        Returned(12),
-    ),
-    shape(&["rt_sigaction"], Some("act"), "", In, Fixed(32)),
-    shape(&["rt_sigaction"], Some("oact"), "", Out, Fixed(32)),
-    shape(&["rt_sigprocmask"], Some("nset"), "", In, Fixed(8)),
-    shape(&["rt_sigprocmask"], Some("oset"), "", Out, Fixed(8)),
-    shape(&["rt_sigsuspend"], Some("unewset"), "", In, Fixed(8)),
-    shape(&["setrlimit"], Some("rlim"), "", In, Fixed(16)),
-    shape(&["getrlimit"], Some("rlim"), "", Out, Fixed(16)),
-    shape(&["prlimit64"], Some("new_rlim"), "", In, Fixed(16)),
-    shape(&["prlimit64"], Some("old_rlim"), "", Out, Fixed(16)),
-    shape(&["wait4", "waitpid"], Some("stat_addr"), "", Out, Fixed(4)),
-    shape(
-        &["setsockopt"],
-        Some("optval"),
-        "",
-        In,
-        Counted("optlen", 1),
-    ),
-    shape(&["recvmsg"], Some("msg"), "", Out, Fixed(56)),
-    shape(&["clone3"], Some("uargs"), "", In, Fixed(88)),
-];

@@ -84,6 +84,9 @@ macro_rules! flags {
     };
 }
 
+pub(crate) mod files;
+pub(crate) mod system;
+
 flags!(OPEN, Some((3, "RDONLY")), 0o2 "RDWR", 0o2000 "APPEND", 0o20000 "ASYNC", 0o2000000 "CLOEXEC", 0o100 "CREAT",
     0o40000 "DIRECT", 0o20200000 "TMPFILE", 0o200000 "DIRECTORY", 0o200 "EXCL", 0o100000 "LARGEFILE", 0o400000 "NOFOLLOW", 0o1000000 "NOATIME",
     0o400 "NOCTTY", 0o4000 "NONBLOCK", 0o10000000 "PATH", 0o4010000 "SYNC", 0o10000 "DSYNC", 0o1000 "TRUNC",
@@ -213,7 +216,7 @@ values!(KEYCTL, Decimal, 0 "GET_KEYRING_ID", 1 "JOIN_SESSION_KEYRING", 2 "UPDATE
     22 "GET_PERSISTENT", 23 "DH_COMPUTE", 24 "PKEY_QUERY", 25 "PKEY_ENCRYPT", 26 "PKEY_DECRYPT", 27 "PKEY_SIGN", 28 "PKEY_VERIFY",
     29 "RESTRICT_KEYRING", 30 "MOVE", 31 "CAPABILITIES", 32 "WATCH_KEY");
 values!(KCMP, Decimal, 0 "FILE", 1 "VM", 2 "FILES", 3 "FS", 4 "SIGHAND", 5 "IO", 6 "SYSVSEM", 7 "EPOLL_TFD");
-values!(SECCOMP_OP, Hex, 0 "STRICT", 1 "FILTER");
+values!(SECCOMP_OP, Hex, 0 "STRICT", 1 "FILTER", 2 "GET_ACTION_AVAIL", 3 "GET_NOTIF_SIZES");
 
 /// Returns the text of the mode of access(2), which is not a list.
 pub(crate) fn access_text(mode: u64) -> String {

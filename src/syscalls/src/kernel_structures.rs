@@ -44,8 +44,7 @@ const OTHERS: &[&str] = &[
     "user_msghdr",
 ];
 
-/// Calls whose structures are copied when they begin, although the type is not `const`. This is for all structures of a
-/// call.
+/// Calls whose structures are copied when they begin, although the type is not `const`, except those of [`WRITTEN`].
 const READERS: &[&str] = &[
     "cachestat",
     "file_setattr",
@@ -74,6 +73,9 @@ const READERS: &[&str] = &[
     "utimes",
 ];
 
+/// Structures of [`READERS`] that the kernel writes.
+const WRITTEN: &[(&str, &str)] = &[("cachestat", "cstat"), ("setitimer", "ovalue")];
+
 /// Returns the bytes of a structure; those that the caller did not pass are 0. Structures that grow with the kernel
 /// have their size in a field or an argument.
 pub(crate) fn given_part(name: &str, call: &CallArguments<'_>, bytes: &[u8]) -> Vec<u8> {
@@ -84,7 +86,8 @@ pub(crate) fn given_part(name: &str, call: &CallArguments<'_>, bytes: &[u8]) -> 
     let size = match name {
         // PERF_ATTR_SIZE_VER0.
         "perf_event_attr" => word(4).map(|size| if size == 0 { 64 } else { size }),
-        "sched_attr" => word(0),
+        // SCHED_ATTR_SIZE_VER0.
+        "sched_attr" => word(0).map(|size| if size == 0 { 48 } else { size }),
         "mount_attr" | "open_how" | "file_attr" | "xattr_args" => {
             Some(call.named("usize")).filter(|size| *size > 0)
         }
@@ -137,7 +140,9 @@ impl Syscall {
             return None;
         }
         let size = structures.size(structure_name(argument)?)?;
+        let is_written = WRITTEN.contains(&(self.name, argument.name));
         let is_read = argument.c_type.starts_with("const ") || READERS.contains(&self.name);
+        let is_read = is_read && !is_written;
         let capture = Capture {
             argument: index,
             source: CaptureSource::Bytes(CaptureLength::Fixed(size)),

@@ -17,6 +17,7 @@ mod captured;
 pub mod captured_record;
 mod constants;
 mod errno;
+mod exceptions;
 mod ioctl;
 mod kernel_structures;
 mod kind;

@@ -2,12 +2,19 @@
 //!
 //! Layouts are those of 64-bit programs, in the byte order of this machine (headers in linux/ and asm-generic/).
 
+mod extensible;
+mod lists;
+mod signals;
+
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::capture::is_pointed_length;
 use crate::constants as names;
+use crate::kernel_structures::{given_part, structure_name};
 use crate::mode::mode_text;
 use crate::{Abi, Argument, ArgumentKind, CallArguments, CapturedBytes, write_buffer};
+use extensible::{clone_arguments, extended_stat, open_how, open_how_flags};
+use signals::{signal_action, signal_set};
 
 /// Returns the text of a structure; `None` if the structure is unknown here or the memory too short.
 pub(crate) fn structure(
@@ -40,9 +47,6 @@ pub(crate) fn structure(
             Some(format!("[{}{more}]", events?.join(", ")))
         }
         ("rt_sigaction", "act" | "oact") if call.abi != Abi::Riscv64 => signal_action(bytes),
-        ("rt_sigprocmask", "nset" | "oset") | ("rt_sigsuspend", "unewset") => {
-            Some(signal_set(long(bytes, 0)?))
-        }
         (_, "rlim" | "new_rlim" | "old_rlim") => {
             let (soft, hard) = (limit(long(bytes, 0)?), limit(long(bytes, 8)?));
             Some(format!("{{ .rlim_cur: {soft}, .rlim_max: {hard} }}"))
@@ -54,6 +58,57 @@ pub(crate) fn structure(
         ("getsockopt", "optval") if bytes.len() == 4 => Some(format!("[{}]", int(bytes, 0)?)),
         ("clone3", "uargs") => clone_arguments(bytes),
         _ if argument.c_type.contains("timespec") => timespec(bytes),
+        _ if argument.c_type.contains("sigset_t") => Some(signal_set(long(bytes, 0)?)),
+        _ => task_structure(call, argument, captured).or_else(|| {
+            let bytes = given_part(structure_name(argument)?, call, bytes);
+            extensible_structure(call, argument, &bytes)
+        }),
+    }
+}
+
+/// Returns the text of a structure of signals, or of a list of numbers.
+fn task_structure(
+    call: &CallArguments<'_>,
+    argument: &Argument,
+    captured: &CapturedBytes<'_>,
+) -> Option<String> {
+    let bytes = captured.bytes;
+    match (call.name(), argument.name) {
+        (_, "uinfo" | "infop") | ("pidfd_send_signal", "info") => {
+            signals::signal_information(bytes)
+        }
+        ("sigaltstack", _) => signals::signal_stack(bytes),
+        ("timer_create", "timer_event_spec") | ("mq_notify", _) => signals::signal_event(bytes),
+        ("timer_create", "created_timer_id")
+        | ("getresuid" | "getresgid" | "getcpu" | "getgroups" | "setgroups", _) => {
+            lists::numbers(bytes, captured.is_truncated)
+        }
+        ("sched_setaffinity" | "sched_getaffinity", _) => {
+            Some(lists::cpus(bytes, captured.is_truncated))
+        }
+        (_, "nmask" | "old_nodes" | "new_nodes") => lists::nodes(bytes, call.named("maxnode")),
+        ("futex_waitv", "waiters") => extensible::futex_waiters(bytes, call.named("nr_futexes")),
+        (_, "off_in" | "off_out" | "offset") => lists::offset(bytes),
+        ("utimes" | "futimesat", "utimes") => {
+            let (access, change) = bytes.split_at_checked(16)?;
+            Some(format!("[{}, {}]", timeval(access)?, timeval(change)?))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the text of a structure whose size depends on the caller's version of it.
+fn extensible_structure(
+    call: &CallArguments<'_>,
+    argument: &Argument,
+    bytes: &[u8],
+) -> Option<String> {
+    match (call.name(), argument.name) {
+        ("openat2", "how") => open_how(bytes, open_how_flags(call.abi)),
+        ("mount_setattr" | "open_tree_attr", "uattr") => extensible::mount_attributes(bytes),
+        ("sched_setattr" | "sched_getattr", "uattr") => extensible::scheduling_attributes(bytes),
+        ("io_uring_setup", "params") => extensible::ring_parameters(bytes),
+        ("statx", "buffer") => extended_stat(bytes),
         _ => None,
     }
 }
@@ -90,7 +145,7 @@ fn pointed_length(call: &CallArguments<'_>, captured: &CapturedBytes<'_>) -> Opt
 }
 
 /// `struct sockaddr`.
-fn socket_address(bytes: &[u8], is_truncated: bool) -> Option<String> {
+pub(crate) fn socket_address(bytes: &[u8], is_truncated: bool) -> Option<String> {
     let family = half(bytes, 0)?;
     let rest = match family {
         // A socket without a name.
@@ -171,6 +226,27 @@ fn timespec(bytes: &[u8]) -> Option<String> {
     Some(format!("{{ .tv_sec: {seconds}, .tv_nsec: {nanos} }}"))
 }
 
+/// `struct timeval`.
+fn timeval(bytes: &[u8]) -> Option<String> {
+    let (seconds, micros) = (long(bytes, 0)?.cast_signed(), long(bytes, 8)?.cast_signed());
+    Some(format!("{{ .tv_sec: {seconds}, .tv_usec: {micros} }}"))
+}
+
+/// Returns a mode as the type of the file, then its permissions.
+fn file_mode_text(mode: u64) -> String {
+    match mode & 0o7777 {
+        0 => mode_text(mode),
+        permissions => format!("{}|{}", mode_text(mode & 0o170000), mode_text(permissions)),
+    }
+}
+
+/// Returns a device number as `major:minor`.
+pub(crate) fn device_text(device: u64) -> String {
+    let major = (device >> 8) & 0xfff | (device >> 32) & !0xfff;
+    let minor = device & 0xff | (device >> 12) & !0xff;
+    format!("{major}:{minor}")
+}
+
 /// Returns the mode of `struct stat`, and the device number of a device or the size of another file.
 fn stat(abi: Abi, bytes: &[u8]) -> Option<String> {
     let (mode, device) = match abi {
@@ -179,19 +255,12 @@ fn stat(abi: Abi, bytes: &[u8]) -> Option<String> {
         Abi::I386 => return None,
     };
     let size = long(bytes, 48)?;
-    // The type of the file, then its permissions.
-    let mode_text = match mode & 0o7777 {
-        0 => mode_text(mode),
-        permissions => format!("{}|{}", mode_text(mode & 0o170000), mode_text(permissions)),
-    };
+    let mode_text = file_mode_text(mode);
     // S_IFMT: character and block devices.
     match mode & 0o170000 {
         0o20000 | 0o60000 => {
-            let major = (device >> 8) & 0xfff | (device >> 32) & !0xfff;
-            let minor = device & 0xff | (device >> 12) & !0xff;
-            Some(format!(
-                "{{ .st_mode: {mode_text}, .st_rdev: {major}:{minor} }}"
-            ))
+            let device = device_text(device);
+            Some(format!("{{ .st_mode: {mode_text}, .st_rdev: {device} }}"))
         }
         _ => Some(format!("{{ .st_mode: {mode_text}, .st_size: {size} }}")),
     }
@@ -230,36 +299,6 @@ fn epoll_event(bytes: &[u8]) -> Option<String> {
     ))
 }
 
-/// The kernel's `struct sigaction`.
-fn signal_action(bytes: &[u8]) -> Option<String> {
-    let handler = match long(bytes, 0)? {
-        0 => "DFL".to_owned(),
-        1 => "IGN".to_owned(),
-        address => format!("{address:#x}"),
-    };
-    let flags = names::SIGNAL_ACTION.text(long(bytes, 8)?);
-    let flags = if flags.is_empty() { "0" } else { &flags };
-    let mask = signal_set(long(bytes, 24)?);
-    Some(format!(
-        "{{ .sa_handler: {handler}, .sa_flags: {flags}, .sa_mask: {mask} }}"
-    ))
-}
-
-/// `sigset_t` of 64 signals: `[INT, CHLD]`, or `~[KILL]` for all but those if more than half are in the set.
-fn signal_set(bits: u64) -> String {
-    let is_inverted = bits.count_ones() > 32;
-    let shown = if is_inverted { !bits } else { bits };
-    let signals = (0..64_u64).filter(|bit| shown >> bit & 1 == 1);
-    let name = |bit| match bit {
-        0..31 => names::SIGNAL.text(bit + 1),
-        31 => "RTMIN".to_owned(),
-        _ => format!("RTMIN+{}", bit - 31),
-    };
-    let signals: Vec<String> = signals.map(name).collect();
-    let sign = if is_inverted { "~" } else { "" };
-    format!("{sign}[{}]", signals.join(", "))
-}
-
 /// A value of `struct rlimit64`.
 fn limit(value: u64) -> String {
     match value {
@@ -276,37 +315,6 @@ fn wait_status(status: i32) -> String {
         (0x7f, number) => format!("{{ .stopped: {} }}", signal(number)),
         (number, _) => format!("{{ .signaled: {} }}", signal(number)),
     }
-}
-
-/// `struct clone_args` of 88 bytes, without fields that are 0.
-fn clone_arguments(bytes: &[u8]) -> Option<String> {
-    let fields = [
-        "flags",
-        "pidfd",
-        "child_tid",
-        "parent_tid",
-        "exit_signal",
-        "stack",
-        "stack_size",
-        "tls",
-        "set_tid",
-        "set_tid_size",
-        "cgroup",
-    ];
-    let values = fields.iter().zip((0..).step_by(8));
-    let texts = values.filter_map(|(field, at)| {
-        let value = long(bytes, at).filter(|value| *value != 0)?;
-        let text = match *field {
-            "flags" => names::CLONE.text(value),
-            "exit_signal" => names::SIGNAL.text(value),
-            "stack_size" | "set_tid_size" | "cgroup" => value.to_string(),
-            _ => format!("{value:#x}"),
-        };
-        Some(format!(".{field}: {text}"))
-    });
-    let texts: Vec<String> = texts.collect();
-    long(bytes, 56)?;
-    Some(format!("{{ {} }}", texts.join(", ")))
 }
 
 #[cfg(test)]

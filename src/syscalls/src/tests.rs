@@ -427,3 +427,127 @@ fn structures_of_the_kernel() {
         "rqtp: __kernel_timespec 1 0 true"
     );
 }
+
+#[test]
+fn names_that_perf_does_not_print() {
+    for (name, values, expected) in [
+        (
+            "faccessat2",
+            &[-100, 16, 4, 0x200][..],
+            "dfd: CWD, filename: 0x10, mode: R, flags: EACCESS",
+        ),
+        (
+            "fallocate",
+            &[1, 3, 0, 5],
+            "fd: 1</dev/pts/2>, mode: KEEP_SIZE|PUNCH_HOLE, len: 5",
+        ),
+        (
+            "quotactl",
+            &[0x8000_0700, 16, 5, 0],
+            "cmd: QCMD(GETQUOTA, USRQUOTA), special: 0x10, id: 5",
+        ),
+        (
+            "mknod",
+            &[16, 0o20600, 0x103],
+            "filename: 0x10, mode: IFCHR|IRUSR|IWUSR, dev: 1:3",
+        ),
+        (
+            "shmget",
+            &[5, 4096, 0o1600],
+            "key: 5, size: 4096, shmflg: CREAT|0600",
+        ),
+        ("msgget", &[5, 0], "key: 5"),
+        ("semctl", &[1, 0, 0], "semid: 1, cmd: RMID"),
+        (
+            "ioprio_set",
+            &[1, 5, 0x4005],
+            "which: PROCESS, who: 5, ioprio: PRIO_VALUE(BE, 5)",
+        ),
+        (
+            "mbind",
+            &[4096, 4096, 0x8002, 0, 0, 3],
+            "start: 4096, len: 4096, mode: BIND|STATIC_NODES, flags: STRICT|MOVE",
+        ),
+        (
+            "add_key",
+            &[16, 16, 16, 7, -3],
+            "_type: 0x10, _description: 0x10, _payload: 0x10, plen: 7, ringid: SESSION_KEYRING",
+        ),
+        ("getrusage", &[-1, 16], "who: CHILDREN, ru: 0x10"),
+        ("ptrace", &[0x4206, 5], "request: SEIZE, pid: 5"),
+        (
+            "preadv2",
+            &[1, 16, 2, 5, -1, 8],
+            "fd: 1</dev/pts/2>, vec: 0x10, vlen: 2, pos_l: 5, flags: NOWAIT",
+        ),
+        (
+            "reboot",
+            &[0xfee1_dead, 672_274_793, 0x4321_fedc, 16],
+            "magic1: MAGIC1, magic2: MAGIC2, cmd: POWER_OFF",
+        ),
+        ("mq_open", &[16, 2, 0o600], "u_name: 0x10, oflag: RDWR"),
+        (
+            "delete_module",
+            &[16, 0o4000],
+            "name_user: 0x10, flags: NONBLOCK",
+        ),
+        ("capget", &[16], "header: 0x10"),
+    ] {
+        assert_eq!(
+            line(name, values, 0, &[]),
+            format!("{expected} = 0"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn messages_with_their_address_and_buffers() {
+    let buffer = |item, bytes| CapturedBytes {
+        argument: 1,
+        item,
+        bytes,
+        is_truncated: false,
+        is_unreadable: false,
+        is_more: false,
+    };
+    let address = [2, 0, 0, 53, 127, 0, 0, 1];
+    let address = buffer(usize::from(captured_record::ADDRESS_ITEM), &address);
+    let memory = [address, buffer(0, b"ab"), buffer(1, b"")];
+    let text = r#"{ .name: { .family: INET, port: 53, addr: 127.0.0.1 }, .iov: ["ab", ""] }"#;
+    assert_eq!(
+        line("sendmsg", &[9, 16], 2, &memory),
+        format!("fd: 9, msg: {text} = 2")
+    );
+    assert_eq!(
+        line("sendmmsg", &[9, 16, 3], 1, &memory),
+        format!("fd: 9, mmsg: [{text}, ...], vlen: 3 = 1")
+    );
+    let expected = r#"fd: 9, msg: { .iov: ["ab"] } = 2"#;
+    assert_eq!(line("recvmsg", &[9, 16], 2, &memory[1..2]), expected);
+}
+
+/// What the kernel writes is copied when a call returns, also of calls that read another structure.
+#[test]
+fn written_structures_are_copied_at_the_return() {
+    #[derive(Debug)]
+    struct Sizes;
+    impl StructureTexts for Sizes {
+        fn size(&self, _: &str) -> Option<u32> {
+            Some(32)
+        }
+
+        fn text(&self, _: &str, _: &[u8], _: bool) -> Option<String> {
+            None
+        }
+    }
+    let table = SyscallTable::of(Abi::X86_64);
+    for (name, read, written) in [("setitimer", 1, 2), ("cachestat", 1, 2)] {
+        let call = table.number(name).and_then(|number| table.get(number));
+        let plan = call.unwrap().capture_plan_with(Some(&Sizes));
+        let of =
+            |captures: &[Capture]| captures.iter().map(|one| one.argument).collect::<Vec<u8>>();
+        assert_eq!(of(&plan.at_entry), [read], "{name}");
+        assert_eq!(of(&plan.at_return), [written], "{name}");
+    }
+}

@@ -147,6 +147,7 @@ fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
             CaptureSource::Bytes(length) => (layout::SOURCE_BYTES, length),
             CaptureSource::Text => (layout::SOURCE_TEXT, CaptureLength::Fixed(0)),
             CaptureSource::Texts => (layout::SOURCE_TEXTS, CaptureLength::Fixed(0)),
+            CaptureSource::Message => (layout::SOURCE_MESSAGE, CaptureLength::Fixed(0)),
             CaptureSource::Vectors(argument) => (
                 layout::SOURCE_VECTORS,
                 CaptureLength::Argument { argument, unit: 1 },

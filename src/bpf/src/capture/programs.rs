@@ -13,8 +13,8 @@ use crate::tasks::{INDEX, TASK, TASKS, current_task, key, look_up, slot};
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
 use super::layout::{
-    CALLS, LENGTH_OF_ARGUMENT, LENGTH_OF_RESULT, LENGTH_POINTED, MAX_ENTRIES, SOURCE_TEXT,
-    SOURCE_TEXTS, SOURCE_VECTORS, buffer, entry, record,
+    CALLS, LENGTH_OF_ARGUMENT, LENGTH_OF_RESULT, LENGTH_POINTED, MAX_ENTRIES, SOURCE_MESSAGE,
+    SOURCE_TEXT, SOURCE_TEXTS, SOURCE_VECTORS, buffer, entry, record,
 };
 
 /// Call number, or that number + `CALLS` for returns, to what is captured.
@@ -37,6 +37,8 @@ const MAX_TEXTS: i16 = 16;
 const MAX_VECTORS: i16 = 8;
 /// The item index of the segment that follows all items of a list.
 const LAST_ITEM: i16 = i16::MAX;
+/// The item index of the address of a message.
+const ADDRESS_ITEM: i16 = rperf_syscalls::captured_record::ADDRESS_ITEM as i16;
 
 // Offsets on the stack, below those of [`crate::tasks`].
 /// The address to read.
@@ -197,6 +199,7 @@ fn entries(b: &mut ProgramBuilder) {
 /// Captures the entry at the offset `at` of the plan. Jumps to `done` after the last entry, or if the record is full.
 fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
     let (text, texts, vectors, next) = (b.label(), b.label(), b.label(), b.label());
+    let (message, list) = (b.label(), b.label());
     b.load(Byte, R2, R7, at + entry::SOURCE);
     b.jump_if(Equal, R2, 0, done);
     argument(b, at + entry::ARGUMENT);
@@ -206,6 +209,7 @@ fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
     if may_be_list {
         b.jump_if(Equal, R2, SOURCE_TEXTS, texts);
         b.jump_if(Equal, R2, SOURCE_VECTORS, vectors);
+        b.jump_if(Equal, R2, SOURCE_MESSAGE, message);
     }
     wanted_length(b, at);
     begin_segment(b, at, 0, done);
@@ -219,11 +223,18 @@ fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
         b.place(texts);
         read_texts(b, at, next, done);
         b.jump(next);
+        b.place(message);
+        read_message(b, at, next, done);
+        b.jump(list);
         b.place(vectors);
+        argument(b, at + entry::LENGTH_ARGUMENT);
+        b.store(Double, R10, COUNT, R1);
+        b.place(list);
         read_vectors(b, at, next, done);
     } else {
-        b.place(texts);
-        b.place(vectors);
+        for unused in [texts, vectors, message, list] {
+            b.place(unused);
+        }
     }
     b.place(next);
 }
@@ -319,8 +330,13 @@ fn read_text(b: &mut ProgramBuilder, at: i16) {
 
 /// Reads `WANTED` bytes at `ADDRESS` into the segment, at most the entry's limit. Jumps to `next` if `WANTED` is 0.
 fn read_bytes(b: &mut ProgramBuilder, at: i16, next: Label) {
-    let (is_short, unreadable, end) = (b.label(), b.label(), b.label());
     limit(b, at);
+    read_bytes_up_to(b, next);
+}
+
+/// Like [`read_bytes`], with the limit in `R2`.
+fn read_bytes_up_to(b: &mut ProgramBuilder, next: Label) {
+    let (is_short, unreadable, end) = (b.label(), b.label(), b.label());
     b.load(Double, R1, R10, WANTED);
     b.jump_if(Equal, R1, 0, next);
     b.jump_if(AtMost, R2, R1, is_short);
@@ -406,14 +422,45 @@ fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
     b.call(Helper::ProbeReadUser);
 }
 
-/// Reads the beginnings of the buffers of `struct iovec[]`, only as many bytes as the result says.
+/// Reads the address in `struct user_msghdr` at `ADDRESS` as the item [`ADDRESS_ITEM`], then sets `ADDRESS` and `COUNT`
+/// to its vectors. Jumps to `next` if the structure cannot be read.
+fn read_message(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
+    let (unreadable, no_address, end) = (b.label(), b.label(), b.label());
+    b.address(R1, R10, i32::from(MESSAGE));
+    b.set(R2, i32::from(message::SIZE));
+    b.load(Double, R3, R10, ADDRESS);
+    b.call(Helper::ProbeReadUser);
+    b.jump_if(NotEqual, R0, 0, unreadable);
+    b.load(Double, R1, R10, MESSAGE + message::ADDRESS);
+    b.jump_if(Equal, R1, 0, no_address);
+    b.store(Double, R10, ADDRESS, R1);
+    b.load(Word, R1, R10, MESSAGE + message::ADDRESS_LENGTH);
+    b.store(Double, R10, WANTED, R1);
+    begin_segment(b, at, ADDRESS_ITEM, done);
+    b.set(R2, LONGEST_ADDRESS);
+    read_bytes_up_to(b, no_address);
+    b.place(no_address);
+    b.load(Double, R1, R10, MESSAGE + message::VECTORS);
+    b.store(Double, R10, ADDRESS, R1);
+    b.load(Double, R1, R10, MESSAGE + message::COUNT);
+    b.store(Double, R10, COUNT, R1);
+    b.jump(end);
+    b.place(unreadable);
+    begin_segment(b, at, 0, done);
+    fail_segment(b);
+    b.jump(next);
+    b.place(end);
+}
+
+/// Reads the beginnings of the buffers of the `COUNT` elements of `struct iovec[]` at `ADDRESS`, only as many bytes as
+/// the result says.
 fn read_vectors(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     let (unreadable, full) = (b.label(), b.label());
     b.load(Double, R1, R10, ADDRESS);
     b.store(Double, R10, VECTORS, R1);
     for item in 0..MAX_VECTORS {
-        let (rest, skip) = (b.label(), b.label());
-        argument(b, at + entry::LENGTH_ARGUMENT);
+        let (rest, filled, skip) = (b.label(), b.label(), b.label());
+        b.load(Double, R1, R10, COUNT);
         b.jump_if(AtMost, R1, i32::from(item), next);
         begin_segment(b, at, item, full);
         b.load(Double, R1, R10, VECTORS);
@@ -430,11 +477,16 @@ fn read_vectors(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
         b.operate(Sub, R2, R1);
         b.store(Double, R8, buffer::RESULT, R2);
         b.store(Double, R10, WANTED, R1);
+        b.jump_if(NotEqual, R1, 0, filled);
+        b.set(R0, 0);
+        end_segment(b, record::IS_BYTES);
+        b.jump(skip);
+        b.place(filled);
         read_bytes(b, at, skip);
         b.place(skip);
     }
     // Buffers behind the bytes that were read have no content.
-    argument(b, at + entry::LENGTH_ARGUMENT);
+    b.load(Double, R1, R10, COUNT);
     b.jump_if(AtMost, R1, i32::from(MAX_VECTORS), next);
     b.place(full);
     b.load(Double, R2, R8, buffer::RESULT);
@@ -447,6 +499,22 @@ fn read_vectors(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
 
 /// The address of the list of vectors on the stack.
 const VECTORS: i16 = -88;
+/// The number of vectors on the stack.
+const COUNT: i16 = -96;
+/// The beginning of `struct user_msghdr` on the stack.
+const MESSAGE: i16 = COUNT - message::SIZE;
+/// `struct sockaddr_storage`.
+const LONGEST_ADDRESS: i32 = 128;
+
+/// Offsets in `struct user_msghdr` (linux/socket.h).
+mod message {
+    pub(super) const ADDRESS: i16 = 0;
+    pub(super) const ADDRESS_LENGTH: i16 = 8;
+    pub(super) const VECTORS: i16 = 16;
+    pub(super) const COUNT: i16 = 24;
+    /// Up to the number of vectors.
+    pub(super) const SIZE: i16 = 32;
+}
 
 /// Remembers a task whose memory could not be read: the call itself makes the pages resident, so that the program at
 /// its return can read them.

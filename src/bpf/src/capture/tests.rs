@@ -60,7 +60,7 @@ fn every_plan_fits() {
             let lists = captures.iter().filter(|capture| {
                 matches!(
                     capture.source,
-                    CaptureSource::Texts | CaptureSource::Vectors(_)
+                    CaptureSource::Texts | CaptureSource::Vectors(_) | CaptureSource::Message
                 )
             });
             assert!(lists.count() <= 1);

@@ -1,0 +1,235 @@
+//! Structures among the arguments, and how many bytes they have.
+
+use super::Direction::{self, In, Out};
+
+/// A structure, and the calls that have it as an argument.
+pub(super) struct Shape {
+    pub(super) calls: &'static [&'static str],
+    /// The name of the argument; `None` for any name.
+    pub(super) name: Option<&'static str>,
+    /// A part of the argument's type; empty for any.
+    pub(super) c_type: &'static str,
+    pub(super) direction: Direction,
+    pub(super) length: ShapeLength,
+}
+
+pub(super) enum ShapeLength {
+    Fixed(u32),
+    /// The argument with the number of elements, and their size.
+    Counted(&'static str, u32),
+    /// The size of an element, whose number is the result.
+    Returned(u32),
+    /// The argument that points to the number of bytes.
+    Pointed(&'static str),
+}
+
+const fn shape(
+    calls: &'static [&'static str],
+    name: Option<&'static str>,
+    c_type: &'static str,
+    direction: Direction,
+    length: ShapeLength,
+) -> Shape {
+    Shape {
+        calls,
+        name,
+        c_type,
+        direction,
+        length,
+    }
+}
+
+use ShapeLength::{Counted, Fixed, Pointed, Returned};
+
+/// Layouts of 64-bit programs.
+pub(super) const STRUCTURES: &[Shape] = &[
+    shape(&["connect"], None, "sockaddr", In, Counted("addrlen", 1)),
+    shape(
+        &["sendto"],
+        Some("addr"),
+        "sockaddr",
+        In,
+        Counted("addr_len", 1),
+    ),
+    shape(&["bind"], None, "sockaddr", In, Counted("addrlen", 1)),
+    shape(
+        &["accept", "accept4"],
+        None,
+        "sockaddr",
+        Out,
+        Pointed("upeer_addrlen"),
+    ),
+    shape(
+        &["getsockname", "getpeername"],
+        None,
+        "sockaddr",
+        Out,
+        Pointed("usockaddr_len"),
+    ),
+    shape(&["recvfrom"], None, "sockaddr", Out, Pointed("addr_len")),
+    shape(&["getsockopt"], Some("optval"), "", Out, Pointed("optlen")),
+    shape(
+        &[
+            "nanosleep",
+            "clock_nanosleep",
+            "clock_settime",
+            "ppoll",
+            "epoll_pwait2",
+            "rt_sigtimedwait",
+            "mq_timedsend",
+            "mq_timedreceive",
+            "semtimedop",
+            "recvmmsg",
+        ],
+        None,
+        "const struct timespec*",
+        In,
+        Fixed(16),
+    ),
+    shape(&["nanosleep"], Some("rqtp"), "timespec", In, Fixed(16)),
+    shape(&["ppoll"], Some("tsp"), "timespec", In, Fixed(16)),
+    shape(&["recvmmsg"], Some("timeout"), "timespec", In, Fixed(16)),
+    shape(&["utimensat"], Some("utimes"), "timespec", In, Fixed(32)),
+    shape(
+        &["clock_gettime", "clock_getres", "sched_rr_get_interval"],
+        None,
+        "timespec",
+        Out,
+        Fixed(16),
+    ),
+    shape(
+        &["stat", "fstat", "lstat", "newfstatat"],
+        Some("statbuf"),
+        "",
+        Out,
+        Fixed(144),
+    ),
+    shape(&["pipe", "pipe2"], Some("fildes"), "", Out, Fixed(8)),
+    shape(&["socketpair"], Some("usockvec"), "", Out, Fixed(8)),
+    shape(&["poll", "ppoll"], Some("ufds"), "", In, Counted("nfds", 8)),
+    shape(&["epoll_ctl"], Some("event"), "", In, Fixed(12)),
+    shape(
+        &["epoll_wait", "epoll_pwait", "epoll_pwait2"],
+        Some("events"),
+        "",
+        Out,
+        Returned(12),
+    ),
+    shape(&["rt_sigaction"], Some("act"), "", In, Fixed(32)),
+    shape(&["rt_sigaction"], Some("oact"), "", Out, Fixed(32)),
+    shape(&["rt_sigprocmask"], Some("nset"), "", In, Fixed(8)),
+    shape(&["rt_sigprocmask"], Some("oset"), "", Out, Fixed(8)),
+    shape(&["rt_sigsuspend"], Some("unewset"), "", In, Fixed(8)),
+    shape(&["setrlimit"], Some("rlim"), "", In, Fixed(16)),
+    shape(&["getrlimit"], Some("rlim"), "", Out, Fixed(16)),
+    shape(&["prlimit64"], Some("new_rlim"), "", In, Fixed(16)),
+    shape(&["prlimit64"], Some("old_rlim"), "", Out, Fixed(16)),
+    shape(&["wait4", "waitpid"], Some("stat_addr"), "", Out, Fixed(4)),
+    shape(
+        &["setsockopt"],
+        Some("optval"),
+        "",
+        In,
+        Counted("optlen", 1),
+    ),
+    shape(&["clone3"], Some("uargs"), "", In, Counted("size", 1)),
+    shape(&["openat2"], Some("how"), "", In, Counted("usize", 1)),
+    shape(
+        &["mount_setattr", "open_tree_attr"],
+        Some("uattr"),
+        "",
+        In,
+        Counted("usize", 1),
+    ),
+    shape(&["sched_setattr"], Some("uattr"), "", In, Fixed(56)),
+    shape(&["io_uring_setup"], Some("params"), "", In, Fixed(120)),
+    shape(&["statx"], Some("buffer"), "", Out, Fixed(256)),
+    shape(&["utimes", "futimesat"], Some("utimes"), "", In, Fixed(32)),
+    shape(&["rt_sigpending"], Some("uset"), "", Out, Fixed(8)),
+    shape(
+        &[
+            "rt_sigtimedwait",
+            "signalfd",
+            "signalfd4",
+            "ppoll",
+            "epoll_pwait",
+            "epoll_pwait2",
+        ],
+        None,
+        "sigset_t",
+        In,
+        Fixed(8),
+    ),
+    shape(
+        &["rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal"],
+        None,
+        "siginfo",
+        In,
+        Fixed(48),
+    ),
+    shape(
+        &["rt_sigtimedwait", "waitid"],
+        None,
+        "siginfo",
+        Out,
+        Fixed(48),
+    ),
+    shape(&["sigaltstack"], Some("uss"), "", In, Fixed(24)),
+    shape(&["sigaltstack"], Some("uoss"), "", Out, Fixed(24)),
+    shape(
+        &["timer_create", "mq_notify"],
+        None,
+        "sigevent",
+        In,
+        Fixed(24),
+    ),
+    shape(
+        &["timer_create"],
+        Some("created_timer_id"),
+        "",
+        Out,
+        Fixed(4),
+    ),
+    shape(
+        &["sched_setaffinity"],
+        Some("user_mask_ptr"),
+        "",
+        In,
+        Counted("len", 1),
+    ),
+    shape(
+        &["sched_getaffinity"],
+        Some("user_mask_ptr"),
+        "",
+        Out,
+        Returned(1),
+    ),
+    shape(&["mbind", "set_mempolicy"], Some("nmask"), "", In, Fixed(8)),
+    shape(&["get_mempolicy"], Some("nmask"), "", Out, Fixed(8)),
+    shape(&["migrate_pages"], None, "unsigned long*", In, Fixed(8)),
+    shape(
+        &["futex_waitv"],
+        Some("waiters"),
+        "",
+        In,
+        Counted("nr_futexes", 24),
+    ),
+    shape(
+        &["setgroups"],
+        Some("grouplist"),
+        "",
+        In,
+        Counted("gidsetsize", 4),
+    ),
+    shape(&["getgroups"], Some("grouplist"), "", Out, Returned(4)),
+    shape(&["getresuid"], None, "uid_t*", Out, Fixed(4)),
+    shape(&["getresgid"], None, "gid_t*", Out, Fixed(4)),
+    shape(&["getcpu"], None, "unsigned*", Out, Fixed(4)),
+    shape(
+        &["splice", "copy_file_range", "sendfile"],
+        None,
+        "loff_t*",
+        In,
+        Fixed(8),
+    ),
+];

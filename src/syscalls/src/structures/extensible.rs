@@ -1,0 +1,233 @@
+//! Structures that grow with the kernel, whose size the caller passes. Fields that are 0 are not shown.
+
+use super::{half, int, long, timespec, word};
+use crate::Abi;
+use crate::constants::{self as names, files, policy_text, system};
+use crate::mode::mode_text;
+
+/// `struct clone_args` of any version from the first one on, which has 64 bytes, without fields that are 0.
+pub(super) fn clone_arguments(bytes: &[u8]) -> Option<String> {
+    let fields = [
+        "flags",
+        "pidfd",
+        "child_tid",
+        "parent_tid",
+        "exit_signal",
+        "stack",
+        "stack_size",
+        "tls",
+        "set_tid",
+        "set_tid_size",
+        "cgroup",
+    ];
+    let values = fields.iter().zip((0..).step_by(8));
+    let texts = values.filter_map(|(field, at)| {
+        let value = long(bytes, at).filter(|value| *value != 0)?;
+        let text = match *field {
+            "flags" => system::CLONE3.text(value),
+            "exit_signal" => names::SIGNAL.text(value),
+            "stack_size" | "set_tid_size" | "cgroup" => value.to_string(),
+            _ => format!("{value:#x}"),
+        };
+        Some(format!(".{field}: {text}"))
+    });
+    let texts: Vec<String> = texts.collect();
+    long(bytes, 56)?;
+    Some(format!("{{ {} }}", texts.join(", ")))
+}
+
+/// Returns `{ .field: value, ... }` without fields whose text is `None`.
+fn fields(fields: &[(&str, Option<String>)]) -> String {
+    let shown = fields.iter();
+    let shown = shown.filter_map(|(name, text)| Some(format!(".{name}: {}", text.as_ref()?)));
+    let shown: Vec<String> = shown.collect();
+    match shown.is_empty() {
+        true => "{}".to_owned(),
+        false => format!("{{ {} }}", shown.join(", ")),
+    }
+}
+
+fn non_zero(value: u64) -> Option<String> {
+    (value != 0).then(|| value.to_string())
+}
+
+/// `struct open_how`, with the text of its first field, the flags.
+pub(super) fn open_how(bytes: &[u8], flags: impl FnOnce(u64) -> String) -> Option<String> {
+    let (mode, resolve) = (long(bytes, 8)?, long(bytes, 16)?);
+    Some(fields(&[
+        ("flags", Some(flags(long(bytes, 0)?))),
+        ("mode", (mode != 0).then(|| mode_text(mode))),
+        (
+            "resolve",
+            (resolve != 0).then(|| files::RESOLVE.text(resolve)),
+        ),
+    ]))
+}
+
+/// `struct mount_attr`.
+pub(super) fn mount_attributes(bytes: &[u8]) -> Option<String> {
+    let attributes = |at| {
+        let bits = long(bytes, at)?;
+        Some((bits != 0).then(|| files::MOUNT_ATTR_BITS.text(bits)))
+    };
+    let propagation = long(bytes, 16)?;
+    Some(fields(&[
+        ("attr_set", attributes(0)?),
+        ("attr_clr", attributes(8)?),
+        (
+            "propagation",
+            (propagation != 0).then(|| names::MOUNT.text(propagation)),
+        ),
+        ("userns_fd", non_zero(long(bytes, 24)?)),
+    ]))
+}
+
+/// `struct sched_attr` of any version from the first one on, which has 48 bytes.
+pub(super) fn scheduling_attributes(bytes: &[u8]) -> Option<String> {
+    let (policy, flags) = (word(bytes, 4)?, long(bytes, 8)?);
+    let nice = int(bytes, 16)?;
+    Some(fields(&[
+        ("size", non_zero(word(bytes, 0)?)),
+        ("sched_policy", (policy != 0).then(|| policy_text(policy))),
+        (
+            "sched_flags",
+            (flags != 0).then(|| system::SCHED_FLAGS.text(flags)),
+        ),
+        ("sched_nice", (nice != 0).then(|| nice.to_string())),
+        ("sched_priority", non_zero(word(bytes, 20)?)),
+        ("sched_runtime", non_zero(long(bytes, 24)?)),
+        ("sched_deadline", non_zero(long(bytes, 32)?)),
+        ("sched_period", non_zero(long(bytes, 40)?)),
+        ("sched_util_min", word(bytes, 48).and_then(non_zero)),
+        ("sched_util_max", word(bytes, 52).and_then(non_zero)),
+    ]))
+}
+
+/// The fields of `struct io_uring_params` that the caller sets.
+pub(super) fn ring_parameters(bytes: &[u8]) -> Option<String> {
+    let flags = word(bytes, 8)?;
+    Some(fields(&[
+        ("cq_entries", non_zero(word(bytes, 4)?)),
+        (
+            "flags",
+            (flags != 0).then(|| files::URING_SETUP.text(flags)),
+        ),
+        ("sq_thread_cpu", non_zero(word(bytes, 12)?)),
+        ("sq_thread_idle", non_zero(word(bytes, 16)?)),
+        ("wq_fd", non_zero(word(bytes, 24)?)),
+    ]))
+}
+
+/// `struct futex_waitv[]`, of elements of 24 bytes.
+pub(super) fn futex_waiters(bytes: &[u8], count: u64) -> Option<String> {
+    let (waiters, _) = bytes.as_chunks::<24>();
+    let texts: Option<Vec<String>> = waiters
+        .iter()
+        .map(|waiter| {
+            let (value, address) = (long(waiter, 0)?, long(waiter, 8)?);
+            let flags = system::FUTEX2.text(word(waiter, 16)?);
+            let flags = if flags.is_empty() { "0" } else { &flags };
+            Some(format!(
+                "{{ .val: {value}, .uaddr: {address:#x}, .flags: {flags} }}"
+            ))
+        })
+        .collect();
+    let more = if count > waiters.len() as u64 {
+        ", ..."
+    } else {
+        ""
+    };
+    Some(format!("[{}{more}]", texts?.join(", ")))
+}
+
+/// `struct statx`: which fields are valid, and those that are read most.
+pub(super) fn extended_stat(bytes: &[u8]) -> Option<String> {
+    let (mask, mode) = (word(bytes, 0)?, u64::from(half(bytes, 28)?));
+    // S_IFMT: character and block devices.
+    let is_device = matches!(mode & 0o170000, 0o20000 | 0o60000);
+    let device = format!("{}:{}", word(bytes, 128)?, word(bytes, 132)?);
+    // STATX_MTIME.
+    let changed = (mask & 0x40 != 0).then(|| {
+        let nanos = u64::from(u32::from_ne_bytes(*bytes.get(120..)?.first_chunk()?));
+        timespec(&[long(bytes, 112)?.to_ne_bytes(), nanos.to_ne_bytes()].concat())
+    });
+    Some(fields(&[
+        ("stx_mask", Some(names::STATX_MASK.text(mask))),
+        ("stx_mode", Some(super::file_mode_text(mode))),
+        ("stx_rdev", is_device.then_some(device)),
+        (
+            "stx_size",
+            (!is_device)
+                .then(|| long(bytes, 40))
+                .flatten()
+                .map(|size| size.to_string()),
+        ),
+        ("stx_mtime", changed.flatten()),
+    ]))
+}
+
+/// Returns the flags of `struct open_how`.
+pub(super) fn open_how_flags(abi: Abi) -> impl Fn(u64) -> String {
+    move |flags| match abi {
+        Abi::Arm64 => names::OPEN_ARM.text(flags),
+        _ => names::OPEN.text(flags),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn versions_of_clone_arguments() {
+        let first = [0x1_0000_0100, 0, 0, 0, 17, 0, 0, 0];
+        let expected = "{ .flags: VM|CLEAR_SIGHAND, .exit_signal: CHLD }";
+        assert_eq!(clone_arguments(&words(&first)).as_deref(), Some(expected));
+        assert_eq!(clone_arguments(&words(&first[..7])), None);
+        let third = [&first[..], &[0, 0, 5]].concat();
+        let expected = "{ .flags: VM|CLEAR_SIGHAND, .exit_signal: CHLD, .cgroup: 5 }";
+        assert_eq!(clone_arguments(&words(&third)).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn flags_have_names() {
+        let how = open_how(&words(&[0o2000101, 0o600, 4]), open_how_flags(Abi::X86_64));
+        let expected =
+            "{ .flags: CLOEXEC|CREAT|WRONLY, .mode: IRUSR|IWUSR, .resolve: NO_SYMLINKS }";
+        assert_eq!(how.as_deref(), Some(expected));
+        let attributes = mount_attributes(&words(&[1, 0x70, 1 << 18, 0]));
+        let expected = "{ .attr_set: RDONLY, .attr_clr: _ATIME, .propagation: PRIVATE }";
+        assert_eq!(attributes.as_deref(), Some(expected));
+        let attributes = scheduling_attributes(&words(&[48 | 2 << 32, 1, 5 << 32, 0, 0, 0]));
+        let expected =
+            "{ .size: 48, .sched_policy: RR, .sched_flags: RESET_ON_FORK, .sched_priority: 5 }";
+        assert_eq!(attributes.as_deref(), Some(expected));
+        let waiters = futex_waiters(&words(&[5, 0x10, 0x82]), 2);
+        let expected = "[{ .val: 5, .uaddr: 0x10, .flags: SIZE_U32|PRIVATE }, ...]";
+        assert_eq!(waiters.as_deref(), Some(expected));
+        let mut ring = [0; 120];
+        ring[8] = 2;
+        ring[16] = 9;
+        let expected = "{ .flags: SQPOLL, .sq_thread_idle: 9 }";
+        assert_eq!(ring_parameters(&ring).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn the_extended_stat_of_files_and_devices() {
+        let mut stat = [0_u8; 256];
+        stat[..4].copy_from_slice(&3_u32.to_ne_bytes());
+        stat[28..30].copy_from_slice(&0o100644_u16.to_ne_bytes());
+        stat[40..48].copy_from_slice(&9_u64.to_ne_bytes());
+        let expected = "{ .stx_mask: TYPE|MODE, .stx_mode: IFREG|IRUGO|IWUSR, .stx_size: 9 }";
+        assert_eq!(extended_stat(&stat).as_deref(), Some(expected));
+        stat[28..30].copy_from_slice(&0o20600_u16.to_ne_bytes());
+        stat[128..132].copy_from_slice(&1_u32.to_ne_bytes());
+        stat[132..136].copy_from_slice(&3_u32.to_ne_bytes());
+        let expected = "{ .stx_mask: TYPE|MODE, .stx_mode: IFCHR|IRUSR|IWUSR, .stx_rdev: 1:3 }";
+        assert_eq!(extended_stat(&stat).as_deref(), Some(expected));
+    }
+}

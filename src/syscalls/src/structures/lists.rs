@@ -1,0 +1,69 @@
+//! Lists of numbers, and sets as bit masks.
+
+use super::{int, long};
+
+/// Returns numbers of 4 bytes as `[1, 2]`.
+pub(super) fn numbers(bytes: &[u8], is_truncated: bool) -> Option<String> {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    let texts = numbers.iter();
+    let texts: Option<Vec<String>> = texts
+        .map(|number| Some(int(number, 0)?.to_string()))
+        .collect();
+    let more = if is_truncated { ", ..." } else { "" };
+    Some(format!("[{}{more}]", texts?.join(", ")))
+}
+
+/// Returns a mask of CPUs as `[0, 1]`; runs of more than two as `0-3`.
+pub(super) fn cpus(bytes: &[u8], is_truncated: bool) -> String {
+    let cpus = bytes.iter().enumerate().flat_map(|(at, byte)| {
+        let set = (0..8).filter(move |bit| byte >> bit & 1 == 1);
+        set.map(move |bit| 8 * at + bit)
+    });
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for cpu in cpus {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => runs.push((cpu, cpu)),
+        }
+    }
+    let texts = runs.into_iter().map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first}-{last}"),
+    });
+    let texts: Vec<String> = texts.collect();
+    let more = match (is_truncated, texts.is_empty()) {
+        (false, _) => "",
+        (true, false) => ", ...",
+        (true, true) => "...",
+    };
+    format!("[{}{more}]", texts.join(", "))
+}
+
+/// Returns the first word of a mask of memory nodes, of which the kernel reads `count` - 1 bits.
+pub(super) fn nodes(bytes: &[u8], count: u64) -> Option<String> {
+    let more = if count > 65 { ", ..." } else { "" };
+    Some(format!("[{:#x}{more}]", long(bytes, 0)?))
+}
+
+/// Returns a number of 8 bytes as `[5]`.
+pub(super) fn offset(bytes: &[u8]) -> Option<String> {
+    Some(format!("[{}]", long(bytes, 0)?.cast_signed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_as_ranges() {
+        assert_eq!(cpus(&[3, 0], false), "[0, 1]");
+        assert_eq!(cpus(&[0xfe, 1, 4], false), "[1-8, 18]");
+        assert_eq!(cpus(&[1], true), "[0, ...]");
+        assert_eq!(cpus(&[0], true), "[...]");
+        assert_eq!(
+            nodes(&[1, 0, 0, 0, 0, 0, 0, 0], 66).as_deref(),
+            Some("[0x1, ...]")
+        );
+    }
+}
