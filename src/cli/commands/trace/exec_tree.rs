@@ -1,6 +1,6 @@
 //! `--exec-tree`: the processes of a trace with their programs, working directories, times and exit statuses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{self, Write};
 
@@ -23,6 +23,7 @@ pub(super) const TREE_CALLS: &[&str] = &[
     "fork",
     "vfork",
     "wait4",
+    "waitid",
 ];
 
 /// A tree under construction.
@@ -46,6 +47,12 @@ struct Process {
     programs: Vec<String>,
     directory: Option<String>,
     status: Option<String>,
+    /// The threads that have not ended, as far as they were seen.
+    threads: BTreeSet<u32>,
+    /// The exit status of the first thread, which is that of the process if all threads end one by one.
+    first_status: Option<String>,
+    /// Whether it ended since all known threads ended one by one.
+    is_end_assumed: bool,
 }
 
 impl ExecTree {
@@ -73,7 +80,7 @@ impl ExecTree {
         let Some(process) = self.processes.get_mut(index) else {
             return;
         };
-        process.comm = String::from_utf8_lossy(line.comm).into_owned();
+        process.see(line.tid, line.comm);
         match (details.name.as_str(), details.result) {
             ("execve" | "execveat", Some(0)) => {
                 let program = program(details).unwrap_or_else(|| self.command.clone());
@@ -81,14 +88,17 @@ impl ExecTree {
                 process.directory.clone_from(&details.directory);
             }
             ("exit_group", _) => process.end(time, exit_status(details)),
-            // The first thread ends without exit_group(2): taken for the end of the process.
-            ("exit", _) if line.tid == details.process => process.end(time, exit_status(details)),
+            ("exit", _) => process.exit_thread(line.tid, time, details),
             ("clone" | "clone3" | "fork" | "vfork", Some(child))
                 if child > 0 && !is_thread(details) =>
             {
                 self.link(index, child, line.time.unwrap_or(time));
             }
+            ("clone" | "clone3", Some(thread)) if thread > 0 => {
+                process.threads.extend(u32::try_from(thread));
+            }
             ("wait4", Some(child)) if child > 0 => self.ended(child, time, details),
+            ("waitid", Some(0)) => self.waited(time, details),
             _ => {}
         }
     }
@@ -133,19 +143,42 @@ impl ExecTree {
     /// Sets the status of a child from its parent's wait4(2): a child that was ended by a signal makes no call at its
     /// end.
     fn ended(&mut self, child: i64, time: u64, details: &LineDetails) {
+        let status = argument(details, "stat_addr").unwrap_or_default();
+        let status = status.trim_start_matches("{ .").trim_end_matches(" }");
+        let status = match status.split_once(": ") {
+            Some(("exited", code)) => code.to_owned(),
+            Some(("signaled", signal)) => format!("SIG{signal}"),
+            _ => return,
+        };
+        self.set_status(child, time, status);
+    }
+
+    /// Sets the status of a child from its parent's waitid(2), which writes it to `siginfo_t`.
+    fn waited(&mut self, time: u64, details: &LineDetails) {
+        let information = argument(details, "infop").unwrap_or_default();
+        let field = |name: &str| {
+            let (_, rest) = information.split_once(&format!(".{name}: "))?;
+            rest.split([',', ' ']).next()
+        };
+        let child = field("si_pid").and_then(|child| child.parse().ok());
+        let (Some(child), Some(status)) = (child, field("si_status")) else {
+            return;
+        };
+        let status = match field("si_code") {
+            Some("EXITED") => status.to_owned(),
+            Some("KILLED" | "DUMPED") => format!("SIG{status}"),
+            _ => return,
+        };
+        self.set_status(child, time, status);
+    }
+
+    fn set_status(&mut self, child: i64, time: u64, status: String) {
         let index = u32::try_from(child)
             .ok()
             .and_then(|child| self.latest.get(&child));
         let process = index.and_then(|index| self.processes.get_mut(*index));
-        let Some(process) = process.filter(|process| process.status.is_none()) else {
-            return;
-        };
-        let status = argument(details, "stat_addr").unwrap_or_default();
-        let status = status.trim_start_matches("{ .").trim_end_matches(" }");
-        match status.split_once(": ") {
-            Some(("exited", code)) => process.end(time, code.to_owned()),
-            Some(("signaled", signal)) => process.end(time, format!("SIG{signal}")),
-            _ => {}
+        if let Some(process) = process {
+            process.end(time, status);
         }
     }
 
@@ -199,6 +232,10 @@ impl Process {
     /// calls and exit after its exit_group(2).
     fn is_followed_by(&self, line: &TraceLine<'_>, details: &LineDetails) -> bool {
         let Some(end) = self.end else { return false };
+        // A thread that was not seen before.
+        if self.is_end_assumed && line.tid != self.number {
+            return false;
+        }
         match (details.name.as_str(), line.time) {
             ("exit" | "exit_group", _) => false,
             // The first return of a new process.
@@ -212,6 +249,28 @@ impl Process {
         if self.status.is_none() {
             self.end = Some(time);
             self.status = Some(status);
+        }
+    }
+
+    /// Notes a call of a thread.
+    fn see(&mut self, thread: u32, comm: &[u8]) {
+        self.comm = String::from_utf8_lossy(comm).into_owned();
+        self.threads.insert(thread);
+        if self.is_end_assumed {
+            (self.end, self.status, self.is_end_assumed) = (None, None, false);
+        }
+    }
+
+    /// Notes exit(2) of a thread, which ends the process if it is the last one.
+    fn exit_thread(&mut self, thread: u32, time: u64, details: &LineDetails) {
+        if thread == self.number {
+            self.first_status = Some(exit_status(details));
+        }
+        self.threads.remove(&thread);
+        if self.threads.is_empty() && self.status.is_none() {
+            let status = self.first_status.clone().unwrap_or_else(|| "?".to_owned());
+            self.end(time, status);
+            self.is_end_assumed = true;
         }
     }
 
@@ -277,6 +336,11 @@ mod tests {
     use rperf_analysis::trace::{CallText, NamedText};
 
     fn add(tree: &mut ExecTree, process: u32, time: u64, details: LineDetails) {
+        add_of(tree, process, process, time, details);
+    }
+
+    /// Adds a call of a process and thread.
+    fn add_of(tree: &mut ExecTree, process: u32, tid: u32, time: u64, details: LineDetails) {
         let details = LineDetails {
             process,
             moment: time * 1_000_000,
@@ -285,7 +349,7 @@ mod tests {
         tree.add(&TraceLine {
             time: Some(time * 1_000_000),
             duration: Some(0),
-            tid: process,
+            tid,
             comm: b"c",
             text: CallText::Call("", None),
             details: Some(&details),
@@ -328,6 +392,54 @@ mod tests {
      5.000          ?       10  \"sh\" = ?
 ";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+
+    /// The first thread may end before the others, which go on.
+    #[test]
+    fn threads_that_end_one_by_one() {
+        let mut tree = ExecTree::default();
+        let word = ("argv", "[\"sh\"]");
+        add(&mut tree, 10, 1, call("execve", 0, Some(0), word));
+        add(
+            &mut tree,
+            10,
+            2,
+            call("clone", CLONE_THREAD, Some(11), ("", "")),
+        );
+        add(&mut tree, 10, 3, call("exit", 7, None, ("", "")));
+        add_of(&mut tree, 10, 11, 4, call("execve", 0, Some(-2), word));
+        add_of(&mut tree, 10, 11, 6, call("exit", 0, None, ("", "")));
+        // A thread that was not seen before.
+        add_of(&mut tree, 10, 12, 7, call("exit", 0, None, ("", "")));
+        assert_eq!(text(&tree), ["     0.000      6.000       10  \"sh\" = 7"]);
+    }
+
+    #[test]
+    fn children_that_waitid_waits_for() {
+        let mut tree = ExecTree::default();
+        add(&mut tree, 10, 1, call("fork", 0, Some(11), ("", "")));
+        add(&mut tree, 10, 1, call("fork", 0, Some(12), ("", "")));
+        for (time, code, child, status) in [(3, "KILLED", 11, "KILL"), (4, "STOPPED", 12, "STOP")] {
+            let information = format!(
+                "{{ .si_signo: CHLD, .si_code: {code}, .si_pid: {child}, .si_uid: 0, .si_status: {status} }}"
+            );
+            let waited = call("waitid", 0, Some(0), ("infop", &information));
+            add(&mut tree, 10, time, waited);
+        }
+        let expected = [
+            "     0.000          ?       10  (c) = ?",
+            "     0.000      2.000       11    () = SIGKILL",
+            "     0.000          ?       12    () = ?",
+        ];
+        assert_eq!(text(&tree), expected);
+    }
+
+    /// Returns the lines below the head.
+    fn text(tree: &ExecTree) -> Vec<String> {
+        let mut text = Vec::new();
+        tree.write(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        text.lines().skip(1).map(str::to_owned).collect()
     }
 
     #[test]
