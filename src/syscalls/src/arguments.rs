@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use crate::captured_record::ADDRESS_ITEM;
+use crate::captured_record::{ADDRESS_ITEM, HEADER_ITEM};
 use crate::constants::{
     self as names, access_text, files, futex_text, policy_text, socket_type_text, system,
 };
 use crate::ioctl::write_request;
 use crate::kernel_structures::{given_part, structure_name};
 use crate::mode::mode_text;
-use crate::structures::{device_text, socket_address, structure};
+use crate::structures::{MessageEnd, device_text, socket_address, structure};
 use crate::{
     Abi, Argument, ArgumentKind, CapturedBytes, StructureTexts, Syscall, write_buffer, write_name,
     write_quoted,
@@ -372,21 +372,25 @@ fn write_content(
     }
 }
 
-/// Writes the address and the buffers of a message; of several messages, those of the first one.
+/// Writes the address, the buffers, the size of control data and the flags of a message; of several messages, those of
+/// the first one.
 fn write_message(
     to: &mut dyn Write,
     call: &CallArguments<'_>,
     captured: &[&CapturedBytes<'_>],
     options: ArgumentOptions,
 ) -> io::Result<()> {
-    let is_address = |one: &&&CapturedBytes<'_>| one.item == usize::from(ADDRESS_ITEM);
-    let address = captured.iter().find(is_address);
-    let mut buffers: Vec<&CapturedBytes<'_>> = captured.to_vec();
-    buffers.retain(|one| !is_address(&one));
+    let item = |item: u16| {
+        let mut found = captured.iter();
+        found.find(|one| one.item == usize::from(item))
+    };
+    let mut buffers = captured.to_vec();
+    let others = [HEADER_ITEM, ADDRESS_ITEM].map(usize::from);
+    buffers.retain(|one| !others.contains(&one.item));
+    let label = |name| if options.hides_names { "" } else { name };
     let is_array = call.name() == "sendmmsg";
     to.write_all(if is_array { b"[{ " } else { b"{ " })?;
-    let label = |name| if options.hides_names { "" } else { name };
-    if let Some(address) = address {
+    if let Some(address) = item(ADDRESS_ITEM) {
         let text = match address.is_unreadable {
             true => None,
             false => socket_address(address.bytes, address.is_truncated),
@@ -400,6 +404,15 @@ fn write_message(
     }
     to.write_all(label(".iov: ").as_bytes())?;
     write_items(to, &buffers)?;
+    let header = item(HEADER_ITEM).map_or(&[][..], |header| header.bytes);
+    let MessageEnd { control, flags } = MessageEnd::of(header);
+    if control != 0 {
+        write!(to, ", {}{control}", label(".controllen: "))?;
+    }
+    // Only the kernel writes flags.
+    if flags != 0 && call.name() == "recvmsg" {
+        write!(to, ", {}{}", label(".flags: "), names::MSG.text(flags))?;
+    }
     let is_more = is_array && call.named("vlen") & 0xffff_ffff > 1;
     to.write_all(match (is_array, is_more) {
         (true, true) => b" }, ...]",

@@ -30,7 +30,8 @@ pub enum CaptureSource {
     Texts,
     /// `struct iovec[]`. The argument with this index is the number of elements.
     Vectors(u8),
-    /// `struct user_msghdr`: its address, as the item [`crate::captured_record::ADDRESS_ITEM`], and its vectors.
+    /// `struct user_msghdr` as the item [`crate::captured_record::HEADER_ITEM`], its address as
+    /// [`crate::captured_record::ADDRESS_ITEM`], and its vectors.
     Message,
 }
 

@@ -26,6 +26,8 @@ pub const TEXT: u8 = 2;
 pub const UNREADABLE: u8 = 3;
 /// There are more items.
 pub const MORE: u8 = 4;
+/// The item of a message that is its `struct user_msghdr`.
+pub const HEADER_ITEM: u16 = 0x7ffd;
 /// The item of a message that is its address.
 pub const ADDRESS_ITEM: u16 = 0x7ffe;
 

@@ -195,6 +195,24 @@ pub(crate) fn socket_address(bytes: &[u8], is_truncated: bool) -> Option<String>
     Some(format!("{{ .family: {family}{rest} }}"))
 }
 
+/// The last fields of `struct user_msghdr`.
+#[derive(Debug, Default)]
+pub(crate) struct MessageEnd {
+    /// The size of the control data in bytes.
+    pub(crate) control: u64,
+    pub(crate) flags: u64,
+}
+
+impl MessageEnd {
+    /// Reads the structure. Fields that it does not have are 0.
+    pub(crate) fn of(header: &[u8]) -> Self {
+        Self {
+            control: long(header, 40).unwrap_or_default(),
+            flags: word(header, 48).unwrap_or_default(),
+        }
+    }
+}
+
 /// Returns a socket address as `address:port`, path or family; `None` if it is too short or has no path.
 pub(crate) fn peer(bytes: &[u8]) -> Option<String> {
     let family = half(bytes, 0)?;

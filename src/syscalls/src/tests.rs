@@ -523,8 +523,11 @@ fn messages_with_their_address_and_buffers() {
         line("sendmmsg", &[9, 16, 3], 1, &memory),
         format!("fd: 9, mmsg: [{text}, ...], vlen: 3 = 1")
     );
-    let expected = r#"fd: 9, msg: { .iov: ["ab"] } = 2"#;
-    assert_eq!(line("recvmsg", &[9, 16], 2, &memory[1..2]), expected);
+    let mut header = [0; 56];
+    (header[40], header[48]) = (24, 0x20);
+    let header = buffer(usize::from(captured_record::HEADER_ITEM), &header);
+    let expected = r#"fd: 9, msg: { .iov: ["ab"], .controllen: 24, .flags: TRUNC } = 2"#;
+    assert_eq!(line("recvmsg", &[9, 16], 2, &[memory[1], header]), expected);
 }
 
 /// What the kernel writes is copied when a call returns, also of calls that read another structure.

@@ -3,8 +3,12 @@
 //! A wrong name is worse than none: a descriptor has none if neither procfs nor a seen call gives it one, and a loss of
 //! records removes all names.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
+use rperf_syscalls::captured_record::HEADER_ITEM;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CapturedArgument;
@@ -21,6 +25,9 @@ const OTHER_CLOEXEC: u64 = 1;
 const F_DUPFD: u64 = 0;
 const F_SETFD: u64 = 2;
 const F_DUPFD_CLOEXEC: u64 = 1030;
+/// Requests of ioctl(2) that set and clear `FD_CLOEXEC` (asm-generic/ioctls.h).
+const FIONCLEX: u64 = 0x5450;
+const FIOCLEX: u64 = 0x5451;
 /// `CLOSE_RANGE_CLOEXEC`.
 const RANGE_CLOEXEC: u64 = 4;
 /// `-EINPROGRESS`: connect(2) of a non-blocking socket.
@@ -118,6 +125,7 @@ pub const FILE_CALLS: &[&str] = &[
     "inotify_init",
     "inotify_init1",
     "io_uring_setup",
+    "ioctl",
     "memfd_create",
     "open",
     "open_by_handle_at",
@@ -230,6 +238,7 @@ impl FileTables {
                 files.duplicate(call.fd(0), call.result, closes);
             }
             "fcntl" => files.control(call),
+            "ioctl" => files.request(call),
             "pipe" | "pipe2" => files.pair(call, 0, "pipe", call.name == "pipe2"),
             "socketpair" => files.pair(call, 3, "socket: pair", true),
             "chdir" => {
@@ -249,8 +258,12 @@ impl FileTables {
 /// Whether received messages may carry descriptors: recvmsg(2) if `msg_controllen` of `struct user_msghdr` is not 0 or
 /// unknown, and always recvmmsg(2).
 fn has_descriptors(call: &ReturnedCall<'_>) -> bool {
-    let header = call.memory(1).filter(|_| call.name == "recvmsg");
-    let size = header.and_then(|header| header.get(40..48));
+    let is_header = |one: &&CapturedArgument| {
+        one.argument == 1 && one.item == usize::from(HEADER_ITEM) && !one.is_unreadable
+    };
+    let mut memory = call.memory.iter().filter(|_| call.name == "recvmsg");
+    let header = memory.find(is_header);
+    let size = header.and_then(|header| header.bytes.get(40..48));
     size != Some(&[0; 8])
 }
 
@@ -293,7 +306,15 @@ impl ProcessFiles {
             "creat" => (CWD, 0, false),
             "openat" | "open_tree" => (call.fd(0), 1, call.has(2, CLOEXEC)),
             // openat2(2) has its flags in a structure. If unknown, the name is dropped at the next exec.
-            _ => (call.fd(0), 1, true),
+            _ => {
+                let flags = call.memory(2).and_then(|how| how.first_chunk());
+                let flags = flags.map(|flags| u64::from_ne_bytes(*flags));
+                (
+                    call.fd(0),
+                    1,
+                    flags.is_none_or(|flags| flags & CLOEXEC != 0),
+                )
+            }
         };
         let path = call.memory(path);
         let path = path.and_then(|path| self.absolute(directory, path));
@@ -332,6 +353,13 @@ impl ProcessFiles {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn request(&mut self, call: &ReturnedCall<'_>) {
+        let request = call.argument(1) & 0xffff_ffff;
+        if let (FIOCLEX | FIONCLEX, Some(file)) = (request, self.open.get_mut(&call.fd(0))) {
+            file.closes_on_exec = request == FIOCLEX;
         }
     }
 
@@ -401,127 +429,5 @@ impl ProcessFiles {
             _ => return,
         };
         self.set(call.result, Some(name.into()), closes);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PROCESS: u32 = 7;
-
-    fn text(argument: usize, bytes: &[u8]) -> CapturedArgument {
-        CapturedArgument {
-            argument,
-            bytes: bytes.to_vec(),
-            ..CapturedArgument::default()
-        }
-    }
-
-    #[track_caller]
-    fn call(
-        tables: &mut FileTables,
-        name: &str,
-        values: &[i64],
-        memory: &[CapturedArgument],
-        result: i64,
-    ) {
-        let mut arguments = [0; 6];
-        for (argument, value) in arguments.iter_mut().zip(values) {
-            *argument = *value as u64;
-        }
-        let call = ReturnedCall {
-            name,
-            arguments,
-            memory,
-            result,
-            address: Some("10.0.0.1:80"),
-        };
-        tables.returned(PROCESS, &call);
-    }
-
-    fn name(tables: &FileTables, fd: i32) -> Option<&str> {
-        tables
-            .name(PROCESS, fd)
-            .map(|name| std::str::from_utf8(name).unwrap())
-    }
-
-    #[test]
-    fn names_follow_the_calls() {
-        let mut tables = FileTables::new(true);
-        let files = &mut tables;
-        call(files, "openat", &[-100, 9, 0], &[text(1, b"x")], 3);
-        assert_eq!(name(files, 3), None, "the working directory is unknown");
-        call(files, "chdir", &[9], &[text(0, b"/tmp")], 0);
-        call(files, "openat", &[-100, 9, 0], &[text(1, b"./d")], 3);
-        call(files, "openat", &[3, 9, 0o2000000], &[text(1, b"f")], 4);
-        assert_eq!(
-            (name(files, 3), name(files, 4)),
-            (Some("/tmp/d"), Some("/tmp/d/f"))
-        );
-        call(files, "openat", &[-100, 9, 0], &[text(1, b"/nosuch")], -2);
-        call(files, "dup2", &[4, 1], &[], 1);
-        call(files, "fcntl", &[3, 1030, 10], &[], 10);
-        call(files, "close", &[4], &[], 0);
-        assert_eq!(name(files, 4), None);
-        assert_eq!(
-            (name(files, 1), name(files, 10)),
-            (Some("/tmp/d/f"), Some("/tmp/d"))
-        );
-        files.fork(PROCESS, 8);
-        call(files, "execve", &[], &[], 0);
-        assert_eq!((name(files, 1), name(files, 10)), (Some("/tmp/d/f"), None));
-        call(files, "chdir", &[9], &[text(0, b"/")], 0);
-        for _ in 0..2000 {
-            call(files, "chdir", &[9], &[text(0, b"..")], 0);
-        }
-        assert_eq!(files.directory(PROCESS), None, "too long");
-        assert_eq!(
-            files.name(8, 10),
-            Some(&b"/tmp/d"[..]),
-            "the child has its own"
-        );
-        call(files, "close_range", &[0, 0xffff_ffff, 0], &[], 0);
-        assert_eq!(name(files, 1), None);
-    }
-
-    #[test]
-    fn sockets_and_pipes() {
-        let mut tables = FileTables::new(true);
-        let files = &mut tables;
-        call(files, "socket", &[2, 1], &[], 3);
-        assert_eq!(name(files, 3), Some("socket"));
-        call(files, "connect", &[3], &[], -115);
-        assert_eq!(name(files, 3), Some("socket: to 10.0.0.1:80"));
-        call(files, "accept", &[3], &[], 4);
-        assert_eq!(name(files, 4), Some("socket: from 10.0.0.1:80"));
-        let pair = [5_i32.to_ne_bytes(), 6_i32.to_ne_bytes()].concat();
-        call(files, "pipe2", &[9, 0], &[text(0, &pair)], 0);
-        assert_eq!(
-            (name(files, 5), name(files, 6)),
-            (Some("pipe"), Some("pipe"))
-        );
-        call(files, "pipe", &[9], &[], 0);
-        assert_eq!(name(files, 3), None, "any number may be one of the pipe's");
-    }
-
-    #[test]
-    fn processes_with_unseen_threads_have_no_names() {
-        let mut files = FileTables::new(true);
-        call(
-            &mut files,
-            "pipe2",
-            &[9],
-            &[text(0, &[3, 0, 0, 0, 4, 0, 0, 0])],
-            0,
-        );
-        assert_eq!(name(&files, 3), Some("pipe"));
-        files.exclude(PROCESS);
-        files.seed(PROCESS, ProcessFiles::default());
-        call(&mut files, "socket", &[1], &[], 3);
-        assert_eq!(name(&files, 3), None);
-        let mut none = FileTables::new(false);
-        call(&mut none, "socket", &[1], &[], 3);
-        assert_eq!(name(&none, 3), None);
     }
 }

@@ -37,6 +37,8 @@ const MAX_TEXTS: i16 = 16;
 const MAX_VECTORS: i16 = 8;
 /// The item index of the segment that follows all items of a list.
 const LAST_ITEM: i16 = i16::MAX;
+/// The item index of the structure of a message.
+const HEADER_ITEM: i16 = rperf_syscalls::captured_record::HEADER_ITEM as i16;
 /// The item index of the address of a message.
 const ADDRESS_ITEM: i16 = rperf_syscalls::captured_record::ADDRESS_ITEM as i16;
 
@@ -422,8 +424,8 @@ fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
     b.call(Helper::ProbeReadUser);
 }
 
-/// Reads the address in `struct user_msghdr` at `ADDRESS` as the item [`ADDRESS_ITEM`], then sets `ADDRESS` and `COUNT`
-/// to its vectors. Jumps to `next` if the structure cannot be read.
+/// Reads `struct user_msghdr` at `ADDRESS` as the item [`HEADER_ITEM`] and the address in it as [`ADDRESS_ITEM`], then
+/// sets `ADDRESS` and `COUNT` to its vectors. Jumps to `next` if the structure cannot be read.
 fn read_message(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     let (unreadable, no_address, end) = (b.label(), b.label(), b.label());
     b.address(R1, R10, i32::from(MESSAGE));
@@ -431,6 +433,10 @@ fn read_message(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     b.load(Double, R3, R10, ADDRESS);
     b.call(Helper::ProbeReadUser);
     b.jump_if(NotEqual, R0, 0, unreadable);
+    b.store(Double, R10, WANTED, message::WHOLE_SIZE);
+    begin_segment(b, at, HEADER_ITEM, done);
+    b.set(R2, message::WHOLE_SIZE);
+    read_bytes_up_to(b, next);
     b.load(Double, R1, R10, MESSAGE + message::ADDRESS);
     b.jump_if(Equal, R1, 0, no_address);
     b.store(Double, R10, ADDRESS, R1);
@@ -514,6 +520,7 @@ mod message {
     pub(super) const COUNT: i16 = 24;
     /// Up to the number of vectors.
     pub(super) const SIZE: i16 = 32;
+    pub(super) const WHOLE_SIZE: i32 = 56;
 }
 
 /// Remembers a task whose memory could not be read: the call itself makes the pages resident, so that the program at

@@ -1,0 +1,177 @@
+//! Names of descriptors after calls.
+
+use super::*;
+
+const PROCESS: u32 = 7;
+
+fn text(argument: usize, bytes: &[u8]) -> CapturedArgument {
+    CapturedArgument {
+        argument,
+        bytes: bytes.to_vec(),
+        ..CapturedArgument::default()
+    }
+}
+
+#[track_caller]
+fn call(
+    tables: &mut FileTables,
+    name: &str,
+    values: &[i64],
+    memory: &[CapturedArgument],
+    result: i64,
+) {
+    let mut arguments = [0; 6];
+    for (argument, value) in arguments.iter_mut().zip(values) {
+        *argument = *value as u64;
+    }
+    let call = ReturnedCall {
+        name,
+        arguments,
+        memory,
+        result,
+        address: Some("10.0.0.1:80"),
+    };
+    tables.returned(PROCESS, &call);
+}
+
+fn name(tables: &FileTables, fd: i32) -> Option<&str> {
+    tables
+        .name(PROCESS, fd)
+        .map(|name| std::str::from_utf8(name).unwrap())
+}
+
+#[test]
+fn names_follow_the_calls() {
+    let mut tables = FileTables::new(true);
+    let files = &mut tables;
+    call(files, "openat", &[-100, 9, 0], &[text(1, b"x")], 3);
+    assert_eq!(name(files, 3), None, "the working directory is unknown");
+    call(files, "chdir", &[9], &[text(0, b"/tmp")], 0);
+    call(files, "openat", &[-100, 9, 0], &[text(1, b"./d")], 3);
+    call(files, "openat", &[3, 9, 0o2000000], &[text(1, b"f")], 4);
+    assert_eq!(
+        (name(files, 3), name(files, 4)),
+        (Some("/tmp/d"), Some("/tmp/d/f"))
+    );
+    call(files, "openat", &[-100, 9, 0], &[text(1, b"/nosuch")], -2);
+    call(files, "dup2", &[4, 1], &[], 1);
+    call(files, "fcntl", &[3, 1030, 10], &[], 10);
+    call(files, "close", &[4], &[], 0);
+    assert_eq!(name(files, 4), None);
+    assert_eq!(
+        (name(files, 1), name(files, 10)),
+        (Some("/tmp/d/f"), Some("/tmp/d"))
+    );
+    files.fork(PROCESS, 8);
+    call(files, "execve", &[], &[], 0);
+    assert_eq!((name(files, 1), name(files, 10)), (Some("/tmp/d/f"), None));
+    call(files, "chdir", &[9], &[text(0, b"/")], 0);
+    for _ in 0..2000 {
+        call(files, "chdir", &[9], &[text(0, b"..")], 0);
+    }
+    assert_eq!(files.directory(PROCESS), None, "too long");
+    assert_eq!(
+        files.name(8, 10),
+        Some(&b"/tmp/d"[..]),
+        "the child has its own"
+    );
+    call(files, "close_range", &[0, 0xffff_ffff, 0], &[], 0);
+    assert_eq!(name(files, 1), None);
+}
+
+#[test]
+fn flags_of_descriptors() {
+    let mut tables = FileTables::new(true);
+    let files = &mut tables;
+    let how = |flags: u64| text(2, &[flags, 0, 0].map(u64::to_ne_bytes).concat());
+    call(
+        files,
+        "openat2",
+        &[-100, 9, 9, 24],
+        &[text(1, b"/a"), how(0)],
+        3,
+    );
+    let closes = how(CLOEXEC);
+    call(
+        files,
+        "openat2",
+        &[-100, 9, 9, 24],
+        &[text(1, b"/b"), closes],
+        4,
+    );
+    for fd in 5..=6 {
+        call(files, "open", &[9, 0], &[text(0, b"/c")], fd);
+    }
+    call(files, "ioctl", &[5, 0x5451], &[], 0);
+    call(files, "ioctl", &[6, 0x5451], &[], 0);
+    call(files, "ioctl", &[6, 0x5450], &[], 0);
+    call(files, "ioctl", &[3, 0x5451], &[], -9);
+    call(files, "execve", &[], &[], 0);
+    let names = [3, 4, 5, 6].map(|fd| name(files, fd));
+    assert_eq!(names, [Some("/a"), None, None, Some("/c")]);
+}
+
+/// Descriptors in messages have unknown numbers.
+#[test]
+fn messages_without_control_data_keep_the_names() {
+    let mut tables = FileTables::new(true);
+    let files = &mut tables;
+    call(files, "socket", &[1], &[], 3);
+    let header = |control: u8| {
+        let mut bytes = [0; 56];
+        bytes[40] = control;
+        CapturedArgument {
+            item: HEADER_ITEM.into(),
+            ..text(1, &bytes)
+        }
+    };
+    // The contents of a buffer are not the header.
+    let buffer = text(1, &[0; 64]);
+    call(files, "recvmsg", &[3, 9], &[header(0), buffer.clone()], 5);
+    assert_eq!(name(files, 3), Some("socket"));
+    call(files, "recvmsg", &[3, 9], &[header(24), buffer.clone()], 5);
+    assert_eq!(name(files, 3), None);
+    call(files, "socket", &[1], &[], 3);
+    call(files, "recvmsg", &[3, 9], &[buffer], 5);
+    assert_eq!(name(files, 3), None);
+}
+
+#[test]
+fn sockets_and_pipes() {
+    let mut tables = FileTables::new(true);
+    let files = &mut tables;
+    call(files, "socket", &[2, 1], &[], 3);
+    assert_eq!(name(files, 3), Some("socket"));
+    call(files, "connect", &[3], &[], -115);
+    assert_eq!(name(files, 3), Some("socket: to 10.0.0.1:80"));
+    call(files, "accept", &[3], &[], 4);
+    assert_eq!(name(files, 4), Some("socket: from 10.0.0.1:80"));
+    let pair = [5_i32.to_ne_bytes(), 6_i32.to_ne_bytes()].concat();
+    call(files, "pipe2", &[9, 0], &[text(0, &pair)], 0);
+    assert_eq!(
+        (name(files, 5), name(files, 6)),
+        (Some("pipe"), Some("pipe"))
+    );
+    call(files, "pipe", &[9], &[], 0);
+    assert_eq!(name(files, 3), None, "any number may be one of the pipe's");
+}
+
+#[test]
+fn processes_with_unseen_threads_have_no_names() {
+    let mut files = FileTables::new(true);
+    call(
+        &mut files,
+        "pipe2",
+        &[9],
+        &[text(0, &[3, 0, 0, 0, 4, 0, 0, 0])],
+        0,
+    );
+    assert_eq!(name(&files, 3), Some("pipe"));
+    files.exclude(PROCESS);
+    files.seed(PROCESS, ProcessFiles::default());
+    call(&mut files, "socket", &[1], &[], 3);
+    assert_eq!(name(&files, 3), None);
+    let mut none = FileTables::new(false);
+    call(&mut none, "socket", &[1], &[], 3);
+    assert_eq!(name(&none, 3), None);
+}
