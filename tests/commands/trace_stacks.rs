@@ -151,6 +151,42 @@ fn recorded_stacks_and_faults_are_shown() {
     assert!(shown.stderr.contains(" minfault ["), "{}", shown.stderr);
 }
 
+/// A recording without data addresses has the code of page faults only, and shows other events without system calls.
+#[test]
+fn recordings_of_other_events() {
+    if !can_trace("recordings_of_other_events") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let events = "minor-faults,sched:sched_process_exit";
+    let record = ["record", "-R", "-c", "1", "-e", events, "-o", "f", "true"];
+    let recorded = run(&scratch, &record);
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+    let shown = run(&scratch, &["trace", "-i", "f", "--no-syscalls"]);
+    assert_eq!(shown.status, 0, "{}", shown.stderr);
+    let mut faults = shown.stderr.lines().filter(|line| line.contains("fault ["));
+    assert!(
+        faults.clone().count() > 0 && faults.all(|line| line.contains("] => ? (?")),
+        "{}",
+        shown.stderr
+    );
+    let exit = "sched:sched_process_exit";
+    let words = ["trace", "-i", "f", "--no-syscalls", "--switch-on", exit];
+    let after = run(&scratch, &words);
+    assert_eq!((after.status, after.stderr.contains("fault [")), (0, false));
+    let refused = run(
+        &scratch,
+        &["trace", "-i", "f", "--no-syscalls", "--switch-on", "a:b"],
+    );
+    let expected = "f: the recording has no event 'a:b' to switch at\n\
+        hint: 'rperf evlist' shows its events; system calls do not switch\n";
+    assert_eq!((refused.status, refused.stderr.as_str()), (255, expected));
+    let refused = run(&scratch, &["trace", "-i", "f", "-e", exit]);
+    let expected = "-e with -i selects system calls, and 'sched:sched_process_exit' is none\n\
+        hint: other events of the recording are always shown; --no-syscalls shows only them\n";
+    assert_eq!((refused.status, refused.stderr.as_str()), (129, expected));
+}
+
 #[test]
 fn what_does_not_apply_is_refused() {
     assert_refused(

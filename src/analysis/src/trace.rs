@@ -20,5 +20,5 @@ pub use line::{
     TraceSwitch,
 };
 pub use observer::TraceObserver;
-pub use samples::{CapturedArgument, TraceRecord, TraceSamples, TracedSample};
+pub use samples::{CapturedArgument, TraceRecord, TraceSamples, TracedSample, is_page_fault};
 pub use summary::{CallStatistics, CallSummary, ThreadCalls};

@@ -17,6 +17,8 @@ pub struct TraceOptions {
     pub selected: Option<FxHashSet<u32>>,
     /// A process that is not shown: the tracer itself, if all tasks are traced.
     pub hidden_process: Option<u32>,
+    /// Ids of threads whose calls and other events are not shown.
+    pub excluded_threads: FxHashSet<u32>,
     /// Only calls of at least this many nanoseconds; 0 for all.
     pub min_duration: u64,
     /// Only returns and other events whose stack has at least this many frames; 0 for all.

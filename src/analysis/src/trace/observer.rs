@@ -2,6 +2,8 @@
 
 mod events;
 mod held;
+#[cfg(test)]
+mod tests;
 
 use rperf_replay::FoldControl;
 use rperf_syscalls::{
@@ -91,6 +93,7 @@ impl<S: TraceSink> TraceObserver<S> {
     #[must_use]
     pub fn new(options: TraceOptions, sink: S) -> Self {
         let switch = options.switch.as_ref();
+        let has_ended = options.max_events == Some(0);
         Self {
             table: SyscallTable::of(options.abi),
             is_off: switch.is_some_and(|switch| switch.on.is_some()),
@@ -110,7 +113,7 @@ impl<S: TraceSink> TraceObserver<S> {
             lines: 0,
             event_lines: FxHashMap::default(),
             lost: 0,
-            has_ended: false,
+            has_ended,
         }
     }
 
@@ -486,7 +489,7 @@ impl<S: TraceSink> TraceObserver<S> {
 
 impl<S: TraceSink> Observer<TracedSample> for TraceObserver<S> {
     fn sample(&mut self, at: &EventContext, sample: TracedSample) {
-        if self.options.hidden_process == Some(at.task.pid) {
+        if self.is_hidden(at.task) {
             return;
         }
         let TracedSample { record, stack } = sample;
@@ -503,6 +506,9 @@ impl<S: TraceSink> Observer<TracedSample> for TraceObserver<S> {
             if !self.switch(name) {
                 return;
             }
+        }
+        if self.is_off && matches!(record, TraceRecord::Fault { .. }) {
+            return;
         }
         self.count(at, &record);
         if !matches!(
@@ -541,7 +547,7 @@ impl<S: TraceSink> Observer<TracedSample> for TraceObserver<S> {
         match change {
             TaskChange::Fork { parent, child } => {
                 self.names.fork(parent.tid, child.tid);
-                self.files.fork(parent.pid, child.pid);
+                self.fork_files(parent, child);
                 match child.pid == child.tid {
                     true => self.started_threads.remove(&child.tid),
                     false => self.started_threads.insert(child.tid),
@@ -556,7 +562,9 @@ impl<S: TraceSink> Observer<TracedSample> for TraceObserver<S> {
     fn lost(&mut self, at: &EventContext, loss: Loss) {
         self.lost = self.lost.saturating_add(loss.records);
         self.files.clear();
+        self.release();
         self.interrupt();
+        self.forget_calls();
         self.print(
             at.task.tid,
             Some(at.time()),

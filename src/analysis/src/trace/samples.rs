@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rperf_perfdata::EventDesc;
 use rperf_replay::{Sample, World};
-use rperf_syscalls::{CapturedBytes, CapturedRecord};
+use rperf_syscalls::{CapturedBytes, CapturedRecord, write_name};
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_tracepoint::{FieldReader, Formats, Tracepoint, Value};
 use rperf_wire::{Endian, EventType, SampleType};
@@ -179,9 +179,7 @@ impl TraceSamples {
     #[must_use]
     pub fn with_addresses(mut self, events: &[EventDesc], addresses: AddressOptions) -> Self {
         for (kind, event) in self.events.iter_mut().zip(events) {
-            let is_software = event.attr.kind == EventType::SOFTWARE;
-            let is_fault = matches!(event.attr.config, MINOR_FAULTS | MAJOR_FAULTS);
-            if addresses.shows_faults && is_software && is_fault {
+            if addresses.shows_faults && is_page_fault(event) {
                 *kind = EventKind::Fault {
                     is_major: event.attr.config == MAJOR_FAULTS,
                 };
@@ -205,6 +203,13 @@ impl TraceSamples {
             *kind = EventKind::Memory;
         }
         self
+    }
+
+    /// Whether there is an event of this name, other than those of system calls and page faults.
+    #[must_use]
+    pub fn has_event(&self, wanted: &str) -> bool {
+        let mut events = self.events.iter();
+        events.any(|event| matches!(event, EventKind::Other { name, .. } if name == wanted))
     }
 
     /// Whether there are events of system calls.
@@ -298,6 +303,13 @@ impl TraceSamples {
     }
 }
 
+/// Whether an event counts minor or major page faults.
+#[must_use]
+pub fn is_page_fault(event: &EventDesc) -> bool {
+    event.attr.kind == EventType::SOFTWARE
+        && matches!(event.attr.config, MINOR_FAULTS | MAJOR_FAULTS)
+}
+
 /// Returns names and values of a tracepoint's fields, without the common ones and `__syscall_nr`, which repeats the
 /// name of the event.
 fn fields(
@@ -323,7 +335,7 @@ fn fields(
         let text = match value {
             Value::Unsigned(number) => number.to_string(),
             Value::Signed(number) => number.to_string(),
-            Value::Str(bytes) => format!("\"{}\"", String::from_utf8_lossy(bytes)),
+            Value::Str(bytes) => quoted(bytes),
             Value::Bytes(bytes) => {
                 let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
                 format!("[{}]", digits.join(""))
@@ -336,4 +348,23 @@ fn fields(
         Some((field.name.clone(), text))
     });
     texts.collect()
+}
+
+/// Returns a text in quotes. Control characters are escaped: a newline would begin another line.
+fn quoted(bytes: &[u8]) -> String {
+    let mut text = b"\"".to_vec();
+    // Writing to a `Vec` does not fail.
+    let _ = write_name(&mut text, bytes);
+    text.push(b'"');
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn texts_stay_in_their_line() {
+        assert_eq!(quoted(b"a b\n1 \x1b\xff"), "\"a b\\n1 \\033\u{fffd}\"");
+    }
 }

@@ -103,13 +103,12 @@ fn frame_text(resolver: &Resolver<'_>, frame: &Frame) -> String {
     }
 }
 
-/// Returns `[function+0x1] => object@0x23 (d.)`: the code, the memory, `d` if the memory is mapped and `?` otherwise,
-/// and the level of the code as in `report`.
+/// Returns `[function+0x1] => object@0x23 (d.)`: the code, the memory (`?` if it is not recorded), `d` if the memory is
+/// mapped and `?` otherwise, and the level of the code as in `report`.
 fn fault_text(resolver: &Resolver<'_>, sample: &Sample<'_>) -> String {
     let mode = sample.misc.cpu_mode();
     let at = AddressContext::of(sample);
     let code = resolver.locate(at, mode, sample.wire.ip.unwrap_or_default());
-    let data = resolver.locate(at, mode, sample.wire.addr.unwrap_or_default());
     let code = match code.symbol {
         Some(symbol) => {
             let start = resolver.symbol(symbol).map_or(0, |symbol| symbol.start);
@@ -118,10 +117,15 @@ fn fault_text(resolver: &Resolver<'_>, sample: &Sample<'_>) -> String {
         }
         None => format!("{:#x}", code.address),
     };
+    let level = Level::from(mode).letter();
+    // Recordings without data addresses.
+    let Some(data) = sample.wire.addr else {
+        return format!("[{code}] => ? (?{level})");
+    };
+    let data = resolver.locate(at, mode, data);
     let (object, kind) = match data.dso.filter(|_| data.mapping.is_some()) {
         Some(dso) => (format!("{}@", resolver.world().dso(dso).name), 'd'),
         None => (String::new(), '?'),
     };
-    let level = Level::from(mode).letter();
     format!("[{code}] => {object}{:#x} ({kind}{level})", data.address)
 }

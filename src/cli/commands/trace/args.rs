@@ -84,7 +84,7 @@ fn selected() -> Vec<Arg> {
         switch("failure").help("show only calls that failed"),
         value("max-events", "n")
             .value_parser(number)
-            .help("end after n lines"),
+            .help("end after n lines of calls and events"),
         switch("syscalls")
             .help("trace system calls (default: yes, unless -e names only other events)"),
     ]
@@ -154,9 +154,12 @@ fn stacks() -> Vec<Arg> {
 fn later() -> Vec<Arg> {
     vec![
         unsupported("libtraceevent_print", "use 'trace record' and 'script'"),
-        unsupported("map-dump", "there are no BPF maps"),
+        unsupported("map-dump", "'bpftool map' shows the maps of BPF programs"),
         unsupported("tool_stats", ""),
         unsupported("print-sample", "'script -D' prints samples"),
-        unsupported("proc-map-timeout", "no mappings are read"),
+        unsupported(
+            "proc-map-timeout",
+            "mappings are read without a limit of time",
+        ),
     ]
 }

@@ -1,7 +1,11 @@
 //! `trace -i`: the lines of a recording.
 
+use std::path::Path;
+
 use clap::ArgMatches;
-use rperf_analysis::trace::{AddressNames, AddressOptions, TraceObserver, TraceSamples};
+use rperf_analysis::trace::{
+    AddressNames, AddressOptions, TraceObserver, TraceSamples, is_page_fault,
+};
 use rperf_analysis::{EventLayouts, ObserverPass};
 use rperf_perfdata::Metadata;
 use rperf_syscalls::{Abi, SyscallTable};
@@ -82,12 +86,11 @@ fn addresses(
     context: &Context,
 ) -> AddressOptions {
     let metadata = analysis.metadata();
-    let has_fields = |field| {
-        let mut attrs = metadata.events.iter().map(|event| &event.attr);
-        attrs.any(|attr| attr.sample_type.contains(field))
-    };
-    let names = has_fields(SampleType::CALLCHAIN) || has_fields(SampleType::ADDR);
-    let names = names.then(|| {
+    let mut events = metadata.events.iter();
+    let has_addresses = events.any(|event| {
+        event.attr.sample_type.contains(SampleType::CALLCHAIN) || is_page_fault(event)
+    });
+    let names = has_addresses.then(|| {
         let paths = search_paths(context, metadata.features);
         let world = analysis.replay.world();
         let names = SymbolNames::new(world, metadata, paths, settings.stacks.max_stack);
@@ -97,6 +100,33 @@ fn addresses(
         names,
         shows_faults: true,
     }
+}
+
+/// Refuses a recording without system calls, if these are shown, or without the events to switch at.
+fn check_events(
+    path: &Path,
+    samples: &TraceSamples,
+    settings: &TraceSettings,
+    context: &Context,
+) -> Result<(), CliError> {
+    let path = path.display();
+    if settings.traces_calls && !samples.has_calls() {
+        let message = format!(
+            "{path}: the recording has no raw_syscalls:sys_enter or raw_syscalls:sys_exit events"
+        );
+        return Err(CliError::message(255, message)
+            .hint(format!("record with '{} trace record'", context.program)));
+    }
+    let switch = settings.options.switch.iter();
+    let mut switches = switch.flat_map(|switch| switch.on.iter().chain(&switch.off));
+    if let Some(name) = switches.find(|name| !samples.has_event(name)) {
+        let message = format!("{path}: the recording has no event '{name}' to switch at");
+        return Err(CliError::message(255, message).hint(format!(
+            "'{} evlist' shows its events; system calls do not switch",
+            context.program
+        )));
+    }
+    Ok(())
 }
 
 /// Prints the calls of the recording.
@@ -131,14 +161,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let mut settings = TraceSettings::new(matches, abi, &selection, context)?;
     settings.options.names_files = has_all_calls(&metadata);
     let samples = TraceSamples::new(metadata.endian, metadata.events, &*metadata.formats()?);
-    if !samples.has_calls() {
-        let path = input.path.display();
-        let message = format!(
-            "{path}: the recording has no raw_syscalls:sys_enter or raw_syscalls:sys_exit events"
-        );
-        return Err(CliError::message(255, message)
-            .hint(format!("record with '{} trace record'", context.program)));
-    }
+    check_events(&input.path, &samples, &settings, context)?;
     let addresses = addresses(&analysis, &settings, context);
     let samples = samples.with_addresses(metadata.events, addresses);
     let printer = TracePrinter::open(matches, settings.layout, context)?;

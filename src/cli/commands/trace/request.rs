@@ -122,6 +122,7 @@ fn options(
                 .events()
                 .all(|event| selection.limits.contains_key(&shown_name(event))),
         hidden_process: None,
+        excluded_threads: excluded_threads(matches)?.into_iter().collect(),
         names_files: true,
         structures: None,
         shows_run_times: selection

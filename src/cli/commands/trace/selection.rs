@@ -67,13 +67,19 @@ impl Selection {
                 )
             }
         };
-        if !traces_calls && !has_events && !is_given(matches, "pf") {
+        // All other events of a recording are shown.
+        let is_live = catalogue.is_some();
+        if is_live && !traces_calls && !has_events && !is_given(matches, "pf") {
             return Err(CliError::usage("--no-syscalls leaves nothing to trace")
                 .hint("name other events with -e"));
         }
         Ok(Self {
             traces_calls,
-            calls,
+            calls: if traces_calls {
+                calls
+            } else {
+                Some(BTreeSet::new())
+            },
             limits: listed.limits,
             lists,
         })
@@ -130,14 +136,14 @@ impl Listed {
             match (numbers.is_empty(), is_excluded, catalogue) {
                 (false, true, _) => self.excluded.extend(numbers),
                 (false, false, _) => self.calls.extend(numbers),
-                (true, true, _) => return Err(unknown(word, table)),
+                (true, true, _) => return Err(not_excluded(word, table)),
                 // A name without a colon that is not an event is probably a misspelled call.
                 (true, false, Some(catalogue)) => match self.add_event(word, catalogue) {
                     Ok(()) => {}
                     Err(error) if word.contains([':', '/', '{']) => return Err(error),
                     Err(_) => return Err(unknown(word, table)),
                 },
-                (true, false, None) => return Err(unknown(word, table)),
+                (true, false, None) => return Err(not_in_recordings(word, table)),
             }
         }
         Ok(())
@@ -244,6 +250,26 @@ fn numbers(word: &str, table: &SyscallTable) -> Vec<u32> {
     let all = table.all().into_iter();
     let matching = all.filter(|(_, call)| matches_pattern(word, call.name));
     matching.map(|(number, _)| number).collect()
+}
+
+/// The error for a word after `!` that is no call.
+fn not_excluded(word: &str, table: &SyscallTable) -> CliError {
+    match word.contains([':', '/']) {
+        true => CliError::usage(format!("-e !...: '{word}' is no system call"))
+            .hint("only system calls are traced unless they are excluded; leave out other events"),
+        false => unknown(word, table),
+    }
+}
+
+/// The error for a word that is no call, with `-i`.
+fn not_in_recordings(word: &str, table: &SyscallTable) -> CliError {
+    match word.contains([':', '/']) {
+        true => CliError::usage(format!(
+            "-e with -i selects system calls, and '{word}' is none"
+        ))
+        .hint("other events of the recording are always shown; --no-syscalls shows only them"),
+        false => unknown(word, table),
+    }
 }
 
 /// The error for a name that is neither a call nor an event.

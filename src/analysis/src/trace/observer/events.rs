@@ -1,10 +1,62 @@
-//! Events other than system calls: their lines, and those that begin and end what is shown.
+//! Events other than system calls: their lines, those that begin and end what is shown, and losses of records.
 
 use super::TraceObserver;
 use crate::TaskId;
 use crate::trace::{CallText, LineDetails, NamedText, TraceSink};
 
+/// `CLONE_FILES`.
+const CLONE_FILES: u64 = 0x400;
+
 impl<S: TraceSink> TraceObserver<S> {
+    /// Whether samples of this task are ignored.
+    pub(super) fn is_hidden(&self, task: TaskId) -> bool {
+        self.options.hidden_process == Some(task.pid)
+            || self.options.excluded_threads.contains(&task.tid)
+    }
+
+    /// Forgets the calls that threads are in: if their returns were lost, so were the begins of later calls, which would
+    /// be joined with these otherwise.
+    pub(super) fn forget_calls(&mut self) {
+        for state in self.threads.values_mut() {
+            (state.begun, state.memory) = (None, None);
+        }
+        self.current = None;
+    }
+
+    /// Gives a new process the descriptors of its parent. Processes that share them (clone(2) with CLONE_FILES) have no
+    /// names, since each can change those of the other one.
+    pub(super) fn fork_files(&mut self, parent: TaskId, child: TaskId) {
+        match parent.pid != child.pid && self.is_sharing_files(parent.tid) {
+            true => {
+                self.files.exclude(parent.pid);
+                self.files.exclude(child.pid);
+            }
+            false => self.files.fork(parent.pid, child.pid),
+        }
+    }
+
+    /// Whether a thread is in a call of clone(2) or clone3(2) whose flags have CLONE_FILES.
+    fn is_sharing_files(&self, tid: u32) -> bool {
+        let state = self.threads.get(&tid);
+        let Some(begun) = state.and_then(|state| state.begun.as_ref()) else {
+            return false;
+        };
+        let [first, ..] = begun.arguments;
+        let flags = match self.table.get(begun.number).map(|call| call.name) {
+            Some("clone") => Some(first),
+            // `struct clone_args` begins with the flags.
+            Some("clone3") => {
+                let mut memory = begun.memory.iter();
+                let memory = memory.find(|one| one.argument == 0 && !one.is_unreadable);
+                memory
+                    .and_then(|memory| memory.bytes.first_chunk())
+                    .map(|flags| u64::from_ne_bytes(*flags))
+            }
+            _ => None,
+        };
+        flags.is_some_and(|flags| flags & CLONE_FILES != 0)
+    }
+
     /// Switches on or off at the events of `TraceOptions::switch`; returns whether this event is shown.
     pub(super) fn switch(&mut self, name: &str) -> bool {
         let Some(switch) = &self.options.switch else {
@@ -71,6 +123,7 @@ impl<S: TraceSink> TraceObserver<S> {
     pub(super) fn has_reached_limits(&self) -> bool {
         let mut limits = self.options.event_limits.iter();
         self.options.ends_with_limits
+            && !self.options.event_limits.is_empty()
             && limits.all(|(name, limit)| {
                 self.event_lines
                     .get(name)
