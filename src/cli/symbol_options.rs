@@ -18,7 +18,7 @@ use super::error::CliError;
 use super::files::DiskFiles;
 use super::input;
 use super::kernel_listing::SystemFiles;
-use super::options::flag;
+use super::options::{flag, given_value};
 use super::symbols::{own_vdso, search_paths};
 
 /// The files and servers given by options.
@@ -50,7 +50,8 @@ impl SymbolSources {
             ));
         }
         let file = |option| {
-            let path = matches.get_one::<String>(option).map(PathBuf::from);
+            // Commands that show user functions only have no options for the kernel's.
+            let path = given_value::<String>(matches, option).map(PathBuf::from);
             path.map(|path| readable(path, option)).transpose()
         };
         let servers = debuginfod::client(matches, "rperf.debuginfod", context)?;

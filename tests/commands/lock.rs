@@ -1,5 +1,6 @@
 //! `rperf lock`: sums recomputed from `script`, and recordings without the events.
 
+mod deadlock;
 mod live;
 pub(crate) mod recording;
 mod user_locks;

@@ -171,6 +171,7 @@ pub(crate) fn commands() -> Vec<String> {
         "kmem leaks",
         "kmem stat",
         "lock contention",
+        "lock deadlock",
         "lock info",
         "lock report",
         "kwork latency",

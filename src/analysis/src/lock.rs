@@ -2,13 +2,16 @@
 //! `lock:contention_end` of a thread and a lock, or is found in the events of lockdep. A wait of a user program is a
 //! call of futex(2).
 
+mod futex_holder;
 mod rows;
 mod sequences;
 mod user;
+mod wait_chains;
 
 use rperf_tracepoint::typed::TypedEvent;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+pub use self::futex_holder::{FUTEX_MEMORY, FutexHolder, FutexObject, FutexWait};
 pub use self::rows::{
     LockAggregation, LockColumn, LockDetail, LockKey, LockRow, LockStack, LockSums,
 };
@@ -16,6 +19,7 @@ pub use self::sequences::BadSequences;
 use self::sequences::{Sequence, Sequences, Step};
 pub use self::user::{FUTEX, FUTEX_EVENTS, FUTEX_PI};
 use self::user::{FutexCall, UserWaits};
+pub use self::wait_chains::WaitChains;
 use crate::sched::LostStretches;
 use crate::{EventContext, Loss, Observer};
 

@@ -2,6 +2,7 @@
 
 mod analysis;
 mod contention;
+mod deadlock;
 mod info;
 mod live;
 mod record;
@@ -11,6 +12,7 @@ use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::lock::LockColumn;
 
 pub(super) use self::contention::{command as contention_command, run as contention};
+pub(super) use self::deadlock::{command as deadlock_command, run as deadlock};
 pub(super) use self::info::{command as info_command, run as info};
 pub(super) use self::report::{command as report_command, run as report};
 use crate::cli::context::Context;
@@ -24,13 +26,19 @@ use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
 'lock record' records waits for locks of the kernel, with --user also those of user programs. 'lock contention' shows the time waited per caller, per thread (-t) or per lock (-l). \
-'lock report' prints a row per lock, 'lock info' lists threads and locks, 'lock script' each event. Tables are printed on the standard error, --json on the standard output.";
+'lock deadlock' shows which threads of a running process wait for each other. 'lock report' prints a row per lock, 'lock info' lists threads and locks, 'lock script' each event. Tables are printed on the standard error, --json on the standard output.";
 
-const SUBCOMMANDS: &str =
-    "use 'lock record', 'lock report', 'lock info', 'lock contention' or 'lock script'";
+const SUBCOMMANDS: &str = "use 'lock record', 'lock report', 'lock info', 'lock contention', 'lock deadlock' or 'lock script'";
 
 /// The subcommands that may be abbreviated, to at least three letters, as in perf.
-const ABBREVIATED: &[&str] = &["record", "report", "script", "info", "contention"];
+const ABBREVIATED: &[&str] = &[
+    "record",
+    "report",
+    "script",
+    "info",
+    "contention",
+    "deadlock",
+];
 
 /// The options of `lock` and of its subcommands that read a recording.
 fn common() -> Vec<Arg> {

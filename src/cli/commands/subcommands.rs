@@ -54,6 +54,13 @@ pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
         run: lock::contention,
     },
     CommandEntry {
+        name: "lock deadlock",
+        summary: "Show which threads of a process wait for each other",
+        usage: &["-p <pid>"],
+        build: lock::deadlock_command,
+        run: lock::deadlock,
+    },
+    CommandEntry {
         name: "lock info",
         summary: "List the threads and the locks of a recording",
         usage: &["[<options>]"],

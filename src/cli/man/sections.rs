@@ -350,6 +350,7 @@ const GROUPS: &[&[&str]] = &[
     &[
         "lock",
         "lock contention",
+        "lock deadlock",
         "lock info",
         "lock report",
         "sched",

@@ -5,6 +5,7 @@ use rperf_replay::{Machine, Sample};
 use rperf_unwind::{Arch, LeafSample, Unwinder};
 use rperf_wire::{Endian, PERF_CONTEXT_MAX, PERF_CONTEXT_USER, RegsAbi, U64s};
 
+use crate::AddressContext;
 use crate::chain;
 use crate::resolver::Resolver;
 use crate::user_stacks::{StackScratch, UserSpace, UserStacks};
@@ -35,7 +36,7 @@ impl HiddenCallers {
             return None;
         }
         let arch = Arch::of_task(machine, RegsAbi::Bits64)?;
-        let space = UserSpace::new(resolver, sample);
+        let space = UserSpace::new(resolver, AddressContext::of(sample));
         self.unwinder.hides_caller(arch, ip, &space)
     }
 }
@@ -98,7 +99,7 @@ impl UserStacks<'_, '_> {
         }
         let link = registers.get(LINK_REGISTER)?;
         let leaf = LeafSample { arch, ip, link };
-        let space = UserSpace::new(self.resolver(), sample);
+        let space = UserSpace::new(self.resolver(), AddressContext::of(sample));
         let caller = scratch.unwinder().caller_of_leaf(leaf, &space)?;
         (caller != next).then_some(((marker + 2) * 8, caller))
     }

@@ -32,6 +32,6 @@ pub use jit_functions::add_jit_functions;
 pub use leaf::{HiddenCallers, LEAF_REGISTERS};
 pub use resolver::{LoadedObjects, ObjectFinding, Resolver};
 pub use user_stacks::{
-    STACK_FIELDS, StackOptions, StackScratch, StackSummary, TruncatedStacks, UnwoundFold,
-    UserStacks,
+    STACK_FIELDS, StackCopy, StackOptions, StackScratch, StackSummary, TruncatedStacks,
+    UnwoundFold, UserStacks,
 };

@@ -10,7 +10,7 @@ use rperf_unwind::{
     AddressSpace, Arch, Ending, ModuleId, ObjectOffset, Registers, Snapshot, StackBytes,
     TruncationCause, UnwindOutcome, Unwinder,
 };
-use rperf_wire::{CpuMode, Endian, PERF_CONTEXT_USER, PROT_EXEC, RegsAbi, SampleType, U64s};
+use rperf_wire::{CpuMode, Endian, PERF_CONTEXT_USER, PROT_EXEC, Regs, RegsAbi, SampleType, U64s};
 use rustc_hash::FxHashMap;
 
 use crate::call_stack;
@@ -24,6 +24,17 @@ pub struct UserStacks<'r, 'w> {
     resolver: &'r Resolver<'w>,
     options: StackOptions,
     found: StackCounts,
+}
+
+/// The top of the stack of a thread that is not sampled, and its registers.
+#[derive(Debug, Clone, Copy)]
+pub struct StackCopy<'a> {
+    /// Process and time.
+    pub at: AddressContext,
+    /// The registers.
+    pub registers: Regs<'a>,
+    /// The bytes from the stack pointer upwards.
+    pub bytes: &'a [u8],
 }
 
 /// Properties of the recording that unwinding requires.
@@ -226,6 +237,31 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         Some(U64s::new(chain, self.options.endian))
     }
 
+    /// Returns the frames of a thread that is not sampled, innermost first, at most `limit`. As in callchains, all but the first are return
+    /// addresses minus one.
+    #[must_use]
+    pub fn frames(&self, copy: &StackCopy<'_>, limit: usize) -> Vec<u64> {
+        let mut addresses = Vec::new();
+        let Some(arch) = self.arch_of(copy.registers.abi) else {
+            return addresses;
+        };
+        if let Some(registers) = Registers::of_sample(arch, &copy.registers) {
+            let snapshot = Snapshot {
+                arch,
+                registers,
+                stack: StackBytes {
+                    start: registers.stack_pointer(arch),
+                    bytes: copy.bytes,
+                    is_full: true,
+                    endian: self.options.endian,
+                },
+            };
+            let space = UserSpace::new(self.resolver, copy.at);
+            Unwinder::new().unwind(&snapshot, &space, limit, &mut addresses);
+        }
+        addresses
+    }
+
     pub(crate) fn resolver(&self) -> &'r Resolver<'w> {
         self.resolver
     }
@@ -275,7 +311,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
                 endian: self.options.endian,
             },
         };
-        let space = UserSpace::new(self.resolver, sample);
+        let space = UserSpace::new(self.resolver, AddressContext::of(sample));
         let outcome = scratch
             .unwinder
             .unwind(&snapshot, &space, limit, &mut scratch.addresses);
@@ -317,8 +353,7 @@ pub(crate) struct UserSpace<'r, 'w> {
 }
 
 impl<'r, 'w> UserSpace<'r, 'w> {
-    pub(crate) fn new(resolver: &'r Resolver<'w>, sample: &Sample<'_>) -> Self {
-        let at = AddressContext::of(sample);
+    pub(crate) fn new(resolver: &'r Resolver<'w>, at: AddressContext) -> Self {
         let epoch = resolver.world().epoch(at.machine, at.pid, at.order).user;
         Self {
             resolver,

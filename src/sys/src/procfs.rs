@@ -30,6 +30,19 @@ pub struct TaskStatus {
     pub is_kernel: bool,
     /// Whether a seccomp filter may refuse its system calls, as in most containers.
     pub is_filtered: bool,
+    /// Its id in its own PID namespace, the id that it sees itself; 0 if unknown (before Linux 4.1).
+    pub own_tid: u32,
+    /// How often it was taken off a CPU: equal numbers mean that a waiting thread has not run in between.
+    pub switches: u64,
+}
+
+/// The system call in which a thread waits, from `/proc/PID/task/TID/syscall` (proc_pid_syscall(5)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockedCall {
+    /// The number of the call.
+    pub number: u64,
+    /// Its arguments.
+    pub arguments: [u64; 6],
 }
 
 /// One line of `/proc/PID/maps`.
@@ -94,6 +107,15 @@ impl Proc {
     pub fn status(&self, pid: u32, tid: u32) -> io::Result<TaskStatus> {
         let bytes = fs::read(self.path(format!("{pid}/task/{tid}/status")))?;
         Ok(parse_status(&bytes))
+    }
+
+    /// The system call in which a thread waits; `None` if the thread runs, or waits for something else.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] without such a thread, `EPERM` or `EACCES` for threads of other users.
+    pub fn blocked_call(&self, pid: u32, tid: u32) -> io::Result<Option<BlockedCall>> {
+        let text = fs::read_to_string(self.path(format!("{pid}/task/{tid}/syscall")))?;
+        Ok(parse_call(&text))
     }
 
     /// The process that thread `tid` belongs to.
@@ -219,7 +241,7 @@ fn parse_status(bytes: &[u8]) -> TaskStatus {
         };
         let (key, value) = line.split_at(colon);
         let value = value.get(1..).unwrap_or_default().trim_ascii();
-        let number = || std::str::from_utf8(value).ok()?.parse().ok();
+        let number = || std::str::from_utf8(value).ok()?.parse::<u32>().ok();
         match key {
             b"Name" => status.name = value.to_vec(),
             b"Tgid" => status.tgid = number().unwrap_or_default(),
@@ -227,10 +249,35 @@ fn parse_status(bytes: &[u8]) -> TaskStatus {
             b"VmPeak" => status.is_kernel = false,
             // SECCOMP_MODE_FILTER
             b"Seccomp" => status.is_filtered = value == b"2",
+            b"NSpid" => status.own_tid = last_number(value),
+            b"voluntary_ctxt_switches" | b"nonvoluntary_ctxt_switches" => {
+                status.switches += number().map_or(0, u64::from);
+            }
             _ => {}
         }
     }
     status
+}
+
+/// The last of several numbers; 0 if there is none.
+fn last_number(value: &[u8]) -> u32 {
+    let last = value.rsplit(u8::is_ascii_whitespace).next();
+    let text = last.and_then(|last| std::str::from_utf8(last).ok());
+    text.and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+/// Parses the text of `/proc/PID/task/TID/syscall`: `running`, `-1 SP PC`, or the number, six arguments, SP and PC.
+fn parse_call(text: &str) -> Option<BlockedCall> {
+    let mut words = text.split_whitespace();
+    let number = words.next()?.parse().ok()?;
+    let mut arguments = [0; 6];
+    for argument in &mut arguments {
+        let digits = words.next()?.strip_prefix("0x")?;
+        *argument = u64::from_str_radix(digits, 16).ok()?;
+    }
+    // Stack pointer and instruction pointer.
+    let is_complete = words.count() == 2;
+    is_complete.then_some(BlockedCall { number, arguments })
 }
 
 /// Parses a `/proc/PID/maps` text; malformed lines are skipped.
@@ -332,8 +379,34 @@ mod tests {
                 tgid: 7,
                 ppid: 2,
                 is_kernel: true,
-                is_filtered: false,
+                ..TaskStatus::default()
             }
         );
+    }
+
+    #[test]
+    fn ids_of_the_innermost_namespace_and_all_switches_are_read() {
+        let text =
+            b"NSpid:\t70\t8\t3\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n";
+        let status = parse_status(text);
+        assert_eq!((status.own_tid, status.switches), (3, 42));
+    }
+
+    #[test]
+    fn a_call_has_six_arguments_and_two_pointers() {
+        let call = parse_call("202 0x7f12 0x80 0x2 0x0 0x5 0xff 0x7ffc 0x4011\n").unwrap();
+        assert_eq!(
+            (call.number, call.arguments),
+            (202, [0x7f12, 0x80, 2, 0, 5, 0xff])
+        );
+        for none in [
+            "running\n",
+            "-1 0x7ffc 0x4011\n",
+            "",
+            "202 0x1",
+            "202 1 2 3 4 5 6 7 8",
+        ] {
+            assert_eq!(parse_call(none), None, "{none}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The tables of `lock`, in the layout of perf 6.1.
 
+pub mod chains;
 pub mod json;
 
 use std::io::{self, Write};

@@ -42,6 +42,11 @@ impl FutexCall {
     }
 }
 
+/// Whether the futex is not shared by processes (`FUTEX_PRIVATE_FLAG`).
+pub(super) fn is_private(operation: u32) -> bool {
+    operation & 0x80 != 0
+}
+
 /// A lock of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct UserLock {

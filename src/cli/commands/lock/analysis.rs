@@ -432,7 +432,7 @@ impl RowNames<'_, '_> {
 }
 
 /// Returns `symbol+0xOFFSET` of an address of `process`, or of the kernel if `None`; the address if it has no symbol.
-fn address_name(resolver: &Resolver<'_>, process: Option<u32>, address: u64) -> String {
+pub(super) fn address_name(resolver: &Resolver<'_>, process: Option<u32>, address: u64) -> String {
     let at = AddressContext {
         machine: Machine::Host,
         pid: process.unwrap_or_default(),

@@ -40,6 +40,17 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
         ],
     ),
     (
+        "lock deadlock",
+        &[
+            run("lock deadlock -p 1234", "why a process hangs"),
+            run(
+                "lock deadlock -p 1234 -v",
+                "with the stacks of all threads that wait",
+            ),
+            run("lock deadlock -p 1234 --json", "for programs"),
+        ],
+    ),
+    (
         "lock info",
         &[
             run("lock info", "threads that waited, and locks"),

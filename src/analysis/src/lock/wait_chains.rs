@@ -1,0 +1,117 @@
+//! Which threads wait for which: chains, and cycles, which are deadlocks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Threads that wait for each other. Each waits for at most one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WaitChains {
+    /// Each thread waits for the next one, the last for the first. The first has the lowest id.
+    pub cycles: Vec<Vec<u32>>,
+    /// Each thread waits for the next one. Nobody waits for the first; the last does not wait for a thread, or is in a cycle.
+    pub chains: Vec<Vec<u32>>,
+}
+
+impl WaitChains {
+    /// Finds the chains and cycles of waits: `holders` has the holder of the lock by waiting thread.
+    #[must_use]
+    pub fn of(holders: &BTreeMap<u32, u32>) -> Self {
+        let mut found = Self::default();
+        let mut in_cycle: BTreeSet<u32> = BTreeSet::new();
+        let mut visited: BTreeSet<u32> = BTreeSet::new();
+        for first in holders.keys() {
+            let path = path(holders, *first, &visited);
+            let last = path.last().filter(|last| !visited.contains(last));
+            let next = last.and_then(|last| holders.get(last));
+            let start = next.and_then(|next| path.iter().position(|tid| tid == next));
+            if let Some(cycle) = start.and_then(|start| path.get(start..)) {
+                in_cycle.extend(cycle);
+                found.cycles.push(from_lowest(cycle));
+            }
+            visited.extend(path);
+        }
+        found.cycles.sort();
+        let waited_for: BTreeSet<u32> = holders.values().copied().collect();
+        for first in holders.keys().filter(|tid| !waited_for.contains(tid)) {
+            found.chains.push(path(holders, *first, &in_cycle));
+        }
+        found
+    }
+}
+
+/// Returns the threads from `first` on, each the holder of what the one before waits for, up to the first of `end`, one that does not wait, or
+/// the last before a repetition.
+fn path(holders: &BTreeMap<u32, u32>, first: u32, end: &BTreeSet<u32>) -> Vec<u32> {
+    let mut path = vec![first];
+    let mut known = BTreeSet::from([first]);
+    let mut at = first;
+    while let Some(next) = holders.get(&at).filter(|_| !end.contains(&at)) {
+        if !known.insert(*next) {
+            break;
+        }
+        path.push(*next);
+        at = *next;
+    }
+    path
+}
+
+fn from_lowest(cycle: &[u32]) -> Vec<u32> {
+    let lowest = (0..cycle.len()).min_by_key(|at| cycle.get(*at));
+    let mut rotated = cycle.to_vec();
+    rotated.rotate_left(lowest.unwrap_or_default());
+    rotated
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(waits: &[(u32, u32)]) -> WaitChains {
+        WaitChains::of(&waits.iter().copied().collect())
+    }
+
+    #[test]
+    fn a_chain_ends_at_a_running_thread_and_a_cycle_at_its_begin() {
+        let chain = of(&[(1, 2), (2, 3), (5, 3)]);
+        assert!(chain.cycles.is_empty());
+        assert_eq!(chain.chains, [vec![1, 2, 3], vec![5, 3]]);
+        let cycle = of(&[(4, 2), (2, 3), (3, 4), (1, 3), (9, 9)]);
+        assert_eq!(cycle.cycles, [vec![2, 3, 4], vec![9]]);
+        assert_eq!(cycle.chains, [vec![1, 3]]);
+        assert_eq!(of(&[]), WaitChains::default());
+    }
+
+    proptest! {
+        #[test]
+        fn threads_are_in_a_cycle_if_following_the_holders_leads_back(
+            holders in prop::collection::btree_map(0..12_u32, 0..12_u32, 0..12),
+        ) {
+            let found = WaitChains::of(&holders);
+            let leads_back = |tid: u32| {
+                let mut at = tid;
+                (0..12).any(|_| {
+                    at = holders.get(&at).copied().unwrap_or(99);
+                    at == tid
+                })
+            };
+            let mut in_cycles: Vec<u32> = found.cycles.concat();
+            in_cycles.sort_unstable();
+            let expected: Vec<u32> = (0..12).filter(|tid| leads_back(*tid)).collect();
+            prop_assert_eq!(&in_cycles, &expected);
+            for cycle in &found.cycles {
+                for (at, tid) in cycle.iter().enumerate() {
+                    prop_assert_eq!(holders[tid], cycle[(at + 1) % cycle.len()]);
+                }
+                prop_assert_eq!(cycle.iter().min(), cycle.first());
+            }
+            for chain in &found.chains {
+                prop_assert!(chain.len() > 1);
+                prop_assert!(chain.windows(2).all(|pair| holders[&pair[0]] == pair[1]));
+                prop_assert!(!holders.values().any(|tid| *tid == chain[0]));
+                let last = chain[chain.len() - 1];
+                prop_assert!(leads_back(last) || !holders.contains_key(&last));
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! `lock deadlock`: which threads of a running process wait for which.
+
+mod snapshot;
+
+use std::io::{self, Write as _};
+
+use clap::{ArgMatches, Command};
+use rperf_analysis::lock::FutexObject;
+use rperf_events::{EventSpec, Sampling};
+use rperf_replay::{LiveWorld, Machine, Order};
+use rperf_resolve::{AddressContext, Resolver, StackCopy, StackOptions, UserStacks};
+use rperf_session::{KernelRoots, Observation, ObserveOptions, RecordRequest, Target};
+use rperf_sys::{Proc, read_process_memory, thread_registers, uname};
+use rperf_view::lock::chains::{ProcessWaits, WaitingThread, write_json, write_waits};
+use rperf_wire::{CpuMode, Endian, Regs, RegsAbi, U64s};
+
+use self::snapshot::{FoundWait, Snapshot, still_waits};
+use super::analysis::address_name;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::live::record_reporter::RecordReporter;
+use crate::cli::live::{PROC, explain, target};
+use crate::cli::options::{count, counter, flag, number, switch, value};
+use crate::cli::pmus::MachinePmus;
+use crate::cli::symbol_options::{SymbolSources, args as names};
+use crate::cli::tracefs::MachineTracepoints;
+
+const ABOUT: &str = "\
+Shows which threads of running processes wait for locks of others, and marks those that wait in a circle: deadlocks. Holders are read from the memory of \
+the process: mutexes of glibc, locks with priority inheritance, robust mutexes, and, on x86-64, joined threads. Holders of other locks are unknown. \
+Threads in a circle stop for a moment, as for a debugger, while their registers are read; with -v all that wait.";
+
+/// The default maximum number of frames.
+const MAX_STACK: usize = 16;
+/// The number of bytes copied from the top of a stack.
+const STACK_BYTES: usize = 1 << 16;
+
+/// Returns the command with its options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("lock deadlock").long_about(ABOUT).args([
+        value("pid", "pid[,pid...]")
+            .short('p')
+            .help("the processes to look at"),
+        value("max-stack", "n")
+            .value_parser(number)
+            .help("maximum number of frames of a thread (default: 16)"),
+        switch("json").help("print waits, deadlocks and chains as JSON"),
+        counter("verbose")
+            .short('v')
+            .help("show the stacks of all waiting threads, and waits whose holder is unknown"),
+        names::symfs(),
+    ])
+}
+
+/// Looks at the processes and prints what their threads wait for.
+pub(in crate::cli::commands) fn run(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let symbols = SymbolSources::new(matches, context)?;
+    if matches.get_one::<String>("pid").is_none() {
+        return Err(CliError::usage("lock deadlock: no process given")
+            .hint("-p PID looks at a running process"));
+    }
+    let Target::Processes(pids) = target::target(matches, context, "watching")? else {
+        return Err(CliError::usage("lock deadlock: no process given"));
+    };
+    let proc = Proc::new(PROC);
+    let snapshots = pids.iter().map(|pid| {
+        let taken = Snapshot::take(&proc, *pid);
+        Ok((*pid, taken.map_err(|error| unreadable(*pid, &error))?))
+    });
+    let snapshots: Vec<(u32, Snapshot)> = snapshots.collect::<Result<_, CliError>>()?;
+    let world = world(&pids, matches, context)?;
+    let resolver = symbols.live_resolver(context, world.world());
+    let max_stack = matches.get_one::<u64>("max-stack");
+    let reader = WaitReader {
+        proc: &proc,
+        resolver: &resolver,
+        max_stack: max_stack.map_or(MAX_STACK, |most| {
+            usize::try_from(*most).unwrap_or(usize::MAX)
+        }),
+        is_verbose: count(matches, "verbose") > 0,
+    };
+    let found = snapshots.into_iter();
+    let found: Vec<ProcessWaits> = found.map(|(pid, taken)| reader.waits(pid, taken)).collect();
+    let mut out = context.stdout();
+    if flag(matches, "json") == Some(true) {
+        write_json(&mut out, &found)?;
+        return Ok(ExitStatus::Ok);
+    }
+    for (number, process) in found.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        write_waits(&mut out, process, reader.is_verbose)?;
+    }
+    Ok(ExitStatus::Ok)
+}
+
+fn unreadable(pid: u32, error: &io::Error) -> CliError {
+    let failed = CliError::message(255, format!("process {pid}: {error}"));
+    match error.kind() {
+        io::ErrorKind::NotFound => failed.hint("'ps -e' lists the running processes"),
+        io::ErrorKind::PermissionDenied => {
+            failed.hint("run as root, or as the owner of the process if its memory may be read (kernel.yama.ptrace_scope)")
+        }
+        _ => failed,
+    }
+}
+
+/// Returns the mappings of the processes.
+fn world(pids: &[u32], matches: &ArgMatches, context: &Context) -> Result<LiveWorld, CliError> {
+    let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+    let pmus = MachinePmus::find(context);
+    let roots = KernelRoots {
+        proc: PROC.into(),
+        sysfs: pmus.sysfs.root().to_owned(),
+        tracefs: machine.0,
+    };
+    let mut observe = ObserveOptions::new(
+        Target::Processes(pids.to_vec()),
+        vec![EventSpec::bpf_output()],
+    );
+    observe.sampling = Sampling::Period(1);
+    // Variables are in mappings of data.
+    observe.details.samples.data = true;
+    let request = RecordRequest::observing(observe, roots);
+    let mut reporter = RecordReporter::new(context, matches);
+    let explained = |error| explain::explain(context, "bpf-output", error);
+    let mut observation = Observation::open(&request, &mut reporter).map_err(explained)?;
+    let mut world = LiveWorld::new(Endian::NATIVE, observation.events());
+    let started = observation.start(&request, &mut |records| world.add(records));
+    started.map_err(explained)?;
+    world.complete_all();
+    Ok(world)
+}
+
+/// Names the waits of a process.
+struct WaitReader<'r, 'w> {
+    proc: &'r Proc,
+    resolver: &'r Resolver<'w>,
+    max_stack: usize,
+    is_verbose: bool,
+}
+
+impl WaitReader<'_, '_> {
+    fn waits(&self, pid: u32, snapshot: Snapshot) -> ProcessWaits {
+        let found = snapshot.waits;
+        let waits = found.iter().map(|(tid, wait)| {
+            let named = WaitingThread {
+                object: wait
+                    .holder
+                    .map_or(FutexObject::Unknown, |holder| holder.object),
+                address: wait.address,
+                variable: self.variable(pid, wait.address),
+                holder: wait.holder.map(|holder| holder.tid),
+                has_timeout: wait.has_timeout,
+                stack: Vec::new(),
+            };
+            (*tid, named)
+        });
+        let mut process = ProcessWaits {
+            pid,
+            threads: snapshot.names.len(),
+            names: snapshot.names,
+            waits: waits.collect(),
+        };
+        let in_cycles = process.chains().cycles.concat();
+        for (tid, wait) in &mut process.waits {
+            let found = found
+                .get(tid)
+                .filter(|_| self.is_verbose || in_cycles.contains(tid));
+            if let Some(found) = found {
+                wait.stack = self.stack(pid, *tid, found).unwrap_or_default();
+            }
+        }
+        process
+    }
+
+    /// Returns the name of the variable at an address, with an offset unless it begins there.
+    fn variable(&self, pid: u32, address: u64) -> Option<String> {
+        let frame = self
+            .resolver
+            .locate_data(self.at(pid), CpuMode::User, address);
+        let id = frame.symbol?;
+        let offset = frame.address.checked_sub(self.resolver.symbol(id)?.start)?;
+        let name = self.resolver.symbol_name(id);
+        Some(match offset {
+            0 => name.to_owned(),
+            offset => format!("{name}+{offset:#x}"),
+        })
+    }
+
+    fn at(&self, pid: u32) -> AddressContext {
+        AddressContext {
+            machine: Machine::Host,
+            pid,
+            order: Order::MAX,
+        }
+    }
+
+    /// Returns the frames of a waiting thread; `None` if it runs again, or if it cannot be stopped.
+    fn stack(&self, pid: u32, tid: u32, wait: &FoundWait) -> Option<Vec<String>> {
+        if !still_waits(self.proc, pid, tid, wait) {
+            return None;
+        }
+        let registers = thread_registers(tid).ok()??;
+        let values: Vec<u8> = registers
+            .values
+            .iter()
+            .flat_map(|value| value.to_ne_bytes())
+            .collect();
+        let registers = Regs {
+            abi: RegsAbi::Bits64,
+            mask: registers.mask,
+            values: U64s::new(&values, Endian::NATIVE),
+        };
+        let pointer = if cfg!(target_arch = "x86_64") { 7 } else { 31 };
+        let mut bytes = vec![0; STACK_BYTES];
+        let read = read_process_memory(pid, registers.get(pointer)?, &mut bytes).ok()?;
+        let options = StackOptions {
+            machine: uname().ok()?.machine,
+            endian: Endian::NATIVE,
+            limit: None,
+            outermost: false,
+            calls: false,
+        };
+        let copy = StackCopy {
+            at: self.at(pid),
+            registers,
+            bytes: bytes.get(..read)?,
+        };
+        let frames = UserStacks::new(self.resolver, options).frames(&copy, self.max_stack);
+        let named = frames
+            .into_iter()
+            .map(|ip| match address_name(self.resolver, Some(pid), ip) {
+                name if name.starts_with("0x") => format!("{ip:#x}  "),
+                name => format!("{ip:#x}  {name}"),
+            });
+        Some(named.collect())
+    }
+}

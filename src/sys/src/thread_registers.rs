@@ -1,0 +1,204 @@
+//! Registers of a thread of another process (ptrace(2)).
+
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The maximum time until a thread stops; only threads in uninterruptible waits take longer.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// The number of words of the largest register set, with room to spare.
+const WORDS: usize = 64;
+
+/// `PTRACE_EVENT_STOP`, the event of a stop by `PTRACE_INTERRUPT`.
+const EVENT_STOP: i32 = 128;
+
+/// General registers in the order of the architecture's `perf_regs.h`, with a bit in `mask` for each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadRegisters {
+    /// The registers that are present.
+    pub mask: u64,
+    /// Their values, by ascending number.
+    pub values: Vec<u64>,
+}
+
+/// Positions in `struct user_regs_struct` by number of `perf_regs.h`: AX BX CX DX SI DI BP SP IP, then R8 to R15 from 16 on.
+#[cfg(target_arch = "x86_64")]
+const POSITIONS: &[(u32, usize)] = &[
+    (0, 10),
+    (1, 5),
+    (2, 11),
+    (3, 12),
+    (4, 13),
+    (5, 14),
+    (6, 4),
+    (7, 19),
+    (8, 16),
+    (16, 9),
+    (17, 8),
+    (18, 7),
+    (19, 6),
+    (20, 3),
+    (21, 2),
+    (22, 1),
+    (23, 0),
+];
+
+/// Reads the registers of a thread of 64 bits. The thread stops for this moment, as for a debugger: a system call in which it
+/// waits is restarted. `None` for threads of 32-bit programs, and on architectures other than x86-64 and arm64.
+///
+/// # Errors
+/// `ESRCH` without such a thread, `EPERM` if it may not be traced or already is, `ETIMEDOUT` if it does not stop.
+pub fn thread_registers(tid: u32) -> io::Result<Option<ThreadRegisters>> {
+    let tid = libc::pid_t::try_from(tid).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))?;
+    let stopped = StoppedThread::stop(tid)?;
+    stopped.registers()
+}
+
+/// A traced thread, which continues when this is dropped.
+struct StoppedThread(libc::pid_t);
+
+impl StoppedThread {
+    fn stop(tid: libc::pid_t) -> io::Result<Self> {
+        request(libc::PTRACE_SEIZE, tid)?;
+        let thread = Self(tid);
+        request(libc::PTRACE_INTERRUPT, tid)?;
+        let began = Instant::now();
+        while !thread.is_stopped()? {
+            if began.elapsed() > PATIENCE {
+                return Err(io::Error::from_raw_os_error(libc::ETIMEDOUT));
+            }
+            thread::sleep(Duration::from_micros(50));
+        }
+        Ok(thread)
+    }
+
+    /// Whether the thread has stopped. Signals that it got are passed on.
+    fn is_stopped(&self) -> io::Result<bool> {
+        let mut status = 0;
+        // SAFETY: the kernel writes one number.
+        let found = unsafe { libc::waitpid(self.0, &raw mut status, libc::WNOHANG | libc::__WALL) };
+        match found {
+            0 => Ok(false),
+            -1 => Err(io::Error::last_os_error()),
+            _ if !libc::WIFSTOPPED(status) => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+            _ if status >> 16 == EVENT_STOP => Ok(true),
+            _ => {
+                let signal = libc::WSTOPSIG(status);
+                // SAFETY: the request takes numbers.
+                unsafe { libc::ptrace(libc::PTRACE_CONT, self.0, 0_usize, signal as usize) };
+                Ok(false)
+            }
+        }
+    }
+
+    fn registers(&self) -> io::Result<Option<ThreadRegisters>> {
+        let mut words = [0_u64; WORDS];
+        let mut set = libc::iovec {
+            iov_base: words.as_mut_ptr().cast(),
+            iov_len: size_of_val(&words),
+        };
+        // SAFETY: the kernel writes at most `iov_len` bytes to `words`, and the written length to `set`.
+        let result = unsafe {
+            libc::ptrace(
+                libc::PTRACE_GETREGSET,
+                self.0,
+                libc::NT_PRSTATUS as usize,
+                &raw mut set,
+            )
+        };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(sorted(words.get(..set.iov_len / 8).unwrap_or_default()))
+    }
+}
+
+impl Drop for StoppedThread {
+    fn drop(&mut self) {
+        // A thread that did not stop cannot be detached; it continues when this process ends.
+        let _ = request(libc::PTRACE_DETACH, self.0);
+    }
+}
+
+fn request(request: libc::c_uint, tid: libc::pid_t) -> io::Result<()> {
+    // SAFETY: these requests take numbers.
+    match unsafe { libc::ptrace(request, tid, 0_usize, 0_usize) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Returns the registers of a complete set of 64 bits.
+#[cfg(target_arch = "x86_64")]
+fn sorted(words: &[u64]) -> Option<ThreadRegisters> {
+    /// The number of words of `struct user_regs_struct`; that of 32-bit programs is shorter.
+    const COMPLETE: usize = 27;
+    if words.len() != COMPLETE {
+        return None;
+    }
+    let values = POSITIONS
+        .iter()
+        .map(|(_, position)| words.get(*position).copied());
+    Some(ThreadRegisters {
+        mask: POSITIONS.iter().map(|(number, _)| 1 << number).sum(),
+        values: values.collect::<Option<_>>()?,
+    })
+}
+
+/// Returns the registers of a complete set of 64 bits: X0 to X30, SP, PC and the processor state, in the order of `perf_regs.h`.
+#[cfg(target_arch = "aarch64")]
+fn sorted(words: &[u64]) -> Option<ThreadRegisters> {
+    let values = words.get(..33).filter(|_| words.len() == 34)?;
+    Some(ThreadRegisters {
+        mask: (1 << 33) - 1,
+        values: values.to_vec(),
+    })
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn sorted(_: &[u64]) -> Option<ThreadRegisters> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_sleeping_process_has_registers_and_sleeps_on() {
+        let mut child = Command::new("sleep")
+            .arg("30")
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_millis(50));
+        let read = thread_registers(child.id());
+        let is_alive = child.try_wait().unwrap().is_none();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(is_alive);
+        match read {
+            Ok(Some(registers)) => {
+                assert_eq!(registers.mask.count_ones() as usize, registers.values.len());
+                // Stack and instruction pointers are not 0.
+                let pointers = if cfg!(target_arch = "x86_64") {
+                    [7, 8]
+                } else {
+                    [31, 32]
+                };
+                assert!(pointers.iter().all(|place| registers.values[*place] != 0));
+            }
+            Ok(None) if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) => {
+                panic!("no registers");
+            }
+            Ok(None) => {}
+            Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EPERM), "{error}"),
+        }
+        assert_eq!(
+            thread_registers(u32::MAX).unwrap_err().raw_os_error(),
+            Some(libc::ESRCH)
+        );
+    }
+}

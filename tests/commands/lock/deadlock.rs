@@ -1,0 +1,173 @@
+//! `lock deadlock`, on programs that hang.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use rperf_testkit::{Run, Scratch, may_trace, skip};
+
+use super::run;
+
+/// A program that runs until this is dropped.
+struct Hanging(Child);
+
+impl Drop for Hanging {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// Compiles the program of deadlocks in the scratch directory; `false` with a printed reason without a compiler.
+fn compile(test: &str, scratch: &Scratch) -> bool {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/workloads/deadlock.c");
+    let options = ["-O1", "-g", "-pthread", "-o", "deadlock", source];
+    let compiled = Run::new("cc").within(scratch.path()).args(options).finish();
+    let is_compiled = compiled.is_ok_and(|compiled| compiled.status == 0);
+    if !is_compiled {
+        skip(test, "there is no C compiler");
+    }
+    is_compiled
+}
+
+/// Starts the program and waits until its threads have their first locks.
+fn start(scratch: &Scratch, words: [&str; 2]) -> Hanging {
+    let mut command = Command::new(scratch.path().join("deadlock"));
+    let child = command.args(words).stdout(Stdio::piped()).spawn();
+    let mut program = Hanging(child.expect("the program starts"));
+    let mut line = String::new();
+    let out = program.0.stdout.take().expect("a pipe");
+    BufReader::new(out)
+        .read_line(&mut line)
+        .expect("a line is read");
+    assert_eq!(line, "ready\n");
+    program
+}
+
+fn report(scratch: &Scratch, program: &Hanging) -> serde_json::Value {
+    // The threads sleep before they are ready, but on a busy machine they may not have come to their second lock.
+    for _ in 0..50 {
+        let pid = program.0.id();
+        let found = run(scratch, &format!("lock deadlock -p {pid} --json"));
+        assert_eq!((found.status, found.stderr.as_str()), (0, ""), "{found:?}");
+        let json: serde_json::Value = serde_json::from_str(&found.stdout).expect("JSON");
+        let process = json["processes"][0].clone();
+        let waits = process["waits"].as_array().expect("waits").len();
+        if waits as u64 + 1 >= process["threads"].as_u64().expect("a number") {
+            return process;
+        }
+    }
+    panic!("threads do not wait");
+}
+
+#[test]
+fn circles_of_one_to_three_threads_are_found_with_their_locks_and_functions() {
+    const NAME: &str = "commands::lock::deadlock::circles_of_one_to_three_threads_are_found_with_their_locks_and_functions";
+    let scratch = Scratch::new();
+    if !may_trace(NAME) || !compile(NAME, &scratch) {
+        return;
+    }
+    for (count, kind) in [
+        (1, "plain"),
+        (2, "plain"),
+        (3, "plain"),
+        (2, "recursive"),
+        (3, "robust"),
+        (2, "timed"),
+    ] {
+        let program = start(&scratch, [&count.to_string(), kind]);
+        let process = report(&scratch, &program);
+        let cycles = process["deadlocks"].as_array().expect("deadlocks");
+        assert_eq!(cycles.len(), 1, "{kind}: {process}");
+        assert_eq!(cycles[0].as_array().map(Vec::len), Some(count), "{process}");
+        let waits = process["waits"].as_array().expect("waits");
+        let wait_of = |name: &str| {
+            let wait = waits.iter().find(|wait| wait["comm"] == name);
+            wait.unwrap_or_else(|| panic!("{name}: {process}"))
+        };
+        let worker = |number: usize| format!("worker-{}", number % count);
+        for number in 0..count {
+            let wait = wait_of(&worker(number));
+            assert_eq!(wait["holder_comm"], worker(number + 1), "{kind}: {wait}");
+            assert_eq!(wait["type"], "mutex");
+            // Each mutex has 40 bytes.
+            let expected = match (number + 1) % count {
+                0 => "locks".to_owned(),
+                place => format!("locks+{:#x}", place * 40),
+            };
+            assert_eq!(wait["variable"], expected, "{wait}");
+            assert_eq!(wait["timeout"], kind == "timed", "{wait}");
+            let stack = wait["stack"].to_string();
+            assert!(stack.contains("take_second_lock+"), "{kind}: {wait}");
+        }
+        // The main thread is outside of the circle.
+        let joined = waits.iter().find(|wait| wait["type"] == "thread");
+        if cfg!(target_arch = "x86_64") {
+            let joined = joined.unwrap_or_else(|| panic!("{process}"));
+            assert_eq!(joined["holder_comm"], "worker-0", "{joined}");
+            assert_eq!(joined["stack"], serde_json::json!([]));
+        }
+    }
+}
+
+#[test]
+fn nothing_is_claimed_without_a_deadlock() {
+    const NAME: &str = "commands::lock::deadlock::nothing_is_claimed_without_a_deadlock";
+    let scratch = Scratch::new();
+    if !may_trace(NAME) || !compile(NAME, &scratch) {
+        return;
+    }
+    let program = start(&scratch, ["3", "chain"]);
+    let process = report(&scratch, &program);
+    assert_eq!(process["deadlocks"], serde_json::json!([]), "{process}");
+    let text = run(&scratch, &format!("lock deadlock -v -p {}", program.0.id())).stdout;
+    assert!(
+        text.ends_with("\nno deadlock among known holders\n"),
+        "{text}"
+    );
+    // worker-0 waits for worker-1, and this for worker-2, which sleeps.
+    let [first, second] = [
+        "(locks+0x28) held by worker-1 (",
+        "(locks+0x50) held by worker-2 (",
+    ];
+    let places = [first, second].map(|line| text.find(line).unwrap_or_else(|| panic!("{text}")));
+    assert!(places[0] < places[1], "{text}");
+    assert!(text.contains("take_second_lock+0x"), "{text}");
+    let end = text.lines().rfind(|line| line.starts_with("  worker-2 ("));
+    assert!(
+        end.is_some_and(|line| line.ends_with("does not wait for a futex")),
+        "{text}"
+    );
+    // The kernel refuses the last lock of a circle of locks with priority inheritance; glibc then waits for another futex.
+    let program = start(&scratch, ["2", "pi"]);
+    let process = report(&scratch, &program);
+    assert_eq!(process["deadlocks"], serde_json::json!([]), "{process}");
+    let waits = process["waits"].as_array().expect("waits");
+    let held = waits.iter().filter(|wait| wait["type"] == "PI lock");
+    assert_eq!(held.count(), 1, "{process}");
+}
+
+#[test]
+fn processes_that_cannot_be_read_are_named() {
+    let scratch = Scratch::new();
+    for (words, status, message) in [
+        (
+            "lock deadlock",
+            129,
+            "lock deadlock: no process given\nhint: -p PID",
+        ),
+        (
+            "lock deadlock -p x",
+            129,
+            "'x' is not a process or thread id",
+        ),
+        (
+            "lock deadlock -p 2147483646",
+            255,
+            "process 2147483646: No such file or directory",
+        ),
+    ] {
+        let refused = run(&scratch, words);
+        assert_eq!(refused.status, status, "{words}: {refused:?}");
+        assert!(refused.stderr.contains(message), "{words}: {refused:?}");
+    }
+}
