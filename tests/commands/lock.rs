@@ -2,6 +2,7 @@
 
 mod deadlock;
 mod live;
+mod live_futexes;
 pub(crate) mod recording;
 mod user_locks;
 

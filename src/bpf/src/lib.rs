@@ -23,8 +23,8 @@ mod tasks;
 pub use builder::{BuildError, Label, MapId, ProgramBuilder};
 pub use capture::{ArgumentCapture, CaptureOptions};
 pub use contention::{
-    ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, OwnerLayout,
-    UNKNOWN_OWNER, WaitKey, WaitSummary,
+    ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, FUTEX, FUTEX_PI,
+    OwnerLayout, UNKNOWN_OWNER, WaitKey, WaitSummary,
 };
 pub use error::Error;
 pub use instruction::{Condition, Helper, Instruction, Operand, Operation, Register, Width};

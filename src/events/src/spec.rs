@@ -110,6 +110,16 @@ impl EventSpec {
         }
     }
 
+    /// Returns an event without samples that makes a session report tasks and, unlike `dummy`, the addresses of the kernel. It observes the
+    /// target, so its end is noticed.
+    #[must_use]
+    pub fn task_reports() -> Self {
+        Self {
+            all_tasks: false,
+            ..Self::bpf_output()
+        }
+    }
+
     /// Creates a tool event, a time in nanoseconds. Its attr is that of an event that counts
     /// nothing.
     #[must_use]

@@ -162,12 +162,9 @@ impl LockRow {
 
     /// Creates the row of waits that were summed in the kernel.
     #[must_use]
-    pub fn of_sums(key: LockKey, sums: LockSums, stack: Vec<u64>, full_stack: Vec<u64>) -> Self {
+    pub fn of_sums(key: LockKey, sums: LockSums, stack: LockStack, full_stack: Vec<u64>) -> Self {
         let detail = LockDetail {
-            stack: LockStack {
-                process: None,
-                frames: stack,
-            },
+            stack,
             full_stack,
             is_excluded: false,
         };

@@ -1,12 +1,13 @@
-//! Sums up waits for kernel locks in the kernel: no record is written for a wait, so none can be lost.
+//! Sums up waits for locks of the kernel and of user programs in the kernel: no record is written for a wait, so none can be lost.
 
+mod futexes;
 mod programs;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use rperf_sys::BpfMapKind;
+use rperf_sys::{BpfMapKind, syscall_number};
 
 use crate::bytes::number;
 use crate::loaded::{LoadedPrograms, NamedShape};
@@ -40,7 +41,13 @@ pub struct OwnerLayout {
     pub task_pid: u16,
 }
 
-/// The key of waits whose owner is unknown. Only mutexes, and semaphores that a writer holds, have an owner.
+/// The flag of a wait for a futex, above the kernel's `LCB_F_*`.
+pub const FUTEX: u32 = 1 << 16;
+/// The flag of a wait for a futex with priority inheritance.
+pub const FUTEX_PI: u32 = 1 << 17;
+
+/// The key of waits whose owner is unknown. In the kernel only mutexes, and semaphores that a writer holds, have an owner; in user programs
+/// mutexes of glibc, robust mutexes and futexes with priority inheritance.
 pub const UNKNOWN_OWNER: u64 = u64::MAX;
 
 /// Which waits are summed, and how.
@@ -58,7 +65,9 @@ pub struct ContentionOptions {
     pub cpus: Option<Vec<u32>>,
     /// Only waits for locks at these addresses.
     pub locks: Option<Vec<u64>>,
-    /// Only waits whose flags (`LCB_F_*`) are one of these values.
+    /// Whether waits for futexes are summed, too.
+    pub with_futexes: bool,
+    /// Only waits whose flags (`LCB_F_*`, [`FUTEX`], [`FUTEX_PI`]) are one of these values.
     pub flags: Option<Vec<u32>>,
     /// Only waits of threads in these cgroups, by id.
     pub cgroups: Option<Vec<u64>>,
@@ -73,8 +82,11 @@ pub struct ContentionOptions {
 /// The key of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WaitKey {
-    /// The id of the thread, address of the lock, thread id of the owner or id of the cgroup; 0 for stacks.
+    /// The id of the thread, address of the lock, thread id of the owner or id of the cgroup; 0 for stacks. An owner of a futex has the id that
+    /// its process sees; it is one only if the process has such a thread.
     pub value: u64,
+    /// The process of a futex; `None` for locks of the kernel.
+    pub process: Option<u32>,
     /// The number of the stack, if stacks are kept apart.
     pub stack: Option<u32>,
 }
@@ -90,7 +102,7 @@ pub struct WaitSummary {
     pub min: u64,
     /// The longest.
     pub max: u64,
-    /// Flags (`LCB_F_*`) of the first wait.
+    /// Flags (`LCB_F_*`, [`FUTEX`], [`FUTEX_PI`]) of the first wait.
     pub flags: u32,
     /// The address of the lock of the first wait.
     pub lock: u64,
@@ -131,12 +143,22 @@ impl ContentionSummary {
         if options.tasks.is_limited() {
             tasks::attach(&mut loaded, follow, true)?;
         }
-        let summary = {
+        let is_selected = |is_futex: bool| {
+            let flags = options.flags.as_ref();
+            flags.is_none_or(|flags| flags.iter().any(|flags| (*flags >= FUTEX) == is_futex))
+        };
+        if is_selected(false) {
             let (end, begin) = (programs::end(), programs::begin(options)?);
             loaded.attach("contention_end", "contention_end", &end)?;
             loaded.attach("contention_begin", "contention_begin", &begin)?;
-            Self(loaded)
-        };
+        }
+        if options.with_futexes && is_selected(true) {
+            let number = syscall_number("futex").ok_or(Error::Architecture)?;
+            let (exit, enter) = (futexes::exit(), futexes::enter(options, number)?);
+            loaded.attach("futex_exit", "sys_exit", &exit)?;
+            loaded.attach("futex_enter", "sys_enter", &enter)?;
+        }
+        let summary = Self(loaded);
         summary.0.add_tasks(&options.tasks)?;
         Ok(summary)
     }
@@ -264,9 +286,12 @@ fn shapes(options: &ContentionOptions) -> [NamedShape; 10] {
 
 impl WaitKey {
     fn decode(key: &[u8]) -> Self {
+        let second = number(key, 8);
+        let [high, low] = [second >> 32, second & u64::from(u32::MAX)].map(|half| half as u32);
         Self {
             value: number(key, 0),
-            stack: u32::try_from(number(key, 8)).ok(),
+            process: Some(high).filter(|process| *process != 0),
+            stack: Some(low).filter(|number| *number != programs::NO_STACK),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{Error, Helper, Label, MapId, ProgramBuilder};
 use super::{ContentionKey, ContentionOptions, OwnerLayout};
 
 /// Open waits, by lock and thread.
-const WAITS: MapId = MapId(2);
+pub(super) const WAITS: MapId = MapId(2);
 /// The key of each sum ([`SUM_KEY`]), and the sum, laid out as [`value`].
 pub(super) const SUMS: MapId = MapId(3);
 /// One empty value of `SUMS`, which is too large for the stack.
@@ -47,18 +47,20 @@ pub(super) mod losses {
 
 /// `BPF_F_FAST_STACK_CMP`: stacks are compared by their hash.
 const FAST_COMPARISON: i32 = 1 << 9;
+/// The number of a stack if stacks are not kept apart.
+pub(super) const NO_STACK: u32 = u32::MAX;
 /// `BPF_NOEXIST`.
 const ONLY_NEW: i32 = 1;
 
 // Offsets on the stack, below those of [`crate::tasks`].
 /// The key of `WAITS`: address of the lock, thread, and CPU of idle tasks.
-const WAIT_KEY: i16 = -64;
+pub(super) const WAIT_KEY: i16 = -64;
 /// A value of `WAITS`: begin, key of the sum (two words), flags, address of the lock.
-const WAIT: i16 = -104;
+pub(super) const WAIT: i16 = -104;
 /// The key of `SUMS`: what waits are summed by, and the stack.
 const SUM_KEY: i16 = -120;
 /// Flags and address of the lock of a wait that ends.
-const ENDED: i16 = -136;
+pub(super) const ENDED: i16 = -136;
 /// A word of 8 bytes.
 const WORD: i16 = -144;
 
@@ -78,42 +80,56 @@ pub(super) fn begin(options: &ContentionOptions) -> Result<ProgramBuilder, Error
     b.load(Double, R8, R6, 8);
     b.operate(ShiftLeft, R8, 32);
     b.operate(ShiftRight, R8, 32);
-    current_task(&mut b);
-    b.set(R9, R0);
-    if let Some(process) = options.excluded_process {
-        b.operate(ShiftRight, R0, 32);
-        b.jump_if(Equal, R0, process.cast_signed(), out);
-    }
-    if options.tasks != crate::TaskSet::All {
-        look_up(&mut b, TASKS, TASK);
-        b.jump_if(Equal, R0, 0, out);
-        b.load(Word, R1, R0, slot::WAITS);
-        b.jump_if(NotEqual, R1, 0, out);
-    }
+    select_task(&mut b, options, out);
     filter(&mut b, options, out);
     wait_key(&mut b);
     // A mutex reports spinning and then sleeping as two begins of one wait.
     look_up(&mut b, WAITS, WAIT_KEY);
     b.jump_if(NotEqual, R0, 0, out);
     sum_key(&mut b, options.key)?;
-    stack(&mut b, options, out);
-    b.store(Double, R10, WAIT + 24, R8);
-    b.store(Double, R10, WAIT + 32, R7);
-    b.call(Helper::KtimeGetNs);
-    b.store(Double, R10, WAIT, R0);
-    key(&mut b, WAITS, WAIT_KEY);
-    b.address(R3, R10, i32::from(WAIT));
-    b.set(R4, 0);
-    b.call(Helper::MapUpdateElem);
-    b.jump_if(Equal, R0, 0, out);
-    count_loss(&mut b, LOST_TASKS);
+    let skip = i32::from(options.stack_skip);
+    stack_number(&mut b, options, skip, out);
+    b.store(Double, R10, WAIT + 16, R1);
+    add_wait(&mut b);
     b.place(out);
     b.exit();
     Ok(b)
 }
 
+/// Leaves (process, thread) in `R9`. Jumps to `out` unless the current task is observed.
+pub(super) fn select_task(b: &mut ProgramBuilder, options: &ContentionOptions, out: Label) {
+    current_task(b);
+    b.set(R9, R0);
+    if let Some(process) = options.excluded_process {
+        b.operate(ShiftRight, R0, 32);
+        b.jump_if(Equal, R0, process.cast_signed(), out);
+    }
+    if options.tasks != crate::TaskSet::All {
+        look_up(b, TASKS, TASK);
+        b.jump_if(Equal, R0, 0, out);
+        b.load(Word, R1, R0, slot::WAITS);
+        b.jump_if(NotEqual, R1, 0, out);
+    }
+}
+
+/// Adds the wait with the key on the stack: `R7` is the lock, `R8` the flags. Counts it as lost if there is no room.
+pub(super) fn add_wait(b: &mut ProgramBuilder) {
+    let added = b.label();
+    b.store(Double, R10, WAIT + 24, R8);
+    b.store(Double, R10, WAIT + 32, R7);
+    b.call(Helper::KtimeGetNs);
+    b.store(Double, R10, WAIT, R0);
+    key(b, WAITS, WAIT_KEY);
+    b.address(R3, R10, i32::from(WAIT));
+    b.set(R4, 0);
+    b.call(Helper::MapUpdateElem);
+    b.jump_if(Equal, R0, 0, added);
+    count_loss(b, LOST_TASKS);
+    b.place(added);
+}
+
 /// Jumps to `out` unless the wait is selected: `R7` is the lock, `R8` the flags.
-fn filter(b: &mut ProgramBuilder, options: &ContentionOptions, out: Label) {
+pub(super) fn filter(b: &mut ProgramBuilder, options: &ContentionOptions, out: Label) {
     if options.cpus.is_some() {
         b.call(Helper::GetSmpProcessorId);
         b.store(Word, R10, INDEX, R0);
@@ -156,17 +172,20 @@ fn wait_key(b: &mut ProgramBuilder) {
 fn sum_key(b: &mut ProgramBuilder, by: ContentionKey) -> Result<(), Error> {
     match by {
         ContentionKey::Stack => b.set(R0, 0),
-        ContentionKey::Thread => {
-            b.set(R0, R9);
-            b.operate(ShiftLeft, R0, 32);
-            b.operate(ShiftRight, R0, 32);
-        }
+        ContentionKey::Thread => thread(b),
         ContentionKey::Lock => b.set(R0, R7),
         ContentionKey::Cgroup => b.call(Helper::GetCurrentCgroupId),
         ContentionKey::Owner(layout) => owner(b, layout)?,
     }
     b.store(Double, R10, WAIT + 8, R0);
     Ok(())
+}
+
+/// Leaves the id of the current thread in `R0`; `R9` is (process, thread).
+pub(super) fn thread(b: &mut ProgramBuilder) {
+    b.set(R0, R9);
+    b.operate(ShiftLeft, R0, 32);
+    b.operate(ShiftRight, R0, 32);
 }
 
 /// Leaves the id of the thread that holds the lock `R7` in `R0`; all bits are set if it is unknown.
@@ -219,16 +238,22 @@ fn owner(b: &mut ProgramBuilder, layout: OwnerLayout) -> Result<(), Error> {
     Ok(())
 }
 
-/// Stores the number of the stack; all bits are set without stacks. Jumps to `out` if the stack cannot be stored.
-fn stack(b: &mut ProgramBuilder, options: &ContentionOptions, out: Label) {
+/// Leaves the number of the stack in `R1`, [`NO_STACK`] without stacks. Jumps to `out` if the stack cannot be stored. `flags` are those of the
+/// helper.
+pub(super) fn stack_number(
+    b: &mut ProgramBuilder,
+    options: &ContentionOptions,
+    flags: i32,
+    out: Label,
+) {
     if !options.with_stacks {
-        b.store(Double, R10, WAIT + 16, -1);
+        b.set_wide(R1, u64::from(NO_STACK));
         return;
     }
     let found = b.label();
     b.set(R1, R6);
     b.map(R2, STACKS);
-    b.set(R3, FAST_COMPARISON | i32::from(options.stack_skip));
+    b.set(R3, FAST_COMPARISON | flags);
     b.call(Helper::GetStackid);
     b.set(R1, R0);
     b.operate(ShiftLeft, R1, 32);
@@ -239,19 +264,27 @@ fn stack(b: &mut ProgramBuilder, options: &ContentionOptions, out: Label) {
     count_loss(b, losses::STACKS);
     b.jump(out);
     b.place(found);
-    b.store(Double, R10, WAIT + 16, R1);
 }
 
 /// At `contention_end(lock, result)`.
 pub(super) fn end() -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
-    let (out, known, remove, in_order) = (b.label(), b.label(), b.label(), b.label());
+    let out = b.label();
     b.load(Double, R7, R1, 0);
-    b.call(Helper::KtimeGetNs);
-    b.set(R9, R0);
     current_task(&mut b);
     wait_key(&mut b);
-    look_up(&mut b, WAITS, WAIT_KEY);
+    finish_wait(&mut b, out);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// Adds the wait with the key on the stack to its sum and removes it. Jumps to `out` if there is no such wait.
+pub(super) fn finish_wait(b: &mut ProgramBuilder, out: Label) {
+    let (known, remove, in_order) = (b.label(), b.label(), b.label());
+    b.call(Helper::KtimeGetNs);
+    b.set(R9, R0);
+    look_up(b, WAITS, WAIT_KEY);
     b.jump_if(Equal, R0, 0, out);
     for (from, to) in [
         (8, SUM_KEY),
@@ -264,22 +297,19 @@ pub(super) fn end() -> ProgramBuilder {
     }
     b.load(Double, R1, R0, 0);
     b.jump_if(AtLeast, R9, R1, in_order);
-    count_loss(&mut b, losses::TIMES);
+    count_loss(b, losses::TIMES);
     b.jump(remove);
     b.place(in_order);
     b.operate(Sub, R9, R1);
-    look_up(&mut b, SUMS, SUM_KEY);
+    look_up(b, SUMS, SUM_KEY);
     b.jump_if(NotEqual, R0, 0, known);
-    add_sum(&mut b, remove);
+    add_sum(b, remove);
     b.place(known);
     b.set(R8, R0);
-    sum(&mut b);
+    sum(b);
     b.place(remove);
-    key(&mut b, WAITS, WAIT_KEY);
+    key(b, WAITS, WAIT_KEY);
     b.call(Helper::MapDeleteElem);
-    b.place(out);
-    b.exit();
-    b
 }
 
 /// Adds an empty sum for the key on the stack and leaves its address in `R0`. If there is no room, counts the wait as

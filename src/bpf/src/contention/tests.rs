@@ -61,6 +61,7 @@ fn options(tasks: TaskSet, key: ContentionKey) -> ContentionOptions {
         with_stacks: key == ContentionKey::Stack,
         cpus: None,
         locks: None,
+        with_futexes: false,
         flags: None,
         cgroups: None,
         max_stack: 8,
@@ -117,11 +118,89 @@ fn a_program_for_every_option_passes_the_verifier() {
             excluded_process: Some(1),
             cpus: Some(vec![0]),
             locks: Some(vec![1 << 63]),
-            flags: Some(vec![32]),
+            with_futexes: true,
+            flags: Some(vec![32, FUTEX]),
             cgroups: Some(vec![1]),
             ..options(tasks, key)
         }));
     }
+}
+
+/// The words of a futex's call and memory: operation, value, then what [`futexes::owner`] reads.
+fn owner(words: [u32; 8]) -> u64 {
+    let mut b = ProgramBuilder::new();
+    b.set(R8, R1);
+    futexes::store_call(&mut b, R8);
+    futexes::owner(&mut b);
+    b.store(crate::Width::Double, R8, 0, crate::Register::R0);
+    b.exit();
+    let program = b.encode(&[]).unwrap().concat();
+    let machine = rbpf::EbpfVmRaw::new(Some(&program)).unwrap();
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    machine.execute_program(&mut bytes).unwrap();
+    u64::from_ne_bytes(*bytes.first_chunk().unwrap())
+}
+
+#[test]
+fn owners_of_futexes_are_read_or_unknown() {
+    const WAITERS: u32 = 1 << 31;
+    for (words, expected) in [
+        // Mutexes: plain, recursive, shared without elision; WAIT and WAIT_BITSET.
+        ([0x80, 2, 2, 0, 77, 1, 0, 9], 77),
+        ([0x80, 2, 2, 3, 77, 1, 1, 0], 77),
+        ([0x189, 2, 2, 0, 77, 1, 0x282, 0], 77),
+        // Released, no owner, no users, too many users, a count without recursion, another kind.
+        ([0x80, 2, 1, 0, 77, 1, 0, 0], UNKNOWN_OWNER),
+        ([0x80, 2, 2, 0, 0, 1, 0, 0], UNKNOWN_OWNER),
+        ([0x80, 2, 2, 0, 77, 0, 0, 0], UNKNOWN_OWNER),
+        ([0x80, 2, 2, 0, 77, 1 << 16, 0, 0], UNKNOWN_OWNER),
+        ([0x80, 2, 2, 1, 77, 1, 0, 0], UNKNOWN_OWNER),
+        ([0x80, 2, 2, 0, 77, 1, 0x1000, 0], UNKNOWN_OWNER),
+        // Priority inheritance, robust mutexes, a dead owner.
+        ([0x86, 0, WAITERS | 77, 0, 0, 0, 0, 0], 77),
+        ([0x8d, 0, 77, 0, 0, 0, 0, 0], 77),
+        ([0x80, WAITERS | 77, WAITERS | 77, 0, 0, 0, 0, 0], 77),
+        ([0x80, WAITERS | 77, 77, 0, 0, 0, 0, 0], UNKNOWN_OWNER),
+        (
+            [0x80, WAITERS | 1 << 30, WAITERS | 1 << 30, 0, 0, 0, 0, 0],
+            UNKNOWN_OWNER,
+        ),
+        // Condition variables, other calls.
+        ([0x189, 0, 0, 0, 77, 1, 0, 0], UNKNOWN_OWNER),
+        ([0x8b, 2, 2, 0, 77, 1, 0, 0], UNKNOWN_OWNER),
+    ] {
+        assert_eq!(owner(words), expected, "{words:x?}");
+    }
+}
+
+#[test]
+fn waits_for_futexes_have_their_process_and_a_user_stack() {
+    let by_thread = ContentionOptions {
+        with_futexes: true,
+        flags: Some(vec![FUTEX]),
+        ..options(TaskSet::All, ContentionKey::Stack)
+    };
+    let Some(summary) = start(&by_thread) else {
+        return;
+    };
+    let (sender, receiver) = std::sync::mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(move || receiver.recv().unwrap());
+        thread::sleep(std::time::Duration::from_millis(30));
+        sender.send(()).unwrap();
+    });
+    let found = summary.read().unwrap();
+    let own: Vec<_> = found
+        .iter()
+        .filter(|(key, _)| key.process == Some(std::process::id()))
+        .collect();
+    assert!(found.keys().all(|key| key.process.is_some()), "{found:?}");
+    let longest = own.iter().map(|(_, sum)| sum.max).max();
+    // The thread began to wait while this one slept.
+    assert!(longest > Some(10_000_000), "{found:?}");
+    assert!(own.iter().all(|(_, sum)| sum.flags == FUTEX), "{found:?}");
+    let stack = summary.stack(own[0].0.stack.unwrap()).unwrap();
+    assert!(!stack.is_empty() && stack[0] < 1 << 63, "{stack:x?}");
 }
 
 #[test]

@@ -115,16 +115,29 @@ impl<'n, 'r> LockFunctions<'n, 'r> {
     }
 }
 
-/// Returns the frames of kernel addresses, as of now or of the end of the recording.
-pub(super) fn kernel_frames(resolver: &Resolver<'_>, addresses: &[u64]) -> Vec<Frame> {
+/// Returns the frames of addresses of a process, or of the kernel if `None`, as of now or of the end of the recording.
+pub(super) fn frames_at(
+    resolver: &Resolver<'_>,
+    process: Option<u32>,
+    addresses: &[u64],
+) -> Vec<Frame> {
+    let (at, mode) = context(process);
+    let frames = addresses.iter();
+    let frames = frames.map(|ip| resolver.locate(at, mode, *ip));
+    frames.collect()
+}
+
+/// Returns where addresses of a process, or of the kernel if `None`, are looked up.
+fn context(process: Option<u32>) -> (AddressContext, CpuMode) {
     let at = AddressContext {
         machine: Machine::Host,
-        pid: 0,
+        pid: process.unwrap_or_default(),
         order: Order::MAX,
     };
-    let frames = addresses.iter();
-    let frames = frames.map(|ip| resolver.locate(at, CpuMode::Kernel, *ip));
-    frames.collect()
+    match process {
+        Some(_) => (at, CpuMode::User),
+        None => (at, CpuMode::Kernel),
+    }
 }
 
 /// Determines the caller of each wait from the callchain.
@@ -170,12 +183,10 @@ impl LockDetails<'_> {
         let mut frames = self.frames(sample, usize::MAX);
         frames.retain(|frame| frame.ip < 1 << 63);
         frames.truncate(self.query.max_stack);
-        let outside = frames.iter().position(|frame| !self.is_c_library(frame));
-        let callers = frames.iter().skip(outside.unwrap_or_default());
         LockDetail {
             stack: LockStack {
                 process: Some(sample.pid),
-                frames: callers.map(|frame| frame.ip).collect(),
+                frames: user_callers(self.world, &frames),
             },
             is_excluded: self.is_excluded(&frames),
             full_stack: frames.iter().map(|frame| frame.ip).collect(),
@@ -190,27 +201,34 @@ impl LockDetails<'_> {
         frames
     }
 
-    fn is_c_library(&self, frame: &Frame) -> bool {
-        let Some(dso) = frame.dso else {
-            return false;
-        };
-        let path = self.world.dso(dso).name.as_str();
-        let file = path.rsplit('/').next().unwrap_or(path);
-        let names = [
-            "libc.so",
-            "libc-",
-            "libpthread",
-            "ld-linux",
-            "ld-musl",
-            "[vdso]",
-        ];
-        names.iter().any(|name| file.starts_with(name))
-    }
-
     fn is_excluded(&self, frames: &[Frame]) -> bool {
         let words = self.query.callstack.as_deref();
         self.functions.is_excluded(frames, words)
     }
+}
+
+/// Returns the addresses of user frames from the innermost outside the C library on; all if there is none outside.
+pub(super) fn user_callers(world: &World, frames: &[Frame]) -> Vec<u64> {
+    let outside = frames.iter().position(|frame| !is_c_library(world, frame));
+    let callers = frames.iter().skip(outside.unwrap_or_default());
+    callers.map(|frame| frame.ip).collect()
+}
+
+fn is_c_library(world: &World, frame: &Frame) -> bool {
+    let Some(dso) = frame.dso else {
+        return false;
+    };
+    let path = world.dso(dso).name.as_str();
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let names = [
+        "libc.so",
+        "libc-",
+        "libpthread",
+        "ld-linux",
+        "ld-musl",
+        "[vdso]",
+    ];
+    names.iter().any(|name| file.starts_with(name))
 }
 
 /// Returns the address ranges of the kernel's functions of the scheduler and of locks: `__sched_text_start` to
@@ -433,15 +451,7 @@ impl RowNames<'_, '_> {
 
 /// Returns `symbol+0xOFFSET` of an address of `process`, or of the kernel if `None`; the address if it has no symbol.
 pub(super) fn address_name(resolver: &Resolver<'_>, process: Option<u32>, address: u64) -> String {
-    let at = AddressContext {
-        machine: Machine::Host,
-        pid: process.unwrap_or_default(),
-        order: Order::MAX,
-    };
-    let mode = match process {
-        Some(_) => CpuMode::User,
-        None => CpuMode::Kernel,
-    };
+    let (at, mode) = context(process);
     let frame = resolver.locate(at, mode, address);
     let symbol = frame.symbol.filter(|_| address != 0);
     let Some((id, symbol)) = symbol.and_then(|id| Some((id, resolver.symbol(id)?))) else {

@@ -49,13 +49,16 @@ fn live_options() -> Vec<Arg> {
             .short('p')
             .help("waits of these processes and their children"),
         value("tid", "tid").help("waits of these threads and their children"),
+        switch("user").help(
+            "also waits of the running system for locks of user programs (futexes); 'lock record --user' records them",
+        ),
         value("map-nr-entries", "n")
             .short('M')
             .value_parser(number)
             .help("maximum number of rows and of stacks in the kernel (default: 10240)"),
         switch("lock-owner")
             .short('o')
-            .help("show a row per thread that had the lock (mutexes, and semaphores of writers)"),
+            .help("show a row per thread that had the lock: kernel mutexes and semaphores of writers; with --user, mutexes of programs"),
         value("cgroup-filter", "path[,path...]")
             .short('G')
             .help("only waits in these cgroups"),

@@ -120,7 +120,7 @@ fn world(pids: &[u32], matches: &ArgMatches, context: &Context) -> Result<LiveWo
     };
     let mut observe = ObserveOptions::new(
         Target::Processes(pids.to_vec()),
-        vec![EventSpec::bpf_output()],
+        vec![EventSpec::task_reports()],
     );
     observe.sampling = Sampling::Period(1);
     // Variables are in mappings of data.

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ArgMatches;
-use rperf_analysis::lock::{LockKey, LockRow, LockStack, LockSums};
+use rperf_analysis::lock::{self, LockKey, LockRow, LockStack, LockSums};
 use rperf_bpf::{
     ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, Error, OwnerLayout,
     TaskSet, UNKNOWN_OWNER, WaitKey, WaitSummary,
 };
 use rperf_events::{EventSpec, Sampling};
 use rperf_probe::Btf;
-use rperf_replay::LiveWorld;
+use rperf_replay::{LiveWorld, World};
 use rperf_resolve::Resolver;
 use rperf_session::{
     KernelRoots, Observation, ObserveOptions, RecordRequest, SynthesisOptions, SynthesizedRecords,
@@ -24,7 +24,7 @@ use rperf_sys::{CgroupFolder, Proc, WaitStatus, cgroups};
 use rperf_view::lock::{ContentionTable, MissingWaits, NamedRow, json, write_missing};
 use rperf_wire::Endian;
 
-use super::analysis::{LockFunctions, LockQuery, RowNames, kernel_frames, print_text};
+use super::analysis::{LockFunctions, LockQuery, RowNames, frames_at, print_text, user_callers};
 use super::contention::Presentation;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const ENTRIES: u64 = 10240;
 
 /// Options that select waits of the running system.
-const LIVE: [&str; 10] = [
+const LIVE: [&str; 11] = [
     "use-bpf",
     "all-cpus",
     "cpu",
@@ -51,6 +51,7 @@ const LIVE: [&str; 10] = [
     "workload",
     "map-nr-entries",
     "lock-owner",
+    "user",
     "cgroup-filter",
     "lock-cgroup",
 ];
@@ -78,7 +79,8 @@ pub(super) fn run(
     shown: &Presentation<'_>,
 ) -> Result<ExitStatus, CliError> {
     let symbols = SymbolSources::new(matches, context)?;
-    let request = request(matches, context)?;
+    let with_futexes = with_futexes(matches, query);
+    let request = request(matches, with_futexes, context)?;
     let types = kernel_types();
     let cgroup_paths = cgroup_paths();
     let options = options(matches, query, shown.table, types.as_ref(), &cgroup_paths)?;
@@ -88,6 +90,8 @@ pub(super) fn run(
     let resolver = symbols.live_resolver(context, world);
     let names = LiveNames {
         resolver: &resolver,
+        world,
+        processes: processes(world),
         cgroups: &cgroup_paths,
         summary,
         query,
@@ -116,6 +120,25 @@ pub(super) fn run(
         })?;
     }
     Ok(watched.status)
+}
+
+/// Whether waits for futexes are summed: with `--user`, or if `-Y` names their types.
+fn with_futexes(matches: &ArgMatches, query: &LockQuery) -> bool {
+    let flags = query.selection.flags.iter().flatten();
+    let mut futexes = flags.filter(|flags| **flags >= lock::FUTEX);
+    flag(matches, "user") == Some(true) || futexes.next().is_some()
+}
+
+/// The flags of futexes in rows, and those of the BPF programs.
+const FUTEX_FLAGS: [(u64, u32); 2] = [
+    (lock::FUTEX, rperf_bpf::FUTEX),
+    (lock::FUTEX_PI, rperf_bpf::FUTEX_PI),
+];
+
+/// Returns the processes of all known threads.
+fn processes(world: &World) -> HashMap<u32, u32> {
+    let threads = world.threads();
+    threads.map(|thread| (thread.tid, thread.pid)).collect()
 }
 
 /// The results of an observation that has ended.
@@ -190,7 +213,11 @@ fn missing(losses: ContentionLosses) -> MissingWaits {
 }
 
 /// Returns the request for an observation that starts the workload and reports tasks. Its event never occurs.
-fn request(matches: &ArgMatches, context: &Context) -> Result<RecordRequest, CliError> {
+fn request(
+    matches: &ArgMatches,
+    with_mappings: bool,
+    context: &Context,
+) -> Result<RecordRequest, CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = MachinePmus::find(context);
     let target = target::target(matches, context, "watching")?;
@@ -198,8 +225,7 @@ fn request(matches: &ArgMatches, context: &Context) -> Result<RecordRequest, Cli
         let cause = explain::exec_reason(&cause);
         CliError::message(255, format!("{word}: {cause}"))
     })?;
-    // This event has no samples, but unlike a dummy event it makes the session report the kernel's addresses.
-    let events = vec![EventSpec::bpf_output()];
+    let events = vec![EventSpec::task_reports()];
     let observe = ObserveOptions {
         workload: program,
         sampling: Sampling::Period(1),
@@ -214,7 +240,7 @@ fn request(matches: &ArgMatches, context: &Context) -> Result<RecordRequest, Cli
         synthesis: SynthesisOptions {
             kinds: SynthesizedRecords {
                 tasks: true,
-                mappings: false,
+                mappings: with_mappings,
                 cgroups: false,
             },
             ..SynthesisOptions::default()
@@ -274,17 +300,18 @@ fn options(
         with_stacks: by_stack || query.callstack.is_some(),
         cpus: None,
         locks: query.selection.addresses.clone(),
-        flags: flags.map(|flags| {
-            flags
-                .iter()
-                .filter_map(|flags| (*flags).try_into().ok())
-                .collect()
-        }),
+        with_futexes: with_futexes(matches, query),
+        flags: flags.map(|flags| flags.iter().filter_map(|flags| bpf_flags(*flags)).collect()),
         cgroups: selected_cgroups(matches, cgroups)?,
         max_stack: u32::try_from(query.max_stack).unwrap_or(u32::MAX),
         stack_skip: u8::try_from(query.stack_skip).unwrap_or(u8::MAX),
         max_entries: u32::try_from(entries.unwrap_or(ENTRIES)).unwrap_or(u32::MAX),
     })
+}
+
+fn bpf_flags(flags: u64) -> Option<u32> {
+    let futex = FUTEX_FLAGS.iter().find(|(own, _)| *own == flags);
+    futex.map_or_else(|| flags.try_into().ok(), |(_, bpf)| Some(*bpf))
 }
 
 /// Returns the ids of the cgroups of `-G`.
@@ -370,6 +397,9 @@ pub(super) fn symbol_addresses(name: &str, context: &Context) -> Vec<u64> {
 /// Turns sums into rows with names.
 struct LiveNames<'n, 'r> {
     resolver: &'n Resolver<'r>,
+    world: &'n World,
+    /// By thread.
+    processes: HashMap<u32, u32>,
     cgroups: &'n HashMap<u64, PathBuf>,
     summary: &'n ContentionSummary,
     query: &'n LockQuery,
@@ -390,13 +420,19 @@ impl LiveNames<'_, '_> {
                 Some(number) => self.summary.stack(number)?,
                 None => Vec::new(),
             };
-            let frames = kernel_frames(self.resolver, &stack);
+            let frames = frames_at(self.resolver, key.process, &stack);
             if functions.is_excluded(&frames, self.query.callstack.as_deref()) {
                 continue;
             }
             waits += sum.count;
-            // The BPF programs have skipped the innermost frames.
-            let callers = functions.callers(&frames, 0);
+            let callers = LockStack {
+                process: key.process,
+                frames: match key.process {
+                    Some(_) => user_callers(self.world, &frames),
+                    // The BPF programs have skipped the innermost frames.
+                    None => functions.callers(&frames, 0),
+                },
+            };
             let row = LockRow::of_sums(self.key(key, &callers), sums_of(sum), callers, stack);
             match by_key.get(&row.key) {
                 Some(place) => {
@@ -418,20 +454,27 @@ impl LiveNames<'_, '_> {
         Ok((rows, waits))
     }
 
-    fn key(&self, key: WaitKey, callers: &[u64]) -> LockKey {
+    fn key(&self, key: WaitKey, callers: &LockStack) -> LockKey {
         let thread = u32::try_from(key.value).ok();
-        match self.query.table {
-            ContentionTable::Callers => LockKey::Caller(LockStack {
-                process: None,
-                frames: callers.to_vec(),
-            }),
-            ContentionTable::Threads => LockKey::Thread(thread.unwrap_or_default()),
-            ContentionTable::Addresses => LockKey::Address(key.value),
-            ContentionTable::Owners => {
-                LockKey::Owner(thread.filter(|_| key.value != UNKNOWN_OWNER))
+        match (self.query.table, key.process) {
+            (ContentionTable::Callers, _) => LockKey::Caller(callers.clone()),
+            (ContentionTable::Threads, _) => LockKey::Thread(thread.unwrap_or_default()),
+            (ContentionTable::Addresses, None) => LockKey::Address(key.value),
+            (ContentionTable::Addresses, Some(pid)) => LockKey::UserAddress {
+                pid,
+                address: key.value,
+            },
+            (ContentionTable::Owners, process) => {
+                let known = thread.filter(|_| key.value != UNKNOWN_OWNER);
+                LockKey::Owner(known.filter(|tid| self.may_own(*tid, process)))
             }
-            ContentionTable::Cgroups => LockKey::Cgroup(key.value),
+            (ContentionTable::Cgroups, _) => LockKey::Cgroup(key.value),
         }
+    }
+
+    /// Whether the thread may hold a lock of the process, or of the kernel if `None`: memory of a process may contain any number.
+    fn may_own(&self, tid: u32, process: Option<u32>) -> bool {
+        process.is_none_or(|process| self.processes.get(&tid) == Some(&process))
     }
 
     /// Returns a row with its name.
@@ -460,7 +503,10 @@ fn sums_of(sum: WaitSummary) -> LockSums {
         max: sum.max,
         min: sum.min,
         powers: sum.buckets,
-        flags: u64::from(sum.flags),
+        flags: match FUTEX_FLAGS.iter().find(|(_, bpf)| *bpf == sum.flags) {
+            Some((own, _)) => *own,
+            None => u64::from(sum.flags),
+        },
         address: sum.lock,
     }
 }

@@ -31,6 +31,10 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
                 "lock contention -abo -Y mutex -- sleep 10",
                 "who had the mutexes",
             ),
+            run(
+                "lock contention -b --user -o -- sleep 10",
+                "also who had the locks of programs",
+            ),
             run("lock contention -t -k contended", "threads by waits"),
             run("lock contention -Y spinlock,mutex", "two types of locks"),
             run(

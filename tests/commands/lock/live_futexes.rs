@@ -1,0 +1,191 @@
+//! Waits of running programs for their own locks, of processes, threads, CPUs and functions.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rperf_testkit::{Outcome, Run, Scratch, may_trace, skip};
+
+use super::run;
+
+/// The number of waits of the program.
+const WAITS: u64 = 110;
+
+/// A program whose thread `waiter` waits for mutexes of its main thread `holder`.
+struct Waiting(Child);
+
+impl Waiting {
+    /// Starts the program on one CPU, and waits until it has both threads.
+    fn start(scratch: &Scratch, cpu: &str) -> Self {
+        let mut command = Command::new("taskset");
+        let words = ["-c", cpu, "./locks", "mutex"];
+        let command = command.args(words).current_dir(scratch.path());
+        let child = command.stdout(Stdio::null()).spawn();
+        let program = Self(child.expect("the program starts"));
+        let began = Instant::now();
+        while program.waiter().is_none() {
+            assert!(began.elapsed() < Duration::from_secs(60), "no thread");
+            thread::sleep(Duration::from_millis(1));
+        }
+        program
+    }
+
+    /// The id of the waiting thread, once it has its name.
+    fn waiter(&self) -> Option<String> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.0.id())).ok()?;
+        let mut tasks = tasks.filter_map(Result::ok);
+        let task = tasks.find(|task| {
+            let comm = std::fs::read_to_string(task.path().join("comm"));
+            comm.is_ok_and(|comm| comm == "waiter\n")
+        });
+        Some(task?.file_name().to_string_lossy().into_owned())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// Compiles the program; `false` with a printed reason if it cannot be tried here.
+fn compile(test: &str, scratch: &Scratch) -> bool {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/workloads/locks.c");
+    let options = [
+        "-O1",
+        "-g",
+        "-fno-omit-frame-pointer",
+        "-pthread",
+        "-o",
+        "locks",
+        source,
+    ];
+    let compiled = Run::new("cc").within(scratch.path()).args(options).finish();
+    let is_compiled = compiled.is_ok_and(|compiled| compiled.status == 0);
+    if !is_compiled {
+        skip(test, "there is no C compiler");
+    }
+    is_compiled
+}
+
+/// A row: its name, the thread, the number of waits.
+#[derive(Debug)]
+struct Row {
+    name: String,
+    tid: Option<u64>,
+    waits: u64,
+}
+
+/// Returns the rows; `None` with a printed reason if the kernel does not run the programs.
+fn rows(test: &str, outcome: &Outcome) -> Option<Vec<Row>> {
+    if outcome.status == 255 && outcome.stderr.contains("BPF") {
+        skip(test, &outcome.stderr);
+        return None;
+    }
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let json: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    assert_eq!(json["lost_records"], 0, "{json}");
+    let rows = json["rows"].as_array().expect("rows").iter();
+    let rows = rows.map(|row| Row {
+        name: row["name"].as_str().expect("a name").to_owned(),
+        tid: row["tid"].as_u64(),
+        waits: row["acquired"].as_u64().expect("a number"),
+    });
+    Some(rows.collect())
+}
+
+#[test]
+fn owners_of_mutexes_are_shown() {
+    const NAME: &str = "commands::lock::live_futexes::owners_of_mutexes_are_shown";
+    let scratch = Scratch::new();
+    if !may_trace(NAME) || !compile(NAME, &scratch) {
+        return;
+    }
+    let of = |kind: &str, options: &str| {
+        let found = run(
+            &scratch,
+            &format!("lock contention {options} --json -- ./{kind}"),
+        );
+        rows(NAME, &found)
+    };
+    for kind in ["mutex", "cond"] {
+        let text = format!("#!/bin/sh\nexec ./locks {kind} > measured\n");
+        scratch.write(kind, text).expect("a file");
+        let path = scratch.path().join(kind);
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("a mode");
+    }
+    let count = |rows: &[Row], wanted: &str| {
+        let own = rows.iter().filter(|row| row.name == wanted);
+        own.map(|row| row.waits).sum::<u64>()
+    };
+    let Some(owners) = of("mutex", "-b --user -o") else {
+        return;
+    };
+    assert_eq!(count(&owners, "holder"), WAITS, "{owners:?}");
+    let Some(owners) = of("cond", "-Y futex -o") else {
+        return;
+    };
+    assert_eq!(count(&owners, "holder"), 0, "{owners:?}");
+    assert!(count(&owners, "Unknown") >= WAITS, "{owners:?}");
+    // Without --user there are only locks of the kernel.
+    let Some(threads) = of("mutex", "-b -t -Y mutex") else {
+        return;
+    };
+    assert!(count(&threads, "waiter") < WAITS, "{threads:?}");
+}
+
+#[test]
+fn processes_threads_cpus_and_functions_are_selected_until_they_end() {
+    const NAME: &str = "commands::lock::live_futexes::processes_threads_cpus_and_functions_are_selected_until_they_end";
+    let scratch = Scratch::new();
+    if !may_trace(NAME) || !compile(NAME, &scratch) {
+        return;
+    }
+    let program = Waiting::start(&scratch, "0");
+    let (pid, tid) = (program.0.id(), program.waiter().expect("a thread"));
+    // All but the last end with the program, which takes a second.
+    let options = [
+        format!("-p {pid} -t"),
+        format!("--tid {tid} -t"),
+        format!("-p {pid} -S waiter"),
+        format!("-p {pid} -S no_such_function"),
+        "-C 0 -t sleep 0.5".to_owned(),
+        "-C 1 -t sleep 0.5".to_owned(),
+    ];
+    let found: Vec<Option<Vec<Row>>> = thread::scope(|scope| {
+        let running: Vec<_> = options
+            .iter()
+            .map(|options| {
+                let words = format!("lock contention -b -Y futex --json {options}");
+                let scratch = &scratch;
+                scope.spawn(move || run(scratch, &words))
+            })
+            .collect();
+        running
+            .into_iter()
+            .map(|running| rows(NAME, &running.join().expect("no panic")))
+            .collect()
+    });
+    let found: Option<Vec<Vec<Row>>> = found.into_iter().collect();
+    let Some([process, thread, function, none, first, second]) =
+        found.as_deref().and_then(|all| all.first_chunk())
+    else {
+        return;
+    };
+    // Other programs run, too.
+    let tid = tid.parse().ok();
+    let waits = |rows: &[Row]| {
+        let own = rows.iter().filter(|row| row.tid == tid);
+        own.map(|row| row.waits).sum::<u64>()
+    };
+    for (rows, what) in [(process, "-p"), (thread, "--tid"), (first, "-C 0")] {
+        assert!(waits(rows) > 10, "{what}: {found:?}");
+    }
+    assert_eq!(thread.len(), 1, "{found:?}");
+    let is_own = |row: &Row| row.name.contains("+0x") && row.waits > 10;
+    assert!(function.iter().any(is_own), "{found:?}");
+    assert!(none.is_empty(), "{found:?}");
+    assert_eq!(waits(second), 0, "{found:?}");
+}
