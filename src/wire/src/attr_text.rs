@@ -79,6 +79,7 @@ pub fn attr_fields(attr: &Attr, size: u32) -> Vec<(&'static str, String)> {
     fields.number("sig_data", attr.sig_data);
     fields.hex("aux_action", u64::from(attr.aux_action));
     fields.hex("config3", attr.config3);
+    fields.hex("config4", attr.config4);
     fields.0
 }
 
@@ -198,5 +199,21 @@ mod tests {
              sample_type: IP|REGS_INTR|DATA_SRC, read_format: ID|LOST, disabled: 1, freq: 1, \
              precise_ip: 2, mmap2: 1, clockid: -1"
         );
+    }
+
+    #[test]
+    fn prints_the_last_config_words() {
+        let attr = Attr {
+            config3: 3,
+            config4: 5,
+            ..Attr::default()
+        };
+        let fields = attr_fields(&attr, 144);
+        let words: Vec<_> = fields
+            .iter()
+            .filter(|(key, _)| matches!(*key, "config3" | "config4"))
+            .map(|(key, value)| (*key, value.as_str()))
+            .collect();
+        assert_eq!(words, [("config3", "0x3"), ("config4", "0x5")]);
     }
 }
