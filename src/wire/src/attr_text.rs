@@ -145,7 +145,7 @@ fn sample_type_text(sample_type: SampleType) -> String {
             .find(|(named, _)| *named == bit)
             .map_or("", |(_, name)| *name)
     };
-    // perf has no name for it.
+    // perf 6.1 has no name for this bit, and prints nothing for it.
     let printed = sample_type.with(SampleType::TRANSACTION, false);
     named_bits(
         printed.0,

@@ -157,9 +157,9 @@ impl SampleType {
 bit_set! {
     /// `perf_event_attr::read_format`: what a read of a counter returns.
     ReadFormat {
-        /// Time the event was enabled.
+        /// Nanoseconds that the event was enabled.
         TOTAL_TIME_ENABLED = 0 => "TOTAL_TIME_ENABLED",
-        /// Time the event was on a counter.
+        /// Nanoseconds that the event was on a counter.
         TOTAL_TIME_RUNNING = 1 => "TOTAL_TIME_RUNNING",
         /// Event id.
         ID = 2 => "ID",
@@ -222,11 +222,11 @@ bit_set! {
     AttrFlags {
         /// Starts disabled.
         DISABLED = 0 => "disabled",
-        /// Children inherit it.
+        /// Child tasks inherit the event.
         INHERIT = 1 => "inherit",
-        /// Must always be on the PMU.
+        /// The event must always be on the PMU.
         PINNED = 2 => "pinned",
-        /// The only group on the PMU.
+        /// The event's group must be the only one on the PMU.
         EXCLUSIVE = 3 => "exclusive",
         /// Not in user mode.
         EXCLUDE_USER = 4 => "exclude_user",
@@ -244,7 +244,7 @@ bit_set! {
         FREQ = 10 => "freq",
         /// Counts separately for each inherited task, saved at context switches.
         INHERIT_STAT = 11 => "inherit_stat",
-        /// The next exec enables it.
+        /// The next exec enables the event.
         ENABLE_ON_EXEC = 12 => "enable_on_exec",
         /// Emit FORK and EXIT records.
         TASK = 13 => "task",
@@ -290,9 +290,9 @@ bit_set! {
         TEXT_POKE = 33 => "text_poke",
         /// MMAP2 carries a build-id instead of device and inode.
         BUILD_ID = 34 => "build_id",
-        /// Only threads inherit it.
+        /// Only threads of the same process inherit the event.
         INHERIT_THREAD = 35 => "inherit_thread",
-        /// exec removes it.
+        /// The next exec removes the event from the task.
         REMOVE_ON_EXEC = 36 => "remove_on_exec",
         /// A sample sends SIGTRAP.
         SIGTRAP = 37 => "sigtrap",

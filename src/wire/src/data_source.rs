@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// `union perf_mem_data_src` in little-endian layout. Displayed like script does: the number in
-/// hexadecimal and its meaning.
+/// `union perf_mem_data_src` in little-endian layout. `Display` prints it as `script` does: the
+/// number in hexadecimal, then its parts as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct DataSource(pub u64);
 
@@ -115,12 +115,13 @@ const LOCK: BitField = BitField(24, &["N/A", "Yes"]);
 const TLB: BitField = BitField(26, &["N/A", "hit", "miss", "L1", "L2", "Walker", "Fault"]);
 const SNOOP_MORE: BitField = BitField(38, &["Fwd", "Peer"]);
 const BLOCKED: BitField = BitField(40, &["N/A", "Data", "Addr"]);
-/// The bit of [`LEVEL`] and [`TLB`] that names the outcome, hit or miss, printed after the others.
+/// The bits of [`LEVEL`] and [`TLB`] for the outcome, which is printed after the levels.
 const HIT: usize = 1;
 const MISS: usize = 2;
+/// Number of the bit `mem_remote`.
 const REMOTE: u32 = 37;
 
-/// Name of a level by `mem_lvl_num`; the numbers in between are cache levels.
+/// Name of a level by `mem_lvl_num`; `None` for other numbers, which are those of caches (`L1`).
 fn level_name(number: u64) -> Option<&'static str> {
     Some(match number {
         0x9 => "CXL",
@@ -163,7 +164,7 @@ impl BitField {
             .map(|(_, name)| *name)
     }
 
-    /// Name of the lowest set bit.
+    /// Name of the lowest set bit, `No` if none is set.
     fn first(&self, source: u64) -> &'static str {
         self.set(source).next().unwrap_or("No")
     }
@@ -184,7 +185,7 @@ impl BitField {
     }
 }
 
-/// Appends `a or b`; returns `false` if there is nothing to append.
+/// Appends the names, joined as in `a or b`; returns `false` if there are none.
 fn join(names: impl Iterator<Item = &'static str>, text: &mut String) -> bool {
     let mut some = false;
     for name in names {
@@ -197,7 +198,7 @@ fn join(names: impl Iterator<Item = &'static str>, text: &mut String) -> bool {
     some
 }
 
-/// Appends like [`join`], but `N/A` for nothing.
+/// Appends like [`join`], or `N/A` if there are no names.
 fn join_some(names: impl Iterator<Item = &'static str>, text: &mut String) {
     if !join(names, text) {
         text.push_str("N/A");

@@ -68,12 +68,13 @@ pub fn event_name(attr: &Attr) -> String {
     }
 }
 
-/// Modifier letters of an attr. If no mode or precision is excluded, perf assumes `exclude_guest`
-/// and prints `HG` when it is not set; otherwise the other way round.
+/// Modifiers of an attr, with their colon. By default `exclude_guest` is set for events without modifiers of mode or
+/// precision, and not set for others. As in perf, `H` and `G` are printed if `exclude_host` is set, or if
+/// `exclude_guest` differs from that default.
 fn modifiers(attr: &Attr) -> String {
     let has = |flag| attr.flags.contains(flag);
     let mut letters = String::new();
-    let mut guest_is_news = false;
+    let mut excludes_guest_by_default = true;
     let modes = [
         (AttrFlags::EXCLUDE_KERNEL, 'k'),
         (AttrFlags::EXCLUDE_USER, 'u'),
@@ -86,13 +87,13 @@ fn modifiers(attr: &Attr) -> String {
                 .filter(|(flag, _)| !has(*flag))
                 .map(|(_, letter)| *letter),
         );
-        guest_is_news = true;
+        excludes_guest_by_default = false;
     }
     if attr.precise_ip() > 0 {
         letters.extend((0..attr.precise_ip()).map(|_| 'p'));
-        guest_is_news = true;
+        excludes_guest_by_default = false;
     }
-    if has(AttrFlags::EXCLUDE_HOST) || has(AttrFlags::EXCLUDE_GUEST) == guest_is_news {
+    if has(AttrFlags::EXCLUDE_HOST) || has(AttrFlags::EXCLUDE_GUEST) != excludes_guest_by_default {
         let machines = [
             (AttrFlags::EXCLUDE_HOST, 'H'),
             (AttrFlags::EXCLUDE_GUEST, 'G'),

@@ -26,7 +26,7 @@ macro_rules! kinds {
 kinds! {
     /// A mapping appeared.
     MMAP = 1;
-    /// Samples were lost.
+    /// Records were lost because the ring was full.
     LOST = 2;
     /// A thread's name changed.
     COMM = 3;

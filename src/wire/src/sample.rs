@@ -436,7 +436,7 @@ impl SampleLayout {
     }
 }
 
-/// The data of RAW if nothing follows the fields of fixed length but this; `None` if they are not complete.
+/// The data of RAW if that is the only field after those of fixed length; `None` if it is not complete.
 #[inline(always)]
 fn raw_data(rest: &[u8], endian: Endian) -> Option<&[u8]> {
     let (size, data) = rest.split_first_chunk()?;

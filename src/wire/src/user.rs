@@ -31,7 +31,7 @@ use crate::{Cursor, DecodeError, Encoder, Endian, RawRecord, RecordKind};
 pub enum UserRecord<'a> {
     /// Name of an event type, in very old files.
     EventType(EventTypeName<'a>),
-    /// Bytes of tracing data that follow the record.
+    /// Number of bytes of tracing data that follow the record.
     TracingData(u32),
     /// A feature section.
     Feature(FeatureData<'a>),

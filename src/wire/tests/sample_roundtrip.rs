@@ -6,7 +6,7 @@ use rperf_wire::{
     Attr, BranchSampleType, Encoder, Endian, ReadFormat, SampleLayout, SampleRecord, SampleType,
 };
 
-/// The contents of a sample; each layout uses its fields.
+/// Values for the fields of a sample; each layout uses those of its fields.
 #[derive(Debug, Clone)]
 struct Content {
     words: [u64; 12],

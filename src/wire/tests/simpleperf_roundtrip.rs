@@ -18,7 +18,8 @@ fn decode<'a>(kind: RecordKind, body: &'a [u8], endian: Endian) -> Option<UserRe
     UserRecord::decode(&RawRecord { kind, misc, body }, endian).ok()
 }
 
-/// Every type, from the same words and bytes; `known` is how many fields an unwinding result has.
+/// A record of every type, from the same words and bytes. An unwinding result has its input if `known` is at least 1,
+/// and the resulting frames if it is 2.
 fn records<'a>(
     n: [u64; 6],
     chain: Chain<'a>,

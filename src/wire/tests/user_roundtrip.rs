@@ -111,7 +111,7 @@ fn decode<'a>(kind: RecordKind, body: &'a [u8], endian: Endian) -> Option<UserRe
     UserRecord::decode(&RawRecord { kind, misc, body }, endian).ok()
 }
 
-/// Encodes the record, decodes it, and every prefix of it.
+/// Checks that the encoded record is decoded as it was, and that no prefix of it panics.
 fn comes_back(record: UserRecord<'_>, endian: Endian) {
     let bytes = body(&record, endian);
     let kind = record.kind();
@@ -121,7 +121,7 @@ fn comes_back(record: UserRecord<'_>, endian: Endian) {
     }
 }
 
-/// Records with numeric fields, taken from these.
+/// Records with numeric fields, taken from `n` and `m`; with optional fields if `time` or `machine` is set.
 fn numbers(n: [u64; 6], m: [u32; 6], time: bool, machine: bool) -> Vec<UserRecord<'static>> {
     let [a, b, c, d, e, f] = n;
     let [kind, code, cpu, pid, tid, index] = m;

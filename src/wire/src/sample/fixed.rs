@@ -22,7 +22,7 @@ const SIZE: usize = 8;
 /// Index of a field that is absent or not read.
 const ABSENT: u8 = u8::MAX;
 
-/// Indices of the fields, and the size of all.
+/// Indices of the fields among those that are present, and the size of all of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FixedFields {
     /// Index of IDENTIFIER, otherwise of ID, which has the same value.
@@ -43,7 +43,7 @@ struct FieldIndices {
     time: u8,
     cpu: u8,
     period: u8,
-    /// Whether the following ones are read.
+    /// Whether `addr` or `stream_id` is read.
     any_rare: bool,
     addr: u8,
     stream_id: u8,
@@ -89,8 +89,8 @@ impl FixedFields {
         Some(endian.u64(*word))
     }
 
-    /// Decodes the fields that are read, and returns the bytes after all of them; `None` if the body is too short. Others
-    /// are unchanged.
+    /// Decodes the fields that are read, and leaves the others of `sample` unchanged. Returns the bytes after all fields
+    /// of fixed length; `None` if the body is too short.
     #[inline(always)]
     pub(super) fn decode_into<'a>(
         &self,
@@ -105,7 +105,8 @@ impl FixedFields {
 }
 
 impl FieldIndices {
-    /// Decodes the fields of `body`, which has nothing after them: no field is at [`ABSENT`].
+    /// Decodes the fields that are read. `body` must end with the last field of fixed length, so that no field has the
+    /// index [`ABSENT`].
     #[inline(always)]
     fn decode(&self, body: &[u8], endian: Endian, sample: &mut SampleRecord<'_>) {
         let words = body.as_chunks::<SIZE>().0;

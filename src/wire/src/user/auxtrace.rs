@@ -17,7 +17,7 @@ pub struct AuxTraceInfo<'a> {
 pub struct AuxTrace {
     /// Bytes of trace data, which follow the record.
     pub size: u64,
-    /// Offset of the trace in the AUX area.
+    /// Offset of the trace in the AUX area, in bytes.
     pub offset: u64,
     /// Identifies copies of the same data.
     pub reference: u64,
@@ -58,7 +58,7 @@ const MESSAGE: usize = 64;
 impl<'a> AuxTraceInfo<'a> {
     /// `PERF_AUXTRACE_INTEL_BTS`: traces of Intel's branch trace store.
     pub const INTEL_BTS: u32 = 2;
-    /// Bytes per branch in such a trace: three words, source, target and flags.
+    /// Bytes per branch in a trace of Intel BTS: three words, source, target and flags.
     pub const BTS_BRANCH: usize = 24;
 
     pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {

@@ -53,7 +53,7 @@ pub struct TimeConv {
     pub shift: u64,
     /// Multiplier.
     pub mult: u64,
-    /// Offset to add.
+    /// Nanoseconds to add.
     pub zero: u64,
     /// For clocks with less than 64 bits; missing in recordings before 5.10.
     pub short: Option<ShortClock>,

@@ -190,7 +190,8 @@ impl CpuCounters {
         })
     }
 
-    /// Returns the counters of a line; `None` if it does not have nine, or one of the first six has more than 32 bits.
+    /// Returns the counters from the numbers of a line; `None` if there are not nine, or if one of the first six exceeds
+    /// 32 bits.
     #[must_use]
     pub fn from_order(words: &[u64]) -> Option<Self> {
         let [calls @ .., rq_cpu_time, run_delay, pcount] = words else {
@@ -295,7 +296,8 @@ impl DomainCounters {
         })
     }
 
-    /// Returns the counters of a line in that version; `None` if the version is unknown or the line has another number of counters.
+    /// Returns the counters from the numbers of a line in that version; `None` if the version is unknown or has another
+    /// number of counters.
     #[must_use]
     pub fn from_order(words: &[u32], version: u16) -> Option<Self> {
         if !SCHEDSTAT_VERSIONS.contains(&version) {
