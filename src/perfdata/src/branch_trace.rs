@@ -1,7 +1,7 @@
 //! Converts Intel BTS traces into samples of branches, in place of AUXTRACE records.
 //!
-//! A trace consists of entries of three words: source, target, flags. The AUXTRACE_INFO record of
-//! this type describes it; its first private word is the PMU type of the trace's events.
+//! A trace consists of entries of three words: source, target, flags. An AUXTRACE_INFO record of
+//! type INTEL_BTS describes it; the record's first private word is the type of the PMU whose event was traced.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,7 +17,7 @@ use crate::{EventDesc, FileHeader, PerfData, WriteError, Writer};
 
 /// Size of an entry in bytes.
 const ENTRY: usize = AuxTraceInfo::BTS_BRANCH;
-/// Offset of the branch event's id from the id of the trace's event, as in perf.
+/// Difference between the branch event's id and the id of the traced event, as in perf.
 const ID_OFFSET: u64 = 1_000_000_000;
 /// Sample fields of the branch event.
 const FIELDS: SampleType = SampleType(
@@ -45,8 +45,8 @@ struct TraceConversion {
 
 impl PerfData<'_> {
     /// Converts the recording to a file or stream in memory in which each branch of the trace is a
-    /// sample of an event `branches`; `None` if it has no Intel BTS trace, or its events have no
-    /// ids that would distinguish another event. The instruction pointer of a sample is the source
+    /// sample of an event `branches`; `None` if it has no Intel BTS trace, or if an event has no
+    /// IDENTIFIER, which tells samples of the new event apart. The instruction pointer of a sample is the source
     /// of the branch, its address the target.
     ///
     /// # Errors
@@ -80,8 +80,8 @@ impl PerfData<'_> {
     /// The trace described by AUXTRACE_INFO, and the event of its branches.
     fn branch_trace(&self) -> Option<(TraceConversion, EventDesc)> {
         // A trace belongs to an event of a dynamic PMU. If there is none, the records needn't be read.
-        let is_of_unit = |event: &EventDesc| event.attr.kind.is_dynamic();
-        if !self.events().iter().any(is_of_unit) {
+        let is_of_dynamic_pmu = |event: &EventDesc| event.attr.kind.is_dynamic();
+        if !self.events().iter().any(is_of_dynamic_pmu) {
             return None;
         }
         let endian = self.endian();
@@ -97,8 +97,8 @@ impl PerfData<'_> {
         let info = infos
             .filter(|info| info.kind == AuxTraceInfo::INTEL_BTS)
             .last()?;
-        let unit = info.private.get(0)?;
-        let is_traced = |event: &&EventDesc| u64::from(event.attr.kind.0) == unit;
+        let pmu = info.private.get(0)?;
+        let is_traced = |event: &&EventDesc| u64::from(event.attr.kind.0) == pmu;
         let traced = self.events().iter().find(is_traced)?;
         let has_id = |event: &EventDesc| event.attr.sample_type.contains(SampleType::IDENTIFIER);
         if !self.events().iter().all(has_id) {
@@ -132,7 +132,7 @@ impl PerfData<'_> {
 
 impl TraceConversion {
     /// Appends the records of the recording, with samples instead of the trace. If `event` is
-    /// given, records that describe it replace those that describe the trace. Data after a damaged
+    /// given, a record that describes this event replaces the one that describes the trace. Data after a damaged
     /// record are unchanged.
     fn replace(&mut self, data: &PerfData<'_>, event: Option<&EventDesc>, to: &mut Vec<u8>) {
         let endian = data.endian();

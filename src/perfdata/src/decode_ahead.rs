@@ -40,7 +40,7 @@ struct AwaitedRecord {
 }
 
 impl<'a> DecodeAhead<'a> {
-    /// Starts up to `threads` for the records of `turns`. They end when this is dropped.
+    /// Starts up to `threads` threads that decode records of `turns`. They end when the `DecodeAhead` is dropped.
     pub(crate) fn start<'s>(
         scope: &'s Scope<'s, '_>,
         threads: NonZeroUsize,
@@ -53,7 +53,7 @@ impl<'a> DecodeAhead<'a> {
         let queue = Arc::new(Mutex::new(queue));
         for _ in 0..threads.get() {
             let queue = Arc::clone(&queue);
-            // Without a thread, replies are closed, and the caller decodes.
+            // If no thread can be started, all replies are closed and the caller decodes.
             drop(Builder::new().spawn_scoped(scope, move || work(&queue)));
         }
         Self {
@@ -65,8 +65,8 @@ impl<'a> DecodeAhead<'a> {
         }
     }
 
-    /// The content of a compressed record, if it is complete frames without damage. Records must be taken in the
-    /// order of the turns, but need not all be taken.
+    /// The content of a compressed record, if that consists of complete, undamaged frames. Records must be taken in the
+    /// order of the turns; some may be left out.
     pub(crate) fn take(&mut self, file: usize, record: &RecordAt<'_>) -> Option<Vec<u8>> {
         if !Decompressor::is_compressed(record.raw.kind) {
             return None;
@@ -111,7 +111,7 @@ impl<'a> DecodeAhead<'a> {
                 buffer,
                 reply,
             };
-            // Without threads the reply is closed as well.
+            // Sending fails if no thread was started; then `reply` is closed, too.
             drop(self.jobs.send(job));
         }
     }

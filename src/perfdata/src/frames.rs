@@ -1,5 +1,5 @@
-//! Decoding of complete zstd frames, which need nothing decoded before them. rperf writes such frames; perf one frame
-//! for the whole recording.
+//! Decoding of complete zstd frames, each of which can be decoded alone. rperf writes such frames; perf writes one
+//! frame for the whole recording.
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
@@ -30,8 +30,9 @@ impl CompleteFrames {
         }
     }
 
-    /// Replaces `out` by what `bytes` decode to, if they are complete frames, as few blocks as usual and without damage.
-    /// Otherwise returns false: [`Zstd`](crate::zstd::Zstd) decodes them block by block, and reports damage.
+    /// Replaces `out` by what `bytes` decode to, if these are complete, undamaged frames of at most [`MAX_BLOCKS`] blocks.
+    /// Otherwise returns `false`, and the caller must pass them to [`Zstd`](crate::zstd::Zstd), which decodes them block by
+    /// block and reports damage.
     pub(crate) fn decode(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> bool {
         out.clear();
         let mut rest = bytes;

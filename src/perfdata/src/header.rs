@@ -4,11 +4,11 @@ use rperf_wire::{Cursor, DecodeError, Encoder, Endian};
 
 use crate::{Error, FeatureId};
 
-/// `PERFILE2` in a little-endian file. The first versions of perf wrote `PERFFILE`, in this byte
-/// order on every machine.
+/// `PERFILE2` in a little-endian file.
 const MAGIC: &[u8; 8] = b"PERFILE2";
 /// `PERFILE2` in a big-endian file, which stores the number byte-swapped.
 const MAGIC_BIG: &[u8; 8] = b"2ELIFREP";
+/// The magic number of perf's first versions, the same on little-endian and big-endian machines.
 const MAGIC_VERSION_1: &[u8; 8] = b"PERFFILE";
 
 /// A range of the file (`struct perf_file_section`).
@@ -203,8 +203,8 @@ fn magic(file: &[u8]) -> Result<Endian, Error> {
     }
 }
 
-/// Detects the byte order of version 1 by the header size, as its magic number doesn't depend on
-/// it.
+/// Detects the byte order of a file of version 1 by its header size, since the magic number doesn't depend on the
+/// byte order.
 fn version_1(file: &[u8]) -> Result<Endian, Error> {
     let sizes = [
         FileHeader::SIZE as u64,

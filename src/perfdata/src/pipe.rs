@@ -55,7 +55,8 @@ impl<'a> PipeHead<'a> {
         self.endian
     }
 
-    /// A number that increases when events, or features other than build-ids, are added.
+    /// A number that increases with each record passed to [`PipeHead::note`] other than HEADER_BUILD_ID. If it is
+    /// unchanged, so are the events, and all features but the build-ids.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
@@ -73,7 +74,8 @@ impl<'a> PipeHead<'a> {
         &self.features
     }
 
-    /// Units, scales and CPUs of events; their names are in [`PipeHead::events`].
+    /// Units, scales and CPUs of events, and names of events that aren't described. Names of described events are in
+    /// [`PipeHead::events`].
     #[must_use]
     pub fn updates(&self) -> &[EventUpdate] {
         &self.updates

@@ -126,7 +126,7 @@ impl<R: StreamInput> PipeReader<R> {
         let bytes = self.buffer.get(start..self.filled).unwrap_or_default();
         let mut records = Records::new(bytes, self.next, self.endian);
         let Some(record) = records.next() else {
-            // Decompressed records are complete: their error is reported after the last one.
+            // An error of the compressed input is reported after the last decompressed record.
             let end = self
                 .compressed
                 .as_mut()

@@ -42,7 +42,7 @@ impl<W: Write> PipeWriter<W> {
             encode_attr_record(&mut front, event, endian);
         }
         for (feature, content) in features.sections() {
-            // These have their own record types, written last.
+            // These two have their own record types, which are written last.
             if feature != FeatureId::TRACING_DATA && feature != FeatureId::BUILD_ID {
                 record(&mut front, RecordKind::HEADER_FEATURE, endian, |to| {
                     to.u64(u64::from(feature.0));
@@ -141,7 +141,7 @@ fn record(
     to.bytes(&content);
 }
 
-/// Appends a HEADER_ATTR record: the event's attr with as many ids as fit, 8,000 CPUs or threads.
+/// Appends a HEADER_ATTR record: the event's attr with as many of its ids as fit, about 8,000.
 pub fn encode_attr_record(bytes: &mut Vec<u8>, event: &EventDesc, endian: Endian) {
     let attr = event.attr.encode(endian);
     let room = usize::from(u16::MAX).saturating_sub(RecordHeader::SIZE + attr.len());
@@ -166,8 +166,8 @@ pub fn encode_tracing_data(bytes: &mut Vec<u8>, content: &[u8], endian: Endian) 
     bytes.resize(bytes.len() + room - content.len(), 0);
 }
 
-/// The section consists of records, but of type 0, and with sizes that aren't multiples of eight,
-/// which readers of newer releases refuse in a stream.
+/// Appends the entries of a BUILD_ID section as HEADER_BUILD_ID records. In the section they are records of type 0,
+/// and their sizes aren't multiples of eight, which readers of newer releases refuse in a stream.
 fn build_ids(bytes: &mut Vec<u8>, mut content: &[u8], endian: Endian) {
     while let Ok(header) = RecordHeader::decode(content, endian) {
         let size = usize::from(header.size).max(RecordHeader::SIZE);

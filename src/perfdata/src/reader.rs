@@ -134,8 +134,8 @@ impl<'a> PerfData<'a> {
         &self.events
     }
 
-    /// Units, scales and CPUs of events, from EVENT_UPDATE records. Only collected in pipe mode,
-    /// where names are among them.
+    /// Units, scales and CPUs of events, and names of events that aren't described, from EVENT_UPDATE records. Only
+    /// collected in pipe mode.
     #[must_use]
     pub fn updates(&self) -> &[EventUpdate] {
         &self.updates

@@ -70,9 +70,9 @@ impl<'a> Records<'a> {
         self.endian
     }
 
-    /// Returns the next record without the error of [`Iterator::next`], for loops over millions of
-    /// records.
-    // A call for each record takes a tenth of a report of tracepoints.
+    /// Returns the next record if it is complete and valid, otherwise `None`; [`Iterator::next`] then returns the error.
+    /// For loops over millions of records.
+    // Inlined, because calls for each record would take a tenth of the time of a report of tracepoints.
     #[inline(always)]
     pub fn next_valid(&mut self) -> Option<RecordAt<'a>> {
         let (raw, size) = RawRecord::split(self.rest, self.endian)?;
@@ -180,8 +180,8 @@ pub(crate) fn payload_size(raw: &RawRecord<'_>, endian: Endian) -> u64 {
 impl<'a> Iterator for Records<'a> {
     type Item = Result<RecordAt<'a>, Error>;
 
-    // Inlining matters: a call for each record takes 2 % of a report, and whether the hint is
-    // followed depends on the codegen unit.
+    // Always inlined: a call for each record takes 2 % of the time of a report, and whether the compiler follows a
+    // plain `inline` depends on the codegen unit.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {

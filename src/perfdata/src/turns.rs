@@ -12,7 +12,7 @@ const BYTES_PER_TURN: u64 = 2 << 20;
 #[derive(Debug, Clone)]
 pub(crate) struct RecordFile<'a> {
     records: Records<'a>,
-    /// Its size.
+    /// Size of the file in bytes.
     pub(crate) bytes: u64,
     ended: bool,
 }
@@ -61,7 +61,7 @@ impl<'a> Turns<'a> {
         self.files.first().map(|file| file.records.endian())
     }
 
-    /// Ends a file before its last record.
+    /// Ends a file early: no more of its records are returned.
     pub(crate) fn end(&mut self, file: usize) {
         if let Some(file) = self.files.get_mut(file) {
             file.ended = true;

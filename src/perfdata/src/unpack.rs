@@ -36,13 +36,13 @@ impl UnpackSummary {
 }
 
 impl<'a> PerfData<'a> {
-    /// Whether records are compressed: from the header, or if that doesn't say (the recorder was
-    /// killed), from the records.
+    /// Whether records are compressed: according to the header's features, or if there are none (the recorder was
+    /// killed), to the records.
     #[must_use]
     pub fn is_compressed(&self) -> bool {
-        let nothing_said = self.features().present().next().is_none();
+        let has_no_features = self.features().present().next().is_none();
         self.features().compressed().is_some()
-            || (nothing_said
+            || (has_no_features
                 && self
                     .records()
                     .flatten()
@@ -61,7 +61,7 @@ impl<'a> PerfData<'a> {
     }
 
     /// Like [`PerfData::unpack`]; frames that are complete in one record, such as rperf's, are decoded on up to
-    /// `threads`.
+    /// `threads` threads.
     ///
     /// # Errors
     /// Those of `to`.

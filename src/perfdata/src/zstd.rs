@@ -16,8 +16,7 @@ const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
 const MAX_BLOCK: u64 = 128 << 10;
 /// Window size that is always allowed: that of level 20.
 const ALWAYS: u64 = 32 << 20;
-/// Binary logarithm of the largest window (that of level 22), allowed for inputs of an eighth of
-/// it.
+/// Binary logarithm of the largest window (that of level 22), allowed for inputs of at least an eighth of its size.
 const MAX_WINDOW_LOG: u32 = 27;
 /// Window bytes allowed per byte of input.
 const WINDOW_PER_INPUT_BYTE: u64 = 8;
@@ -71,7 +70,7 @@ pub(crate) struct Zstd {
     frame: Option<Frame>,
     /// Compressed bytes of an incomplete block.
     waiting: Vec<u8>,
-    /// Size of the decoded previous frames.
+    /// Number of bytes decoded from previous frames.
     finished: u64,
 }
 
@@ -166,7 +165,7 @@ impl Zstd {
         };
         let most = 1 << self.most_log;
         let window = header.window.min(most);
-        // The decoder has no error for this case.
+        // If the decoder itself failed to allocate the window, the process would end.
         let size = usize::try_from(window).unwrap_or(usize::MAX);
         reserve(&mut Vec::<u8>::new(), size)
             .map_err(|source| ZstdError::OutOfMemory { window, source })?;

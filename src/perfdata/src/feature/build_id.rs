@@ -59,7 +59,7 @@ impl BuildIdEntry {
             to.u32(self.pid.cast_unsigned());
             to.bytes(&self.build_id);
             to.bytes(&[self.size.min(20), 0, 0, 0]);
-            // With the pid, a multiple of eight: readers of newer releases refuse other sizes.
+            // The size of the whole body is a multiple of eight: readers of newer releases refuse others.
             let name = &*name_bytes(&self.filename);
             to.bytes(name);
             let fixed = size_of::<i32>() + BUILD_ID_FIELD;

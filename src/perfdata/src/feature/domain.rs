@@ -7,7 +7,7 @@ use super::text;
 /// From this version of `/proc/schedstat` on, domains have names.
 const NAMED: u32 = 17;
 
-/// Size of a CPU's header in bytes; pipe mode pads the section with fewer.
+/// Size of a CPU's header in bytes. Fewer bytes at the end of a section are padding of pipe mode.
 const CPU_SIZE: usize = 8;
 
 /// The domains of all CPUs.

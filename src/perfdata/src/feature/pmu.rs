@@ -158,7 +158,7 @@ fn decode_values(at: &mut Cursor<'_>) -> Result<Vec<(String, String)>, DecodeErr
 pub struct CompressionInfo {
     /// 1 for zstd.
     pub kind: u32,
-    /// Level.
+    /// Compression level of zstd.
     pub level: u32,
     /// Compression ratio, rounded.
     pub ratio: u32,

@@ -8,7 +8,7 @@ use rperf_wire::{
     Attr, Endian, EventType, Misc, RecordHeader, RecordKind, SampleLayout, SampleRecord, SampleType,
 };
 
-const UNIT: u32 = 12;
+const PMU: u32 = 12;
 const FROM_KERNEL: u64 = 0xffff_ffff_8100_0000;
 
 fn record(kind: RecordKind, words: &[u64], endian: Endian) -> Vec<u8> {
@@ -29,7 +29,7 @@ fn pair(first: u32, second: u32, endian: Endian) -> u64 {
 
 /// A trace of thread 8 of process 7 in two parts.
 fn records(parts: [&[[u64; 3]]; 2], is_snapshot: bool, endian: Endian) -> Vec<u8> {
-    let info = [2, UNIT.into(), 0, 0, 0, 0, is_snapshot.into()];
+    let info = [2, PMU.into(), 0, 0, 0, 0, is_snapshot.into()];
     let info = [&[pair(2, 0, endian)], &info[1..]].concat();
     let mut bytes = record(RecordKind::AUXTRACE_INFO, &info, endian);
     bytes.extend(record(
@@ -55,7 +55,7 @@ fn records(parts: [&[[u64; 3]]; 2], is_snapshot: bool, endian: Endian) -> Vec<u8
 
 fn events(sample_type: SampleType) -> Vec<EventDesc> {
     let attr = Attr {
-        kind: EventType(UNIT),
+        kind: EventType(PMU),
         sample_type,
         ..Attr::default()
     };
@@ -83,7 +83,7 @@ fn stream(records: &[u8], endian: Endian) -> Vec<u8> {
     bytes
 }
 
-/// Position and thread of each branch, and its target.
+/// CPU mode, source, process, thread and target of each branch.
 fn branches(bytes: &[u8]) -> Vec<(u16, u64, u32, u32, u64)> {
     let data = PerfData::parse(bytes).unwrap();
     let [_, event] = data.events() else {

@@ -17,8 +17,8 @@ use crate::generated;
 enum Step {
     /// Appends a record of this size to the buffer to be compressed.
     Buffer(u8),
-    /// Compresses this part (of 256) of the buffer into records that are split at this part (of 256) of the compressed
-    /// bytes.
+    /// Compresses the first part of the buffer into two records, and splits the compressed bytes between them. Both
+    /// positions are in 255ths.
     Flush(u8, u8),
     /// Writes an uncompressed record.
     Write(u8),
@@ -340,7 +340,7 @@ fn with_window(blocks: u32, stored: usize, back: u32) -> Vec<u8> {
 
 /// Windows may be as large as recorders make them, but memory is limited by the size of the file.
 #[test]
-fn a_window_is_granted_where_it_is_needed_and_paid_for() {
+fn large_windows_are_allowed_for_large_files_only() {
     // The text is not a complete record, which is the only error.
     let read = |bytes: &[u8]| {
         let end = unpacked(bytes).1.expect("an end");
@@ -385,7 +385,7 @@ fn decompression_bombs_are_refused() {
 }
 
 #[test]
-fn an_endless_record_is_reported() {
+fn an_incomplete_last_record_is_reported() {
     let bytes = with_compressed(&[0x28, 0xb5, 0x2f, 0xfd, 0, 0, 3 << 3, 0, 0, 9, 0, 0]);
     let (records, end) = unpacked(&bytes);
     assert!(records.is_empty());

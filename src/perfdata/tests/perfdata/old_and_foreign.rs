@@ -127,7 +127,7 @@ fn tracing_data() -> Vec<u8> {
     data.encode()
 }
 
-/// The first record of a simpleperf recording: the formats with their size.
+/// The name of the tracepoint in a simpleperf recording that starts with `records`; `None` if they hold no format of it.
 fn described(records: &[u8]) -> Option<String> {
     let endian = Endian::Little;
     let events = [event(EventType::TRACEPOINT, 47)];

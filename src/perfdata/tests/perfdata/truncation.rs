@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rperf_perfdata::{Error, FeatureId, FileFinding, PerfData};
 use rperf_testkit::recordings;
 
-/// Larger files are skipped, in bytes.
+/// Maximum size of the recordings that are checked, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 /// Files up to this size are truncated at every byte.
 const MAX_COMPLETE_CHECK: usize = 12 << 10;
-/// Larger ones at multiples of this, which have every alignment to words and records.
+/// Larger files are truncated at multiples of this, which have every alignment to words and records.
 const STEP: usize = 7;
 
 /// The parts of a complete recording.
