@@ -7,8 +7,8 @@ use crate::{EventIndex, NonSampleRecord, Sample, World};
 /// Processing of samples in any order: ranges of the file are folded in parallel, each into its own accumulator,
 /// which are then merged in file order.
 pub trait Fold: Send {
-    /// The fields of [`Sample::wire`] that [`Fold::sample`] reads. Others may be missing; without CPU, so may
-    /// [`Sample::cpu`]. Task, time and period are always there. Asked once, before the first sample.
+    /// The fields of [`Sample::wire`] that [`Fold::sample`] reads. Others may be missing, and so may [`Sample::cpu`]
+    /// unless CPU is among them. Task, time and period are always there. Called once, before the first sample.
     fn fields(&self) -> SampleType {
         SampleType::ALL
     }
@@ -73,7 +73,7 @@ pub trait Render: Sync {
 
 /// Second stage of processing in order of time: serial, blocks arrive in order. It should only concatenate or fold.
 pub trait Take<Out> {
-    /// Processes the next block. The rest of `out` is passed to [`Render::reuse`].
+    /// Processes the output of the next block. Afterwards `out` is passed to [`Render::reuse`].
     fn take(&mut self, out: &mut Out) -> FoldControl;
 }
 
@@ -83,7 +83,7 @@ impl<Out, F: FnMut(&mut Out) -> FoldControl> Take<Out> for F {
     }
 }
 
-/// Whether to continue.
+/// Whether processing continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoldControl {
     /// Continue.

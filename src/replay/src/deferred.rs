@@ -98,8 +98,8 @@ impl DeferredCallchains {
         (*found == key).then_some(*order)
     }
 
-    /// Calls `each` with the sample, with its callchain completed and at the position of its user frames; if these
-    /// are missing, with the kernel part only. `bytes_at` returns the bytes at a position.
+    /// Calls `each` with the sample. A deferred callchain is completed, and the sample is moved to the position of
+    /// its user frames; if these are missing, only the kernel part is kept. `bytes_at` returns the bytes at a position.
     #[inline]
     pub(crate) fn complete<'s>(
         &self,

@@ -51,7 +51,7 @@ pub struct Diagnostics {
     pub kinds: Vec<(RecordKind, u64)>,
     /// Number of LOST records: each for one time that a ring was full (perf's "chunks").
     pub lost_chunks: u64,
-    /// Number of records lost, according to these.
+    /// Number of records lost, according to LOST records.
     pub lost_records: u64,
     /// Number of samples lost, according to LOST_SAMPLES records (perf's "Total Lost Samples").
     pub lost_samples: u64,

@@ -56,7 +56,7 @@ pub struct Dso {
     /// Some other processes that mapped it, including the last: they may run longer, or see other
     /// files.
     pub other_pids: Vec<u32>,
-    /// Whether [`crate::World::add_functions`] added functions: its mappings identify them.
+    /// Whether [`crate::World::add_functions`] added functions, which [`Mapping::function`] then identifies.
     pub has_functions: bool,
 }
 

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{EventIndex, Order, Sample};
 
-/// The sample of one event.
+/// One event's share of a sample with counter values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GroupSample {
     pub(crate) event: EventIndex,

@@ -67,7 +67,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn turn(&self, record: RecordAt<'a>, order: Order) -> OrderedRecord<'a> {
+    /// Decodes a record.
+    fn ordered_record(&self, record: RecordAt<'a>, order: Order) -> OrderedRecord<'a> {
         let raw = &record.raw;
         let what = if raw.kind == RecordKind::SAMPLE {
             match self.events.sample(raw, |_| order) {
@@ -103,7 +104,7 @@ impl<'a> OrderedRecords<'_, 'a> {
         }
     }
 
-    /// Sorts waiting records and makes those before `limit`, or all, ready.
+    /// Sorts waiting records and makes those up to the time `limit` ready, all of them if it is `None`.
     fn release(&mut self, limit: Option<u64>) {
         self.waiting.sort_unstable();
         let count = match limit {
@@ -118,7 +119,7 @@ impl<'a> OrderedRecords<'_, 'a> {
         let bytes = self.replay.from(order.position);
         let mut records = Records::new(bytes, order.position, self.replay.endian());
         let record = records.next()?.ok()?;
-        Some(self.replay.turn(record, order))
+        Some(self.replay.ordered_record(record, order))
     }
 
     /// The time of a record that is sorted by time.
@@ -156,7 +157,7 @@ impl<'a> Iterator for OrderedRecords<'_, 'a> {
                 self.rounds.finish_round();
                 self.release(Some(self.rounds.limit()));
             }
-            return Some(self.replay.turn(record, order));
+            return Some(self.replay.ordered_record(record, order));
         }
     }
 }

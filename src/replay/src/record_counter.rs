@@ -31,7 +31,7 @@ impl RecordCounter {
     pub(crate) fn count(&mut self, kind: RecordKind) {
         match self.kinds.get_mut(kind.0 as usize) {
             Some(count) => *count += 1,
-            // Those of simpleperf have large numbers.
+            // Known types of simpleperf have large numbers, too.
             None => self.found.unknown_kinds += u64::from(kind.name().is_none()),
         }
         self.found.records += 1;

@@ -34,7 +34,7 @@ impl<'a> Replay<'a> {
         Self::open_on(data, NonZeroUsize::MIN)
     }
 
-    /// Like [`Replay::open`] on at most `threads`.
+    /// Like [`Replay::open`] on at most `threads` threads.
     ///
     /// # Errors
     /// Those of [`Replay::open`].
@@ -42,7 +42,7 @@ impl<'a> Replay<'a> {
         Self::open_watched(data, threads, BytesRead::default())
     }
 
-    /// Like [`Replay::open_on`], with progress visible to another thread, also for later passes.
+    /// Like [`Replay::open_on`]; `walked` shows the progress of this pass and later ones to other threads.
     ///
     /// # Errors
     /// Those of [`Replay::open`].

@@ -409,7 +409,7 @@ impl RecordBuffer {
                 } else if matches!(kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
                     self.tally.lost(at, self.endian);
                 } else if kind == RecordKind::CALLCHAIN_DEFERRED {
-                    let key = self.events.waited_for(raw);
+                    let key = self.events.deferred_key(raw);
                     self.chains.extend(key.map(|key| (key, order)));
                 }
             }

@@ -162,7 +162,7 @@ impl<'r, 'a> SliceReader<'r, 'a> {
             Builder::new().spawn_scoped(scope, read).ok()?;
             Some(receiver)
         };
-        // Each has its turn, so all or none are used.
+        // Slices are distributed among the readers in turn, so either all of them are used or none.
         let started: Option<Vec<_>> = (0..readers).map(start).collect();
         started.unwrap_or_default()
     }
@@ -236,7 +236,7 @@ impl<'r, 'a> Timeline<'r, 'a> {
             self.complete = self.window.len();
             return Ok(());
         }
-        // Stable: it merges the sorted slices.
+        // A stable sort, since it detects the sorted slices and merges them.
         self.window.sort_by_key(|order| order.rank());
         self.complete = if self.ended {
             self.window.len()

@@ -314,7 +314,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
         } else if matches!(raw.kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
             self.chunk.tally.lost(at, self.endian);
         } else if raw.kind == RecordKind::CALLCHAIN_DEFERRED {
-            let key = self.events.waited_for(raw);
+            let key = self.events.deferred_key(raw);
             self.chunk.deferred.extend(key.map(|key| (record, key)));
         }
         Ok(())

@@ -10,9 +10,9 @@ use crate::group_samples::{GroupCounts, LastValues};
 use crate::record_counter::RecordCounter;
 use crate::{BadRecord, Error, Order, Rounds, WorldBuilder};
 
-/// Number of rounds that are all kept.
+/// Number of rounds at the start of a file that are kept without exception.
 const MAX_KEPT_ROUNDS: usize = 512;
-/// Bytes between rounds kept after them.
+/// Minimum number of bytes between rounds that are kept after those.
 pub(super) const ROUND_SPACING: u64 = 32 << 10;
 
 /// The chunks joined so far.
@@ -209,7 +209,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         self.complete_rounds();
         let data = self.scanner.data;
         let mut diagnostics = self.tally.finish();
-        // The rest is damaged.
+        // If records follow, they are damaged.
         let damage = self.scanner.records(self.position).next();
         diagnostics.end = damage.and_then(Result::err).or_else(|| data.end().cloned());
         diagnostics.out_of_order = self.scanner.events.out_of_order(&self.order);

@@ -89,7 +89,7 @@ const CHUNK_SIZE: u64 = 1 << 20;
 /// Description of the data kept for records that change the World, for errors.
 pub(crate) const STATE: &str = "the positions of records of mappings and threads";
 
-/// Reads all records of a file with at most `threads`.
+/// Reads all records of a file on at most `threads` threads.
 ///
 /// # Errors
 /// [`Error::Compressed`] for compressed records, and [`Error::OutOfMemory`].

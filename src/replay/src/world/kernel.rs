@@ -163,8 +163,8 @@ impl WorldBuilder {
         let unregisters = ksymbol.flags & KSYMBOL_UNREGISTER != 0;
         if let Some(mapping) = here {
             let kind = self.world.dso(mapping.dso).kind;
-            // Previous code at these addresses is gone, although there is no record of that. Kernel
-            // and modules have symbols for their own code.
+            // Generated code at this address ends when other code is registered there, even without a record of
+            // its end. A registration inside the kernel or a module is ignored, since they have symbol tables.
             let ends = match unregisters {
                 true => kind != DsoKind::Kernel,
                 false => kind == DsoKind::Bpf,

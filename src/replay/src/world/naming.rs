@@ -37,7 +37,7 @@ pub(crate) struct UserMapping<'a> {
 }
 
 impl UserMapping<'_> {
-    /// Interprets it like perf: executable memory without a file belongs to `/tmp/perf-PID.map`.
+    /// Interprets the file name like perf: executable memory without a file belongs to `/tmp/perf-PID.map`.
     pub(crate) fn name(&self) -> FileName {
         let fileless = is_anonymous(self.filename)
             || self.flags & MAP_HUGETLB != 0

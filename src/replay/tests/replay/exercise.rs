@@ -48,7 +48,7 @@ fn replay(data: &PerfData<'_>) -> Outcome {
     });
     taken.expect("there is room");
     let samples = count.0;
-    assert_eq!(samples, ordered, "both drives see the same samples");
+    assert_eq!(samples, ordered, "both passes see the same samples");
     let end = replay.diagnostics().end;
     Outcome { samples, end }
 }

@@ -131,7 +131,7 @@ fn recordings_truncated_at_every_byte() {
     let seeds = seeds().into_iter().filter(small);
     for (name, bytes) in seeds.filter(|(_, bytes)| PerfData::parse(bytes).is_ok()) {
         let complete = exercise(&bytes).expect("a recording").samples;
-        // Larger ones, which have the same parts, are truncated at fewer places.
+        // Larger recordings, which have the same parts, are truncated at fewer places.
         let step = bytes.len().div_ceil(1000);
         for end in (0..bytes.len()).step_by(step) {
             let truncated = &bytes[..end];

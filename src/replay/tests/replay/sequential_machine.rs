@@ -17,7 +17,7 @@ struct Thread {
     pid: Option<u32>,
     comm: Option<String>,
     parent: Option<u32>,
-    is_told: bool,
+    has_records: bool,
 }
 
 /// Joins adjacent pieces of the same file.
@@ -102,7 +102,7 @@ impl NaiveMachine {
     pub(crate) fn comm(&mut self, pid: u32, tid: u32, name: &str) {
         let thread = self.thread(pid, tid);
         thread.comm = Some(name.to_owned());
-        thread.is_told = true;
+        thread.has_records = true;
     }
 
     pub(crate) fn fork(&mut self, parent: (u32, u32), child: (u32, u32), exec: bool) {
@@ -111,7 +111,7 @@ impl NaiveMachine {
             self.threads.insert(ptid, Thread::default());
         }
         let parent = self.thread(ppid, ptid);
-        parent.is_told = true;
+        parent.has_records = true;
         let comm = parent.comm.clone();
         let (pid, tid) = child;
         let pid_known = Some(pid);
@@ -121,7 +121,7 @@ impl NaiveMachine {
                 pid: pid_known,
                 comm,
                 parent: Some(ptid),
-                is_told: true,
+                has_records: true,
             },
         );
         if pid == tid {
@@ -173,7 +173,7 @@ impl NaiveMachine {
 
     /// Process, parent and name of every thread in FORK, COMM and EXIT records.
     pub(crate) fn tasks(&self) -> BTreeMap<u32, (u32, Option<u32>, String)> {
-        let threads = self.threads.iter().filter(|(_, thread)| thread.is_told);
+        let threads = self.threads.iter().filter(|(_, thread)| thread.has_records);
         threads
             .map(|(tid, thread)| {
                 let pid = thread.pid.unwrap_or(u32::MAX);

@@ -13,7 +13,7 @@ use rperf_wire::{Endian, Misc, RecordKind, SampleType};
 use crate::file::{FileBuilder, attr};
 use crate::oracle::{Look, events, record};
 
-/// A stream that returns at most `size` bytes per read; if `size` is odd, it is never ready.
+/// A stream that returns at most `size` bytes per read. If `size` is odd, it is never reported as ready.
 pub(crate) struct Pieces<'a> {
     bytes: &'a [u8],
     size: usize,
