@@ -69,7 +69,7 @@ pub enum Error {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatWarning {
-    /// A helper unknown to Linux perf 6.1 too.
+    /// A helper that Linux perf 6.1 doesn't know either.
     #[error("print fmt calls the unknown helper {0}()")]
     UnknownHelper(String),
     /// An unexpected token.

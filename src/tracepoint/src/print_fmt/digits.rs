@@ -127,7 +127,8 @@ pub(super) fn put_hex_byte(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&digits);
 }
 
-/// Appends `text`, which is usually short.
+/// Appends `text`, which is usually short. `after` are the bytes from the start of `text` on, to the end of the memory
+/// that holds it: if there are at least 16, a short `text` is copied faster.
 #[inline]
 pub(super) fn put_bytes(out: &mut Vec<u8>, text: &[u8], after: &[u8]) {
     match after.first_chunk::<16>() {
@@ -192,12 +193,12 @@ fn put_padded(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u6
     if precision == Some(0) && truncated == 0 {
         digits = b"";
     }
-    let is_octal_zero = spec.base == Base::Octal && spec.has_prefix && digits != b"0";
+    let needs_octal_zero = spec.base == Base::Octal && spec.has_prefix && digits != b"0";
     let mut zeros = precision
         .unwrap_or(0)
         .min(MAX_WIDTH)
         .saturating_sub(digits.len());
-    zeros = zeros.max(usize::from(is_octal_zero));
+    zeros = zeros.max(usize::from(needs_octal_zero));
     let pad = width
         .min(MAX_WIDTH)
         .saturating_sub(prefix.len() + zeros + digits.len());

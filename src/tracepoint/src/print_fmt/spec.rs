@@ -48,7 +48,7 @@ pub(super) struct IntegerSpec {
     pub(super) is_left: bool,
     pub(super) is_zero_padded: bool,
     pub(super) has_prefix: bool,
-    /// Whether only base and width are given.
+    /// Whether flags, width and precision are missing.
     pub(super) is_plain: bool,
 }
 

@@ -146,8 +146,7 @@ impl Compiler<'_> {
         true
     }
 
-    /// Mask of the element type of `((u8 *)array)[index]`: the type of the outermost cast without `
-    /// *`.
+    /// Mask of the element type of `((u8 *)array)[index]`: of the outermost cast's type without its `*`.
     fn element_mask(&self, operation: &Operation) -> u64 {
         match &operation.left {
             Node::Cast { type_name, .. } => {

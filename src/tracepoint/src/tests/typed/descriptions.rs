@@ -8,7 +8,7 @@ pub(super) struct TracepointCase {
     pub(super) print_fmt: &'static str,
 }
 
-/// The size of a `long`, of a pointer and of arrays of them.
+/// Stands for the size of a `long`, of a pointer, or of an array of these, which depends on the kernel.
 pub(super) const LONG: usize = 0;
 /// The size of a `__data_loc` word.
 const WORD: usize = 4;

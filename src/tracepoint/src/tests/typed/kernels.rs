@@ -42,7 +42,7 @@ const KERNELS: [Kernel; 4] = [
 ];
 
 impl Kernel {
-    /// The format text of a tracepoint with these fields.
+    /// A tracepoint of this kernel with these fields.
     fn describe(self, name: &str, case: &TracepointCase, fields: &[(&str, usize)]) -> Tracepoint {
         let mut common = vec![
             ("unsigned short common_type", 2),
@@ -92,7 +92,7 @@ impl Kernel {
 /// The fields of current kernels.
 fn current(name: &str) -> &'static TracepointCase {
     let case = ALL.iter().find(|case| case.names.contains(&name));
-    case.unwrap_or_else(|| panic!("{name} is case"))
+    case.unwrap_or_else(|| panic!("{name} is not in the list"))
 }
 
 /// The format of a tracepoint of this machine's kernel.
