@@ -204,7 +204,7 @@ pub(crate) fn address_of(source: &mut dyn io::Read, name: &str) -> io::Result<Op
     Ok(address)
 }
 
-/// Reads a listing incrementally until `line` returns false.
+/// Reads a listing incrementally, and calls `each` for its valid lines until that breaks.
 fn walk(
     source: &mut dyn io::Read,
     mut each: impl FnMut(&KallsymsLine<'_>) -> ControlFlow<()>,

@@ -46,7 +46,7 @@ pub struct ObjectRequest<'a> {
     pub map_start: u64,
     /// A process that mapped the object: while it runs, `/proc/PID/root` has its files.
     pub pid: Option<u32>,
-    /// Other processes that did, used if it exited.
+    /// Other processes that mapped the object, used if `pid` has exited or has another file at the path.
     pub other_pids: &'a [u32],
     /// For [`ObjectKind::PerfMap`]: the `jit-PID.dump` of the process, if it mapped one.
     pub jit_dump: Option<&'a Path>,
@@ -124,7 +124,7 @@ impl SearchPaths {
         }
     }
 
-    /// Adds the usual names of a kernel image of version `release` (`uname -r`, or the recording's).
+    /// Sets the candidates for the kernel image to the usual paths of version `release` (`uname -r`, or the recording's).
     pub fn with_kernel_release(mut self, release: &str) -> Self {
         self.vmlinux_candidates = vec![
             PathBuf::from("vmlinux"),

@@ -320,7 +320,7 @@ impl AbbreviationTable {
         }
     }
 
-    /// `None` if the code is already in use.
+    /// Adds an abbreviation; `None` if its code is already in use.
     fn add(&mut self, code: u64, shape: Abbreviation) -> Option<()> {
         if self.shape(code).is_some() {
             return None;
@@ -340,7 +340,7 @@ impl AbbreviationTable {
         Some(())
     }
 
-    /// Codes from 128 on have several bytes.
+    /// Sets how to skip entries with this code, unless it has several bytes (from 128 on).
     fn set_step(&mut self, code: usize, step: SkipStep) {
         if let Some(slot) = self.steps.get_mut(code).filter(|_| code < 0x80) {
             *slot = step;

@@ -34,11 +34,14 @@ pub struct StringLocation {
 enum TextSection {
     /// The unit itself (inline).
     Unit,
-    StringInterners,
-    /// The strings of the supplementary file.
-    SharedTexts,
-    LineTexts,
-    Table,
+    /// `.debug_str`.
+    DebugStr,
+    /// `.debug_str` of the supplementary file.
+    SupplementaryStr,
+    /// `.debug_line_str`.
+    DebugLineStr,
+    /// `.debug_str`, by way of `.debug_str_offsets`.
+    StrOffsets,
 }
 
 /// The attributes read of an entry.
@@ -159,7 +162,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
     /// Whether the string at `at` of `.debug_str` is accepted by `wanted`.
     pub(super) fn is_text(&self, at: usize, wanted: &dyn Fn(&str) -> bool) -> bool {
         let text = StringLocation {
-            section: TextSection::StringInterners,
+            section: TextSection::DebugStr,
             at,
         };
         self.has_name(&[Some(text), None], wanted)
@@ -168,10 +171,10 @@ impl<'d, 'u> DieScanner<'d, 'u> {
     fn text(&self, text: StringLocation) -> Option<&'u [u8]> {
         let (section, at) = match text.section {
             TextSection::Unit => (&self.unit, text.at),
-            TextSection::StringInterners => (self.dwarf.debug_str.reader(), text.at),
-            TextSection::SharedTexts => (self.dwarf.sup()?.debug_str.reader(), text.at),
-            TextSection::LineTexts => (self.dwarf.debug_line_str.reader(), text.at),
-            TextSection::Table => {
+            TextSection::DebugStr => (self.dwarf.debug_str.reader(), text.at),
+            TextSection::SupplementaryStr => (self.dwarf.sup()?.debug_str.reader(), text.at),
+            TextSection::DebugLineStr => (self.dwarf.debug_line_str.reader(), text.at),
+            TextSection::StrOffsets => {
                 let table = &self.dwarf.debug_str_offsets;
                 let index = DebugStrOffsetsIndex(text.at);
                 let format = self.encoding.format;
@@ -481,19 +484,19 @@ fn text(
         Format::Dwarf64 => value.read_u64().ok(),
     };
     let (section, at) = match spec.form {
-        gimli::DW_FORM_strp => (TextSection::StringInterners, word()?),
-        gimli::DW_FORM_line_strp => (TextSection::LineTexts, word()?),
+        gimli::DW_FORM_strp => (TextSection::DebugStr, word()?),
+        gimli::DW_FORM_line_strp => (TextSection::DebugLineStr, word()?),
         gimli::DW_FORM_strp_sup | gimli::DW_FORM_GNU_strp_alt => {
-            (TextSection::SharedTexts, word()?)
+            (TextSection::SupplementaryStr, word()?)
         }
         gimli::DW_FORM_string => (TextSection::Unit, at as u64),
         gimli::DW_FORM_strx | gimli::DW_FORM_GNU_str_index => {
-            (TextSection::Table, value.read_uleb128().ok()?)
+            (TextSection::StrOffsets, value.read_uleb128().ok()?)
         }
         gimli::DW_FORM_strx1 | gimli::DW_FORM_strx2 | gimli::DW_FORM_strx4 => {
-            (TextSection::Table, number(value, spec)?)
+            (TextSection::StrOffsets, number(value, spec)?)
         }
-        gimli::DW_FORM_strx3 => (TextSection::Table, value.read_uint(3).ok()?),
+        gimli::DW_FORM_strx3 => (TextSection::StrOffsets, value.read_uint(3).ok()?),
         _ => return None,
     };
     let at = usize::try_from(at).ok()?;

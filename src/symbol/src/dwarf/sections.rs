@@ -36,7 +36,7 @@ const SECTIONS: [SectionId; 12] = [
     SectionId::DebugTuIndex,
 ];
 
-/// Not read, but the index of a package contains them.
+/// Sections whose content is not read, but which the index of a package refers to.
 const PACKAGED: [SectionId; 5] = [
     SectionId::DebugLoc,
     SectionId::DebugLocLists,

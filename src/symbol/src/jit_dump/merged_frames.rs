@@ -1,7 +1,7 @@
 //! `.eh_frame` of all functions of a dump as one section with its index, `.eh_frame_hdr`.
 //!
-//! Runtimes compute addresses in a function's tables for its own file ([`super::image`]): the code, then the
-//! tables at the next multiple of eight. Other distances need other numbers.
+//! Addresses in a function's tables are relative, and computed for the function's own file ([`super::image`]): the
+//! code, then the tables at the next multiple of eight. Here the distances differ, so the addresses are changed.
 
 use std::ops::Range;
 
@@ -31,13 +31,13 @@ struct FrameEntry {
     entry: usize,
 }
 
-/// An FDE in the tables of a function.
+/// The first address in an FDE of a function.
 struct CodeAddress {
     /// Offset of the FDE.
     entry: usize,
-    /// Offset of its first address.
+    /// Offset of the address.
     place: usize,
-    /// Size of that.
+    /// Size of the address in bytes.
     size: usize,
 }
 
