@@ -31,7 +31,7 @@ impl DisplayedNames {
             .pages
             .get_or_init(|| (0..count).map(|_| OnceLock::new()).collect());
         let page = pages.get(index.as_usize() / PAGE);
-        let jit = page.and_then(|page| {
+        let displayed = page.and_then(|page| {
             let names = page.get_or_init(Box::default);
             let make = || match table.name(index) {
                 Cow::Borrowed(_) => None,
@@ -39,7 +39,7 @@ impl DisplayedNames {
             };
             names[index.as_usize() % PAGE].get_or_init(make).as_deref()
         });
-        jit.unwrap_or_else(|| table.raw_name(index))
+        displayed.unwrap_or_else(|| table.raw_name(index))
     }
 }
 

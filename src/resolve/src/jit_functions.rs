@@ -14,7 +14,7 @@ use crate::object::{map_file, pid};
 ///
 /// Dumps have times of `CLOCK_MONOTONIC`. If the recording `is_monotonic`, too (`record -k CLOCK_MONOTONIC`), these are the
 /// recording's times. Otherwise the start of a dump and the recorded mapping of it are treated as simultaneous, which is right to
-/// some microseconds. Otherwise, nothing is added.
+/// some microseconds; without a recorded mapping, nothing is added.
 pub fn add_jit_functions(world: &mut World, files: &dyn Files, is_monotonic: bool) {
     let dumped: Vec<DsoId> = (0u32..)
         .zip(world.dsos())

@@ -23,7 +23,7 @@ use crate::jit_functions;
 pub(crate) struct LoadedObject {
     pub(crate) table: SymbolTable,
     pub(crate) source: PathBuf,
-    /// Type of that file.
+    /// Type of the file `source`.
     pub(crate) origin: Option<SymbolOrigin>,
     pub(crate) findings: Vec<SymbolFinding>,
     modules: Vec<ModuleSymbols>,
@@ -263,7 +263,7 @@ pub(crate) fn pid(dso: &Dso) -> Option<u32> {
     (dso.machine == Machine::Host && dso.pid != 0).then_some(dso.pid)
 }
 
-/// Other such processes.
+/// The other processes that use `dso`, if it is of the host.
 fn other_pids(dso: &Dso) -> &[u32] {
     match dso.machine {
         Machine::Host => &dso.other_pids,

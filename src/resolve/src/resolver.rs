@@ -22,7 +22,7 @@ use crate::truncated;
 
 /// Start of kernel addresses on all 64-bit machines supported by perf.
 const KERNEL_START: u64 = 1 << 63;
-/// Objects are identified by [`DsoId`] in unwinding, JIT functions by numbers from here on.
+/// In unwinding, numbers from this one on identify JIT functions; lower ones are [`DsoId`]s of objects.
 const FIRST_JIT: u32 = 1 << 31;
 
 /// A problem with an object's symbols.
@@ -298,14 +298,14 @@ impl<'w> Resolver<'w> {
         let outermost = sources.len().saturating_sub(1);
         for (index, source) in sources.into_iter().enumerate() {
             let inlined = source.function.filter(|_| index < outermost);
-            let jit = inlined.and_then(|function| {
+            let inlined_symbol = inlined.and_then(|function| {
                 let number = inlines.number(function, symbol.index)?;
                 self.object(symbol.dso)?.inlined_symbol(number)
             });
-            if index < outermost && jit.is_none() {
+            if index < outermost && inlined_symbol.is_none() {
                 continue;
             }
-            let index = jit.unwrap_or(symbol.index);
+            let index = inlined_symbol.unwrap_or(symbol.index);
             calls.push(CallFrame {
                 frame: Frame {
                     symbol: Some(SymbolId { index, ..symbol }),

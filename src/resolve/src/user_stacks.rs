@@ -73,7 +73,7 @@ pub struct StackSummary {
     pub deep: u64,
     /// Truncated stacks by cause.
     pub truncated: Vec<TruncatedStacks>,
-    /// Whether these end in a marker frame.
+    /// Whether truncated stacks end in a marker frame.
     pub marked: bool,
 }
 
