@@ -36,11 +36,14 @@ const X86_64: &[u32] = &[
     23,
     PERF_X86_IP,
 ];
+/// The same for 32-bit x86.
 const X86: &[u32] = &[0, 2, 3, 1, 7, 6, 4, 5, PERF_X86_IP];
+/// The same for 64-bit Arm, but without a return address, which is in a register.
 const AARCH64: &[u32] = &[
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
     26, 27, 28, 29, 30, 31,
 ];
+/// The same for 32-bit Arm; the last is the program counter.
 const ARM: &[u32] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 const PERF_X86_IP: u32 = 8;
 

@@ -35,16 +35,16 @@ pub(crate) fn put(file: &mut File, entries: &[Entry]) -> Parts {
     let mut pairs = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
         let form = Form::of(index, entry.instructions.len());
-        pairs.push((entry.start, expected_step(file, entry, form)));
+        pairs.push((entry.start, put_instructions(file, entry, form)));
         let end = entry.start + entry.size;
         if entries.get(index + 1).is_none_or(|next| next.start != end) {
             pairs.push((end, EncodedEntry::Word(1)));
         }
     }
     let index = file.at();
-    for (start, expected_step) in pairs {
+    for (start, encoded) in pairs {
         put_offset(file, start);
-        match expected_step {
+        match encoded {
             EncodedEntry::Word(word) => file.put(word.into(), 4),
             EncodedEntry::At(place) => put_offset(file, place),
         }
@@ -65,7 +65,8 @@ enum EncodedEntry {
     At(u64),
 }
 
-fn expected_step(file: &mut File, entry: &Entry, form: Form) -> EncodedEntry {
+/// Writes the instructions of `entry`, unless they fit into the index.
+fn put_instructions(file: &mut File, entry: &Entry, form: Form) -> EncodedEntry {
     let code = &entry.instructions[..];
     if code.is_empty() {
         return EncodedEntry::Word(1);

@@ -65,14 +65,14 @@ pub(crate) fn start(function: usize) -> u64 {
 impl Program {
     /// One function for each shape, after one that is never called.
     pub(crate) fn new(arch: Arch, section: Section, shapes: &[Shape]) -> Self {
-        let entry = numbers(arch);
+        let numbers = numbers(arch);
         let mut entries = vec![Entry {
             start: CODE.start,
             size: SPACING,
             instructions: match section {
                 Section::Exceptions => Vec::new(),
                 // DW_CFA_def_cfa, DW_CFA_undefined
-                _ => vec![0x0c, entry.stack_pointer, 0, 0x07, entry.return_address],
+                _ => vec![0x0c, numbers.stack_pointer, 0, 0x07, numbers.return_address],
             },
             is_signal: false,
         }];

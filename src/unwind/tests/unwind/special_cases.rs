@@ -182,7 +182,7 @@ fn the_frame_limit_is_respected() {
 fn a_call_to_an_unmapped_address_has_its_caller() {
     let program = Program::new(Arch::X86_64, Section::Searched, &SHAPES);
     let mut sampled = program.calls(&[0, 1, 4]);
-    // The last function's first instruction would be here.
+    // The last call is to an invalid address instead: the return address is at the stack pointer.
     sampled.ip = 0xdead;
     let (frames, outcome) = program.unwind(&sampled);
     sampled.frames[0] = 0xdead;
@@ -227,20 +227,18 @@ fn a_return_to_an_uncalled_function_is_outermost() {
 
 #[test]
 fn a_frame_that_is_its_own_caller_ends_the_stack() {
-    let program = Program::new(
-        Arch::Aarch64,
-        Section::Searched,
-        &[Shape::Moves { words: 0 }],
-    );
-    let mut sampled = program.calls(&[]);
-    // Without a frame the return address is undefined, and the previous frame's is used.
-    sampled.ip = START + CODE.start + 0x80;
+    let shapes = [
+        Shape::Frames { words: 3 },
+        Shape::Leaf,
+        Shape::Moves { words: 3 },
+    ];
+    let program = Program::new(Arch::Aarch64, Section::Searched, &shapes);
+    // A function that is described as having no frame calls another one: the link register contains the other one's return address.
+    let sampled = program.calls(&[0, 1, 2]);
     let (frames, outcome) = program.unwind(&sampled);
-    assert_eq!(frames.len(), 1);
-    assert!(
-        matches!(outcome.ending, Ending::Truncated { .. }),
-        "{outcome:?}"
-    );
+    assert_eq!(frames, sampled.frames[..2]);
+    let (cause, module) = (TruncationCause::Stuck, None);
+    assert_eq!(outcome.ending, Ending::Truncated { cause, module });
 }
 
 #[test]
@@ -274,8 +272,8 @@ fn non_elf_files_are_refused() {
 /// Unwind information of a damaged object must not lead to endless unwinding, for any limit.
 #[test]
 fn frames_without_end_are_bounded_by_the_copy_of_the_stack() {
-    let entry = numbers(Arch::X86_64);
-    let registers = [entry.stack_pointer, entry.return_address];
+    let numbers = numbers(Arch::X86_64);
+    let registers = [numbers.stack_pointer, numbers.return_address];
     let [stack_pointer, return_address] = registers;
     // DW_CFA_def_cfa, DW_CFA_offset of the return address.
     let frame = [0x0c, stack_pointer, 8, 0x80 | return_address, 1];
