@@ -27,6 +27,7 @@ const MEMORY: [LineField; 7] = [
     LineField::CodePageSize,
     LineField::InsLat,
 ];
+/// The default fields of tracepoints.
 const TRACEPOINT: [LineField; 6] = [
     LineField::Comm,
     LineField::Tid,
@@ -65,8 +66,9 @@ struct ClassFields {
     requested: LineFields,
     /// Fields removed with `-`.
     removed: LineFields,
-    /// Whether any `-F` applied to this class, and whether one did so without naming it.
+    /// Whether any `-F` applied to this class.
     user_set: bool,
+    /// Whether the class may have no events: as in perf, always, except for a `-F` that names the class but no fields.
     wildcard: bool,
     /// Whether the defaults were replaced: a `-F` listed all fields, instead of adding or removing
     /// some.
