@@ -120,7 +120,8 @@ impl ProbeEvent {
     }
 }
 
-/// Returns the group of an object's probes: `probe_` and the file name up to the first dot or dash.
+/// Returns the group of an object's probes: `probe_` and the file name up to the first character that names cannot have, like a
+/// dot or dash.
 #[must_use]
 pub fn group_of(object: &Path) -> String {
     let name = object.file_name().unwrap_or_default().to_string_lossy();

@@ -160,6 +160,7 @@ fn is_file(word: &Word, name: &Word) -> bool {
     has_no_function_suffix && of_line.is_some() && name.find(&['.']).is_some()
 }
 
+/// The hexadecimal digits of an address.
 fn address(text: &str) -> Option<String> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     digits.map(str::to_owned)
@@ -190,8 +191,8 @@ fn marker(word: &Word) -> Result<Option<Point>, SyntaxError> {
     Ok(Some(Point::Marker { provider, name }))
 }
 
-/// Parses `@SRC`, `+OFF`, `:LINE` and `%return` in any order, then `;PATTERN`, which extends to the end of the word;
-/// from the character at `start`.
+/// Parses the suffixes from the character at `start` on: `@SRC`, `+OFF`, `:LINE` and `%return` in any order, then
+/// `;PATTERN`, which extends to the end of the word.
 fn suffixes(word: &Word, start: usize) -> Result<Suffixes, SyntaxError> {
     let mut found = Suffixes::default();
     let mut rest = word.split_at(start).1;

@@ -92,7 +92,7 @@ impl<'u> CompileUnit<'u> {
         Die::read(self, &self.home, offset)
     }
 
-    /// Whether the unit was compiled with optimisation, so that variables have location lists.
+    /// Whether the unit was compiled with optimisation: then variables have location lists.
     pub(crate) fn is_optimised(&self) -> bool {
         let Ok(mut entries) = self.home.unit.entries_raw(None) else {
             return false;

@@ -132,7 +132,7 @@ impl Die<'_, '_> {
         })
     }
 
-    /// Returns the offset of this member in its record.
+    /// Returns this member with its offset in its record.
     fn step(&self) -> Option<RecordMember<Self>> {
         let offset = self.number(gimli::DW_AT_data_member_location);
         let offset = offset.and_then(|offset| i64::try_from(offset).ok());

@@ -150,7 +150,7 @@ pub(crate) fn find(
     })
 }
 
-/// Returns `None` for an address outside the code.
+/// Returns the probe point of a marker; `None` if its address is outside the code.
 fn probe(
     object: &ProbeObject<'_>,
     marker: &Marker,
