@@ -15,7 +15,7 @@ pub enum StringInstruction {
 }
 
 impl StringInstruction {
-    /// Copies as many bytes as both slices have. Does nothing on other architectures than x86-64.
+    /// Copies as many bytes as both slices have. On other architectures than x86-64 this does nothing, or copies only the last bytes.
     pub fn copy(self, to: &mut [u8], from: &[u8]) {
         let length = to.len().min(from.len());
         let (Some(to), Some(from)) = (to.get_mut(..length), from.get(..length)) else {
@@ -28,7 +28,7 @@ impl StringInstruction {
         to_rest.copy_from_slice(from_rest);
     }
 
-    /// Sets all bytes to `byte`. Does nothing on other architectures than x86-64.
+    /// Sets all bytes to `byte`. On other architectures than x86-64 this does nothing, or sets only the last bytes.
     pub fn fill(self, to: &mut [u8], byte: u8) {
         let whole = to.len() - to.len() % self.unit();
         let (to_whole, to_rest) = to.split_at_mut(whole);

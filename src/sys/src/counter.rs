@@ -283,8 +283,7 @@ mod tests {
     use super::*;
     use rperf_wire::{AttrFlags, EventType};
 
-    /// Opens a software clock for this thread; `None` if that is not permitted, with the reason on
-    /// stderr.
+    /// Opens a software clock for this thread; `None` if that is not permitted.
     fn task_clock() -> Option<Counter> {
         let attr = Attr {
             kind: EventType::SOFTWARE,
