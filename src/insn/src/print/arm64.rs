@@ -55,7 +55,7 @@ pub(super) fn print(address: u64, bytes: &[u8], text: &mut String) -> Printed {
         InsnFlow::Next => printed.refers = line.place,
         _ => printed.target = line.place,
     }
-    lay_out(text, condition_of(name).unwrap_or(name), &line.text);
+    lay_out(text, branch_name(name).unwrap_or(name), &line.text);
     printed
 }
 
@@ -71,8 +71,8 @@ fn flow(name: &str) -> InsnFlow {
     }
 }
 
-/// The condition of conditional branches.
-fn condition_of(name: &str) -> Option<&'static str> {
+/// objdump's name of a conditional branch, if it has another one.
+fn branch_name(name: &str) -> Option<&'static str> {
     match name {
         "b.hs" => Some("b.cs"),
         "b.lo" => Some("b.cc"),
@@ -172,8 +172,8 @@ impl Operands<'_> {
             "adrp" => self.address / PAGE * PAGE,
             _ => self.address,
         };
-        let sign = distance.trim_start_matches('+');
-        let Some(distance) = signed(sign) else {
+        let number = distance.trim_start_matches('+');
+        let Some(distance) = signed(number) else {
             self.text.push_str(distance);
             return;
         };
