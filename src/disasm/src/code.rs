@@ -38,7 +38,7 @@ pub struct CodeLocation(Frame);
 
 impl PartialEq for CodeLocation {
     fn eq(&self, other: &Self) -> bool {
-        let place = |landmark: &Self| (landmark.0.dso, landmark.0.symbol, landmark.0.address);
+        let place = |location: &Self| (location.0.dso, location.0.symbol, location.0.address);
         place(self) == place(other)
     }
 }

@@ -81,6 +81,7 @@ impl FunctionHits {
         Self { frame, hits }
     }
 
+    /// The function with its hits of `events` only.
     fn seen_by(&self, symbol: SymbolId, events: &[EventIndex]) -> SampledFunction {
         let mut sums = vec![HitCount::default(); events.len()];
         let mut hits = Vec::new();
