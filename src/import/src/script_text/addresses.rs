@@ -91,7 +91,7 @@ impl<'o, 't> Mappings<'o, 't> {
         }
         let place = frame.symbol.and_then(|symbol| object.place(symbol));
         let (Some(symbol), Some(place)) = (frame.symbol, place) else {
-            // No function is there: their places are lower.
+            // All functions of the object are at lower offsets, so none is found here.
             return Piece {
                 pgoff: frame.address,
                 ..Piece::at(frame.address)

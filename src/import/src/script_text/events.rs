@@ -13,7 +13,7 @@ const FIRST_TRACEPOINT: u16 = 1;
 /// Codes of events of unknown types.
 const FIRST_RAW: u64 = 0x1_0000;
 
-/// Hardware events by their number, and software events.
+/// Names of hardware events, and their numbers (`PERF_COUNT_HW_*`).
 const HARDWARE: &[(&str, u64)] = &[
     ("cycles", 0),
     ("cpu-cycles", 0),
@@ -28,6 +28,7 @@ const HARDWARE: &[(&str, u64)] = &[
     ("stalled-cycles-backend", 8),
     ("ref-cycles", 9),
 ];
+/// Names of software events, and their numbers (`PERF_COUNT_SW_*`).
 const SOFTWARE: &[(&str, u64)] = &[
     ("cpu-clock", 0),
     ("task-clock", 1),

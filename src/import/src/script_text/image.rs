@@ -62,7 +62,7 @@ struct SectionHeader {
 }
 
 /// Builds an ELF file (System V ABI, 64 bits, little-endian) with these functions: address, size, name. Addresses are offsets in the
-/// file; the section of the code has none (`SHT_NOBITS`).
+/// file; the section of the code has no bytes (`SHT_NOBITS`).
 pub(super) fn object(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
     let mut strings = vec![0];
     let mut symbols = vec![0; SYMBOL as usize];
@@ -92,21 +92,21 @@ pub(super) fn object(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
     file.extend_from_slice(&strings);
     file.extend_from_slice(NAMES);
     file.resize(sections_at as usize, 0);
-    let sizes = SectionSizes {
+    let places = SectionPlaces {
         end,
         note_at: headers,
         symbols: (symbols_at, symbols.len() as u64),
         strings: (strings_at, strings.len() as u64),
         names_at,
     };
-    for header in sizes.headers() {
+    for header in places.headers() {
         put_section(&mut file, &header);
     }
     (file, build_id)
 }
 
 /// Where sections are: offsets and sizes in bytes.
-struct SectionSizes {
+struct SectionPlaces {
     /// End of the code.
     end: u64,
     note_at: u64,
@@ -115,7 +115,7 @@ struct SectionSizes {
     names_at: u64,
 }
 
-impl SectionSizes {
+impl SectionPlaces {
     fn headers(&self) -> [SectionHeader; 6] {
         let section = |name, kind, (offset, size)| SectionHeader {
             name,

@@ -18,7 +18,7 @@ const UNKNOWN: &str = "[unknown]";
 pub(super) struct KernelCode<'t> {
     /// Name and module by the first known address.
     functions: BTreeMap<u64, (&'t str, Option<&'t str>)>,
-    /// Addresses of each module; `None` is the kernel itself.
+    /// First and last address of each module; `None` is the kernel itself.
     ranges: BTreeMap<Option<&'t str>, (u64, u64)>,
     inlined: BTreeMap<&'t str, u64>,
     has_names: bool,

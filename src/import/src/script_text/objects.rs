@@ -89,7 +89,7 @@ impl<'t> Objects<'t> {
         CodeOwner::User(object)
     }
 
-    /// Like [`Self::add`], for frames that were added.
+    /// Like [`Self::owner`], for frames that were added before.
     pub(super) fn known_owner(&self, frames: &[TextFrame<'t>], number: usize) -> CodeOwner {
         match owner_name(frames, number) {
             None => CodeOwner::Unknown,

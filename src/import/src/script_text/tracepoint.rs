@@ -146,6 +146,7 @@ fn state(text: &str) -> Option<u64> {
     })
 }
 
+/// Parses `0x1f`; `None` for hexadecimal numbers that would be printed in another way.
 fn prefixed(text: &str) -> Option<u64> {
     let number = super::frame::hexadecimal(text.strip_prefix("0x")?)?;
     (format!("{number:#x}") == text).then_some(number)

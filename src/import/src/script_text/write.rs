@@ -90,7 +90,7 @@ impl ScriptText<'_> {
         }
         samples.flush()?;
         let features = survey.features(&events, &symbols, command);
-        // Its build-id alone keeps readers from using the running kernel's functions.
+        // A kernel without names needs no file: its build-id in the recording keeps readers from using the running kernel's functions.
         if !survey.objects.kernel.has_names() {
             symbols.retain(|file| file.kind != SymbolFileKind::Kernel);
         }
