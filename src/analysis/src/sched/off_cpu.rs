@@ -53,9 +53,9 @@ pub enum OffCpuState {
 pub struct OffCpuTime {
     /// The number of intervals.
     pub count: u64,
-    /// Nanoseconds of all.
+    /// Their total length in nanoseconds.
     pub nanos: u64,
-    /// Nanoseconds of the longest one.
+    /// The length of the longest one in nanoseconds.
     pub max: u64,
 }
 
@@ -94,7 +94,7 @@ pub struct OffCpuTable {
     pub losses: LostStretches,
 }
 
-/// The sums of all tasks. Waits that do not end in the recording are not counted.
+/// Sums up the time that tasks do not run. Intervals that do not end in the recording are not counted.
 #[derive(Debug)]
 pub struct OffCpu {
     options: OffCpuOptions,
@@ -173,9 +173,12 @@ impl OffCpu {
             time,
         });
         let mut rows: Vec<OffCpuRow> = rows.collect();
-        // Numbers of stacks are in order of time: the order of rows does not depend on the hash table.
+        // Stacks are numbered in order of their first event: the order of rows does not depend on the hash table.
         rows.sort_by_cached_key(|row| {
-            let wakers: Vec<_> = row.wakers.iter().map(|waker| waker.stack).collect();
+            let wakers = row.wakers.iter();
+            let wakers: Vec<_> = wakers
+                .map(|waker| (waker.stack, waker.comm.clone()))
+                .collect();
             (
                 Reverse(row.time.nanos),
                 row.stack,
@@ -249,9 +252,9 @@ impl OffCpu {
         };
         let index = self.tasks.find_or_add(-1, interval.tid.cast_signed());
         let task = self.tasks.get(index);
-        let lacks =
+        let excludes =
             |list: &Option<Vec<i32>>, id| list.as_ref().is_some_and(|list| !list.contains(&id));
-        if lacks(&self.options.pids, task.pid) || lacks(&self.options.tids, task.tid) {
+        if excludes(&self.options.pids, task.pid) || excludes(&self.options.tids, task.tid) {
             return;
         }
         let key = RowKey {

@@ -62,6 +62,25 @@ impl PrepareSamples for TimeStacks {
     }
 }
 
+/// Gives each event a stack without frames, in the context of its task.
+struct NoStacks;
+
+impl PrepareSamples for NoStacks {
+    type Detail = SwitchStack;
+
+    fn prepare(
+        &self,
+        _: &World,
+        _: &Sample<'_>,
+        _: Option<&TypedEvent<'_>>,
+    ) -> Option<SwitchStack> {
+        Some(SwitchStack {
+            frames: [].into(),
+            is_interrupt: false,
+        })
+    }
+}
+
 fn frame(time: u64) -> StackFrame {
     StackFrame {
         symbol: None,
@@ -118,7 +137,12 @@ fn schedule(steps: &[(u64, usize, Step)]) -> Vec<Event> {
     events
 }
 
-fn measured(events: &[Event], endian: Endian, wakers: usize) -> OffCpuTable {
+fn measured(
+    events: &[Event],
+    endian: Endian,
+    wakers: usize,
+    stacks: impl PrepareSamples<Detail = SwitchStack>,
+) -> OffCpuTable {
     let mut recording = Recording::new(endian);
     for event in events {
         let Event {
@@ -139,7 +163,7 @@ fn measured(events: &[Event], endian: Endian, wakers: usize) -> OffCpuTable {
             wakers,
             ..OffCpuOptions::default()
         });
-        let pass = ObserverPass::new(&layouts, TimeStacks).with_tasks();
+        let pass = ObserverPass::new(&layouts, stacks).with_tasks();
         pass.run(replay, NonZeroUsize::MIN, &mut off_cpu)
             .expect("memory");
         off_cpu.finish()
@@ -210,6 +234,36 @@ fn oracle(events: &[Event], limit: usize) -> BTreeMap<Key, OffCpuTime> {
     found
 }
 
+#[test]
+fn rows_with_equal_times_are_ordered_by_the_names_of_wakers() {
+    let mut events = Vec::new();
+    for waker in (2..9).rev() {
+        let start = u64::from(10 - waker) * 100;
+        let event = |time, task, other, state| Event {
+            time: start + time,
+            cpu: 0,
+            task,
+            other,
+            state,
+        };
+        events.extend([
+            event(0, 0, 1, Some(2)),
+            event(10, 1, 0, Some(0)),
+            event(20, waker, 1, None),
+        ]);
+    }
+    let table = measured(&events, Endian::Little, 1, NoStacks);
+    let sleeps = table
+        .rows
+        .iter()
+        .filter(|row| row.state == OffCpuState::Sleeping(Sleep::Interruptible));
+    let names: Vec<_> = sleeps.map(|row| row.wakers[0].comm.clone()).collect();
+    let expected: Vec<_> = (2..9)
+        .map(|waker| Some(format!(":{waker}").into_bytes()))
+        .collect();
+    assert_eq!(names, expected);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
     #[test]
@@ -226,7 +280,7 @@ proptest! {
     ) {
         let events = schedule(&steps);
         let endian = if big { Endian::Big } else { Endian::Little };
-        let table = measured(&events, endian, limit);
+        let table = measured(&events, endian, limit, TimeStacks);
         let time = |stack: usize| {
             let frames = &table.stacks[stack];
             frames.first().and_then(|frame| frame.dso).map_or(0, |dso| u64::from(dso.0))
