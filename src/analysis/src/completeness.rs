@@ -161,8 +161,8 @@ impl Fold for ScanCounts<'_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
         let survey = self.survey;
         // Neighbours are similar; multiplicative hashing of the position spreads the selection.
-        let anywhere = sample.order.position.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        if !anywhere.is_multiple_of(survey.every) || !(survey.accepts)(world, sample) {
+        let hash = sample.order.position.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        if !hash.is_multiple_of(survey.every) || !(survey.accepts)(world, sample) {
             return;
         }
         self.found.samples += 1;

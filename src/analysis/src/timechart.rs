@@ -70,7 +70,7 @@ pub enum Highlight {
     Name(Vec<u8>),
 }
 
-/// A range of times in nanoseconds, including both.
+/// A range of times in nanoseconds, including both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChartRange {
     /// The first time.

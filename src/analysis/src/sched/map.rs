@@ -17,7 +17,7 @@ const OTHER: TaskCode = TaskCode(*b"- ");
 /// Selects tasks by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskNames {
-    /// The names.
+    /// The names, none of which is empty.
     pub names: Vec<Vec<u8>>,
     /// Whether a part of the task's name is enough.
     pub is_fuzzy: bool,
@@ -66,13 +66,13 @@ pub struct MapRow<'m> {
     pub code: TaskCode,
     /// Whether this is its first row, or the first since it was renamed.
     pub is_unnamed: bool,
-    /// The first switch of this CPU.
+    /// Whether this is the first switch of its CPU.
     pub is_first_of_cpu: bool,
     /// CPUs in order of their first switch.
     pub seen_cpus: &'m [u32],
     running: &'m BTreeMap<u32, TaskIndex>,
     tasks: &'m SchedTasks,
-    codes: &'m [TaskState],
+    codes: &'m [MappedTask],
     names: Option<&'m TaskNames>,
 }
 
@@ -96,8 +96,9 @@ impl MapRow<'_> {
     }
 }
 
+/// The code of a task, and whether rows explain it.
 #[derive(Debug, Default)]
-struct TaskState {
+struct MappedTask {
     code: Option<TaskCode>,
     /// Whether a row has shown its current name.
     is_named: bool,
@@ -110,7 +111,7 @@ pub struct SwitchMap<S> {
     cpus: Option<Vec<u32>>,
     names: Option<TaskNames>,
     tasks: SchedTasks,
-    states: Vec<TaskState>,
+    states: Vec<MappedTask>,
     next: TaskCode,
     running: BTreeMap<u32, TaskIndex>,
     seen_cpus: Vec<u32>,

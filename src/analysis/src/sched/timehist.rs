@@ -196,7 +196,7 @@ impl<R: TimeRows> TimeHistory<R> {
         is_excluded
     }
 
-    /// Returns whether an event of two tasks is hidden: both tasks are.
+    /// Returns whether an event of two tasks is hidden: neither of them is shown. Counts excluded tasks.
     fn hides(&mut self, by: TaskIndex, other: TaskIndex) -> bool {
         let hides_first = self.excludes(by) || self.options.idle_only;
         hides_first && (self.excludes(other) || self.options.idle_only)

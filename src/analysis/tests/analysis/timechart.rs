@@ -57,7 +57,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-/// The state of a task after event `at`, which is an event of that task. For a sleep, the index of the state.
+/// The state of a task that event `at` begins; `None` if it is an event of other tasks.
 fn entered(events: &[Event], at: usize, task: u32) -> Option<TaskActivity> {
     match events[at] {
         Event::Switch(.., next) if next == task => Some(TaskActivity::Running),
