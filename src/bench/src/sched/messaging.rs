@@ -64,7 +64,8 @@ impl Messaging {
     fn start_group(&self, gate: &Gate, workers: &mut Workers) -> Result<(), BenchError> {
         let mut ends = Vec::new();
         for _ in 0..SIDE {
-            let (receiver, sender) = self.channel().map_err(BenchError::of("socketpair"))?;
+            let call = if self.pipes { "pipe" } else { "socketpair" };
+            let (receiver, sender) = self.channel().map_err(BenchError::of(call))?;
             let (gate, messages) = (gate.worker(), self.loops * u64::from(SIDE));
             workers.start(move || receive(&gate, receiver, messages))?;
             ends.push(sender);
