@@ -27,7 +27,7 @@ pub struct BlockFunction {
     instruction: Option<StringInstruction>,
 }
 
-/// The C library of this build.
+/// The description of a function of the C library, with the library's name.
 macro_rules! library {
     ($function:literal) => {
         if cfg!(target_env = "musl") {
