@@ -106,12 +106,12 @@ struct Gather {
 }
 
 impl Gather {
-    fn add(&mut self, side: &NonSampleRecord<'_>, endian: Endian) {
+    fn add(&mut self, non_sample: &NonSampleRecord<'_>, endian: Endian) {
         // Records that can't be decoded were counted when the World was built.
-        let Ok(record) = Record::decode(&side.raw, endian) else {
+        let Ok(record) = Record::decode(&non_sample.raw, endian) else {
             return;
         };
-        let time = side.id.time.filter(|time| *time > 0);
+        let time = non_sample.id.time.filter(|time| *time > 0);
         match record {
             Record::Mmap(mapped) => self.mapping(time, &mapped, None, None),
             Record::Mmap2(mapped) => {
@@ -131,8 +131,8 @@ impl Gather {
                 self.task(task.pid, task.tid).ended = Some(task.time);
                 self.running.remove(&task.tid);
             }
-            Record::Lost(lost) => self.loss(side, LossKind::Records, lost.lost),
-            Record::LostSamples(lost) => self.loss(side, LossKind::Samples, lost.lost),
+            Record::Lost(lost) => self.loss(non_sample, LossKind::Records, lost.lost),
+            Record::LostSamples(lost) => self.loss(non_sample, LossKind::Samples, lost.lost),
             _ => {}
         }
     }
@@ -187,11 +187,11 @@ impl Gather {
         }
     }
 
-    fn loss(&mut self, side: &NonSampleRecord<'_>, kind: LossKind, count: u64) {
+    fn loss(&mut self, non_sample: &NonSampleRecord<'_>, kind: LossKind, count: u64) {
         self.rows.losses.push(LossRow {
-            time: side.id.time.filter(|time| *time > 0),
-            cpu: side.id.cpu.unwrap_or(u32::MAX),
-            event: side.event.map(|event| event.0),
+            time: non_sample.id.time.filter(|time| *time > 0),
+            cpu: non_sample.id.cpu.unwrap_or(u32::MAX),
+            event: non_sample.event.map(|event| event.0),
             kind,
             count,
         });
