@@ -25,6 +25,6 @@ pub trait DownloadObserver: Send + Sync {
     /// Reports the end of the current download, successful or not.
     fn ended(&self);
 
-    /// Reports an unusable server or file. Called once for each server.
+    /// Reports an unusable file, or an unusable server, which is not queried again.
     fn failed(&self, error: &Error);
 }

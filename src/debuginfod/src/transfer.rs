@@ -169,7 +169,7 @@ impl SpeedCheck {
     }
 }
 
-/// The size of the file on disk.
+/// The size of the decompressed file, if the server sent it.
 fn total(headers: &HeaderMap) -> Option<u64> {
     let number = |name| header(headers, name)?.trim().parse().ok();
     let is_packed = headers.contains_key("content-encoding");
