@@ -16,11 +16,11 @@ const MAX_DIGITS: usize = 20;
 /// Bytes copied at once: a fixed length avoids a call of memcpy, and few numbers are longer.
 const CHUNK: usize = 16;
 
-/// Digits of a number, filled backwards from [`MAX_DIGITS`]; bytes copied beyond them are truncated.
+/// Digits of a number. The last one is before index [`MAX_DIGITS`]; the bytes from there on are only copied along, and truncated.
 struct Digits {
     bytes: [u8; MAX_DIGITS + CHUNK],
     start: usize,
-    /// The padding before them.
+    /// The byte that pads the digits on the left.
     fill: u8,
 }
 
@@ -63,7 +63,7 @@ impl Digits {
         }
     }
 
-    /// Appends them in at least `width` columns.
+    /// Appends the digits, padded to `width` columns.
     #[inline]
     fn put(&self, out: &mut Vec<u8>, width: usize) {
         let length = (MAX_DIGITS - self.start).max(width);
@@ -152,7 +152,7 @@ pub(crate) fn push_blanks(out: &mut String, count: usize) {
     }
 }
 
-/// Appends the first `length` bytes of `text`, which are more than a chunk.
+/// Appends the first `length` bytes of `text`, at most a chunk; `text` has at least a chunk of bytes.
 #[inline]
 fn put_start(out: &mut Vec<u8>, text: &[u8], length: usize) {
     let end = out.len() + length;

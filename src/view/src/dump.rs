@@ -39,7 +39,7 @@ pub struct Dump<'a> {
     traces: Option<u32>,
     /// Record types that the command does not handle.
     unhandled: Vec<RecordKind>,
-    /// All sample fields of the events.
+    /// The sample fields that at least one known event records.
     sample_type: SampleType,
     scratch: Vec<u8>,
     /// Whether records are printed in file order.
@@ -256,7 +256,7 @@ impl<'a> Dump<'a> {
         hex::write(out, &self.scratch)
     }
 
-    /// CPU and time if any event records them; -1 for what this event lacks.
+    /// CPU and time if any event records them; the largest number (perf's -1 as unsigned) if this record lacks the field.
     fn write_stamp(
         &self,
         out: &mut dyn Write,

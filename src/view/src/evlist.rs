@@ -18,7 +18,7 @@ use crate::EventGroups;
 /// Details shown after an event's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EvlistDetail {
-    /// None.
+    /// No details.
     #[default]
     Name,
     /// The frequency in Hz, or a fixed period.
@@ -38,7 +38,7 @@ pub struct EvlistOptions<'a> {
     pub trace_fields: Option<&'a TraceFields>,
 }
 
-/// Writes the events of `data` in file order. `file` holds all its bytes.
+/// Writes the events of `data` in file order. `file` holds the bytes of the whole file.
 ///
 /// # Errors
 /// Errors of `out`.
@@ -82,7 +82,7 @@ pub fn write_events(
     Ok(())
 }
 
-/// The sampling frequency or period.
+/// The sampling frequency or period, as `sample_freq=4000` or `sample_period=1000`.
 #[must_use]
 pub fn frequency(attr: &Attr) -> String {
     let unit = if attr.is_freq() { "freq" } else { "period" };

@@ -54,7 +54,7 @@ pub fn write_header(
     writeln!(out, "\n# ========\n#")
 }
 
-/// Writes the metadata of a stream known before its first record.
+/// Writes the block for a stream, of which only the file's modification time is known before its first record.
 ///
 /// # Errors
 /// Errors of `out`.

@@ -7,8 +7,9 @@ use rperf_events::vendor::{UnitScale, VendorMetric, metric_groups};
 
 /// Columns of a name; a longer one shifts the rest of the line.
 const NAME: usize = 50;
-/// Columns of a text with descriptions, which start with a bracket in the eighth column.
+/// Lines of descriptions are shorter than this, in columns.
 const WIDTH: usize = 78;
+/// Columns before the text of a description, including the bracket.
 const INDENT: usize = 8;
 
 /// An event with its details.
@@ -33,7 +34,7 @@ pub enum MetricListing {
     Groups,
 }
 
-/// Writes an event on one line, and its details below.
+/// Writes each event on one line, and its details below.
 ///
 /// # Errors
 /// Errors of `out`.
@@ -184,7 +185,7 @@ fn of_event(EventRow { row, details, .. }: &EventRow) -> String {
         let (kind, config) = row.config?;
         Some(format!("type={},config={config:#x}", kind.0))
     });
-    let event_row = (!details.is_empty()).then(|| details.join("\n"));
+    let details = (!details.is_empty()).then(|| details.join("\n"));
     let long = described.and_then(|described| described.long.clone());
     object([
         ("Unit", described.map(|described| described.pmu.clone())),
@@ -201,7 +202,7 @@ fn of_event(EventRow { row, details, .. }: &EventRow) -> String {
             "BriefDescription",
             described.and_then(|described| described.brief.clone()),
         ),
-        ("PublicDescription", long.or(event_row)),
+        ("PublicDescription", long.or(details)),
         (
             "Deprecated",
             described

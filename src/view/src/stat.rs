@@ -37,7 +37,7 @@ pub enum StatFormat<'a> {
 /// The prefix of each row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatPrefix {
-    /// None.
+    /// No prefix.
     None,
     /// The end of the interval, relative to the start.
     Time(Duration),
@@ -50,9 +50,9 @@ pub enum StatPrefix {
 pub struct StatStyle<'a> {
     /// The format.
     pub format: StatFormat<'a>,
-    /// The unit of the rows.
+    /// The aggregation of the rows.
     pub by: Aggregation,
-    /// Names of threads.
+    /// Names of threads by thread id.
     pub threads: &'a BTreeMap<u32, String>,
     /// The prefix of each row.
     pub prefix: StatPrefix,
@@ -123,8 +123,8 @@ impl StatLine<'_> {
         }
     }
 
-    /// The number of CPUs in a row for a part of the machine with several; not set for rows of
-    /// CPUs.
+    /// The number of counters summed up in the row of a part of the machine, such as a core or a socket; `None` for a row of the whole
+    /// system, a CPU or a thread.
     fn merged(&self) -> Option<usize> {
         let single = matches!(
             self.row.unit,

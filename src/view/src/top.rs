@@ -120,7 +120,7 @@ pub fn write_truncated(
     writeln!(out, "{}", truncated(line, columns, colors))
 }
 
-/// A histogram limited to the rows that fit.
+/// A copy of the histogram with only the rows that are within the limits.
 #[must_use]
 pub fn first_rows(histogram: &Histogram, limits: RowLimits) -> Histogram {
     let rows = histogram.rows.iter();

@@ -33,7 +33,7 @@ impl AnnotateColumn {
         }
     }
 
-    /// The number of an event; `share` is in percent.
+    /// The text of one event's number; `share` is in percent.
     #[must_use]
     pub fn number(self, hit: HitCount, share: f64) -> String {
         match self {
@@ -44,7 +44,7 @@ impl AnnotateColumn {
     }
 }
 
-/// The percentage of a hit in its event's total.
+/// The percentage of each event's hit in that event's total.
 pub(super) fn shares(
     hits: &[HitCount],
     shown: &Annotation<'_>,
@@ -55,7 +55,7 @@ pub(super) fn shares(
     pairs.map(share).collect()
 }
 
-/// The percentage of a hit in `total`.
+/// The percentage of `hit` in `total`: of samples, or else of periods.
 #[must_use]
 pub fn percent(hit: HitCount, total: HitCount, by_samples: bool) -> f64 {
     part(hit, total, by_samples).value()

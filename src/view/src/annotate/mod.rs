@@ -16,7 +16,7 @@ use rperf_disasm::{HitCount, LineSite, Listing, SampledFunction};
 
 use crate::terminal::Csi;
 
-/// The numbers before each instruction.
+/// The kind of numbers before each instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AnnotateColumn {
     /// Percentages of [`Annotation::totals`].
@@ -44,7 +44,7 @@ pub enum AnnotateLayout {
 pub struct AnnotateOptions {
     /// The layout.
     pub layout: AnnotateLayout,
-    /// The numbers before each instruction.
+    /// The kind of numbers before each instruction.
     pub column: AnnotateColumn,
     /// Whether percentages are of samples instead of periods.
     pub by_samples: bool,
@@ -65,9 +65,9 @@ pub struct AnnotateOptions {
     pub least: Option<u8>,
 }
 
-/// Lines of source files, from 1; `None` if the file is unavailable or has no such line.
+/// Lines of source files, numbered from 1.
 pub trait SourceText {
-    /// The text of a line, without its terminator.
+    /// The text of a line, without its terminator; `None` if the file is unavailable or has no such line.
     fn line(&self, path: &str, line: u32) -> Option<&str>;
 }
 
@@ -80,7 +80,7 @@ pub struct AnnotatedEvents<'a> {
     pub plural: bool,
     /// The sampling frequency of the first event, if one was requested.
     pub frequency: Option<u64>,
-    /// Samples of all events, and the periods of the first one's.
+    /// The number of samples of all events, and the sum of the periods of the first event's samples.
     pub total: HitCount,
 }
 
@@ -92,15 +92,15 @@ pub struct Annotation<'a> {
     pub name: &'a str,
     /// The events.
     pub counted: AnnotatedEvents<'a>,
-    /// Its samples.
+    /// The function's samples.
     pub function: &'a SampledFunction,
-    /// Its instructions.
+    /// The function's instructions.
     pub listing: &'a Listing<'a>,
     /// The total that percentages refer to, for each event.
     pub totals: &'a [HitCount],
     /// The kind of total, as in `--percent-type`.
     pub share: &'a str,
-    /// Its source.
+    /// The source files of the function.
     pub source: &'a dyn SourceText,
 }
 
@@ -158,7 +158,7 @@ pub fn file_name<'p>(path: &'p str, options: &AnnotateOptions) -> &'p str {
     }
 }
 
-/// The minimum percentage of lines in the summary and of instructions with a source location.
+/// Only lines above this percentage are in the summary, and only such instructions have a source location.
 const MIN_PERCENT: f64 = 0.5;
 
 /// Instruction bytes per line.
@@ -171,7 +171,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.collect::<Vec<_>>().join(" ")
 }
 
-/// Differences to the previous instruction.
+/// How an instruction's source location differs from that of the previous instruction.
 struct LineChange<'a> {
     /// The heading, if the function changed.
     heading: Option<String>,

@@ -79,7 +79,7 @@ impl ComparedCount {
         self.other.mean() - self.baseline.mean()
     }
 
-    /// The difference in percent of the baseline; `None` if that is 0.
+    /// The difference in percent of the baseline's mean; `None` if that mean is 0.
     #[must_use]
     pub fn percent(&self) -> Option<f64> {
         self.in_percent(self.difference())

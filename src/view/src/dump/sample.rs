@@ -18,15 +18,15 @@ pub struct SampleDump<'a> {
     pub wire: &'a SampleRecord<'a>,
     /// The attr of its event.
     pub attr: &'a Attr,
-    /// The events it represents.
+    /// The number of events that the sample represents.
     pub period: u64,
-    /// Its thread's name.
+    /// The comm of its thread.
     pub comm: &'a str,
     /// The file of the address, or perf's placeholder.
     pub object: &'a str,
 }
 
-/// The fields after the copy of the user stack.
+/// The copy of the user stack and the fields after it.
 const FIELDS_AFTER_STACK: [SampleType; 11] = [
     SampleType::STACK_USER,
     SampleType::WEIGHT,

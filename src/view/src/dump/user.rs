@@ -24,7 +24,8 @@ pub(super) fn write(out: &mut dyn Write, record: &RecordAt<'_>, endian: Endian) 
     }
 }
 
-/// Like [`write()`] for types that the command does not handle: prints counts, but no errors.
+/// Like [`write()`], for types that the command does not handle: writes the fields of STAT records, but not those of AUXTRACE_ERROR
+/// and ID_INDEX.
 pub(super) fn write_unhandled(
     out: &mut dyn Write,
     record: &RecordAt<'_>,

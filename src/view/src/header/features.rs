@@ -14,6 +14,7 @@ use super::{HeaderOptions, bpf, calendar};
 /// What printf(3) prints for a null string.
 const NULL: &str = "(null)";
 
+/// Writes the lines of one feature; nothing for a feature without a text.
 pub(super) fn write(
     out: &mut dyn Write,
     recording: Metadata<'_>,
@@ -127,7 +128,7 @@ fn cpus(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     writeln!(out, "# nrcpus avail : {available}")
 }
 
-/// Quotes are escaped with a backslash, so that the command line can be pasted into a shell.
+/// Like perf, escapes single quotes, but no other character of the shell.
 fn cmdline(out: &mut dyn Write, words: &[String]) -> io::Result<()> {
     write!(out, "# cmdline : ")?;
     for word in words {

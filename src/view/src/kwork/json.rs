@@ -52,7 +52,7 @@ pub fn write(out: &mut dyn Write, table: &KworkTable, measure: &str, lost: u64) 
 
 fn cells(row: &KworkRow) -> Vec<Cell> {
     let KworkRow { work, times } = row;
-    // An address is more than most readers of JSON can keep in a number.
+    // The id of a workqueue's work is an address. Most readers of JSON keep numbers in a double, which holds 53 bits of it.
     let id = match work.class {
         KworkClass::Workqueue => format!("{:#x}", work.id),
         _ => work.id.to_string(),

@@ -15,7 +15,7 @@ pub struct ReportCells {
 pub struct ReportCell {
     /// The text.
     pub text: String,
-    /// The percentage.
+    /// The percentage, if the cell shows one.
     pub share: Option<f64>,
 }
 
@@ -57,8 +57,8 @@ impl ReportCells {
             .map(|(number, column)| (number, column.title()))
     }
 
-    /// The cells of a column in a row, one for each event if the column is numeric; percentages are
-    /// of the totals `totals`. `key` is the index of the row's sort key, if the column shows one.
+    /// The cells of a column in a row. A numeric column has one for each event, with percentages of `totals`, and possibly one of blanks
+    /// that fill the column. `key` is the index of the row's sort key, if the column shows one.
     #[must_use]
     pub fn cells(
         &self,
@@ -98,7 +98,7 @@ impl TableColumn {
     }
 }
 
-/// A percentage with two decimals, `12.34%`.
+/// A percentage as text with two decimals, `12.34%`, and as a number.
 #[must_use]
 pub fn share(part: u64, total: u64) -> (String, f64) {
     let share = Percent::of(part, total);

@@ -70,7 +70,7 @@ impl ReportData<'_> {
         self.rows().write_csv(out)
     }
 
-    /// The total of each event: all its samples, or those that percentages refer to.
+    /// The total of each event, which percentages refer to.
     fn totals(&self) -> Table {
         let titles = ["event", "samples", "period"];
         let mut totals = Table::new(titles.map(Column::left));

@@ -18,7 +18,7 @@ use crate::terminal::{Csi, Sgr, escaped_line};
 
 /// Rows that a thread formats at a time.
 const ROWS_OF_A_BLOCK: usize = 32;
-/// Blocks that are formatted before they are written, for each thread: they bound the text in memory.
+/// Blocks per thread that are formatted before the first of them is written. This bounds the memory that their text takes.
 const BLOCKS_OF_A_THREAD: usize = 16;
 
 /// The layout of a report.
@@ -35,7 +35,7 @@ pub struct ReportLayout {
     pub separator: Option<String>,
     /// The format of the call graphs.
     pub graph_form: GraphForm,
-    /// The numbers on their branches.
+    /// The numbers on the branches of call graphs.
     pub graph_value: BranchValue,
     /// Maximum number of children of a call-graph node, of lines of its stem, or of chains in a
     /// list.
@@ -64,9 +64,9 @@ impl ReportLayout {
 pub(super) struct TableColumn {
     pub(super) kind: ColumnKind,
     pub(super) title: &'static str,
-    /// The width of cells: numbers are right-aligned, keys left-aligned.
+    /// The width of cells in characters.
     pub(super) width: usize,
-    /// The width of the title.
+    /// The width of the title and of all the numbers below it, in characters.
     title_width: usize,
     /// The colour sequences of percentages.
     colors: Option<Csi>,
@@ -79,7 +79,7 @@ pub(super) enum ColumnKind {
     /// A sort key: longer cells are truncated if a width was given, shorter ones padded according
     /// to the key.
     Key {
-        cuts: bool,
+        truncates: bool,
         pads: CellPadding,
     },
 }
@@ -98,7 +98,7 @@ impl TableColumn {
                     let width = needed.next().unwrap_or_default();
                     Self {
                         kind: ColumnKind::Key {
-                            cuts: given.is_some(),
+                            truncates: given.is_some(),
                             pads: key.pads,
                         },
                         title: key.title,
@@ -256,11 +256,11 @@ fn write_padded(
 
 /// The cell of a key. The last of a row has no trailing blanks.
 pub(super) fn key_cell(line: &mut String, cell: &str, column: &TableColumn, is_last: bool) {
-    let ColumnKind::Key { cuts, pads } = column.kind else {
+    let ColumnKind::Key { truncates, pads } = column.kind else {
         return;
     };
     let cell = shown(cell, column.escapes);
-    let end = cell.char_indices().nth(column.width).filter(|_| cuts);
+    let end = cell.char_indices().nth(column.width).filter(|_| truncates);
     let cell = end.map_or(&*cell, |(end, _)| &cell[..end]);
     let width = match pads {
         CellPadding::Never if is_last => 0,

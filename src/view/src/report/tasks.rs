@@ -7,13 +7,13 @@ use rperf_analysis::{TaskEntry, TaskMapping};
 use crate::padding::Blanks;
 use crate::table::{Cell, Column, TextStyle, TextTable};
 
-/// Columns before the name of a task, which are filled from the left.
+/// The width of each column before the comm of a task.
 const WIDTH: usize = 8;
 
 /// Writes the tasks, each after its parent, and their mappings.
 pub fn write_tasks(out: &mut dyn Write, tasks: &[TaskEntry]) -> io::Result<()> {
     let ids = ["pid", "tid", "ppid"].map(|title| Column::right(title).fixed(WIDTH));
-    // Behind a bar and an indent.
+    // Comms follow a bar and the indentation of their level; the title has a blank in place of the bar.
     let columns = [&ids[..], &[Column::left(" comm").fixed(0)]].concat();
     let style = TextStyle {
         gap: " ",

@@ -14,9 +14,9 @@ pub struct ReportEvent<'a> {
     /// The name of the event, `cpu-clock:u`, or of its group, `anon group { cpu-clock, page-faults
     /// }`.
     pub name: &'a str,
-    /// Whether perf uses the plural: for a group, or its leader alone.
+    /// Whether perf writes `events`: for a group, even if only its leader is shown.
     pub plural: bool,
-    /// The time ranges requested.
+    /// The argument of `--time`.
     pub times: Option<&'a str>,
     /// The socket requested.
     pub socket: Option<i32>,

@@ -17,7 +17,7 @@ pub const SCHED_DIFF_JSON_VERSION: u32 = 1;
 /// The two-sided 95 % quantile of the normal distribution.
 const NORMAL_QUANTILE: f64 = 1.96;
 
-/// The number of each task that is compared.
+/// The statistic of each task's waits that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DelayNumber {
     /// The mean of the waits.
@@ -28,10 +28,10 @@ pub enum DelayNumber {
     P99,
 }
 
-/// A number of nanoseconds, with its 95 % confidence interval.
+/// A statistic of waits in nanoseconds, with its 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DelayEstimate {
-    /// The number.
+    /// The value of the statistic.
     pub value: f64,
     /// The interval; `None` with too few waits.
     pub interval: Option<DelayInterval>,
@@ -46,16 +46,16 @@ pub struct DelayInterval {
     pub high: f64,
 }
 
-/// A number of the tasks of one name in two recordings. A recording without waits of such tasks has no estimate.
+/// A statistic of the waits of all tasks with one name, in two recordings. A recording without such waits has no estimate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedDelay {
     /// The name.
     pub comm: String,
-    /// The number that is compared.
+    /// The statistic that is compared.
     pub number: DelayNumber,
     /// The number of waits in the baseline and in the other recording.
     pub waits: [u64; 2],
-    /// The estimates.
+    /// The estimates for the baseline and for the other recording.
     pub estimates: [Option<DelayEstimate>; 2],
     /// Whether the recordings differ; `None` if there are too few waits to decide. Means are compared by Welch's t-test,
     /// percentiles by their intervals.
@@ -99,7 +99,7 @@ pub fn compare_delays(before: &LatencyTable, after: &LatencyTable) -> Vec<Compar
             DelayNumber::ALL.map(|number| compared(&String::from_utf8_lossy(comm), number, delays))
         })
         .collect();
-    // Stable: equal ones are sorted by their names.
+    // The sort is stable: tasks of equal rank remain sorted by name.
     tasks.sort_by(|[one, ..], [other, ..]| order(one, other));
     tasks.into_iter().flatten().collect()
 }
@@ -182,7 +182,7 @@ fn percentile_interval(delays: &LogHistogram, per_mille: u32) -> Option<DelayInt
     })
 }
 
-/// Writes a row for each number of each task; times are in milliseconds.
+/// Writes a row for each statistic of each task; times are in milliseconds.
 ///
 /// # Errors
 ///

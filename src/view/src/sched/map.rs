@@ -14,13 +14,13 @@ const TASK_COLOR: &str = "34";
 /// Selection, names and colours of the columns.
 #[derive(Debug, Clone, Default)]
 pub struct MapColumns {
-    /// The number of columns, unless only some are shown.
+    /// The number of CPUs, each of which has a column unless `cpus` or `is_compact` is set. A row of a higher CPU increases it.
     pub cpu_count: u32,
-    /// Only these CPUs.
+    /// If given, only these CPUs have columns.
     pub cpus: Option<Vec<u32>>,
-    /// Only CPUs that have switched, in order of their first switch.
+    /// Whether only CPUs that have switched have columns, in order of their first switch.
     pub is_compact: bool,
-    /// Whether every row has a name.
+    /// Whether every row of a selected task names it, not only its first row; the idle task is not named.
     pub with_names: bool,
     /// CPUs whose switches are highlighted.
     pub color_cpus: Vec<u32>,

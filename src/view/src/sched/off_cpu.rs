@@ -25,7 +25,7 @@ pub struct OffCpuView<'t> {
     pub stacks: &'t NamedSwitchStacks,
     /// The number of rows whose stacks are listed as text; 0 for all.
     pub listed: usize,
-    /// The number of frames of a stack in text.
+    /// The maximum number of frames of a stack in text.
     pub frames: usize,
 }
 

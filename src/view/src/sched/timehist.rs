@@ -27,17 +27,17 @@ pub struct TimeColumns {
     pub cpus: bool,
     /// Priorities.
     pub priority: bool,
-    /// The time before the first migration.
+    /// The part of each wait before the task's first migration.
     pub before_migration: bool,
     /// States.
     pub state: bool,
     /// The next task.
     pub next: bool,
-    /// Wakeups are shown.
+    /// Whether wakeups are shown.
     pub wakeups: bool,
     /// Stacks.
     pub stacks: bool,
-    /// Idle times instead of run times.
+    /// Whether idle times are shown instead of run times.
     pub idle_only: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct TimeColumns {
 pub struct TimeTable {
     columns: TimeColumns,
     width: usize,
-    /// The number of CPUs, or the highest CPU if that is more.
+    /// The number of CPUs, or the number of the highest CPU seen if that is higher.
     cpus: u32,
 }
 
@@ -62,7 +62,7 @@ impl TimeTable {
     }
 
     /// The width of the column with one character per CPU: perf's has one more than the machine.
-    fn picture(&self) -> usize {
+    fn cpu_column_width(&self) -> usize {
         self.cpus as usize + 1
     }
 
@@ -75,7 +75,7 @@ impl TimeTable {
         let (columns, width) = (self.columns, self.width);
         write!(out, "{:>15} {:>6} ", "time", "cpu")?;
         if columns.cpus {
-            let digits = (0..self.picture()).map(|cpu| format!("{:x}", cpu % 16));
+            let digits = (0..self.cpu_column_width()).map(|cpu| format!("{:x}", cpu % 16));
             write!(out, " {} ", digits.collect::<String>())?;
         }
         write!(out, " {:<width$}", "task name")?;
@@ -95,7 +95,7 @@ impl TimeTable {
         }
         write!(out, "\n{:>15} {:<6} ", "", "")?;
         if columns.cpus {
-            write!(out, " {:1$} ", "", self.picture())?;
+            write!(out, " {:1$} ", "", self.cpu_column_width())?;
         }
         write!(out, " {:<width$}", "[tid/pid]")?;
         if columns.priority {
@@ -111,7 +111,7 @@ impl TimeTable {
         let rule = |length| "-".repeat(length);
         write!(out, "\n{} {} ", rule(15), rule(6))?;
         if columns.cpus {
-            write!(out, " {} ", rule(self.picture()))?;
+            write!(out, " {} ", rule(self.cpu_column_width()))?;
         }
         write!(out, " {}", rule(width))?;
         if columns.priority {
@@ -139,7 +139,7 @@ impl TimeTable {
         digits::decimal_zeros(out, u64::from(row.cpu), 4);
         out.extend(b"] ");
         if self.columns.cpus {
-            self.write_picture(out, row)?;
+            self.write_cpu_column(out, row)?;
         }
         out.push(b' ');
         self.write_task(out, row.task);
@@ -181,7 +181,7 @@ impl TimeTable {
         writeln!(out, "{time:>15} lost {records} events on cpu {cpu}")
     }
 
-    fn write_picture(&self, out: &mut Vec<u8>, row: &TimeRow<'_>) -> io::Result<()> {
+    fn write_cpu_column(&self, out: &mut Vec<u8>, row: &TimeRow<'_>) -> io::Result<()> {
         let (mark, space) = match row.what {
             TimeEvent::SwitchedOut { .. } if row.task.tid == 0 => ('i', " "),
             TimeEvent::SwitchedOut { .. } => ('s', " "),
@@ -189,7 +189,7 @@ impl TimeTable {
             TimeEvent::Migrated { .. } => ('m', "  "),
         };
         let before = row.cpu as usize;
-        let after = self.picture().saturating_sub(before + 1);
+        let after = self.cpu_column_width().saturating_sub(before + 1);
         write!(out, "{space}{:before$}{mark}{:after$}{space}", "", "")
     }
 
@@ -241,7 +241,7 @@ impl TimeTable {
         Ok(())
     }
 
-    /// Writes a task, padded.
+    /// Writes a task, padded to the width of its column.
     fn write_task(&mut self, out: &mut Vec<u8>, task: &SchedTask) {
         let start = out.len();
         self.push_task(out, task);

@@ -15,9 +15,9 @@ pub struct BlockJoiner {
     nanoseconds: bool,
     /// Time of the first or previous sample; 0 if there is none, as in perf.
     origin: u64,
-    /// The longest text of the column so far.
+    /// The length of the longest text so far in the column that `ScriptBlock::put_column` fills, in bytes.
     column: usize,
-    /// The last source line of each thread.
+    /// The id of the last source line of each thread, by thread id.
     sources: HashMap<u32, u64>,
     metrics: GroupMetrics,
     switch: EventSwitch,
@@ -32,7 +32,7 @@ pub struct BlockJoiner {
 struct EventText {
     /// Index of the event; `None` for records other than samples.
     event: Option<usize>,
-    /// Whether a sample starts with it.
+    /// The offset of the text in `joined`. The text ends where the next one starts.
     start: usize,
 }
 
@@ -154,7 +154,7 @@ impl BlockJoiner {
         }
     }
 
-    /// A line with a metric.
+    /// Appends a line with a metric; `start` is the line's prefix up to the time, and `at` the time if it is shown.
     fn metric(&mut self, metric: &GroupMetric, start: &[u8], at: Option<u64>) {
         // When perf starts another line, it prints the prefix, and again before the value.
         for _ in 0..1 + usize::from(metric.is_second) {
@@ -208,7 +208,7 @@ mod tests {
             let mut block = ScriptBlock::default();
             for time in times {
                 block.text.push(b'<');
-                block.put_time_off(*time);
+                block.defer_time(*time);
                 block.text.push(b'>');
             }
             text += std::str::from_utf8(join.join(&block)).unwrap();

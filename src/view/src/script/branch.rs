@@ -2,7 +2,7 @@
 
 use crate::digits;
 
-/// The end of an entry: `/M/-/-/0/COND `. Entries without a type have none.
+/// Appends the fields after the addresses of an entry: `/M/-/-/0/COND `, or `/M/-/-/0/ ` without a type.
 pub(super) fn flags(flags: u64, out: &mut Vec<u8>) {
     let has = |bit: u32| flags >> bit & 1 == 1;
     let predicted = match (has(0), has(1)) {
@@ -22,7 +22,7 @@ pub(super) fn flags(flags: u64, out: &mut Vec<u8>) {
     out.push(b' ');
 }
 
-/// `PERF_BR_*`, and `PERF_BR_NEW_*` for `PERF_BR_EXTEND_ABI`.
+/// perf's name of a branch's type: `PERF_BR_*`, or `PERF_BR_NEW_*` for `PERF_BR_EXTEND_ABI`. Empty if the type is unknown.
 pub(crate) fn kind(flags: u64) -> &'static str {
     match (flags >> 20 & 0xf, flags >> 26 & 0xf) {
         (1, _) => "COND",

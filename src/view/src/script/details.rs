@@ -67,7 +67,7 @@ impl ScriptLayout {
         self.fields.has(LineField::Brstacksym) && !self.fields.has(LineField::Brstack)
     }
 
-    /// Appends data source, weight and the cgroup's name if it is known.
+    /// Appends data source, weight and the cgroup's name, `unknown` if it is `None`.
     pub fn before(&self, sample: &SampleRecord<'_>, cgroup: Option<&str>, block: &mut ScriptBlock) {
         if self.fields.has(LineField::DataSrc) {
             let text = data_source::text(sample.data_src.unwrap_or_default());

@@ -24,7 +24,7 @@ pub use self::record::{write_record, write_text_poke};
 pub use self::registers::Architecture;
 pub use self::text_gaps::{Clock, ScriptBlock, TimeOfDay};
 
-/// Columns of a comm before a single line; it is not padded with a callchain.
+/// Columns of a comm. In the line before a callchain it is not padded.
 const COMM_COLUMNS: usize = 16;
 /// Columns of a comm with `-L`, which truncates it.
 const BRIEF_COLUMNS: usize = 8;
@@ -43,7 +43,7 @@ pub struct ScriptEvent<'a> {
     pub name: &'a str,
     /// The fields shown.
     pub fields: LineFields,
-    /// Whether its callchains are shown.
+    /// Whether its samples have callchains that are shown.
     pub stacked: bool,
     /// Whether weights consist of parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
     pub weight_parts: bool,
@@ -137,7 +137,7 @@ impl ScriptLayout {
                 Clock::Recorded => {
                     text_gaps::time(&mut block.text, line.time, self.style.nanoseconds)
                 }
-                Clock::SinceFirst | Clock::SinceBefore => block.put_time_off(line.time),
+                Clock::SinceFirst | Clock::SinceBefore => block.defer_time(line.time),
             }
         }
     }
@@ -157,6 +157,7 @@ impl ScriptLayout {
         block.late.push(TextGap { offset, what });
     }
 
+    /// Appends the fields before the time.
     fn up_to_time(&self, line: &SampleLine<'_>, kind: RecordKind, out: &mut Vec<u8>) {
         let has = |field| self.fields.has(field);
         if has(LineField::Comm) {

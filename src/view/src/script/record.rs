@@ -5,7 +5,7 @@ use rperf_wire::{
     Cgroup, Misc, Mmap, Mmap2, MmapId, Namespaces, Record, RecordKind, Switch, Task, TextPoke,
 };
 
-/// Names of the namespaces, in the order of `enum` in linux/perf_event.h.
+/// Names of the namespaces, in the order of `NET_NS_INDEX` and the following constants in linux/perf_event.h.
 const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
 /// Namespaces per line.
 const NAMESPACES_PER_LINE: usize = 4;
@@ -16,7 +16,7 @@ const BYTES_PER_LINE: usize = 16;
 /// `MAP_SHARED` of mmap(2).
 const SHARED: u32 = 1;
 
-/// Appends `PERF_RECORD_COMM exec: calc:873/873` and the end of the line.
+/// Appends a record as text, such as `PERF_RECORD_COMM exec: calc:873/873`, and a newline.
 pub fn write_record(record: &Record<'_>, kind: RecordKind, misc: Misc, out: &mut Vec<u8>) {
     out.extend_from_slice(b"PERF_RECORD_");
     match kind.name() {

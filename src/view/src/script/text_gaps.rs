@@ -60,16 +60,16 @@ pub(super) struct TextGap {
     pub(super) what: LateField,
 }
 
+/// What fills a gap.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum LateField {
-    /// A time relative to an earlier one.
+    /// The time of a sample in nanoseconds, which is shown relative to an earlier one.
     Time(u64),
-    /// Blanks after a text of this length, up to the longest so far.
+    /// Blanks after a text of this many bytes, up to the length of the longest one so far.
     Blanks(usize),
-    /// Followed by this many bytes about a source line, which are shown if the thread was last on
-    /// another.
+    /// The next `length` bytes of the block are a source line. They are shown unless the thread's previous source line has the same id.
     Source { tid: u32, line: u64, length: usize },
-    /// A sample for the metrics of its group; followed by the line's prefix, of this length.
+    /// A sample for the metrics of its group. The next `length` bytes of the block are the prefix of a metric's line.
     Metric {
         event: usize,
         period: u64,
@@ -92,17 +92,18 @@ impl ScriptBlock {
     /// Marks the start of a sample of the event at this index, or of another record, so that
     /// [`BlockJoiner`](super::BlockJoiner) can omit or separate it.
     pub fn begin_part(&mut self, event: Option<usize>) {
-        self.put_off(LateField::Part(event));
+        self.defer(LateField::Part(event));
     }
 
-    pub(super) fn put_time_off(&mut self, time: u64) {
-        self.put_off(LateField::Time(time));
+    /// Leaves a gap for a time relative to an earlier one; `time` is in nanoseconds.
+    pub(super) fn defer_time(&mut self, time: u64) {
+        self.defer(LateField::Time(time));
     }
 
     /// Appends the text of a column that is as wide as its longest text so far.
     pub(super) fn put_column(&mut self, text: &[u8]) {
         self.text.extend_from_slice(text);
-        self.put_off(LateField::Blanks(text.len()));
+        self.defer(LateField::Blanks(text.len()));
     }
 
     /// Appends a source line, unless the thread `tid` was last on the same line.
@@ -125,7 +126,8 @@ impl ScriptBlock {
         });
     }
 
-    pub(super) fn put_off(&mut self, what: LateField) {
+    /// Leaves a gap at the end of the text.
+    pub(super) fn defer(&mut self, what: LateField) {
         self.late.push(TextGap {
             offset: self.text.len(),
             what,

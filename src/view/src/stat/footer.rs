@@ -85,13 +85,12 @@ pub fn write_footer(out: &mut dyn Write, footer: &Footer<'_>) -> io::Result<()> 
     write!(out, "\n\n")
 }
 
-/// Two more decimals than up to the deviation's first digit.
+/// The number of decimals that shows two digits after the first digit of the deviation, which is in seconds; 2 if it is above 1 or 0.
 fn decimals(deviation: f64) -> usize {
     if deviation > 1.0 || deviation <= 0.0 {
         return 2;
     }
     let first = (-deviation.log10()).ceil();
-    // Limited to nanoseconds.
     first as usize + 2
 }
 

@@ -28,7 +28,7 @@ pub(super) fn write_row(out: &mut dyn Write, line: &StatLine<'_>) -> io::Result<
     Ok(())
 }
 
-/// The metrics of one unit, in the format of newer perf releases.
+/// Writes the metrics of one unit as an object, in the format of newer perf releases.
 pub(super) fn write_metrics<'m>(
     out: &mut dyn Write,
     line: &StatLine<'_>,
@@ -99,7 +99,7 @@ fn metric(object: &mut StatObject, metric: &MetricValue) {
     object.text("metric-unit", &metric.unit);
 }
 
-/// The fields of a row without a metric: an empty unit marks them.
+/// Adds the fields of a missing metric: its unit is empty.
 fn no_metric(object: &mut StatObject) {
     object.plain("metric-value", format!("{:.6}", 0.0));
     object.text("metric-unit", "");

@@ -7,7 +7,7 @@ use rperf_count::{Aggregation, AggregationUnit, CountRow, CountTable, CountedEve
 use super::{StatFormat, StatLine, StatPrefix, StatStyle, csv, json, number, text};
 use crate::table::Align;
 
-/// Minimum width of a column of text.
+/// Minimum width of a metric's column in text.
 const COLUMN: usize = 20;
 
 /// Writes the metrics of a table, preceded by a header unless the columns are those `shown` before.
@@ -102,7 +102,7 @@ fn write_names(
     writeln!(out)
 }
 
-/// The names of all metrics of any unit, in event order.
+/// The names of the metrics shown, of all units together, in event order.
 fn columns(table: &CountTable) -> Vec<String> {
     let mut names = Vec::new();
     for (index, event) in table.events.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use rperf_count::{CountedEvent, MetricValue, NumberFormat};
 
-/// Decimals of an event's counts: none, unless the unit has a scale.
+/// Decimals of an event's counts: two if its scale is not an integer, otherwise none.
 pub(super) fn decimals(event: &CountedEvent) -> usize {
     if event.scale.floor() == event.scale {
         0

@@ -8,17 +8,17 @@ use super::number::{decimals, grouped, padded};
 use super::{StatLine, StatPrefix, StatStyle, seconds};
 use crate::table::Align;
 
-/// Columns of a number, of the name with and without a metric, and of a metric.
+/// Columns of a number, of the name of a counted event and of one without a count, and of a metric.
 const NUMBER: usize = 18;
 const NAME: usize = 32;
 const NAME_ALONE: usize = 25;
 const METRIC: usize = 35;
 /// Columns before a further metric of the same row.
 const INDENT: usize = 49;
-/// Columns before a further metric, after a CPU number.
+/// Additional columns before a further metric in the row of a CPU.
 const CPU_INDENT: usize = 8;
 
-/// The header before the first interval; `unit_width` is the width of the unit column.
+/// Writes the header before the first interval; `by` is the aggregation of the rows.
 ///
 /// # Errors
 /// Those of `out`.
@@ -37,7 +37,7 @@ pub fn write_heading(out: &mut dyn Write, by: Aggregation) -> io::Result<()> {
     writeln!(out, "#           time{unit}             counts unit events")
 }
 
-/// Writes a row; `columns` holds the width of units and the thousands separator.
+/// Writes a row. `unit_width` is the width of the column of units of measure, `thousands` the separator between groups of three digits.
 pub(super) fn write_row(
     out: &mut dyn Write,
     line: &StatLine<'_>,
@@ -80,7 +80,7 @@ pub(super) fn write_row(
     writeln!(out)
 }
 
-/// Time and unit of a row.
+/// The text before the count: time and unit of the row.
 pub(super) fn before(line: &StatLine<'_>) -> String {
     let time = match line.style.prefix {
         StatPrefix::Time(time) => format!("{} ", seconds(time)),

@@ -82,7 +82,7 @@ enum Value {
     Number(f64),
     /// A percentage.
     Share(Percent),
-    /// None.
+    /// No value.
     Missing,
 }
 
@@ -171,7 +171,7 @@ impl Table {
         }
     }
 
-    /// Appends a row with one cell per column.
+    /// Appends a row with one cell per column. Cells that the row lacks at its end are missing values.
     pub fn push(&mut self, row: impl Into<Vec<Cell>>) {
         let mut row = row.into();
         row.resize(self.columns.len(), Cell::missing());

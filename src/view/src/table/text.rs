@@ -34,7 +34,7 @@ impl TextStyle {
     };
 }
 
-/// Columns of known width, whose titles and rows are written individually.
+/// Columns of known width. Titles and rows are written by separate calls, so that other lines can come between them.
 #[derive(Debug, Clone)]
 pub struct TextTable<'t> {
     columns: &'t [Column],
@@ -111,7 +111,6 @@ impl<'t> TextTable<'t> {
 }
 
 impl Align {
-    /// Pads text to a width in characters.
     /// Appends what [`Align::fill`] returns.
     pub(crate) fn push(self, out: &mut String, text: &str, width: usize) {
         let blanks = width.saturating_sub(text.chars().count());
@@ -124,6 +123,7 @@ impl Align {
         }
     }
 
+    /// Pads text to a width in characters.
     pub(crate) fn fill(self, text: &str, width: usize) -> PaddedText<'_> {
         PaddedText {
             align: self,

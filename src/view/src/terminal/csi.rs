@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::hash::{BuildHasher as _, RandomState};
 
 const ESCAPE: u8 = 0x1b;
-/// Hexadecimal digits of a mark, of 128 bits.
+/// Hexadecimal digits of a mark, which has 128 bits.
 const DIGITS: usize = 32;
 /// Bytes of a marked introducer: ESC, the mark, `[`.
 const MARKED: usize = DIGITS + 2;
@@ -62,7 +62,7 @@ impl Csi {
         }
     }
 
-    /// The text after a leading control sequence of rperf's own; sequences end with a letter.
+    /// The text after a leading control sequence of rperf's own, which ends with a letter; `None` if `text` does not begin with one.
     pub(crate) fn after_sequence(self, text: &str) -> Option<&str> {
         let rest = match self.mark {
             None => text.strip_prefix("\x1b[")?,
