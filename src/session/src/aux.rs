@@ -114,8 +114,8 @@ impl AuxArea {
     }
 }
 
-/// Returns the last bytes of an overwritten trace in order, at most `most`: `head` is the position in `area` where it continues. If only
-/// zeros follow, it has not wrapped yet.
+/// Returns the last bytes of an overwritten trace in order, at most `most`. `head` is the position in `area` of the byte that the hardware
+/// writes next. If only zeros follow it, the trace has not wrapped yet.
 fn last_of(area: &[u8], head: usize, most: usize) -> (&[u8], &[u8]) {
     let (newest, oldest) = area.split_at_checked(head).unwrap_or((area, &[]));
     let has_wrapped = oldest.iter().any(|byte| *byte != 0);

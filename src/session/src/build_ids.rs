@@ -24,27 +24,30 @@ const HOST: i32 = -1;
 /// Minimum number of files per thread to make another thread worthwhile.
 const FILES_PER_THREAD: usize = 16;
 
-/// Returns the entry of the kernel, a module or a file; `None` without a build-id.
-fn entry(filename: &str, misc: Misc, id: &[u8]) -> Option<BuildIdEntry> {
+/// Returns the entry of the kernel, a module or a file with this build-id, of which at most 20 bytes are stored.
+fn entry(filename: &str, misc: Misc, id: &[u8]) -> BuildIdEntry {
     let mut build_id = [0; 20];
     let size = id.len().min(build_id.len());
-    build_id.get_mut(..size)?.copy_from_slice(id.get(..size)?);
-    Some(BuildIdEntry {
+    build_id
+        .iter_mut()
+        .zip(id)
+        .for_each(|(to, byte)| *to = *byte);
+    BuildIdEntry {
         pid: HOST,
         misc,
         build_id,
-        size: u8::try_from(size).ok()?,
+        size: u8::try_from(size).unwrap_or_default(),
         filename: filename.to_owned(),
-    })
+    }
 }
 
 /// Returns the kernel's entry.
-pub(crate) fn of_kernel(id: &[u8]) -> Option<BuildIdEntry> {
+pub(crate) fn of_kernel(id: &[u8]) -> BuildIdEntry {
     entry("[kernel.kallsyms]", KERNEL, id)
 }
 
 /// Returns the vdso's entry.
-pub(crate) fn of_vdso(id: &[u8]) -> Option<BuildIdEntry> {
+pub(crate) fn of_vdso(id: &[u8]) -> BuildIdEntry {
     entry("[vdso]", USER, id)
 }
 
@@ -67,7 +70,7 @@ pub(crate) fn of_modules(
         let is_it = || ids.of_file(&path).is_none_or(|found| found == id);
         let is_kept = path.is_file() && is_wanted(module) && is_it();
         Some(FoundFile {
-            entry: entry(&name, KERNEL, &id)?,
+            entry: entry(&name, KERNEL, &id),
             path,
             is_kept,
         })
@@ -80,7 +83,7 @@ pub(crate) fn of_modules(
 pub(crate) struct FoundFile {
     pub(crate) entry: BuildIdEntry,
     pub(crate) path: PathBuf,
-    /// Whether it is added to the cache: it has samples, or all are added.
+    /// Whether the file is added to the cache: it has samples, or all files are added.
     pub(crate) is_kept: bool,
 }
 
@@ -139,7 +142,7 @@ fn of_file(
     let readable = readable.filter(|_| is_file)?;
     let id = ids.of_file(&readable)?;
     let name = name_text(path.as_os_str().as_bytes());
-    Some((entry(&name, USER, &id)?, readable))
+    Some((entry(&name, USER, &id), readable))
 }
 
 /// Returns a path to the mapped file: its own, or one in `/proc/PID` if the process is in a container or the program was deleted.
@@ -241,7 +244,7 @@ mod tests {
         };
         let proc = Proc::new(&root);
         let file = |is_kept| FoundFile {
-            entry: entry("/no/such/dir/lib.so", USER, b"ab").unwrap(),
+            entry: entry("/no/such/dir/lib.so", USER, b"ab"),
             path: inside.join("lib.so"),
             is_kept,
         };

@@ -18,9 +18,9 @@ pub(crate) struct CodePages {
     /// Offset of the address in a sample, which is followed by pid and tid; `None` if samples lack
     /// one of them.
     address_at: Option<usize>,
-    /// By process.
+    /// Sampled pages in user space: pid and page number.
     pages: HashSet<(u32, u64)>,
-    /// The page of the previous sample.
+    /// The pid and page of the previous sample in user space.
     last: Option<(u32, u64)>,
     /// Pages of the kernel and its modules.
     kernel_pages: HashSet<u64>,
@@ -28,12 +28,13 @@ pub(crate) struct CodePages {
     last_of_kernel: Option<u64>,
     /// Executable mappings of each process.
     mappings: HashMap<u32, Vec<CodeMapping>>,
+    /// The parent of each forked process, by pid.
     parents: HashMap<u32, u32>,
 }
 
 #[derive(Debug)]
 struct CodeMapping {
-    /// First page, and the page after the last.
+    /// Numbers of the first page, and of the page after the last.
     pages: (u64, u64),
     name: MappedName,
 }
@@ -198,7 +199,7 @@ mod tests {
         let sample_type = SampleType::IDENTIFIER | SampleType::IP | SampleType::TID;
         let mut hits = CodePages::new(sample_type);
         map(&mut hits, 7, 0x1000, "/parent");
-        map(&mut hits, 7, 0x8000, "/tracepoints_without_hits");
+        map(&mut hits, 7, 0x8000, "/without_samples");
         map(&mut hits, 9, 0x1000, "/other");
         let fork = |pid, ppid| Task {
             pid,

@@ -129,7 +129,7 @@ impl FileCompletion<'_> {
         OutputStream::pipe(stream.clone(), &self.opened.descriptions, &set)
     }
 
-    /// Returns the build-id of the kernel, and its modules; `None` if unknown or not requested.
+    /// Returns the entries of the kernel and of its modules; `None` if the kernel's build-id is unknown or build-ids are not requested.
     fn kernel_build_ids(&self, hits: &CodePages) -> Option<(BuildIdEntry, Vec<FoundFile>)> {
         let (request, kernel) = (self.request, &self.opened.kernel);
         kernel.text.as_ref().filter(|_| request.output.build_ids)?;
@@ -139,10 +139,10 @@ impl FileCompletion<'_> {
         let is_wanted = |module: &Module| request.output.cache_all || hits.overlap(module);
         let sysfs = &request.roots.sysfs;
         let modules = build_ids::of_modules(&kernel.modules, &is_wanted, sysfs, self.ids);
-        Some((build_ids::of_kernel(&id)?, modules))
+        Some((build_ids::of_kernel(&id), modules))
     }
 
-    /// Returns the build-ids of all mapped files, and a failure of the cache.
+    /// Returns the build-ids of all mapped files, and the message of the first failure to add one of them to the cache.
     fn build_ids(&self, sink: &CountedOutput) -> (Vec<BuildIdEntry>, Option<String>) {
         if !self.request.output.build_ids {
             return (Vec::new(), None);
@@ -171,7 +171,7 @@ impl FileCompletion<'_> {
             && let Ok(image) = vdso_image()
             && let Some(id) = self.ids.of_image(&image)
         {
-            entries.extend(build_ids::of_vdso(&id));
+            entries.push(build_ids::of_vdso(&id));
             let vdso = SpecialObject::vdso(&id);
             failure = failure.or(self.add_to_cache(&vdso, || Ok(image)));
         }

@@ -2,7 +2,7 @@
 //!
 //! Each record contains complete Zstandard frames, so that readers that decode one stream over all
 //! records, like Linux perf, and readers that decode each record separately get the same bytes.
-//! Record boundaries are ignored.
+//! A frame may begin and end within a record of the rings.
 
 use rperf_perfdata::WriteError;
 use rperf_perfdata::feature::CompressionInfo;

@@ -84,7 +84,8 @@ impl Control {
         Ok(requests)
     }
 
-    /// Returns the complete commands. A single write is also complete without a newline.
+    /// Reads once and returns the complete commands. They end with a newline or NUL, but some programs write a command without one: the
+    /// last text is also complete if it is a known command, or too long to become one.
     fn lines(&mut self) -> Vec<String> {
         let mut bytes = [0; MAX_COMMAND_BYTES];
         let read = self

@@ -17,7 +17,7 @@ pub(crate) struct CountedOutput {
     pub(crate) stats: RecordStats,
     /// Compressor of ring data (`-z`).
     pub(crate) compressor: Option<Compressor>,
-    /// Number of samples among rewritten records, if rewriting: may differ from the rings.
+    /// Number of samples among rewritten records, if records are rewritten: there may be fewer or more than in the rings.
     rewritten: Option<u64>,
     pub(crate) walker: RecordWalker,
     /// Bytes in other files of the same recording.

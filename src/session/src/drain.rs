@@ -65,7 +65,7 @@ pub(crate) struct RingSet {
     lost: Vec<u64>,
     /// Minimum number of bytes in a ring to drain it (`--mmap-flush`).
     least: u64,
-    /// The rewriter of records, if any.
+    /// The thread that rewrites records, if any.
     pub(crate) rewrite_thread: Option<RewriteThread>,
     /// CPU affinity for draining (`--affinity`).
     affinity: RingAffinity,
@@ -104,7 +104,7 @@ impl RingSet {
         self.rings.first().map_or(0, Ring::size)
     }
 
-    /// Splits it into single rings with their CPU. There are no overwrite rings.
+    /// Splits the set into sets of one ring, each with its CPU. The set must not have overwrite rings.
     pub(crate) fn split(&mut self) -> Vec<(i32, Self)> {
         let single = |ring: Ring| {
             let cpu = ring.cpu;
@@ -181,7 +181,7 @@ impl RingSet {
             }
             self.affinity.go_to(ring.cpu);
             any |= empty_ring(ring, lost, &mut self.rewrite_thread, sink)?;
-            // Records that describe it come first.
+            // The ring's AUX records, which describe the area, come first.
             if let Some(area) = &mut ring.area
                 && area.drain(sink)?
             {
@@ -271,7 +271,7 @@ impl RingSet {
                 .map_err(write_error)?;
         }
         if !self.overwrite_rings.is_empty() {
-            // Side-band records of tasks started meanwhile, to which samples already refer.
+            // Writes the side-band records of tasks that started meanwhile, to which samples already refer.
             self.pass_from(0, sink).map_err(write_error)?;
             self.end_round(sink).map_err(write_error)?;
         }
@@ -321,7 +321,7 @@ pub(crate) enum StopReason {
 }
 
 impl StopReason {
-    /// Returns the signal, if it was one.
+    /// Returns the signal that ended the recording, if any; SIGPIPE if the reader closed the pipe.
     pub(crate) fn signal(self) -> Option<i32> {
         match self {
             Self::BySignal(signal) => Some(signal),

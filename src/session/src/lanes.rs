@@ -57,7 +57,7 @@ pub(crate) fn lanes(
         .collect();
     let lane = |share: ThreadShare| {
         let own = |part: &mut LaneRing| {
-            u32::try_from(part.cpu).is_ok_and(|cpu| share.empties.contains(cpu))
+            u32::try_from(part.cpu).is_ok_and(|cpu| share.drains.contains(cpu))
         };
         Lane {
             runs_on: share.runs_on,

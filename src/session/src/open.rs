@@ -86,13 +86,13 @@ pub(crate) struct Opener<'a> {
     pub(crate) ring_tasks: Vec<i32>,
     /// The cgroups of events, in event order.
     pub(crate) cgroups: &'a [Option<OpenCgroup>],
-    /// Features missing in older kernels, detected with the first event and remembered.
+    /// Whether the kernel lacks the `read_format` LOST, and which attr flags it lacks: found out with the first event that has them.
     pub(crate) left_out: (bool, AttrFlags),
     /// Ring watermark in bytes, if the kernel's default of half the ring is too large.
     wakes_at: Option<u32>,
 }
 
-/// Fraction of the maximum size (`--max-size`) that the rings may contain.
+/// The unread data in all rings together are at most about the maximum size (`--max-size`) divided by this.
 const PARTS: u64 = 8;
 
 impl<'a> Opener<'a> {
@@ -177,7 +177,6 @@ impl Opener<'_> {
                 }
             }
         }
-        // Fallbacks may have changed the names or layouts of events opened before.
         Ok(open)
     }
 
@@ -185,10 +184,10 @@ impl Opener<'_> {
         if event.spec.settings.max_stack.is_none() {
             event.attr.sample_max_stack = self.max_stack;
         }
-        let in_flight = event.attr.flags.contains(AttrFlags::WRITE_BACKWARD);
+        let is_overwritten = event.attr.flags.contains(AttrFlags::WRITE_BACKWARD);
         if let Some(bytes) = self
             .wakes_at
-            .filter(|_| event.attr.wakeup == 0 && !in_flight)
+            .filter(|_| event.attr.wakeup == 0 && !is_overwritten)
         {
             event.attr.flags |= AttrFlags::WATERMARK;
             event.attr.wakeup = bytes;
@@ -426,11 +425,11 @@ struct RefusedEvent {
 }
 
 impl RefusedEvent {
-    /// Whether it is in a weak group.
+    /// Whether the cause is that the event's weak group does not fit on the hardware counters.
     fn breaks_group(&self) -> bool {
         let spec = &self.event.spec;
-        let fits_not = matches!(self.cause.raw_os_error(), Some(EINVAL | libc::EBADF));
-        fits_not && spec.weak && spec.group != GroupPosition::None
+        let does_not_fit = matches!(self.cause.raw_os_error(), Some(EINVAL | libc::EBADF));
+        does_not_fit && spec.weak && spec.group != GroupPosition::None
     }
 }
 

@@ -126,7 +126,7 @@ impl Replacement {
             temporary,
             directory: Some(directory),
         };
-        // From here on it is removed on failure.
+        // From here on the directory is removed on failure.
         let replacement = Self::new(path, pending);
         let (file, device) = (file.map_err(error)?, false);
         Ok((

@@ -33,12 +33,10 @@ pub(crate) struct StreamOutput {
 impl OutputStream {
     /// Creates a file with its header.
     pub(crate) fn file(to: OutputFile, events: &[EventDesc]) -> Result<Self, WriteError> {
-        let rewrite_thread = to.file();
+        let duplicate = to.file();
         let writer = Writer::new(to, events)?;
-        Ok(Self::File(
-            writer,
-            rewrite_thread.ok().and_then(Checkpoint::begin),
-        ))
+        let checkpoint = duplicate.ok().and_then(Checkpoint::begin);
+        Ok(Self::File(writer, checkpoint))
     }
 
     /// Starts a stream into `to` with the metadata of the recording.

@@ -43,9 +43,9 @@ const HANDLED_SIGNALS: [i32; 6] = [
 ];
 /// Signals within this period are treated as one.
 const SAME_SIGNAL: Duration = Duration::from_millis(200);
-/// Time for a workload to exit before it is reported.
+/// Time for a signalled workload to exit before the user is told that it still runs.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Poll interval in milliseconds until then.
+/// Interval in milliseconds at which the workload is polled during that time.
 const EXIT_POLL_MILLIS: i32 = 500;
 
 /// Records as requested, until the workload or the observed tasks exit or a signal is received.
@@ -89,7 +89,7 @@ pub fn record(
     }
     let workload = live.workload.take();
     let completed = live.complete(request, outcome, ids, observer);
-    // The recording is complete, however long this takes.
+    // The file is complete by now, however long the workload takes to exit.
     let ended = wait_for(workload, &signals, observer)?;
     let mut summary = completed?;
     summary.ended = ended.filter(|_| by_itself);

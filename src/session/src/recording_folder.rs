@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! DIR/data          the header, and records that are not in a ring's file
-//!    /data.N        records of the rings of one thread (`--threads`)
+//!    /data.N        records of one ring (`--threads`)
 //!    /kcore_dir/    the kernel's code (`--kcore`): kcore, kallsyms, modules
 //! ```
 

@@ -59,7 +59,7 @@ fn precision(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
     ))
 }
 
-/// A numeric field of the attr: its name, and a function that removes it.
+/// A numeric field of the attr: its name, and a function that clears it and returns its value.
 type AttrField = (&'static str, fn(&mut Attr) -> u64);
 
 const NUMBERS: [AttrField; 7] = [

@@ -264,7 +264,7 @@ pub struct OutputOptions {
     pub command_line: Vec<String>,
     /// The version for the header.
     pub version: String,
-    /// The build-id cache, to which kallsyms and the vdso are added; `None` to leave it unchanged.
+    /// The build-id cache, to which mapped files, kallsyms and the vdso are added; `None` to leave it unchanged.
     pub cache: Option<PathBuf>,
 }
 

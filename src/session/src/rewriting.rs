@@ -22,7 +22,7 @@ use crate::Error;
 use crate::counted_output::CountedOutput;
 
 /// Maximum number of bytes between the rings and the file, unless a single pass over the rings has
-/// more. Then the rings have to wait.
+/// more. At this limit the rings are not drained.
 const MAX_QUEUED: usize = 64 << 20;
 /// Number of queued bytes above which the rewriter is behind, and should copy records unchanged.
 const BEHIND_THRESHOLD: usize = MAX_QUEUED / 2;
@@ -58,7 +58,7 @@ pub(crate) struct RewriteThread {
     thread: Option<JoinHandle<()>>,
     /// Number of bytes passed on and not written yet.
     held: Arc<AtomicUsize>,
-    /// Number of rounds passed on.
+    /// Number of rounds passed on and not written yet.
     rounds: usize,
     /// Spare input buffers.
     spare: SpareBuffers,

@@ -73,9 +73,9 @@ pub(crate) fn map_rings(
             let area = None;
             Ok(Ring { map, area, cpu })
         };
-        let flight = |placed: &&OpenCounter| OverwriteRing::new(&placed.counter, pages);
-        let mapped = map_all(&forward, pages, ring);
-        match mapped.and_then(|rings| Ok((rings, map_all(&backward, pages, flight)?))) {
+        let overwrite = |placed: &&OpenCounter| OverwriteRing::new(&placed.counter, pages);
+        let mapped = map_all(&forward, side_band, ring);
+        match mapped.and_then(|rings| Ok((rings, map_all(&backward, pages, overwrite)?))) {
             Ok(rings) => break rings,
             Err(Error::Map { cause, .. }) if side_band > 1 && is_short_of_memory(&cause) => {
                 pages = if side_band > pages { pages } else { pages / 2 };

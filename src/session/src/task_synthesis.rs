@@ -11,7 +11,7 @@ use crate::synthesize::{
 
 /// Time limit for the mappings of one process, which is perf's default.
 const LIMIT: Duration = Duration::from_millis(500);
-/// Bytes of a record's header, and where its size is (`struct perf_event_header`).
+/// Bytes of a record's header, of which the last two are the record's size (`struct perf_event_header`).
 const HEADER: usize = 8;
 
 /// Which tasks are described.

@@ -8,7 +8,7 @@ use crate::{DrainAffinity, DrainThreads, Error};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ThreadShare {
     /// The CPUs whose rings it drains.
-    pub(crate) empties: CpuList,
+    pub(crate) drains: CpuList,
     /// Its CPU affinity.
     pub(crate) runs_on: CpuList,
 }
@@ -17,7 +17,7 @@ impl ThreadShare {
     /// Adds the rings of these CPUs.
     pub(crate) fn also_drains(&mut self, cpus: &[i32]) {
         let more = cpus.iter().filter_map(|cpu| u32::try_from(*cpu).ok());
-        self.empties = self.empties.numbers().iter().copied().chain(more).collect();
+        self.drains = self.drains.numbers().iter().copied().chain(more).collect();
     }
 }
 
@@ -66,7 +66,7 @@ fn each(cpus: &CpuList) -> Vec<ThreadShare> {
     let one = |cpu: &u32| {
         let own: CpuList = std::iter::once(*cpu).collect();
         ThreadShare {
-            empties: own.clone(),
+            drains: own.clone(),
             runs_on: own,
         }
     };
@@ -75,15 +75,15 @@ fn each(cpus: &CpuList) -> Vec<ThreadShare> {
 
 fn masked(masks: &[(CpuList, CpuList)], cpus: &CpuList) -> Result<Vec<ThreadShare>, Error> {
     let mut shares = Vec::new();
-    for (empties, runs_on) in masks {
-        let common = in_both(empties, cpus);
+    for (drains, runs_on) in masks {
+        let common = in_both(drains, cpus);
         if common.numbers().is_empty() {
             return Err(Error::IdleThread {
-                cpus: empties.clone(),
+                cpus: drains.clone(),
             });
         }
         shares.push(ThreadShare {
-            empties: common,
+            drains: common,
             runs_on: runs_on.clone(),
         });
     }
@@ -107,7 +107,7 @@ fn grouped(
         let common = in_both(&group, cpus);
         if !common.numbers().is_empty() {
             shares.push(ThreadShare {
-                empties: common,
+                drains: common,
                 runs_on: group,
             });
         }
@@ -129,7 +129,7 @@ fn in_both(one: &CpuList, other: &CpuList) -> CpuList {
 }
 
 fn undrained_cpu(shares: &[ThreadShare], cpus: &CpuList) -> Option<u32> {
-    let served = |cpu: &u32| shares.iter().any(|share| share.empties.contains(*cpu));
+    let served = |cpu: &u32| shares.iter().any(|share| share.drains.contains(*cpu));
     cpus.numbers().iter().copied().find(|cpu| !served(cpu))
 }
 
@@ -156,7 +156,7 @@ impl RingAffinity {
         };
         let shares = shares(&threads, cpus, sysfs)?.into_iter();
         Ok(Self {
-            affinities: shares.map(|share| (share.empties, share.runs_on)).collect(),
+            affinities: shares.map(|share| (share.drains, share.runs_on)).collect(),
             ..Self::default()
         })
     }
@@ -200,11 +200,11 @@ mod tests {
             masked(&lists.collect::<Vec<_>>(), &cpus)
         };
         let shares = shared(&[("0,7", "0"), ("1-2", "1")]).unwrap();
-        let empties: Vec<_> = shares
+        let drains: Vec<_> = shares
             .iter()
-            .map(|share| share.empties.to_string())
+            .map(|share| share.drains.to_string())
             .collect();
-        assert_eq!(empties, ["0", "1-2"]);
+        assert_eq!(drains, ["0", "1-2"]);
         let unserved = shared(&[("0", "0"), ("2", "1")]);
         assert!(matches!(unserved, Err(Error::UnservedCpu { cpu: 1 })));
         assert!(matches!(
@@ -226,7 +226,7 @@ mod tests {
         let shares = grouped(&list("1-2,5"), node_lists, &sysfs);
         let shares: Vec<_> = shares
             .iter()
-            .map(|share| (share.empties.to_string(), share.runs_on.to_string()))
+            .map(|share| (share.drains.to_string(), share.runs_on.to_string()))
             .collect();
         let expected = [("1", "0-1"), ("2", "2-3"), ("5", "5")];
         assert_eq!(

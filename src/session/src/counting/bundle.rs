@@ -9,7 +9,7 @@ use rperf_wire::EventType;
 
 use super::CountEvent;
 
-/// Minimum number of tracepoints.
+/// Minimum number of tracepoints of a count for which a bundle is used.
 const MIN_TRACEPOINTS: usize = 16;
 /// Maximum number of events of a bundle. The kernel refuses a group for which read(2) would return
 /// more than 16 KiB, or 1022 events; and opening a member takes time proportional to the group
@@ -35,7 +35,7 @@ impl TracepointBundle {
         }
     }
 
-    /// The index of the leader of the bundle that the event belongs to, `Some(None)` if it is the leader; `None` if
+    /// The index of the leader of the bundle that the event belongs to; `Some(None)` if the event begins a bundle as its leader, `None` if
     /// it is opened separately.
     pub(super) fn place(&self, event: &CountEvent) -> Option<Option<usize>> {
         let is_room = self.members < MAX_EVENTS;

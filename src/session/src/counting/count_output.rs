@@ -40,7 +40,7 @@ pub struct CountOutput {
     pub output: PathBuf,
     /// Whether the user gave the name.
     pub naming: PathOrigin,
-    /// The pipe, if it is one.
+    /// The pipe, if counts are written to one.
     pub stream: Option<Arc<File>>,
     /// Settings of the count, for readers.
     pub config: StatConfig,
@@ -79,7 +79,7 @@ pub(super) struct CountWriter<'a> {
     features: FeatureSet,
     /// Counter ids by event and counter.
     ids: Vec<Vec<Option<u64>>>,
-    /// Index of each observed thread.
+    /// The index of each observed thread in THREAD_MAP, by thread id.
     threads: BTreeMap<u32, u32>,
     records: RecordBuffer,
 }
@@ -240,7 +240,7 @@ fn put(to: &mut RecordBuffer, record: &UserRecord<'_>) {
     to.user(record.kind(), |to| record.encode_body(to));
 }
 
-/// Returns a reading. As in perf, it has the CPU's number, and the thread's index in THREAD_MAP.
+/// Returns a reading as a STAT record. As in perf, it has the CPU's number, and the thread's index in THREAD_MAP.
 fn stat(id: u64, cell: &CounterReading, threads: &BTreeMap<u32, u32>) -> UserRecord<'static> {
     let thread = cell.thread.and_then(|thread| threads.get(&thread));
     UserRecord::Stat(Stat {

@@ -3,7 +3,7 @@
 
 use rperf_sys::{AffinityGuard, CpuList};
 
-/// Minimum number of counters per CPU.
+/// Minimum number of counters per CPU for which the thread is moved.
 const MIN_COUNTERS: usize = 16;
 
 /// Moves the calling thread between CPUs; restores the affinity when dropped.

@@ -117,8 +117,8 @@ impl<K: CounterKernel> OpenCounters<K> {
         Ok(opened)
     }
 
-    /// Returns the leader of event `index`, and whether it is in a group at all. If a group's leader isn't
-    /// supported, the first supported event replaces it.
+    /// Returns the leader of event `index` unless it leads itself, and whether the event is in a group at all. If a group's leader isn't
+    /// supported, the first supported event replaces the leader.
     fn group_of(&self, specs: &[EventSpec], index: usize) -> (Option<usize>, bool) {
         let is_member = |index: usize| {
             specs
@@ -161,7 +161,7 @@ impl<K: CounterKernel> OpenCounters<K> {
                 && attr.flags.contains(AttrFlags::EXCLUDE_GUEST)
                 && event.leader.is_none()
             {
-                // Before Linux 3.2, and PMUs that can't distinguish guests.
+                // Linux before 3.2 refuses the flag, and so do PMUs that can't distinguish guests.
                 attr.flags = attr.flags.with(AttrFlags::EXCLUDE_GUEST, false);
                 observer.on_event(SessionNotice::LeftOut {
                     field: "exclude_guest",
@@ -214,8 +214,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         any.then_some(()).ok_or_else(no_task)
     }
 
-    /// Reads all events. Those that can't be read, such as a pinned event without a counter, have
-    /// never run.
+    /// Reads all events. An event that can't be read, such as a pinned event without a counter, gets the reading of one that has never run.
     pub(super) fn read(&self) -> EventReadings {
         let mut readings = EventReadings {
             events: self.events.iter().map(|event| event.spec.clone()).collect(),

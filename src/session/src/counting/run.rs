@@ -83,8 +83,8 @@ pub fn count(
     })
 }
 
-/// The signal that arrived after the workload's end, while the counters were closed: this run may be
-/// one of many, which it has to end.
+/// The signal that arrived after the workload's end, while the counters were closed. The caller needs it: if this run is one of many,
+/// the signal ends them all.
 fn late_signal(signals: &Signals) -> Result<Option<i32>, Error> {
     while let Some(signal) = signals.next().map_err(Error::system("read signals"))? {
         if signal != libc::SIGCHLD {
@@ -357,7 +357,7 @@ impl WaitConditions<'_> {
         self.tasks = None;
         self.control = None;
         while self.until(None)? != WaitEnd::WorkloadEnded {
-            // A second signal ends waiting.
+            // Any further signal terminates the workload.
             if let Some(workload) = &self.workload {
                 workload.kill(libc::SIGTERM);
             }

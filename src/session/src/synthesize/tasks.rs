@@ -26,9 +26,9 @@ const BATCH_SIZE: usize = 16;
 /// Which mappings are synthesized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SynthesizedMappings {
-    /// None.
+    /// No mappings.
     Nothing,
-    /// Executable ones.
+    /// Executable mappings.
     Code,
     /// Also readable data, like the kernel with `mmap_data`.
     Data,
@@ -46,7 +46,7 @@ pub(crate) struct TaskRecordOptions {
     pub(crate) namespaces: bool,
 }
 
-/// Synthesizes all processes and threads: FORK and COMM each, MMAP2 after the leader's.
+/// Synthesizes FORK and COMM of every process and thread, and MMAP2 of each process after the COMM of its leader.
 ///
 /// The forks are marked as synthesized: children share nothing with their parents. Tasks that exit
 /// meanwhile are skipped.
