@@ -35,7 +35,7 @@ struct EventBlocks {
 struct BlockCounts {
     /// The branch at the end.
     end: Frame,
-    /// Lowest start address; `None` if it was never in the same function.
+    /// Lowest start address; `None` if the previous branch never had its target before the end in the same function.
     start: Option<u64>,
     cycles: u64,
     times: u64,

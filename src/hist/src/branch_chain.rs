@@ -18,8 +18,9 @@ const MARKERS: u64 = (-4095_i64).cast_unsigned();
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChainBranch {
     branch: BranchEntry,
-    /// Number of removed loop iterations after it, and the cycles of the last.
+    /// Number of loop iterations that were removed directly before this step.
     passes: u32,
+    /// Cycles of the last of them.
     cycles: u64,
 }
 

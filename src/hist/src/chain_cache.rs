@@ -9,14 +9,15 @@ use rperf_wire::CpuMode;
 pub(crate) struct ChainCache {
     /// Inputs of site lookups besides the frames.
     of: Option<(Epoch, u32)>,
-    /// Outermost first once resolved, and so are the sites.
+    /// The frames of the resolved chain, outermost first.
     frames: Vec<(CpuMode, u64)>,
-    /// One or more for each frame.
+    /// The sites of the frames in the same order, one or more for each.
     sites: Vec<u32>,
     /// End index of each frame's sites.
     ends: Vec<usize>,
     /// The frames of the next chain, innermost first.
     next: Vec<(CpuMode, u64)>,
+    /// The inputs of site lookups of the next chain.
     next_of: Option<(Epoch, u32)>,
 }
 
@@ -63,16 +64,16 @@ mod tests {
 
     #[test]
     fn only_changed_frames_are_resolved() {
-        let mut trail = ChainCache::default();
+        let mut cache = ChainCache::default();
         let mut name = |epoch, ips: &[u64]| {
             let epoch = Epoch {
                 user: epoch,
                 kernel: 0,
             };
-            trail.begin(epoch, 0);
-            ips.iter().for_each(|ip| trail.push(CpuMode::User, *ip));
+            cache.begin(epoch, 0);
+            ips.iter().for_each(|ip| cache.push(CpuMode::User, *ip));
             let mut looked_up = Vec::new();
-            let sites = trail.name(|_, ip, sites| {
+            let sites = cache.name(|_, ip, sites| {
                 looked_up.push(ip);
                 // Inlined functions are frames, too.
                 sites.extend((ip == 2).then_some(2));

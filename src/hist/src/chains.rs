@@ -16,7 +16,7 @@ pub(crate) struct ChainResolver {
     order: Direction,
     /// Whether the branch stack precedes the callchain.
     branches: bool,
-    trail: ChainCache,
+    cache: ChainCache,
     frames: Vec<u32>,
 }
 
@@ -28,7 +28,7 @@ impl ChainResolver {
             max_stack: options.max_stack,
             order: options.order,
             branches: options.leads_with_branches(),
-            trail: ChainCache::default(),
+            cache: ChainCache::default(),
             frames: Vec::new(),
         }
     }
@@ -40,8 +40,8 @@ impl ChainResolver {
         chain: &[u8],
         finder: &mut SiteFinder<'_, '_, '_>,
     ) -> &mut Vec<u32> {
-        let trail = &mut self.trail;
-        trail.begin(head.epoch, head.event);
+        let cache = &mut self.cache;
+        cache.begin(head.epoch, head.event);
         // If call graphs start with the outermost caller, perf counts the limit from there.
         let walked = match self.order {
             Direction::Caller => usize::MAX,
@@ -58,13 +58,13 @@ impl ChainResolver {
         };
         let walked = walked.saturating_add(covered);
         let push = |mode, ip| match covered {
-            0 => trail.push(mode, ip),
+            0 => cache.push(mode, ip),
             _ => covered -= 1,
         };
         if !chain::walk(chain, walked, push) {
-            trail.begin(head.epoch, head.event);
+            cache.begin(head.epoch, head.event);
         }
-        let sites = trail.name(|mode, ip, sites| finder.append(mode, ip, sites));
+        let sites = cache.name(|mode, ip, sites| finder.append(mode, ip, sites));
         self.frames.clear();
         self.frames.extend_from_slice(sites);
         match self.order {

@@ -200,7 +200,7 @@ impl ComparedRow {
         self.periods.get(file).copied().flatten()
     }
 
-    /// Whether another file than the baseline has it.
+    /// Whether a file other than the baseline has the row.
     #[must_use]
     pub fn has_pair(&self) -> bool {
         self.periods.iter().skip(1).any(Option::is_some)

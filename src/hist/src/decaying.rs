@@ -29,12 +29,12 @@ pub enum Decay {
     Not,
 }
 
-/// Samples that are hidden, and not counted if possible.
+/// Rows that are removed at a refresh, since all their own samples have a hidden mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HiddenSamples {
-    /// Hide kernel samples.
+    /// Whether rows with kernel samples only are hidden.
     pub kernel: bool,
-    /// Hide user samples.
+    /// Whether rows with user samples only are hidden.
     pub user: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::ranks::EntryLabels;
 use crate::stacks::{MergedStack, MergedStacks, StackWeight, add_each};
 use crate::tree::ChainTail;
 
-/// A row without text.
+/// The samples of one event that share a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) weights: Weights,
@@ -38,7 +38,7 @@ pub(crate) struct FirstAppearance {
 
 /// Entries and their labels.
 pub(crate) struct Entries<'a> {
-    ways: StackLabels<'a>,
+    stack_labels: StackLabels<'a>,
     /// Entry numbers by label; each label belongs to one shard.
     shards: Vec<FxHashMap<u64, u32>>,
     list: Vec<Entry>,
@@ -53,22 +53,22 @@ impl<'a> Entries<'a> {
         children: bool,
         threads: NonZeroUsize,
     ) -> Self {
-        let ways = StackLabels {
+        let stack_labels = StackLabels {
             layout,
             children,
             labels,
             shards: threads.get() as u64,
         };
-        let counted = parallel::map((0..ways.shards).collect(), threads, |shard| {
+        let counted = parallel::map((0..stack_labels.shards).collect(), threads, |shard| {
             let mut counts = ShardCounts::default();
             let mut seen = Vec::new();
             for stack in &layout.stacks {
-                counts.visit(&ways, shard, stack, &mut seen);
+                counts.visit(&stack_labels, shard, stack, &mut seen);
             }
             counts
         });
         let mut entries = Self {
-            ways,
+            stack_labels,
             shards: Vec::new(),
             list: Vec::new(),
         };
@@ -105,8 +105,8 @@ impl<'a> Entries<'a> {
         let first = numbers.values().min().copied().unwrap_or_default();
         let mut chains = vec![Vec::new(); numbers.len()];
         let mut seen = Vec::new();
-        for (stack, at) in (0u32..).zip(&self.ways.layout.stacks) {
-            self.ways.walk(shard, at, &mut seen, |label, from| {
+        for (stack, at) in (0u32..).zip(&self.stack_labels.layout.stacks) {
+            self.stack_labels.walk(shard, at, &mut seen, |label, from| {
                 let Some(entry) = numbers.get(&label) else {
                     return;
                 };
@@ -184,14 +184,14 @@ impl ShardCounts {
     /// Counts one stack.
     fn visit(
         &mut self,
-        ways: &StackLabels<'_>,
+        stack_labels: &StackLabels<'_>,
         shard: u64,
         stack: &MergedStack,
         seen: &mut Vec<u64>,
     ) {
-        let layout = ways.layout;
+        let layout = stack_labels.layout;
         let depth = layout.frames(stack).len() as u32;
-        ways.walk(shard, stack, seen, |label, from| {
+        stack_labels.walk(shard, stack, seen, |label, from| {
             let first = || FirstAppearance::of(layout, stack, from);
             let next = self.list.len() as u32;
             let number = *self.numbers.entry(label).or_insert(next);

@@ -64,7 +64,7 @@ pub struct Weights {
 }
 
 impl Histogram {
-    /// Own samples and their period.
+    /// The sum of the totals of all events.
     #[must_use]
     pub fn total(&self) -> ColumnSum {
         let mut sum_of_events = ColumnSum::default();

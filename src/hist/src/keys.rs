@@ -133,7 +133,7 @@ struct KeyLabel {
     title: &'static str,
 }
 
-/// Name and title of a key.
+/// Returns the label of a key.
 const fn label(name: &'static str, title: &'static str) -> KeyLabel {
     KeyLabel { name, title }
 }
@@ -360,7 +360,7 @@ struct ShownCode {
     symbol: Option<(SymbolId, u64)>,
     /// The address shown without a symbol.
     ip: u64,
-    /// The address shown next to it with [`RecordingNames::shows_addresses`].
+    /// The address shown before the name or address with [`RecordingNames::shows_addresses`].
     shown_address: u64,
 }
 
@@ -402,7 +402,7 @@ fn hexadecimal(address: u64) -> String {
     }
 }
 
-/// One key's value, comparable. Variants are in row order: unknown values come last.
+/// The value of one key. Values are compared in row order: unknown ones come last, unless they are [`KeyValue::First`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum KeyValue<'n> {
     /// Unknown, sorted before known values.

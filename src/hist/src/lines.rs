@@ -11,7 +11,7 @@ use crate::options::{Direction, HistogramOptions};
 use crate::order;
 use crate::ranks::RankTable;
 
-/// A row without text.
+/// A row without text: the entries of all events that share it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowLine {
     /// The first event with such an entry, and the index of the entry.
@@ -181,8 +181,8 @@ impl SortColumns<'_, '_> {
         self.rank.push(key, self.lines.iter().map(first), codes);
     }
 
-    /// Adds a number, descending. As in perf, the leader's is ignored when sorting by another
-    /// event, and so are other events' totals.
+    /// Adds a number, descending. As in perf, the leader's number is ignored when sorting by another event, and only the leader's total
+    /// is used.
     fn push_number(&self, number: NumberField, codes: &mut RankCodes) {
         let others = 1..self.lines.lists.len();
         let events: Vec<usize> = match (number, self.event) {

@@ -52,7 +52,7 @@ pub struct LiveCounts {
     pub exact: u64,
     /// Number of records lost because a ring was full.
     pub lost: u64,
-    /// Number of times records were lost.
+    /// Number of LOST records.
     pub losses: u64,
     /// Number of samples that could not be decoded.
     pub damaged: u64,
@@ -62,6 +62,7 @@ pub struct LiveCounts {
 pub struct LiveHistograms {
     setup: LiveSetup,
     live_world: LiveWorld,
+    /// Objects and symbols loaded so far; `None` only while a resolver uses them.
     known: Option<LoadedObjects>,
     counts: LiveCounts,
     hidden: HiddenSamples,
@@ -69,7 +70,7 @@ pub struct LiveHistograms {
     stacks: StackSummary,
     /// Functions shown with instructions.
     watched: Vec<WatchedFunction>,
-    /// Position of `ready` among all records.
+    /// Position of the first byte of `ready` among the bytes of all records.
     position: u64,
     /// Records of complete rounds.
     ready: Vec<u8>,

@@ -15,8 +15,9 @@ pub(crate) enum BranchMark {
     From {
         /// Cycles since the previous branch.
         cycles: u64,
-        /// Number of removed loop iterations, and the cycles of the last.
+        /// Number of loop iterations that were removed before this branch.
         passes: u32,
+        /// Cycles of the last of them.
         loop_cycles: u64,
     },
 }

@@ -47,7 +47,7 @@ pub(crate) struct FrameNamer<'a, 'w> {
 }
 
 impl<'a, 'w> FrameNamer<'a, 'w> {
-    /// Creates a resolver of stacks without any.
+    /// Creates a namer that has no stacks yet.
     pub(crate) fn new(
         sites: SiteBuilder<'a, 'w>,
         options: &HistogramOptions,

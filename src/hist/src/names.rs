@@ -19,7 +19,7 @@ pub(crate) trait RecordingNames: Sync {
     fn dso(&self, dso: DsoId) -> &str;
     /// A function's name, demangled.
     fn symbol(&self, symbol: SymbolId) -> &str;
-    /// Whether the function is inlined into the one whose range it has.
+    /// Whether the function is inlined. Its range is that of the function that contains it.
     fn is_inlined(&self, symbol: SymbolId) -> bool;
     /// Whether other functions had the same range at other times.
     fn shares_its_address(&self, symbol: SymbolId) -> bool {

@@ -25,7 +25,7 @@ pub struct HistogramOptions {
     pub graph: Option<GraphOptions>,
     /// Whether events without callchains use the call graphs of one with callchains.
     pub reference_call_graphs: bool,
-    /// Maximum number of frames of a callchain, from the innermost.
+    /// Maximum number of frames of a callchain, counted from the start of the call graph.
     pub max_stack: usize,
     /// Whether callchains start with the sample's branches.
     pub branch_chains: bool,
@@ -127,8 +127,7 @@ pub enum Direction {
 pub struct GraphOptions {
     /// Form of the graph.
     pub form: GraphForm,
-    /// Minimum percentage of branches: of the parent in [`GraphForm::Fractal`], otherwise of all
-    /// events.
+    /// Minimum percentage of branches: of the parent's period in [`GraphForm::Fractal`], otherwise of the total period.
     pub min_percent: f64,
     /// Whether calls from different addresses of a function are separate branches.
     pub by_address: bool,
@@ -217,9 +216,9 @@ pub enum GraphForm {
     Graph,
     /// A tree, with percentages of the parent.
     Fractal,
-    /// A list of chains, each with all chains that start with it.
+    /// A list of chains, each with the sum of all chains that start with it.
     Flat,
-    /// A list of chains, one per line.
+    /// A list of chains, one per line, each with its own sum.
     Folded,
 }
 

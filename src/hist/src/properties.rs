@@ -57,6 +57,7 @@ pub(crate) struct RawProperties {
     transaction: u64,
     code_page: u64,
     access: Option<RawAccess>,
+    /// Source, target and flags of the branch.
     branch: Option<(u64, u64, u64)>,
     parallelism: u32,
 }

@@ -16,11 +16,11 @@ pub enum SampleTreatment {
 
 /// Selects samples.
 pub trait SelectSamples: Sync {
-    /// By the record. Called for every sample, so it should be fast. Of the recorded fields only the address, task, time,
-    /// CPU and period are there in any case.
+    /// Selects by the record. Called for every sample, so it should be fast. Of the recorded fields, only address, task, time,
+    /// CPU and period are always decoded.
     fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment;
 
-    /// By the sampled code.
+    /// Selects by the sampled code.
     fn frame(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment;
 }
 

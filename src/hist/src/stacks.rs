@@ -22,7 +22,7 @@ pub(crate) struct StackWeight {
     pub(crate) samples: u64,
     /// Position of the earliest sample.
     pub(crate) first: Order,
-    /// Its thread.
+    /// The thread of the earliest sample.
     pub(crate) thread: Thread,
     /// Rarely used sums.
     pub(crate) extras: Option<Box<OptionalSums>>,
@@ -38,7 +38,7 @@ pub(crate) struct OptionalSums {
 }
 
 impl StackWeight {
-    /// The period of one sample.
+    /// The weight of one sample, without rarely used sums.
     pub(crate) fn of(sample: &Sample<'_>) -> Self {
         Self {
             period: sample.period,

@@ -13,7 +13,7 @@ pub struct WatchedFunction {
     symbol: String,
     /// The object's name, if restricted to it.
     dso: Option<String>,
-    /// The last sampled frame; its location is unknown before.
+    /// The last sampled frame in the function; until the first one, the location of the function is unknown.
     frame: Option<Frame>,
     sums: FxHashMap<(EventIndex, u64), ColumnSum>,
 }

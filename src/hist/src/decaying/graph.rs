@@ -43,7 +43,7 @@ fn join(known: &mut Branch, mut more: Branch, is_list: bool) {
     }
 }
 
-/// Decays branches; those that reach 0 are removed, and single sub-branches joined.
+/// Decays branches. Those that reach 0 are removed; a single remaining sub-branch is joined to its parent if no chain ends between them.
 pub(super) fn decay(branches: &mut Vec<Branch>) {
     for branch in branches.iter_mut() {
         decay_sum(&mut branch.all);
@@ -70,7 +70,7 @@ fn join_single_branches(branch: &mut Branch) {
 pub(super) struct BranchThreshold {
     form: GraphForm,
     share: f64,
-    /// Minimum period, if the threshold is relative to all events.
+    /// Minimum period, if the threshold is relative to the total period.
     events: u64,
 }
 

@@ -1,4 +1,4 @@
-//! `cgroup` and `cgroup_id`: the path of the control group, and its namespace.
+//! `cgroup` and `cgroup_id`: the path of the control group, and device and inode of the cgroup namespace.
 
 use super::{CellPadding, Key, KeyDependency, KeyValue, Property, label};
 

@@ -1,4 +1,4 @@
-//! `trace`: the payload of a tracepoint in script's format. Empty for other events.
+//! `trace`: the payload of a tracepoint in script's format; `N/A` for other events.
 
 use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue};
 use crate::names::RecordingNames;
