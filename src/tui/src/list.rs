@@ -22,7 +22,7 @@ pub struct List {
 /// The effect of a mouse event on a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MouseEffect {
-    /// Nothing.
+    /// No effect.
     Nowhere,
     /// The cursor moved, or the list scrolled.
     Moved,

@@ -24,7 +24,7 @@ struct JumpArrow {
 }
 
 impl JumpArrow {
-    /// Returns the part of the arrow in a line: the space after the label, and the two columns of the arrow.
+    /// Returns the part of the arrow in a line, three columns wide: it begins right after the label.
     fn at(self, row: usize) -> Option<&'static str> {
         let (first, last) = (self.from.min(self.to), self.from.max(self.to));
         let is_target = row == self.to;
@@ -105,8 +105,8 @@ impl AnnotateScreen {
             self.list.center(row);
         }
         let mut list = self.list.clone();
-        let reach = self.reach();
-        let row = |row, _| self.line(row, reach, theme);
+        let jump_arrow = self.jump_arrow();
+        let row = |row, _| self.line(row, jump_arrow, theme);
         let scrolled = ScrolledList {
             list: &mut list,
             left: self.left,
@@ -121,7 +121,7 @@ impl AnnotateScreen {
     }
 
     /// Returns the arrow of the jump at the cursor.
-    fn reach(&self) -> Option<JumpArrow> {
+    fn jump_arrow(&self) -> Option<JumpArrow> {
         let from = self.list.cursor().filter(|_| self.looks.arrows)?;
         let row = self
             .rows
@@ -136,7 +136,7 @@ impl AnnotateScreen {
     }
 
     /// Renders a line.
-    fn line(&self, number: usize, reach: Option<JumpArrow>, theme: &Theme) -> Line<'static> {
+    fn line(&self, number: usize, jump_arrow: Option<JumpArrow>, theme: &Theme) -> Line<'static> {
         let Some(row) = self.rows.get(number) else {
             return Line::default();
         };
@@ -155,7 +155,7 @@ impl AnnotateScreen {
             false => theme.muted,
         };
         spans.push(Span::styled(BORDER, border));
-        let arrow = reach.and_then(|reach| reach.at(number));
+        let arrow = jump_arrow.and_then(|jump_arrow| jump_arrow.at(number));
         match row.kind {
             RowContent::Code => self.instruction_spans(found, arrow, theme, &mut spans),
             _ => {

@@ -51,7 +51,7 @@ pub struct AnnotateScreen {
     pub(super) shown: Arc<Annotated>,
     pub(super) rows: Vec<CodeRow>,
     pub(super) list: List,
-    /// Columns scrolled to the left.
+    /// Number of columns that are scrolled out of view on the left.
     pub(super) left: usize,
     pub(super) options: AnnotateOptions,
     pub(super) values: ColumnValues,

@@ -18,6 +18,7 @@ pub struct Help {
     lines: Vec<String>,
     /// The first visible line.
     top: usize,
+    /// The maximum of `top`, at which the last line is visible.
     most: usize,
 }
 

@@ -92,7 +92,7 @@ struct ChainLines<'o> {
 }
 
 impl ChainLines<'_> {
-    /// Emits sibling branches below a line of weight `total`, without the samples that end there.
+    /// Emits sibling branches. `total` is the period of the line above them, without the samples that end there.
     fn fork(&mut self, branches: &[Branch], depth: usize, parent: ChainKey, total: u64) {
         let is_list = self.form.graph.is_list();
         for branch in branches {
@@ -120,7 +120,7 @@ impl ChainLines<'_> {
                     frame: Arc::clone(frame),
                     key,
                 });
-                // A branch without a fold sign ends at its first folded line.
+                // A folded line hides the rest of its branch.
                 if is_open == Some(false) {
                     break;
                 }

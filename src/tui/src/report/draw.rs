@@ -5,7 +5,7 @@ use rperf_view::report::{BranchValue, share};
 
 use super::chain::ChainLine;
 use super::entries::{EntryLine, RowItem};
-use super::table::{TableView, is_number};
+use super::table::{TableView, number_of};
 use crate::theme::{PercentHeat, Theme};
 
 /// Indentation of a level of a call graph or hierarchy.
@@ -71,7 +71,7 @@ impl TableView {
 
     fn is_key(&self, column: usize) -> bool {
         let histogram = self.histogram();
-        histogram.is_some_and(|histogram| is_number(histogram, column).is_none())
+        histogram.is_some_and(|histogram| number_of(histogram, column).is_none())
     }
 
     fn chain(&self, item: &RowItem, chain: &ChainLine, theme: &Theme) -> Line<'static> {

@@ -18,9 +18,9 @@ pub(super) struct Entries {
     seen: Vec<ShownEntry>,
     len: usize,
     form: ChainOptions,
-    /// By row, its unfolded keys; the row's own key is one of them.
+    /// By row key, the keys of its unfolded lines, including the row's own key if the row is unfolded.
     open: FxHashMap<ChainKey, FxHashSet<ChainKey>>,
-    /// By row index, its call graph lines, for visible and unfolded rows.
+    /// By row index, its call graph lines; only of rows that are visible and unfolded.
     chains: FxHashMap<usize, Vec<ChainLine>>,
 }
 

@@ -82,7 +82,7 @@ impl ReportScreen {
         InputResult::Changed
     }
 
-    /// Handles ESC if there is nothing left to leave.
+    /// Handles ESC on the outermost screen.
     pub(super) fn ask_to_exit(&mut self) -> InputResult<ReaderMessage> {
         self.purpose = Some(PopupPurpose::Exit);
         InputResult::Push(Box::new(Question::new("Do you really want to exit?")))

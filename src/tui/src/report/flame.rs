@@ -101,8 +101,9 @@ impl FlameScreen {
         (line < self.area.height).then_some(line)
     }
 
-    /// Returns the frame nearest to the cursor among those that match.
-    fn nearest(&self, fits: impl Fn(usize, usize) -> bool) -> Option<usize> {
+    /// Returns the widest visible frame that matches. `fits` receives the index of a frame, and by how many levels it is deeper than the
+    /// cursor.
+    fn widest(&self, fits: impl Fn(usize, usize) -> bool) -> Option<usize> {
         let depth = self.flame.frames.get(self.cursor)?.depth;
         let frames = self.flame.frames.iter().enumerate();
         let candidates = frames.filter(|(number, frame)| {
@@ -130,7 +131,7 @@ impl FlameScreen {
             KeyCode::Up => (0..self.cursor)
                 .rev()
                 .find(|number| frames.get(*number).is_some_and(|frame| frame.depth < depth)),
-            KeyCode::Down => self.nearest(|number, deeper| {
+            KeyCode::Down => self.widest(|number, deeper| {
                 let frame = frames.get(number);
                 deeper == 1 && frame.is_some_and(|frame| start <= frame.start && frame.start < end)
             }),

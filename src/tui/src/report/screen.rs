@@ -31,7 +31,7 @@ pub struct ReportScreen {
     pub(super) events: List,
     /// Whether column headings are shown.
     pub(super) has_titles: bool,
-    /// Columns, and characters after the last one, scrolled to the left.
+    /// Number of columns that are scrolled out of view on the left, and of characters once the last column has been reached.
     pub(super) scrolled: (usize, usize),
     /// What the open popup asks for.
     pub(super) purpose: Option<PopupPurpose>,
@@ -157,7 +157,7 @@ impl ReportScreen {
     }
 
     /// Clears the pending request; returns whether there was one.
-    fn answered_now(&mut self) -> bool {
+    fn clear_waiting(&mut self) -> bool {
         std::mem::take(&mut self.state.is_waiting)
     }
 
@@ -265,7 +265,7 @@ impl Screen<ReaderMessage> for ReportScreen {
                     self.state.progress = None;
                 }
             }
-            ReaderMessage::Code(shown) if self.answered_now() => {
+            ReaderMessage::Code(shown) if self.clear_waiting() => {
                 let (options, is_global) = self.report.annotate;
                 let requests = self.requests.clone();
                 let screen = AnnotateScreen::new(
@@ -277,7 +277,7 @@ impl Screen<ReaderMessage> for ReportScreen {
                 );
                 return InputResult::Push(Box::new(screen));
             }
-            ReaderMessage::Shown(shown) if self.answered_now() => {
+            ReaderMessage::Shown(shown) if self.clear_waiting() => {
                 if let Some(screen) = shown.take() {
                     return InputResult::Push(screen);
                 }
@@ -287,7 +287,7 @@ impl Screen<ReaderMessage> for ReportScreen {
                 self.purpose = Some(PopupPurpose::Recordings(names.clone()));
                 return InputResult::Push(Box::new(Menu::new("Recordings", names.clone())));
             }
-            ReaderMessage::Notice(text) if self.answered_now() => {
+            ReaderMessage::Notice(text) if self.clear_waiting() => {
                 return InputResult::Push(Box::new(Notice::new("", text.as_str())));
             }
             // Answers to requests of other screens.

@@ -205,7 +205,7 @@ fn sums(items: &[RowItem], events: usize) -> Vec<ColumnSum> {
 }
 
 /// Returns the number shown in a column, if it shows one.
-pub(super) fn is_number(histogram: &Histogram, column: usize) -> Option<NumberField> {
+pub(super) fn number_of(histogram: &Histogram, column: usize) -> Option<NumberField> {
     match histogram.columns.get(column)? {
         ReportField::Number(number) => Some(*number),
         ReportField::Key(_) => None,
