@@ -20,7 +20,7 @@ const CYCLES: u64 = 0;
 /// The event of `record --off-cpu`, whose periods are nanoseconds.
 pub(crate) const OFF_CPU: &str = "offcpu-time";
 
-/// Options of the conversion.
+/// The conversion of one recording, from which each worker creates its fold.
 pub struct ProfileFold<'r, 'w> {
     resolver: &'r Resolver<'w>,
     endian: Endian,
@@ -70,7 +70,7 @@ impl<'r, 'w> ProfileFold<'r, 'w> {
             callers: FxHashMap::default(),
             key: Vec::new(),
             path: Vec::new(),
-            trail: CallerCache::default(),
+            cache: CallerCache::default(),
             stacks: Interner::default(),
             tracks: FxHashMap::default(),
             rows: Vec::new(),
@@ -106,7 +106,7 @@ pub struct GatheredProfile<'r, 'w> {
     callers: FxHashMap<Box<[u8]>, Option<Option<u32>>>,
     key: Vec<u8>,
     path: Vec<(CpuMode, u64)>,
-    trail: CallerCache,
+    cache: CallerCache,
     stacks: Interner<ProfileStack>,
     tracks: FxHashMap<TrackKey, usize>,
     rows: Vec<(TrackKey, Vec<ProfileSample>)>,
@@ -185,12 +185,12 @@ impl GatheredProfile<'_, '_> {
             chain::walk_on(mode, entries, usize::MAX, |mode, ip| path.push((mode, ip)));
         let mut stack = None;
         if is_complete {
-            let common = self.trail.keep(at, path.iter().rev().copied());
-            let last = self.trail.callers.last();
+            let common = self.cache.keep(at, path.iter().rev().copied());
+            let last = self.cache.callers.last();
             stack = last.and_then(|(_, stack)| *stack);
             for caller in path.iter().rev().skip(common) {
                 stack = self.called(stack, at, caller.0, caller.1);
-                self.trail.callers.push((*caller, stack));
+                self.cache.callers.push((*caller, stack));
             }
         }
         self.path = path;

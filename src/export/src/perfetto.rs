@@ -121,7 +121,7 @@ impl<W: Write> Writer<'_, W> {
         self.write_samples(number, &base, &callstacks)
     }
 
-    /// In order of time: readers only sort within a window.
+    /// Writes the samples in order of time, since readers sort packets only within a window.
     fn write_samples(
         &mut self,
         event: u32,

@@ -105,6 +105,7 @@ where
         Ok(())
     }
 
+    /// Adds the events from before the recording, with this time.
     fn write_early(&mut self, time: u64) -> io::Result<()> {
         for (class, cpu, payload) in self.early.take().unwrap_or_default() {
             self.stream(cpu)?.event(time, class, &payload);

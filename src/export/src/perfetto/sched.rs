@@ -17,9 +17,9 @@ const BUNDLE: usize = 256;
 /// A thread of the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchedThread {
-    /// Process.
+    /// Process id.
     pub pid: i32,
-    /// Thread.
+    /// Thread id.
     pub tid: i32,
     /// Its name.
     pub name: String,
@@ -43,7 +43,7 @@ pub struct SchedEventContext {
     pub cpu: u32,
     /// The thread that was running; 0 if idle.
     pub tid: i32,
-    /// `common_flags` of the tracepoint, if recorded: whether it is in an interrupt.
+    /// `common_flags` of the tracepoint, if recorded: they tell readers whether the event is in an interrupt.
     pub flags: Option<u32>,
 }
 
@@ -263,7 +263,7 @@ impl<W: Write> SchedTraceWriter<W> {
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Writes the remaining events.
     ///
     /// # Errors
     ///
