@@ -33,7 +33,7 @@ pub struct BarChart {
 }
 
 impl BarChart {
-    /// Writes the chart as an SVG with colors for light and dark color schemes.
+    /// Writes the chart as an SVG with colours for light and dark colour schemes.
     ///
     /// # Errors
     ///

@@ -52,7 +52,7 @@ fn split(line: &str) -> Option<(&str, u64)> {
     let weight = (weight.is_finite() && weight >= 0.0).then_some(weight)?;
     let exact = word.parse().unwrap_or(weight.round() as u64);
     let stack = stack.trim_end();
-    // The first weight of two.
+    // Differential text has two weights; the first one is not part of the stack.
     let earlier = stack.rsplit_once(char::is_whitespace);
     match earlier {
         Some((stack, word)) if word.parse::<u64>().is_ok() => Some((stack.trim_end(), exact)),

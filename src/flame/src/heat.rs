@@ -47,7 +47,7 @@ impl HeatMap {
     /// shorter durations, the last one all longer ones.
     #[must_use]
     pub fn of_durations(first: u64, last: u64, columns: u64, mut edges: Vec<u64>) -> Self {
-        let column = (last - first) / columns.max(1) + 1;
+        let column = last.saturating_sub(first) / columns.max(1) + 1;
         edges.sort_unstable();
         edges.dedup();
         let rows = u32::try_from(edges.len()).unwrap_or(u32::MAX);

@@ -44,7 +44,7 @@ pub struct ChartRow {
     pub kind: RowKind,
     /// The text to its left.
     pub label: String,
-    /// More about it, shown under the pointer.
+    /// Further text, shown under the pointer.
     pub details: String,
     /// Nanoseconds that the search adds up.
     pub weight: u64,
@@ -95,6 +95,6 @@ pub struct ChartGap {
     pub to: u64,
     /// Index of the row; `None` for all rows.
     pub row: Option<usize>,
-    /// Why.
+    /// The reason, shown under the pointer.
     pub name: String,
 }

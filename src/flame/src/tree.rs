@@ -19,7 +19,7 @@ pub struct FlameFrame {
     pub width: u64,
     /// The weight of the stacks through it.
     pub total: u64,
-    /// The same in the recording compared with, scaled if requested.
+    /// The weight of these stacks in the recording that the displayed one is compared with, scaled if requested.
     pub before: u64,
     /// Increase of its own weight.
     pub growth: i64,
@@ -28,7 +28,7 @@ pub struct FlameFrame {
 /// Which of two recordings determines the widths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FrameWidths {
-    /// The recording compared with.
+    /// The recording that the displayed one is compared with.
     Before,
     /// The displayed recording.
     #[default]
@@ -102,8 +102,10 @@ impl Flame {
         normalize: bool,
         reverse: bool,
     ) -> Self {
-        let total_weight =
-            |stacks: &Stacks| -> u64 { stacks.iter().map(|(_, weight)| weight).sum() };
+        let total_weight = |stacks: &Stacks| {
+            let weights = stacks.iter().map(|(_, weight)| weight);
+            weights.fold(0, u64::saturating_add)
+        };
         let scale = match total_weight(before) {
             all @ 1.. if normalize => total_weight(after) as f64 / all as f64,
             _ => 1.0,

@@ -274,7 +274,7 @@ impl<'c> ChartWriter<'c> {
             let y = |percent: u8| f64::from(height) * (1.0 - f64::from(percent.min(100)) / 100.0);
             let (upper, lower) = (y(item.high), y(item.low));
             let high = (lower - upper).max(0.0);
-            // Strings take everything.
+            // Writing to a String cannot fail.
             let _written = write!(
                 path,
                 "M{from} {}h{wide}v{}h-{wide}z",

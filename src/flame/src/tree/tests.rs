@@ -125,3 +125,10 @@ fn normalized_recordings_weigh_the_same() {
     let growth: Vec<i64> = flame.frames.iter().map(|frame| frame.growth).collect();
     assert_eq!(growth, [0, 30, -30]);
 }
+
+#[test]
+fn huge_weights_saturate_in_comparisons() {
+    let huge = stacks(&vec![(vec![1], u64::MAX), (vec![2], 5)]);
+    let flame = Flame::compare(&huge, &huge, FrameWidths::After, true, false);
+    assert_eq!(flame.frames[0].total, u64::MAX);
+}
