@@ -73,9 +73,10 @@ impl AddressMap {
         }
     }
 
+    /// Returns the new address of an address.
     fn moved(&mut self, place: Place, address: u64) -> u64 {
         match place.mode {
-            // The first page is never mapped: such numbers are no addresses.
+            // The first page is never mapped: numbers in it are no addresses.
             _ if address < PAGE => address,
             CpuMode::Kernel | CpuMode::GuestKernel => address.wrapping_sub(self.kernel_shift),
             CpuMode::User | CpuMode::GuestUser => self.moved_user(place, address),
@@ -115,7 +116,7 @@ impl AddressMap {
         new
     }
 
-    /// An address in no mapping: another page, the same for the same one.
+    /// Returns the new address of an address outside of mappings: a page of a process is always moved to the same page.
     fn hidden(&self, place: Place, address: u64) -> u64 {
         let page = self.key.hash_one((place.pid, address / PAGE)) % UNMAPPED_PAGES;
         UNMAPPED + page * PAGE + address % PAGE

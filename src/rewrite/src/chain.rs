@@ -89,7 +89,7 @@ mod tests {
     }
 
     impl Rewriter for Mark {
-        fn rewrite(&mut self, records: &[u8], _haste: bool, to: &mut Vec<u8>) {
+        fn rewrite(&mut self, records: &[u8], _is_behind: bool, to: &mut Vec<u8>) {
             to.extend_from_slice(records);
             to.push(self.0);
         }

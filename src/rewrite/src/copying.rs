@@ -315,7 +315,7 @@ impl StreamFeed<'_, '_> {
     ) -> Result<Option<Error>, CopyError> {
         let endian = reader.endian();
         loop {
-            // What is complete is passed on before more input is awaited.
+            // Complete records are passed on before waiting for more input.
             if self.records.len() >= PIECE || !reader.is_ready() {
                 self.flush()?;
             }

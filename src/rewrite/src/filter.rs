@@ -21,7 +21,7 @@ impl<K: FnMut(EventIndex, &SampleRecord<'_>) -> bool> FilterRewriter<K> {
 
 impl<K: FnMut(EventIndex, &SampleRecord<'_>) -> bool + Send> Rewriter for FilterRewriter<K> {
     /// Appends `records` without the dropped samples. Undecodable samples are kept.
-    fn rewrite(&mut self, records: &[u8], _haste: bool, to: &mut Vec<u8>) {
+    fn rewrite(&mut self, records: &[u8], _is_behind: bool, to: &mut Vec<u8>) {
         for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
             if raw.kind == RecordKind::SAMPLE
                 && let Ok(Some(sample)) = self.events.sample(&raw, |_| Order::default())

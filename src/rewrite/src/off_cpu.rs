@@ -92,11 +92,11 @@ impl OffCpu {
         let position = self.position;
         match raw.kind {
             RecordKind::SAMPLE => {
-                let Some(glance) = self.events.sample_head(raw.body) else {
+                let Some(head) = self.events.sample_head(raw.body) else {
                     return false;
                 };
-                let order = self.order.order(glance.time, position);
-                if glance.event != self.event {
+                let order = self.order.order(head.time, position);
+                if head.event != self.event {
                     return false;
                 }
                 if let Some(tid) = self.task_of(raw) {
@@ -205,7 +205,7 @@ impl OffCpu {
 impl Rewriter for OffCpu {
     /// Appends `records`, a continuation of the previous ones; samples of context switches are replaced by samples whose period is the
     /// off-CPU time.
-    fn rewrite(&mut self, records: &[u8], _haste: bool, to: &mut Vec<u8>) {
+    fn rewrite(&mut self, records: &[u8], _is_behind: bool, to: &mut Vec<u8>) {
         for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
             if raw.kind == RecordKind::FINISHED_ROUND {
                 self.order.finish_round();
@@ -235,7 +235,7 @@ impl Rewriter for OffCpu {
     }
 }
 
-/// Appends the sample of `record` with this time and period; without a time, also without the CPU.
+/// Appends the sample of `record` with this time and period. Time 0 also sets the CPU to 0.
 fn sample(layout: Option<&SampleLayout>, record: &[u8], time: u64, nanos: u64, to: &mut Vec<u8>) {
     let split = RawRecord::split(record, Endian::NATIVE);
     let (Some(layout), Some((raw, size))) = (layout, split) else {

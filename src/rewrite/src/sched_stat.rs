@@ -16,11 +16,11 @@ use crate::pipeline::Transform;
 /// The effect of an event on sleeping tasks.
 #[derive(Debug, Clone, Copy)]
 enum SchedEvent {
-    /// A task is switched out: the sample's own.
+    /// The task of the sample is switched out.
     Switch,
     /// The task of the sample ends.
     Exit,
-    /// A task slept; the reader of its id.
+    /// A task slept; the reader of the field with its id.
     Slept(FieldReader),
     Other,
 }

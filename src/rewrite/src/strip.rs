@@ -6,7 +6,7 @@ use rperf_wire::{Endian, RawRecord, RecordKind};
 
 use crate::pipeline::Transform;
 
-/// Drops the samples of other events than one. The header still describes those events, since records other than samples may belong
+/// Drops the samples of all events except one. The header still describes those events, since records other than samples may belong
 /// to them.
 #[derive(Debug)]
 pub struct StripSamples {

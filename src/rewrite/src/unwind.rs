@@ -99,7 +99,7 @@ impl LiveUnwinder {
                 }
                 let shared = &shared;
                 let work = move || shared.rewrite_part(part, from, worker);
-                // If no thread can be started, its part is kept unchanged.
+                // If a thread cannot be started, its part is kept unchanged.
                 let _ = thread::Builder::new().spawn_scoped(scope, work);
             }
             if let Some((worker, part, from)) = own {
@@ -125,9 +125,9 @@ impl LiveUnwinder {
     fn append_unchanged(&mut self, records: &[u8], to: &mut Vec<u8>) {
         to.extend_from_slice(records);
         self.position += records.len() as u64;
-        let samples = RawRecord::all(records, self.live.endian());
-        let copies = samples.filter(|(raw, _)| raw.kind == RecordKind::SAMPLE);
-        self.stored += copies.count() as u64;
+        let records = RawRecord::all(records, self.live.endian());
+        let samples = records.filter(|(raw, _)| raw.kind == RecordKind::SAMPLE);
+        self.stored += samples.count() as u64;
     }
 
     /// Returns statistics on the stacks unwound so far.
@@ -136,7 +136,7 @@ impl LiveUnwinder {
         &self.summary
     }
 
-    /// Returns the number of samples whose stack copies were stored because unwinding fell behind.
+    /// Returns the number of samples that were stored unchanged because unwinding fell behind.
     #[must_use]
     pub fn stored_copies(&self) -> u64 {
         self.stored

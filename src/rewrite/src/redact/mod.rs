@@ -73,7 +73,7 @@ impl Redactor {
         });
     }
 
-    /// Appends a record with other names, or nothing.
+    /// Appends a record with its names replaced, or nothing if records of its type may contain other names.
     fn named(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) {
         let Ok(record) = Record::decode(raw, self.endian) else {
             return;
@@ -134,7 +134,7 @@ impl Redactor {
             event.attr.kind == EventType::BREAKPOINT && event.ids.contains(&update.id)
         });
         let name = match breakpoints.next() {
-            // Its name has the address.
+            // The recorded name contains the address.
             Some(breakpoint) => breakpoint.name.clone(),
             None => redacted_name(name, &mut self.names),
         };

@@ -89,15 +89,7 @@ fn content(field: &Field, reader: &FieldReader) -> Option<Content> {
             size: 8,
             is_signed: false,
             ..
-        } if reader.is_number() => {
-            let may_be_user = field.is_pointer || field.is_long;
-            // Numbers of other types are addresses only if they are the kernel's.
-            Some(if may_be_user || field.size == 8 {
-                Content::Address
-            } else {
-                Content::Number
-            })
-        }
+        } if reader.is_number() => Some(Content::Address),
         _ if reader.is_number() => Some(Content::Number),
         _ => None,
     }
