@@ -23,7 +23,7 @@ pub struct AggregationRules {
 /// Aggregates the counts of events over one or several runs.
 #[derive(Debug, Clone)]
 pub struct Aggregator<'a> {
-    grouping: &'a AggregationRules,
+    rules: &'a AggregationRules,
     events: Vec<CountedEvent>,
     /// Sums by event.
     units: Vec<BTreeMap<AggregationUnit, EventSums>>,
@@ -47,16 +47,16 @@ struct RunSums {
     value: f64,
     enabled: u64,
     running: u64,
-    /// Time enabled of counters that ran at all.
+    /// Time enabled of the counters that ran.
     seen: u64,
 }
 
 impl<'a> Aggregator<'a> {
     /// Creates an empty aggregator.
     #[must_use]
-    pub fn new(events: Vec<CountedEvent>, grouping: &'a AggregationRules) -> Self {
+    pub fn new(events: Vec<CountedEvent>, rules: &'a AggregationRules) -> Self {
         Self {
-            grouping,
+            rules,
             units: vec![BTreeMap::new(); events.len()],
             events,
             elapsed: Spread::default(),
@@ -68,14 +68,14 @@ impl<'a> Aggregator<'a> {
         self.elapsed.add(elapsed.as_secs_f64() * 1e9);
         let mut runs: Vec<BTreeMap<AggregationUnit, RunSums>> =
             vec![BTreeMap::new(); self.events.len()];
-        for (index, (event, cells)) in self.events.iter().zip(readings).enumerate() {
+        for (index, (event, readings)) in self.events.iter().zip(readings).enumerate() {
             let Some(units) = runs.get_mut(event.merged_into.unwrap_or(index)) else {
                 continue;
             };
-            let by = self.grouping.by_of(event);
-            for cell in cells {
-                let run = units.entry(self.grouping.unit(by, cell)).or_default();
-                run.add(cell, self.grouping.unscaled);
+            let by = self.rules.by_of(event);
+            for reading in readings {
+                let run = units.entry(self.rules.unit(by, reading)).or_default();
+                run.add(reading, self.rules.unscaled);
             }
         }
         for (units, runs) in self.units.iter_mut().zip(runs) {
@@ -117,7 +117,7 @@ impl<'a> Aggregator<'a> {
                     .filter_map(|index| self.row(*index, *unit, &counted)),
             );
         }
-        if matches!(self.grouping.by, Aggregation::Cpu | Aggregation::Thread) {
+        if matches!(self.rules.by, Aggregation::Cpu | Aggregation::Thread) {
             rows.sort_by_key(|row| row.event);
         }
         CountTable {
@@ -159,7 +159,7 @@ impl<'a> Aggregator<'a> {
         };
         if !event.supported {
             row.state = CountState::NotSupported;
-            // perf stops at the first CPU.
+            // perf opens the event on the first CPU only.
             row.merged = 1;
         } else if sums.value.number() > 0 {
             let raw = sums.value.mean();
@@ -185,8 +185,8 @@ impl AggregationRules {
         }
     }
 
-    fn unit(&self, by: Aggregation, cell: &CounterReading) -> AggregationUnit {
-        match (by, cell.cpu, cell.thread) {
+    fn unit(&self, by: Aggregation, reading: &CounterReading) -> AggregationUnit {
+        match (by, reading.cpu, reading.thread) {
             (Aggregation::Global, ..) => AggregationUnit::All,
             (Aggregation::Thread, _, Some(thread)) => AggregationUnit::Thread(thread),
             (by, Some(cpu), _) => self.topology.unit(by, cpu),
@@ -196,8 +196,8 @@ impl AggregationRules {
 }
 
 impl RunSums {
-    fn add(&mut self, cell: &CounterReading, unscaled: bool) {
-        let counts = cell.counts;
+    fn add(&mut self, reading: &CounterReading, unscaled: bool) {
+        let counts = reading.counts;
         self.merged += 1;
         self.enabled += counts.enabled;
         self.running += counts.running;

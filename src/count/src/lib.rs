@@ -10,9 +10,9 @@
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
 mod aggregator;
-mod cell;
 mod event;
 mod metric;
+mod reading;
 mod recorded;
 mod role;
 mod row;
@@ -22,9 +22,9 @@ mod topology;
 mod unit;
 
 pub use aggregator::{AggregationRules, Aggregator};
-pub use cell::{CounterCounts, CounterReading};
 pub use event::CountedEvent;
 pub use metric::{MetricValue, NumberFormat};
+pub use reading::{CounterCounts, CounterReading};
 pub use recorded::{IntervalCounts, RecordedCounts};
 pub use role::{CountingMode, Role};
 pub use row::{CountRow, CountState, CountTable, CountValue};

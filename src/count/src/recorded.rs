@@ -16,11 +16,12 @@ pub struct RecordedCounts {
     /// Event index by counter id.
     events: BTreeMap<u64, usize>,
     /// By event: the last and the previous reading of each counter.
-    cells: Vec<BTreeMap<CpuAndThread, (CounterCounts, CounterCounts)>>,
+    counters: Vec<BTreeMap<CpuAndThread, (CounterCounts, CounterCounts)>>,
     /// The CPUs of events that aren't counted on all.
     own_cpus: BTreeMap<usize, BTreeSet<u32>>,
     cpus: Vec<Option<u32>>,
     threads: Vec<Option<u32>>,
+    /// The end of the last interval.
     last: Duration,
 }
 
@@ -49,7 +50,7 @@ impl RecordedCounts {
         }
         Self {
             events,
-            cells: vec![BTreeMap::new(); number],
+            counters: vec![BTreeMap::new(); number],
             own_cpus: BTreeMap::new(),
             cpus: vec![None],
             threads: vec![None],
@@ -82,7 +83,7 @@ impl RecordedCounts {
                 self.cpus = if cpus.is_empty() { vec![None] } else { cpus };
             }
             UserRecord::ThreadMap(map) => {
-                // All bits set means any.
+                // A process id with all bits set stands for any thread.
                 let thread = |pid: u64| u32::try_from(pid).ok();
                 self.threads = map
                     .threads
@@ -99,13 +100,13 @@ impl RecordedCounts {
 
     fn read(&mut self, stat: &Stat) {
         let event = self.event(stat.id);
-        let Some(cells) = event.and_then(|event| self.cells.get_mut(event)) else {
+        let Some(counters) = event.and_then(|event| self.counters.get_mut(event)) else {
             return;
         };
         let cpu = Some(stat.cpu).filter(|cpu| *cpu != u32::MAX);
         let thread = usize::try_from(stat.thread).ok();
         let thread = thread.and_then(|thread| *self.threads.get(thread)?);
-        let (now, _) = cells.entry((cpu, thread)).or_default();
+        let (now, _) = counters.entry((cpu, thread)).or_default();
         *now = CounterCounts {
             value: stat.value,
             enabled: stat.enabled,
@@ -118,17 +119,17 @@ impl RecordedCounts {
         let at = Duration::from_nanos(round.time);
         let is_total = round.kind != INTERVAL;
         let default_keys = self.default_keys();
-        let mut readings = Vec::with_capacity(self.cells.len());
-        for (event, cells) in self.cells.iter_mut().enumerate() {
+        let mut readings = Vec::with_capacity(self.counters.len());
+        for (event, counters) in self.counters.iter_mut().enumerate() {
             let own = self.own_cpus.get(&event);
             // Counters without a STAT record have a row, too.
             for (cpu, thread) in &default_keys {
                 let is_excluded = cpu.is_some_and(|cpu| own.is_some_and(|own| !own.contains(&cpu)));
                 if !is_excluded {
-                    cells.entry((*cpu, *thread)).or_default();
+                    counters.entry((*cpu, *thread)).or_default();
                 }
             }
-            let cell =
+            let reading =
                 |(key, (now, before)): (&CpuAndThread, &mut (CounterCounts, CounterCounts))| {
                     let counts = if is_total { *now } else { now.since(*before) };
                     *before = *now;
@@ -138,7 +139,7 @@ impl RecordedCounts {
                         counts,
                     }
                 };
-            readings.push(cells.iter_mut().map(cell).collect());
+            readings.push(counters.iter_mut().map(reading).collect());
         }
         let began = if is_total { Duration::ZERO } else { self.last };
         self.last = at;
@@ -154,8 +155,8 @@ impl RecordedCounts {
     /// for an unknown event.
     #[must_use]
     pub fn totals(&self, event: usize) -> Vec<CounterReading> {
-        let cells = self.cells.get(event).into_iter().flatten();
-        let readings = cells.map(|((cpu, thread), (counts, _))| CounterReading {
+        let counters = self.counters.get(event).into_iter().flatten();
+        let readings = counters.map(|((cpu, thread), (counts, _))| CounterReading {
             cpu: *cpu,
             thread: *thread,
             counts: *counts,
@@ -205,10 +206,10 @@ mod tests {
         UserRecord::StatRound(StatRound { kind, time })
     }
 
-    /// CPU, thread and value of each cell.
-    fn cells(cells: &[CounterReading]) -> Vec<(Option<u32>, Option<u32>, u64)> {
-        let cell = |cell: &CounterReading| (cell.cpu, cell.thread, cell.counts.value);
-        cells.iter().map(cell).collect()
+    /// CPU, thread and value of each reading.
+    fn values(readings: &[CounterReading]) -> Vec<(Option<u32>, Option<u32>, u64)> {
+        let value = |reading: &CounterReading| (reading.cpu, reading.thread, reading.counts.value);
+        readings.iter().map(value).collect()
     }
 
     #[test]
@@ -231,31 +232,31 @@ mod tests {
             (Duration::from_nanos(100), false)
         );
         assert_eq!(
-            cells(&first.readings[0]),
+            values(&first.readings[0]),
             [(Some(0), None, 7), (Some(2), None, 8)]
         );
         assert_eq!(
-            cells(&first.readings[1]),
+            values(&first.readings[1]),
             [(Some(0), None, 0), (Some(2), None, 0)],
             "never opened"
         );
-        assert_eq!(cells(&first.readings[2]), [(Some(2), None, 3)]);
+        assert_eq!(values(&first.readings[2]), [(Some(2), None, 3)]);
         rounds.process(&stat(5, 0, 0, 10));
         let second = rounds.process(&end(0, 150)).unwrap();
         assert_eq!(second.duration, Duration::from_nanos(50));
         assert_eq!(
-            cells(&second.readings[0]),
+            values(&second.readings[0]),
             [(Some(0), None, 3), (Some(2), None, 0)]
         );
         assert_eq!(second.readings[0][0].counts.enabled, 30);
         assert_eq!(
-            cells(&rounds.totals(0)),
+            values(&rounds.totals(0)),
             [(Some(0), None, 10), (Some(2), None, 8)]
         );
         assert_eq!(rounds.totals(7), []);
         let last = rounds.process(&end(1, 200)).unwrap();
         assert_eq!(last.duration, Duration::from_nanos(200));
-        assert_eq!(cells(&last.readings[0])[0].2, 10);
+        assert_eq!(values(&last.readings[0])[0].2, 10);
     }
 
     #[test]
@@ -273,23 +274,13 @@ mod tests {
         rounds.process(&stat(1, u32::MAX, 77, 5));
         let round = rounds.process(&end(1, 1)).unwrap();
         assert_eq!(
-            cells(&round.readings[0]),
+            values(&round.readings[0]),
             [(None, None, 5), (None, Some(70), 0), (None, Some(80), 4)],
             "an index outside the thread map is no thread"
         );
         assert_eq!(
-            cells(&rounds.totals(0)),
+            values(&rounds.totals(0)),
             [(None, Some(70), 0), (None, Some(80), 4), (None, None, 5)]
         );
-    }
-
-    #[test]
-    fn aggregations_have_perfs_numbers() {
-        use crate::Aggregation;
-        for by in [Aggregation::Cpu, Aggregation::Thread, Aggregation::Node] {
-            assert_eq!(Aggregation::of_number(by.number()), by);
-        }
-        assert_eq!(Aggregation::Cluster.number(), 1);
-        assert_eq!(Aggregation::of_number(6), Aggregation::Global);
     }
 }

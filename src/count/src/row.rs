@@ -20,11 +20,11 @@ pub struct CountRow {
     pub event: usize,
     /// The unit of aggregation.
     pub unit: AggregationUnit,
-    /// Number of CPUs whose counts were summed up.
+    /// Number of CPUs or threads whose counts were summed up.
     pub merged: usize,
     /// The count, or why it is missing.
     pub state: CountState,
-    /// Metrics computed from it.
+    /// Metrics computed from the count.
     pub metrics: Vec<MetricValue>,
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct UnitCounts<'a> {
 }
 
 impl UnitCounts<'_> {
-    /// The metrics of an event with this raw count, `value` after scaling to its unit.
+    /// The metrics of an event with the raw count `raw`, which is `value` in the event's unit.
     pub(crate) fn metrics(&self, event: &CountedEvent, raw: f64, value: f64) -> Vec<MetricValue> {
         let percent_of = |base: Role, unit: &'static str| self.percent(event, raw, base, unit);
         let miss_ratio = || {
@@ -88,7 +88,7 @@ impl UnitCounts<'_> {
         })
     }
 
-    /// Nanoseconds of the first clock event, in any modes.
+    /// Nanoseconds of the first clock event, in any mode.
     fn clock(&self) -> Option<f64> {
         self.find(|base| base.role == Role::Clock)
     }

@@ -104,3 +104,17 @@ pub enum AggregationUnit {
     /// A thread.
     Thread(u32),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aggregations_have_perfs_numbers() {
+        for by in [Aggregation::Cpu, Aggregation::Thread, Aggregation::Node] {
+            assert_eq!(Aggregation::of_number(by.number()), by);
+        }
+        assert_eq!(Aggregation::Cluster.number(), 1);
+        assert_eq!(Aggregation::of_number(6), Aggregation::Global);
+    }
+}

@@ -27,7 +27,7 @@ fn default_events() -> Vec<CountedEvent> {
     ]
 }
 
-fn cell(cpu: u32, value: u64) -> CounterReading {
+fn reading(cpu: u32, value: u64) -> CounterReading {
     shared(cpu, value, (1000, 1000))
 }
 
@@ -66,9 +66,9 @@ fn values(table: &CountTable) -> Vec<Option<f64>> {
 #[test]
 fn metrics_match_a_run_of_perf() {
     let counts = [360_454, 233, 1_320_405, 949_382, 194_152, 9_559];
-    let readings = counts.map(|count| vec![cell(0, count)]);
-    let grouping = AggregationRules::default();
-    let mut aggregator = Aggregator::new(default_events(), &grouping);
+    let readings = counts.map(|count| vec![reading(0, count)]);
+    let rules = AggregationRules::default();
+    let mut aggregator = Aggregator::new(default_events(), &rules);
     aggregator.add(Duration::from_nanos(512_108), &readings);
     assert_eq!(
         written(&aggregator.table()),
@@ -101,9 +101,9 @@ fn caches_and_stalls_have_their_own_bases() {
         cache("dTLB-load-misses", 0x1_0003),
     ];
     let counts = [1000, 250, 400, 500, 80, 20, 40, 2, 7, 10, 12];
-    let readings = counts.map(|count| vec![cell(0, count)]);
-    let grouping = AggregationRules::default();
-    let mut aggregator = Aggregator::new(events, &grouping);
+    let readings = counts.map(|count| vec![reading(0, count)]);
+    let rules = AggregationRules::default();
+    let mut aggregator = Aggregator::new(events, &rules);
     aggregator.add(Duration::from_secs(1), &readings);
     assert_eq!(
         written(&aggregator.table()),
@@ -138,14 +138,14 @@ fn a_unit_divides_its_own_counts() {
     let topology: Topology = cpus.collect();
     let readings = [
         (0..4)
-            .map(|cpu| cell(cpu, 100 * u64::from(cpu + 1)))
+            .map(|cpu| reading(cpu, 100 * u64::from(cpu + 1)))
             .collect::<Vec<_>>(),
         (0..4)
-            .map(|cpu| cell(cpu, 100 * u64::from(cpu + 1) * u64::from(cpu + 1)))
+            .map(|cpu| reading(cpu, 100 * u64::from(cpu + 1) * u64::from(cpu + 1)))
             .collect(),
     ];
     let shown = |by| {
-        let grouping = AggregationRules {
+        let rules = AggregationRules {
             by,
             topology: topology.clone(),
             unscaled: false,
@@ -153,7 +153,7 @@ fn a_unit_divides_its_own_counts() {
         let hardware = |name, config| event(name, EventType::HARDWARE, config);
         let mut aggregator = Aggregator::new(
             vec![hardware("cycles", 0), hardware("instructions", 1)],
-            &grouping,
+            &rules,
         );
         aggregator.add(Duration::from_secs(1), &readings);
         let table = aggregator.table();
@@ -211,9 +211,9 @@ fn privilege_levels_and_cgroups_are_not_mixed() {
         of("b", on_side("instructions", 1, AttrFlags::default())),
         of("a", on_side("instructions", 1, AttrFlags::default())),
     ];
-    let readings = [10, 20, 30, 40, 50, 60].map(|count| vec![cell(0, count)]);
-    let grouping = AggregationRules::default();
-    let mut aggregator = Aggregator::new(events, &grouping);
+    let readings = [10, 20, 30, 40, 50, 60].map(|count| vec![reading(0, count)]);
+    let rules = AggregationRules::default();
+    let mut aggregator = Aggregator::new(events, &rules);
     aggregator.add(Duration::from_secs(1), &readings);
     assert_eq!(
         written(&aggregator.table()),
@@ -225,10 +225,10 @@ fn privilege_levels_and_cgroups_are_not_mixed() {
 fn events_that_did_not_run_have_no_count_and_no_metric() {
     let mut events = default_events();
     events[5].supported = false;
-    let mut readings = [0, 5, 10, 20, 30, 40].map(|count| vec![cell(0, count)]);
+    let mut readings = [0, 5, 10, 20, 30, 40].map(|count| vec![reading(0, count)]);
     readings[2] = vec![shared(0, 0, (1000, 0))];
-    let grouping = AggregationRules::default();
-    let mut aggregator = Aggregator::new(events, &grouping);
+    let rules = AggregationRules::default();
+    let mut aggregator = Aggregator::new(events, &rules);
     aggregator.add(Duration::from_secs(1), &readings);
     let table = aggregator.table();
     assert_eq!(
@@ -247,18 +247,18 @@ fn events_that_did_not_run_have_no_count_and_no_metric() {
 #[test]
 fn multiplexed_counters_are_scaled_separately() {
     let hardware = |name, config| event(name, EventType::HARDWARE, config);
-    let cells = vec![
+    let readings = vec![
         shared(0, 50, (100, 50)),
         shared(1, 10, (100, 100)),
         shared(2, 0, (100, 0)),
     ];
     let shown = |unscaled| {
-        let grouping = AggregationRules {
+        let rules = AggregationRules {
             unscaled,
             ..AggregationRules::default()
         };
-        let mut aggregator = Aggregator::new(vec![hardware("cycles", 0)], &grouping);
-        aggregator.add(Duration::from_secs(1), std::slice::from_ref(&cells));
+        let mut aggregator = Aggregator::new(vec![hardware("cycles", 0)], &rules);
+        aggregator.add(Duration::from_secs(1), std::slice::from_ref(&readings));
         let table = aggregator.table();
         let CountState::Counted(value) = table.rows[0].state else {
             panic!("{table:?}")
@@ -273,10 +273,13 @@ fn multiplexed_counters_are_scaled_separately() {
 
 #[test]
 fn runs_give_means_with_their_deviation() {
-    let grouping = AggregationRules::default();
-    let mut aggregator = Aggregator::new(default_events()[..2].to_vec(), &grouping);
+    let rules = AggregationRules::default();
+    let mut aggregator = Aggregator::new(default_events()[..2].to_vec(), &rules);
     for (millis, count) in [(10, 4), (20, 6), (30, 8)] {
-        let readings = [vec![cell(0, millis * 1_000_000)], vec![cell(0, count)]];
+        let readings = [
+            vec![reading(0, millis * 1_000_000)],
+            vec![reading(0, count)],
+        ];
         aggregator.add(Duration::from_millis(millis), &readings);
     }
     let table = aggregator.table();
@@ -302,11 +305,11 @@ fn boxes_of_one_pmu_are_one_row() {
     events[0].unit = "MiB".to_owned();
     events[0].scale = 0.5;
     events[1].merged_into = Some(0);
-    let grouping = AggregationRules::default();
-    let mut aggregator = Aggregator::new(events, &grouping);
+    let rules = AggregationRules::default();
+    let mut aggregator = Aggregator::new(events, &rules);
     aggregator.add(
         Duration::from_secs(1),
-        &[vec![cell(0, 6)], vec![cell(0, 8)]],
+        &[vec![reading(0, 6)], vec![reading(0, 8)]],
     );
     let table = aggregator.table();
     assert_eq!(values(&table), [Some(7.0)]);
@@ -319,7 +322,7 @@ fn rows_of_cpus_may_have_events_of_cores() {
         core,
         ..CpuLocation::default()
     };
-    let grouping = AggregationRules {
+    let rules = AggregationRules {
         by: Aggregation::Cpu,
         topology: (0..4).zip([0, 1, 0, 1].map(location)).collect(),
         ..AggregationRules::default()
@@ -329,9 +332,9 @@ fn rows_of_cpus_may_have_events_of_cores() {
         event("cycles", EventType::HARDWARE, 0),
     ];
     events[1].per_core = true;
-    let mut aggregator = Aggregator::new(events, &grouping);
-    let cells: Vec<CounterReading> = (0..4).map(|cpu| cell(cpu, 1 << cpu)).collect();
-    aggregator.add(Duration::from_secs(1), &[cells.clone(), cells]);
+    let mut aggregator = Aggregator::new(events, &rules);
+    let readings: Vec<CounterReading> = (0..4).map(|cpu| reading(cpu, 1 << cpu)).collect();
+    aggregator.add(Duration::from_secs(1), &[readings.clone(), readings]);
     let table = aggregator.table();
     let rows = table.rows.iter().map(|row| (row.event, row.unit));
     let core = |core| AggregationUnit::Core {
