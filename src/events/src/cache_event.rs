@@ -76,10 +76,15 @@ pub(crate) fn names_of(cache: usize) -> Vec<String> {
     let name = CACHE_NAMES.get(cache).copied().unwrap_or_default();
     let possible = POSSIBLE.get(cache).copied().unwrap_or_default();
     let operations = OPERATIONS.iter().enumerate();
-    let had = operations.filter(|(number, _)| possible & (1 << number) != 0);
-    let spelled = had.filter_map(|(_, spellings)| Some((spellings.first()?, spellings.get(1)?)));
-    spelled
-        .flat_map(|(all, one)| [format!("{name}-{all}"), format!("{name}-{one}-misses")])
+    let supported = operations.filter(|(number, _)| possible & (1 << number) != 0);
+    let forms = supported.filter_map(|(_, forms)| Some((forms.first()?, forms.get(1)?)));
+    forms
+        .flat_map(|(plural, singular)| {
+            [
+                format!("{name}-{plural}"),
+                format!("{name}-{singular}-misses"),
+            ]
+        })
         .collect()
 }
 

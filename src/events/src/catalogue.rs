@@ -148,8 +148,8 @@ impl Default for Catalogue<'_> {
 }
 
 impl Catalogue<'_> {
-    /// The PMUs selected by a word: the one with this name, otherwise all whose names start with it
-    /// (`uncore_` may be omitted) or match it as a pattern, restricted by [`Catalogue::only`].
+    /// The PMUs selected by a word: the one with this name, otherwise all that match it as a pattern, or have this name (`uncore_` may be
+    /// omitted) and an instance number, restricted by [`Catalogue::only`].
     pub(crate) fn pmus_of(&self, word: &str) -> Vec<&(String, u32)> {
         if let Some(pmu) = self.pmus.iter().find(|(name, _)| name == word) {
             return vec![pmu];
@@ -188,7 +188,7 @@ impl Catalogue<'_> {
     }
 
     /// The definition of a PMU's named event.
-    pub(crate) fn meaning(&self, pmu: &str, name: &str) -> Option<EventDefinition> {
+    pub(crate) fn definition(&self, pmu: &str, name: &str) -> Option<EventDefinition> {
         if let Some(terms) = self.machine.event(pmu, name) {
             let beside = |suffix: &str| self.machine.event(pmu, &format!("{name}.{suffix}"));
             return Some(EventDefinition {
@@ -232,7 +232,7 @@ impl Catalogue<'_> {
     }
 }
 
-/// Whether a PMU's name is `word` followed by an instance number.
+/// Whether a PMU's name is `word`, with or without an instance number.
 fn is_instance(name: &str, word: &str) -> bool {
     let number = name
         .strip_prefix(word)

@@ -9,16 +9,16 @@ use crate::EventSpec;
 pub struct CountOptions {
     /// Whether children of the observed tasks are counted.
     pub inherit: bool,
-    /// Whether it is enabled by the exec of the observed task.
+    /// Whether the counter is enabled by the exec of the observed task.
     pub on_exec: bool,
-    /// Whether it is read as part of a group.
+    /// Whether the counter is read as part of a group.
     pub in_group: bool,
-    /// Whether it is enabled and disabled by a group leader.
+    /// Whether the counter is enabled and disabled by a group leader.
     pub member: bool,
 }
 
 /// Returns the attr of a counter, identical to what perf 6.1 opens for `stat` with these settings.
-/// If `spec.precise_max` is set and the kernel refuses it, retry with lower `precise_ip`.
+/// If `spec.precise_max` is set and the kernel refuses the attr, retry with lower `precise_ip`.
 #[must_use]
 pub fn count_attr(spec: &EventSpec, options: CountOptions) -> Attr {
     let mut attr = spec.attr.clone();

@@ -40,7 +40,7 @@ const CALLS: BranchSampleType = BranchSampleType(
 /// How callchains are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CallGraph {
-    /// Not at all.
+    /// Callchains are not recorded.
     #[default]
     None,
     /// The kernel follows frame pointers (`-g`).
@@ -48,13 +48,14 @@ pub enum CallGraph {
     /// The kernel follows frame pointers, but records the user part only on return to user space,
     /// once for all samples until then (`fp,defer`; Linux 6.19).
     Deferred,
-    /// Kernel part from the kernel; for the user part, registers and a copy of the stack's top, to
-    /// be unwound when the file is read.
+    /// The kernel part comes from the kernel; for the user part, registers and a copy of the stack's
+    /// top are recorded, to be unwound later.
     Dwarf {
         /// Size of each copy.
         stack_size: StackSize,
     },
-    /// Kernel part from the kernel; user part from the processor's call stack branch records.
+    /// The kernel part comes from the kernel, the user part from the processor's call stack branch
+    /// records.
     BranchRecords,
 }
 
@@ -194,7 +195,7 @@ pub struct SideBand {
     pub cgroups: bool,
     /// The build-ids of files in records of mappings (`--buildid-mmap`).
     pub build_ids: bool,
-    /// No BPF programs (`--no-bpf-event`).
+    /// Omit BPF programs (`--no-bpf-event`).
     pub no_bpf: bool,
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// An invalid selector. Displays one caret block per fault, without a final newline:
+/// An invalid selector. Displays the text with an arrow for each fault, without a final newline:
 ///
 /// ```text
 /// event syntax error: 'cs,page-fualts'
@@ -13,7 +13,7 @@ use std::ops::Range;
 pub struct ParseError {
     /// The whole text of the selector.
     pub text: String,
-    /// All its faults, in text order; at least one.
+    /// All faults, in text order; at least one.
     pub faults: Vec<SelectorFault>,
 }
 
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_caret_is_under_the_word() {
+    fn the_arrow_is_under_the_word() {
         assert_eq!(
             block("cs,nosuch", 3..9),
             "event syntax error: 'cs,nosuch'\n                        \\___ no"
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_begins_no_line() {
+    fn newlines_in_a_selector_become_blanks() {
         assert_eq!(
             block("cs\nx", 3..4),
             "event syntax error: 'cs x'\n                        \\___ no"

@@ -21,7 +21,7 @@ mod token;
 
 use token::{Token, Tokens};
 
-/// Fields available for every event: CPU number and task name.
+/// Fields available for every event: CPU number, task name and stack trace.
 const COMMON_FIELDS: [(&str, Kind); 6] = [
     ("CPU", Kind::Number),
     ("cpu", Kind::Number),
@@ -87,7 +87,7 @@ impl EventFilter {
     }
 }
 
-/// An invalid filter. Displays it with an arrow under the invalid word:
+/// An invalid filter. Displays the filter with an arrow under the invalid word:
 ///
 /// ```text
 /// filter error: 'nosuch > 1'
@@ -227,7 +227,8 @@ impl<'a> Parser<'a> {
         self.value(name, kind)
     }
 
-    /// Whether the field is a pointer of a system call's caller, which the kernel reads only with the suffix `.ustring`.
+    /// Whether the field is a pointer to text in the memory of a system call's caller, which the kernel reads only with the suffix
+    /// `.ustring`.
     fn is_user_text(&self, name: &str) -> bool {
         let field = self.format.field(name);
         let is_text = |field: &Field| field.is_pointer && field.type_name.contains("char");

@@ -20,7 +20,7 @@ pub enum GroupPosition {
     Member,
 }
 
-/// The parts of a word with braces, as byte offsets.
+/// The byte offsets of the braces in a word.
 struct GroupBraces {
     open: usize,
     close: usize,

@@ -13,7 +13,7 @@ use crate::{Catalogue, EventSpec};
 const KINDS: [&str; 2] = ["cpu_core", "cpu_atom"];
 const PMU_TYPE_SHIFT: u32 = 32;
 
-/// The core PMUs in sysfs order; empty on machines with one kind.
+/// The core PMUs in sysfs order; empty on machines with one kind of cores.
 pub(crate) fn core_pmus<'a>(catalogue: &'a Catalogue<'_>) -> Vec<&'a (String, u32)> {
     let pmus = catalogue.pmus.iter();
     let cores: Vec<_> = pmus
@@ -46,7 +46,7 @@ pub fn on_all_cores(event: EventSpec, catalogue: &Catalogue<'_>) -> Vec<EventSpe
     pmus.into_iter().map(on).collect()
 }
 
-/// The attr of a generic event for one core PMU; `None` for other names.
+/// The attr of a generic event for one core PMU; `None` for other names and other PMUs.
 pub(crate) fn known_on(
     pmu: &str,
     kind: u32,

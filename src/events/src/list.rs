@@ -58,18 +58,18 @@ impl fmt::Display for EventKind {
     }
 }
 
-/// One event.
+/// A row of the list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedEvent {
     /// The name for `-e`.
     pub name: String,
-    /// An alias.
+    /// Another name for `-e`.
     pub alias: Option<String>,
     /// Type of the event.
     pub kind: EventKind,
     /// The terms of a PMU's named event: `event=0xcd,umask=0x1`.
     pub terms: Option<String>,
-    /// `type` and `config` of its attr, if the name alone determines them.
+    /// `type` and `config` of the attr, if the name alone determines them.
     pub config: Option<(EventType, u64)>,
     /// Description in a vendor's table.
     pub described: Option<EventDescription>,
@@ -178,7 +178,7 @@ impl EventSelection {
         std::iter::once(first).chain(rest).collect()
     }
 
-    /// The same selection, case-insensitive; `None` for types.
+    /// The same selection, case-insensitive; `None` if it does not select by name.
     #[must_use]
     pub fn case_insensitive(&self) -> Option<Self> {
         let Self::Named { system, name, .. } = self else {

@@ -15,7 +15,7 @@ pub(crate) struct Modifiers {
 
 /// An invalid letter.
 pub(crate) struct BadModifier {
-    /// Its byte offset in the letters.
+    /// The byte offset of the letter.
     pub(crate) offset: usize,
     /// Description.
     pub(crate) reason: String,

@@ -18,11 +18,11 @@ pub(crate) struct PmuEvent {
     pub(crate) settings: EventSettings,
     /// `name=`.
     pub(crate) name: Option<String>,
-    /// The PMU whose terms define it.
+    /// The PMU whose terms define the event.
     pub(crate) pmu: Option<String>,
     /// Factor and unit of counts.
     pub(crate) scale: Option<UnitScale>,
-    /// Whether it counts the whole package on any of its CPUs.
+    /// Whether the event counts the whole package on any of its CPUs.
     pub(crate) per_package: bool,
 }
 
@@ -123,11 +123,11 @@ impl PmuEvent {
             return Ok(());
         }
         if term.value.is_none()
-            && let Some(meaning) = catalogue.meaning(pmu, term.key)
+            && let Some(definition) = catalogue.definition(pmu, term.key)
         {
-            self.alias(&meaning.terms, term, pmu, catalogue)?;
-            self.scale = meaning.scale;
-            self.per_package = meaning.per_package;
+            self.alias(&definition.terms, term, pmu, catalogue)?;
+            self.scale = definition.scale;
+            self.per_package = definition.per_package;
             return Ok(());
         }
         if let Some(format) = catalogue.machine.format(pmu, term.key) {
@@ -164,17 +164,17 @@ impl PmuEvent {
         Ok(true)
     }
 
-    /// Applies the terms of a named event in sysfs or a table. Its period is only a default.
+    /// Applies the terms that define a named event in sysfs or a table. A period in them is only a default.
     fn alias(
         &mut self,
-        meaning: &str,
+        definition: &str,
         name: &Term<'_>,
         pmu: &str,
         catalogue: &Catalogue<'_>,
     ) -> Result<(), BadTerm> {
-        for term in split_terms(meaning.trim(), 0) {
+        for term in split_terms(definition.trim(), 0) {
             let wrong = |reason: &str| {
-                let text = meaning.trim();
+                let text = definition.trim();
                 let reason = format!("{reason} in `{text}', the definition of `{}'", name.key);
                 BadTerm::new(name.offset, reason)
             };

@@ -36,7 +36,7 @@ pub enum Sampling {
 /// Settings of a recording that affect its attrs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordOptions {
-    /// What it observes.
+    /// What the recording observes.
     pub target: SamplingTarget,
     /// Sampling rate.
     pub sampling: Sampling,
@@ -53,8 +53,8 @@ pub struct RecordOptions {
 pub struct RecordEvent {
     /// The event.
     pub spec: EventSpec,
-    /// The complete attr. If `spec.precise_max` is set and the kernel refuses it, retry with lower
-    /// `precise_ip`.
+    /// The complete attr. If `spec.precise_max` is set and the kernel refuses the attr, retry with
+    /// lower `precise_ip`.
     pub attr: Attr,
     /// Whether it generates the MMAP, COMM, FORK and EXIT records of the recording.
     pub tracking: bool,
@@ -62,8 +62,9 @@ pub struct RecordEvent {
     pub leader: Option<usize>,
 }
 
-/// Returns the events of a recording in order: those of the list, and for CPU targets a `dummy:HG`
-/// for side-band records, which are also needed while the others are disabled.
+/// Returns the events of a recording in order: those of the list, and a `dummy` for side-band records
+/// where these must not depend on the other events: on CPUs, with a delayed start, with
+/// `--overwrite` and for traces.
 ///
 /// The attrs are identical to what perf 6.1 opens for `record` with these settings.
 #[must_use]
@@ -134,7 +135,7 @@ pub fn trigger_events(specs: &[EventSpec], target: SamplingTarget) -> Vec<Record
     specs.iter().map(trigger).collect()
 }
 
-/// Excludes neither guests nor hosts, with a sample period of 1.
+/// The side-band event `dummy:HG`, which excludes neither guests nor hosts.
 fn side_band_dummy(level: Option<PrivilegeLevel>) -> EventSpec {
     let mut attr = Attr {
         kind: EventType::SOFTWARE,
@@ -148,7 +149,7 @@ fn side_band_dummy(level: Option<PrivilegeLevel>) -> EventSpec {
     EventSpec::new(event_name(&attr), attr)
 }
 
-/// The side-band event of a trace, `dummy:u`: the trace's own event records no mappings.
+/// The side-band event of a trace, `dummy:u`: the event that writes the trace records no mappings.
 fn side_band_of_trace() -> EventSpec {
     let mut spec = side_band_dummy(Some(PrivilegeLevel::User));
     spec.attr.flags |= AttrFlags::EXCLUDE_HV | AttrFlags::EXCLUDE_GUEST;
@@ -186,7 +187,7 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
         off_cpu::set_rate(&mut attr);
     }
     if spec.all_tasks {
-        // It has no task whose exec(2) could enable it, or whose children could inherit it.
+        // The event has no task whose exec(2) could enable it, or whose children could inherit it.
         let of_tasks = AttrFlags::DISABLED | AttrFlags::INHERIT | AttrFlags::ENABLE_ON_EXEC;
         attr.flags = attr.flags.with(of_tasks, false);
     }

@@ -1,7 +1,7 @@
 //! Sample filters in user space: `--filter 'period > 1000, cpu == 1 || cpu == 2'`, for events whose
 //! fields the kernel can't compare.
 //!
-//! Tests are joined by `||` (any) and such groups by commas (all), as in newer releases of perf.
+//! Comparisons are joined by `||` (any), and groups of them by commas (all), as in newer releases of perf.
 
 mod memory;
 
@@ -13,7 +13,7 @@ use crate::RecordDetails;
 /// A condition on samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleFilter {
-    /// Accepts a sample if every group has a test that holds.
+    /// Accepts a sample if every group has a comparison that holds.
     groups: Vec<Vec<Comparison>>,
 }
 
@@ -38,7 +38,7 @@ enum Term {
     Period,
     Transaction,
     Weight,
-    /// A part of the weight: shift and mask.
+    /// A part of the weight: its first bit and its number of bits.
     WeightPart(u32, u32),
     PhysAddr,
     CodePageSize,
@@ -71,7 +71,7 @@ const TERMS: [(&str, Term); 21] = [
     ("data_page_size", Term::DataPageSize),
 ];
 
-/// perf's terms for which samples have no numeric field.
+/// perf's terms for which samples have no field.
 const UNSUPPORTED_TERMS: [(&str, &str); 2] = [
     (
         "uid",
@@ -116,7 +116,7 @@ impl SampleFilter {
     /// Parses a filter.
     ///
     /// # Errors
-    /// [`SampleFilterError`] for the first invalid test.
+    /// [`SampleFilterError`] for the first invalid comparison.
     pub fn parse(text: &str) -> Result<Self, SampleFilterError> {
         let group = |group: &str| group.split("||").map(Comparison::parse).collect();
         let groups = text.split(',').map(group).collect::<Result<_, _>>()?;
@@ -143,7 +143,7 @@ impl SampleFilter {
         self
     }
 
-    /// Enables the recording of the fields it compares.
+    /// Enables the recording of the fields that the filter compares.
     pub fn enable_fields(&self, details: &mut RecordDetails) {
         for Comparison { term, .. } in self.groups.iter().flatten() {
             match term {

@@ -33,7 +33,7 @@ pub struct EventSpec {
     pub sample_read: bool,
     /// `:W`: the group may be split.
     pub weak: bool,
-    /// Whether `G` or `H` is present.
+    /// Whether the modifier `G` or `H` is given.
     pub(crate) machines: bool,
     /// Position in a group.
     pub group: GroupPosition,
@@ -41,11 +41,11 @@ pub struct EventSpec {
     pub position: Range<usize>,
     /// Name in tracefs, for tracepoints.
     pub tracepoint: Option<TracepointName>,
-    /// The PMU that defines it; `None` for generic events.
+    /// The PMU that defines the event; `None` for generic events.
     pub pmu: Option<String>,
     /// Factor and unit of counts, if the PMU or a table specifies them.
     pub scale: Option<UnitScale>,
-    /// Whether it counts the whole package on any of its CPUs.
+    /// Whether the event counts the whole package on any of its CPUs.
     pub per_package: bool,
     /// Settings from its terms.
     pub settings: EventSettings,
@@ -55,7 +55,8 @@ pub struct EventSpec {
     pub filter: Option<String>,
     /// `--filter` evaluated in user space, for events whose fields the kernel can't compare.
     pub sample_filter: Option<SampleFilter>,
-    /// Whether it is open for all tasks of each CPU, enabled from the begin, whatever is observed: the event that BPF programs write to.
+    /// Whether the event is open for all tasks of each CPU from the beginning, whatever is observed: true for the event that BPF programs
+    /// write to.
     pub all_tasks: bool,
     /// The path that the attr of a `uprobe` event refers to by its address.
     pub(crate) uprobe_path: Option<Arc<CStr>>,
@@ -227,8 +228,8 @@ pub fn fallback_to_cpu_clock(event: &EventSpec) -> Option<EventSpec> {
 }
 
 /// The event without the kernel, for unprivileged users (`perf_event_paranoid` 2): `cs`
-/// becomes `cs:u`, `cs:D` becomes `cs:Du`. `None` if the kernel is already excluded, or user space
-/// is, so that nothing would remain; the same for tracepoints, which are in the kernel.
+/// becomes `cs:u`, `cs:D` becomes `cs:Du`. `None` if the kernel is already excluded, if user space
+/// is excluded, so that nothing would remain, and for tracepoints, which are in the kernel.
 #[must_use]
 pub fn user_only(event: &EventSpec) -> Option<EventSpec> {
     let flags = event.attr.flags;

@@ -11,7 +11,7 @@ use crate::error::write_block;
 pub enum MetricError {
     /// A syntax error in a formula, displayed with an arrow at its position.
     Syntax {
-        /// The metric; empty for a separate formula.
+        /// The metric; empty for a formula without a metric.
         metric: String,
         /// The formula.
         formula: String,
@@ -22,10 +22,10 @@ pub enum MetricError {
     },
     /// Metrics that depend on each other.
     Circular {
-        /// Their names; the last is the same as the first.
+        /// The names of the metrics; the last is the same as the first.
         chain: Vec<String>,
     },
-    /// No metric or group of this name.
+    /// No metric or group has this name.
     Unknown {
         /// The word.
         word: String,

@@ -14,7 +14,7 @@ pub trait MetricCounts {
 impl Operator {
     /// Applies the operator; NaN if an operand is NaN or the divisor is 0.
     #[must_use]
-    pub fn of(self, left: f64, right: f64) -> f64 {
+    pub fn apply(self, left: f64, right: f64) -> f64 {
         if left.is_nan() || right.is_nan() {
             return f64::NAN;
         }
@@ -32,7 +32,7 @@ impl Operator {
             Self::Divide => left / right,
             Self::Remainder => match integer(right) {
                 0 => f64::NAN,
-                // The one overflowing quotient has remainder 0.
+                // Of the only division that overflows, that of the minimum by -1, the remainder is 0.
                 divisor => to_float(integer(left).wrapping_rem(divisor)),
             },
             Self::Minimum => left.min(right),
@@ -81,12 +81,12 @@ impl Expr {
                 None => miss(name.clone()),
             },
             Self::Literal(name) => miss(format!("#{name}")),
-            // Evaluated before counting.
+            // Replaced before counting, by `Expr::with`.
             Self::Has(_) | Self::Processor(_) => 0.0,
             Self::Negative(inner) => -inner.value(counts, missing),
             Self::Binary(operator, left, right) => {
                 let left = left.value(counts, missing);
-                operator.of(left, right.value(counts, missing))
+                operator.apply(left, right.value(counts, missing))
             }
             Self::Choice {
                 condition,

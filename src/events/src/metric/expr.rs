@@ -19,14 +19,14 @@ pub enum Expr {
     Choice {
         /// The condition.
         condition: Box<Self>,
-        /// Value if it holds.
+        /// Value if the condition holds.
         then: Box<Self>,
         /// Value otherwise.
         otherwise: Box<Self>,
     },
     /// `source_count(event)`: the number of counters summed up for the event.
     Sources(String),
-    /// `has_event(event)`: 1 if the machine has it.
+    /// `has_event(event)`: 1 if the machine has the event.
     Has(String),
     /// `strcmp_cpuid_str(pattern)`: 1 if the CPUID string matches the regular expression.
     Processor(String),
@@ -130,7 +130,9 @@ impl Expr {
                 inner => Self::Negative(Box::new(inner)),
             },
             Self::Binary(operator, left, right) => match (left.with(known), right.with(known)) {
-                (Self::Number(left), Self::Number(right)) => Self::Number(operator.of(left, right)),
+                (Self::Number(left), Self::Number(right)) => {
+                    Self::Number(operator.apply(left, right))
+                }
                 (left, right) => Self::Binary(operator, Box::new(left), Box::new(right)),
             },
             Self::Choice {

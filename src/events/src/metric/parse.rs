@@ -29,6 +29,8 @@ const FUNCTIONS: [(&str, Operator); 3] = [
 
 /// Maximum nesting of brackets, signs and conditionals.
 const DEPTH: usize = 100;
+/// Maximum number of tokens: the tree of `1 + 1 + ...` is as deep as the sum is long.
+const MAX_TOKENS: usize = 1024;
 
 impl Expr {
     /// Parses a formula.
@@ -62,6 +64,12 @@ struct Parser {
 
 impl Parser {
     fn parse_all(mut self) -> Result<Expr, FormulaFault> {
+        if let Some(PlacedToken { position, .. }) = self.tokens.get(MAX_TOKENS) {
+            return Err(FormulaFault {
+                position: position.clone(),
+                reason: "the formula is too long".to_owned(),
+            });
+        }
         let expr = self.choice()?;
         match self.peek() {
             Token::End => Ok(expr),

@@ -19,13 +19,13 @@ pub struct MetricPlan {
     /// The distinct events to count, in the syntax of `-e`, including tool events such as
     /// `duration_time`.
     pub events: Vec<String>,
-    /// Whether they can be counted in one group.
+    /// Whether the events can be counted in one group.
     pub grouping: MetricGrouping,
     /// Factor and unit of the result.
     pub scale: Option<UnitScale>,
     /// Condition that marks a result as notable.
     pub threshold: Option<Expr>,
-    /// The formulas of required metrics in dependency order; the last one is its own.
+    /// The formulas of the required metrics in dependency order; the last one is that of this metric.
     formulas: Vec<(String, Expr)>,
 }
 
@@ -111,7 +111,7 @@ impl MetricPlan {
             let mut undefined = Vec::new();
             value = formula.value(&known, &mut undefined);
             for name in undefined {
-                // The metric is undefined by names missing in its dependencies.
+                // A metric that this one depends on is undefined because of names missing in it.
                 match known.missing_of(&name) {
                     Some(inner) => missing.extend(inner.iter().cloned()),
                     None => missing.push(name),
@@ -121,15 +121,15 @@ impl MetricPlan {
             missing.dedup();
             known.values.insert(name, (value, missing.clone()));
         }
-        let passed = self.threshold.as_ref().map(|threshold| {
-            let passed = threshold.value(&known, &mut Vec::new());
-            (!passed.is_nan()).then_some(passed != 0.0)
+        let exceeds = self.threshold.as_ref().map(|threshold| {
+            let condition = threshold.value(&known, &mut Vec::new());
+            (!condition.is_nan()).then_some(condition != 0.0)
         });
         let factor = self.scale.as_ref().map_or(1.0, |scale| scale.factor);
         MetricResult {
             value: value * factor,
             missing,
-            exceeds_threshold: passed.flatten(),
+            exceeds_threshold: exceeds.flatten(),
         }
     }
 }

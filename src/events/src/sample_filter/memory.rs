@@ -8,7 +8,7 @@ pub(super) struct MemoryPart {
     pub(super) name: &'static str,
     /// First bit and number of bits.
     bits: (u32, u32),
-    /// Bits above these: those of newer processors.
+    /// The upper bits of the value, if they are elsewhere: first bit and number of bits.
     more: Option<(u32, u32)>,
     /// Named values.
     words: &'static [(&'static str, u64)],
@@ -117,7 +117,7 @@ impl MemoryPart {
         found.map(|(_, value)| *value)
     }
 
-    /// Returns the names of its values.
+    /// Returns the names of the values.
     pub(super) fn names(&self) -> Vec<&'static str> {
         self.words.iter().map(|(name, _)| *name).collect()
     }

@@ -30,7 +30,7 @@ pub(super) fn events(
         let Some(name) = row.text("name") else {
             continue;
         };
-        // Reserved for the driver.
+        // These events are reserved for the driver.
         if row.is_set("for_driver") {
             continue;
         }

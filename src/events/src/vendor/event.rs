@@ -7,11 +7,11 @@ use super::{TableFinding, UnitScale};
 /// An event described by a vendor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VendorEvent {
-    /// Lower case: `mem_load_retired.l3_hit`.
+    /// The name in lower case: `mem_load_retired.l3_hit`.
     pub name: String,
     /// Name of the PMU without the instance number (`uncore_cha`); `None` for the processor cores.
     pub pmu: Option<String>,
-    /// Its terms in the syntax of `-e`: `event=0xd1,period=0xc365,umask=0x4`.
+    /// The terms in the syntax of `-e`: `event=0xd1,period=0xc365,umask=0x4`.
     pub terms: String,
     /// The topic, used as a heading.
     pub topic: String,
@@ -21,9 +21,9 @@ pub struct VendorEvent {
     pub long: Option<String>,
     /// Factor and unit of counts.
     pub scale: Option<UnitScale>,
-    /// Whether it counts the whole package on any of its CPUs.
+    /// Whether the event counts the whole package on any of its CPUs.
     pub per_package: bool,
-    /// Whether the vendor deprecated it.
+    /// Whether the vendor deprecated the event.
     pub deprecated: bool,
 }
 

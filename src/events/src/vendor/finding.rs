@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A part that was ignored: its location and why.
+/// A part of a table that was ignored, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableFinding {
     /// The file, as named by [`super::TableFolder`].

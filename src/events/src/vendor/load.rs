@@ -173,7 +173,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Loads the files of this processor from a folder in Arm's layout.
+    /// Loads the files of a processor from a folder in Arm's layout.
     fn load_arm(&mut self, processor: u64) {
         let mut subfolders = vec![String::new(), "pmu".to_owned()];
         let folders = self.folder.names("").into_iter();

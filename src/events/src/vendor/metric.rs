@@ -18,9 +18,9 @@ pub struct VendorMetric {
     pub name: String,
     /// Its formula: [`crate::metric::Expr`].
     pub formula: String,
-    /// Its groups; `No_group` if it has none.
+    /// The groups of the metric; `No_group` if it is in none.
     pub groups: Vec<String>,
-    /// On hybrid machines, the PMU whose events it uses: `cpu_core`.
+    /// On hybrid machines, the PMU whose events the metric uses: `cpu_core`.
     pub pmu: Option<String>,
     /// Short description.
     pub brief: Option<String>,
@@ -30,7 +30,7 @@ pub struct VendorMetric {
     pub scale: Option<UnitScale>,
     /// Condition, a formula, that marks a result as notable.
     pub threshold: Option<String>,
-    /// Whether its events can be counted in one group.
+    /// Whether the events of the metric can be counted in one group.
     pub grouping: MetricGrouping,
     /// The topic of its file.
     pub topic: String,
@@ -40,12 +40,12 @@ pub struct VendorMetric {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum MetricGrouping {
-    /// They can be grouped.
+    /// The events can be grouped.
     #[default]
     Together,
-    /// Only if the kernel's hard lockup detector uses no counter (`kernel.nmi_watchdog`).
+    /// The events can be grouped only if the kernel's hard lockup detector uses no counter (`kernel.nmi_watchdog`).
     WithoutWatchdog,
-    /// They cannot be grouped: there are not enough counters.
+    /// The events cannot be grouped: there are not enough counters.
     Apart,
 }
 
@@ -87,13 +87,13 @@ impl VendorMetric {
         })
     }
 
-    /// Returns whether it is one of the metrics of generic events ([`super::default_metrics`]).
+    /// Returns whether the metric is one of those of generic events ([`super::default_metrics`]).
     #[must_use]
     pub fn is_default(&self) -> bool {
         self.topic == DEFAULT
     }
 
-    /// Returns whether its name, or the name of one of its groups, is `word`. Case is ignored.
+    /// Returns whether the name of the metric or of one of its groups is `word`. Case is ignored.
     #[must_use]
     pub fn matches_word(&self, word: &str) -> bool {
         let fits = |name: &String| name.eq_ignore_ascii_case(word);
