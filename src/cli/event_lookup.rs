@@ -77,8 +77,25 @@ pub(crate) fn find_event(
     })
 }
 
+/// Letters of the modifiers that may follow an event's name.
+const MODIFIERS: &str = "ukhGHpPSDIWeX";
+
 /// Whether an event has this name, with or without its modifiers.
 fn is_named(name: &str, wanted: &str) -> bool {
-    let bare = name.rsplit_once(':').map(|(name, _)| name);
-    name == wanted || bare == Some(wanted)
+    let is_modifiers = |text: &str| text.chars().all(|letter| MODIFIERS.contains(letter));
+    let bare = name.rsplit_once(':').filter(|(_, rest)| is_modifiers(rest));
+    name == wanted || bare.is_some_and(|(bare, _)| bare == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modifiers_may_be_omitted_but_names_of_tracepoints_may_not() {
+        assert!(is_named("cycles:up", "cycles") && is_named("cycles:up", "cycles:up"));
+        assert!(is_named("sched:sched_switch:u", "sched:sched_switch"));
+        assert!(!is_named("sched:sched_switch", "sched"));
+        assert!(!is_named("cycles:up", "cycles:u"));
+    }
 }
