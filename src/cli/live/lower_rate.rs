@@ -36,12 +36,21 @@ impl TooFrequent<'_> {
                 return "--filter with a condition on its fields".to_owned();
             }
         };
-        match (self.is_alike, self.event.split_once(':')) {
-            (true, _) => format!("{option} {value}"),
-            (false, Some((name, modifiers))) => format!("-e {name}/{term}={value}/{modifiers}"),
-            (false, None) => format!("-e {}/{term}={value}/", self.event),
+        if self.is_alike {
+            return format!("{option} {value}");
         }
+        format!("-e {}", with_term(self.event, &format!("{term}={value}")))
     }
+}
+
+/// Adds a term to an event: `cpu/cycles/u` to `cpu/cycles,TERM/u`, `cycles:u` to `cycles/TERM/u`.
+fn with_term(event: &str, term: &str) -> String {
+    if let Some((terms, modifiers)) = event.rsplit_once('/') {
+        let comma = if terms.ends_with('/') { "" } else { "," };
+        return format!("{terms}{comma}{term}/{modifiers}");
+    }
+    let (name, modifiers) = event.split_once(':').unwrap_or((event, ""));
+    format!("{name}/{term}/{modifiers}")
 }
 
 #[cfg(test)]
@@ -76,6 +85,18 @@ mod tests {
                 SampledRate::Nanoseconds(1),
                 "-c 30000",
                 "-e cpu-clock/period=30000/u",
+            ),
+            (
+                "cpu/event=0x3c/u",
+                SampledRate::Frequency(4000),
+                "-F 1600",
+                "-e cpu/event=0x3c,freq=1600/u",
+            ),
+            (
+                "cpu//",
+                SampledRate::Frequency(4000),
+                "-F 1600",
+                "-e cpu/freq=1600/",
             ),
             (
                 "sched:sched_switch",
