@@ -250,7 +250,9 @@ fn the_status_tells_whether_a_row_grew() -> io::Result<()> {
     let grown = run(&scratch, &[&["--fail-above", "12%"], &words[..]].concat());
     assert_eq!(grown.status, 1, "{grown:?}");
     assert!(
-        grown.stderr.starts_with("1 row grew by more than 12%: "),
+        grown
+            .stderr
+            .starts_with("1 row grew by more than 12 percentage points: "),
         "{grown:?}"
     );
     assert!(grown.stderr.contains("(+12.50%)"), "{grown:?}");
@@ -337,7 +339,12 @@ fn groups_of_runs_are_compared_by_their_means() -> io::Result<()> {
     );
     assert_eq!(calm.status, 0, "{calm:?}");
     let words = [&grown[..], &["b1", "b2", "b3", "--", "a1", "a2", "a3"]].concat();
-    assert_fails(&scratch, &words, 1, "1 row grew by more than 10%");
+    assert_fails(
+        &scratch,
+        &words,
+        1,
+        "1 row grew by more than 10 percentage points",
+    );
     for (words, message) in [
         (
             &["--runs", "a1", "a2", "--", "b1"][..],

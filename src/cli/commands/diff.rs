@@ -38,7 +38,7 @@ enum ComparedFile {
 }
 
 impl ComparedFile {
-    /// Reads the file with this number.
+    /// Reads a file; `number` is its index among the files.
     fn read(
         path: &Path,
         number: usize,
@@ -119,7 +119,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     for file in files {
         file.damage?;
     }
-    growth(changes(&compared), settings.fail_above)?;
+    growth(changes(&compared), settings.fail_above, PERCENTAGE_POINTS)?;
     Ok(ExitStatus::Ok)
 }
 
@@ -279,7 +279,7 @@ fn no_pairs(files: &[CountedFile]) -> CliError {
         .hint(listed.join("; "))
 }
 
-/// The greatest change of each row in percentage points, with its name.
+/// Returns the greatest change of each row in percentage points, with the row's name.
 fn changes(compared: &[EventComparison]) -> impl Iterator<Item = (f64, String)> {
     let rows = compared.iter().flat_map(|event| {
         let rows = event.comparison.rows.iter();
@@ -293,10 +293,14 @@ fn changes(compared: &[EventComparison]) -> impl Iterator<Item = (f64, String)> 
     })
 }
 
-/// Returns an error with status 1 if a change is above the limit; the error lists the rows above it.
+/// The unit of changes of shares in a message.
+const PERCENTAGE_POINTS: &str = " percentage points";
+
+/// Returns an error with status 1 if a change is above the limit; the error lists the rows above it. `unit` is that of the limit.
 fn growth(
     changes: impl Iterator<Item = (f64, String)>,
     limit: Option<f64>,
+    unit: &str,
 ) -> Result<(), CliError> {
     let Some(limit) = limit else {
         return Ok(());
@@ -314,7 +318,7 @@ fn growth(
     }
     let rows = if grown.len() == 1 { "row" } else { "rows" };
     let message = format!(
-        "{} {rows} grew by more than {limit}%: {}",
+        "{} {rows} grew by more than {limit}{unit}: {}",
         grown.len(),
         listed.join(", ")
     );

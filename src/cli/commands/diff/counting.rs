@@ -53,7 +53,7 @@ pub(super) struct CountedEvent {
 }
 
 impl CountedFile {
-    /// Counts the file with this number.
+    /// Counts the samples of a file; `number` is its index among the files.
     pub(super) fn count(
         input: &Input,
         data: &PerfData<'_>,

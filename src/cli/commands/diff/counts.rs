@@ -206,7 +206,7 @@ pub(super) fn print(
         .iter()
         .filter(|row| row.is_significant() != Some(false));
     let grown = grown.filter_map(|row| Some((row.percent()?, row.baseline.event.clone())));
-    growth(grown, settings.fail_above)
+    growth(grown, settings.fail_above, "%")
 }
 
 /// Two files with at least two intervals each are compared by rates, others by total counts.

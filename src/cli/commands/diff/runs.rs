@@ -7,7 +7,7 @@ use rperf_view::diff::{RunsEvent, write_runs, write_runs_json};
 
 use super::counting::CountedFile;
 use super::settings::{DiffSettings, RunOptions};
-use super::{EventComparison, growth, label};
+use super::{EventComparison, PERCENTAGE_POINTS, growth, label};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
@@ -42,10 +42,10 @@ pub(super) fn print(
     let rows = groups.iter().flat_map(|(_, groups)| &groups.rows);
     let rows = rows.filter(|row| row.is_significant());
     let grown = rows.map(|row: &ComparedRuns| (row.difference(), label(&row.row)));
-    growth(grown, settings.fail_above)
+    growth(grown, settings.fail_above, PERCENTAGE_POINTS)
 }
 
-/// Whether all runs have samples of an event; if only some have, the others are named.
+/// Whether all runs have samples of an event. If only some have, a warning names the others.
 fn has_all_runs(event: &EventComparison, files: &[CountedFile], context: &Context) -> bool {
     let totals = &event.comparison.totals;
     if totals.iter().all(|total| *total == 0) {

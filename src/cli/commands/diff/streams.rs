@@ -102,7 +102,7 @@ pub(super) fn run(settings: &DiffSettings, context: &Context) -> Result<ExitStat
 }
 
 impl StreamsFile {
-    /// Reads the file with this number.
+    /// Reads the file with this index.
     fn read(number: usize, settings: &DiffSettings, context: &Context) -> Result<Self, CliError> {
         let path = settings.files.get(number).cloned().unwrap_or_default();
         let name = path.display().to_string();
