@@ -101,7 +101,7 @@ impl<'a> Analysis<'a> {
     ///
     /// # Errors
     ///
-    /// Status 255: reading stopped before the end of the recording.
+    /// Status 255: reading stopped before the end of the recording. Status 1: records could not be decoded.
     pub(crate) fn conclude(&self) -> Result<(), CliError> {
         self.end_progress();
         conclude(&self.input.path, &self.replay.diagnostics(), self.context)

@@ -18,7 +18,7 @@ pub(crate) struct BuiltInScript {
 pub(crate) enum ScriptKind {
     /// `flamegraph`.
     Flamegraph {
-        /// Its options.
+        /// The options given to `flamegraph`.
         words: &'static [&'static str],
         /// The options of the script, each with the words that replace it.
         options: &'static [(&'static str, &'static [&'static str])],

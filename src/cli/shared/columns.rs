@@ -199,7 +199,8 @@ pub(crate) struct ResolvedColumns {
     pub(crate) values: Vec<(&'static str, String)>,
 }
 
-/// Returns the fields that a word of an option names, if it is not a built-in key.
+/// Returns the fields that a word of `--sort` or `--fields` names, if it is not a built-in key. The arguments are the option's name without
+/// dashes, for messages, and the word.
 pub(crate) type FindFields<'f> =
     &'f mut dyn FnMut(&str, &str) -> Result<Vec<ReportField>, CliError>;
 

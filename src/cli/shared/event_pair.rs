@@ -10,7 +10,7 @@ use rperf_tracepoint::{Error, FieldReader};
 use crate::cli::error::CliError;
 use crate::cli::event_lookup::find_event;
 
-/// Returns the start event and the end event with these names. They are matched by the fields `key`, by thread if it is empty.
+/// Returns the start event and the end event with these names. They are matched by the fields `key`, or by thread if `key` is empty.
 ///
 /// # Errors
 ///

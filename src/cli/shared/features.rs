@@ -15,15 +15,18 @@ pub(crate) struct Feature {
 
 /// All features, in alphabetical order. Names are those of perf 6.1 and 7.2, and `demangle` of later versions.
 pub(crate) const FEATURES: &[Feature] = &[
-    with("aio", "record --aio: writes do not wait for the disk"),
+    with(
+        "aio",
+        "writes go to the page cache; record --aio changes nothing",
+    ),
     with("babeltrace2-ctf-writer", "data convert --to-ctf"),
     without(
         "bpf",
-        "no libbpf: trace -s and bench uprobe load programs of their own",
+        "no libbpf: trace -s, lock contention -b and bench uprobe load programs of their own",
     ),
     without(
         "bpf_skeletons",
-        "no BPF programs for counters, filters, off-CPU time and locks",
+        "no BPF programs for counters, filters and off-CPU time; locks: see bpf",
     ),
     with("debuginfod", "debug files over HTTP and HTTPS"),
     with("demangle", "C++ and Rust names"),

@@ -18,7 +18,7 @@ const LISTED: usize = 5;
 ///
 /// # Errors
 ///
-/// Status 255: reading stopped before the end of the recording.
+/// Status 255: reading stopped before the end of the recording. Status 1: records could not be decoded.
 pub(crate) fn conclude(
     analysis: &Analysis<'_>,
     delivered: DeliveredCounts,

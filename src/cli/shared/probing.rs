@@ -40,7 +40,7 @@ pub(crate) struct DefinitionResult {
     pub(crate) events: Vec<(ProbeEvent, Option<String>)>,
 }
 
-/// Finds the places of a definition. Event names are not yet made unique.
+/// Returns the events at the places of a definition. Their names are not unique yet.
 pub(crate) fn events(
     given: &ProbeSpec,
     matches: &ArgMatches,
@@ -69,7 +69,7 @@ pub(crate) fn events(
             Err(_) if !named.is_empty() => {}
             Err(error) => return Err(error),
         }
-        events.extend(probe_cache::under_own_names(named, &definition)?);
+        events.extend(probe_cache::renamed(named, &definition)?);
     }
     Ok(DefinitionResult {
         definition,
@@ -132,8 +132,8 @@ fn inlined(
     Some(places.join(", "))
 }
 
-/// With `--cache`, returns the cached events of the same definition, even if the debug information no longer exists. Options that restrict
-/// the search are ignored.
+/// With `--cache`, returns the cached events of the same definition, even if the debug information no longer exists. `None` if options
+/// restrict the search.
 fn cached_events(
     cache_entry: &CachedObject,
     opened: &OpenedObject,

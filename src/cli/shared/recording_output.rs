@@ -106,7 +106,7 @@ pub(crate) fn naming(matches: &ArgMatches) -> PathOrigin {
     given_output(matches).map_or(PathOrigin::Default, |_| PathOrigin::Given)
 }
 
-/// Whether the output is the workload's stdout.
+/// Whether the output `name` is the standard output, which the workload inherits.
 pub(crate) fn takes_stdout(name: &Path) -> bool {
     name == Path::new(STDOUT)
 }

@@ -28,8 +28,11 @@ impl TemporaryFolder {
     pub(crate) fn create(command: &str) -> Result<Self, CliError> {
         let path = std::env::temp_dir();
         let failed = |error: &io::Error| {
-            let message = format!("{}: no temporary recording: {error}", path.display());
-            CliError::message(255, message).hint("TMPDIR names another directory")
+            let message = format!(
+                "{}: cannot create a temporary recording: {error}",
+                path.display()
+            );
+            CliError::message(255, message).hint("set TMPDIR to another directory")
         };
         let parent = Folder::open(&path).map_err(|error| failed(&error))?;
         let process = std::process::id();

@@ -48,7 +48,7 @@ struct ParsedFieldKey<'w> {
 pub(crate) const ALL: &str = "trace_fields";
 
 impl<'a> Tracepoints<'a> {
-    /// The tracepoints of the recording at `path`.
+    /// Creates the tracepoints of the recording at `path`, without reading their formats.
     pub(crate) fn new(
         context: &'a Context,
         path: &'a Path,
@@ -65,7 +65,7 @@ impl<'a> Tracepoints<'a> {
         }
     }
 
-    /// Reads the formats.
+    /// Reads the formats, unless they were read before.
     pub(crate) fn read(&mut self) -> Result<(), CliError> {
         if self.payloads.is_none() {
             self.payloads = Some(payloads(self.context, self.path, self.recording)?);
@@ -73,7 +73,8 @@ impl<'a> Tracepoints<'a> {
         Ok(())
     }
 
-    /// The keys that `word`, given with `option`, selects, in file order.
+    /// Returns the keys that `word` selects, in the order of the recorded events and their fields. `option` is the option's name without
+    /// dashes, for messages.
     pub(crate) fn find(&mut self, option: &str, word: &str) -> Result<Vec<ReportField>, CliError> {
         self.read()?;
         let unknown = || self.unknown(option, word);
@@ -107,7 +108,7 @@ impl<'a> Tracepoints<'a> {
         Ok(found.into_iter().map(|key| self.key(key)).collect())
     }
 
-    /// The tracepoints that have a format.
+    /// Returns the tracepoints whose formats were read.
     fn described(&self) -> impl Iterator<Item = (EventIndex, &Tracepoint)> {
         let payloads = self.payloads.iter();
         let events = (0..).map(EventIndex).take(self.recording.events.len());
@@ -117,7 +118,7 @@ impl<'a> Tracepoints<'a> {
         })
     }
 
-    /// The event of this name: `%N` for the Nth, `SYSTEM:EVENT`, or a substring of only one event's name.
+    /// Returns the event that `name` selects: `%N` the Nth from 1, `SYSTEM:EVENT`, or a substring of only one event's name.
     fn event(&self, name: &str) -> Option<EventIndex> {
         let events = &self.recording.events;
         if let Some(number) = name.strip_prefix('%') {
@@ -136,7 +137,7 @@ impl<'a> Tracepoints<'a> {
         is_clear.then_some(EventIndex(first))
     }
 
-    /// The key of a field; each field has only one.
+    /// Returns the key of a field; each field has only one.
     fn key(&mut self, key: FieldKey) -> ReportField {
         let same =
             |old: &FieldKey| (old.event, old.raw, &old.member) == (key.event, key.raw, &key.member);
@@ -152,7 +153,7 @@ impl<'a> Tracepoints<'a> {
         ReportField::Key(Key::of_field(event, number, &name, &full))
     }
 
-    /// The error for an unknown key, in perf's words, with the existing keys and fields, the most similar first.
+    /// Returns the error for an unknown key, in perf's words, with the existing keys and fields, the most similar first.
     fn unknown(&self, option: &str, word: &str) -> CliError {
         let error = CliError::usage(format!("Unknown --{option} key: `{word}'"));
         if OF_TYPES.contains(&word) {
@@ -199,7 +200,7 @@ impl<'a> Tracepoints<'a> {
         ))
     }
 
-    /// The text and the key fields of samples, for a histogram.
+    /// Returns the text and the key fields of samples, for a histogram.
     pub(crate) fn text<'t, 'w>(&'t self, resolver: &'t Resolver<'w>) -> TracepointText<'t, 'w> {
         TracepointText {
             tracepoints: self,
@@ -266,7 +267,7 @@ impl PayloadText for TracepointText<'_, '_> {
     }
 }
 
-/// A field's value as formatted in the event's text, otherwise the raw value.
+/// Returns a field's value as formatted in the event's text, otherwise the raw value.
 fn value(abi: Abi, key: &FieldKey, raw: &[u8], text: &[u8]) -> FieldValue {
     let FieldKey { member, reader, .. } = key;
     let bytes = match member.is_string {
@@ -285,7 +286,7 @@ fn value(abi: Abi, key: &FieldKey, raw: &[u8], text: &[u8]) -> FieldValue {
     }
 }
 
-/// The value after `NAME=` or `NAME:` in an event's text.
+/// Returns the value after `NAME=` or `NAME:` in an event's text.
 fn shown<'t>(text: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
     let mut words = text.split(|byte| *byte == b' ');
     words.find_map(|word| match word.strip_prefix(name)? {

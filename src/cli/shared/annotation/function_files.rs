@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::error::CliError;
 use rperf_safefs::Folder;
 
-/// The output directory.
+/// The files of functions in the output directory.
 pub(crate) struct AnnotationFiles<'d> {
     directory: &'d Path,
     /// Names already used.
@@ -15,7 +15,7 @@ pub(crate) struct AnnotationFiles<'d> {
 }
 
 /// The maximum number of characters of a function's name in a file name.
-const NAME: usize = 120;
+const MAX_NAME: usize = 120;
 
 impl<'d> AnnotationFiles<'d> {
     pub(crate) fn new(directory: &'d Path) -> Self {
@@ -48,7 +48,7 @@ impl<'d> AnnotationFiles<'d> {
 
     /// Returns `NAME.annotation`, as in perf's browser, with a number if the name is used.
     fn path(&mut self, function: &str) -> PathBuf {
-        let name = function.chars().take(NAME).map(|letter| match letter {
+        let name = function.chars().take(MAX_NAME).map(|letter| match letter {
             '/' => '_',
             letter if letter.is_control() => '_',
             letter => letter,

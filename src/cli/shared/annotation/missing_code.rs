@@ -78,7 +78,7 @@ pub(crate) fn why_no_code(
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Functions without code, by object and reason.
+/// Functions without code, by object: the reason for the first one, the number of functions, and the number of their samples.
 #[derive(Default)]
 pub(crate) struct MissingCode(BTreeMap<DsoId, (NoCode, usize, u64)>);
 

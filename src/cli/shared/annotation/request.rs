@@ -70,7 +70,7 @@ pub(crate) struct AnnotationRequest {
     pub(crate) syntax: Syntax,
     pub(crate) looks: AnnotateOptions,
     pub(crate) prefix: PathPrefix,
-    /// Whether the events of a group, or all, are shown side by side, if given.
+    /// `--group` (the events of a group share a table, or all events if there are no groups) or `--no-group`, if given.
     pub(crate) group: Option<bool>,
     /// Whether events without samples get no column.
     pub(crate) skip_empty: bool,
@@ -168,7 +168,7 @@ impl AnnotationRequest {
         })
     }
 
-    /// Returns the initial view options, and whether percentages are relative to all functions.
+    /// Returns the initial view options, and whether percentages are relative to the event's total instead of the function's.
     pub(crate) fn view_options(&self) -> (AnnotateOptions, bool) {
         (self.looks, self.share.global)
     }

@@ -140,7 +140,7 @@ impl EventLists {
         self.0.read(PROGRAMS).is_err_and(denied)
     }
 
-    /// Whether the kernel has the list `list`.
+    /// Whether the list `list` exists and can be read.
     pub(crate) fn has(&self, list: &str) -> bool {
         self.0.read(list).is_ok()
     }

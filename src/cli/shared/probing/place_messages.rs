@@ -37,7 +37,9 @@ pub(crate) fn note(note: &SearchNote) -> Vec<String> {
             ];
         }
         SearchNote::Incomplete { argument, places } => {
-            format!("'{argument}' is unknown at {places} of the places, which record 0xdeade12d")
+            format!(
+                "'{argument}' is unknown at {places} of the places, where 0xdeade12d is recorded instead"
+            )
         }
         SearchNote::Truncated { argument } => {
             format!("'{argument}' exceeds max-bitwidth. Cut down to 64 bits.")

@@ -151,6 +151,7 @@ fn cache(context: &Context) -> Result<Cache, CliError> {
 
 /// A cache entry to add for one definition.
 pub(crate) struct CacheAddition {
+    /// The object that the entry belongs to.
     home: CachedObject,
     /// `None` for USDT markers: those are added with the object.
     entry: Option<CachedEntry>,
@@ -310,7 +311,7 @@ pub(crate) fn objects_with(point: &Point, context: &Context) -> (Vec<PathBuf>, b
 }
 
 /// Returns the cached events, renamed to the group and the name of the definition if it gives them. Refuses a definition with arguments.
-pub(crate) fn under_own_names(
+pub(crate) fn renamed(
     cached: Vec<ProbeEvent>,
     definition: &Definition,
 ) -> Result<Vec<(ProbeEvent, Option<String>)>, CliError> {

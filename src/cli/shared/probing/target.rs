@@ -93,7 +93,7 @@ pub(crate) fn search_paths(
 
 /// A file with code, its symbols and debug information.
 pub(crate) struct ProbedBinary {
-    /// The path for the kernel.
+    /// The path that definitions of events contain.
     path: PathBuf,
     bytes: FileBytes,
     located: ObjectFiles,

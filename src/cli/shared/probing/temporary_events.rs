@@ -187,7 +187,7 @@ impl OwnProbes {
                 removal,
             } in made
             {
-                if let Err(error) = removed(&tables, list, &removal) {
+                if let Err(error) = delete_event(&tables, list, &removal) {
                     context.warn(format_args!(
                         "{name} remains: {}; '{} probe -d {name}' removes it",
                         reason(&error),
@@ -249,7 +249,7 @@ fn create(
 }
 
 /// Deletes an event, with retries: the kernel releases an event shortly after its last user.
-fn removed(tables: &EventLists, list: &str, removal: &str) -> io::Result<()> {
+fn delete_event(tables: &EventLists, list: &str, removal: &str) -> io::Result<()> {
     let mut result = tables.try_write(list, removal);
     for _ in 0..DELETE_ATTEMPTS {
         match &result {

@@ -13,7 +13,7 @@ const BAD_RATE: u8 = 234;
 /// The sysctl file that limits the rate.
 const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 
-/// Limits the rate to what the kernel allows, with a warning if it is reduced.
+/// Returns the sampling rate given by `-F` or `-c`, otherwise the default. Warns if the kernel allows only a lower rate, which is then used.
 pub(crate) fn sampling(
     matches: &ArgMatches,
     context: &Context,

@@ -1,6 +1,6 @@
 //! Sizes in options: `64K`, `5M`, `2G`, `100B`.
 
-/// Parses a number with the suffix `B`, `K`, `M` or `G` into bytes; `None` for anything else.
+/// Parses a number above 0 with the suffix `B`, `K`, `M` or `G` into bytes; `None` for anything else.
 pub(crate) fn with_unit(word: &str) -> Option<u64> {
     scaled(word)?.filter(|size| *size > 0)
 }
