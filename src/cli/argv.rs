@@ -51,7 +51,8 @@ pub(crate) enum UsageError {
     NotYet(String, String),
 }
 
-/// Returns the index of the workload's first word: the first that is neither an option nor an option's value, unless `--` precedes it.
+/// Returns the index of the first word that is neither an option nor an option's value. `None` if there is no such word, or if `--`, a
+/// request for help or an invalid option precedes it.
 pub(crate) fn first_word(command: &Command, words: &[OsString]) -> Option<usize> {
     let mut pass = WordPass::new(command, words);
     while let Some(word) = pass.take() {

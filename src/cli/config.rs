@@ -191,7 +191,7 @@ impl Config {
     }
 }
 
-/// Parses perf's booleans: `yes`, `on`, `true`, `1`, the empty string, and their opposites.
+/// Parses perf's booleans: `true`, `yes`, `on`, the empty string and numbers other than 0 are true; `false`, `no`, `off` and 0 are false.
 pub(crate) fn boolean(value: &str) -> Option<bool> {
     match value.to_ascii_lowercase().as_str() {
         "" | "true" | "yes" | "on" => Some(true),
@@ -203,7 +203,7 @@ pub(crate) fn boolean(value: &str) -> Option<bool> {
 /// The maximum size of a settings file, in bytes.
 pub(crate) const MAX_SIZE: u64 = 1 << 20;
 
-/// Reads a file owned by root or by the current user. Returns `None` for another user's, which could name a pager or redirect output.
+/// Reads a file owned by root or by the current user. Returns `None` for a file of another user, which could name a pager or redirect output.
 fn read_trusted(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let found = FoundFile::find(path)?;
     match found.is_users() {

@@ -49,7 +49,7 @@ pub(crate) struct Globals {
     pub(crate) shows_perf_event_open: bool,
     /// `--exec-path=DIR`: where external commands (`perf-NAME`) are looked for.
     pub(crate) exec_path: Option<PathBuf>,
-    /// `-p`, `--no-pager`.
+    /// `-p` (`--paginate`) and `--no-pager`.
     pub(crate) paging: Paging,
 }
 

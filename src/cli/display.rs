@@ -112,12 +112,12 @@ impl<'c> BrowserTerminal<'c> {
     }
 }
 
-/// Starts the thread that serves a browser.
+/// Starts a thread that does the work of a browser, such as reading the recording.
 ///
 /// # Errors
 ///
 /// Status 255: the thread cannot be started.
-pub(crate) fn started<'scope, T: Send + 'scope>(
+pub(crate) fn spawn_browser_thread<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>, CliError> {

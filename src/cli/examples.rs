@@ -130,7 +130,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Report",
-        task: "Show, or draw, what changed between two recordings; fail if a share has grown by 5%:",
+        task: "Show, or draw, what changed between two recordings; fail if a share has grown by more than 5 percentage points:",
         lines: &[
             "diff",
             "flamegraph --diff perf.data.old",

@@ -17,8 +17,8 @@ pub(crate) struct DiskFiles;
 /// them (perf maps): a sparse file of any size costs nothing to create.
 const MAX_READ: u64 = 1 << 30;
 
-/// Whether the path is a `/proc` or `/sys` file that describes code: the kernel's symbols, modules, memory, build-ids and types, and the
-/// maps of a process. Reading other files there may block or consume data.
+/// Whether the path is a `/proc` or `/sys` file that describes code: the kernel's symbols, modules, memory, build-ids and types, and maps,
+/// status and auxiliary vector of a process. Reading other files there may block or consume data.
 fn is_readable_kernel_file(path: &Path) -> bool {
     const IN_PROC: [&str; 4] = ["kallsyms", "modules", "kcore", "iomem"];
     const OF_PROCESS: [&str; 3] = ["maps", "status", "auxv"];

@@ -89,7 +89,7 @@ impl RequestedFilters {
     }
 }
 
-/// Returns a comma-separated list of words.
+/// Returns the words of an option's comma-separated value; `None` without the option.
 pub(crate) fn words(matches: &ArgMatches, id: &str) -> Option<Vec<String>> {
     let list = matches.get_one::<String>(id)?;
     let words = list.split(',').filter(|word| !word.is_empty());

@@ -35,15 +35,14 @@ pub(crate) fn conclude(
     if let Some(end) = &found.end {
         bad.for_each(|line| context.warn(line));
         let message = format!("{}: {end}", path.display());
-        return Err(
-            CliError::message(255, message).hint("the output contains only the records before it")
-        );
+        return Err(CliError::message(255, message)
+            .hint("the output contains only the records before this damage"));
     }
     match bad.next() {
         None => Ok(()),
         Some(first) => Err(bad
             .fold(CliError::message(BAD_RECORDS, first), CliError::detail)
-            .hint("the output lacks them; 'data check' lists all damage")),
+            .hint("the output lacks these records; 'data check' lists all damage")),
     }
 }
 
@@ -101,7 +100,7 @@ pub(crate) fn report_symbol_problems(context: &Context, resolver: &Resolver<'_>,
     }
 }
 
-/// Where the build-id cache would have the recorded file, as the end of a hint.
+/// The end of a hint: which path of the build-id cache the recorded file would have; empty for other findings.
 fn place_of_copy(finding: &SymbolFinding, context: &Context) -> String {
     let (SymbolFinding::BuildIdMismatch { wanted, .. }, Some(cache)) =
         (finding, context.buildid_dir())

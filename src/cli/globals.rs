@@ -207,7 +207,8 @@ fn existing_directory(option: &str, path: OsString) -> Result<PathBuf, CliError>
 }
 
 /// Variables of perf's `--debug` for which rperf has no messages.
-const NO_SUCH_PART: [&str; 4] = ["data-convert", "kmaps", "ordered-events", "type-profile"];
+const UNSUPPORTED_VARIABLES: [&str; 4] =
+    ["data-convert", "kmaps", "ordered-events", "type-profile"];
 
 /// Parses `--debug VARIABLE[=N]`.
 fn debug(program: Program, word: &OsStr, globals: &mut Globals) -> Result<(), CliError> {
@@ -230,7 +231,7 @@ fn debug(program: Program, word: &OsStr, globals: &mut Globals) -> Result<(), Cl
                 "--debug stderr=0: messages are always written to stderr".to_owned(),
             ));
         }
-        _ if NO_SUCH_PART.contains(&name) => {
+        _ if UNSUPPORTED_VARIABLES.contains(&name) => {
             return Err(misuse(
                 program,
                 format!("--debug {name}: {program} has no such messages; -v has others"),
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn every_declared_option_is_understood() {
+    fn every_declared_option_is_accepted() {
         for arg in crate::cli::options::options(&options()) {
             let long = format!("--{}", arg.get_long().unwrap_or_default());
             let value = match long.as_str() {

@@ -22,7 +22,7 @@ pub(crate) fn print_header(
     Ok(())
 }
 
-/// Returns how the header is printed, for a recording last modified at `changed`.
+/// Returns how the header is printed, for a recording last modified at `changed`, in seconds since 1970.
 pub(crate) fn options(changed: i64) -> HeaderOptions<'static> {
     HeaderOptions {
         captured: changed,

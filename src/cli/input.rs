@@ -15,7 +15,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::jobs::{jobs, processors};
 use super::options::{flag, switch, value};
-use super::spool::FileBytes;
+use super::spool::RecordingBytes;
 use super::stream::{PipeInput, RecordingStream};
 use super::unpacked::{DirectoryFile, HEADER, UnpackedRecords};
 
@@ -23,7 +23,7 @@ use super::unpacked::{DirectoryFile, HEADER, UnpackedRecords};
 pub(crate) const DEFAULT: &str = "perf.data";
 
 /// Maximum number of bytes of the first line of folded stacks.
-const LINE: u64 = 64 << 10;
+const MAX_FIRST_LINE: u64 = 64 << 10;
 
 /// The name of the standard input.
 const STDIN: &str = "-";
@@ -72,14 +72,14 @@ impl InputName {
     }
 }
 
-/// A recording in memory.
+/// A complete recording, mapped or in memory.
 pub(crate) struct Input {
     /// The file as the user named it, for messages.
     pub(crate) path: PathBuf,
     /// The modification time, in seconds since 1970.
     pub(crate) changed: i64,
     /// The bytes of the file; never empty.
-    pub(crate) bytes: FileBytes,
+    pub(crate) bytes: RecordingBytes,
     /// The other files of a directory.
     parts: Vec<DirectoryFile>,
     /// The number of threads that decompress records.
@@ -90,7 +90,7 @@ pub(crate) struct Input {
 
 /// A complete recording, or one that is still being written.
 pub(crate) enum OpenedInput {
-    /// In memory.
+    /// Complete: its records can be read several times.
     Whole(Input),
     /// Records of pipe mode, streamed.
     Stream(RecordingStream),
@@ -98,7 +98,7 @@ pub(crate) enum OpenedInput {
 
 impl Input {
     /// Creates a recording of one file.
-    pub(super) fn new(path: PathBuf, changed: i64, bytes: FileBytes) -> Self {
+    pub(super) fn new(path: PathBuf, changed: i64, bytes: RecordingBytes) -> Self {
         Self {
             path,
             changed,
@@ -238,7 +238,11 @@ impl OpenedInput {
             }
             None => Vec::new(),
         };
-        let input = Input::new(path, found.metadata().mtime(), FileBytes::Mapped(bytes));
+        let input = Input::new(
+            path,
+            found.metadata().mtime(),
+            RecordingBytes::Mapped(bytes),
+        );
         Ok(Self::Whole(Input { parts, ..input }))
     }
 }
@@ -278,7 +282,7 @@ fn cause(error: &io::Error) -> String {
         .to_owned()
 }
 
-/// The error for a file that is not a recording, or a damaged one.
+/// The error for a file that is not a recording, or whose header cannot be parsed.
 pub(crate) fn foreign(path: &Path, cause: &rperf_perfdata::Error) -> CliError {
     let shown = path.display();
     CliError::message(255, format!("incompatible file format ({shown}): {cause}"))
@@ -296,7 +300,7 @@ fn on_stdin(given: Option<&Path>, context: &Context) -> Result<Option<RecordingS
         .map_err(|error| unreadable(context, Path::new(STDIN), None, &error))
 }
 
-/// A recording, or text.
+/// A recording, or folded stacks as text.
 pub(crate) enum TextOrRecording {
     Text(Box<dyn Read>),
     Recording(Box<OpenedInput>),
@@ -339,7 +343,10 @@ fn redirected_text() -> Option<impl Read> {
         .filter(|found| found.metadata().is_file());
     let mut file = found?.for_reading().ok()?;
     let mut first = Vec::new();
-    (&mut file).take(LINE).read_to_end(&mut first).ok()?;
+    (&mut file)
+        .take(MAX_FIRST_LINE)
+        .read_to_end(&mut first)
+        .ok()?;
     let line = first.split(|byte| *byte == b'\n').next()?;
     let weight = line.rsplit(|byte| *byte == b' ').next()?;
     let is_folded = line.contains(&b' ') && weight.iter().all(u8::is_ascii_digit);

@@ -7,7 +7,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::input::Input;
 use super::options::attached;
-use super::spool::FileBytes;
+use super::spool::RecordingBytes;
 
 /// The `--itrace` option.
 pub(crate) fn option() -> Arg {
@@ -41,7 +41,7 @@ pub(crate) fn decoded(
     if let Some(bytes) = decoded {
         // Damage of the original is not visible in the copy.
         input.warn_of_damage(&data, context);
-        return Ok(Some(Input::new(path, changed, FileBytes::Read(bytes))));
+        return Ok(Some(Input::new(path, changed, RecordingBytes::Read(bytes))));
     }
     let has_trace = || {
         let mut records = data.records().filter_map(Result::ok);

@@ -20,14 +20,14 @@ pub(crate) fn option() -> Arg {
 ///
 /// # Errors
 ///
-/// Usage: zero threads.
+/// Status 129: zero threads.
 pub(crate) fn jobs(matches: &ArgMatches, context: &Context) -> Result<NonZeroUsize, CliError> {
     let configured = || context.config.text("rperf.jobs")?.parse().ok();
     let requested: Option<u64> = given_value(matches, "jobs").copied().or_else(configured);
     let Some(requested) = requested else {
         return Ok(processors());
     };
-    // Larger than any machine's CPU count; more would only waste memory.
+
     let requested = usize::try_from(requested)
         .unwrap_or(MAX_THREADS)
         .min(MAX_THREADS);
@@ -40,5 +40,5 @@ pub(crate) fn processors() -> NonZeroUsize {
     NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// The maximum number of threads.
+/// The maximum number of threads; more would only need more memory.
 const MAX_THREADS: usize = 1024;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! FOLDER/kcore       an ELF file with the code at its run-time addresses
-//!       /kallsyms    copies of the files next to it
+//!       /kallsyms    copies of the files next to the kernel's kcore
 //!       /modules
 //! ```
 

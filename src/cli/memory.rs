@@ -49,7 +49,7 @@ impl MemoryHint {
         }
     }
 
-    /// Prints the hint when an allocation fails and no error can be returned.
+    /// Sets the message and the hint that are printed when an allocation fails and no error can be returned.
     pub(crate) fn explain(&self) {
         let hint = self.hint.lock().unwrap_or_else(PoisonError::into_inner);
         explain_out_of_memory(OutOfMemoryMessage {
@@ -93,7 +93,7 @@ impl UnmappedObjects {
         let mut text = first.clone();
         if let others @ 1.. = all.len() - 1 {
             // Writing to a String cannot fail.
-            let _ = write!(text, ", nor could {others} other files");
+            let _ = write!(text, "; {others} other files could not be mapped either");
         }
         text.push_str("; symbols and code of functions are missing above");
         Some(CliError::message(STATUS, text))

@@ -39,7 +39,7 @@ pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
     if let Some(reason) = kernel {
         notes.push(format!("kernel functions without names: {reason}"));
         notes.push(
-            "hint: record with kernel.kptr_restrict at 0, or name the kernel's image with -k or --kallsyms"
+            "hint: record with kernel.kptr_restrict at 0, or give the kernel's image with -k, or its symbols with --kallsyms"
                 .to_owned(),
         );
     }

@@ -115,8 +115,8 @@ pub(crate) fn number(word: &str) -> Result<u64, String> {
     parsed.map_err(|_| "expects a numerical value".to_owned())
 }
 
-/// Checks a list of numbers, `1,2,3`, and returns it as text. Spaces within one quoted word are accepted; a trailing comma means that the
-/// list continues in the next word, which would be taken for the workload.
+/// Checks that a list (`1,2,3`) is complete, and returns it as text; its numbers are checked later. Spaces within one quoted word are
+/// accepted; a trailing comma means that the list continues in the next word, which would be taken for the workload.
 pub(crate) fn number_list(word: &str) -> Result<String, String> {
     let list = word.trim();
     if list.is_empty() {
@@ -132,7 +132,8 @@ pub(crate) fn number_list(word: &str) -> Result<String, String> {
 
 /// Returns the value of an option: `None` if it was not given, is not a `T`, or the command does not have it.
 ///
-/// clap reports a missing option in debug builds only, so nothing may depend on that: ask the [`clap::Command`] instead.
+/// Only in debug builds, clap reports that the command does not have the option, so nothing may depend on this error: ask the
+/// [`clap::Command`] instead.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place that makes debug and release builds the same"

@@ -44,6 +44,7 @@ pub(crate) struct OutputStreams {
     csi: Csi,
     closed: AtomicBool,
     quiet: AtomicBool,
+    /// Whether a pager or a browser uses the terminal.
     redirected: Arc<AtomicBool>,
 }
 
@@ -115,12 +116,12 @@ impl OutputStreams {
         IS_RAW_STDOUT.store(true, Ordering::Relaxed);
     }
 
-    /// Returns a flag that is set once stdout is redirected.
+    /// Returns a flag that is set while a pager or a browser uses the terminal, so that no progress may be shown on it.
     pub(crate) fn redirected(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.redirected)
     }
 
-    /// Redirects stdout to a pager from now on.
+    /// Redirects stdout to `sink`, such as a pager, from now on.
     pub(crate) fn redirect(&self, sink: Box<dyn Write + Send>) {
         self.redirected.store(true, Ordering::Relaxed);
         *self.lock() = BufWriter::with_capacity(BUFFER, filtered(sink, self.terminal, self.csi));

@@ -10,6 +10,10 @@ use super::error::CliError;
 use super::output::text_file;
 
 /// Writes a file atomically; `-` is the standard output.
+///
+/// # Errors
+///
+/// Status 255: the file cannot be written.
 pub(crate) fn write_to(
     path: &Path,
     context: &Context,

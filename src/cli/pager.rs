@@ -63,7 +63,7 @@ impl Pager {
     }
 }
 
-/// Returns the pager's command line, `None` for no pager.
+/// Returns the pager's command line; `None` if paging is off or the pager is `cat`.
 fn choose(context: &Context, command: &str) -> Option<OsString> {
     let configured = context.config.text(&format!("pager.{command}"));
     let wanted = match context.globals.paging {

@@ -19,7 +19,7 @@ const SYSFS_VARIABLE: &str = "SYSFS_PATH";
 pub(crate) struct MachinePmus {
     pub(crate) sysfs: Sysfs,
     pub(crate) tables: MachineTables,
-    /// Of several identical PMUs, the only one whose events are used.
+    /// Of several identical PMUs, the one whose events are used (`stat --pmu-filter`); `None` for all of them.
     pub(crate) only: Option<String>,
 }
 

@@ -15,14 +15,14 @@ use super::context::Context;
 const IN_MEMORY: usize = 64 << 20;
 
 /// The bytes of a recording.
-pub(crate) enum FileBytes {
+pub(crate) enum RecordingBytes {
     /// A mapped file.
     Mapped(MappedFile),
     /// In memory.
     Read(Vec<u8>),
 }
 
-impl Deref for FileBytes {
+impl Deref for RecordingBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -62,10 +62,10 @@ impl Spool {
     }
 
     /// Returns all bytes.
-    pub(crate) fn finish(self) -> io::Result<FileBytes> {
+    pub(crate) fn finish(self) -> io::Result<RecordingBytes> {
         match self.file {
-            None => Ok(FileBytes::Read(self.memory)),
-            Some(file) => rperf_sys::map(&file).map(FileBytes::Mapped),
+            None => Ok(RecordingBytes::Read(self.memory)),
+            Some(file) => rperf_sys::map(&file).map(RecordingBytes::Mapped),
         }
     }
 }
@@ -112,13 +112,13 @@ mod tests {
         };
         let mut few = spool();
         few.write_all(b"few").unwrap();
-        assert!(matches!(few.finish().unwrap(), FileBytes::Read(bytes) if bytes == b"few"));
+        assert!(matches!(few.finish().unwrap(), RecordingBytes::Read(bytes) if bytes == b"few"));
         let mut many = spool();
         let half = vec![7; IN_MEMORY / 2 + 1];
         many.write_all(&half).unwrap();
         many.write_all(&half).unwrap();
         let bytes = many.finish().unwrap();
-        assert!(matches!(bytes, FileBytes::Mapped(_)));
+        assert!(matches!(bytes, RecordingBytes::Mapped(_)));
         assert_eq!(bytes.len(), 2 * half.len());
     }
 }

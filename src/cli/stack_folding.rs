@@ -80,9 +80,9 @@ pub(crate) struct StackFolding<'f, 'w> {
     pub(crate) jobs: NonZeroUsize,
 }
 
-/// The weight of samples.
+/// Gives samples a weight.
 pub(crate) trait SampleWeight: Sync {
-    /// The weight of a sample, in place of its period.
+    /// Returns the weight of a sample, which replaces its period.
     fn weight(&self, sample: &Sample<'_>) -> u64;
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn fold(
     (samples, stacks.summary())
 }
 
-/// Returns the histogram settings for a recording, without event groups, sockets and tracepoint texts. `inlines` is the value of
+/// Returns what histograms need to know of a recording, without event groups, sockets and tracepoint texts. `inlines` is the value of
 /// `--inline`.
 pub(crate) fn source(recording: Metadata<'_>, inlines: Option<bool>) -> RecordingInfo<'static> {
     let attrs = || recording.events.iter().map(|event| &event.attr);
@@ -174,14 +174,14 @@ pub(crate) fn has_branches(event: &EventDesc) -> bool {
     event.attr.sample_type.contains(SampleType::BRANCH_STACK)
 }
 
-/// Events with branches have callchains, which are made of these.
+/// Marks events whose samples have branch stacks as events with callchains, which are made of the branches.
 pub(crate) fn add_branch_chains(source: &mut RecordingInfo<'_>, events: &[EventDesc]) {
     let with_branches = events.iter().map(has_branches);
     let chains = source.callchains.iter_mut().zip(with_branches);
     chains.for_each(|(has, branches)| *has |= branches);
 }
 
-/// Returns the maximum number of bytes copied from each stack.
+/// Returns the maximum number of bytes copied from each stack; `None` without events.
 pub(crate) fn copied(events: &[EventDesc]) -> Option<u32> {
     let events = events.iter();
     events.map(|event| event.attr.sample_stack_user).max()

@@ -12,7 +12,7 @@ use rperf_sys::MappedFile;
 
 use super::context::Context;
 use super::error::CliError;
-use super::spool::{FileBytes, Spool};
+use super::spool::{RecordingBytes, Spool};
 
 /// Name of the file with the header in a directory created by `record --threads`.
 pub(super) const HEADER: &str = "data";
@@ -65,7 +65,7 @@ fn part_number(name: &OsStr) -> Option<u32> {
 
 /// The records of all parts in one slice, decompressed.
 pub(super) struct UnpackedRecords {
-    pub(super) records: FileBytes,
+    pub(super) records: RecordingBytes,
     pub(super) summary: UnpackSummary,
 }
 

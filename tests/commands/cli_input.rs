@@ -219,8 +219,7 @@ fn damaged_counts_are_reported_with_the_file() -> io::Result<()> {
     let warning =
         "perf.data: 1 records cannot be decoded; the first, PERF_RECORD_STAT (76) at offset 0x";
     assert!(texts.iter().all(|text| text.contains(warning)), "{texts:?}");
-    let end =
-        "bytes, smaller than its header\nhint: the output contains only the records before it\n";
+    let end = "bytes, smaller than its header\nhint: the output contains only the records before this damage\n";
     assert!(
         texts[1].contains("\nperf.data: record at offset "),
         "{texts:?}"

@@ -53,7 +53,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             run("annotate --stdio compute", "annotate one function"),
             run(
                 "annotate --stdio -s compute --hot 5",
-                "show only its five hottest instructions",
+                "show only the five hottest instructions of a function",
             ),
             run(
                 "annotate --stdio -l --percent-limit 10",
@@ -314,7 +314,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
         &[
             run(
                 "report",
-                "browse the report, or print it without a terminal",
+                "browse the report, or print it if stdout is not a terminal",
             ),
             run(
                 "report --stdio --no-children",
@@ -392,7 +392,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
                 "test -w noploop 0.1",
                 "loop in one function for 0.1 seconds",
             ),
-            run("test -w thloop 0.1 4", "loop in one function of 4 threads"),
+            run("test -w thloop 0.1 4", "loop in one function, on 4 threads"),
         ],
     ),
     (

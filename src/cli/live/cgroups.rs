@@ -5,7 +5,8 @@ use rperf_session::Target;
 
 use crate::cli::error::CliError;
 
-/// Returns a cgroup for each event in order; a single name is for all events, and an empty one for none.
+/// Returns the cgroups of the first events, in their order; the other events have none. A single name is for all `events`; an empty name
+/// means no cgroup. The list is empty without `-G`.
 pub(crate) fn cgroups(
     matches: &ArgMatches,
     target: &Target,

@@ -21,7 +21,7 @@ const FAILED: u8 = 255;
 /// The events of one `-e` option.
 #[derive(Debug)]
 pub(crate) struct ListedEvents {
-    /// Its index among the words.
+    /// The index of the option's value among the words.
     pub(crate) index: usize,
     pub(crate) events: Vec<EventSpec>,
 }

@@ -10,7 +10,7 @@ use super::PROC;
 use super::explain::reason;
 use crate::cli::error::CliError;
 
-/// Converts ids of the PID namespace of process `member` to this one's.
+/// Converts ids in the PID namespace of process `member` to ids in the namespace of this process.
 pub(super) fn own_ids(ids: &[u32], member: u64) -> Result<Vec<u32>, CliError> {
     let namespace = namespace(member).map_err(|error| {
         CliError::message(244, format!("--pid-ns {member}: {}", reason(&error)))

@@ -36,7 +36,7 @@ pub(crate) fn event_words(
     for (index, text) in given("event") {
         all.push((
             index,
-            ParserEvent::Text(with_marks(text, tracefs, context)?),
+            ParserEvent::Text(with_marker_events(text, tracefs, context)?),
         ));
     }
     for (index, definition) in given("probe") {
@@ -48,7 +48,11 @@ pub(crate) fn event_words(
 
 /// Returns the list with the names of markers replaced by the events created for them. Words that neither the kernel nor the cache knows
 /// stay in the list: its parser reports them with all other unknown names.
-fn with_marks(text: &str, tracefs: &Tracefs, context: &Context) -> Result<String, CliError> {
+fn with_marker_events(
+    text: &str,
+    tracefs: &Tracefs,
+    context: &Context,
+) -> Result<String, CliError> {
     refuse_values(text)?;
     let mut expanded = String::new();
     for part in text.split_inclusive(SEPARATORS) {
@@ -80,7 +84,8 @@ fn refuse_values(text: &str) -> Result<(), CliError> {
     )))
 }
 
-/// Creates the events for a word of the form `[%]SYSTEM:EVENT[:MODIFIERS]` and returns their names; `None` if they exist or are not cached.
+/// Creates the events for a word of the form `[%]SYSTEM:EVENT[:MODIFIERS]` and returns their names. `None` if the events exist, if the
+/// cache does not have the marker, or if the word has another form.
 fn marker_events(
     word: &str,
     tracefs: &Tracefs,

@@ -64,7 +64,7 @@ pub(super) fn explain(refused: &NotOpened) -> CliError {
         Some(libc::EOVERFLOW) => failed(format!("event {event} asks for deeper callchains than the kernel allows."))
             .hint(format!("use a smaller max-stack, or raise {}", setting("perf_event_max_stack"))),
         Some(libc::EMFILE) => failed("Too many events are opened.")
-            .hint("the limit of open files is at its maximum; raise it as root with 'ulimit -Hn', or use fewer -p or -C"),
+            .hint("the limit of open files is at its maximum; raise it as root with 'ulimit -Hn', or name fewer tasks or CPUs with -p or -C"),
         Some(libc::ENOSYS) => failed(format!("perf_event_open(2) is not available for {event}"))
             .hint("the kernel lacks CONFIG_PERF_EVENTS, or a seccomp filter blocks the call"),
         Some(libc::EBUSY) => failed(format!("The PMU counters are busy/taken by another profiler (event {event}).")),
@@ -147,7 +147,7 @@ fn refused_for(event: &str, part: &str) -> CliError {
     failed(format!(
         "the kernel refuses event {event} because of its {part}."
     ))
-    .hint("it works without; -vv shows the perf_event_attr")
+    .hint("the kernel accepts the event without it; -vv shows the perf_event_attr")
 }
 
 /// A failure with perf's `Error:` on a line of its own.

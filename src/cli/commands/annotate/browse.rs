@@ -8,7 +8,7 @@ use clap::ArgMatches;
 use rperf_tui::{AnnotateScreen, BrowserRequest, ReaderMessage};
 
 use crate::cli::context::Context;
-use crate::cli::display::{BrowserTerminal, browses, started};
+use crate::cli::display::{BrowserTerminal, browses, spawn_browser_thread};
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 use crate::cli::shared::annotation::Annotator;
@@ -47,7 +47,7 @@ pub(super) fn run(
     let (options, is_global) = request.view_options();
     let screen = AnnotateScreen::new(first, options, is_global, requests, display.theme());
     thread::scope(|scope| {
-        started(scope, || serve(annotator, others, &sender, requests_in))?;
+        spawn_browser_thread(scope, || serve(annotator, others, &sender, requests_in))?;
         display.run(Box::new(screen), receiver)
     })
 }

@@ -152,7 +152,7 @@ impl<'c> Target<'c> {
         if let Some(end) = summary.end {
             let error = CliError::message(255, format!("{input}: {end}"));
             return Err(match self.is_stream() {
-                true => error.hint("the output contains only the records before it"),
+                true => error.hint("the output contains only the records before this damage"),
                 false => error.hint("nothing is written; 'data check' lists all damage"),
             });
         }

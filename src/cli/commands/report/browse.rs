@@ -20,7 +20,7 @@ use rperf_tui::{
 
 use super::{CountParameters, ReportCounts, ReportJob, is_empty};
 use crate::cli::context::Context;
-use crate::cli::display::{BrowserTerminal, browses, started};
+use crate::cli::display::{BrowserTerminal, browses, spawn_browser_thread};
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::{Input, OpenedInput};
 use crate::cli::options::flag;
@@ -85,7 +85,7 @@ fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, Cl
     let screen = ReportScreen::new(requests, Rc::clone(&outcome), is_verbose, theme);
     let is_read = AtomicBool::new(false);
     thread::scope(|scope| {
-        let reader = started(scope, || {
+        let reader = spawn_browser_thread(scope, || {
             let failed = sender.clone();
             let reader = RecordingReader {
                 job,

@@ -21,7 +21,7 @@ use super::code::{AnnotatedCode, LiveCode};
 use super::session::{StepEnd, TopSession};
 use super::settings::TopSettings;
 use crate::cli::context::Context;
-use crate::cli::display::{BrowserTerminal, browses, started};
+use crate::cli::display::{BrowserTerminal, browses, spawn_browser_thread};
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 use crate::cli::shared::annotation::save_function;
@@ -88,7 +88,7 @@ impl TopBrowser<'_> {
         let end_process = display.process_ender();
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
-            let sampler = started(scope, || {
+            let sampler = spawn_browser_thread(scope, || {
                 let result = {
                     let browser = BrowserConnection {
                         messages: &messages,

@@ -21,7 +21,7 @@ pub(super) const KMEM: &[(&str, &[CommandLine])] = &[
         &[
             run("kmem leaks --suspects", "stacks that may leak"),
             run("kmem leaks -s bytes -l 5", "most memory that was not freed"),
-            run("kmem leaks --json", "curve and stacks for programs"),
+            run("kmem leaks --json", "curve and stacks as JSON"),
         ],
     ),
     (
@@ -36,7 +36,7 @@ pub(super) const KMEM: &[(&str, &[CommandLine])] = &[
                 "what has not been freed",
             ),
             run("kmem stat --page --alloc -l 10", "page frames"),
-            run("kmem stat --caller --json", "rows for programs"),
+            run("kmem stat --caller --json", "rows as JSON"),
         ],
     ),
 ];

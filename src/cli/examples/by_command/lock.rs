@@ -13,10 +13,13 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
             ),
             run(
                 "lock record --user -- ./program",
-                "record also waits for locks of a program",
+                "also record waits for the program's own locks",
             ),
             run("lock contention -E 10", "who waited longest"),
-            run("lock contention -l -E 10", "for which locks"),
+            run(
+                "lock contention -l -E 10",
+                "which locks were waited for longest",
+            ),
         ],
     ),
     (
@@ -59,7 +62,7 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
         &[
             run("lock info", "threads that waited, and locks"),
             run("lock info -m", "addresses and names of locks"),
-            run("lock info -t --json", "threads, for programs"),
+            run("lock info -t --json", "threads as JSON"),
         ],
     ),
     (
@@ -68,7 +71,7 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
             run("lock report -k wait_max", "longest wait first"),
             run("lock report -t -E 10", "threads with most waits"),
             run("lock report -c", "a row for all locks of one name"),
-            run("lock report --json", "rows for programs"),
+            run("lock report --json", "rows as JSON"),
         ],
     ),
 ];

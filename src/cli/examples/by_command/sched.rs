@@ -25,7 +25,7 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
                 "sched diff perf.data.old perf.data",
                 "two recordings, the baseline first",
             ),
-            run("sched diff --json", "rows for programs"),
+            run("sched diff --json", "rows as JSON"),
         ],
     ),
     (
