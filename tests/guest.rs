@@ -501,8 +501,8 @@ fn diagnosis_faults(out: &Path, user: &str) -> Option<String> {
     let found = text(&out.join(format!("test-{user}")));
     let mut wanted = vec![
         "Record and report",
-        "Call chains by frame pointers",
-        "Call chains by DWARF ",
+        "Callchains by frame pointers",
+        "Callchains by DWARF ",
     ];
     if user == "root" {
         wanted.extend([

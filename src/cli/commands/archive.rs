@@ -172,7 +172,7 @@ fn pack(
     let cache = context.buildid_dir().map(Cache::new);
     let mut missing = Vec::new();
     for object in contents.objects {
-        match ObjectFiles::of(object, cache.as_ref())? {
+        match PackedObject::of(object, cache.as_ref())? {
             Some(found) => archive.object(&found.name, &found.id, &found.files)?,
             None => missing.push(missing_name(object)),
         }
@@ -181,15 +181,15 @@ fn pack(
     Ok(missing)
 }
 
-/// The files of an object, in the cache or installed.
-struct ObjectFiles {
+/// An object to pack, with its files from the cache or its installed file.
+struct PackedObject {
     name: PathBuf,
     /// The build-id in hexadecimal.
     id: String,
     files: Vec<PackedFile>,
 }
 
-impl ObjectFiles {
+impl PackedObject {
     /// Finds the files of an object. `None` if it has no build-id, or is neither in the cache nor installed.
     fn of(object: &RecordedObject, cache: Option<&Cache>) -> std::io::Result<Option<Self>> {
         let Some(build_id) = &object.id else {
@@ -260,7 +260,9 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, Cli
     out.flush()?;
     if let Err(error) = ended {
         let error = anyhow::Error::new(error).context(name.display().to_string());
-        return Err(CliError::failure(255, error).hint("members before this one were unpacked"));
+        return Err(
+            CliError::failure(255, error).hint("the members before this damage were unpacked")
+        );
     }
     Ok(match done.refused.is_empty() {
         true => ExitStatus::Ok,

@@ -104,7 +104,7 @@ pub(super) fn command() -> Command {
         .arg(counter("verbose").short('v').help("be verbose"))
 }
 
-/// Executes the options in this order: list, add, remove, purge, missing, update, kcore, size limit.
+/// Executes the options in this order: list, purge all, add, remove, purge, update, missing, kcore, size and age limit.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let limits = limits(matches)?;
     let cache = CacheEditor::new(matches, context)?;
@@ -193,7 +193,7 @@ fn files(matches: &ArgMatches, option: &str) -> Vec<PathBuf> {
     named.map(PathBuf::from).collect()
 }
 
-/// The cache, and the output of changes to it.
+/// Changes the cache, and prints the changes.
 struct CacheEditor<'c> {
     cache: Cache,
     context: &'c Context,

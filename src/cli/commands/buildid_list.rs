@@ -78,7 +78,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 /// Whether the file begins like an ELF file. If it can't be read, the reader of recordings reports that.
 fn is_elf(path: &Path) -> bool {
     let mut magic = [0; 4];
-    // Bytes read from a pipe here would be lost.
+    // Pipes are not opened: bytes read here would be lost.
     let read = |mut file: File| file.read_exact(&mut magic);
     open_regular(path).and_then(read).is_ok() && magic == *b"\x7fELF"
 }

@@ -218,7 +218,7 @@ impl HeatmapOptions {
     }
 }
 
-/// The options that apply to a recording.
+/// A recording, with the samples and options to draw it.
 struct HeatmapInput<'q> {
     replay: &'q Replay<'q>,
     resolver: &'q Resolver<'q>,

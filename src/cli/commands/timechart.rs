@@ -20,7 +20,7 @@ use rperf_analysis::timechart::{SwitchCallchains, TimechartObserver};
 use rperf_flame::TimeChart;
 
 pub(super) use self::args::command;
-use self::args::{ChartParts, OutputFormat, PictureFormat, TimechartRequest};
+use self::args::{ChartFormat, ChartParts, OutputFormat, TimechartRequest};
 use self::input::TimechartRecording;
 use self::picture::ChartBuilder;
 pub(super) use self::record::{command as record_command, run as record};
@@ -84,15 +84,11 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(ExitStatus::Ok)
 }
 
-fn write_picture(
-    picture: &TimeChart,
-    format: PictureFormat,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn write_picture(picture: &TimeChart, format: ChartFormat, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        PictureFormat::Svg => picture.write_svg(out),
-        PictureFormat::Html => picture.write_html(out),
-        PictureFormat::CompressedSvg => {
+        ChartFormat::Svg => picture.write_svg(out),
+        ChartFormat::Html => picture.write_html(out),
+        ChartFormat::CompressedSvg => {
             let mut out = GzEncoder::new(out, Compression::default());
             picture.write_svg(&mut out)?;
             out.finish().map(|_| ())

@@ -6,7 +6,7 @@ use std::path::Path;
 use rperf_buildid_cache::Cache;
 use rperf_safefs::FoundFile;
 
-use super::{ArchiveContents, ObjectFiles, missing_name};
+use super::{ArchiveContents, PackedObject, missing_name};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
@@ -27,7 +27,7 @@ pub(super) fn print(
         writeln!(out, "{total:>WIDTH$} {}", recording.display())?;
     }
     for object in contents.objects {
-        let Some(found) = ObjectFiles::of(object, cache.as_ref())? else {
+        let Some(found) = PackedObject::of(object, cache.as_ref())? else {
             writeln!(out, "{:>WIDTH$} {}", "missing", missing_name(object))?;
             continue;
         };

@@ -40,7 +40,7 @@ fn thread_command() -> Command {
         .arg(numeric(
             "threads",
             't',
-            "number of threads that each of these starts and joins (default: 10)",
+            "number of threads that each parallel thread starts and joins (default: 10)",
         ))
 }
 

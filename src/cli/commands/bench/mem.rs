@@ -167,7 +167,7 @@ fn size(word: &str) -> Result<usize, CliError> {
     })
 }
 
-/// The base-2 logarithm of `-p`, unless it is that of ordinary pages.
+/// Returns the base-2 logarithm of the page size of `-p` in bytes; `None` for ordinary pages.
 fn huge_bits(options: Options<'_>) -> Result<Option<u32>, CliError> {
     match options.word("page").map(str::to_ascii_uppercase).as_deref() {
         None | Some("4KB") => Ok(None),

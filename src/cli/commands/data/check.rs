@@ -157,12 +157,12 @@ impl CheckResult {
         let mut faults = GroupedFaults::default();
         let mut unknown = GroupedFaults::default();
         let endian = replay.data().endian();
-        for turn in replay.ordered_records().in_file_order() {
-            let (kind, position) = (turn.record.raw.kind, turn.record.position);
+        for ordered in replay.ordered_records().in_file_order() {
+            let (kind, position) = (ordered.record.raw.kind, ordered.record.position);
             let cannot = |error: &dyn Display| {
                 format!("{kind} at offset {position:#x} cannot be decoded: {error}")
             };
-            match turn.what {
+            match ordered.what {
                 RecordContent::Sample(_) => self.samples += 1,
                 RecordContent::UnknownEvent => faults.add(kind, "unknown event", || {
                     format!("{kind} at offset {position:#x} has an unknown event id")
@@ -171,19 +171,19 @@ impl CheckResult {
                 RecordContent::Kernel { body, .. } => {
                     let raw = RawRecord {
                         body,
-                        ..turn.record.raw
+                        ..ordered.record.raw
                     };
                     if let Err(error) = Record::decode(&raw, endian) {
                         faults.add(kind, "broken", || cannot(&error));
                     }
                 }
                 _ if kind == RecordKind::EVENT_UPDATE => {
-                    if let Err(error) = EventUpdate::decode(turn.record.raw.body, endian) {
+                    if let Err(error) = EventUpdate::decode(ordered.record.raw.body, endian) {
                         faults.add(kind, "broken", || cannot(&error));
                     }
                 }
                 RecordContent::User(_) => {
-                    if let Err(error) = UserRecord::decode(&turn.record.raw, endian) {
+                    if let Err(error) = UserRecord::decode(&ordered.record.raw, endian) {
                         faults.add(kind, "broken", || cannot(&error));
                     }
                 }

@@ -36,7 +36,7 @@ impl<'n> FieldWeight<'n> {
             let message = format!("--weight: {event} has no field '{name}' with a number");
             CliError::usage(message).hint(match error {
                 NoNumericField::NotATracepoint => {
-                    "it is not a tracepoint: use samples or period, or select a tracepoint with -e"
+                    "the event is not a tracepoint: use samples or period, or select a tracepoint with -e"
                         .to_owned()
                 }
                 NoNumericField::Others(names) => {

@@ -51,7 +51,7 @@ enum StackWeight {
     Field(String),
 }
 
-/// The options that apply to a recording.
+/// Reads stacks from recordings, according to the options.
 pub(super) struct FlamegraphInput {
     wanted: RequestedFilters,
     symbols: SymbolSources,

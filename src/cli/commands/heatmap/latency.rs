@@ -133,7 +133,7 @@ impl HeatmapOptions {
             heat.add_duration(span.end, span.nanos);
         }
         heat.title = title;
-        heat.unit = "times".to_owned();
+        heat.unit = "latencies".to_owned();
         heat
     }
 }

@@ -231,7 +231,7 @@ fn access(row: &ListedEvent) -> Option<String> {
         ..Attr::default()
     };
     let opens = match OpenPermission::to(&attr) {
-        OpenPermission::All => "can be opened by this user, user space and kernel",
+        OpenPermission::All => "can be opened by this user in user space and in the kernel",
         OpenPermission::User => {
             "can be opened by this user in user space only (:u); the kernel needs kernel.perf_event_paranoid at 1 or less"
         }

@@ -98,7 +98,7 @@ fn hint_tracepoints(error: CliError, added: &[ProbeSpec], context: &Context) -> 
     })
 }
 
-/// Gives the events of one definition unused names.
+/// Gives unused names to the events of one definition, and adds them to `new`.
 fn name(
     defined: DefinitionResult,
     force: bool,

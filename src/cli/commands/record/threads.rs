@@ -68,21 +68,21 @@ fn parse_masks(word: &str) -> Result<Vec<(CpuList, CpuList)>, CliError> {
     let mut masks: Vec<(CpuList, CpuList)> = Vec::new();
     for mask in word.split(':') {
         let parts = mask.split_once('/');
-        let (empties, runs_on) =
+        let (drained, runs_on) =
             parts.ok_or_else(|| wrong(format!("'{mask}' is neither a layout nor a mask")))?;
-        let (empties, runs_on) = (list(empties)?, list(runs_on)?);
+        let (drained, runs_on) = (list(drained)?, list(runs_on)?);
         let in_two = |cpu: &&u32| {
             let meets = |(one, other): &(CpuList, CpuList)| {
-                empties.contains(**cpu) && one.contains(**cpu)
+                drained.contains(**cpu) && one.contains(**cpu)
                     || runs_on.contains(**cpu) && other.contains(**cpu)
             };
             masks.iter().any(meets)
         };
-        let numbers = || empties.numbers().iter().chain(runs_on.numbers());
+        let numbers = || drained.numbers().iter().chain(runs_on.numbers());
         if let Some(cpu) = numbers().find(in_two) {
             return Err(wrong(format!("CPU {cpu} is in two masks")));
         }
-        masks.push((empties, runs_on));
+        masks.push((drained, runs_on));
     }
     Ok(masks)
 }

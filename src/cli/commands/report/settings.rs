@@ -64,13 +64,13 @@ pub(super) struct ReportSettings {
 /// What a report shows, according to the settings and the recording.
 struct ReportShape {
     counted: CountedItems,
-    /// The recording has no callchains.
+    /// Whether the recording has no callchains.
     lacks_callchains: bool,
-    /// Callchains are shown.
+    /// Whether callchains are shown.
     chains: bool,
-    /// Callchains begin with branch stacks.
+    /// Whether callchains begin with branch stacks.
     history: bool,
-    /// Rows include their callees (`--children`).
+    /// Whether rows include their callees (`--children`).
     children: bool,
     /// The default order of callchains.
     order: Direction,

@@ -82,7 +82,7 @@ fn no_switches(analysis: &Analysis<'_>) -> CliError {
 ///
 /// # Errors
 ///
-/// Status 255: reading stopped before the end of the recording.
+/// Status 255: reading stopped before the end of the recording. Status 1: records could not be decoded.
 pub(super) fn conclude(
     analysis: &Analysis<'_>,
     delivered: DeliveredCounts,

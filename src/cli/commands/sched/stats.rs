@@ -11,14 +11,14 @@ pub(in crate::cli::commands) use self::reading::{diff, diff_command, report, rep
 use crate::cli::error::CliError;
 use crate::cli::options::{counter, value};
 
-/// Selects CPUs.
+/// The `-C` option, which selects CPUs.
 fn cpu_option() -> Arg {
     value("cpu", "cpus")
         .short('C')
         .help("only these CPUs: 0,2-3")
 }
 
-/// Replaces the names of the counters.
+/// The `-v` option, which replaces the names of the counters by descriptions.
 fn verbose_option() -> Arg {
     counter("verbose")
         .short('v')

@@ -5,7 +5,7 @@ use clap::ArgMatches;
 use crate::cli::error::CliError;
 use crate::cli::filter::words;
 
-/// Returns a comma-separated list of ids.
+/// Returns the ids of an option's comma-separated value; `None` without the option.
 ///
 /// # Errors
 ///

@@ -43,10 +43,10 @@ pub(super) const TESTS: &[TestCase] = &[
     case("Record a probe on this program", round_trips::probe),
     case("Record time off the CPU", round_trips::off_cpu),
     case("Count (stat)", round_trips::stat),
-    case("Call chains by frame pointers", round_trips::frame_pointers),
-    case("Call chains by DWARF", round_trips::dwarf),
+    case("Callchains by frame pointers", round_trips::frame_pointers),
+    case("Callchains by DWARF", round_trips::dwarf),
     case(
-        "Call chains by DWARF while recording",
+        "Callchains by DWARF while recording",
         round_trips::live_unwinding,
     ),
     case("Source lines and inlined functions", round_trips::lines),

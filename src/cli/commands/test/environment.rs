@@ -84,7 +84,7 @@ pub(super) struct TestRun<'a> {
     pub(super) environment: &'a TestEnvironment,
     /// The details, lines that `-v` prints.
     details: String,
-    folder: Option<TemporaryFolder>,
+    folder: Option<TestFolder>,
 }
 
 impl<'a> TestRun<'a> {
@@ -117,7 +117,7 @@ impl<'a> TestRun<'a> {
         ));
         let folder = match self.folder.take() {
             Some(folder) => folder,
-            None => TemporaryFolder::create(environment)?,
+            None => TestFolder::create(environment)?,
         };
         let folder = self.folder.insert(folder);
         let output = folder.run(environment, line)?;
@@ -180,12 +180,12 @@ pub(super) struct ProgramOutput {
 }
 
 /// A private folder that is removed with its contents when dropped: directory and home of the programs that a test runs.
-struct TemporaryFolder {
+struct TestFolder {
     parent: Folder,
     name: OsString,
 }
 
-impl TemporaryFolder {
+impl TestFolder {
     fn create(environment: &TestEnvironment) -> Result<Self, Ending> {
         let path = &environment.temporary;
         let create = || {
@@ -245,7 +245,7 @@ impl TemporaryFolder {
     }
 }
 
-impl Drop for TemporaryFolder {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         // A folder that cannot be removed stays in the temporary directory.
         let _ = self.parent.remove_tree(&self.name);
@@ -263,7 +263,9 @@ fn wait(mut child: Child) -> Result<ExitStatus, Ending> {
             child.kill()?;
             child.wait()?;
             let seconds = LIMIT.as_secs();
-            return Err(Ending::Failed(format!("no end after {seconds} seconds")));
+            return Err(Ending::Failed(format!(
+                "the program did not end within {seconds} seconds"
+            )));
         }
         sleep(PAUSE);
     }

@@ -328,7 +328,7 @@ pub(super) fn uprobes(run: &mut TestRun<'_>) -> TestResult {
     probes(run, "uprobe")
 }
 
-/// BPF programs, which `bench uprobe` and `trace -s` load.
+/// Loads a BPF program, as `bench uprobe`, `trace -s` and `lock contention -b` do.
 pub(super) fn bpf(run: &mut TestRun<'_>) -> TestResult {
     let setting = "kernel/unprivileged_bpf_disabled";
     run.log(sysctl::described(setting));

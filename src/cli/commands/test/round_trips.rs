@@ -37,7 +37,7 @@ pub(super) fn script(run: &mut TestRun<'_>) -> TestResult {
     Ok(())
 }
 
-/// A compressed recording in a directory, by several threads.
+/// A compressed recording.
 pub(super) fn compressed(run: &mut TestRun<'_>) -> TestResult {
     record(run, "-z", "noploop 0.2")?;
     let text = run.succeed("report --stdio -s symbol")?;
@@ -55,7 +55,8 @@ pub(super) fn stat(run: &mut TestRun<'_>) -> TestResult {
     }
 }
 
-/// A call chain in text of `script -F ip,sym`: functions from the innermost one.
+/// Checks that a sample in `text` of `script -F ip,sym` has the callchain `chain`: names of functions, separated by blanks, from the
+/// innermost one.
 fn expect_chain(run: &mut TestRun<'_>, text: &str, chain: &str) -> TestResult {
     let names = |sample: &str| {
         let names = sample
@@ -71,26 +72,26 @@ fn expect_chain(run: &mut TestRun<'_>, text: &str, chain: &str) -> TestResult {
         true => Ok(()),
         false => {
             run.expect(text, &["leaf", "parent", "leafloop"])?;
-            failed(format!("no sample has the call chain {chain}"))
+            failed(format!("no sample has the callchain {chain}"))
         }
     }
 }
 
-/// Call chains by frame pointers.
+/// Callchains by frame pointers.
 pub(super) fn frame_pointers(run: &mut TestRun<'_>) -> TestResult {
     record(run, "--call-graph fp", "leafloop 0.2")?;
     let text = run.succeed("script -F ip,sym")?;
     expect_chain(run, &text, "leaf parent leafloop")
 }
 
-/// Call chains from copies of the stack.
+/// Callchains from copies of the stack.
 pub(super) fn dwarf(run: &mut TestRun<'_>) -> TestResult {
     record(run, "--call-graph dwarf", "leafloop 0.2")?;
     let text = run.succeed("script --no-inline -F ip,sym")?;
     expect_chain(run, &text, "leaf parent leafloop")
 }
 
-/// Call chains that are unwound while recording.
+/// Callchains that are unwound while recording.
 pub(super) fn live_unwinding(run: &mut TestRun<'_>) -> TestResult {
     record(run, "--call-graph dwarf --unwind live", "leafloop 0.2")?;
     let text = run.succeed("script --no-inline -F ip,sym")?;

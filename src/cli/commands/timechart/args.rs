@@ -88,14 +88,14 @@ pub(in crate::cli::commands) fn command() -> Command {
 /// The output format, selected by the extension of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputFormat {
-    Picture(PictureFormat),
+    Picture(ChartFormat),
     /// Events in Perfetto's format.
     Perfetto,
 }
 
 /// The format of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PictureFormat {
+pub(super) enum ChartFormat {
     Svg,
     CompressedSvg,
     Html,
@@ -116,10 +116,10 @@ const PICTURE_OPTIONS: [&str; 8] = [
 impl OutputFormat {
     fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("html" | "htm") => Self::Picture(PictureFormat::Html),
-            Some("svgz") => Self::Picture(PictureFormat::CompressedSvg),
+            Some("html" | "htm") => Self::Picture(ChartFormat::Html),
+            Some("svgz") => Self::Picture(ChartFormat::CompressedSvg),
             Some("pftrace" | "perfetto-trace") => Self::Perfetto,
-            _ => Self::Picture(PictureFormat::Svg),
+            _ => Self::Picture(ChartFormat::Svg),
         }
     }
 }

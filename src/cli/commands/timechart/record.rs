@@ -136,7 +136,7 @@ fn events(
         return match events.is_empty() {
             true => Err(missing(
                 machine,
-                "the system calls (CONFIG_FTRACE_SYSCALLS)",
+                "tracepoints of system calls (CONFIG_FTRACE_SYSCALLS)",
             )),
             false => Ok(events),
         };
@@ -146,7 +146,7 @@ fn events(
         let known = known_events(RECORDER, machine, "sched")?;
         for event in TASK_EVENTS {
             if !has(&known, event) {
-                return Err(missing(machine, event));
+                return Err(missing(machine, &format!("tracepoint {event}")));
             }
             events.push(event.to_owned());
         }
@@ -157,7 +157,7 @@ fn events(
         events.extend(known.map(|event| (*event).to_owned()));
     }
     match events.is_empty() {
-        true => Err(missing(machine, POWER_EVENTS[1])),
+        true => Err(missing(machine, &format!("tracepoint {}", POWER_EVENTS[1]))),
         false => Ok(events),
     }
 }
@@ -180,11 +180,12 @@ fn has(known: &[String], event: &str) -> bool {
     known.iter().any(|known| known == name)
 }
 
-fn missing(machine: &MachineTracepoints, event: &str) -> CliError {
+/// Returns the error if the kernel does not have `what`: a tracepoint, or all tracepoints of a kind.
+fn missing(machine: &MachineTracepoints, what: &str) -> CliError {
     let folder = machine.folder().display();
     CliError::message(
         255,
-        format!("{RECORDER}: the kernel has no tracepoint of {event} in {folder}"),
+        format!("{RECORDER}: the kernel has no {what} in {folder}"),
     )
     .hint("-T records tasks, -P records CPUs, -I records system calls")
 }

@@ -142,7 +142,7 @@ impl<'s, 'c> TaskRows<'s, 'c> {
                             u32::try_from(row.names.len() - 1).ok()
                         })
                     });
-                    row.boxes.push(lone(piece, *state, name));
+                    row.boxes.push(single_state(piece, *state, name));
                 }
                 PieceContent::Merged(_) => draw_merged(piece, &mut row.boxes),
             }
@@ -151,7 +151,8 @@ impl<'s, 'c> TaskRows<'s, 'c> {
     }
 }
 
-fn lone(
+/// Returns the box of a piece in which the task had a single state.
+fn single_state(
     piece: &TimelinePiece<TASK_STATES, Option<StackId>>,
     state: usize,
     name: Option<u32>,

@@ -57,7 +57,7 @@ enum KeyMode {
 }
 
 impl<'a> TopScreen<'a> {
-    /// Shows at most this many rows, each with at least this many samples; with `keys`, reads keys from the terminal at stdin.
+    /// Creates a screen whose rows are limited by `bounds`. With `keys`, it reads keys from the terminal at stdin.
     pub(super) fn new(
         context: &'a Context,
         layout: ReportLayout,

@@ -96,7 +96,7 @@ fn trace_dat(
     if imported.has_stacks {
         match trace.kernel_symbols() {
             None => context.warn(format_args!(
-                "the trace has stacks, but no addresses of kernel functions: give report its /proc/kallsyms with --kallsyms"
+                "the trace has stacks, but no addresses of kernel functions: give 'report' the /proc/kallsyms of that machine with --kallsyms"
             )),
             Some(kernel) => keep_symbols(
                 &[SymbolFile {

@@ -170,7 +170,7 @@ impl<'m> Target<'m> {
             let error = CliError::message(255, message);
             return Err(match option {
                 "tod" => error.hint("--to-json and --to-ctf have wall-clock times"),
-                _ => error.hint("--to-json and --to-ctf have them"),
+                _ => error.hint("only --to-json and --to-ctf write records other than samples"),
             });
         }
         if given_value::<String>(matches, "event").is_some() && format != Format::Folded {

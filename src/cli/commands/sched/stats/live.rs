@@ -18,10 +18,10 @@ use crate::cli::shared::recording_output;
 use crate::cli::shared::sampling::command_line;
 
 const ABOUT: &str = "\
-Shows what the scheduler's counters of /proc/schedstat rise by while a command runs, or until Ctrl-C: calls of the scheduler, run times and waits of each \
+Shows by how much the scheduler's counters of /proc/schedstat rise while a command runs, or until Ctrl-C: calls of the scheduler, run times and waits of each \
 CPU, and load balancing in each of its domains. First the averages over all CPUs, then each CPU.
 
-'sched stats record' writes the counters to a file, 'sched stats report' shows it, 'sched stats diff' compares the averages of two. The kernel needs \
+'sched stats record' writes the counters to a file, 'sched stats report' shows it, 'sched stats diff' compares the averages of two files. The kernel needs \
 CONFIG_SCHEDSTATS. Counters that kernel.sched_schedstats disables are enabled meanwhile, which needs root.";
 
 const RECORD_ABOUT: &str = "\

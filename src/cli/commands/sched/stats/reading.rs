@@ -15,7 +15,7 @@ use crate::cli::input::{self, OpenedInput, foreign};
 use crate::cli::options::{flag, unsupported};
 
 const REPORT_ABOUT: &str = "\
-Shows what the scheduler's counters of /proc/schedstat rose by during a recording of 'sched stats record': the averages over all CPUs, then each CPU.";
+Shows by how much the scheduler's counters of /proc/schedstat rose during a recording of 'sched stats record': the averages over all CPUs, then each CPU.";
 
 const DIFF_ABOUT: &str = "\
 Compares the averages over all CPUs of two recordings of 'sched stats record', by default perf.data.old and perf.data.";
