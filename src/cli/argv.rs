@@ -12,9 +12,9 @@ use clap::{Arg, Command};
 use super::options::{OptionShape, options, spelling};
 use rperf_names::nearest;
 
-mod cursor;
+mod word_role;
 
-pub(crate) use self::cursor::Cursor;
+pub(crate) use self::word_role::WordRole;
 
 /// The request expressed by the words after the command's name.
 #[derive(Debug, PartialEq, Eq)]

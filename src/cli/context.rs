@@ -16,9 +16,9 @@ use super::shared::probing::OwnProbes;
 
 /// The program's name: `perf` if started through a link of that name, otherwise `rperf`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Program(&'static str);
+pub(crate) struct ProgramName(&'static str);
 
-impl Program {
+impl ProgramName {
     /// Derives the name from the first word of the command line.
     pub(crate) fn new(argv0: Option<&OsStr>) -> Self {
         let name = argv0.and_then(|word| Path::new(word).file_name());
@@ -30,7 +30,7 @@ impl Program {
     }
 }
 
-impl fmt::Display for Program {
+impl fmt::Display for ProgramName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
@@ -56,7 +56,7 @@ pub(crate) struct Globals {
 /// The environment of a command.
 pub(crate) struct Context {
     /// The program name in messages and usage lines.
-    pub(crate) program: Program,
+    pub(crate) program: ProgramName,
     /// The complete command line, stored in the header of a recording (`CMDLINE`).
     pub(crate) argv: Vec<OsString>,
     /// The options before the command.
@@ -135,10 +135,10 @@ mod tests {
 
     #[test]
     fn a_link_named_perf_sets_the_program_name() {
-        let name = |word: &str| Program::new(Some(OsStr::new(word))).to_string();
+        let name = |word: &str| ProgramName::new(Some(OsStr::new(word))).to_string();
         assert_eq!(name("/usr/local/bin/perf"), "perf");
         assert_eq!(name("perf"), "perf");
         assert_eq!(name("target/debug/rperf"), "rperf");
-        assert_eq!(Program::new(None).to_string(), "rperf");
+        assert_eq!(ProgramName::new(None).to_string(), "rperf");
     }
 }

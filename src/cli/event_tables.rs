@@ -4,7 +4,7 @@ use rperf_perfdata::{EventDesc, Metadata};
 use rperf_view::EventGroups;
 
 /// Events that share one table.
-pub(crate) struct EventTable {
+pub(crate) struct TableEvents {
     /// The indices of the events, the leader first.
     pub(crate) events: Vec<usize>,
     /// The table's event name.
@@ -16,14 +16,14 @@ pub(crate) struct EventTable {
 /// Returns the tables of a recording: one for each group, and one for each event without a group. `wanted` is
 /// `Some(true)` for `--group`, which makes all events one group if the recording has no groups, and `Some(false)` for
 /// `--no-group`: one table for each event.
-pub(crate) fn tables(recording: Metadata<'_>, wanted: Option<bool>) -> Vec<EventTable> {
+pub(crate) fn tables(recording: Metadata<'_>, wanted: Option<bool>) -> Vec<TableEvents> {
     let events = recording.events;
     let grouped = wanted != Some(false);
     let described = recording.features.group_desc().unwrap_or_default();
     // With --group or --no-group and no recorded groups, perf makes the first event a leader.
     let forced = wanted.is_some() && described.is_empty() && events.len() > 1;
     if forced && grouped {
-        return vec![EventTable {
+        return vec![TableEvents {
             events: (0..events.len()).collect(),
             name: names(events),
             plural: true,
@@ -51,7 +51,7 @@ pub(crate) fn tables(recording: Metadata<'_>, wanted: Option<bool>) -> Vec<Event
                 (vec![index], name.unwrap_or_default())
             }
         };
-        EventTable {
+        TableEvents {
             events: members,
             name,
             plural: group.is_some() || (forced && index == 0),

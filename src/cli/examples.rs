@@ -2,7 +2,7 @@
 
 mod by_command;
 
-use super::context::Program;
+use super::context::ProgramName;
 use super::shared::wrap::wrap;
 
 pub(crate) use self::by_command::of;
@@ -380,7 +380,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
 ];
 
 /// Returns the text of `help examples`.
-pub(crate) fn page(program: Program) -> String {
+pub(crate) fn page(program: ProgramName) -> String {
     let mut text = String::new();
     let mut last = "";
     for Example {

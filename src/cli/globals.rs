@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, Command};
 
-use super::context::{Globals, Program};
+use super::context::{Globals, ProgramName};
 use super::error::CliError;
 use super::options::{attached, switch, value};
 use super::pager::Paging;
@@ -77,7 +77,7 @@ pub(crate) enum RequestedTask {
 
 /// Parses the words after the program's name up to the command.
 pub(crate) fn parse(
-    program: Program,
+    program: ProgramName,
     words: &[OsString],
 ) -> Result<(Globals, RequestedTask), CliError> {
     let mut reader = GlobalsParser {
@@ -100,7 +100,7 @@ pub(crate) fn parse(
 
 /// The state of one pass over the words.
 struct GlobalsParser<'a> {
-    program: Program,
+    program: ProgramName,
     words: std::slice::Iter<'a, OsString>,
     globals: Globals,
 }
@@ -211,7 +211,7 @@ const UNSUPPORTED_VARIABLES: [&str; 4] =
     ["data-convert", "kmaps", "ordered-events", "type-profile"];
 
 /// Parses `--debug VARIABLE[=N]`.
-fn debug(program: Program, word: &OsStr, globals: &mut Globals) -> Result<(), CliError> {
+fn debug(program: ProgramName, word: &OsStr, globals: &mut Globals) -> Result<(), CliError> {
     let word = word.to_string_lossy();
     let (name, value) = word.split_once('=').unwrap_or((&word, "1"));
     let level: u8 = value.parse().map_err(|_| {
@@ -249,7 +249,7 @@ fn debug(program: Program, word: &OsStr, globals: &mut Globals) -> Result<(), Cl
     Ok(())
 }
 
-fn misuse(program: Program, message: String) -> CliError {
+fn misuse(program: ProgramName, message: String) -> CliError {
     CliError::usage(message)
         .detail("")
         .detail(format!(" Usage: {program} {SYNOPSIS}"))
@@ -264,7 +264,7 @@ mod tests {
 
     fn read(words: &[&str]) -> Result<(Globals, RequestedTask), CliError> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        parse(Program::new(None), &words)
+        parse(ProgramName::new(None), &words)
     }
 
     #[test]

@@ -17,7 +17,7 @@ use rperf_view::header::stamp;
 
 use self::sections::{FILES, STATUSES, SectionEntry, VARIABLES, related};
 use super::commands::{COMMANDS, CommandEntry, SUBCOMMANDS};
-use super::context::{Context, Program};
+use super::context::{Context, ProgramName};
 use super::error::CliError;
 use super::examples::EXAMPLES;
 use super::globals;
@@ -94,7 +94,7 @@ fn date(context: &Context) -> Result<String, CliError> {
 
 /// The values that all pages share.
 struct ManualContext {
-    program: Program,
+    program: ProgramName,
     date: String,
 }
 

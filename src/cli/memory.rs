@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rperf_sys::{OutOfMemoryMessage, address_space_limit, explain_out_of_memory};
 
-use super::context::Program;
+use super::context::ProgramName;
 use super::error::CliError;
 use super::output::OutputStreams;
 
@@ -19,13 +19,13 @@ const MARKS: [&str; 2] = ["out of memory", "Cannot allocate memory"];
 
 /// The hint for the running command.
 pub(crate) struct MemoryHint {
-    program: Program,
+    program: ProgramName,
     hint: Mutex<String>,
 }
 
 impl MemoryHint {
     /// Creates the hint before the command is known.
-    pub(crate) fn new(program: Program) -> Self {
+    pub(crate) fn new(program: ProgramName) -> Self {
         Self {
             program,
             hint: Mutex::new(text(false, address_space_limit())),
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn out_of_memory_errors_get_one_hint() {
         let hint = MemoryHint {
-            program: Program::new(None),
+            program: ProgramName::new(None),
             hint: Mutex::new("buy some".to_owned()),
         };
         let with_hint = |text: &str| hint.add_to(CliError::message(255, text)).text();

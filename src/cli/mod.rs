@@ -60,7 +60,7 @@ use std::process::ExitCode;
 use rperf_sys::Allocator;
 
 use self::config::Config;
-use self::context::{Context, Program};
+use self::context::{Context, ProgramName};
 use self::error::{CliError, ExitStatus};
 use self::globals::RequestedTask;
 use self::memory::{MemoryHint, UnmappedObjects};
@@ -80,7 +80,7 @@ static ALLOCATOR: Allocator = Allocator;
 )]
 pub(crate) fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
-    let program = Program::new(argv.first().map(OsString::as_os_str));
+    let program = ProgramName::new(argv.first().map(OsString::as_os_str));
     let memory = MemoryHint::new(program);
     memory.explain();
     let (globals, task) = match globals::parse(program, argv.get(1..).unwrap_or_default()) {

@@ -17,7 +17,7 @@ const DISPLAY_DELAY: Duration = Duration::from_secs(1);
 const REFRESH: Duration = Duration::from_millis(200);
 
 /// A progress line for passes over a recording, until dropped: shown if stderr is a terminal and a pass takes long.
-pub(crate) struct Progress {
+pub(crate) struct ProgressDisplay {
     /// The counter to which passes add the bytes that they read.
     pub(crate) walked: BytesRead,
     shown: Option<(Arc<ProgressEnd>, JoinHandle<()>)>,
@@ -30,7 +30,7 @@ struct ProgressEnd {
     changed: Condvar,
 }
 
-impl Progress {
+impl ProgressDisplay {
     /// Starts progress for passes over `size` bytes, for a command that prints nothing meanwhile.
     pub(crate) fn start(context: &Context, size: usize) -> Self {
         let walked = BytesRead::default();
@@ -74,7 +74,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressDisplay {
     fn drop(&mut self) {
         let Some((ending, thread)) = self.shown.take() else {
             return;

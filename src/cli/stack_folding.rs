@@ -75,21 +75,21 @@ pub(crate) struct StackFolding<'f, 'w> {
     /// Selects the counted samples; `None` for all.
     pub(crate) select: Option<&'f dyn SelectSamples>,
     /// Weight of samples instead of their periods.
-    pub(crate) weight: Option<&'f dyn SampleWeight>,
+    pub(crate) weight: Option<&'f dyn WeighSamples>,
     /// The number of threads.
     pub(crate) jobs: NonZeroUsize,
 }
 
 /// Gives samples a weight.
-pub(crate) trait SampleWeight: Sync {
+pub(crate) trait WeighSamples: Sync {
     /// Returns the weight of a sample, which replaces its period.
     fn weight(&self, sample: &Sample<'_>) -> u64;
 }
 
-/// Folds samples with the weights of a [`SampleWeight`] instead of their periods.
+/// Folds samples with the weights of a [`WeighSamples`] instead of their periods.
 struct WeightedFold<'f, F> {
     inner: F,
-    weight: Option<&'f dyn SampleWeight>,
+    weight: Option<&'f dyn WeighSamples>,
 }
 
 impl<F: Fold> Fold for WeightedFold<'_, F> {

@@ -9,13 +9,13 @@ use rperf_wire::{Attr, AttrFlags, SampleType};
 
 use super::context::Context;
 use super::files::DiskFiles;
-use super::progress::Progress;
+use super::progress::ProgressDisplay;
 
 /// Runs pass 1 over a recording, and adds the functions of its JIT dumps to the World. `progress` shows this pass and later ones.
 pub(crate) fn replay<'a>(
     data: &'a PerfData<'a>,
     jobs: NonZeroUsize,
-    progress: &Progress,
+    progress: &ProgressDisplay,
 ) -> Result<Replay<'a>, rperf_replay::Error> {
     let mut replay = Replay::open_watched(data, jobs, progress.walked.clone())?;
     let is_monotonic = is_monotonic(data.events());

@@ -18,7 +18,7 @@ use rperf_view::header::stamp;
 use rperf_wire::name_path;
 
 use self::pack::{Archive, PackedFile};
-use self::unpack::{UnpackSummary, Unpacker};
+use self::unpack::{ArchiveSummary, ArchiveUnpacker};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::files::DiskFiles;
@@ -237,12 +237,12 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, Cli
     })?;
     let root = Folder::open_own_or_create(&cache, 0o777)
         .map_err(|error| anyhow::Error::new(error).context(cache.display().to_string()))?;
-    let unpacker = Unpacker {
+    let unpacker = ArchiveUnpacker {
         cache: &root,
         here: &Folder::open(Path::new("."))?,
         force: flag(matches, "force") == Some(true),
     };
-    let mut done = UnpackSummary::default();
+    let mut done = ArchiveSummary::default();
     let ended = unpacker.unpack(BufReader::new(file), &mut done);
     for refused in &done.refused {
         context.warn(format_args!("skipped {refused}"));

@@ -18,7 +18,7 @@ use rperf_hist::{
 use rperf_perfdata::FeatureId;
 use rperf_view::diff::{DiffEvent, write_diff, write_json};
 
-use self::counting::{CountedEvent, CountedFile};
+use self::counting::{ComparedEvent, CountedFile};
 use self::counts::CountsFile;
 use self::settings::DiffSettings;
 use crate::cli::context::Context;
@@ -194,7 +194,7 @@ fn compare(
 }
 
 /// The blocks of each row. Rows have the keys dso and symbol.
-fn blocks(events: &[Option<&CountedEvent>], comparison: &Comparison) -> Vec<Vec<BlockLine>> {
+fn blocks(events: &[Option<&ComparedEvent>], comparison: &Comparison) -> Vec<Vec<BlockLine>> {
     let by_function = events.iter().map(|event| {
         let mut functions: BTreeMap<(&str, &str), Vec<&Block>> = BTreeMap::new();
         for block in event.iter().flat_map(|event| &event.blocks) {
@@ -219,7 +219,7 @@ fn blocks(events: &[Option<&CountedEvent>], comparison: &Comparison) -> Vec<Vec<
 }
 
 /// Compares an event; `None` for files without it.
-fn comparison(events: &[Option<&CountedEvent>], settings: &DiffSettings) -> Comparison {
+fn comparison(events: &[Option<&ComparedEvent>], settings: &DiffSettings) -> Comparison {
     let compare =
         |histograms: Vec<Option<&Histogram>>| Comparison::new(&histograms, &settings.compare);
     let counted = events

@@ -29,7 +29,7 @@ const STDOUT: &str = "-";
 
 /// Counts the values and prints the histogram.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    let options = HistogramOptions::new(matches)?;
+    let options = HistogramRequest::new(matches)?;
     let source = NumberSource::new(matches)?;
     let recorded = Recorded::new(matches, &source, context)?;
     // If the workload failed, its exit status is returned after printing.
@@ -59,7 +59,7 @@ enum HistogramFormat {
 }
 
 /// The options of ranges and output.
-struct HistogramOptions {
+struct HistogramRequest {
     edges: Vec<i128>,
     /// Whether empty ranges at the upper end are shown, too: with `--edges` or `--max`.
     has_own_edges: bool,
@@ -68,7 +68,7 @@ struct HistogramOptions {
     title: Option<String>,
 }
 
-impl HistogramOptions {
+impl HistogramRequest {
     fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let is_set = |id| flag(matches, id) == Some(true);
         let number = |id: &str| matches.get_one::<u64>(id).copied();

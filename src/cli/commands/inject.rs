@@ -9,7 +9,7 @@ mod plan;
 use clap::{Arg, ArgMatches, Command};
 use rperf_rewrite::{CopyError, StreamCopy, copy_to_file, copy_to_stream};
 
-use self::output::{Target, Written};
+use self::output::{InjectOutput, InjectSummary};
 use self::plan::InjectPlan;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -89,7 +89,7 @@ fn changes() -> [Arg; 5] {
 /// Copies the recording.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let plan = InjectPlan::new(matches, context)?;
-    let target = Target::new(matches, context)?;
+    let target = InjectOutput::new(matches, context)?;
     let opened = OpenedInput::open(matches, context)?;
     let opened = match opened {
         OpenedInput::Stream(_) if plan.reads_twice() => {
@@ -113,8 +113,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 fn copy_stream(
     plan: &InjectPlan<'_>,
     stream: RecordingStream,
-    target: &Target<'_>,
-) -> Result<Written, CliError> {
+    target: &InjectOutput<'_>,
+) -> Result<InjectSummary, CliError> {
     let path = stream.path.clone();
     let shown = path.display().to_string();
     let copy = StreamCopy::begin(stream.reader()?).map_err(|error| match error {
@@ -130,8 +130,8 @@ fn copy_stream(
 fn copy_whole(
     plan: &InjectPlan<'_>,
     input: &Input,
-    target: &Target<'_>,
-) -> Result<Written, CliError> {
+    target: &InjectOutput<'_>,
+) -> Result<InjectSummary, CliError> {
     let data = input.parse(plan.context)?;
     let shown = input.path.display().to_string();
     let mut events = data.events().to_vec();

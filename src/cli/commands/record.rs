@@ -36,7 +36,7 @@ use crate::cli::live::{control, events, explain};
 use crate::cli::options::flag;
 
 pub(super) use self::args::command;
-use self::off_cpu::OffCpuTime;
+use self::off_cpu::OffCpuSampling;
 use self::sample_filter::SampleFilters;
 use self::unwinding::LiveUnwinding;
 
@@ -46,7 +46,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let mut request = request::build(matches, context)?;
     let unwinding = LiveUnwinding::requested(matches, context, &request)?;
     let filters = SampleFilters::requested(&mut request)?;
-    let off_cpu = OffCpuTime::requested(matches, context, &mut request)?;
+    let off_cpu = OffCpuSampling::requested(matches, context, &mut request)?;
     request.output.rewriter = rewriters(unwinding.clone(), filters.clone(), off_cpu);
     if flag(matches, "dry-run") == Some(true) {
         return Ok(ExitStatus::Ok);
@@ -82,7 +82,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 fn rewriters(
     unwinding: Option<Arc<LiveUnwinding>>,
     filters: Option<Arc<SampleFilters>>,
-    off_cpu: Option<OffCpuTime>,
+    off_cpu: Option<OffCpuSampling>,
 ) -> Option<Arc<dyn BuildRewriter>> {
     // Unwinding precedes --off-cpu, which turns switches into later samples: a stack needs the mappings at the time of the switch.
     let unwinding = unwinding.map(|unwinding| unwinding as Arc<dyn BuildRewriter>);

@@ -39,7 +39,7 @@ use crate::cli::record_dump;
 use crate::cli::report_hints::diagnose;
 use crate::cli::shared::analysis::{Analysis, sockets};
 use crate::cli::shared::annotation;
-use crate::cli::shared::tracepoints::Tracepoints;
+use crate::cli::shared::tracepoints::RecordedTracepoints;
 use crate::cli::stack_folding::{
     StackFolding, add_branch_chains, copied, fold, source, unwinding_limit, warn_of_truncated,
 };
@@ -50,7 +50,7 @@ pub(super) use self::args::command;
 use self::data_output::ReportInput;
 use self::selection::SampleSelection;
 use self::settings::{ReportPlan, ReportSettings};
-use crate::cli::event_tables::EventTable;
+use crate::cli::event_tables::TableEvents;
 
 /// Maximum number of events that a message lists.
 const NAMED: usize = 8;
@@ -182,7 +182,7 @@ impl<'j> ReportJob<'j> {
             return Err(no_samples(input, data));
         }
         let raw = settings.raw_trace;
-        let mut tracepoints = Tracepoints::new(context, &input.path, data.metadata(), raw);
+        let mut tracepoints = RecordedTracepoints::new(context, &input.path, data.metadata(), raw);
         let parallelism = running_threads(replay).map(Parallelism::new);
         let plan = settings.plan(data.metadata(), &mut tracepoints, parallelism)?;
         let tables = settings.tables(data.metadata());
@@ -372,8 +372,8 @@ fn no_samples_left(input: &Input) -> CliError {
 /// The parameters of counting one recording.
 struct CountParameters<'q> {
     plan: &'q ReportPlan,
-    tracepoints: &'q Tracepoints<'q>,
-    tables: &'q [EventTable],
+    tracepoints: &'q RecordedTracepoints<'q>,
+    tables: &'q [TableEvents],
     select: Option<&'q dyn SelectSamples>,
     /// The time ranges given with `--time`.
     times: Option<&'q str>,

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use self::environment::{Ending, TestEnvironment};
+use self::environment::{TestEnding, TestEnvironment};
 use self::runner::{FinishedTest, RunMode};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -144,7 +144,7 @@ fn run_tests(
 
 /// Reports how many tests failed and how to report the failures; returns the exit status.
 fn summary(finished: &[FinishedTest], context: &Context) -> ExitStatus {
-    let is_failed = |test: &&FinishedTest| matches!(test.ending, Some(Ending::Failed(_)));
+    let is_failed = |test: &&FinishedTest| matches!(test.ending, Some(TestEnding::Failed(_)));
     let mut numbers: Vec<String> = finished
         .iter()
         .filter(is_failed)

@@ -4,7 +4,7 @@ use clap::{Arg, Command};
 
 use super::{WIDTH, groups};
 use crate::cli::commands::CommandTitle;
-use crate::cli::context::Program;
+use crate::cli::context::ProgramName;
 use crate::cli::examples;
 use crate::cli::options::{OptionShape, options};
 use crate::cli::shared::wrap::wrap;
@@ -15,7 +15,7 @@ const COLUMN: usize = 26;
 /// Returns the output of `-h`: usage; the options of each group, short ones first; examples. With keywords only the options that match
 /// one.
 pub(crate) fn summary(
-    program: Program,
+    program: ProgramName,
     title: CommandTitle<'_>,
     command: &Command,
     keywords: &[String],
@@ -40,7 +40,7 @@ pub(crate) fn summary(
 }
 
 /// Returns the usage lines of a command, the first prefixed with `lead`, the others with `or: ` in the same column.
-pub(crate) fn usage(program: Program, title: CommandTitle<'_>, lead: &str) -> String {
+pub(crate) fn usage(program: ProgramName, title: CommandTitle<'_>, lead: &str) -> String {
     let or = format!("{:>width$}", "or: ", width = lead.len());
     let lines = title.usage.iter().enumerate().map(|(index, form)| {
         let lead = if index == 0 { lead } else { or.as_str() };

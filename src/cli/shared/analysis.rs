@@ -11,7 +11,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::findings::conclude;
 use crate::cli::input::Input;
-use crate::cli::progress::Progress;
+use crate::cli::progress::ProgressDisplay;
 use crate::cli::symbol_options::SymbolSources;
 use crate::cli::symbols::replay;
 
@@ -22,7 +22,7 @@ pub(crate) struct Analysis<'a> {
     pub(crate) replay: Replay<'a>,
     /// The number of threads.
     pub(crate) jobs: NonZeroUsize,
-    progress: Cell<Option<Progress>>,
+    progress: Cell<Option<ProgressDisplay>>,
 }
 
 impl<'a> Analysis<'a> {
@@ -37,7 +37,7 @@ impl<'a> Analysis<'a> {
         jobs: NonZeroUsize,
         context: &'a Context,
     ) -> Result<Self, CliError> {
-        let progress = Progress::start(context, data.data().len());
+        let progress = ProgressDisplay::start(context, data.data().len());
         Self::with_progress(input, data, jobs, progress, context)
     }
 
@@ -52,7 +52,7 @@ impl<'a> Analysis<'a> {
         jobs: NonZeroUsize,
         context: &'a Context,
     ) -> Result<Self, CliError> {
-        let progress = Progress::for_text_output(context, data.data().len());
+        let progress = ProgressDisplay::for_text_output(context, data.data().len());
         Self::with_progress(input, data, jobs, progress, context)
     }
 
@@ -65,7 +65,7 @@ impl<'a> Analysis<'a> {
         input: &'a Input,
         data: &'a PerfData<'a>,
         jobs: NonZeroUsize,
-        progress: Progress,
+        progress: ProgressDisplay,
         context: &'a Context,
     ) -> Result<Self, CliError> {
         Ok(Self {

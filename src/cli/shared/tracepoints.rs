@@ -19,7 +19,7 @@ use crate::cli::payloads::payloads;
 const OF_TYPES: &[&str] = &["type", "typeoff", "typecln"];
 
 /// The tracepoints of a recording. Their formats are read on first use.
-pub(crate) struct Tracepoints<'a> {
+pub(crate) struct RecordedTracepoints<'a> {
     context: &'a Context,
     path: &'a Path,
     recording: Metadata<'a>,
@@ -47,7 +47,7 @@ struct ParsedFieldKey<'w> {
 /// The key for all fields of all tracepoints.
 pub(crate) const ALL: &str = "trace_fields";
 
-impl<'a> Tracepoints<'a> {
+impl<'a> RecordedTracepoints<'a> {
     /// Creates the tracepoints of the recording at `path`, without reading their formats.
     pub(crate) fn new(
         context: &'a Context,
@@ -227,7 +227,7 @@ impl<'w> ParsedFieldKey<'w> {
 
 /// Text and key fields of samples; kernel addresses are shown as symbols.
 pub(crate) struct TracepointText<'t, 'w> {
-    tracepoints: &'t Tracepoints<'t>,
+    tracepoints: &'t RecordedTracepoints<'t>,
     resolver: &'t Resolver<'w>,
 }
 

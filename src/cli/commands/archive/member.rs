@@ -36,7 +36,7 @@ impl ObjectFile {
 
 /// The kind of a member.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Member {
+pub(super) enum ArchiveMember {
     /// A file of an object.
     Object(ObjectFile),
     /// A list of probes.
@@ -46,7 +46,7 @@ pub(super) enum Member {
 }
 
 /// Returns the kind of the regular member at `path`, or why it is skipped.
-pub(super) fn member(path: &Path) -> Result<Member, &'static str> {
+pub(super) fn member(path: &Path) -> Result<ArchiveMember, &'static str> {
     let names = plain(path).ok_or("its path leads out of the directory")?;
     if let [.., id, file] = names[..]
         && let Some(id) = id.to_str().filter(|id| is_id(id))
@@ -55,8 +55,8 @@ pub(super) fn member(path: &Path) -> Result<Member, &'static str> {
         return match file.to_str() {
             // The build-id must be preceded by a name.
             _ if names.len() < 3 => Err("the object has no name"),
-            Some(PROBES) => Ok(Member::Probes),
-            Some(name) if FILES.contains(&name) => Ok(Member::Object(ObjectFile {
+            Some(PROBES) => Ok(ArchiveMember::Probes),
+            Some(name) if FILES.contains(&name) => Ok(ArchiveMember::Object(ObjectFile {
                 folder,
                 id: id.to_owned(),
                 file: name.to_owned(),
@@ -70,7 +70,7 @@ pub(super) fn member(path: &Path) -> Result<Member, &'static str> {
     let is_odd = name.to_string_lossy().chars().any(char::is_control);
     match is_hidden || is_odd {
         true => Err("not the file name of a recording"),
-        false => Ok(Member::Recording(name.into())),
+        false => Ok(ArchiveMember::Recording(name.into())),
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
     fn member_types_are_determined_by_path() {
         let id = "ab".repeat(20);
         let object = |folder: String, file: &str| {
-            Ok(Member::Object(ObjectFile {
+            Ok(ArchiveMember::Object(ObjectFile {
                 folder: folder.into(),
                 id: id.clone(),
                 file: file.to_owned(),
@@ -136,11 +136,11 @@ mod tests {
             parsed(format!("./[vdso]/{id}/vdso")),
             object(format!("./[vdso]/{id}"), "vdso")
         );
-        assert_eq!(parsed(format!("ls/{id}/probes")), Ok(Member::Probes));
+        assert_eq!(parsed(format!("ls/{id}/probes")), Ok(ArchiveMember::Probes));
         for name in ["perf.data", "home/me/perf.data", "./perf.data"] {
             assert_eq!(
                 parsed(name.to_owned()),
-                Ok(Member::Recording("perf.data".into()))
+                Ok(ArchiveMember::Recording("perf.data".into()))
             );
         }
         for path in [

@@ -18,7 +18,7 @@ use rperf_symbol::build_id_of_elf;
 use rperf_sys::map;
 use tar::{Archive, Entry, EntryType};
 
-use super::member::{Member, ObjectFile, linked, member};
+use super::member::{ArchiveMember, ObjectFile, linked, member};
 
 /// The name of the nested archive with objects, in an archive with a recording.
 pub(super) const SYMBOLS: &str = "perf.symbols.tar.bz2";
@@ -28,7 +28,7 @@ const MAX_HEADERS: u64 = 1 << 20;
 
 /// What was unpacked, and what was skipped.
 #[derive(Debug, Default)]
-pub(super) struct UnpackSummary {
+pub(super) struct ArchiveSummary {
     /// Recordings, by their names in the current directory.
     pub(super) recordings: Vec<PathBuf>,
     /// Number of objects that were added to the cache or were already in it.
@@ -64,7 +64,7 @@ impl From<&'static str> for EntryFault {
 }
 
 /// The destinations of an archive.
-pub(super) struct Unpacker<'a> {
+pub(super) struct ArchiveUnpacker<'a> {
     /// The build-id cache.
     pub(super) cache: &'a Folder,
     /// The directory for recordings.
@@ -79,13 +79,13 @@ struct PendingLink {
     id: String,
 }
 
-impl Unpacker<'_> {
+impl ArchiveUnpacker<'_> {
     /// Unpacks an archive with or without a recording, and adds the results to `done`.
     ///
     /// # Errors
     ///
     /// Errors of reading and writing. What was unpacked before stays valid.
-    pub(super) fn unpack(&self, archive: impl Read, done: &mut UnpackSummary) -> io::Result<()> {
+    pub(super) fn unpack(&self, archive: impl Read, done: &mut ArchiveSummary) -> io::Result<()> {
         self.unpack_level(&mut MultiBzDecoder::new(archive), done, true)
     }
 
@@ -93,7 +93,7 @@ impl Unpacker<'_> {
     fn unpack_level(
         &self,
         archive: &mut dyn Read,
-        done: &mut UnpackSummary,
+        done: &mut ArchiveSummary,
         is_outer: bool,
     ) -> io::Result<()> {
         let allowance = Rc::new(Cell::new(Some(MAX_HEADERS)));
@@ -138,7 +138,7 @@ impl Unpacker<'_> {
         path: &Path,
         entry: &mut Entry<'_, impl Read>,
         links: &mut Vec<PendingLink>,
-        done: &mut UnpackSummary,
+        done: &mut ArchiveSummary,
     ) -> Result<(), EntryFault> {
         let target = |entry: &Entry<'_, _>| -> io::Result<PathBuf> {
             Ok(entry.link_name()?.unwrap_or_default().into_owned())
@@ -152,20 +152,22 @@ impl Unpacker<'_> {
                 Ok(())
             }
             EntryType::Link => match (member(path)?, member(&target(entry)?)?) {
-                (Member::Object(object), Member::Object(same)) => self.hard_link(&object, &same),
+                (ArchiveMember::Object(object), ArchiveMember::Object(same)) => {
+                    self.hard_link(&object, &same)
+                }
                 _ => Err(EntryFault::Refused(
                     "a hard link to something other than an object",
                 )),
             },
             EntryType::Regular | EntryType::Continuous => match member(path)? {
-                Member::Object(object) => {
+                ArchiveMember::Object(object) => {
                     let mode = entry.header().mode().unwrap_or(0o644);
                     // Keeps the read permissions: only the owner may read a kernel's kallsyms.
                     self.object(&object, entry, mode & 0o755 | 0o400)
                 }
                 // The list is created from the object when needed.
-                Member::Probes => Ok(()),
-                Member::Recording(name) => self.recording(&name, entry, done),
+                ArchiveMember::Probes => Ok(()),
+                ArchiveMember::Recording(name) => self.recording(&name, entry, done),
             },
             _ => Err(EntryFault::Refused("not a file, link or directory")),
         }
@@ -175,7 +177,7 @@ impl Unpacker<'_> {
         &self,
         name: &Path,
         entry: &mut impl Read,
-        done: &mut UnpackSummary,
+        done: &mut ArchiveSummary,
     ) -> Result<(), EntryFault> {
         let mut head = Vec::new();
         entry.take(FileHeader::SIZE as u64).read_to_end(&mut head)?;

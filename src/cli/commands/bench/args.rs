@@ -85,7 +85,7 @@ pub(super) fn own_options(command: &Command, matches: &ArgMatches) -> Vec<String
 
 /// How results are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum ResultFormat {
     /// As text.
     Default,
     /// One number.
@@ -96,8 +96,8 @@ pub(super) enum Format {
 
 /// The common options.
 #[derive(Debug, Clone)]
-pub(super) struct Settings {
-    pub(super) format: Format,
+pub(super) struct BenchSettings {
+    pub(super) format: ResultFormat,
     /// `-r`.
     pub(super) repeat: Option<u32>,
     /// `--precision`, in percent.
@@ -139,8 +139,8 @@ impl GivenSettings {
     }
 
     /// Checks the values.
-    pub(super) fn check(self, context: &Context) -> Result<Settings, CliError> {
-        Ok(Settings {
+    pub(super) fn check(self, context: &Context) -> Result<BenchSettings, CliError> {
+        Ok(BenchSettings {
             format: self.checked_format(context)?,
             repeat: self.checked_repeat()?,
             precision: self.checked_precision(context)?,
@@ -148,16 +148,16 @@ impl GivenSettings {
         })
     }
 
-    fn checked_format(&self, context: &Context) -> Result<Format, CliError> {
+    fn checked_format(&self, context: &Context) -> Result<ResultFormat, CliError> {
         let json = self.json == Some(true);
         match self.format.as_deref() {
             Some(_) if json => Err(CliError::usage(format!(
                 "{} bench: --json and --format exclude each other",
                 context.program
             ))),
-            None if json => Ok(Format::Json),
-            None | Some("default") => Ok(Format::Default),
-            Some("simple") => Ok(Format::Simple),
+            None if json => Ok(ResultFormat::Json),
+            None | Some("default") => Ok(ResultFormat::Default),
+            Some("simple") => Ok(ResultFormat::Simple),
             Some(other) => {
                 let message = format!("Unknown format descriptor: '{other}'");
                 Err(CliError::message(1, message).hint("use 'default' or 'simple'"))
@@ -217,9 +217,9 @@ pub(super) fn threads_option() -> Arg {
 
 /// The options of one benchmark.
 #[derive(Clone, Copy)]
-pub(super) struct Options<'m>(pub(super) &'m ArgMatches);
+pub(super) struct BenchOptions<'m>(pub(super) &'m ArgMatches);
 
-impl<'m> Options<'m> {
+impl<'m> BenchOptions<'m> {
     /// Returns a number.
     pub(super) fn number(self, id: &str) -> Option<u64> {
         self.0.get_one::<u64>(id).copied()

@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Command};
 use rperf_bench::breakpoint::{BreakpointSwitch, BreakpointThreads};
 
-use super::args::{Options, numeric};
+use super::args::{BenchOptions, numeric};
 use super::catalogue::Benchmark;
 use super::runner::{Runner, Shown, Simple};
 use super::text;
@@ -45,7 +45,7 @@ fn thread_command() -> Command {
 }
 
 fn thread(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let bench = BreakpointThreads {
         breakpoints: options.quantity("breakpoints", 1)?,
         parallelism: options.quantity("parallelism", 1)?,
@@ -85,7 +85,7 @@ fn enable_command() -> Command {
 }
 
 fn enable(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let bench = BreakpointSwitch {
         passive: options.small("passive", 0)?,
         active: options.small("active", 0)?,

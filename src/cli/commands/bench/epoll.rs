@@ -7,7 +7,7 @@ use rperf_bench::Value;
 use rperf_bench::epoll::{Control, Wait};
 use rperf_sys::EpollMode;
 
-use super::args::{Options, lettered, numeric, threads_option};
+use super::args::{BenchOptions, lettered, numeric, threads_option};
 use super::catalogue::Benchmark;
 use super::runner::{Runner, Shown};
 use super::text::{averaged, per_second};
@@ -62,7 +62,7 @@ struct Common {
 }
 
 impl Common {
-    fn new(options: Options<'_>) -> Result<Self, CliError> {
+    fn new(options: BenchOptions<'_>) -> Result<Self, CliError> {
         Ok(Self {
             threads: options.threads()?,
             descriptors: options.quantity("nfds", 64)?,
@@ -97,7 +97,7 @@ fn wait_command() -> Command {
 }
 
 fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let common = Common::new(options)?;
     let bench = Wait {
         threads: common.threads,
@@ -165,7 +165,7 @@ fn control_command() -> Command {
 }
 
 fn control(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let common = Common::new(Options(matches))?;
+    let common = Common::new(BenchOptions(matches))?;
     let bench = Control {
         threads: common.threads,
         descriptors: common.descriptors,

@@ -9,7 +9,7 @@ use rperf_bench::futex::{
 };
 use rperf_count::Spread;
 
-use super::args::{Options, lettered, numeric, threads_option};
+use super::args::{BenchOptions, lettered, numeric, threads_option};
 use super::catalogue::Benchmark;
 use super::runner::{Runner, Shown, failed};
 use super::text::{averaged, per_second};
@@ -76,7 +76,7 @@ struct Common {
 
 impl Common {
     /// Reads the options, and applies those that concern the process.
-    fn new(options: Options<'_>) -> Result<Self, CliError> {
+    fn new(options: BenchOptions<'_>) -> Result<Self, CliError> {
         let common = Self {
             threads: options.threads()?,
             scope: match options.is_on("shared") {
@@ -102,7 +102,7 @@ impl Common {
     }
 }
 
-fn runtime(options: Options<'_>) -> Result<Duration, CliError> {
+fn runtime(options: BenchOptions<'_>) -> Result<Duration, CliError> {
     Ok(Duration::from_secs(options.quantity("runtime", 10)?.into()))
 }
 
@@ -122,7 +122,7 @@ fn hash_command() -> Command {
 }
 
 fn hash(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let common = Common::new(options)?;
     let bench = Hash {
         threads: common.threads,
@@ -192,7 +192,7 @@ fn lock_pi_command() -> Command {
 }
 
 fn lock_pi(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let common = Common::new(options)?;
     let bench = LockPi {
         threads: common.threads,
@@ -261,7 +261,7 @@ fn wake_command() -> Command {
 }
 
 fn wake(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let common = Common::new(options)?;
     let bench = Wake {
         threads: common.threads,
@@ -305,7 +305,7 @@ fn wake_parallel_command() -> Command {
 }
 
 fn wake_parallel(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let common = Common::new(options)?;
     let threads = common.threads;
     let bench = WakeParallel {
@@ -363,7 +363,7 @@ fn requeue_command() -> Command {
 }
 
 fn requeue(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let common = Common::new(options)?;
     let threads = common.threads;
     let bench = Requeue {

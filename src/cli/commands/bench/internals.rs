@@ -16,7 +16,7 @@ use rperf_session::TaskSynthesis;
 use rperf_symbol::kallsyms;
 use rperf_sys::{Proc, kernel_file, parallelism};
 
-use super::args::{Options, lettered, numeric};
+use super::args::{BenchOptions, lettered, numeric};
 use super::catalogue::Benchmark;
 use super::runner::{Runner, Shown};
 use crate::cli::error::CliError;
@@ -109,7 +109,7 @@ fn synthesize_command() -> Command {
 }
 
 fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let multiple = options.is_on("mt");
     if options.is_on("st") || !multiple {
         let iterations = options.positive("single-iterations", 10_000)?;
@@ -200,7 +200,7 @@ fn kallsyms_command() -> Command {
 }
 
 fn kallsyms_parse(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let iterations = Options(matches).positive("iterations", 1)?;
+    let iterations = BenchOptions(matches).positive("iterations", 1)?;
     runner.measure(
         || {
             let parse = || {
@@ -226,7 +226,7 @@ fn pmu_scan_command() -> Command {
 }
 
 fn pmu_scan(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let iterations = Options(matches).positive("iterations", 100)?;
+    let iterations = BenchOptions(matches).positive("iterations", 100)?;
     let pmus = MachinePmus::find(runner.context());
     runner.print_always(&format!(
         "Computing performance of sysfs PMU event scan for {iterations} times\n"

@@ -7,7 +7,7 @@ use rperf_bench::mem::{
 };
 use rperf_sys::PageOptions;
 
-use super::args::{Options, lettered, numeric};
+use super::args::{BenchOptions, lettered, numeric};
 use super::catalogue::Benchmark;
 use super::runner::{Runner, Shown, Simple, failed};
 use crate::cli::error::CliError;
@@ -77,7 +77,7 @@ fn block(
     matches: &ArgMatches,
     runner: &mut Runner<'_>,
 ) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let names = operation.functions().iter();
     let names: Vec<_> = names.map(|one| (one.name, one.description)).collect();
     let chosen = choose(&names, options)?;
@@ -121,7 +121,7 @@ fn announce(function: (&str, &str), size: &str, runner: &mut Runner<'_>) -> Resu
 /// Returns the names of the functions to run.
 fn choose(
     functions: &[(&'static str, &'static str)],
-    options: Options<'_>,
+    options: BenchOptions<'_>,
 ) -> Result<Vec<&'static str>, CliError> {
     let word = options.word("function").unwrap_or("all");
     let all = functions.iter().map(|(name, _)| *name);
@@ -168,7 +168,7 @@ fn size(word: &str) -> Result<usize, CliError> {
 }
 
 /// Returns the base-2 logarithm of the page size of `-p` in bytes; `None` for ordinary pages.
-fn huge_bits(options: Options<'_>) -> Result<Option<u32>, CliError> {
+fn huge_bits(options: BenchOptions<'_>) -> Result<Option<u32>, CliError> {
     match options.word("page").map(str::to_ascii_uppercase).as_deref() {
         None | Some("4KB") => Ok(None),
         Some("2MB") => Ok(Some(21)),
@@ -237,7 +237,7 @@ fn mmap_command() -> Command {
 }
 
 fn mmap(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let chosen = choose(&MmapFunction::ALL.map(MmapFunction::names), options)?;
     let text = options.word("size").unwrap_or("1MB");
     let bench = Mmap {
@@ -301,7 +301,7 @@ fn find_bit_command() -> Command {
 }
 
 fn find_bit(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let bench = FindBit {
         outer: options.positive("outer-iterations", 5)?,
         inner: options.positive("inner-iterations", 100_000)?,

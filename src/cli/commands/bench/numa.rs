@@ -10,7 +10,7 @@ use rperf_bench::Value;
 use rperf_bench::numa::{InitialMemory, MemoryAccess, MemorySizes, NumaMem, NumaResult, PassOrder};
 use rperf_sys::{CpuState, Sysfs, parallelism};
 
-use super::args::{Options, lettered, numeric};
+use super::args::{BenchOptions, lettered, numeric};
 use super::catalogue::Benchmark;
 use super::runner::{Runner, Shown, not_applicable};
 use crate::cli::error::CliError;
@@ -116,8 +116,8 @@ fn sizes_and_times() -> Vec<clap::Arg> {
 }
 
 fn mem(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let given = Options(matches);
-    let machine = Machine::read()?;
+    let given = BenchOptions(matches);
+    let machine = NumaMachine::read()?;
     if given.is_on("all") {
         refuse_beside_all(matches)?;
         return suite::run(given, &machine, runner);
@@ -177,7 +177,7 @@ fn values(name: &str, result: &NumaResult) -> Vec<Value> {
 }
 
 /// Reads the options of one test.
-fn read(options: Options<'_>) -> Result<NumaMem, CliError> {
+fn read(options: BenchOptions<'_>) -> Result<NumaMem, CliError> {
     Ok(NumaMem {
         processes: options.quantity("nr_proc", 1)?,
         threads: options.quantity("nr_threads", u32::try_from(parallelism()).unwrap_or(1))?,
@@ -200,7 +200,7 @@ fn read(options: Options<'_>) -> Result<NumaMem, CliError> {
     })
 }
 
-fn sizes(options: Options<'_>) -> Result<MemorySizes, CliError> {
+fn sizes(options: BenchOptions<'_>) -> Result<MemorySizes, CliError> {
     let bytes = |id: &str, default: u64| match options.number(id).unwrap_or(default) {
         megabytes if megabytes <= MOST_MB => Ok((megabytes << 20) as usize),
         _ => Err(CliError::usage(format!(
@@ -227,7 +227,7 @@ fn sizes(options: Options<'_>) -> Result<MemorySizes, CliError> {
     Ok(sizes)
 }
 
-fn access(options: Options<'_>) -> MemoryAccess {
+fn access(options: BenchOptions<'_>) -> MemoryAccess {
     let [reads, writes] = ["data_reads", "data_writes"].map(|id| options.is_on(id));
     let is_default = !reads && !writes;
     MemoryAccess {
@@ -244,7 +244,7 @@ fn access(options: Options<'_>) -> MemoryAccess {
     }
 }
 
-fn huge_pages(options: Options<'_>) -> Result<Option<bool>, CliError> {
+fn huge_pages(options: BenchOptions<'_>) -> Result<Option<bool>, CliError> {
     let Some(word) = options.word("thp") else {
         return Ok(None);
     };
@@ -261,7 +261,7 @@ fn huge_pages(options: Options<'_>) -> Result<Option<bool>, CliError> {
 const MOST_PLACES: usize = 1 << 16;
 
 /// Reads a list of CPUs or nodes: numbers, ranges, and `2x4` for four times number 2.
-fn numbers(options: Options<'_>, id: &str) -> Result<Vec<u32>, CliError> {
+fn numbers(options: BenchOptions<'_>, id: &str) -> Result<Vec<u32>, CliError> {
     let Some(word) = options.word(id) else {
         return Ok(Vec::new());
     };
@@ -285,14 +285,14 @@ fn numbers(options: Options<'_>, id: &str) -> Result<Vec<u32>, CliError> {
 }
 
 /// The CPUs and nodes of this machine.
-struct Machine {
+struct NumaMachine {
     /// Online CPUs.
     cpus: Vec<u32>,
     /// Online nodes; node 0 on a kernel without NUMA.
     nodes: Vec<u32>,
 }
 
-impl Machine {
+impl NumaMachine {
     fn read() -> Result<Self, CliError> {
         let sysfs = Sysfs::new("/sys");
         let nodes = sysfs.nodes().unwrap_or_default();
@@ -329,7 +329,7 @@ mod tests {
         let parsed = |word: &str| {
             let words = ["-C", word];
             let matches = command().no_binary_name(true).get_matches_from(words);
-            numbers(Options(&matches), "cpus").ok()
+            numbers(BenchOptions(&matches), "cpus").ok()
         };
         assert_eq!(parsed("0,2-3,1x2"), Some(vec![0, 2, 3, 1, 1]));
         for word in ["", "a", "3-1", "1x0", "0-4294967295x9", "1-"] {

@@ -8,7 +8,7 @@ use rperf_bench::{BenchError, Entry, Report, Series, Value};
 use rperf_count::Spread;
 use rperf_sys::{parallelism, uname};
 
-use super::args::{Format, Settings};
+use super::args::{BenchSettings, ResultFormat};
 use super::baseline::Baseline;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -39,7 +39,7 @@ pub(super) struct Simple {
 
 /// Runs benchmarks.
 pub(super) struct Runner<'a> {
-    settings: Settings,
+    settings: BenchSettings,
     context: &'a Context,
     report: Report,
     baseline: Option<Baseline>,
@@ -49,7 +49,7 @@ pub(super) struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     /// Creates a runner; reads the file of `--baseline`.
-    pub(super) fn new(settings: Settings, context: &'a Context) -> Result<Self, CliError> {
+    pub(super) fn new(settings: BenchSettings, context: &'a Context) -> Result<Self, CliError> {
         let machine = uname()?;
         let program = format!("{} {}", context.program, env!("CARGO_PKG_VERSION"));
         let baseline = settings.baseline.as_deref().map(Baseline::open);
@@ -112,14 +112,14 @@ impl<'a> Runner<'a> {
     /// Prints text unless the output is one number or JSON. The output is flushed, so the text appears before the next measurement.
     pub(super) fn print(&self, text: &str) -> Result<(), CliError> {
         match self.settings.format {
-            Format::Default => self.print_always(text),
-            Format::Simple | Format::Json => Ok(()),
+            ResultFormat::Default => self.print_always(text),
+            ResultFormat::Simple | ResultFormat::Json => Ok(()),
         }
     }
 
     /// Prints text that perf also prints with `-f simple`.
     pub(super) fn print_always(&self, text: &str) -> Result<(), CliError> {
-        if self.settings.format != Format::Json {
+        if self.settings.format != ResultFormat::Json {
             let mut out = self.context.stdout();
             out.write_all(text.as_bytes())?;
             out.flush()?;
@@ -175,9 +175,11 @@ impl<'a> Runner<'a> {
             runs += 1;
             add(&mut series, &shown.values);
             match (self.settings.format, shown.simple) {
-                (Format::Default, _) | (Format::Simple, None) => self.print_always(&shown.text)?,
-                (Format::Simple, Some(number)) => simple.push(number),
-                (Format::Json, _) => {}
+                (ResultFormat::Default, _) | (ResultFormat::Simple, None) => {
+                    self.print_always(&shown.text)?
+                }
+                (ResultFormat::Simple, Some(number)) => simple.push(number),
+                (ResultFormat::Json, _) => {}
             }
         }
         if let Some(first) = simple.first() {
@@ -206,7 +208,7 @@ impl<'a> Runner<'a> {
 
     /// Whether another run is needed after `runs` runs.
     fn needs_run(&self, runs: u32, default: u32, series: &[Series]) -> bool {
-        let Settings {
+        let BenchSettings {
             repeat, precision, ..
         } = &self.settings;
         match (precision, repeat) {
@@ -223,7 +225,7 @@ impl<'a> Runner<'a> {
 
     /// Prints JSON and the comparison with the baseline; returns the exit status.
     pub(super) fn finish(self) -> Result<ExitStatus, CliError> {
-        if self.settings.format == Format::Json {
+        if self.settings.format == ResultFormat::Json {
             let json = self.report.to_json();
             let json = json.map_err(|error| CliError::failure(1, error))?;
             writeln!(self.context.stdout(), "{json}")?;
@@ -234,8 +236,8 @@ impl<'a> Runner<'a> {
                 let (text, is_worse) = baseline.compare(&self.report);
                 match self.settings.format {
                     // Stdout contains nothing but the object.
-                    Format::Json => text.lines().for_each(|line| self.context.note(line)),
-                    Format::Default | Format::Simple => {
+                    ResultFormat::Json => text.lines().for_each(|line| self.context.note(line)),
+                    ResultFormat::Default | ResultFormat::Simple => {
                         self.context.stdout().write_all(text.as_bytes())?;
                     }
                 }

@@ -6,7 +6,7 @@ use clap::{ArgMatches, Command};
 use rperf_bench::Value;
 use rperf_bench::sched::{Messaging, PingPong, SeccompNotify};
 
-use super::args::{Options, lettered, numeric};
+use super::args::{BenchOptions, lettered, numeric};
 use super::catalogue::Benchmark;
 use super::runner::{Runner, Shown, Simple};
 use super::text;
@@ -48,7 +48,7 @@ fn messaging_command() -> Command {
 }
 
 fn messaging(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let bench = Messaging {
         groups: options.quantity("group", 10)?,
         loops: options.positive("nr_loops", 100)?,
@@ -98,7 +98,7 @@ fn pipe_command() -> Command {
 }
 
 fn pipe(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let bench = PingPong {
         loops: options.positive("loop", 1_000_000)?,
         threads: options.is_on("threaded"),
@@ -131,7 +131,7 @@ fn seccomp_notify_command() -> Command {
 }
 
 fn seccomp_notify(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let bench = SeccompNotify {
         loops: options.positive("loop", 1_000_000)?,
         synchronous: options.is_on("sync-mode"),

@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Command};
 use rperf_bench::syscall::Call;
 
-use super::args::{Options, numeric};
+use super::args::{BenchOptions, numeric};
 use super::catalogue::Benchmark;
 use super::runner::{Runner, Shown, Simple};
 use super::text;
@@ -56,7 +56,7 @@ fn measure(
     matches: &ArgMatches,
     runner: &mut Runner<'_>,
 ) -> Result<(), CliError> {
-    let loops = Options(matches).positive("loop", default)?;
+    let loops = BenchOptions(matches).positive("loop", default)?;
     runner.measure(
         || call.run(loops),
         |time| Shown {

@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Command};
 use rperf_bench::uprobe::{ProbeProgram, UprobeBench, UsleepProbe};
 
-use super::args::{Options, numeric};
+use super::args::{BenchOptions, numeric};
 use super::catalogue::Benchmark;
 use super::runner::{Runner, Shown, Simple};
 use super::text;
@@ -60,7 +60,7 @@ fn measure(
     runner: &mut Runner<'_>,
 ) -> Result<(), CliError> {
     let bench = UprobeBench {
-        loops: Options(matches).positive("loop", 1000)?,
+        loops: BenchOptions(matches).positive("loop", 1000)?,
         probe,
     };
     let loops = bench.loops;

@@ -6,7 +6,7 @@ use std::fmt;
 use clap::Command;
 
 use super::{options, values, words};
-use crate::cli::argv::{self, Cursor};
+use crate::cli::argv::{self, WordRole};
 use crate::cli::commands::{COMMANDS, CommandEntry, SUBCOMMANDS, subcommand};
 use crate::cli::context::Context;
 use crate::cli::globals;
@@ -85,16 +85,16 @@ impl fmt::Display for Completion {
 pub(super) fn answer(words: &[OsString], context: &Context) -> Completion {
     let program = globals::options();
     let own = words.get(1..).unwrap_or_default();
-    match Cursor::find(&program, own) {
-        Some(Cursor::Workload { first }) if first + 1 == own.len() => commands().into(),
-        Some(Cursor::Workload { first }) => of_command(words, first + 1, context),
-        Some(cursor) => {
+    match WordRole::find(&program, own) {
+        Some(WordRole::Workload { first }) if first + 1 == own.len() => commands().into(),
+        Some(WordRole::Workload { first }) => of_command(words, first + 1, context),
+        Some(role) => {
             let line = CommandWords {
                 entry: None,
                 command: &program,
                 words: own,
             };
-            line.answer(&cursor, context)
+            line.answer(&role, context)
         }
         None => Completion::default(),
     }
@@ -132,10 +132,10 @@ fn of_command(words: &[OsString], place: usize, context: &Context) -> Completion
         command: &command,
         words: &own,
     };
-    let Some(cursor) = Cursor::find(line.command, line.words) else {
+    let Some(role) = WordRole::find(line.command, line.words) else {
         return Completion::default();
     };
-    let mut answer = line.answer(&cursor, context);
+    let mut answer = line.answer(&role, context);
     if let ShellCandidates::Command(first) = &mut answer.source {
         for at in removed.into_iter().rev() {
             *first += usize::from(at <= *first);
@@ -154,17 +154,17 @@ struct CommandWords<'a> {
 }
 
 impl CommandWords<'_> {
-    /// The candidates for the last word, which is at `cursor`. An index in the result counts from the first of `self.words`.
-    fn answer(&self, cursor: &Cursor<'_>, context: &Context) -> Completion {
+    /// The candidates for the last word, whose role is `role`. An index in the result counts from the first of `self.words`.
+    fn answer(&self, role: &WordRole<'_>, context: &Context) -> Completion {
         let name = self.entry.map_or("", |entry| entry.name);
         let typed = self.words.last().map(|word| word.to_string_lossy());
         let typed = typed.unwrap_or_default();
-        match *cursor {
+        match *role {
             // Options before the command have no negated forms.
-            Cursor::Option => {
+            WordRole::Option => {
                 options::candidates(self.command, &typed, self.entry.is_some()).into()
             }
-            Cursor::Value { arg, start } => {
+            WordRole::Value { arg, start } => {
                 let (prefix, value) = typed.split_at_checked(start).unwrap_or_default();
                 let place = values::PartialValue {
                     command: name,
@@ -174,10 +174,10 @@ impl CommandWords<'_> {
                 };
                 place.answer(context)
             }
-            Cursor::Workload { first } if name == "script" => {
+            WordRole::Workload { first } if name == "script" => {
                 words::of_script(self.words.get(first..).unwrap_or_default())
             }
-            Cursor::Workload { first } => {
+            WordRole::Workload { first } => {
                 let is_first = first + 1 == self.words.len();
                 Completion {
                     source: ShellCandidates::Command(first),
@@ -188,7 +188,7 @@ impl CommandWords<'_> {
                     },
                 }
             }
-            Cursor::Word { before } => words::of(name, before, &typed),
+            WordRole::Word { before } => words::of(name, before, &typed),
         }
     }
 }

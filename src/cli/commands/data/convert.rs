@@ -24,7 +24,7 @@ use rperf_resolve::{Resolver, UserStacks};
 
 #[cfg(not(feature = "parquet"))]
 use self::parquet_missing as parquet;
-use self::target::{Format, Target};
+use self::target::{ConversionFormat, ConversionTarget};
 use super::is_set;
 use crate::cli::context::Context;
 use crate::cli::dispatch;
@@ -53,14 +53,17 @@ pub(super) fn options() -> Vec<Arg> {
         ),
     ];
     options.extend(
-        Format::ALL.map(|format| value(format.option(), format.value_name()).help(format.help())),
+        ConversionFormat::ALL
+            .map(|format| value(format.option(), format.value_name()).help(format.help())),
     );
     options
 }
 
 /// Refuses options for conversion if nothing is converted.
 pub(super) fn refuse(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
-    let formats = Format::ALL.map(Format::option).into_iter();
+    let formats = ConversionFormat::ALL
+        .map(ConversionFormat::option)
+        .into_iter();
     let mut formats = formats.chain(["event"]);
     let given = formats.find(|option| matches.get_one::<String>(option).is_some());
     let is_verbose = count(matches, "verbose") > 0;
@@ -77,21 +80,23 @@ pub(super) fn refuse(matches: &ArgMatches, context: &Context) -> Result<(), CliE
 
 /// Writes the recording in the requested format.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    let target = Target::new(matches)?;
-    if target.format == Format::Folded {
+    let target = ConversionTarget::new(matches)?;
+    if target.format == ConversionFormat::Folded {
         return folded(matches, context, &target);
     }
-    if target.format == Format::Perf {
+    if target.format == ConversionFormat::Perf {
         return import::run(matches, context, &target);
     }
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
-    if analysis.replay.sample_counts().iter().sum::<u64>() == 0 && target.format != Format::Json {
+    if analysis.replay.sample_counts().iter().sum::<u64>() == 0
+        && target.format != ConversionFormat::Json
+    {
         let message = format!("The {} data has no samples!", input.path.display());
         return Err(CliError::message(255, message));
     }
-    let conversion = Conversion {
+    let conversion = DataConversion {
         matches,
         analysis: &analysis,
     };
@@ -105,7 +110,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 fn folded(
     matches: &ArgMatches,
     context: &Context,
-    target: &Target,
+    target: &ConversionTarget,
 ) -> Result<ExitStatus, CliError> {
     let mut words: Vec<OsString> = vec!["--folded".into(), "-o".into(), target.path.into()];
     for option in [
@@ -143,22 +148,22 @@ fn folded(
 }
 
 /// A conversion of one recording.
-struct Conversion<'c> {
+struct DataConversion<'c> {
     matches: &'c ArgMatches,
     analysis: &'c Analysis<'c>,
 }
 
 /// What a conversion wrote.
-struct Written {
+struct ConversionSummary {
     /// Number of samples.
     samples: u64,
     /// Size of the files in bytes; `None` for the standard output.
     bytes: Option<u64>,
 }
 
-impl Conversion<'_> {
+impl DataConversion<'_> {
     /// Writes the output.
-    fn write(&self, target: &Target<'_>) -> Result<Written, CliError> {
+    fn write(&self, target: &ConversionTarget<'_>) -> Result<ConversionSummary, CliError> {
         let (context, data) = (self.analysis.context, self.analysis.data());
         let symbols = SymbolSources::for_recording(self.matches, context)?;
         let resolver = self.analysis.resolver(&symbols);
@@ -166,8 +171,8 @@ impl Conversion<'_> {
         let stacks = UserStacks::new(&resolver, stack_options(data.metadata(), limit));
         let mut bytes = None;
         let samples = match target.format {
-            Format::Json => self.write_json(target, &resolver, &stacks)?,
-            Format::Ctf => {
+            ConversionFormat::Json => self.write_json(target, &resolver, &stacks)?,
+            ConversionFormat::Ctf => {
                 let (samples, size) = self.write_ctf(target, &stacks)?;
                 bytes = Some(size);
                 samples
@@ -175,10 +180,14 @@ impl Conversion<'_> {
             _ => {
                 let profile = self.profile(&resolver, &stacks)?;
                 match target.format {
-                    Format::Ndjson => self.write_ndjson(target, &profile)?,
-                    Format::Otlp => self.write_otlp(target, &profile)?,
-                    Format::OtlpCollector => bytes = Some(self.send_otlp(target, &profile)?),
-                    Format::Parquet => bytes = Some(self.write_parquet(target, &profile)?),
+                    ConversionFormat::Ndjson => self.write_ndjson(target, &profile)?,
+                    ConversionFormat::Otlp => self.write_otlp(target, &profile)?,
+                    ConversionFormat::OtlpCollector => {
+                        bytes = Some(self.send_otlp(target, &profile)?)
+                    }
+                    ConversionFormat::Parquet => {
+                        bytes = Some(self.write_parquet(target, &profile)?)
+                    }
                     _ => self.write_profile(target, &profile)?,
                 }
                 let rows = profile.tracks.iter().map(|track| track.rows.len() as u64);
@@ -188,7 +197,7 @@ impl Conversion<'_> {
         let verbose = context.verbosity(self.matches) > 0;
         report_symbol_problems(context, &resolver, verbose);
         warn_of_truncated(context, &stacks.summary(), copied(data.events()));
-        Ok(Written {
+        Ok(ConversionSummary {
             samples,
             bytes: bytes.or_else(|| target.size()),
         })
@@ -214,7 +223,11 @@ impl Conversion<'_> {
         Ok(gathered.into_inner().finish())
     }
 
-    fn write_profile(&self, target: &Target<'_>, profile: &Profile) -> Result<(), CliError> {
+    fn write_profile(
+        &self,
+        target: &ConversionTarget<'_>,
+        profile: &Profile,
+    ) -> Result<(), CliError> {
         let Analysis { context, input, .. } = self.analysis;
         let recording = self.analysis.metadata();
         let features = recording.features;
@@ -223,8 +236,8 @@ impl Conversion<'_> {
         let name = input.path.to_string_lossy();
         write_to(Path::new(target.path), context, |out| {
             match target.format {
-                Format::Pprof => return pprof::write(profile, Some(start), out),
-                Format::Perfetto => return perfetto::write(profile, out),
+                ConversionFormat::Pprof => return pprof::write(profile, Some(start), out),
+                ConversionFormat::Perfetto => return perfetto::write(profile, out),
                 _ => {}
             }
             let (arch, cpu) = (features.arch(), features.cpudesc());
@@ -238,7 +251,7 @@ impl Conversion<'_> {
                 start: Some(start),
             };
             compressed(target.path, out, |out| match target.format {
-                Format::Firefox => firefox::write(profile, &about, out),
+                ConversionFormat::Firefox => firefox::write(profile, &about, out),
                 _ => speedscope::write(profile, &name, &exporter, out),
             })
         })

@@ -22,7 +22,7 @@ use crate::cli::record_dump;
 use crate::cli::shared::analysis::{Analysis, sockets};
 use crate::cli::shared::columns::check;
 use crate::cli::shared::report_options::{PARENT, compile};
-use crate::cli::shared::tracepoints::Tracepoints;
+use crate::cli::shared::tracepoints::RecordedTracepoints;
 use crate::cli::stack_folding::{StackFolding, fold, source, unwinding_limit};
 
 /// The default sort keys.
@@ -35,13 +35,13 @@ const UNHANDLED_RECORDS: &[RecordKind] = &[RecordKind::ID_INDEX, RecordKind::EVE
 pub(super) struct CountedFile {
     /// The file as the user named it.
     pub(super) name: String,
-    pub(super) events: Vec<CountedEvent>,
+    pub(super) events: Vec<ComparedEvent>,
     /// The error if not all records could be read, reported after the comparison.
     pub(super) damage: Result<(), CliError>,
 }
 
 /// One event of a recording.
-pub(super) struct CountedEvent {
+pub(super) struct ComparedEvent {
     pub(super) name: String,
     kind: EventType,
     config: u64,
@@ -84,7 +84,7 @@ impl CountedFile {
             .conclude()
             .and_then(|()| check_complete(data, path));
         let events = data.events().iter().enumerate();
-        let events = events.map(|(event, described)| CountedEvent {
+        let events = events.map(|(event, described)| ComparedEvent {
             name: described.name.clone(),
             kind: described.attr.kind,
             config: described.attr.config,
@@ -100,10 +100,10 @@ impl CountedFile {
     }
 
     /// Returns the event to compare with `other`, an event of the baseline: of the same type and configuration, otherwise of the same name.
-    pub(super) fn pair_of(&self, other: &CountedEvent) -> Option<&CountedEvent> {
+    pub(super) fn pair_of(&self, other: &ComparedEvent) -> Option<&ComparedEvent> {
         let is_same =
-            |event: &&CountedEvent| (event.kind, event.config) == (other.kind, other.config);
-        let has_name = |event: &&CountedEvent| event.name == other.name;
+            |event: &&ComparedEvent| (event.kind, event.config) == (other.kind, other.config);
+        let has_name = |event: &&ComparedEvent| event.name == other.name;
         let mut events = self.events.iter();
         events
             .find(is_same)
@@ -153,7 +153,8 @@ fn histograms(
 ) -> Result<(Vec<Vec<Histogram>>, Vec<BlockTable>), CliError> {
     let data = analysis.data();
     let context = analysis.context;
-    let mut tracepoints = Tracepoints::new(context, &analysis.input.path, data.metadata(), false);
+    let mut tracepoints =
+        RecordedTracepoints::new(context, &analysis.input.path, data.metadata(), false);
     let mut options = options(settings, &mut tracepoints)?;
     if options.shows_payload() {
         tracepoints.read()?;
@@ -210,7 +211,7 @@ fn check_branches(analysis: &Analysis<'_>) -> Result<(), CliError> {
 /// Returns the options of the histograms.
 fn options(
     settings: &DiffSettings,
-    tracepoints: &mut Tracepoints<'_>,
+    tracepoints: &mut RecordedTracepoints<'_>,
 ) -> Result<HistogramOptions, CliError> {
     let resolved = settings.columns.resolve(KEYS, &[], &mut |option, word| {
         tracepoints.find(option, word)

@@ -9,7 +9,7 @@ use rperf_tracepoint::{FieldReader, Value};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::shared::numeric_field::{NoNumericField, numeric_field};
-use crate::cli::stack_folding::SampleWeight;
+use crate::cli::stack_folding::WeighSamples;
 
 /// A numeric field of a tracepoint.
 pub(super) struct FieldWeight<'n> {
@@ -63,7 +63,7 @@ impl<'n> FieldWeight<'n> {
     }
 }
 
-impl SampleWeight for FieldWeight<'_> {
+impl WeighSamples for FieldWeight<'_> {
     fn weight(&self, sample: &Sample<'_>) -> u64 {
         match sample.wire.raw.and_then(|raw| self.reader.value(raw)) {
             Some(Value::Unsigned(number)) => number,

@@ -27,7 +27,7 @@ use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::stack_folding::{
-    SampleWeight, StackFolding, copied, fold, source, unwinding_limit, warn_of_truncated,
+    StackFolding, WeighSamples, copied, fold, source, unwinding_limit, warn_of_truncated,
 };
 use crate::cli::symbol_options::SymbolSources;
 
@@ -44,7 +44,7 @@ enum RootFrame {
 
 /// The weight of a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum StackWeight {
+enum WeightKind {
     Samples,
     Period,
     /// The value of this field of the tracepoint.
@@ -63,7 +63,7 @@ pub(super) struct FlamegraphInput {
     event: Option<String>,
     root: RootFrame,
     /// `None` for the default: the number of samples, or the periods of off-CPU time.
-    weighing: Option<StackWeight>,
+    weighing: Option<WeightKind>,
     idle: bool,
     max_stack: Option<usize>,
     max_depth: usize,
@@ -134,8 +134,8 @@ impl FlamegraphInput {
             .get(event)
             .map_or("", |event| event.name.as_str());
         let default = match is_off_cpu(name) {
-            true => StackWeight::Period,
-            false => StackWeight::Samples,
+            true => WeightKind::Period,
+            false => WeightKind::Samples,
         };
         let weighing = self.weighing.as_ref().unwrap_or(&default);
         let stacks = self.stacks(&analysis, event, weighing)?;
@@ -151,10 +151,10 @@ impl FlamegraphInput {
             damage,
             title: format!("Flame Graph: {name}"),
             unit: match weighing {
-                StackWeight::Period if is_off_cpu(name) => "ns".to_owned(),
-                StackWeight::Samples => "samples".to_owned(),
-                StackWeight::Period => name.to_owned(),
-                StackWeight::Field(field) => field.clone(),
+                WeightKind::Period if is_off_cpu(name) => "ns".to_owned(),
+                WeightKind::Samples => "samples".to_owned(),
+                WeightKind::Period => name.to_owned(),
+                WeightKind::Field(field) => field.clone(),
             },
         })
     }
@@ -163,12 +163,12 @@ impl FlamegraphInput {
         &self,
         analysis: &Analysis<'_>,
         event: usize,
-        weighing: &StackWeight,
+        weighing: &WeightKind,
     ) -> Result<Stacks, CliError> {
         let (data, replay, context) = (analysis.data(), &analysis.replay, analysis.context);
         let field = match weighing {
-            StackWeight::Field(name) => Some(FieldWeight::new(data.metadata(), event, name)?),
-            StackWeight::Samples | StackWeight::Period => None,
+            WeightKind::Field(name) => Some(FieldWeight::new(data.metadata(), event, name)?),
+            WeightKind::Samples | WeightKind::Period => None,
         };
         let chosen = OneEvent {
             event: EventIndex(u32::try_from(event).unwrap_or(u32::MAX)),
@@ -187,7 +187,7 @@ impl FlamegraphInput {
                 resolver: &resolver,
                 limit,
                 select,
-                weight: field.as_ref().map(|field| field as &dyn SampleWeight),
+                weight: field.as_ref().map(|field| field as &dyn WeighSamples),
                 jobs: self.jobs,
             },
         );
@@ -226,7 +226,7 @@ impl FlamegraphInput {
     }
 
     /// Adds the stacks of one event with their roots and weights.
-    fn add(&self, named: &NamedStacks, weighing: &StackWeight, stacks: &mut Stacks) {
+    fn add(&self, named: &NamedStacks, weighing: &WeightKind, stacks: &mut Stacks) {
         let labels: Vec<(u32, bool)> = named
             .names
             .iter()
@@ -249,8 +249,8 @@ impl FlamegraphInput {
             frames.extend(stack.frames.iter().map(|frame| labels[*frame as usize].0));
             frames.truncate(self.max_depth);
             let weight = match weighing {
-                StackWeight::Samples => stack.sum.samples,
-                StackWeight::Period | StackWeight::Field(_) => stack.sum.period,
+                WeightKind::Samples => stack.sum.samples,
+                WeightKind::Period | WeightKind::Field(_) => stack.sum.period,
             };
             stacks.add(&frames, weight);
         }
@@ -341,10 +341,10 @@ fn root(word: &str) -> Result<RootFrame, CliError> {
     }
 }
 
-fn weighing(word: &str) -> StackWeight {
+fn weighing(word: &str) -> WeightKind {
     match word {
-        "samples" => StackWeight::Samples,
-        "period" => StackWeight::Period,
-        field => StackWeight::Field(field.to_owned()),
+        "samples" => WeightKind::Samples,
+        "period" => WeightKind::Period,
+        field => WeightKind::Field(field.to_owned()),
     }
 }

@@ -16,7 +16,7 @@ use crate::cli::error::CliError;
 const MODE: u32 = 0o600;
 
 /// The output.
-pub(super) struct Target<'c> {
+pub(super) struct InjectOutput<'c> {
     context: &'c Context,
     /// The file; `None` for stdout.
     path: Option<PathBuf>,
@@ -25,14 +25,14 @@ pub(super) struct Target<'c> {
 }
 
 /// What was written.
-pub(super) struct Written {
+pub(super) struct InjectSummary {
     /// Bytes of the output.
     pub(super) bytes: u64,
     /// The file; `None` for stdout.
     pub(super) path: Option<PathBuf>,
 }
 
-impl<'c> Target<'c> {
+impl<'c> InjectOutput<'c> {
     /// Parses the option `output`.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl<'c> Target<'c> {
         &self,
         input: &str,
         copy: impl FnOnce(&mut dyn Write) -> Result<CopySummary, CopyError>,
-    ) -> Result<Written, CliError> {
+    ) -> Result<InjectSummary, CliError> {
         let Some(path) = &self.path else {
             self.context.output.make_verbatim();
             let mut out = self.context.stdout();
@@ -126,7 +126,7 @@ impl<'c> Target<'c> {
         &self,
         input: &str,
         copy: impl FnOnce(&mut BufWriter<File>) -> Result<CopySummary, CopyError>,
-    ) -> Result<Written, CliError> {
+    ) -> Result<InjectSummary, CliError> {
         let path = self.path.as_deref().unwrap_or(Path::new("-"));
         let mut failed = None;
         let written = Folder::of(path).and_then(|(folder, name)| {
@@ -147,7 +147,7 @@ impl<'c> Target<'c> {
         &self,
         input: &str,
         summary: Result<CopySummary, CopyError>,
-    ) -> Result<Written, CliError> {
+    ) -> Result<InjectSummary, CliError> {
         let summary = summary.map_err(|error| self.failed(input, error))?;
         if let Some(end) = summary.end {
             let error = CliError::message(255, format!("{input}: {end}"));
@@ -159,7 +159,7 @@ impl<'c> Target<'c> {
         if let Some(error) = summary.features_lost {
             return Err(self.failed(input, rperf_perfdata::WriteError::Header(error).into()));
         }
-        Ok(Written {
+        Ok(InjectSummary {
             bytes: summary.bytes,
             path: self.path.clone(),
         })

@@ -17,7 +17,7 @@ use rperf_wire::SampleType;
 use super::build_ids::{BuildIdLookup, KnownBuildIds};
 use super::callchains::{CallchainConverter, has_stack_copies};
 use super::jit::DumpFiles;
-use super::output::Written;
+use super::output::InjectSummary;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::input::Input;
@@ -218,7 +218,7 @@ impl<'c> InjectPlan<'c> {
     }
 
     /// Reports the result.
-    pub(super) fn report(&self, written: &Written, context: &Context) {
+    pub(super) fn report(&self, written: &InjectSummary, context: &Context) {
         warn_of_truncated(context, &self.stacks.borrow(), None);
         if let Some(path) = written
             .path

@@ -16,14 +16,14 @@ const NANOS: u64 = 1_000_000;
 
 /// Turns samples of context switches into samples of off-CPU time.
 #[derive(Debug)]
-pub(super) struct OffCpuTime {
+pub(super) struct OffCpuSampling {
     /// Whether records of context switches were requested, too.
     keeps_switches: bool,
     /// Shortest wait, in nanoseconds, that becomes a separate sample.
     threshold: u64,
 }
 
-impl OffCpuTime {
+impl OffCpuSampling {
     /// Adds the event to `request`, if `--off-cpu` is given.
     pub(super) fn requested(
         matches: &ArgMatches,
@@ -76,7 +76,7 @@ impl OffCpuTime {
     }
 }
 
-impl BuildRewriter for OffCpuTime {
+impl BuildRewriter for OffCpuSampling {
     fn describe(&self, events: &mut [EventDesc]) {
         for event in events.iter_mut().filter(|event| event.name == OFF_CPU) {
             describe_off_cpu(&mut event.attr);

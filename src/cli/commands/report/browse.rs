@@ -24,7 +24,7 @@ use crate::cli::display::{BrowserTerminal, browses, spawn_browser_thread};
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::{Input, OpenedInput};
 use crate::cli::options::flag;
-use crate::cli::progress::Progress;
+use crate::cli::progress::ProgressDisplay;
 use crate::cli::record_dump;
 use crate::cli::shared::analysis::Analysis;
 
@@ -174,7 +174,7 @@ impl RecordingReader<'_> {
         data: &PerfData<'_>,
         partial: Option<f64>,
     ) -> Result<(), CliError> {
-        let progress = Progress::silent();
+        let progress = ProgressDisplay::silent();
         let walked = progress.walked.clone();
         let is_done = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -191,7 +191,7 @@ impl RecordingReader<'_> {
         &self,
         input: &Input,
         data: &PerfData<'_>,
-        progress: Progress,
+        progress: ProgressDisplay,
         partial: Option<f64>,
     ) -> Result<(), CliError> {
         let (jobs, context) = (self.job.settings.jobs, self.job.context);

@@ -16,7 +16,7 @@ const THRESHOLD: f64 = 0.5;
 
 /// The format of call graphs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct CallGraph {
+pub(super) struct CallGraphFormat {
     /// Whether call graphs are shown; false after `-g none`.
     pub(super) shown: bool,
     /// Whether an option requests call graphs, so that a recording without callchains is an error.
@@ -40,7 +40,7 @@ pub(super) struct CallGraph {
     pub(super) order: Option<Direction>,
 }
 
-impl Default for CallGraph {
+impl Default for CallGraphFormat {
     fn default() -> Self {
         Self {
             shown: true,
@@ -58,7 +58,7 @@ impl Default for CallGraph {
     }
 }
 
-impl CallGraph {
+impl CallGraphFormat {
     /// Reads the configuration, then the options, which override the configuration.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let mut graph = Self::default();
@@ -223,8 +223,8 @@ fn limited(limit: usize) -> Option<NonZeroUsize> {
 mod tests {
     use super::*;
 
-    fn parse(words: &str) -> Result<CallGraph, String> {
-        let mut graph = CallGraph::default();
+    fn parse(words: &str) -> Result<CallGraphFormat, String> {
+        let mut graph = CallGraphFormat::default();
         graph
             .apply(words)
             .map(|()| graph)
@@ -233,15 +233,15 @@ mod tests {
 
     #[test]
     fn parts_come_in_any_order() {
-        let expected = CallGraph {
+        let expected = CallGraphFormat {
             min_percent: 2.5,
             limit: NonZeroUsize::new(10),
             order: Some(Direction::Callee),
-            ..CallGraph::default()
+            ..CallGraphFormat::default()
         };
         assert_eq!(parse("callee,2.5,graph,10,function"), Ok(expected));
         assert_eq!(parse("2.5%,10,callee"), Ok(expected));
-        assert_eq!(parse("graph"), Ok(CallGraph::default()));
+        assert_eq!(parse("graph"), Ok(CallGraphFormat::default()));
         assert!(parse("none").is_ok_and(|graph| !graph.shown));
         assert!(parse("caller").is_ok_and(|graph| graph.order == Some(Direction::Caller)));
     }

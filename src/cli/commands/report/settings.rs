@@ -17,18 +17,18 @@ use rperf_wire::SampleType;
 
 use self::groups::{CellFormat, ChainSettings, EventDisplay, SymbolFilters};
 use super::args::COLOR;
-use super::call_graph::{self, CallGraph};
+use super::call_graph::{self, CallGraphFormat};
 use super::data_output::DataFormat;
 use super::mode::{CountMode, default_keys};
 use crate::cli::color::color_csi;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::event_tables::{EventTable, tables};
+use crate::cli::event_tables::{TableEvents, tables};
 use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::shared::columns::{self, ColumnOptions, ResolvedColumns};
 use crate::cli::shared::report_options::{PARENT, compile, separator, widths};
-use crate::cli::shared::tracepoints::Tracepoints;
+use crate::cli::shared::tracepoints::RecordedTracepoints;
 use crate::cli::stack_folding::has_branches;
 use crate::cli::symbol_options::SymbolSources;
 
@@ -87,7 +87,7 @@ impl ReportSettings {
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let columns = ColumnOptions::new(matches, context);
         let data = DataFormat::requested(matches)?;
-        let mut graph = CallGraph::new(matches, context)?;
+        let mut graph = CallGraphFormat::new(matches, context)?;
         if let Some(format) = data {
             if graph.demanded {
                 return Err(format.without_call_graphs());
@@ -131,7 +131,7 @@ impl ReportSettings {
     }
 
     /// The tables to show, and their events.
-    pub(super) fn tables(&self, recording: Metadata<'_>) -> Vec<EventTable> {
+    pub(super) fn tables(&self, recording: Metadata<'_>) -> Vec<TableEvents> {
         tables(recording, self.events.group)
     }
 
@@ -139,7 +139,7 @@ impl ReportSettings {
     pub(super) fn plan(
         &self,
         recording: Metadata<'_>,
-        tracepoints: &mut Tracepoints<'_>,
+        tracepoints: &mut RecordedTracepoints<'_>,
         parallelism: Option<Parallelism>,
     ) -> Result<ReportPlan, CliError> {
         let shape = self.shape(recording)?;

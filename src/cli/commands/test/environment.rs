@@ -24,30 +24,30 @@ const SHOWN_LINES: usize = 20;
 
 /// How a test ends if it does not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum TestEnding {
     /// The machine or the user's rights do not allow the test, for this reason.
     Skip(String),
     /// The program or the machine does not work, for this reason.
     Failed(String),
 }
 
-impl From<io::Error> for Ending {
+impl From<io::Error> for TestEnding {
     fn from(error: io::Error) -> Self {
         Self::Failed(reason(&error))
     }
 }
 
 /// The result of a test.
-pub(super) type TestResult = Result<(), Ending>;
+pub(super) type TestResult = Result<(), TestEnding>;
 
 /// Ends a test as skipped.
 pub(super) fn skip(reason: impl Into<String>) -> TestResult {
-    Err(Ending::Skip(reason.into()))
+    Err(TestEnding::Skip(reason.into()))
 }
 
 /// Ends a test as failed.
 pub(super) fn failed(what: impl Into<String>) -> TestResult {
-    Err(Ending::Failed(what.into()))
+    Err(TestEnding::Failed(what.into()))
 }
 
 /// What all tests use.
@@ -108,7 +108,7 @@ impl<'a> TestRun<'a> {
     }
 
     /// Runs this program in the test's temporary folder, with words separated by blanks; the word PROGRAM is its path.
-    pub(super) fn run(&mut self, line: &str) -> Result<ProgramOutput, Ending> {
+    pub(super) fn run(&mut self, line: &str) -> Result<ProgramOutput, TestEnding> {
         let environment = self.environment;
         let program = environment.program.display().to_string();
         self.log(format_args!(
@@ -132,14 +132,14 @@ impl<'a> TestRun<'a> {
     }
 
     /// Runs the program as [`TestRun::run`] does; a status other than 0 is a failure.
-    pub(super) fn succeed(&mut self, line: &str) -> Result<String, Ending> {
+    pub(super) fn succeed(&mut self, line: &str) -> Result<String, TestEnding> {
         let output = self.run(line)?;
         match output.status.success() {
             true => Ok(output.stdout),
             false => {
                 self.log_output(&output.stdout);
                 let command = line.split(' ').next().unwrap_or_default();
-                Err(Ending::Failed(format!("{command}: {}", output.status)))
+                Err(TestEnding::Failed(format!("{command}: {}", output.status)))
             }
         }
     }
@@ -186,7 +186,7 @@ struct TestFolder {
 }
 
 impl TestFolder {
-    fn create(environment: &TestEnvironment) -> Result<Self, Ending> {
+    fn create(environment: &TestEnvironment) -> Result<Self, TestEnding> {
         let path = &environment.temporary;
         let create = || {
             let parent = Folder::open(path)?;
@@ -198,7 +198,7 @@ impl TestFolder {
         };
         create().map_err(|error: io::Error| {
             let reason = reason(&error);
-            Ending::Failed(format!("{}: no temporary folder: {reason}", path.display()))
+            TestEnding::Failed(format!("{}: no temporary folder: {reason}", path.display()))
         })
     }
 
@@ -210,7 +210,7 @@ impl TestFolder {
         Folder::open_own(&self.path())
     }
 
-    fn run(&self, environment: &TestEnvironment, line: &str) -> Result<ProgramOutput, Ending> {
+    fn run(&self, environment: &TestEnvironment, line: &str) -> Result<ProgramOutput, TestEnding> {
         let path = std::path::absolute(self.path())?;
         let folder = self.open()?;
         // Files instead of pipes: a program that prints much does not wait for this one.
@@ -253,7 +253,7 @@ impl Drop for TestFolder {
 }
 
 /// Waits until the program ends, at most for the time limit.
-fn wait(mut child: Child) -> Result<ExitStatus, Ending> {
+fn wait(mut child: Child) -> Result<ExitStatus, TestEnding> {
     let end = Instant::now() + LIMIT;
     loop {
         if let Some(status) = child.try_wait()? {
@@ -263,7 +263,7 @@ fn wait(mut child: Child) -> Result<ExitStatus, Ending> {
             child.kill()?;
             child.wait()?;
             let seconds = LIMIT.as_secs();
-            return Err(Ending::Failed(format!(
+            return Err(TestEnding::Failed(format!(
                 "the program did not end within {seconds} seconds"
             )));
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-use super::environment::Ending;
+use super::environment::TestEnding;
 use super::runner::FinishedTest;
 use crate::cli::error::CliError;
 
@@ -20,12 +20,12 @@ pub(super) fn write(path: &Path, tests: &[FinishedTest]) -> Result<(), CliError>
 }
 
 fn document(tests: &[FinishedTest]) -> String {
-    let count = |wanted: fn(&Ending) -> bool| {
+    let count = |wanted: fn(&TestEnding) -> bool| {
         let endings = tests.iter().filter_map(|test| test.ending.as_ref());
         endings.filter(|ending| wanted(ending)).count()
     };
-    let failures = count(|ending| matches!(ending, Ending::Failed(_)));
-    let skipped = count(|ending| matches!(ending, Ending::Skip(_)));
+    let failures = count(|ending| matches!(ending, TestEnding::Failed(_)));
+    let skipped = count(|ending| matches!(ending, TestEnding::Skip(_)));
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<testsuites>\n  <testsuite name=\"rperf\" tests=\"{}\" failures=\"{failures}\" \
          skipped=\"{skipped}\">\n",
@@ -35,10 +35,10 @@ fn document(tests: &[FinishedTest]) -> String {
         let result = match &test.ending {
             // Passed.
             None => String::new(),
-            Some(Ending::Skip(reason)) => {
+            Some(TestEnding::Skip(reason)) => {
                 format!("      <skipped message=\"{}\"/>\n", escaped(reason))
             }
-            Some(Ending::Failed(what)) => {
+            Some(TestEnding::Failed(what)) => {
                 let details = escaped(&test.details);
                 format!(
                     "      <failure message=\"{}\">{details}</failure>\n",
@@ -93,8 +93,8 @@ mod tests {
         };
         let tests = [
             test(None),
-            test(Some(Ending::Skip("no \"PMU\"".to_owned()))),
-            test(Some(Ending::Failed("broken".to_owned()))),
+            test(Some(TestEnding::Skip("no \"PMU\"".to_owned()))),
+            test(Some(TestEnding::Failed("broken".to_owned()))),
         ];
         let text = document(&tests);
         for part in [

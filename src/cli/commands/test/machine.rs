@@ -9,7 +9,7 @@ use rperf_sys::{
 };
 use rperf_wire::{Attr, AttrFlags, BranchSampleType, EventType};
 
-use super::environment::{Ending, TestResult, TestRun, skip};
+use super::environment::{TestEnding, TestResult, TestRun, skip};
 use super::sysctl;
 use crate::cli::live::explain::reason;
 use crate::cli::tracefs::MachineTracepoints;
@@ -249,7 +249,7 @@ pub(super) fn tracepoints(run: &mut TestRun<'_>) -> TestResult {
     let systems = found.systems().map_err(|error| {
         run.log(reason(&error));
         let hint = "mount -t tracefs nodev /sys/kernel/tracing";
-        Ending::Skip(match error.kind() {
+        TestEnding::Skip(match error.kind() {
             io::ErrorKind::NotFound => format!("not mounted: {hint}"),
             _ => unreadable(found.root(), &error),
         })

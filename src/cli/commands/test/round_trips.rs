@@ -1,6 +1,6 @@
 //! Recordings of workloads by this program, read again: their functions, threads and values are known.
 
-use super::environment::{Ending, TestResult, TestRun, failed, skip};
+use super::environment::{TestEnding, TestResult, TestRun, failed, skip};
 use super::machine;
 
 /// Events that every user may record.
@@ -219,7 +219,9 @@ pub(super) fn off_cpu(run: &mut TestRun<'_>) -> TestResult {
     let text = run.succeed("script -F comm,event")?;
     run.expect(&text, &["offcpu-time"])
         .map_err(|ending| match ending {
-            Ending::Failed(_) => Ending::Failed("no time off the CPU was recorded".to_owned()),
+            TestEnding::Failed(_) => {
+                TestEnding::Failed("no time off the CPU was recorded".to_owned())
+            }
             ending => ending,
         })
 }

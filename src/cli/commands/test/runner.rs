@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::cases::TESTS;
-use super::environment::{Ending, TestEnvironment, TestRun};
+use super::environment::{TestEnding, TestEnvironment, TestRun};
 use super::selection::SelectedTest;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -30,7 +30,7 @@ pub(super) struct FinishedTest {
     pub(super) name: &'static str,
     pub(super) number: usize,
     /// `None` for success.
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<TestEnding>,
     /// Lines about the run.
     pub(super) details: String,
     pub(super) time: Duration,
@@ -97,7 +97,7 @@ fn take_tests(
         let finished = finished.unwrap_or_else(|_| FinishedTest {
             name: test.case.name,
             number: test.number,
-            ending: Some(Ending::Failed("the test panicked".to_owned())),
+            ending: Some(TestEnding::Failed("the test panicked".to_owned())),
             details: String::new(),
             time: Duration::ZERO,
         });
@@ -112,7 +112,7 @@ fn run_one(test: &SelectedTest, environment: &TestEnvironment) -> FinishedTest {
     let begin = Instant::now();
     let mut run = TestRun::new(environment);
     let ending = match test.is_skipped {
-        true => Some(Ending::Skip("user override".to_owned())),
+        true => Some(TestEnding::Skip("user override".to_owned())),
         false => (test.case.run)(&mut run).err(),
     };
     FinishedTest {
@@ -132,15 +132,15 @@ fn print(test: &FinishedTest, verbosity: u8, context: &Context) -> Result<(), Cl
         .max()
         .unwrap_or_default();
     let title = format!("{:3}: {:width$} :", test.number, test.name);
-    let is_failed = matches!(test.ending, Some(Ending::Failed(_)));
+    let is_failed = matches!(test.ending, Some(TestEnding::Failed(_)));
     let mut out = context.stdout();
     if (verbosity > 0 || is_failed) && !test.details.is_empty() {
         writeln!(out, "{title}\n--- start ---\n{}---- end ----", test.details)?;
     }
     match &test.ending {
         None => writeln!(out, "{title} Ok")?,
-        Some(Ending::Skip(reason)) => writeln!(out, "{title} Skip ({reason})")?,
-        Some(Ending::Failed(what)) => writeln!(out, "{title} FAILED! ({what})")?,
+        Some(TestEnding::Skip(reason)) => writeln!(out, "{title} Skip ({reason})")?,
+        Some(TestEnding::Failed(what)) => writeln!(out, "{title} FAILED! ({what})")?,
     }
     Ok(out.flush()?)
 }

@@ -11,7 +11,7 @@ use rperf_wire::name_text;
 use super::args::{ChartParts, TimechartRequest};
 use super::arrows::arrows;
 use super::calls::call_row;
-use super::stack_names::StackNames;
+use super::stack_names::SleepStacks;
 use super::tasks::{ShownTasks, TaskRows};
 use crate::cli::error::CliError;
 use crate::cli::shared::analysis::Analysis;
@@ -27,7 +27,7 @@ const MIN_FREQUENCY: u64 = 5;
 pub(super) struct ChartBuilder<'c> {
     pub(super) chart: &'c Timechart,
     request: &'c TimechartRequest,
-    stacks: StackNames<'c>,
+    stacks: SleepStacks<'c>,
     shown: ShownTasks,
     /// CPUs from top to bottom.
     cpus: Vec<u32>,
@@ -71,7 +71,7 @@ impl<'c> ChartBuilder<'c> {
         Ok(Self {
             chart,
             request,
-            stacks: StackNames::new(chart, resolver),
+            stacks: SleepStacks::new(chart, resolver),
             shown,
             cpus,
             draws_calls,

@@ -14,12 +14,12 @@ const FRAMES: usize = 16;
 const STACKS: usize = 24;
 
 /// Resolves stacks.
-pub(super) struct StackNames<'c> {
+pub(super) struct SleepStacks<'c> {
     chart: &'c Timechart,
     resolver: &'c Resolver<'c>,
 }
 
-impl<'c> StackNames<'c> {
+impl<'c> SleepStacks<'c> {
     pub(super) fn new(chart: &'c Timechart, resolver: &'c Resolver<'c>) -> Self {
         Self { chart, resolver }
     }

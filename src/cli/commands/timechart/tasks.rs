@@ -10,7 +10,7 @@ use rperf_wire::name_text;
 
 use super::args::TimechartRequest;
 use super::picture::{share, task_name};
-use super::stack_names::StackNames;
+use super::stack_names::SleepStacks;
 
 /// Tasks that ran at least this long are drawn, in nanoseconds.
 const LONG: u64 = 10_000_000;
@@ -110,11 +110,11 @@ fn is_selected(lane: &TaskLane, wanted: &[String]) -> bool {
 
 /// Draws tasks.
 pub(super) struct TaskRows<'s, 'c> {
-    stacks: &'s StackNames<'c>,
+    stacks: &'s SleepStacks<'c>,
 }
 
 impl<'s, 'c> TaskRows<'s, 'c> {
-    pub(super) fn new(stacks: &'s StackNames<'c>) -> Self {
+    pub(super) fn new(stacks: &'s SleepStacks<'c>) -> Self {
         Self { stacks }
     }
 

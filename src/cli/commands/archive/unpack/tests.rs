@@ -37,16 +37,16 @@ fn archive(entries: &[EntrySpec<'_>]) -> Vec<u8> {
     tar.into_inner().unwrap().finish().unwrap()
 }
 
-fn unpack(bytes: &[u8], scratch: &Scratch) -> (io::Result<()>, UnpackSummary) {
+fn unpack(bytes: &[u8], scratch: &Scratch) -> (io::Result<()>, ArchiveSummary) {
     let (cache, here) = (scratch.path().join("cache"), scratch.path().join("here"));
     fs::create_dir_all(&cache).unwrap();
     fs::create_dir_all(&here).unwrap();
-    let unpacker = Unpacker {
+    let unpacker = ArchiveUnpacker {
         cache: &Folder::open(&cache).unwrap(),
         here: &Folder::open(&here).unwrap(),
         force: false,
     };
-    let mut done = UnpackSummary::default();
+    let mut done = ArchiveSummary::default();
     let ended = unpacker.unpack(Cursor::new(bytes), &mut done);
     (ended, done)
 }

@@ -22,7 +22,7 @@ use rperf_wire::{
 };
 
 use super::system;
-use crate::cli::commands::bench::args::{Options, lettered, numeric};
+use crate::cli::commands::bench::args::{BenchOptions, lettered, numeric};
 use crate::cli::commands::bench::runner::{Runner, Shown, not_applicable};
 use crate::cli::error::CliError;
 use crate::cli::files::DiskFiles;
@@ -57,7 +57,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let iterations = options.positive("iterations", 100)?;
     let mappings = options.quantity("nr-mmaps", 100)?;
     let samples = options.quantity("nr-samples", 100)?;

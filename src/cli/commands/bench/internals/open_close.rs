@@ -7,7 +7,7 @@ use rperf_sys::{Counter, CpuList, ObservedTask, Proc, allowed_cpus};
 use rperf_wire::{Attr, AttrFlags, EventType};
 
 use super::{system, times};
-use crate::cli::commands::bench::args::{Options, lettered, numeric};
+use crate::cli::commands::bench::args::{BenchOptions, lettered, numeric};
 use crate::cli::commands::bench::runner::{Runner, Shown, not_applicable};
 use crate::cli::error::CliError;
 use crate::cli::live::{events, user};
@@ -59,7 +59,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let options = Options(matches);
+    let options = BenchOptions(matches);
     let iterations = options.positive("iterations", 100)?;
     let copies = options.quantity("nr-events", 1)?;
     let EventsToOpen { attrs, specs } = EventsToOpen::new(matches, runner)?;
@@ -157,7 +157,7 @@ impl EventsToOpen {
 }
 
 /// The CPUs that events are opened for; -1 is any.
-fn observed_cpus(options: Options<'_>) -> Result<Vec<i32>, CliError> {
+fn observed_cpus(options: BenchOptions<'_>) -> Result<Vec<i32>, CliError> {
     let list = options.word("cpu");
     if options.is_on("per-thread") {
         return match list {
@@ -178,7 +178,7 @@ fn observed_cpus(options: Options<'_>) -> Result<Vec<i32>, CliError> {
 }
 
 /// The threads that events are opened for: -1 is all, 0 the calling one.
-fn observed_tasks(options: Options<'_>) -> Result<Vec<i32>, CliError> {
+fn observed_tasks(options: BenchOptions<'_>) -> Result<Vec<i32>, CliError> {
     let is_given = |id: &&&str| match **id {
         "all-cpus" => options.is_on("all-cpus"),
         id => options.0.contains_id(id),

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use rperf_bench::numa::{InitialMemory, MemoryAccess, MemorySizes, NumaMem};
 
-use super::super::args::Options;
+use super::super::args::BenchOptions;
 use super::super::runner::Runner;
-use super::{Machine, measure};
+use super::{NumaMachine, measure};
 use crate::cli::error::CliError;
 
 /// Memory of each process in bytes.
@@ -46,8 +46,8 @@ const fn test(name: &'static str, cpus: &'static [u32], nodes: &'static [u32]) -
 
 /// Runs the tests. If the machine has too few CPUs or nodes for a test, prints that and continues.
 pub(super) fn run(
-    options: Options<'_>,
-    machine: &Machine,
+    options: BenchOptions<'_>,
+    machine: &NumaMachine,
     runner: &mut Runner<'_>,
 ) -> Result<(), CliError> {
     let seconds = options.quantity("nr_secs", 20)?;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use rperf_bench::numa::{NumaMem, NumaResult};
 
-use super::Machine;
+use super::NumaMachine;
 
 /// Bytes of a gigabyte in results.
 const GIGA: f64 = 1e9;
@@ -29,7 +29,7 @@ impl Speeds {
 }
 
 /// Returns the lines that describe the tasks before they run.
-pub(super) fn introduction(bench: &NumaMem, machine: &Machine) -> String {
+pub(super) fn introduction(bench: &NumaMem, machine: &NumaMachine) -> String {
     let mut text = String::from("#\n");
     let tasks = bench.tasks();
     text += &bound("CPUs", "bound", &bench.cpus, tasks);

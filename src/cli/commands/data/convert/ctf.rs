@@ -14,18 +14,18 @@ use rperf_safefs::{FileKind, Folder};
 use rperf_wire::SampleType;
 
 use super::super::is_set;
-use super::target::Target;
-use super::{Conversion, wall_clock_offset};
+use super::target::ConversionTarget;
+use super::{DataConversion, wall_clock_offset};
 use crate::cli::error::CliError;
 use crate::cli::shared::analysis::Analysis;
 
 const METADATA: &str = "metadata";
 
-impl Conversion<'_> {
+impl DataConversion<'_> {
     /// Writes a trace: the metadata and a stream for each CPU. Returns the number of samples, and the size in bytes.
     pub(super) fn write_ctf(
         &self,
-        target: &Target<'_>,
+        target: &ConversionTarget<'_>,
         stacks: &UserStacks<'_, '_>,
     ) -> Result<(u64, u64), CliError> {
         self.refuse_samples_without_time()?;

@@ -11,8 +11,8 @@ use rperf_import::script_text::{ScriptText, SymbolFile, SymbolFileKind};
 use rperf_import::trace_dat::{TraceDat, is_trace_dat};
 use rperf_safefs::{FileKind, Folder, FoundFile};
 
-use super::Written;
-use super::target::Target;
+use super::ConversionSummary;
+use super::target::ConversionTarget;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::shared::sampling::command_line;
@@ -27,7 +27,7 @@ const TEXT_START: usize = 4096;
 pub(super) fn run(
     matches: &ArgMatches,
     context: &Context,
-    target: &Target<'_>,
+    target: &ConversionTarget<'_>,
 ) -> Result<ExitStatus, CliError> {
     let given = given_input(matches, target)?;
     let path = Path::new(given);
@@ -82,8 +82,8 @@ fn trace_dat(
     bytes: &[u8],
     given: &str,
     context: &Context,
-    target: &Target<'_>,
-) -> Result<Written, CliError> {
+    target: &ConversionTarget<'_>,
+) -> Result<ConversionSummary, CliError> {
     let trace = TraceDat::parse(bytes).map_err(|error| explain(error, given))?;
     for instance in trace.instances() {
         context.warn(format_args!(
@@ -109,7 +109,7 @@ fn trace_dat(
             ),
         }
     }
-    Ok(Written {
+    Ok(ConversionSummary {
         samples: imported.samples,
         bytes: Some(imported.bytes),
     })
@@ -120,8 +120,8 @@ fn script_text(
     bytes: &[u8],
     given: &str,
     context: &Context,
-    target: &Target<'_>,
-) -> Result<Written, CliError> {
+    target: &ConversionTarget<'_>,
+) -> Result<ConversionSummary, CliError> {
     let text = ScriptText::new(bytes);
     let command = command_line(context);
     let imported = write(target, |out| text.write(out, &command))
@@ -133,14 +133,17 @@ fn script_text(
         ));
     }
     keep_symbols(&imported.symbols, context);
-    Ok(Written {
+    Ok(ConversionSummary {
         samples: imported.samples,
         bytes: Some(imported.bytes),
     })
 }
 
 /// Returns the file of `-i`.
-fn given_input<'m>(matches: &'m ArgMatches, target: &Target<'_>) -> Result<&'m String, CliError> {
+fn given_input<'m>(
+    matches: &'m ArgMatches,
+    target: &ConversionTarget<'_>,
+) -> Result<&'m String, CliError> {
     if target.path == "-" {
         let message = "--to-perf -: a recording is written to a file, not to the standard output";
         return Err(CliError::usage(message));
@@ -157,7 +160,7 @@ enum WriteFailure {
 }
 
 impl WriteFailure {
-    fn error(self, given: &str, target: &Target<'_>) -> CliError {
+    fn error(self, given: &str, target: &ConversionTarget<'_>) -> CliError {
         match self {
             Self::Import(error) => explain(error, given),
             Self::Output(error) => {
@@ -169,7 +172,7 @@ impl WriteFailure {
 
 /// Writes the file atomically. Only its owner can read it, as with 'record'.
 fn write<T>(
-    target: &Target<'_>,
+    target: &ConversionTarget<'_>,
     convert: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>,
 ) -> Result<T, WriteFailure> {
     let (folder, name) = Folder::of(Path::new(target.path)).map_err(WriteFailure::Output)?;

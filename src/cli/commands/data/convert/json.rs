@@ -10,17 +10,17 @@ use rperf_resolve::{Resolver, UserStacks};
 use rperf_view::header::iso;
 
 use super::super::is_set;
-use super::target::Target;
-use super::{Conversion, wall_clock_offset};
+use super::target::ConversionTarget;
+use super::{DataConversion, wall_clock_offset};
 use crate::cli::error::CliError;
 use crate::cli::output_file::write_to;
 use crate::cli::shared::analysis::Analysis;
 
-impl Conversion<'_> {
+impl DataConversion<'_> {
     /// Writes the samples ordered by time; returns their number.
     pub(super) fn write_json(
         &self,
-        target: &Target<'_>,
+        target: &ConversionTarget<'_>,
         resolver: &Resolver<'_>,
         stacks: &UserStacks<'_, '_>,
     ) -> Result<u64, CliError> {

@@ -9,17 +9,17 @@ use rperf_dataset::RecordingInfo;
 use rperf_export::{Profile, otlp};
 use rperf_http::{Upload, UploadError};
 
-use super::target::Target;
-use super::{Conversion, compressed, estimated_start, start};
+use super::target::ConversionTarget;
+use super::{DataConversion, compressed, estimated_start, start};
 use crate::cli::debuginfod::authorities;
 use crate::cli::error::CliError;
 use crate::cli::output_file::write_to;
 
-impl Conversion<'_> {
+impl DataConversion<'_> {
     /// Writes a file; compressed if its name ends in `.gz`.
     pub(super) fn write_otlp(
         &self,
-        target: &Target<'_>,
+        target: &ConversionTarget<'_>,
         profile: &Profile,
     ) -> Result<(), CliError> {
         let bytes = self.otlp(profile);
@@ -31,7 +31,7 @@ impl Conversion<'_> {
     /// Sends the profile to a collector; returns the size of the request in bytes.
     pub(super) fn send_otlp(
         &self,
-        target: &Target<'_>,
+        target: &ConversionTarget<'_>,
         profile: &Profile,
     ) -> Result<u64, CliError> {
         let url = service_url(target.path)?;

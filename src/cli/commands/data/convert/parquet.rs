@@ -10,8 +10,8 @@ use rperf_safefs::Folder;
 use rperf_view::header::iso;
 
 use super::super::is_set;
-use super::Conversion;
-use super::target::Target;
+use super::DataConversion;
+use super::target::ConversionTarget;
 use crate::cli::error::CliError;
 
 /// Checks that this build can write Parquet files.
@@ -23,11 +23,11 @@ pub(super) fn check() -> Result<(), CliError> {
     Ok(())
 }
 
-impl Conversion<'_> {
+impl DataConversion<'_> {
     /// Writes a file for each table below the folder; returns their size in bytes.
     pub(super) fn write_parquet(
         &self,
-        target: &Target<'_>,
+        target: &ConversionTarget<'_>,
         profile: &Profile,
     ) -> Result<u64, CliError> {
         let dataset = self.dataset(profile);

@@ -2,8 +2,8 @@
 
 use rperf_export::Profile;
 
-use super::Conversion;
-use super::target::Target;
+use super::DataConversion;
+use super::target::ConversionTarget;
 use crate::cli::error::CliError;
 
 /// Checks that this build can write Parquet files.
@@ -18,9 +18,13 @@ pub(super) fn check() -> Result<(), CliError> {
     )
 }
 
-impl Conversion<'_> {
+impl DataConversion<'_> {
     /// Refuses as [`check`] does.
-    pub(super) fn write_parquet(&self, _: &Target<'_>, _: &Profile) -> Result<u64, CliError> {
+    pub(super) fn write_parquet(
+        &self,
+        _: &ConversionTarget<'_>,
+        _: &Profile,
+    ) -> Result<u64, CliError> {
         check().map(|()| 0)
     }
 }

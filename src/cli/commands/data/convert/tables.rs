@@ -5,12 +5,12 @@ use std::path::Path;
 use rperf_dataset::{Dataset, RecordRows, RecordingInfo, ndjson};
 use rperf_export::Profile;
 
-use super::target::Target;
-use super::{Conversion, compressed, estimated_start, start};
+use super::target::ConversionTarget;
+use super::{DataConversion, compressed, estimated_start, start};
 use crate::cli::error::CliError;
 use crate::cli::output_file::write_to;
 
-impl Conversion<'_> {
+impl DataConversion<'_> {
     /// The recording as tables.
     pub(super) fn dataset<'p>(&self, profile: &'p Profile) -> Dataset<'p> {
         let recording = self.analysis.metadata();
@@ -39,7 +39,7 @@ impl Conversion<'_> {
     /// Writes all tables into one file.
     pub(super) fn write_ndjson(
         &self,
-        target: &Target<'_>,
+        target: &ConversionTarget<'_>,
         profile: &Profile,
     ) -> Result<(), CliError> {
         let dataset = self.dataset(profile);

@@ -6,14 +6,14 @@ use std::path::Path;
 use clap::ArgMatches;
 
 use super::super::is_set;
-use super::Written;
+use super::ConversionSummary;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::given_value;
 
 /// An output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum ConversionFormat {
     Json,
     Ctf,
     Ndjson,
@@ -29,7 +29,7 @@ pub(super) enum Format {
     Perf,
 }
 
-impl Format {
+impl ConversionFormat {
     pub(super) const ALL: [Self; 12] = [
         Self::Json,
         Self::Ctf,
@@ -122,12 +122,12 @@ impl Format {
 }
 
 /// Format and output file.
-pub(super) struct Target<'m> {
-    pub(super) format: Format,
+pub(super) struct ConversionTarget<'m> {
+    pub(super) format: ConversionFormat,
     pub(super) path: &'m str,
 }
 
-impl<'m> Target<'m> {
+impl<'m> ConversionTarget<'m> {
     /// Reads the options.
     ///
     /// # Errors
@@ -135,10 +135,10 @@ impl<'m> Target<'m> {
     /// No format or several, an option that the format does not support, an output file that exists.
     pub(super) fn new(matches: &'m ArgMatches) -> Result<Self, CliError> {
         let path = |option| matches.get_one::<String>(option).map(String::as_str);
-        let given = |format: Format| Some((format, path(format.option())?));
-        let mut given = Format::ALL.into_iter().filter_map(given);
+        let given = |format: ConversionFormat| Some((format, path(format.option())?));
+        let mut given = ConversionFormat::ALL.into_iter().filter_map(given);
         let Some((format, path)) = given.next() else {
-            let options = Format::ALL.map(|format| format!("--{}", format.option()));
+            let options = ConversionFormat::ALL.map(|format| format!("--{}", format.option()));
             return Err(
                 CliError::message(255, "You must specify one of the output formats.")
                     .hint(format!("available: {}", options.join(", "))),
@@ -154,11 +154,11 @@ impl<'m> Target<'m> {
                 ),
             ));
         }
-        if format == Format::OtlpCollector {
+        if format == ConversionFormat::OtlpCollector {
             // Reports a wrong address before the recording is read.
             super::otlp::service_url(path)?;
         }
-        if format == Format::Parquet {
+        if format == ConversionFormat::Parquet {
             super::parquet::check()?;
         }
         let unsupported = |option: &&str| is_set(matches, option) && !format.supports(option);
@@ -173,7 +173,7 @@ impl<'m> Target<'m> {
                 _ => error.hint("only --to-json and --to-ctf write records other than samples"),
             });
         }
-        if given_value::<String>(matches, "event").is_some() && format != Format::Folded {
+        if given_value::<String>(matches, "event").is_some() && format != ConversionFormat::Folded {
             let message = format!(
                 "--event is for --to-folded; {} has all events",
                 format.name()
@@ -194,7 +194,7 @@ impl<'m> Target<'m> {
     }
 
     /// Reports what was written.
-    pub(super) fn report(&self, context: &Context, from: &Path, written: &Written) {
+    pub(super) fn report(&self, context: &Context, from: &Path, written: &ConversionSummary) {
         let Self { format, path } = self;
         let program = context.program;
         let Some(bytes) = written.bytes else {

@@ -16,7 +16,7 @@ use super::super::{ReportJob, sockets};
 use crate::cli::error::CliError;
 use crate::cli::header;
 use crate::cli::input::Input;
-use crate::cli::progress::Progress;
+use crate::cli::progress::ProgressDisplay;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::annotation::{Annotator, FunctionCounts};
 use crate::cli::shared::browser::{CommandRunner, save, shown};
@@ -58,7 +58,7 @@ fn with_functions<R>(
     data: &PerfData<'_>,
     with: impl FnOnce(&Annotator<'_, '_>) -> R,
 ) -> Result<R, CliError> {
-    let (jobs, progress) = (job.settings.jobs, Progress::silent());
+    let (jobs, progress) = (job.settings.jobs, ProgressDisplay::silent());
     let analysis = Analysis::with_progress(input, data, jobs, progress, job.context)?;
     let steps = running_threads(&analysis.replay);
     let parallelism = steps.map(|steps| Arc::new(Parallelism::new(steps)));

@@ -4,7 +4,7 @@ use clap::ArgMatches;
 use regex::Regex;
 use rperf_hist::HistogramOptions;
 
-use super::super::call_graph::CallGraph;
+use super::super::call_graph::CallGraphFormat;
 use super::super::mode::time_quantum;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -20,13 +20,13 @@ pub(super) struct ChainSettings {
     pub(super) children: Option<bool>,
     /// `--show-ref-call-graph`.
     pub(super) reference_call_graphs: bool,
-    pub(super) graph: CallGraph,
+    pub(super) graph: CallGraphFormat,
     pub(super) max_stack: usize,
     pub(super) hide_unresolved: bool,
 }
 
 impl ChainSettings {
-    pub(super) fn new(matches: &ArgMatches, context: &Context, graph: CallGraph) -> Self {
+    pub(super) fn new(matches: &ArgMatches, context: &Context, graph: CallGraphFormat) -> Self {
         let children = flag(matches, "children");
         let max_stack = matches.get_one::<u64>("max-stack");
         Self {

@@ -1,4 +1,4 @@
-//! The position of a partially typed word in perf's option grammar, for completion.
+//! The role of a partially typed word in perf's option grammar, for completion.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,7 +10,7 @@ use crate::cli::options::{OptionShape, options};
 
 /// The role of the last word of a command line.
 #[derive(Debug)]
-pub(crate) enum Cursor<'a> {
+pub(crate) enum WordRole<'a> {
     /// An option or a prefix of one.
     Option,
     /// The value of an option, starting at this byte of the word: `--sort=com`, `-ecyc`.
@@ -21,7 +21,7 @@ pub(crate) enum Cursor<'a> {
     Workload { first: usize },
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> WordRole<'a> {
     /// Returns the role of the last of `words`, the words after the command's name. `None` if there are no words, or if the last one is
     /// the value of an option that does not exist.
     pub(crate) fn find(command: &'a Command, words: &'a [OsString]) -> Option<Self> {
@@ -67,9 +67,9 @@ impl<'a> Cursor<'a> {
 }
 
 /// Parses a long option without its two dashes.
-fn option<'a>(command: &'a Command, long: &[u8]) -> Option<Cursor<'a>> {
+fn option<'a>(command: &'a Command, long: &[u8]) -> Option<WordRole<'a>> {
     let Some(equals) = long.iter().position(|&byte| byte == b'=') else {
-        return Some(Cursor::Option);
+        return Some(WordRole::Option);
     };
     let name = String::from_utf8_lossy(long.get(..equals)?);
     let arg = resolve(command, &name).ok()?.arg;
@@ -77,14 +77,14 @@ fn option<'a>(command: &'a Command, long: &[u8]) -> Option<Cursor<'a>> {
         OptionShape::of(arg),
         OptionShape::Switch | OptionShape::Counter | OptionShape::NotYet
     );
-    takes_value.then_some(Cursor::Value {
+    takes_value.then_some(WordRole::Value {
         arg,
         start: equals + "--=".len(),
     })
 }
 
 /// Parses short options without the dash: the first that takes a value takes the rest of the word.
-fn bundle<'a>(command: &'a Command, letters: &[u8]) -> Cursor<'a> {
+fn bundle<'a>(command: &'a Command, letters: &[u8]) -> WordRole<'a> {
     for (position, &letter) in letters.iter().enumerate() {
         let mut args = options(command);
         let Some(arg) = args.find(|arg| arg.get_short() == Some(char::from(letter))) else {
@@ -95,14 +95,14 @@ fn bundle<'a>(command: &'a Command, letters: &[u8]) -> Cursor<'a> {
             OptionShape::Switch | OptionShape::Counter | OptionShape::NotYet => {}
             _ if is_last => break,
             _ => {
-                return Cursor::Value {
+                return WordRole::Value {
                     arg,
                     start: "-".len() + position + 1,
                 };
             }
         }
     }
-    Cursor::Option
+    WordRole::Option
 }
 
 #[cfg(test)]
@@ -128,12 +128,12 @@ mod tests {
     /// Returns the role of the last word as a short string.
     fn place(command: &Command, line: &str) -> String {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        match Cursor::find(command, &words) {
+        match WordRole::find(command, &words) {
             None => "nothing".to_owned(),
-            Some(Cursor::Option) => "option".to_owned(),
-            Some(Cursor::Value { arg, start }) => format!("{} from {start}", arg.get_id()),
-            Some(Cursor::Word { before }) => format!("word {before}"),
-            Some(Cursor::Workload { first }) => format!("workload from {first}"),
+            Some(WordRole::Option) => "option".to_owned(),
+            Some(WordRole::Value { arg, start }) => format!("{} from {start}", arg.get_id()),
+            Some(WordRole::Word { before }) => format!("word {before}"),
+            Some(WordRole::Workload { first }) => format!("workload from {first}"),
         }
     }
 
