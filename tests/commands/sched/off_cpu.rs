@@ -136,6 +136,21 @@ fn stacks_and_wakers_are_recorded() {
     if !is_root() || !may_trace(NAME) {
         return;
     }
+    // On a busy machine, a thread of the kernel may wake all sleeps, or the shell may write before cat(1) reads.
+    for _ in 0..3 {
+        let Some(folded) = folded_of_pipe(NAME) else {
+            return;
+        };
+        if shows_wakers(&folded) {
+            return;
+        }
+        eprintln!("{folded}");
+    }
+    panic!("no wait shows its waker");
+}
+
+/// Records a shell that sleeps and writes into a pipe, and returns its stacks; `None` if this machine cannot.
+fn folded_of_pipe(test: &str) -> Option<String> {
     let scratch = Scratch::new();
     let shell = "for i in 1 2 3 4 5; do echo $i; sleep 0.01; done | cat > /dev/null";
     let words = [
@@ -143,25 +158,21 @@ fn stacks_and_wakers_are_recorded() {
     ];
     let recorded = run(&scratch, &words);
     if recorded.status != 0 {
-        return skip(NAME, &recorded.stderr);
+        skip(test, &recorded.stderr);
+        return None;
     }
-    let folded = run(
-        &scratch,
-        &["sched", "off-cpu", "-i", "s.data", "-w", "--folded"],
-    )
-    .stdout;
-    let lines = |start: &str| {
-        let lines = folded.lines().filter(|line| line.starts_with(start));
-        lines.map(str::to_owned).collect::<Vec<_>>()
-    };
-    // A timer wakes sleep(1).
-    let sleeps = lines("sleep;[interruptible sleep];");
-    let by_timer = |line: &String| line.contains("nanosleep") && line.contains(";[interrupt] ");
-    assert!(sleeps.iter().any(by_timer), "{folded}");
-    // The shell wakes cat(1) by writing into the pipe.
-    let reads = lines("cat;[interruptible sleep];");
-    let by_writer = |line: &String| {
+    let words = ["sched", "off-cpu", "-i", "s.data", "-w", "--folded"];
+    Some(run(&scratch, &words).stdout)
+}
+
+/// Whether a timer wakes sleep(1), and the shell cat(1) by writing into the pipe.
+fn shows_wakers(folded: &str) -> bool {
+    let lines = |start: &'static str| folded.lines().filter(move |line| line.starts_with(start));
+    let mut sleeps = lines("sleep;[interruptible sleep];");
+    let by_timer = |line: &str| line.contains("nanosleep") && line.contains(";[interrupt] ");
+    let mut reads = lines("cat;[interruptible sleep];");
+    let by_writer = |line: &str| {
         line.contains("pipe_read") && line.contains(";--;") && line.contains("pipe_write")
     };
-    assert!(reads.iter().any(by_writer), "{folded}");
+    sleeps.any(by_timer) && reads.any(by_writer)
 }
