@@ -4,6 +4,7 @@
 //! tests/guest/README.md describes how the guests are made. `RPERF_GUESTS` is their folder, `RPERF_STATIC` the target
 //! directory with the static builds; tests/run.sh sets both.
 
+mod bpf;
 mod probes;
 
 use std::ffi::OsStr;
@@ -94,6 +95,10 @@ impl Guest {
             "schedstat",
         ];
         others.extend(bless().then_some("fixtures"));
+        // Not where time passes with instructions: the case with one CPU.
+        if self.folder != EXACT {
+            files.push(source.join("bpf_programs"));
+        }
         for name in others {
             let file = cases.join(name);
             files.extend(file.exists().then_some(file));
@@ -447,6 +452,7 @@ fn compare(test: &str, machine: &'static str) {
     if folder.join("schedstat").exists() {
         found.extend(schedstat_fault(&out));
     }
+    found.extend(bpf::faults(&out));
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 

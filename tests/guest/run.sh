@@ -105,6 +105,15 @@ if [ -e schedstat ]; then
     echo $? >>/out/schedstat.report
 fi
 
+# Each line of `bpf_programs` runs rperf with BPF programs: bpf.NAME, which ends with the status, and bpf.NAME.messages.
+if [ -e bpf_programs ]; then
+    while read -r name words; do
+        # shellcheck disable=SC2086 # a list of words
+        timeout 120 rperf $words >"/out/bpf.$name" 2>"/out/bpf.$name.messages" </dev/null
+        echo $? >>"/out/bpf.$name"
+    done <bpf_programs
+fi
+
 if [ -e stat ]; then
     while read -r name words; do
         for tool in perf rperf; do
