@@ -137,6 +137,7 @@ fn stacks_and_wakers_are_recorded() {
         return;
     }
     // On a busy machine, a thread of the kernel may wake all sleeps, or the shell may write before cat(1) reads.
+    let mut seen = Vec::new();
     for _ in 0..3 {
         let Some(folded) = folded_of_pipe(NAME) else {
             return;
@@ -144,9 +145,9 @@ fn stacks_and_wakers_are_recorded() {
         if shows_wakers(&folded) {
             return;
         }
-        eprintln!("{folded}");
+        seen.push(folded);
     }
-    panic!("no wait shows its waker");
+    panic!("no wait shows its waker: {}", seen.join("\n"));
 }
 
 /// Records a shell that sleeps and writes into a pipe, and returns its stacks; `None` if this machine cannot.
