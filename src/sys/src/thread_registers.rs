@@ -120,7 +120,13 @@ impl Drop for StoppedThread {
     }
 }
 
-fn request(request: libc::c_uint, tid: libc::pid_t) -> io::Result<()> {
+/// The type of ptrace(2)'s requests in this C library.
+#[cfg(target_env = "musl")]
+type PtraceRequest = libc::c_int;
+#[cfg(not(target_env = "musl"))]
+type PtraceRequest = libc::c_uint;
+
+fn request(request: PtraceRequest, tid: libc::pid_t) -> io::Result<()> {
     // SAFETY: these requests take numbers.
     match unsafe { libc::ptrace(request, tid, 0_usize, 0_usize) } {
         0 => Ok(()),
