@@ -512,7 +512,7 @@ fn invalid_options_are_refused() {
         (
             &["convert", "--to-pprof", "a", "--all"],
             255,
-            "--all is currently unsupported for pprof output.\nhint: --to-json and --to-ctf have them\n",
+            "--all is currently unsupported for pprof output.\nhint: only --to-json and --to-ctf write records other than samples\n",
         ),
         (
             &["convert", "--to-pprof", "a", "--tod"],
