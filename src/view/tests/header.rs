@@ -111,7 +111,8 @@ fn recordings_of_perf() {
     for (number, options) in lines.iter().enumerate() {
         let path = scratch.path().join(format!("{number}.data"));
         let run = Run::new(&perf)
-            .args(["record", "-o"])
+            // BPF programs of other processes would be in the features.
+            .args(["record", "--no-bpf-event", "-o"])
             .args([&path])
             .args(*options)
             .args(["--", "sh", "-c", "echo 'quoted words'"])
