@@ -26,7 +26,7 @@ pub(crate) fn options() -> Command {
                 .help("show the version; -vv also shows build options"),
         )
         .arg(attached("exec-path", "directory").help(
-            "print the directory of the program; with a directory, run unknown commands from there, as perf-NAME",
+            "print the directory of external commands (that of the program by default); with =DIRECTORY, look for external commands there (perf-NAME)",
         ))
         .arg(
             switch("paginate")
@@ -71,7 +71,7 @@ pub(crate) enum RequestedTask {
     ListCommands,
     /// `--list-opts`.
     ListOptions,
-    /// `--exec-path`: the directory of the program.
+    /// `--exec-path`: print the directory of external commands.
     ExecPath,
 }
 
@@ -149,9 +149,9 @@ impl GlobalsParser<'_> {
                 self.globals.exec_path = Some(existing_directory(name, directory.to_owned())?);
             }
             ("--html-path", _) => {
-                let instead = format!("'{program} help COMMAND' prints it");
+                let instead = format!("'{program} help COMMAND' shows a manual page");
                 return Err(CliError::usage(format!(
-                    "--html-path: there is no HTML manual; {instead}"
+                    "--html-path: there are no manual pages in HTML; {instead}"
                 )));
             }
             _ => {
@@ -234,7 +234,9 @@ fn debug(program: ProgramName, word: &OsStr, globals: &mut Globals) -> Result<()
         _ if UNSUPPORTED_VARIABLES.contains(&name) => {
             return Err(misuse(
                 program,
-                format!("--debug {name}: {program} has no such messages; -v has others"),
+                format!(
+                    "--debug {name}: {program} has no such messages; -v after the command shows what it does"
+                ),
             ));
         }
         _ => {

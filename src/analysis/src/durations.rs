@@ -11,7 +11,7 @@ use crate::{
     SpanCounts, Spans,
 };
 
-/// The events that start and end a span. They may be the same.
+/// The events that start and end a span. They may be the same: then each ends the span that the one before started.
 #[derive(Debug)]
 pub struct EventPair {
     /// The event that starts a span.
@@ -48,7 +48,7 @@ pub struct Duration {
 }
 
 impl Durations {
-    /// Measures the samples of a recording that `filter` accepts, decoded on `threads`. Samples without a time or a key are skipped; a
+    /// Measures the samples of a recording that `filter` accepts, decoded on `threads` threads. Samples without a time or a key are skipped; a
     /// start replaces an unfinished one with the same key.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Durations {
 }
 
 impl KeyedEvent {
-    /// Returns the key of a sample; `None` if its raw data are truncated.
+    /// Returns the key of a sample; `None` if its raw data are missing or truncated.
     fn key(&self, sample: &Sample<'_>) -> Option<DurationKey> {
         if self.key.is_empty() {
             return Some(DurationKey::Thread(sample.tid));

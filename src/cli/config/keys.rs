@@ -451,8 +451,8 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     names.filter(|name| !name.ends_with('*'))
 }
 
-/// Returns why a setting has no effect in `command`, or, without a command, in all commands. Returns `None` if the setting has an effect or
-/// is unknown.
+/// Returns why `command` ignores a setting that the same command of perf reads, or, without a command, why all commands ignore it.
+/// Returns `None` if the setting is read, unknown, or not one of `command`.
 pub(super) fn why_unused(name: &str, command: Option<&str>) -> Option<&'static str> {
     match find(name)?.usage {
         Unused(commands, why) => command

@@ -17,7 +17,7 @@ pub struct Catalogue<'a> {
     pub pmus: Vec<(String, u32)>,
     /// The PMU to select if a name matches several (`--cputype`, `--pmu`).
     pub only: Option<String>,
-    /// Further names of the machine, queried on demand.
+    /// Formats and events of the PMUs, symbols of the kernel and vendor tables, queried on demand.
     pub machine: &'a dyn EventSources,
     /// The tracepoints, queried on demand.
     pub tracepoints: &'a dyn Tracepoints,
@@ -42,7 +42,7 @@ pub trait EventSources: Debug {
     /// The address of a symbol of the running kernel.
     fn kernel_symbol(&self, name: &str) -> Option<u64>;
 
-    /// Whether a PMU belongs to the processor cores, whose events have no unit in tables.
+    /// Whether a PMU belongs to the processor cores. Vendor tables name no PMU (`Unit`) for its events.
     fn is_core(&self, pmu: &str) -> bool {
         pmu == "cpu"
     }
@@ -58,7 +58,7 @@ pub trait EventSources: Debug {
 pub(crate) struct EventDefinition {
     /// `event=0xcd,umask=0x1`.
     pub(crate) terms: String,
-    /// Factor and unit of counts.
+    /// Factor and unit of measure of counts.
     pub(crate) scale: Option<UnitScale>,
     /// Whether the event counts the whole package on any of its CPUs.
     pub(crate) per_package: bool,
@@ -217,7 +217,7 @@ impl Catalogue<'_> {
     pub(crate) fn is_of(&self, event: &VendorEvent, pmu: &str) -> bool {
         match &event.pmu {
             None => self.machine.is_core(pmu),
-            Some(unit) => pmu == unit || is_instance(pmu, unit),
+            Some(named) => pmu == named || is_instance(pmu, named),
         }
     }
 

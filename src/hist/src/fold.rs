@@ -31,19 +31,19 @@ use crate::stacks::{Interner, OptionalSums, StackWeight, UniqueStacks};
 pub struct SampleFold<'n, 'w> {
     wanted: UsedParts,
     counted: CountedItems,
-    /// Whether a sample is only an address with a weight: no callchain, payload or properties are used.
+    /// Whether only address and period of a sample are used: no callchain, payload or properties.
     is_flat: bool,
     properties: properties::UsedProperties,
     branch_counts: BranchCounts,
     select: Option<&'n dyn SelectSamples>,
-    /// By event, samples without a row that count for the total.
+    /// By event, the sums of samples that have no row but count for the total.
     filtered: Vec<ColumnSum>,
     recent: ThreadCache,
     /// The last keys, by the low bits of the thread id: consecutive samples of a thread are often alike.
     last: Box<[Option<LastKey>; LAST_KEYS]>,
     scratch: Vec<u8>,
     /// Buffer for a callchain preceded by branches.
-    led: Vec<u8>,
+    branches_and_chain: Vec<u8>,
     own: WorkerFold<'n, 'w>,
     /// Maximum size of unresolved stacks in bytes.
     room: usize,
@@ -73,7 +73,7 @@ impl WorkerFold<'_, '_> {
 pub struct FoldedSamples {
     /// Branches by type, if counted.
     pub branch_counts: BranchCounts,
-    /// By event, samples without a row that count for the total.
+    /// By event, the sums of samples that have no row but count for the total.
     pub(crate) filtered: Vec<ColumnSum>,
     /// By worker and event.
     pub(crate) parts: Vec<Vec<UniqueStacks>>,
@@ -82,9 +82,9 @@ pub struct FoldedSamples {
 /// Unique stacks with undecoded contents.
 #[derive(Debug, Default)]
 pub(crate) struct RawStacks {
-    heads: Interner<SampleKey>,
+    sample_keys: Interner<SampleKey>,
     properties: Interner<RawProperties>,
-    /// By [`RawKey`].
+    /// By encoded [`RawKey`].
     weights: SliceMap<u8, StackWeight>,
 }
 
@@ -115,7 +115,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
             recent: ThreadCache::default(),
             last: Box::new([None; LAST_KEYS]),
             scratch: Vec::new(),
-            led: Vec::new(),
+            branches_and_chain: Vec::new(),
             own: WorkerFold {
                 raw: RawStacks::default(),
                 namer,
@@ -149,7 +149,8 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         }
     }
 
-    fn filter(&mut self, sample: &Sample<'_>) {
+    /// Adds a filtered sample to the total of its event.
+    fn count_filtered(&mut self, sample: &Sample<'_>) {
         let event = sample.event.0 as usize;
         if self.filtered.len() <= event {
             self.filtered.resize(event + 1, ColumnSum::default());
@@ -181,13 +182,13 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         }
     }
 
-    /// A sample's share of wall-clock time, 0 if not used.
+    /// The period divided by the number of threads that run at that time; 0 if not used.
     fn latency(&self, sample: &Sample<'_>, period: u64) -> u64 {
         let threads = self.properties.parallelism(sample);
         threads.map_or(0, |threads| period / u64::from(threads.max(1)))
     }
 
-    /// Rarely used sums.
+    /// Latency and costs, if used.
     #[inline]
     fn extras(&self, sample: &Sample<'_>, period: u64) -> Option<Box<OptionalSums>> {
         if !self.properties.any_extra() {
@@ -199,7 +200,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         }))
     }
 
-    /// Counts a sample that consists of an address and a weight, if it is like the last one of its thread.
+    /// Counts a sample of which only address and period are used, if it is like the last one of its thread. Returns false if not.
     #[inline(always)]
     fn count_again(&mut self, world: &World, sample: &Sample<'_>) -> bool {
         let ip = sample.wire.ip.unwrap_or_default();
@@ -215,9 +216,9 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         false
     }
 
-    /// Counts a sample that consists of an address and a weight.
+    /// Counts a sample of which only address and period are used.
     fn flat(&mut self, world: &World, sample: &Sample<'_>) {
-        let head = self.head(world, sample, None);
+        let head = self.sample_key(world, sample, None);
         let ip = sample.wire.ip.unwrap_or_default();
         let slot = slot_of(sample);
         let key = RawKey {
@@ -253,14 +254,14 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         let payload = sample.wire.raw.filter(|_| self.wanted.payload);
         let chain = sample.wire.callchain.filter(|_| self.wanted.chain);
         let mut chain = chain.map_or(&[][..], |chain| chain.as_bytes());
-        let mut led = std::mem::take(&mut self.led);
+        let mut branches_and_chain = std::mem::take(&mut self.branches_and_chain);
         if self.wanted.branches {
-            led.clear();
-            branch_chain::write(sample.wire.branch_stack, chain, &mut led);
-            chain = &led;
+            branches_and_chain.clear();
+            branch_chain::write(sample.wire.branch_stack, chain, &mut branches_and_chain);
+            chain = &branches_and_chain;
         }
         let key = RawKey {
-            head: self.head(world, sample, hit.branch),
+            head: self.sample_key(world, sample, hit.branch),
             ip: hit.ip,
             payload: payload.unwrap_or_default(),
             chain,
@@ -271,11 +272,11 @@ impl<'n, 'w> SampleFold<'n, 'w> {
             ..StackWeight::of(sample)
         };
         self.add(&key, weight);
-        self.led = led;
+        self.branches_and_chain = branches_and_chain;
         self.limit_size();
     }
 
-    /// Adds a sample to its key, and returns the index of the weight.
+    /// Adds a sample's sums to those of its stack, and returns their index.
     #[inline]
     fn add(&mut self, key: &RawKey<'_>, weight: StackWeight) -> usize {
         let fixed = key.fixed();
@@ -304,19 +305,29 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         *self.last = [None; LAST_KEYS];
     }
 
-    /// The index of the sample's key.
+    /// Returns the index of the sample's [`SampleKey`].
     #[inline]
-    fn head(&mut self, world: &World, sample: &Sample<'_>, branch: Option<BranchEntry>) -> u32 {
+    fn sample_key(
+        &mut self,
+        world: &World,
+        sample: &Sample<'_>,
+        branch: Option<BranchEntry>,
+    ) -> u32 {
         match &self.last[slot_of(sample)] {
             Some(last) if !self.properties.any() && last.is_of(self.wanted, world, sample) => {
                 last.number
             }
-            _ => self.new_head(world, sample, branch),
+            _ => self.new_sample_key(world, sample, branch),
         }
     }
 
-    /// Like [`SampleFold::head`], for a sample that differs from the last one of its thread.
-    fn new_head(&mut self, world: &World, sample: &Sample<'_>, branch: Option<BranchEntry>) -> u32 {
+    /// Like [`SampleFold::sample_key`], for a sample that may differ from the last one of its thread.
+    fn new_sample_key(
+        &mut self,
+        world: &World,
+        sample: &Sample<'_>,
+        branch: Option<BranchEntry>,
+    ) -> u32 {
         let who = sample.who();
         let (moment, span) = self.recent.moment_span(world, who, sample.order);
         let mut head = SampleKey::new(self.wanted, moment, sample);
@@ -327,7 +338,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         let last = &mut self.last[slot_of(sample)];
         let (number, flat) = match last {
             Some(last) if last.head == head => (last.number, last.flat),
-            _ => (self.own.raw.heads.number(head), None),
+            _ => (self.own.raw.sample_keys.number(head), None),
         };
         *last = Some(LastKey {
             thread: Thread {
@@ -400,7 +411,7 @@ impl SampleFold<'_, '_> {
         if let Some(select) = self.select {
             match select.sample(world, sample) {
                 SampleTreatment::Counted => {}
-                SampleTreatment::Filtered => return self.filter(sample),
+                SampleTreatment::Filtered => return self.count_filtered(sample),
                 SampleTreatment::Ignored => return,
             }
         }
@@ -420,28 +431,29 @@ impl SampleFold<'_, '_> {
 }
 
 impl RawStacks {
-    /// All stacks with their heads.
+    /// All stacks with their sample keys.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&SampleKey, RawKey<'_>, &StackWeight)> {
         self.weights.iter().filter_map(|(key, weight)| {
             let key = RawKey::read(key)?;
-            Some((self.heads.get(key.head)?, key, weight))
+            Some((self.sample_keys.get(key.head)?, key, weight))
         })
     }
 
-    /// Clears the map but keeps its memory.
+    /// Removes all stacks but keeps the memory.
     fn clear(&mut self) {
-        self.heads.clear();
+        self.sample_keys.clear();
         self.properties.clear();
         self.weights.clear();
     }
 
-    /// Properties of samples with that head.
-    pub(crate) fn properties(&self, head: &SampleKey) -> Option<&RawProperties> {
-        self.properties.get(head.properties?)
+    /// Properties of samples with that key.
+    pub(crate) fn properties(&self, key: &SampleKey) -> Option<&RawProperties> {
+        self.properties.get(key.properties?)
     }
 }
 
-/// A unique stack; in memory the fields are concatenated, with the payload's length before it.
+/// A unique stack. It is encoded as the number of the sample key (32 bits), the length of the payload in bytes (32 bits), the address,
+/// the payload and the callchain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RawKey<'a> {
     /// Index of the [`SampleKey`].

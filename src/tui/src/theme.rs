@@ -75,7 +75,7 @@ impl Theme {
         if !colors {
             return monochrome;
         }
-        // Foreground and background are always set together: the terminal's defaults are unknown.
+        // The terminal's defaults are unknown: filled parts set both colours, and text has colours that show on any background.
         Self {
             bar: plain.fg(Color::White).bg(Color::Blue),
             selected: plain.fg(Color::Black).bg(Color::Yellow),

@@ -38,7 +38,7 @@ pub(crate) fn note(note: &SearchNote) -> Vec<String> {
         }
         SearchNote::Incomplete { argument, places } => {
             format!(
-                "'{argument}' is unknown at {places} of the places, where 0xdeade12d is recorded instead"
+                "'{argument}' has no location at {places} of the probe points; they record 0xdeade12d instead"
             )
         }
         SearchNote::Truncated { argument } => {
@@ -50,7 +50,7 @@ pub(crate) fn note(note: &SearchNote) -> Vec<String> {
                 variants => format!(" ({}, …)", variants.join(", ")),
             };
             format!(
-                "Warning: {name} is an indirect function: the function that runs is chosen when a program starts. Probe that one{which}."
+                "Warning: {name} is an indirect function: the function that runs is chosen when a program starts. Probe its implementation{which}."
             )
         }
         SearchNote::MissingSplit { units } => {

@@ -149,7 +149,7 @@ fn file(events: &[EventDesc], features: &FeatureSet, endian: Endian) -> Vec<u8> 
     generated::file(events, &round(endian), features, endian)
 }
 
-/// A file of one event with these features, and the event's name, as in recordings.
+/// A file of one event with these features and HOSTNAME, which every recording has.
 fn with(endian: Endian, put: impl FnOnce(&mut FeatureSet)) -> Vec<u8> {
     let mut features = FeatureSet::new(endian);
     features.hostname("machine");

@@ -206,8 +206,8 @@ fn a_missing_object_ends_the_stack_without_frame_pointers() {
 }
 
 #[test]
-fn a_return_to_an_uncalled_function_is_outermost() {
-    // With and without unwind information for the function before the one that was never called.
+fn a_return_address_that_follows_no_call_is_outermost() {
+    // With and without unwind information for function 0, whose end is the return address.
     for before in [Shape::WithoutInfo { words: 4 }, Shape::Saves { words: 4 }] {
         let shapes = [before, Shape::Moves { words: 3 }];
         let mut program = Program::new(Arch::X86_64, Section::Searched, &shapes);
