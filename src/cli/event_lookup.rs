@@ -78,7 +78,7 @@ pub(crate) fn find_event(
 }
 
 /// Letters of the modifiers that may follow an event's name.
-const MODIFIERS: &str = "ukhGHpPSDIWeX";
+pub(crate) const MODIFIERS: &str = "ukhGHpPSDIWeX";
 
 /// Whether an event has this name, with or without its modifiers.
 fn is_named(name: &str, wanted: &str) -> bool {

@@ -2,6 +2,8 @@
 
 use rperf_session::SampledRate;
 
+use crate::cli::event_lookup::MODIFIERS;
+
 /// The shortest period of a clock in nanoseconds (`perf_swevent_start_hrtimer` of the kernel).
 const SHORTEST: u64 = 10_000;
 
@@ -36,20 +38,24 @@ impl TooFrequent<'_> {
                 return "--filter with a condition on its fields".to_owned();
             }
         };
-        if self.is_alike {
+        // Breakpoints take no terms.
+        if self.is_alike || self.event.starts_with("mem:") {
             return format!("{option} {value}");
         }
         format!("-e {}", with_term(self.event, &format!("{term}={value}")))
     }
 }
 
-/// Adds a term to an event: `cpu/cycles/u` to `cpu/cycles,TERM/u`, `cycles:u` to `cycles/TERM/u`.
+/// Adds a term to an event: `cpu/cycles/u` to `cpu/cycles,TERM/u`, `cycles:u` to `cycles/TERM/u`, `sched:sched_switch` to
+/// `sched:sched_switch/TERM/`.
 fn with_term(event: &str, term: &str) -> String {
     if let Some((terms, modifiers)) = event.rsplit_once('/') {
         let comma = if terms.ends_with('/') { "" } else { "," };
         return format!("{terms}{comma}{term}/{modifiers}");
     }
-    let (name, modifiers) = event.split_once(':').unwrap_or((event, ""));
+    let modified = event.rsplit_once(':');
+    let modified = modified.filter(|(_, end)| end.chars().all(|letter| MODIFIERS.contains(letter)));
+    let (name, modifiers) = modified.unwrap_or((event, ""));
     format!("{name}/{term}/{modifiers}")
 }
 
@@ -98,6 +104,19 @@ mod tests {
                 "-F 1600",
                 "-e cpu/freq=1600/",
             ),
+            (
+                "sched:sched_switch",
+                SampledRate::Frequency(100),
+                "-F 40",
+                "-e sched:sched_switch/freq=40/",
+            ),
+            (
+                "sched:sched_switch:u",
+                SampledRate::Frequency(100),
+                "-F 40",
+                "-e sched:sched_switch/freq=40/u",
+            ),
+            ("mem:0x1000/8:w", SampledRate::Period(1), "-c 3", "-c 3"),
             (
                 "sched:sched_switch",
                 SampledRate::Tracepoint(1),
