@@ -218,6 +218,7 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
         usage: &[
             "[<options>] record [<record options>] [<command>]",
             "[<options>] stat [<options>]",
+            "[<options>] leaks [<options>]",
         ],
         build: kmem::command,
         run: kmem::run,
@@ -248,6 +249,7 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
         usage: &[
             "[<options>] record [<record options>] [<command>]",
             "[<options>] contention [<options>]",
+            "[<options>] info [<options>]",
             "[<options>] report [<options>]",
             "[<options>] script [<script options>]",
         ],
@@ -294,8 +296,12 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
             "[<options>] latency [<options>]",
             "[<options>] timehist [<options>]",
             "[<options>] map [<options>]",
+            "[<options>] off-cpu [<options>]",
+            "[<options>] perfetto [<options>]",
             "[<options>] replay [<options>]",
             "[<options>] script [<script options>]",
+            "diff [<options>] [<baseline>] [<new>]",
+            "stats [<options>] [<command>]",
         ],
         build: sched::command,
         run: sched::run,

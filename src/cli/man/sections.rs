@@ -1,14 +1,18 @@
 //! The sections of manual pages besides the options: exit statuses, variables, files, and related pages.
 
-/// An entry of a section: a name, its meaning, and the commands that it applies to (all if empty).
+/// An entry of a section: a name, its meaning, and lists of the commands that it applies to (all if there is no list).
 pub(super) struct SectionEntry {
     pub(super) name: &'static str,
     pub(super) text: &'static str,
-    pub(super) commands: &'static [&'static str],
+    pub(super) commands: &'static [&'static [&'static str]],
 }
 
 impl SectionEntry {
-    const fn of(commands: &'static [&'static str], name: &'static str, text: &'static str) -> Self {
+    const fn of(
+        commands: &'static [&'static [&'static str]],
+        name: &'static str,
+        text: &'static str,
+    ) -> Self {
         Self {
             name,
             text,
@@ -23,124 +27,198 @@ impl SectionEntry {
 
     /// Whether the entry applies to `command`.
     pub(super) fn concerns(&self, command: &str) -> bool {
-        self.is_general() || self.commands.contains(&command)
+        self.is_general() || self.commands.iter().any(|list| list.contains(&command))
     }
 }
 
-/// Commands that read a recording.
-const READERS: &[&str] = &[
+/// Commands that read the samples or counts of a recording.
+const SAMPLE_READERS: &[&str] = &[
     "annotate",
     "archive",
     "buildid-list",
     "data",
     "diff",
-    "evlist",
     "flamegraph",
     "heatmap",
     "histogram",
-    "inject",
+    "kmem",
+    "kmem leaks",
+    "kmem stat",
+    "kwork",
+    "kwork latency",
+    "kwork report",
+    "kwork timehist",
+    "kwork top",
+    "lock",
+    "lock contention",
+    "lock info",
+    "lock report",
     "report",
+    "sched",
+    "sched diff",
+    "sched latency",
+    "sched map",
+    "sched off-cpu",
+    "sched perfetto",
+    "sched replay",
+    "sched timehist",
     "script",
     "stat report",
     "timechart",
+    "trace",
 ];
-/// Commands that look up symbols.
+/// Commands that read other parts of a recording.
+const OTHER_READERS: &[&str] = &["evlist", "sched stats diff", "sched stats report"];
+/// Commands that name the code of samples: functions, objects, lines.
 const RESOLVERS: &[&str] = &[
+    "annotate",
+    "data",
+    "diff",
+    "flamegraph",
+    "heatmap",
+    "histogram",
+    "kmem",
+    "kmem leaks",
+    "kmem stat",
+    "kwork latency",
+    "kwork report",
+    "kwork timehist",
+    "lock",
+    "lock contention",
+    "lock info",
+    "lock report",
+    "report",
+    "sched off-cpu",
+    "sched timehist",
+    "script",
+    "timechart",
+    "top",
+    "trace",
+];
+/// Commands that download debug files.
+const DOWNLOADERS: &[&str] = &[
     "annotate",
     "buildid-cache",
     "data",
     "diff",
     "flamegraph",
+    "heatmap",
+    "histogram",
     "probe",
     "report",
     "script",
-    "timechart",
     "top",
 ];
-/// Commands that run a program.
-const RUNNERS: &[&str] = &[
+/// Commands that sample events into a recording.
+const RECORDERS: &[&str] = &[
     "flamegraph",
+    "histogram",
+    "kmem",
+    "kwork",
+    "lock",
     "record",
-    "stat",
-    "stat record",
+    "sched",
+    "script",
     "timechart record",
     "trace",
 ];
-/// Commands that open events.
-const OBSERVERS: &[&str] = &[
-    "record",
-    "stat",
-    "stat record",
-    "timechart record",
-    "top",
-    "trace",
-];
-/// Commands that resolve event names.
-const EVENT_NAMES: &[&str] = &["list", "record", "stat", "stat record", "top", "trace"];
-/// Commands that use the build-id cache.
-const CACHES: &[&str] = &[
-    "annotate",
-    "archive",
-    "buildid-cache",
-    "data",
+/// Commands that count events.
+const COUNTERS: &[&str] = &["stat", "stat record"];
+/// Commands that take names of events of this machine.
+const EVENT_NAMES: &[&str] = &[
     "flamegraph",
+    "histogram",
     "list",
-    "probe",
     "record",
-    "report",
-    "script",
+    "stat",
+    "stat record",
     "top",
+    "trace",
 ];
 
 /// Exit statuses.
 pub(super) const STATUSES: &[SectionEntry] = &[
     SectionEntry::of(&[], "0", "Success."),
     SectionEntry::of(
-        RUNNERS,
+        &[RECORDERS, COUNTERS],
         "status of the command",
         "The command that was run ended with this status; 128 plus the number of the signal if a signal ended it.",
     ),
     SectionEntry::of(
-        &["annotate"],
+        &[SAMPLE_READERS],
+        "1",
+        "Some records of the recording could not be decoded.",
+    ),
+    SectionEntry::of(
+        &[&["annotate"]],
         "1",
         "The function has no samples, or its code was not found.",
     ),
     SectionEntry::of(
-        &["archive"],
+        &[&["archive"]],
         "1",
         "Some objects were not found, or were not unpacked.",
     ),
     SectionEntry::of(
-        &["bench"],
+        &[&["bench"]],
         "1",
         "A benchmark failed, or a result is worse than that of --baseline.",
     ),
-    SectionEntry::of(&["bench"], "2", "The benchmark cannot run on this machine."),
     SectionEntry::of(
-        &["buildid-cache"],
+        &[&["bench"]],
+        "2",
+        "The benchmark cannot run on this machine.",
+    ),
+    SectionEntry::of(
+        &[&["buildid-cache"]],
         "1",
         "A file could not be added or removed.",
     ),
-    SectionEntry::of(&["check"], "1", "A feature is not built in, or unknown."),
+    SectionEntry::of(&[&["check"]], "1", "A feature is not built in, or unknown."),
     SectionEntry::of(
-        &["data"],
+        &[&["data"]],
         "1",
         "Only a part of the checked recording can be read.",
     ),
-    SectionEntry::of(&["kallsyms", "list"], "1", "A name was not found."),
-    SectionEntry::of(&["test"], "1", "A test failed."),
+    SectionEntry::of(
+        &[&["diff"]],
+        "1",
+        "A row grew by more than --fail-above allows.",
+    ),
+    SectionEntry::of(&[&["kallsyms", "list"]], "1", "A name was not found."),
+    SectionEntry::of(&[&["test"]], "1", "A test failed."),
     SectionEntry::of(
         &[],
         "129",
         "The command line was not understood: an unknown or unsupported option, a bad value, an unknown event.",
     ),
     SectionEntry::of(
-        OBSERVERS,
-        "244",
-        "A process, thread, CPU or user to observe does not exist.",
+        &[RECORDERS, COUNTERS, &["top"]],
+        "234",
+        "There is no such user or metric, or the sampling rate is not possible.",
     ),
     SectionEntry::of(
-        &["probe"],
+        &[&["sched timehist", "timechart"]],
+        "234",
+        "The value of --time is not a time range.",
+    ),
+    SectionEntry::of(
+        &[&["probe"]],
+        "239",
+        "An event of this name exists already.",
+    ),
+    SectionEntry::of(
+        &[&["probe"]],
+        "243",
+        "The user may not read or change the lists of probe events.",
+    ),
+    SectionEntry::of(
+        &[RECORDERS, COUNTERS, &["top"]],
+        "244",
+        "A process or thread to observe does not exist.",
+    ),
+    SectionEntry::of(
+        &[&["probe"]],
         "254",
         "The function, line, variable or event does not exist.",
     ),
@@ -165,52 +243,52 @@ pub(super) const VARIABLES: &[SectionEntry] = &[
         "Pager for text on a terminal, as a shell command; cat means no pager. If LESS is unset, the pager runs with LESS=FRSX.",
     ),
     SectionEntry::of(
-        &["annotate", "report", "top"],
+        &[&["annotate", "diff", "report", "top"]],
         "NO_COLOR",
-        "If set, output has no colours unless an option or color.ui asks for them.",
+        "If set, output has no colors unless an option or color.ui asks for them.",
     ),
     SectionEntry::of(
-        &["annotate", "report", "top"],
+        &[&["annotate", "diff", "report", "top"]],
         "TERM",
-        "If unset or dumb, there is neither a browser nor colour.",
+        "If unset or dumb, the terminal gets neither a browser nor colors.",
     ),
     SectionEntry::of(
-        EVENT_NAMES,
+        &[EVENT_NAMES],
         "RPERF_EVENTS",
         "Directory of event tables and metrics of processor vendors (default: /usr/share/rperf/events).",
     ),
     SectionEntry::of(
-        EVENT_NAMES,
+        &[EVENT_NAMES],
         "PERF_CPUID",
         "CPUID that selects the event tables (default: this machine's).",
     ),
     SectionEntry::of(
-        RESOLVERS,
+        &[DOWNLOADERS],
         "DEBUGINFOD_URLS",
         "Servers that --debuginfod asks if it names none, separated by blanks.",
     ),
     SectionEntry::of(
-        RESOLVERS,
+        &[DOWNLOADERS],
         "DEBUGINFOD_CACHE_PATH",
         "Directory for downloaded files (default: $XDG_CACHE_HOME/debuginfod_client or ~/.cache/debuginfod_client).",
     ),
     SectionEntry::of(
-        RESOLVERS,
+        &[DOWNLOADERS],
         "DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXTIME, DEBUGINFOD_MAXSIZE",
         "Limits of a download: seconds without data, seconds in all, bytes.",
     ),
     SectionEntry::of(
-        RESOLVERS,
+        &[DOWNLOADERS],
         "SSL_CERT_FILE",
         "Certificates to trust instead of the system's.",
     ),
     SectionEntry::of(
-        READERS,
+        &[SAMPLE_READERS, OTHER_READERS, &["inject"]],
         "TMPDIR",
         "Directory for temporary files (default: /tmp).",
     ),
     SectionEntry::of(
-        &["help"],
+        &[&["help"]],
         "SOURCE_DATE_EPOCH",
         "Date of the manual pages that --man writes, in seconds since 1970 (default: now).",
     ),
@@ -220,22 +298,14 @@ pub(super) const VARIABLES: &[SectionEntry] = &[
 pub(super) const FILES: &[SectionEntry] = &[
     SectionEntry::of(
         &[
-            "annotate",
-            "archive",
-            "buildid-list",
-            "data",
-            "diff",
-            "evlist",
-            "flamegraph",
-            "heatmap",
-            "histogram",
-            "record",
-            "report",
-            "script",
-            "stat record",
-            "stat report",
-            "timechart",
-            "timechart record",
+            SAMPLE_READERS,
+            OTHER_READERS,
+            &[
+                "record",
+                "sched stats record",
+                "stat record",
+                "timechart record",
+            ],
         ],
         "perf.data",
         "Default name of a recording. An existing file of this name is renamed to perf.data.old.",
@@ -246,55 +316,51 @@ pub(super) const FILES: &[SectionEntry] = &[
         "Configuration of the system and of the user.",
     ),
     SectionEntry::of(
-        CACHES,
+        &[
+            RESOLVERS,
+            RECORDERS,
+            &["archive", "buildid-cache", "buildid-list", "list", "probe"],
+        ],
         "~/.debug",
         "Build-id cache: objects by build-id. --buildid-dir and the setting buildid.dir name another directory.",
     ),
     SectionEntry::of(
-        EVENT_NAMES,
+        &[EVENT_NAMES],
         "/usr/share/rperf/events",
         "Event tables and metrics of processor vendors.",
     ),
     SectionEntry::of(
-        EVENT_NAMES,
+        &[EVENT_NAMES],
         "/sys/bus/event_source/devices",
         "Performance monitoring units of this machine, with their events.",
     ),
     SectionEntry::of(
-        &[
-            "list",
-            "probe",
-            "record",
-            "stat",
-            "stat record",
-            "top",
-            "trace",
-        ],
+        &[RECORDERS, COUNTERS, &["list", "probe", "top"]],
         "/sys/kernel/tracing",
         "Tracepoints and probes (tracefs).",
     ),
     SectionEntry::of(
-        OBSERVERS,
+        &[RECORDERS, COUNTERS, &["top"]],
         "/proc/sys/kernel/perf_event_paranoid",
         "What unprivileged users may observe: 2 their own processes in user space, 1 also in the kernel, 0 also whole CPUs, -1 also raw tracepoints.",
     ),
     SectionEntry::of(
-        &["record", "stat record", "top", "trace"],
+        &[RECORDERS, &["top"]],
         "/proc/sys/kernel/perf_event_max_sample_rate, /proc/sys/kernel/perf_event_mlock_kb",
         "Highest sampling rate; memory for ring buffers per CPU and unprivileged user.",
     ),
     SectionEntry::of(
-        RESOLVERS,
+        &[RESOLVERS, &["buildid-cache", "probe"]],
         "/usr/lib/debug",
         "Debug files of installed programs.",
     ),
     SectionEntry::of(
-        RESOLVERS,
+        &[RESOLVERS],
         "/tmp/perf-PID.map, jit-PID.dump",
         "Symbols of code that a process generated at run time.",
     ),
     SectionEntry::of(
-        &["kallsyms", "probe", "report", "script", "top"],
+        &[RESOLVERS, &["buildid-list", "kallsyms", "probe"]],
         "/proc/kallsyms",
         "Symbols of the running kernel; unprivileged users see addresses if /proc/sys/kernel/kptr_restrict is 0 and /proc/sys/kernel/perf_event_paranoid is 1 or less.",
     ),
@@ -378,8 +444,34 @@ pub(super) fn related(command: &str) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::cli::commands::{COMMANDS, SUBCOMMANDS};
+    use crate::cli::man::shown;
+
+    /// The commands whose pages show the option `id`.
+    fn with_option(id: &str) -> BTreeSet<&'static str> {
+        let entries = COMMANDS.iter().chain(SUBCOMMANDS);
+        let having = entries.filter(|entry| shown(&(entry.build)()).any(|arg| arg.get_id() == id));
+        having.map(|entry| entry.name).collect()
+    }
+
+    #[test]
+    fn lists_name_the_commands_that_have_the_options() {
+        let downloaders: BTreeSet<&str> = DOWNLOADERS.iter().copied().collect();
+        assert_eq!(with_option("debuginfod"), downloaders);
+        let mut resolvers = with_option("symfs");
+        // 'probe' reads no samples; 'trace' has no options on symbols.
+        resolvers.remove("probe");
+        resolvers.insert("trace");
+        let named: BTreeSet<&str> = RESOLVERS.iter().copied().collect();
+        assert_eq!(resolvers, named);
+        let readers = [SAMPLE_READERS, OTHER_READERS, &["inject"]].concat();
+        for name in with_option("input") {
+            assert!(readers.contains(&name), "{name}");
+        }
+    }
 
     #[test]
     fn entries_and_groups_name_existing_commands() {
@@ -389,7 +481,7 @@ mod tests {
             .map(|entry| entry.name)
             .collect();
         let facts = [STATUSES, VARIABLES, FILES].into_iter().flatten();
-        let named = facts.flat_map(|fact| fact.commands.iter().copied());
+        let named = facts.flat_map(|fact| fact.commands.iter().copied().flatten().copied());
         let grouped = GROUPS.iter().flat_map(|group| group.iter().copied());
         for name in named.chain(grouped) {
             assert!(known.contains(&name), "{name}");
