@@ -234,6 +234,11 @@ fn unknown_and_missing_options_are_refused_by_name() -> io::Result<()> {
             129,
             "--fail-above: 'x' is not a percentage",
         ),
+        (
+            &["--fail-above=-1%"],
+            129,
+            "--fail-above: '-1%' is not a percentage",
+        ),
     ];
     for (words, status, message) in refused {
         let words = [*words, &["old.data", "new.data"]].concat();

@@ -61,7 +61,7 @@ fn table() -> Vec<Arg> {
         switch("all").help("with --runs: also rows without a significant difference"),
         switch("json").help("print the comparison as JSON"),
         value("fail-above", "percent").help(
-            "exit with status 1 if the share of a row grew by more than this many percentage points: 5%",
+            "exit with status 1 if the share of a row grew by more than this many percentage points, or a count of 'stat record' by more than this many percent: 5%",
         ),
         counter("verbose")
             .short('v')

@@ -16,7 +16,7 @@ use crate::cli::input::DEFAULT;
 use crate::cli::jobs::jobs;
 use crate::cli::options::{count, flag};
 use crate::cli::shared::columns::ColumnOptions;
-use crate::cli::shared::report_options::{is_relative, percent, separator};
+use crate::cli::shared::report_options::{is_relative, separator};
 use crate::cli::symbol_options::SymbolSources;
 
 /// The default baseline.
@@ -40,7 +40,7 @@ pub(super) struct DiffSettings {
     pub(super) verbose: bool,
     pub(super) layout: DiffLayout,
     pub(super) json: bool,
-    /// `--fail-above`, in percentage points.
+    /// `--fail-above`: in percentage points of shares, in percent of the baseline's counts.
     pub(super) fail_above: Option<f64>,
     pub(super) symbols: SymbolSources,
     pub(super) jobs: NonZeroUsize,
@@ -256,15 +256,18 @@ fn cell_separator(text: Option<&str>) -> Result<Option<String>, CliError> {
     }
 }
 
+/// Parses `--fail-above`.
 fn fail_above(text: Option<&str>) -> Result<Option<f64>, CliError> {
     let Some(text) = text else {
         return Ok(None);
     };
-    let limit = percent(text).ok_or_else(|| {
+    // Counts can grow by more than 100%.
+    let limit = text.strip_suffix('%').unwrap_or(text).parse().ok();
+    let limit = limit.filter(|limit: &f64| (0.0..f64::INFINITY).contains(limit));
+    limit.map(Some).ok_or_else(|| {
         CliError::usage(format!("--fail-above: '{text}' is not a percentage"))
-            .hint("give percentage points from 0 to 100: 5%")
-    })?;
-    Ok(Some(limit))
+            .hint("give percentage points of shares, or percent of counts: 5%")
+    })
 }
 
 /// The sample filters of each file.
