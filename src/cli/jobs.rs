@@ -20,19 +20,23 @@ pub(crate) fn option() -> Arg {
 ///
 /// # Errors
 ///
-/// Status 129: zero threads.
+/// Status 129: the option or the setting is 0.
 pub(crate) fn jobs(matches: &ArgMatches, context: &Context) -> Result<NonZeroUsize, CliError> {
+    let given: Option<u64> = given_value(matches, "jobs").copied();
     let configured = || context.config.text("rperf.jobs")?.parse().ok();
-    let requested: Option<u64> = given_value(matches, "jobs").copied().or_else(configured);
-    let Some(requested) = requested else {
+    let Some(requested) = given.or_else(configured) else {
         return Ok(processors());
     };
 
     let requested = usize::try_from(requested)
         .unwrap_or(MAX_THREADS)
         .min(MAX_THREADS);
-    NonZeroUsize::new(requested)
-        .ok_or_else(|| CliError::usage("-j 0: give at least one thread".to_owned()))
+    NonZeroUsize::new(requested).ok_or_else(|| {
+        CliError::usage(match given {
+            Some(_) => "-j 0: give at least one thread",
+            None => "the setting rperf.jobs = 0: give at least one thread",
+        })
+    })
 }
 
 /// Returns one thread per CPU.

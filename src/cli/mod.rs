@@ -55,6 +55,7 @@ mod vendor;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use rperf_sys::Allocator;
@@ -177,10 +178,10 @@ pub(crate) fn dispatch(
     for unused in context.config.unused(entry.name) {
         context.warn(unused);
     }
-    let jobs = has_jobs.then(|| matches.get_one::<u64>("jobs"));
-    context
-        .memory
-        .set_threads(jobs.is_some_and(|jobs| jobs != Some(&1)));
+    // The command reports an invalid number of threads.
+    let has_threads =
+        has_jobs && jobs::jobs(&matches, context).is_ok_and(|jobs| jobs != NonZeroUsize::MIN);
+    context.memory.set_threads(has_threads);
     (entry.run)(&matches, context)
 }
 

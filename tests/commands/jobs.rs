@@ -82,13 +82,21 @@ fn the_text_does_not_depend_on_the_threads() {
 
 #[test]
 fn zero_threads_are_refused() {
-    let run = rperf(&["script", "-j", "0"])
-        .finish()
-        .expect("the binary starts");
-    assert_eq!(run.status, 129);
-    assert!(
-        run.stderr.contains("-j 0: give at least one thread"),
-        "{}",
-        run.stderr
-    );
+    let scratch = Scratch::new();
+    scratch
+        .write("config", "[rperf]\njobs = 0\n")
+        .expect("a file can be written");
+    let config = scratch.path().join("config");
+    for (words, origin) in [
+        (&["script", "-j", "0"][..], "-j 0"),
+        (&["script"], "the setting rperf.jobs = 0"),
+    ] {
+        let run = rperf(words)
+            .env("PERF_CONFIG", &config)
+            .finish()
+            .expect("the binary starts");
+        assert_eq!(run.status, 129);
+        let message = format!("{origin}: give at least one thread");
+        assert!(run.stderr.contains(&message), "{}", run.stderr);
+    }
 }

@@ -156,7 +156,7 @@ fn the_hint_suggests_one_thread_if_there_are_more() {
     let limit = "raise the limit of the address space (ulimit -v, now 300000 KiB)";
     let input = ["-i", "perf.data"];
     assert_eq!(
-        stderr(&[&["script"][..], &input].concat()),
+        stderr(&[&["script", "-j2"][..], &input].concat()),
         format!("{message}\nhint: use one thread (-j1), which needs less memory, or {limit}\n")
     );
     for words in [&["script", "-j1"][..], &["evlist"]] {
