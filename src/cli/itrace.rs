@@ -12,7 +12,7 @@ use super::spool::RecordingBytes;
 /// The `--itrace` option.
 pub(crate) fn option() -> Arg {
     attached("itrace", "letters")
-        .help("synthesize samples from a hardware trace (intel_bts): b branches, e errors")
+        .help("synthesize samples from a hardware trace (intel_bts): b branches (default); e, errors: accepted, no effect")
 }
 
 /// Returns a copy of the recording with a sample for each branch of its hardware trace; `None` if there is no trace, or if the
@@ -60,9 +60,8 @@ pub(crate) fn decoded(
 /// Whether the letters request samples.
 fn check(letters: &str) -> Result<bool, CliError> {
     if let Some(letter) = letters.chars().find(|letter| !"be".contains(*letter)) {
-        let message = format!(
-            "--itrace: unknown letter '{letter}' in '{letters}': b for branches, e for errors"
-        );
+        let message =
+            format!("--itrace: unknown letter '{letter}' in '{letters}': b is for branches");
         return Err(CliError::usage(message));
     }
     Ok(letters.is_empty() || letters.contains('b'))

@@ -74,7 +74,7 @@ pub(crate) struct StackFolding<'f, 'w> {
     pub(crate) limit: Option<usize>,
     /// Selects the counted samples; `None` for all.
     pub(crate) select: Option<&'f dyn SelectSamples>,
-    /// Weight of samples instead of their periods.
+    /// The weights of samples, if these are not their periods.
     pub(crate) weight: Option<&'f dyn WeighSamples>,
     /// The number of threads.
     pub(crate) jobs: NonZeroUsize,
@@ -155,7 +155,10 @@ pub(crate) fn fold(
 
 /// Returns what histograms need to know of a recording, without event groups, sockets and tracepoint texts. `inlines` is the value of
 /// `--inline`.
-pub(crate) fn source(recording: Metadata<'_>, inlines: Option<bool>) -> RecordingInfo<'static> {
+pub(crate) fn recording_info(
+    recording: Metadata<'_>,
+    inlines: Option<bool>,
+) -> RecordingInfo<'static> {
     let attrs = || recording.events.iter().map(|event| &event.attr);
     RecordingInfo {
         endian: recording.endian,

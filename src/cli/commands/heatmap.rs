@@ -76,7 +76,7 @@ pub(super) fn command() -> Command {
         .arg(
             value("max-latency", "us")
                 .value_parser(number)
-                .help("highest latency in microseconds; longer ones are in the top row"),
+                .help("with latencies: the longest of the scale in microseconds; longer ones are in the top row"),
         )
         .arg(
             value("rows", "n")
@@ -86,12 +86,12 @@ pub(super) fn command() -> Command {
         .arg(
             value("columns", "n")
                 .value_parser(number)
-                .help("with --from: number of columns (default: 100)"),
+                .help("with latencies: number of columns (default: 100)"),
         )
         .arg(value("scale", "linear|log").help(
-            "with --from: scale of the rows (default: log if the longest latency is more than 100 times the median)",
+            "with latencies: scale of the rows (default: log if the longest latency is more than 100 times the median)",
         ))
-        .arg(value("edges", "us[,us...]").help("with --from: the shortest latency of each row in microseconds"))
+        .arg(value("edges", "us[,us...]").help("with latencies: the shortest one of each row in microseconds"))
         .arg(value("format", "svg|text").help(
             "output format: svg (default), or with --from text: end time and latency in microseconds, a line each",
         ))

@@ -41,7 +41,8 @@ use crate::cli::shared::analysis::{Analysis, sockets};
 use crate::cli::shared::annotation;
 use crate::cli::shared::tracepoints::RecordedTracepoints;
 use crate::cli::stack_folding::{
-    StackFolding, add_branch_chains, copied, fold, source, unwinding_limit, warn_of_truncated,
+    StackFolding, add_branch_chains, copied, fold, recording_info, unwinding_limit,
+    warn_of_truncated,
 };
 use crate::cli::symbol_options::SymbolSources;
 
@@ -418,7 +419,7 @@ fn count(
             .collect(),
         sockets: parameters.sockets.clone(),
         payloads: &parameters.tracepoints.text(&resolver),
-        ..source(data.metadata(), parameters.inlines)
+        ..recording_info(data.metadata(), parameters.inlines)
     };
     if parameters.plan.options.branch_chains {
         add_branch_chains(&mut source, data.events());

@@ -351,7 +351,7 @@ const SETTINGS: &[Setting] = &[
         kind: Text,
         usage: Unused(
             &["report"],
-            "the browser shows no samples of an entry; 'script' prints samples",
+            "the browser lists samples of a function without other events around them; 'script' prints all samples",
         ),
     },
     Setting {

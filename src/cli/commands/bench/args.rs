@@ -215,6 +215,16 @@ pub(super) fn threads_option() -> Arg {
     )
 }
 
+/// Returns the value `number` of the option `id` if it is not larger than `most`.
+fn at_most(most: u32, id: &str, number: u64) -> Result<u32, CliError> {
+    let number = u32::try_from(number).ok().filter(|number| *number <= most);
+    number.ok_or_else(|| {
+        CliError::usage(format!(
+            " Error: option `{id}' expects a number up to {most}"
+        ))
+    })
+}
+
 /// The options of one benchmark.
 #[derive(Clone, Copy)]
 pub(super) struct BenchOptions<'m>(pub(super) &'m ArgMatches);
@@ -237,22 +247,12 @@ impl<'m> BenchOptions<'m> {
 
     /// Returns a number of tasks or the like, which is at least one and not larger than 2^31.
     pub(super) fn quantity(self, id: &str, default: u32) -> Result<u32, CliError> {
-        let number = self.positive(id, default.into())?;
-        let number = u32::try_from(number)
-            .ok()
-            .filter(|number| *number <= 1 << 31);
-        number.ok_or_else(|| {
-            CliError::usage(format!(" Error: option `{id}' expects a smaller number"))
-        })
+        at_most(1 << 31, id, self.positive(id, default.into())?)
     }
 
     /// Returns a number of tasks or the like, which may be 0 and is not larger than 2^16.
     pub(super) fn small(self, id: &str, default: u32) -> Result<u32, CliError> {
-        let number = u32::try_from(self.number(id).unwrap_or(default.into()));
-        let number = number.ok().filter(|number| *number <= 1 << 16);
-        number.ok_or_else(|| {
-            CliError::usage(format!(" Error: option `{id}' expects a smaller number"))
-        })
+        at_most(1 << 16, id, self.number(id).unwrap_or(default.into()))
     }
 
     /// Returns the number of threads of [`threads_option`].

@@ -23,7 +23,7 @@ use crate::cli::shared::analysis::{Analysis, sockets};
 use crate::cli::shared::columns::check;
 use crate::cli::shared::report_options::{PARENT, compile};
 use crate::cli::shared::tracepoints::RecordedTracepoints;
-use crate::cli::stack_folding::{StackFolding, fold, source, unwinding_limit};
+use crate::cli::stack_folding::{StackFolding, fold, recording_info, unwinding_limit};
 
 /// The default sort keys.
 const KEYS: &str = "dso,symbol";
@@ -166,7 +166,7 @@ fn histograms(
         groups: (0..data.events().len()).map(|event| vec![event]).collect(),
         sockets: sockets(data.metadata()),
         payloads: &tracepoints.text(&resolver),
-        ..source(data.metadata(), None)
+        ..recording_info(data.metadata(), None)
     };
     let threads: NonZeroUsize = analysis.jobs;
     let histograms = selections.iter().map(|select| {

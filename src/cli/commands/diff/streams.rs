@@ -20,7 +20,7 @@ use crate::cli::input::OpenedInput;
 use crate::cli::options::is_given;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::stack_folding::{
-    StackFolding, add_branch_chains, fold, has_branches, source, unwinding_limit,
+    StackFolding, add_branch_chains, fold, has_branches, recording_info, unwinding_limit,
 };
 
 /// The keys of rows, as in perf; heavy rows come first.
@@ -151,7 +151,7 @@ fn streams(
     let limit = unwinding_limit(data.metadata(), &mut options);
     let mut source = RecordingInfo {
         groups: (0..data.events().len()).map(|event| vec![event]).collect(),
-        ..source(data.metadata(), None)
+        ..recording_info(data.metadata(), None)
     };
     add_branch_chains(&mut source, data.events());
     let naming = NamingContext::new(&options, &source, &resolver, analysis.jobs);

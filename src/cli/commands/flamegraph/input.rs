@@ -27,7 +27,7 @@ use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::stack_folding::{
-    StackFolding, WeighSamples, copied, fold, source, unwinding_limit, warn_of_truncated,
+    StackFolding, WeighSamples, copied, fold, recording_info, unwinding_limit, warn_of_truncated,
 };
 use crate::cli::symbol_options::SymbolSources;
 
@@ -177,7 +177,7 @@ impl FlamegraphInput {
         let mut options = self.options();
         let resolver = analysis.resolver(&self.symbols);
         let limit = unwinding_limit(data.metadata(), &mut options);
-        let source = source(data.metadata(), self.inlines);
+        let source = recording_info(data.metadata(), self.inlines);
         let naming = NamingContext::new(&options, &source, &resolver, self.jobs);
         let select = Some(&chosen as &dyn SelectSamples);
         let (folded, summary) = fold(

@@ -18,8 +18,9 @@ use crate::cli::usdt_markers::UsdtMarker;
 /// The width of a field's declaration, in columns.
 const DECLARATION: usize = 40;
 
-/// Modifiers of hardware events, and those of all events.
+/// The modifiers of events that the processor counts.
 const HARDWARE_MODIFIERS: &str = "ukhGHpPSDIWe";
+/// The modifiers of software events, which have no precise instruction addresses (`p`, `P`).
 const MODIFIERS: &str = "ukhGHSDIWe";
 
 /// Which details are shown.

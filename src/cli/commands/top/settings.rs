@@ -19,7 +19,7 @@ use crate::cli::filter::words;
 use crate::cli::options::flag;
 use crate::cli::shared::columns::ColumnOptions;
 use crate::cli::shared::report_options::{is_relative, limit_option, regex, widths};
-use crate::cli::stack_folding::{source, stack_options, unwinding_limit};
+use crate::cli::stack_folding::{recording_info, stack_options, unwinding_limit};
 use crate::cli::symbol_options::SymbolSources;
 use crate::cli::symbols::own_vdso;
 
@@ -123,7 +123,7 @@ impl TopSettings {
         LiveSetup {
             source: RecordingInfo {
                 groups,
-                ..source(described, None)
+                ..recording_info(described, None)
             },
             stacks: StackOptions {
                 outermost: options.order == Direction::Caller,
