@@ -190,8 +190,8 @@ fn tests_are_selected_by_number_and_name() {
         " 16: Symbols of the kernel\n 17: Symbols of this program\n"
     );
     let results = done(&scratch, "test -S -s 1 -r 2 1 util").stdout;
-    let skipped = "  1: Kernel and processor                 : Skip (user override)\n";
-    let ok = " 18: Utility programs                     : Ok\n";
+    let skipped = "  1: Kernel and processor                : Skip (user override)\n";
+    let ok = " 18: Utility programs                    : Ok\n";
     assert_eq!(results, [skipped, skipped, ok, ok].concat());
 }
 
@@ -228,7 +228,7 @@ fn a_failure_shows_details_and_decides_the_status() {
     let run = run.env("TMPDIR", scratch.path().join("nosuch"));
     let outcome = run.finish().expect("rperf starts");
     assert_eq!(outcome.status, 1, "{}", outcome.stdout);
-    let failed = " 19: Record and report                    : FAILED! (";
+    let failed = " 19: Record and report                   : FAILED! (";
     assert!(outcome.stdout.contains(failed), "{}", outcome.stdout);
     assert!(
         outcome
