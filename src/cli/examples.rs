@@ -7,7 +7,7 @@ use super::shared::wrap::wrap;
 
 pub(crate) use self::by_command::of;
 
-/// Width of the page.
+/// The width of the page, in columns.
 const WIDTH: usize = 80;
 
 /// A task and the command lines for it.

@@ -1,6 +1,6 @@
 //! Help in perf's layout: the list of commands, the option summary of `-h`, the manual text of `--help`.
 //!
-//! All of it is generated from the command table and the clap declarations, so it always agrees with the parser.
+//! Options are described by the clap declarations that the parser uses; synopses are those of the command table.
 
 mod groups;
 mod summary;
@@ -19,7 +19,7 @@ use super::globals::SYNOPSIS;
 use super::options::{OptionShape, options};
 use super::shared::wrap::wrap;
 
-/// Width of all help.
+/// The width of help, in columns.
 const WIDTH: usize = 80;
 
 /// Prints the usage line and one line per command.

@@ -44,5 +44,5 @@ pub(crate) fn processors() -> NonZeroUsize {
     NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// The maximum number of threads; more would only need more memory.
+/// The maximum number of threads.
 const MAX_THREADS: usize = 1024;

@@ -175,7 +175,11 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     CommandEntry {
         name: "heatmap",
         summary: "Draw a heat map of sample times or latencies",
-        usage: &["[<options>]", "[<options>] --from <event> --to <event>"],
+        usage: &[
+            "[<options>]",
+            "[<options>] --from <event> --to <event>",
+            "[<options>] --latencies <file>",
+        ],
         build: heatmap::command,
         run: heatmap::run,
     },

@@ -138,7 +138,7 @@ impl MachineEvents {
     }
 }
 
-/// Returns every event that `-e` accepts on this machine.
+/// Returns the events of this machine that `-e` accepts by name.
 pub(crate) fn events(context: &Context) -> Vec<ListedEvent> {
     let machine = MachineEvents::find(context);
     let mut rows = machine.find_all(&[], &machine.catalogue(), context).rows;

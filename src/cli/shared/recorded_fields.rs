@@ -6,7 +6,7 @@ use rperf_wire::SampleType;
 use super::analysis::Analysis;
 use crate::cli::error::CliError;
 
-/// A field of samples that every analysis of tracepoints needs, and how to record it.
+/// A field of samples that analyses of tracepoints need, and how to record it.
 struct NeededField {
     field: SampleType,
     name: &'static str,
