@@ -1,4 +1,4 @@
-//! `leafloop`: a known call chain that ends in a function without calls.
+//! `leafloop`: a known callchain that ends in a function without calls.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use crate::{Arguments, StackFrame, Workload, WorkloadError, duration};
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "leafloop",
     arguments: "[<seconds>]",
-    summary: "the call chain leafloop, parent, leaf (default: 1 second)",
+    summary: "the callchain leafloop, parent, leaf (default: 1 second)",
     body,
 };
 
