@@ -20,6 +20,7 @@ mod report;
 mod report_options;
 mod sched;
 mod script;
+mod script_database;
 mod script_options;
 mod stat;
 mod stat_record;

@@ -81,7 +81,7 @@ mod recording;
 mod report;
 mod report_data;
 mod sched;
-mod script;
+pub(crate) mod script;
 mod settings;
 mod stat;
 mod stat_control;

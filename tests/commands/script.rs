@@ -5,7 +5,7 @@ mod json;
 mod optional_fields;
 mod perl;
 mod rows;
-mod scripts;
+pub(crate) mod scripts;
 
 use std::path::{Path, PathBuf};
 

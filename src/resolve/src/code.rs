@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use rperf_replay::{Machine, Order};
-use rperf_symbol::{CodeLayout, FileBytes, KernelCode};
+use rperf_replay::{DsoId, Machine, Order};
+use rperf_symbol::{BuildId, CodeLayout, FileBytes, KernelCode, build_id_of_elf};
 use rperf_wire::CpuMode;
 
 use crate::frame::{AddressContext, Frame, Level};
@@ -33,6 +33,17 @@ pub(crate) enum CodeOf {
 }
 
 impl Resolver<'_> {
+    /// The build-id of an object: that of the recording, otherwise that of the mapped file. Reads the file each time.
+    #[must_use]
+    pub fn build_id(&self, dso: DsoId) -> Option<BuildId> {
+        let dso = self.world().dso(dso);
+        if let Some(recorded) = dso.build_id.as_deref() {
+            return BuildId::from_bytes(recorded);
+        }
+        let (_, bytes) = self.sources().images(dso)?.code?;
+        build_id_of_elf(&bytes)
+    }
+
     /// The code at `frame` just before `order`, at most `most` bytes; `None` without a source: for a kernel its image or memory,
     /// for other objects a readable file or a JIT dump.
     #[must_use]

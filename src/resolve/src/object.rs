@@ -273,10 +273,6 @@ fn other_pids(dso: &Dso) -> &[u32] {
 
 /// Code from a KSYMBOL record: an object with one symbol.
 fn ksymbol_object(dso: &Dso) -> LoadedObject {
-    let list = format!("0 {:x} {}", dso.code_len, dso.name);
-    LoadedObject::new(
-        perf_map::parse(list.as_bytes()).table,
-        PathBuf::new(),
-        Vec::new(),
-    )
+    let table = perf_map::kernel_function(dso.code_len, dso.name.as_bytes());
+    LoadedObject::new(table, PathBuf::new(), Vec::new())
 }

@@ -527,7 +527,7 @@ impl<'w> Resolver<'w> {
         code.map(CodeOf::Kernel)
     }
 
-    fn sources(&self) -> LoadInputs<'_> {
+    pub(crate) fn sources(&self) -> LoadInputs<'_> {
         LoadInputs {
             files: self.files,
             paths: &self.known.paths,

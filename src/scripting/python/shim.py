@@ -19,6 +19,9 @@ from importlib.machinery import ModuleSpec
 
 SPECIAL = ("trace_unhandled", "process_event", "context_switch", "throttle", "unthrottle", "auxtrace_error",
            "aux_output_hw_id", "stat__interval")
+# Functions that get rows of tables if the script sets perf_db_export_mode.
+TABLES = ("evsel_table", "machine_table", "thread_table", "comm_table", "comm_thread_table", "dso_table",
+          "symbol_table", "branch_type_table", "sample_table", "call_path_table", "context_switch_table", "synth_data")
 # Names whose use makes it impossible to tell which variables a function reads.
 OPAQUE = ("locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe", "stack", "settrace", "setprofile")
 
@@ -234,7 +237,8 @@ def find_functions(main, tree, path):
             nodes[node.name] = node
     found = []
     for name, value in list(main.__dict__.items()):
-        if callable(value) and not name.startswith("__") and ("__" in name or name in SPECIAL):
+        if callable(value) and not name.startswith("__") and \
+                ("__" in name or name in SPECIAL or name in TABLES):
             found.append(describe(name, value, nodes, path))
     return found
 
@@ -334,7 +338,9 @@ def run():
         exec(code, main.__dict__)
     except BaseException as error:
         report(error, failed, 255)
-    answer = {"functions": find_functions(main, tree, path), "context": context_names(tree, main)}
+    answer = {"functions": find_functions(main, tree, path), "context": context_names(tree, main),
+              "database": {name: bool(main.__dict__.get("perf_db_export_" + name))
+                           for name in ("mode", "calls", "callchains")}}
     with os.fdopen(outgoing, "w") as file:
         file.write(json.dumps(answer))
     try:

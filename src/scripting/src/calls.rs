@@ -6,11 +6,14 @@ use rperf_perfdata::EventDesc;
 use rperf_tracepoint::{FieldReader, Formats, Tracepoint};
 use rperf_wire::{Attr, AttrFlags, Endian, EventType, ReadFormat, RecordKind, SampleType};
 
+use crate::database::{DATABASE_RECORDS, DatabaseCalls, DatabaseExporter};
 use crate::functions::{ScriptFunction, ScriptFunctions};
 use crate::language::ScriptLanguage;
 use crate::marshal::MarshalWriter;
 use crate::records::{RecordCall, record_calls};
 
+/// `PERF_TYPE_SYNTH`: events that a decoder of a hardware trace adds.
+const SYNTHESIZED_TYPE: u32 = i32::MAX.cast_unsigned() + 1;
 /// Parameters of a handler before the event's own fields.
 pub(crate) const COMMON_PARAMETERS: usize = 8;
 /// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address is symbolized.
@@ -25,6 +28,8 @@ pub enum CallKind {
     Unhandled,
     /// Its arguments are the encoded values only, without the event's name and the context.
     Direct,
+    /// None: the samples are rows of a database.
+    Database,
 }
 
 /// The call for the samples of one event.
@@ -53,6 +58,10 @@ pub struct EventCall {
     pub(crate) weight_parts: bool,
     /// Whether `process_event` of a script in Perl is called, after the handler if there is one.
     pub(crate) passes_record: bool,
+    /// Whether the callchain is exported to a database.
+    exports_callchain: bool,
+    /// The type of a synthesized event.
+    pub(crate) synthesized: Option<u64>,
 }
 
 /// A field of a tracepoint.
@@ -81,6 +90,10 @@ pub struct ScriptCalls {
     pub(crate) kinds: Vec<RecordKind>,
     /// The values that the script's calls of `perf_trace_context` functions need.
     pub(crate) context: ContextUse,
+    /// The tables of a script that exports to a database.
+    pub(crate) database: Option<DatabaseCalls>,
+    /// Whether COMM records tell names of executed programs from others.
+    knows_programs: bool,
 }
 
 /// Values of the current event for `perf_trace_context`.
@@ -89,6 +102,7 @@ pub(crate) struct ContextUse {
     pub(crate) common: bool,
     pub(crate) insn: bool,
     pub(crate) source: bool,
+    pub(crate) source_text: bool,
 }
 
 impl ContextUse {
@@ -111,7 +125,14 @@ impl ScriptCalls {
             ScriptLanguage::Python => event_call,
             ScriptLanguage::Perl => perl_event_call,
         };
-        let records = record_calls(functions);
+        let database = DatabaseCalls::new(functions);
+        let mut records = record_calls(functions);
+        if database.is_some() {
+            // Switches are rows.
+            records.retain(|call| !DATABASE_RECORDS.contains(&call.kind));
+        }
+        let mut kinds: Vec<RecordKind> = records.iter().map(|call| call.kind).collect();
+        kinds.extend(database.iter().flat_map(|_| DATABASE_RECORDS));
         let uses = |name| functions.uses(name);
         Self {
             language,
@@ -119,21 +140,41 @@ impl ScriptCalls {
                 .iter()
                 .map(|event| event_call(functions, event, formats, endian))
                 .collect(),
-            kinds: records.iter().map(|call| call.kind).collect(),
+            kinds,
             records,
+            database,
+            knows_programs: events
+                .iter()
+                .any(|event| event.attr.flags.contains(AttrFlags::COMM_EXEC)),
             context: ContextUse {
                 common: uses("common_pc") || uses("common_flags") || uses("common_lock_depth"),
                 insn: uses("perf_sample_insn"),
                 source: uses("perf_sample_srcline") || uses("perf_sample_srccode"),
+                source_text: uses("perf_sample_srccode"),
             },
         }
+    }
+
+    /// The exporter of a script that exports to a database; `None` for other scripts.
+    #[must_use]
+    pub fn exporter(&self) -> Option<DatabaseExporter> {
+        let mut exporter = DatabaseExporter::new(self.database?);
+        self.continue_export(&mut exporter);
+        Some(exporter)
+    }
+
+    /// Continues an export with these calls.
+    pub fn continue_export(&self, exporter: &mut DatabaseExporter) {
+        exporter.set_calls(self.events.len() + self.records.len(), self.knows_programs);
     }
 
     /// Whether any function needs symbols of addresses.
     #[must_use]
     pub fn names_addresses(&self) -> bool {
         let mut calls = self.events.iter().flatten();
-        calls.any(|call| call.reads_callchain() || call.has_sample_dict)
+        calls.any(|call| {
+            call.reads_callchain() || call.has_sample_dict || call.kind == CallKind::Database
+        })
     }
 
     /// Whether any function reads callchains.
@@ -173,19 +214,23 @@ impl ScriptCalls {
     fn python_description(&self) -> MarshalWriter {
         let mut writer = MarshalWriter::default();
         let has_context = self.context.any();
-        writer.tuple(self.events.len() + self.records.len());
+        let tables = self.database.iter().flat_map(DatabaseCalls::names);
+        let tables: Vec<Option<&str>> = tables.collect();
+        writer.tuple(self.events.len() + self.records.len() + tables.len());
         for call in &self.events {
-            let Some(call) = call else {
+            let kind: Option<&[u8]> = call.as_ref().and_then(|call| match call.kind {
+                CallKind::Handler => Some(&b"handler"[..]),
+                CallKind::Unhandled => Some(b"unhandled"),
+                CallKind::Direct => Some(b"direct"),
+                CallKind::Database => None,
+            });
+            let (Some(call), Some(kind)) = (call, kind) else {
                 // An event without a call still has a number.
                 unused(&mut writer);
                 continue;
             };
             writer.tuple(5);
-            writer.text(match call.kind {
-                CallKind::Handler => b"handler",
-                CallKind::Unhandled => b"unhandled",
-                CallKind::Direct => b"direct",
-            });
+            writer.text(kind);
             writer.text(call.function.name.as_bytes());
             writer.text(call.event.as_bytes());
             let arrays: Vec<usize> = call.arrays().collect();
@@ -195,10 +240,15 @@ impl ScriptCalls {
             }
             writer.boolean(has_context);
         }
-        for call in &self.records {
+        let records = self.records.iter().map(|call| Some(call.function));
+        for function in records.chain(tables) {
+            let Some(function) = function else {
+                unused(&mut writer);
+                continue;
+            };
             writer.tuple(5);
             writer.text(b"direct");
-            writer.text(call.function.as_bytes());
+            writer.text(function.as_bytes());
             writer.none();
             writer.tuple(0);
             writer.boolean(false);
@@ -223,7 +273,7 @@ impl EventCall {
     }
 
     pub(crate) fn reads_callchain(&self) -> bool {
-        self.reads_common(7) || self.reads_key("callchain")
+        self.exports_callchain || self.reads_common(7) || self.reads_key("callchain")
     }
 
     /// Whether the common argument at this index of a handler is read.
@@ -231,7 +281,7 @@ impl EventCall {
         match self.kind {
             CallKind::Handler => self.function.reads(index),
             CallKind::Unhandled => true,
-            CallKind::Direct => false,
+            CallKind::Direct | CallKind::Database => false,
         }
     }
 
@@ -253,6 +303,15 @@ fn event_call(
 ) -> Option<EventCall> {
     let attr = &event.attr;
     let tracepoint = formats.of_event(attr).ok();
+    if attr.kind != EventType::TRACEPOINT && functions.database.mode {
+        let function = ScriptFunction::default();
+        let call = call_of(event, None, &function, CallKind::Database, endian);
+        return Some(EventCall {
+            has_sample_dict: false,
+            exports_callchain: functions.database.callchains,
+            ..call
+        });
+    }
     if attr.kind != EventType::TRACEPOINT {
         let function = functions.get("process_event")?;
         return Some(call_of(event, None, function, CallKind::Direct, endian));
@@ -326,7 +385,7 @@ fn call_of(
     let before = match kind {
         CallKind::Handler => COMMON_PARAMETERS + fields.len(),
         CallKind::Unhandled => 3,
-        CallKind::Direct => 0,
+        CallKind::Direct | CallKind::Database => 0,
     };
     let common = |name| tracepoint.and_then(|found| found.reader(name));
     let attr = &event.attr;
@@ -352,6 +411,8 @@ fn call_of(
             .contains(SampleType::STACK_USER | SampleType::REGS_USER),
         weight_parts: attr.sample_type.contains(SampleType::WEIGHT_STRUCT),
         passes_record: false,
+        exports_callchain: false,
+        synthesized: (attr.kind.0 == SYNTHESIZED_TYPE).then_some(attr.config),
     }
 }
 

@@ -1,20 +1,23 @@
 //! Samples as arguments of a script's functions, in blocks.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use rperf_lines::LineBuilder;
-use rperf_replay::{EventIndex, NonSampleRecord, Render, Sample, ThreadCache, World};
+use rperf_lines::{LineBuilder, SourceFiles};
+use rperf_replay::{DsoId, EventIndex, NonSampleRecord, Render, Sample, ThreadCache, World};
 use rperf_resolve::{
-    AddressContext, Frame, Resolver, SampleCriteria, StackOptions, StackScratch, StackSummary,
-    UserStacks, chain,
+    AddressContext, Frame, Resolver, SampleCriteria, SourceLine, StackOptions, StackScratch,
+    StackSummary, UserStacks, chain,
 };
-use rperf_wire::{Endian, RecordKind, Regs, SampleType};
+use rperf_wire::{CpuMode, Endian, RecordKind, Regs, SampleType};
+use rustc_hash::FxHashMap;
 
 use crate::calls::{CallField, CallKind, EventCall, ScriptCalls};
+use crate::database::{DatabaseExporter, DatabaseItem, ExportedSample, TaskIds, exported_record};
 use crate::language::ScriptLanguage;
 use crate::marshal::MarshalWriter;
 use crate::perl::{PerlSample, PerlWriter};
 use crate::records::write_record;
+use crate::sample_dict::NO_DATA_SOURCE;
 
 /// Keys of values that all tracepoints have.
 const COMMON: [&str; 6] = [
@@ -43,6 +46,10 @@ pub struct EventEncoder<'r, 'w> {
     max_stack: usize,
     pub(crate) inlines: Option<bool>,
     pub(crate) end_of_kernel: OnceLock<u64>,
+    /// For source text.
+    sources: &'r SourceFiles<'r>,
+    /// Build-ids of files, as text.
+    build_ids: Mutex<FxHashMap<DsoId, Arc<str>>>,
     /// Formats registers as perf does.
     pub(crate) registers: RegisterText,
 }
@@ -55,28 +62,23 @@ pub struct EncoderScratch {
     pub(crate) frames: Vec<Frame>,
 }
 
-/// The events of a block.
+/// Calls of handlers, encoded.
 #[derive(Debug, Default)]
-pub struct EventBlock {
+pub(crate) struct EncodedCalls {
     writer: MarshalWriter,
     start: usize,
     count: usize,
-    /// The calls of a script in Perl, for which `writer` is not used.
-    pub(crate) perl: PerlWriter,
 }
 
-impl EventBlock {
+impl EncodedCalls {
     /// The encoded calls; `None` if there are none.
-    pub fn bytes(&mut self) -> Option<&[u8]> {
-        if !self.perl.bytes().is_empty() {
-            return Some(self.perl.bytes());
-        }
+    pub(crate) fn bytes(&mut self) -> Option<&[u8]> {
         self.writer.set_length(self.start, self.count);
         (self.count > 0).then(|| self.writer.bytes())
     }
 
-    /// Begins a call.
-    fn begin(&mut self, number: usize) -> &mut MarshalWriter {
+    /// Begins a call of the function with this number; a tuple of its arguments must follow.
+    pub(crate) fn begin(&mut self, number: usize) -> &mut MarshalWriter {
         if self.count == 0 {
             self.start = self.writer.open_list();
         }
@@ -86,10 +88,56 @@ impl EventBlock {
         &mut self.writer
     }
 
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.writer.clear();
-        self.perl.clear();
         self.count = 0;
+    }
+}
+
+/// The events of a block.
+#[derive(Debug, Default)]
+pub struct EventBlock {
+    calls: EncodedCalls,
+    /// The calls of a script in Perl, for which `calls` is not used.
+    pub(crate) perl: PerlWriter,
+    /// What a script that exports to a database gets before `calls`.
+    items: Vec<DatabaseItem>,
+}
+
+impl EventBlock {
+    /// Passes the encoded calls to `send`, which returns whether the interpreter still reads; returns the same.
+    /// `exporter` is that of a script that exports to a database.
+    pub fn deliver(
+        &mut self,
+        encoder: &EventEncoder<'_, '_>,
+        exporter: Option<&mut DatabaseExporter>,
+        mut send: impl FnMut(&[u8]) -> bool,
+    ) -> bool {
+        if !self.perl.bytes().is_empty() {
+            return send(self.perl.bytes());
+        }
+        if let Some(exporter) = exporter {
+            let items = std::mem::take(&mut self.items);
+            if !exporter.deliver(items, encoder, &mut send) {
+                return false;
+            }
+        }
+        self.calls.bytes().is_none_or(send)
+    }
+
+    /// Adds an item for a database, after the calls so far.
+    fn add(&mut self, item: DatabaseItem) {
+        if self.calls.count > 0 {
+            let calls = std::mem::take(&mut self.calls);
+            self.items.push(DatabaseItem::Calls(calls));
+        }
+        self.items.push(item);
+    }
+
+    fn clear(&mut self) {
+        self.calls.clear();
+        self.perl.clear();
+        self.items.clear();
     }
 }
 
@@ -107,6 +155,8 @@ pub struct EncoderOptions<'r> {
     pub inlines: Option<bool>,
     /// Whether kernel modules are shown by path.
     pub kernel_paths: bool,
+    /// The source files whose text scripts get.
+    pub sources: &'r SourceFiles<'r>,
     /// Formats registers as perf does.
     pub registers: RegisterText,
 }
@@ -129,6 +179,8 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
             max_stack: options.max_stack,
             inlines: options.inlines,
             end_of_kernel: OnceLock::new(),
+            sources: options.sources,
+            build_ids: Mutex::default(),
             registers: options.registers,
         }
     }
@@ -137,6 +189,19 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
     #[must_use]
     pub fn stacks(&self) -> StackSummary {
         self.stacks.summary()
+    }
+
+    /// The build-id of an object in hexadecimal digits; empty if it is unknown.
+    pub(crate) fn build_id(&self, dso: DsoId) -> Arc<str> {
+        let mut known = self
+            .build_ids
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let text = known.entry(dso).or_insert_with(|| {
+            let found = self.resolver.build_id(dso);
+            found.map_or_else(String::new, |id| id.to_string()).into()
+        });
+        Arc::clone(text)
     }
 
     /// Resolves the callchain of a sample into the scratch.
@@ -179,22 +244,88 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
             None => writer.none(),
         }
         let frame = used.source.then(frame);
-        match frame.and_then(|frame| self.resolver.source_line(&frame)) {
-            Some(line) => {
-                let file = line.path.as_bytes();
-                writer.tuple(2);
-                writer.text(file);
-                writer.unsigned(line.line.into());
-                writer.tuple(3);
-                writer.text(file);
-                writer.unsigned(line.line.into());
-                writer.none();
-            }
-            None => {
-                writer.none();
-                writer.none();
-            }
+        let line = frame.and_then(|frame| {
+            let line = self.resolver.source_line(&frame)?;
+            // As in perf: code without a function has no line, code without a line has no file.
+            (line != SourceLine::UNKNOWN || frame.symbol.is_some()).then_some(line)
+        });
+        let Some(line) = line else {
+            writer.none();
+            return writer.none();
+        };
+        let path = match line {
+            SourceLine::UNKNOWN => "",
+            line => line.path,
+        };
+        for size in [2, 3] {
+            writer.tuple(size);
+            writer.text(path.as_bytes());
+            writer.unsigned(line.line.into());
         }
+        let text = used.source_text.then(|| self.sources.line(line)).flatten();
+        match text {
+            Some(text) => writer.text(text.bytes()),
+            None => writer.none(),
+        }
+    }
+
+    /// What a database gets of a sample.
+    fn exported_sample(
+        &self,
+        call: &EventCall,
+        event: usize,
+        sample: &Sample<'_>,
+        frames: &[Frame],
+    ) -> ExportedSample {
+        let wire = &sample.wire;
+        let at = AddressContext::of(sample);
+        let mode = sample.cpu_mode();
+        let is_host = matches!(mode, CpuMode::Kernel | CpuMode::User);
+        let addr = wire.addr.unwrap_or_default();
+        let data = || self.resolver.locate_data(at, mode, addr);
+        let weight = wire.weight.unwrap_or_default();
+        ExportedSample {
+            event,
+            task: TaskIds {
+                pid: sample.pid,
+                tid: sample.tid,
+            },
+            cpu: sample.cpu,
+            time: wire.time.unwrap_or(u64::MAX),
+            frame: is_host.then(|| self.resolver.locate(at, mode, wire.ip.unwrap_or_default())),
+            data: (is_host && call.names_data).then(data),
+            callers: self.callers(call, frames),
+            addr,
+            period: sample.period,
+            weight: match call.weight_parts {
+                true => weight & u64::from(u32::MAX),
+                false => weight,
+            },
+            transaction: wire.transaction.unwrap_or_default(),
+            data_source: wire.data_src.unwrap_or(NO_DATA_SOURCE),
+            synthesized: call.synthesized.map(|config| {
+                let raw = wire.raw.unwrap_or_default();
+                (config, raw.to_vec())
+            }),
+        }
+    }
+
+    /// The frames of a callchain with inlined functions, the outermost one first.
+    fn callers(&self, call: &EventCall, frames: &[Frame]) -> Vec<Frame> {
+        let inlines = self.inlines.unwrap_or(call.has_copies);
+        let mut callers = Vec::with_capacity(frames.len());
+        let mut calls = Vec::new();
+        for frame in frames {
+            if !inlines || frame.symbol.is_none() {
+                callers.push(*frame);
+                continue;
+            }
+            calls.clear();
+            self.resolver.expand(frame, &mut calls);
+            callers.extend(calls.iter().map(|call| call.frame));
+        }
+        callers.reverse();
+        callers
     }
 
     fn tracepoint(
@@ -299,6 +430,11 @@ impl Render for EventEncoder<'_, '_> {
         _scratch: &mut EncoderScratch,
         block: &mut EventBlock,
     ) {
+        if self.calls.database.is_some()
+            && let Some(item) = exported_record(record, self.endian)
+        {
+            return block.add(item);
+        }
         let mut records = self.calls.records.iter();
         let Some(index) = records.position(|call| call.kind == record.raw.kind) else {
             return;
@@ -306,7 +442,7 @@ impl Render for EventEncoder<'_, '_> {
         let mut arguments = MarshalWriter::default();
         if write_record(record, self.endian, &mut arguments) {
             let number = self.calls.events.len() + index;
-            block.begin(number).append(&arguments);
+            block.calls.begin(number).append(&arguments);
         }
     }
 
@@ -330,6 +466,10 @@ impl Render for EventEncoder<'_, '_> {
             self.resolve_chain(sample, scratch);
         }
         let frames: &[Frame] = &scratch.frames;
+        if call.kind == CallKind::Database {
+            let exported = self.exported_sample(call, number, sample, frames);
+            return block.add(DatabaseItem::Sample(Box::new(exported)));
+        }
         if self.calls.language == ScriptLanguage::Perl {
             let of = PerlSample {
                 call,
@@ -340,12 +480,12 @@ impl Render for EventEncoder<'_, '_> {
             };
             return self.perl_calls(&of, &mut block.perl);
         }
-        let writer = block.begin(number);
+        let writer = block.calls.begin(number);
         let has_context = self.calls.context.any();
         let values = match call.kind {
             CallKind::Handler => 6 + call.fields.len(),
             CallKind::Unhandled => 1,
-            CallKind::Direct => 0,
+            CallKind::Direct | CallKind::Database => 0,
         };
         writer.tuple(values + usize::from(has_context) + usize::from(call.has_sample_dict));
         if has_context {
@@ -358,7 +498,7 @@ impl Render for EventEncoder<'_, '_> {
                 self.tracepoint(call, sample, comm, frames, writer);
                 writer.end_dict();
             }
-            CallKind::Direct => {}
+            CallKind::Direct | CallKind::Database => {}
         }
         if call.has_sample_dict {
             self.sample_dict(call, sample, comm, frames, writer);

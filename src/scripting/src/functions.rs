@@ -16,10 +16,24 @@ pub struct ScriptFunctions {
     pub functions: Vec<ScriptFunction>,
     /// The functions of `perf_trace_context` that the script may call; each needs values of the event.
     pub context: Vec<String>,
+    /// What the script exports to a database.
+    #[serde(default)]
+    pub database: DatabaseMode,
+}
+
+/// The variables of a script that exports to a database.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub struct DatabaseMode {
+    /// `perf_db_export_mode`: functions are called with rows of tables instead of samples.
+    pub mode: bool,
+    /// `perf_db_export_calls`: calls and returns of a hardware trace are exported.
+    pub calls: bool,
+    /// `perf_db_export_callchains`: callchains are exported.
+    pub callchains: bool,
 }
 
 /// A function of a script.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct ScriptFunction {
     /// Its name.
     pub name: String,

@@ -11,6 +11,7 @@
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
 mod calls;
+mod database;
 mod encoder;
 mod functions;
 mod generate;
@@ -24,13 +25,14 @@ mod sample_dict;
 mod stat_calls;
 
 pub use calls::{CallKind, EventCall, ScriptCalls};
+pub use database::DatabaseExporter;
 pub use encoder::{EncoderOptions, EncoderScratch, EventBlock, EventEncoder, RegisterText};
-pub use functions::{ScriptFunction, ScriptFunctions};
+pub use functions::{DatabaseMode, ScriptFunction, ScriptFunctions};
 pub use generate::python_script;
 pub use generate_perl::perl_script;
 pub use language::ScriptLanguage;
 pub use marshal::MarshalWriter;
 pub use perl::{PERL_SHIM, PerlWriter};
 pub use python::{PYTHON_SHIM, python_modules};
-pub use records::SCRIPT_RECORDS;
+pub use records::stream_records;
 pub use stat_calls::{ScriptCount, StatCalls};

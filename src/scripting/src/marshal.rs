@@ -88,7 +88,7 @@ impl MarshalWriter {
     /// Writes a str. Invalid UTF-8 is replaced.
     pub fn text(&mut self, text: &[u8]) {
         if text.len() > MAX_SHARED {
-            return self.plain_text(text, 0);
+            return self.plain_text(text);
         }
         if let Some(number) = self.shared.get(text) {
             self.bytes.push(b'r');
@@ -97,10 +97,15 @@ impl MarshalWriter {
         }
         let number = u32::try_from(self.shared.len()).unwrap_or(u32::MAX);
         self.shared.insert(text.to_vec(), number);
-        self.plain_text(text, FLAG_REF);
+        self.flagged_text(text, FLAG_REF);
     }
 
-    fn plain_text(&mut self, text: &[u8], flag: u8) {
+    /// Writes a str that later ones do not refer to.
+    pub fn plain_text(&mut self, text: &[u8]) {
+        self.flagged_text(text, 0);
+    }
+
+    fn flagged_text(&mut self, text: &[u8], flag: u8) {
         if let (true, Ok(length)) = (text.is_ascii(), u8::try_from(text.len())) {
             self.bytes.extend_from_slice(&[b'z' | flag, length]);
             return self.bytes.extend_from_slice(text);
@@ -151,7 +156,7 @@ impl MarshalWriter {
         }
     }
 
-    /// Appends the values of another writer, which must not have texts: texts are numbered for each writer.
+    /// Appends the values of another writer, which must not have shared texts: they are numbered for each writer.
     pub fn append(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
     }

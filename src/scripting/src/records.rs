@@ -1,18 +1,33 @@
-//! Records other than samples: `context_switch`, `throttle` and others.
+//! Records other than samples: `context_switch`, `throttle`, `auxtrace_error` and others.
 
 use rperf_replay::NonSampleRecord;
-use rperf_wire::{Endian, Misc, Record, RecordKind, Throttle};
+use rperf_wire::{AuxTraceError, Endian, Misc, Record, RecordKind, Switch, Throttle, UserRecord};
 
+use crate::database::DATABASE_RECORDS;
 use crate::functions::ScriptFunctions;
 use crate::marshal::MarshalWriter;
 
+/// `PERF_RECORD_MISC_CPUMODE_MASK`.
+const CPU_MODE: u16 = 7;
+
 /// The functions that are called for records, with their records.
-pub const SCRIPT_RECORDS: [(&str, RecordKind); 4] = [
+const SCRIPT_RECORDS: [(&str, RecordKind); 5] = [
     ("context_switch", RecordKind::SWITCH),
     ("context_switch", RecordKind::SWITCH_CPU_WIDE),
     ("throttle", RecordKind::THROTTLE),
     ("unthrottle", RecordKind::UNTHROTTLE),
+    ("auxtrace_error", RecordKind::AUXTRACE_ERROR),
 ];
+
+/// The types of records that any script may need.
+#[must_use]
+pub fn stream_records() -> Vec<RecordKind> {
+    let own = SCRIPT_RECORDS.iter().map(|(_, kind)| *kind);
+    let mut kinds: Vec<RecordKind> = own.chain(DATABASE_RECORDS).collect();
+    kinds.sort_unstable_by_key(|kind| kind.0);
+    kinds.dedup();
+    kinds
+}
 
 /// The call for the records of one type.
 #[derive(Debug, Clone, Copy)]
@@ -36,45 +51,81 @@ pub(crate) fn write_record(
     endian: Endian,
     writer: &mut MarshalWriter,
 ) -> bool {
-    let Ok(decoded) = Record::decode(&record.raw, endian) else {
-        return false;
-    };
-    let (pid, tid) = record.id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
-    let cpu = record.id.cpu.unwrap_or(u32::MAX);
-    match decoded {
-        Record::Switch(switch) => {
-            let misc = record.raw.misc;
-            let out = has(misc, Misc::SWITCH_OUT);
-            let (np_pid, np_tid) = switch.next_prev.unwrap_or((u32::MAX, u32::MAX));
-            writer.tuple(11);
-            writer.unsigned(record.id.time.unwrap_or(u64::MAX));
-            for number in [cpu, pid, tid, np_pid, np_tid] {
-                writer.signed(number.cast_signed().into());
+    if record.raw.kind == RecordKind::AUXTRACE_ERROR {
+        return match UserRecord::decode(&record.raw, endian) {
+            Ok(UserRecord::AuxTraceError(error)) => {
+                write_trace_error(&error, record.raw.misc, writer);
+                true
             }
-            writer.signed(-1);
-            writer.boolean(out);
-            writer.boolean(out && has(misc, Misc::SWITCH_OUT_PREEMPT));
-            // Process and virtual CPU of a guest: this is the host.
-            writer.signed(0);
-            writer.signed(-1);
-        }
-        Record::Throttle(throttle) | Record::Unthrottle(throttle) => {
-            let Throttle {
-                time,
-                id,
-                stream_id,
-            } = throttle;
-            writer.tuple(6);
-            for number in [time, id, stream_id] {
-                writer.unsigned(number);
-            }
-            for number in [cpu, pid, tid] {
-                writer.signed(number.cast_signed().into());
-            }
+            _ => false,
+        };
+    }
+    match Record::decode(&record.raw, endian) {
+        Ok(Record::Switch(switch)) => write_switch(record, switch, writer),
+        Ok(Record::Throttle(throttle) | Record::Unthrottle(throttle)) => {
+            write_throttle(record, throttle, writer);
         }
         _ => return false,
     }
     true
+}
+
+/// Process, thread and CPU of a record; all ones if unknown.
+fn task_and_cpu(record: &NonSampleRecord<'_>) -> (u32, u32, u32) {
+    let (pid, tid) = record.id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
+    (pid, tid, record.id.cpu.unwrap_or(u32::MAX))
+}
+
+fn write_switch(record: &NonSampleRecord<'_>, switch: Switch, writer: &mut MarshalWriter) {
+    let (pid, tid, cpu) = task_and_cpu(record);
+    let misc = record.raw.misc;
+    let out = has(misc, Misc::SWITCH_OUT);
+    let (np_pid, np_tid) = switch.next_prev.unwrap_or((u32::MAX, u32::MAX));
+    writer.tuple(11);
+    writer.unsigned(record.id.time.unwrap_or(u64::MAX));
+    for number in [cpu, pid, tid, np_pid, np_tid] {
+        writer.signed(number.cast_signed().into());
+    }
+    writer.signed(-1);
+    writer.boolean(out);
+    writer.boolean(out && has(misc, Misc::SWITCH_OUT_PREEMPT));
+    // Process and virtual CPU of a guest: this is the host.
+    writer.signed(0);
+    writer.signed(-1);
+}
+
+fn write_throttle(record: &NonSampleRecord<'_>, throttle: Throttle, writer: &mut MarshalWriter) {
+    let (pid, tid, cpu) = task_and_cpu(record);
+    let Throttle {
+        time,
+        id,
+        stream_id,
+    } = throttle;
+    writer.tuple(6);
+    for number in [time, id, stream_id] {
+        writer.unsigned(number);
+    }
+    for number in [cpu, pid, tid] {
+        writer.signed(number.cast_signed().into());
+    }
+}
+
+/// Writes the arguments of `auxtrace_error`: type, code, CPU, process, thread, address, time, message, CPU mode, and the
+/// process and virtual CPU of a guest.
+fn write_trace_error(error: &AuxTraceError<'_>, misc: Misc, writer: &mut MarshalWriter) {
+    writer.tuple(11);
+    writer.unsigned(error.kind.into());
+    writer.unsigned(error.code.into());
+    for number in [error.cpu, error.pid, error.tid] {
+        writer.signed(number.cast_signed().into());
+    }
+    writer.unsigned(error.ip);
+    writer.unsigned(error.time.unwrap_or_default());
+    writer.plain_text(error.message);
+    writer.unsigned(u64::from(misc.0 & CPU_MODE));
+    let (machine, cpu) = error.machine.unwrap_or_default();
+    writer.signed(machine.cast_signed().into());
+    writer.signed(cpu.cast_signed().into());
 }
 
 fn has(misc: Misc, flag: Misc) -> bool {

@@ -154,16 +154,14 @@ impl EventEncoder<'_, '_> {
         };
         let [object, build_id, start, end, symbol, offset] = keys;
         let named = self.lines.resolved(frame);
-        let dso = world.dso(world.mapping(id).dso);
+        let mapping = world.mapping(id);
+        let dso = world.dso(mapping.dso);
         dict.put(object, |to| {
             to.text(named.object.unwrap_or_default().as_bytes());
         });
         dict.put(build_id, |to| {
-            let bytes = dso.build_id.iter().flatten();
-            let text: String = bytes.map(|byte| format!("{byte:02x}")).collect();
-            to.text(text.as_bytes());
+            to.text(self.build_id(mapping.dso).as_bytes());
         });
-        let mapping = world.mapping(id);
         let limit = match dso.kind {
             DsoKind::Kernel => mapping.end.max(self.end_of_symbols(mapping.dso)),
             _ => mapping.end,

@@ -52,6 +52,20 @@ pub fn parse(text: &[u8]) -> PerfMap {
     }
 }
 
+/// The symbols of generated kernel code: a function of `size` bytes at address 0.
+pub fn kernel_function(size: u64, name: &[u8]) -> SymbolTable {
+    let mut builder = TableBuilder::new(false);
+    let function = NewSymbol {
+        start: 0,
+        size,
+        binding: Binding::Local,
+        kind: SymbolKind::Function,
+        form: NameForm::Plain,
+    };
+    builder.push(function, name);
+    builder.finish(AddressKind::Runtime)
+}
+
 fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     let (start, rest) = hexadecimal(line)?;
     let (size, rest) = hexadecimal(rest.get(1..)?)?;

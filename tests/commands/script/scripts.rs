@@ -7,7 +7,7 @@ use rperf_testkit::{Outcome, Scratch, real_perf, skip};
 use crate::tidy::root;
 
 /// Recordings of other machines, with many kinds of samples.
-const RECORDINGS: [&str; 14] = [
+pub(crate) const RECORDINGS: [&str; 14] = [
     "x86_64/branches-flags.data",
     "x86_64/branches.data",
     "x86_64/bts.data",

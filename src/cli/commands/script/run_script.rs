@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::ffi::OsStrExt as _;
 
 use clap::ArgMatches;
-use rperf_lines::FieldSelection;
+use rperf_lines::{FieldSelection, SourceFiles};
 use rperf_perfdata::{EventDesc, Metadata};
 use rperf_replay::FoldControl;
 use rperf_resolve::SampleCriteria;
@@ -24,6 +24,7 @@ use super::language::{ScriptFile, perl, python};
 use super::settings::ScriptSettings;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::files::DiskFiles;
 use crate::cli::input::{Input, OpenedInput};
 use crate::cli::itrace;
 use crate::cli::shared::analysis::Analysis;
@@ -71,10 +72,16 @@ impl ScriptReading<'_> {
     /// Passes the samples of a complete recording, with those of its trace if requested.
     fn run_decoded(&self, matches: &ArgMatches, input: &Input) -> Result<ExitStatus, CliError> {
         let decoded = itrace::decoded(input, matches, false, self.context)?;
-        self.run(matches, decoded.as_ref().unwrap_or(input))
+        let has_trace = decoded.is_some();
+        self.run(matches, decoded.as_ref().unwrap_or(input), has_trace)
     }
 
-    fn run(&self, matches: &ArgMatches, input: &Input) -> Result<ExitStatus, CliError> {
+    fn run(
+        &self,
+        matches: &ArgMatches,
+        input: &Input,
+        has_trace: bool,
+    ) -> Result<ExitStatus, CliError> {
         let data = input.parse(self.context)?;
         let formats = data.metadata().formats();
         let formats = formats.map_err(|error| CliError::failure(255, error))?;
@@ -88,6 +95,13 @@ impl ScriptReading<'_> {
             return interpreter.finish();
         };
         analysis.end_progress();
+        if has_trace && functions.database.mode && functions.database.calls {
+            let path = self.script.path.display();
+            let message = format!(
+                "-s {path}: perf_db_export_calls: calls and returns of hardware traces are not exported"
+            );
+            return Err(CliError::message(255, message));
+        }
         if counts::are_counted(data.events()) {
             let mut counts = ScriptCounts::new(functions);
             counts.send_all(
@@ -132,6 +146,7 @@ impl ScriptReading<'_> {
         recording: Metadata<'_>,
         calls: &ScriptCalls,
         filter: &'r SampleCriteria,
+        sources: &'r SourceFiles<'r>,
     ) -> EncoderOptions<'r> {
         let unwinds = calls.reads_callchains() && has_copies(recording.events);
         let max_stack = self.settings.max_stack;
@@ -145,6 +160,7 @@ impl ScriptReading<'_> {
             stacks: stack_options(recording, unwinds.then_some(max_stack)),
             inlines: self.settings.inlines,
             kernel_paths: self.settings.kernel_paths,
+            sources,
             registers: Box::new(move |registers| register_text(registers, architecture)),
         }
     }
@@ -158,10 +174,18 @@ impl ScriptReading<'_> {
         let recording = analysis.metadata();
         let filter = self.settings.filter(recording)?;
         let resolver = analysis.resolver(&self.settings.symbols);
-        let options = self.options(recording, calls, &filter);
+        let sources = SourceFiles::new(&DiskFiles);
+        let options = self.options(recording, calls, &filter, &sources);
         let encoder = EventEncoder::new(&resolver, calls, options);
+        let mut exporter = calls.exporter();
+        if let Some(exporter) = &mut exporter
+            && !exporter.begin(&mut |bytes| interpreter.send(bytes))
+        {
+            return Ok(());
+        }
         let mut send = |block: &mut EventBlock| {
-            let is_sent = block.bytes().is_none_or(|bytes| interpreter.send(bytes));
+            let is_sent =
+                block.deliver(&encoder, exporter.as_mut(), |bytes| interpreter.send(bytes));
             match is_sent {
                 true => FoldControl::Continue,
                 false => FoldControl::Stop,

@@ -1,11 +1,13 @@
 //! `script -s` with a recording that is read from a pipe while it is written.
 
 use clap::ArgMatches;
-use rperf_perfdata::StreamInput;
+use rperf_lines::SourceFiles;
+use rperf_perfdata::{PipeHead, StreamInput};
 use rperf_replay::{FoldControl, Stream};
 use rperf_resolve::{LoadedObjects, Resolver, StackSummary};
 use rperf_scripting::{
-    EncoderScratch, EventBlock, EventEncoder, SCRIPT_RECORDS, ScriptCalls, ScriptFunctions,
+    DatabaseExporter, EncoderScratch, EventBlock, EventEncoder, ScriptCalls, ScriptFunctions,
+    stream_records,
 };
 
 use super::counts::{CountRecord, are_counted};
@@ -25,8 +27,10 @@ struct StreamCalls<'a> {
     counts: ScriptCounts,
     /// The functions to call for each event, with the revision of the head for which they were looked up.
     calls: Option<(u64, ScriptCalls)>,
+    exporter: Option<DatabaseExporter>,
     known: Option<LoadedObjects>,
     scratches: Vec<EncoderScratch>,
+    sources: SourceFiles<'static>,
     stacks: StackSummary,
 }
 
@@ -42,8 +46,7 @@ impl ScriptReading<'_> {
         input: RecordingStream,
     ) -> Result<ExitStatus, CliError> {
         let path = input.path.clone();
-        let kinds = SCRIPT_RECORDS.map(|(_, kind)| kind);
-        let mut stream = Stream::new(input.reader()?).with_records(&kinds);
+        let mut stream = Stream::new(input.reader()?).with_records(&stream_records());
         // The first chunk describes the events.
         let mut more = stream.advance()?;
         let formats = stream.head().metadata().formats();
@@ -61,8 +64,10 @@ impl ScriptReading<'_> {
             counts: ScriptCounts::new(functions.clone()),
             functions,
             calls: None,
+            exporter: None,
             known: None,
             scratches: Vec::new(),
+            sources: SourceFiles::new(&DiskFiles),
             stacks: StackSummary::default(),
         };
         let jobs = self.settings.jobs.get();
@@ -90,19 +95,8 @@ impl StreamCalls<'_> {
         if are_counted(head.events()) {
             return self.send_counts(stream, interpreter);
         }
-        let known = self.calls.take();
-        let (revision, calls) = match known.filter(|(revision, _)| *revision == head.revision()) {
-            Some(calls) => calls,
-            None => {
-                let formats = recording.formats();
-                let formats = formats.map_err(|error| CliError::failure(255, error))?;
-                let endian = recording.endian;
-                let calls = ScriptCalls::new(&self.functions, head.events(), &formats, endian);
-                if !interpreter.send(&calls.description()) {
-                    return Ok(false);
-                }
-                (head.revision(), calls)
-            }
+        let Some((revision, calls)) = self.current_calls(head, interpreter)? else {
+            return Ok(false);
         };
         let settings = self.reading.settings;
         let resolver = match self.known.take() {
@@ -113,14 +107,18 @@ impl StreamCalls<'_> {
             }
         };
         let filter = settings.filter(recording)?;
-        let options = self.reading.options(recording, &calls, &filter);
+        let options = self
+            .reading
+            .options(recording, &calls, &filter, &self.sources);
         let encoder = EventEncoder::new(&resolver, &calls, options);
         let mut is_sent = true;
+        let exporter = &mut self.exporter;
         stream.deliver(
             &encoder,
             &mut self.scratches,
             &mut |block: &mut EventBlock| {
-                is_sent = block.bytes().is_none_or(|bytes| interpreter.send(bytes));
+                is_sent =
+                    block.deliver(&encoder, exporter.as_mut(), |bytes| interpreter.send(bytes));
                 match is_sent {
                     true => FoldControl::Continue,
                     false => FoldControl::Stop,
@@ -133,6 +131,34 @@ impl StreamCalls<'_> {
         self.calls = Some((revision, calls));
         Ok(is_sent)
     }
+
+    /// The functions to call for the events that are known now, with the revision of the head. Describes new ones to the
+    /// interpreter; `None` if it does not read any longer.
+    fn current_calls(
+        &mut self,
+        head: &PipeHead<'_>,
+        interpreter: &mut Interpreter,
+    ) -> Result<Option<(u64, ScriptCalls)>, CliError> {
+        let known = self.calls.take();
+        if let Some(calls) = known.filter(|(revision, _)| *revision == head.revision()) {
+            return Ok(Some(calls));
+        }
+        let recording = head.metadata();
+        let formats = recording.formats();
+        let formats = formats.map_err(|error| CliError::failure(255, error))?;
+        let calls = ScriptCalls::new(&self.functions, head.events(), &formats, recording.endian);
+        if !interpreter.send(&calls.description()) {
+            return Ok(None);
+        }
+        match &mut self.exporter {
+            Some(exporter) => calls.continue_export(exporter),
+            None => self.exporter = calls.exporter(),
+        }
+        let mut exporters = self.exporter.iter_mut();
+        let is_read = exporters.all(|exporter| exporter.begin(&mut |rows| interpreter.send(rows)));
+        Ok(is_read.then_some((head.revision(), calls)))
+    }
+
     /// Sends the counts of intervals that ended.
     fn send_counts(
         &mut self,

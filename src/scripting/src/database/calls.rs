@@ -1,0 +1,77 @@
+//! The functions of a script for the tables of a database.
+
+use rperf_wire::RecordKind;
+
+use crate::functions::ScriptFunctions;
+
+/// A table, whose function has its name with `_table` at the end, except for `synth_data`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Table {
+    Event,
+    Machine,
+    Thread,
+    Comm,
+    CommThread,
+    Object,
+    Symbol,
+    BranchType,
+    Sample,
+    CallPath,
+    ContextSwitch,
+    /// The raw data of synthesized events.
+    Synthesized,
+}
+
+/// The functions of the tables, in the order of [`Table`].
+pub(crate) const FUNCTIONS: [&str; 12] = [
+    "evsel_table",
+    "machine_table",
+    "thread_table",
+    "comm_table",
+    "comm_thread_table",
+    "dso_table",
+    "symbol_table",
+    "branch_type_table",
+    "sample_table",
+    "call_path_table",
+    "context_switch_table",
+    "synth_data",
+];
+
+/// Records that change or use the tasks of a database.
+pub(crate) const DATABASE_RECORDS: [RecordKind; 4] = [
+    RecordKind::COMM,
+    RecordKind::FORK,
+    RecordKind::SWITCH,
+    RecordKind::SWITCH_CPU_WIDE,
+];
+
+/// What a script exports.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DatabaseCalls {
+    /// Whether the script has the function of each table.
+    functions: [bool; FUNCTIONS.len()],
+}
+
+impl DatabaseCalls {
+    /// The tables of a script; `None` if it does not export to a database.
+    pub(crate) fn new(functions: &ScriptFunctions) -> Option<Self> {
+        functions.database.mode.then(|| Self {
+            functions: FUNCTIONS.map(|name| functions.get(name).is_some()),
+        })
+    }
+
+    /// Whether the script has a function for the table.
+    pub(crate) fn has(&self, table: Table) -> bool {
+        self.functions.get(table as usize) == Some(&true)
+    }
+
+    /// The functions by their numbers, which follow those of other calls; `None` if the script does not have it.
+    pub(crate) fn names(&self) -> impl Iterator<Item = Option<&'static str>> {
+        let has = self.functions.into_iter();
+        FUNCTIONS
+            .into_iter()
+            .zip(has)
+            .map(|(name, has)| has.then_some(name))
+    }
+}

@@ -1,0 +1,108 @@
+//! What a block of a recording contributes to a database, before ids are assigned.
+
+use rperf_replay::NonSampleRecord;
+use rperf_resolve::Frame;
+use rperf_wire::{Endian, Misc, Record};
+
+use super::tasks::TaskIds;
+use crate::encoder::EncodedCalls;
+
+/// A part of a block, in order.
+#[derive(Debug)]
+pub(crate) enum DatabaseItem {
+    /// Calls of handlers.
+    Calls(EncodedCalls),
+    Sample(Box<ExportedSample>),
+    Comm {
+        task: TaskIds,
+        name: String,
+        /// Time in nanoseconds.
+        time: u64,
+        is_exec: bool,
+    },
+    Fork {
+        task: TaskIds,
+        parent: TaskIds,
+        /// Time in nanoseconds.
+        time: u64,
+    },
+    Switch {
+        tid: u32,
+        cpu: u32,
+        /// Time in nanoseconds.
+        time: u64,
+        /// The next or previous thread, if the record has it.
+        other: Option<u32>,
+        is_out: bool,
+        is_preempted: bool,
+    },
+}
+
+/// A sample.
+#[derive(Debug)]
+pub(crate) struct ExportedSample {
+    /// The index of its event.
+    pub(crate) event: usize,
+    pub(crate) task: TaskIds,
+    pub(crate) cpu: u32,
+    /// Time in nanoseconds.
+    pub(crate) time: u64,
+    /// The address that was sampled; `None` in the mode of a guest or hypervisor, whose samples are not exported.
+    pub(crate) frame: Option<Frame>,
+    /// The data address, if perf resolves those of the event.
+    pub(crate) data: Option<Frame>,
+    /// The callchain from the outermost function to the innermost one; empty if it is not exported.
+    pub(crate) callers: Vec<Frame>,
+    pub(crate) addr: u64,
+    pub(crate) period: u64,
+    pub(crate) weight: u64,
+    pub(crate) transaction: u64,
+    pub(crate) data_source: u64,
+    /// The raw data of a synthesized event, with the number of its type.
+    pub(crate) synthesized: Option<(u64, Vec<u8>)>,
+}
+
+/// What a database gets of a record; `None` if nothing, or if it cannot be decoded.
+pub(crate) fn exported_record(
+    record: &NonSampleRecord<'_>,
+    endian: Endian,
+) -> Option<DatabaseItem> {
+    let misc = record.raw.misc;
+    let has = |flag: Misc| misc.0 & flag.0 != 0;
+    let time = record.id.time.unwrap_or(u64::MAX);
+    Some(match Record::decode(&record.raw, endian).ok()? {
+        Record::Comm(comm) => DatabaseItem::Comm {
+            task: TaskIds {
+                pid: comm.pid,
+                tid: comm.tid,
+            },
+            name: String::from_utf8_lossy(comm.comm).into_owned(),
+            time,
+            is_exec: has(Misc::COMM_EXEC),
+        },
+        Record::Fork(task) => DatabaseItem::Fork {
+            task: TaskIds {
+                pid: task.pid,
+                tid: task.tid,
+            },
+            parent: TaskIds {
+                pid: task.ppid,
+                tid: task.ptid,
+            },
+            time,
+        },
+        Record::Switch(switch) => {
+            let (_, tid) = record.id.pid_tid?;
+            let is_out = has(Misc::SWITCH_OUT);
+            DatabaseItem::Switch {
+                tid,
+                cpu: record.id.cpu.unwrap_or(u32::MAX),
+                time,
+                other: switch.next_prev.map(|(_, tid)| tid),
+                is_out,
+                is_preempted: is_out && has(Misc::SWITCH_OUT_PREEMPT),
+            }
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,15 @@
+//! The rows of a database for scripts that set `perf_db_export_mode`: perf's interface for exports to databases.
+//!
+//! Such a script gets no samples as dicts. Its functions are named after tables, and are called with a row each: events,
+//! processes, names, objects and symbols once, when the first sample needs them, then samples that refer to them by id.
+//! Samples of tracepoints are passed to their handlers, as without a database.
+
+mod calls;
+mod exporter;
+mod items;
+mod tasks;
+
+pub(crate) use self::calls::{DATABASE_RECORDS, DatabaseCalls};
+pub use self::exporter::DatabaseExporter;
+pub(crate) use self::items::{DatabaseItem, ExportedSample, exported_record};
+pub(crate) use self::tasks::TaskIds;

@@ -1,0 +1,194 @@
+//! Threads and their names in a database, as perf knows them at the time of a sample.
+//!
+//! A thread gets an id when it is first used, and so does each of its names. The name in the row of a sample is that of
+//! the program that the process executes, not that of the thread.
+
+use rustc_hash::FxHashMap;
+
+/// The index of a thread.
+pub(super) type ThreadIndex = usize;
+
+/// A thread of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TaskIds {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+}
+
+/// A thread from its fork to the reuse of its number.
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    /// 0 until it is exported.
+    pub(super) id: u64,
+    /// Oldest first; never empty.
+    comms: Vec<Comm>,
+    /// Whether the first name is of the recording.
+    is_named: bool,
+}
+
+/// A name of a thread.
+#[derive(Debug)]
+pub(super) struct Comm {
+    pub(super) name: String,
+    /// Time in nanoseconds.
+    pub(super) start: u64,
+    pub(super) is_exec: bool,
+    /// 0 until it is exported.
+    pub(super) id: u64,
+}
+
+/// All threads.
+#[derive(Debug)]
+pub(super) struct Tasks {
+    threads: Vec<Thread>,
+    by_tid: FxHashMap<u32, ThreadIndex>,
+    /// Whether names of executed programs are marked.
+    pub(super) knows_programs: bool,
+}
+
+impl Default for Tasks {
+    fn default() -> Self {
+        let mut tasks = Self {
+            threads: Vec::new(),
+            by_tid: FxHashMap::default(),
+            knows_programs: false,
+        };
+        let idle = TaskIds { pid: 0, tid: 0 };
+        tasks.set_name(idle, "swapper".to_owned(), 0, false);
+        tasks
+    }
+}
+
+impl Tasks {
+    pub(super) fn get(&self, index: ThreadIndex) -> Option<&Thread> {
+        self.threads.get(index)
+    }
+
+    pub(super) fn get_mut(&mut self, index: ThreadIndex) -> Option<&mut Thread> {
+        self.threads.get_mut(index)
+    }
+
+    /// The thread with this number, which is created if it is unknown.
+    pub(super) fn find_or_create(&mut self, TaskIds { pid, tid }: TaskIds) -> ThreadIndex {
+        if let Some(&index) = self.by_tid.get(&tid) {
+            if let Some(thread) = self.threads.get_mut(index)
+                && thread.pid == u32::MAX
+            {
+                thread.pid = pid;
+            }
+            return index;
+        }
+        let index = self.threads.len();
+        self.threads.push(Thread {
+            pid,
+            tid,
+            id: 0,
+            comms: vec![Comm {
+                name: format!(":{}", tid.cast_signed()),
+                start: 0,
+                is_exec: false,
+                id: 0,
+            }],
+            is_named: false,
+        });
+        self.by_tid.insert(tid, index);
+        index
+    }
+
+    /// The main thread of a thread's process; `None` if it is unknown.
+    pub(super) fn main_thread(&self, index: ThreadIndex) -> Option<ThreadIndex> {
+        let thread = self.threads.get(index)?;
+        match thread.pid {
+            pid if pid == thread.tid => Some(index),
+            u32::MAX => None,
+            pid => self.by_tid.get(&pid).copied(),
+        }
+    }
+
+    /// The thread with this number, if a record has named it.
+    pub(super) fn named(&self, tid: u32) -> Option<ThreadIndex> {
+        let index = *self.by_tid.get(&tid)?;
+        self.threads.get(index)?.is_named.then_some(index)
+    }
+
+    /// Processes a COMM record.
+    pub(super) fn set_name(&mut self, task: TaskIds, name: String, start: u64, exec: bool) {
+        self.knows_programs |= exec;
+        let index = self.find_or_create(task);
+        if let Some(thread) = self.threads.get_mut(index) {
+            thread.set_name(name, start, exec);
+        }
+    }
+
+    /// Processes a FORK record. A thread with this number is forgotten.
+    pub(super) fn fork(&mut self, task: TaskIds, parent: TaskIds, time: u64) {
+        let mut known = self.find_or_create(parent);
+        let thread = self.threads.get(known);
+        if thread.is_some_and(|thread| thread.pid != parent.pid) {
+            self.by_tid.remove(&parent.tid);
+            known = self.find_or_create(parent);
+        }
+        self.by_tid.remove(&task.tid);
+        let child = self.find_or_create(task);
+        let name = self.threads.get(known).filter(|thread| thread.is_named);
+        let name = name.and_then(|thread| Some(thread.comms.last()?.name.clone()));
+        if let (Some(name), Some(thread)) = (name, self.threads.get_mut(child)) {
+            thread.set_name(name, time, false);
+        }
+    }
+
+    /// The position of the name of the program that a thread executes.
+    pub(super) fn program(&self, index: ThreadIndex) -> usize {
+        let Some(thread) = self.threads.get(index) else {
+            return 0;
+        };
+        let newest = thread.newest();
+        if !self.knows_programs {
+            return newest;
+        }
+        if let Some(exec) = thread.comms.iter().rposition(|comm| comm.is_exec) {
+            return exec;
+        }
+        // The first name of a process that was running before may be that of its parent.
+        let has_no_time = thread.comms.first().is_some_and(|comm| comm.start == 0);
+        usize::from(has_no_time && newest > 0 && thread.pid == thread.tid)
+    }
+}
+
+impl Thread {
+    fn set_name(&mut self, name: String, start: u64, is_exec: bool) {
+        if !self.is_named {
+            self.is_named = true;
+            if let Some(first) = self.comms.first_mut() {
+                (first.name, first.start) = (name, start);
+                first.is_exec |= is_exec;
+            }
+            return;
+        }
+        self.comms.push(Comm {
+            name,
+            start,
+            is_exec,
+            id: 0,
+        });
+    }
+
+    /// The position of the newest name.
+    pub(super) fn newest(&self) -> usize {
+        self.comms.len().saturating_sub(1)
+    }
+
+    pub(super) fn comm(&self, position: usize) -> Option<&Comm> {
+        self.comms.get(position)
+    }
+
+    pub(super) fn comm_mut(&mut self, position: usize) -> Option<&mut Comm> {
+        self.comms.get_mut(position)
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.pid == 0 && self.tid == 0
+    }
+}

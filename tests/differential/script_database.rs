@@ -1,0 +1,174 @@
+//! Scripts that export to databases: rows of tables instead of samples.
+
+use std::path::PathBuf;
+
+use rperf_testkit::{Run, may_trace, skip};
+
+use super::trace_scripts::{has_interpreters, scripts};
+use super::{Tool, Tools, assert_alike};
+use crate::commands::script::scripts::RECORDINGS;
+use crate::tidy::root;
+
+/// Prints each row.
+const ROWS: &str = "
+perf_db_export_mode = True
+perf_db_export_calls = False
+perf_db_export_callchains = True
+def row(table):
+    return lambda *values: print(table, values)
+for name in ('evsel', 'machine', 'thread', 'comm', 'comm_thread', 'dso', 'symbol', 'branch_type', 'sample', 'call_path',
+             'context_switch'):
+    globals()[name + '_table'] = row(name)
+synth_data = row('synth_data')
+def trace_begin(): print('begin')
+def trace_end(): print('end')
+def trace_unhandled(event, context, fields): print(event)
+def process_event(sample): print('not called')
+def context_switch(*values): print('not called')
+def throttle(*values): print('throttle', values)
+";
+
+/// What perf's script needs of PySide2, by Python's own sqlite3.
+const QT: &str = "
+import sqlite3
+class QSqlDatabase:
+    def addDatabase(kind): return QSqlDatabase()
+    def setDatabaseName(self, name): self.name = name
+    def open(self): self.db = sqlite3.connect(self.name, isolation_level=None)
+    def close(self): self.db.close()
+class QSqlQuery:
+    def __init__(self, db): self.db, self.values = db.db, []
+    def prepare(self, text): self.text = text
+    def addBindValue(self, value): self.values.append(value)
+    def exec_(self, text=None):
+        self.cursor = self.db.execute(text or self.text, self.values)
+        self.values = []
+        return True
+    def next(self):
+        return self.cursor.fetchone() is not None
+";
+
+fn write(tools: &Tools, name: &str, text: &str) {
+    let path = tools.path().join(name);
+    let folder = path.parent().expect("the file is in a folder");
+    std::fs::create_dir_all(folder).expect("a folder can be created");
+    std::fs::write(path, text).expect("a file can be written");
+}
+
+/// Threads with names of their own, switches, callchains and data addresses.
+fn record_threads(tools: &Tools) {
+    let command = "perf bench futex hash -t 2 -r 1 -f 64; perf bench sched pipe -T -l 50";
+    let words = [
+        "record",
+        "-q",
+        "-g",
+        "-d",
+        "--switch-events",
+        "-F",
+        "499",
+        "-e",
+        "cpu-clock,sched:sched_process_exit",
+        "-o",
+        "threads.data",
+        "sh",
+        "-c",
+        command,
+    ];
+    let recorded = tools.outcome(Tool::Perf, &words);
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+}
+
+/// A recording of a shell with these events, as a stream.
+pub(crate) fn stream(tools: &Tools, events: &str) -> Vec<u8> {
+    let program = tools.program(Tool::Perf).to_string_lossy();
+    let command = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; cat /nosuch 2> /dev/null; true";
+    let line = "\"$0\" record -q -e \"$1\" -o - sh -c \"$2\" > stream.data";
+    let recorded = Run::new("sh").args(["-c", line, &program, events, command]);
+    let recorded = recorded
+        .within(tools.path())
+        .finish()
+        .expect("a shell starts");
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+    std::fs::read(tools.path().join("stream.data")).expect("the stream was written")
+}
+
+fn tools(test: &str) -> Option<Tools> {
+    let tools = Tools::find_for(test)?;
+    if !has_interpreters() || !may_trace(test) {
+        skip(test, "there are no interpreters or no tracepoints");
+        return None;
+    }
+    record_threads(&tools);
+    Some(tools)
+}
+
+#[test]
+fn scripts_export_the_same_rows() {
+    let Some(tools) = tools("scripts_export_the_same_rows") else {
+        return;
+    };
+    write(&tools, "rows.py", ROWS);
+    let fixtures = RECORDINGS
+        .iter()
+        .map(|name| root().join("tests/fixtures").join(name));
+    let recordings: Vec<PathBuf> = fixtures
+        .chain([tools.path().join("threads.data")])
+        .collect();
+    let mut differences = Vec::new();
+    let mut compare = |words: &[&str], stdin: &[u8]| {
+        let [perf, rperf] = tools.outcomes(words, stdin);
+        // A recording of tracepoints alone has no rows of samples.
+        assert!(perf.stdout.contains("branch_type (0, "), "{perf:?}");
+        if (rperf.status, &rperf.stdout) != (perf.status, &perf.stdout) {
+            let (of_perf, of_rperf) = (perf.stdout, rperf.stdout + &rperf.stderr);
+            differences.push(format!("{words:?}:\n{of_perf}\n--- rperf\n{of_rperf}"));
+        }
+    };
+    for recording in &recordings {
+        let recording = recording.to_string_lossy();
+        compare(&["script", "-f", "-i", &recording, "-s", "rows.py"], b"");
+    }
+    let stream = stream(&tools, "cpu-clock,sched:sched_process_exit");
+    compare(&["script", "-i", "-", "-s", "rows.py"], &stream);
+    assert_alike(&differences);
+}
+
+#[test]
+fn the_same_database_is_written() {
+    let test = "the_same_database_is_written";
+    let Some(tools) = tools(test) else {
+        return;
+    };
+    let Some(scripts) = scripts() else {
+        return skip(test, "there are no scripts of perf");
+    };
+    write(&tools, "PySide2/__init__.py", "");
+    write(&tools, "PySide2/QtSql.py", QT);
+    write(
+        &tools,
+        "dump.py",
+        "import sqlite3, sys\nprint(*sqlite3.connect(sys.argv[1]).iterdump(), sep='\\n')\n",
+    );
+    let script = scripts.join("python/export-to-sqlite.py");
+    let [expected, own] = [Tool::Perf, Tool::Rperf].map(|tool| {
+        let name = format!("{tool:?}.db");
+        let words = [
+            "script",
+            "-i",
+            "threads.data",
+            "-s",
+            &*script.to_string_lossy(),
+        ];
+        let words = [&words[..], &[&name, "all", "calls", "callchains"]].concat();
+        let run = tools.run(tool, &words).env("PYTHONPATH", tools.path());
+        let found = run.finish().expect("the tool starts");
+        assert_eq!(found.status, 0, "{tool:?}: {}", found.stderr);
+        let dump = Run::new("python3").args(["dump.py", &name]);
+        let dump = dump.within(tools.path()).finish().expect("Python starts");
+        assert_eq!(dump.status, 0, "{}", dump.stderr);
+        dump.stdout
+    });
+    assert!(expected.contains("INSERT INTO \"samples\""), "{expected}");
+    let differences = rperf_testkit::golden::difference(&expected, &own);
+    assert_alike(&differences.into_iter().collect::<Vec<_>>());
+}
