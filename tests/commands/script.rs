@@ -2,6 +2,7 @@
 
 mod built_in;
 mod json;
+mod native;
 mod optional_fields;
 mod perl;
 mod rows;

@@ -84,7 +84,7 @@ const RECORDINGS: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Packets between programs of this machine, and packets that are dropped.
-const PACKETS: &str = "python3 -c '
+pub(crate) const PACKETS: &str = "python3 -c '
 import socket
 datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for i in range(5): datagrams.sendto(b\"a\", (\"127.0.0.1\", 9))
@@ -253,7 +253,7 @@ const CHANGED: [&str; 2] = ["skb:kfree_skb", "skb:consume_skb"];
 
 /// A copy of a script whose handlers of changed tracepoints have the parameters of this kernel, for perf: rperf passes
 /// fields by name to such handlers, and runs the script itself.
-fn adapted(tools: &Tools, script: &Path) -> PathBuf {
+pub(crate) fn adapted(tools: &Tools, script: &Path) -> PathBuf {
     let mut text = std::fs::read_to_string(script).expect("the script can be read");
     for tracepoint in CHANGED {
         let format = format!("events/{}/format", tracepoint.replace(':', "/"));
@@ -346,7 +346,7 @@ fn compare(tools: &Tools, recording: &str, script: &Path, arguments: &[&str]) ->
     clippy::disallowed_methods,
     reason = "the folder is the caller's choice"
 )]
-fn other_scripts() -> Option<PathBuf> {
+pub(crate) fn other_scripts() -> Option<PathBuf> {
     std::env::var_os("RPERF_SCRIPTS").map(PathBuf::from)
 }
 

@@ -10,8 +10,10 @@ mod decoder;
 mod drops;
 mod first_seen;
 mod futexes;
+mod packets;
 mod read_write;
 mod syscalls;
+mod tasks;
 mod wakeups;
 
 pub use compaction::{CompactionTimes, CompactionTotals, TaskCompactions, TaskFilter, sum};
@@ -19,8 +21,13 @@ pub use decoder::{EventFields, FieldBlock, FieldDecoder, ScriptSample};
 pub use drops::DropLocations;
 pub use first_seen::FirstSeen;
 pub use futexes::{FutexWaits, WaitStatistics};
+pub use packets::{
+    FollowedCounts, Interrupt, PacketEnd, PacketEndKind, PacketTimes, ReceivedPacket, Reception,
+    SentPacket, SoftirqEvent,
+};
 pub use read_write::{FileIo, TaskIo, TaskReadWrite};
 pub use syscalls::{
     ByTask, FailedByComm, FailedByTask, SyscallCounts, SyscallsByTask, TaskSelection,
 };
+pub use tasks::{TaskGaps, TaskRun, TaskRuns, TaskSummary, TaskWords, TimeWindow};
 pub use wakeups::WakeupLatencies;

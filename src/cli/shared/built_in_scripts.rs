@@ -23,6 +23,8 @@ pub(crate) enum ScriptKind {
         /// The options of the script, each with the words that replace it.
         options: &'static [(&'static str, &'static [&'static str])],
     },
+    /// A profile for profiler.firefox.com, as `data convert` writes it.
+    Firefox,
     /// A table that rperf computes.
     Native(NativeScript),
 }
@@ -35,12 +37,14 @@ pub(crate) enum NativeScript {
     FailedSyscallsByPid,
     FutexContention,
     NetDropmonitor,
+    NetdevTimes,
     RwByFile,
     RwByPid,
     Rwtop,
     Sctop,
     SyscallCounts,
     SyscallCountsByPid,
+    TaskAnalyzer,
     WakeupLatency,
 }
 
@@ -55,7 +59,7 @@ impl NativeScript {
 }
 
 /// All built-in scripts.
-pub(crate) const SCRIPTS: [BuiltInScript; 14] = [
+pub(crate) const SCRIPTS: [BuiltInScript; 17] = [
     native(
         NativeScript::CompactionTimes,
         [
@@ -122,6 +126,13 @@ pub(crate) const SCRIPTS: [BuiltInScript; 14] = [
             "syscalls:sys_exit_futex",
         ],
     ),
+    BuiltInScript {
+        name: "gecko",
+        arguments: "[--save-only file]",
+        description: "stacks as a profile for profiler.firefox.com",
+        record: &["-F", "99", "-g"],
+        kind: ScriptKind::Firefox,
+    },
     native(
         NativeScript::NetDropmonitor,
         [
@@ -130,6 +141,42 @@ pub(crate) const SCRIPTS: [BuiltInScript; 14] = [
             "functions of the kernel that drop packets",
         ],
         &["-e", "skb:kfree_skb"],
+    ),
+    native(
+        NativeScript::NetdevTimes,
+        [
+            "netdev-times",
+            "[tx] [rx] [dev=] [debug]",
+            "times of sent packets, and of received ones in softirqs",
+        ],
+        &[
+            "-e",
+            "net:net_dev_xmit",
+            "-e",
+            "net:net_dev_queue",
+            "-e",
+            "net:netif_receive_skb",
+            "-e",
+            "net:netif_rx",
+            "-e",
+            "skb:consume_skb",
+            "-e",
+            "skb:kfree_skb",
+            "-e",
+            "skb:skb_copy_datagram_iovec",
+            "-e",
+            "napi:napi_poll",
+            "-e",
+            "irq:irq_handler_entry",
+            "-e",
+            "irq:irq_handler_exit",
+            "-e",
+            "irq:softirq_entry",
+            "-e",
+            "irq:softirq_exit",
+            "-e",
+            "irq:softirq_raise",
+        ],
     ),
     native(
         NativeScript::RwByFile,
@@ -198,6 +245,15 @@ pub(crate) const SCRIPTS: [BuiltInScript; 14] = [
         &["-e", "raw_syscalls:sys_enter"],
     ),
     native(
+        NativeScript::TaskAnalyzer,
+        [
+            "task-analyzer",
+            "[options]",
+            "when threads run, for how long, and the time between",
+        ],
+        &["-e", "sched:sched_switch", "-e", "sched:sched_migrate_task"],
+    ),
+    native(
         NativeScript::WakeupLatency,
         [
             "wakeup-latency",
@@ -241,7 +297,7 @@ impl ScriptKind {
     pub(crate) fn translated(&self, word: &OsStr) -> Vec<OsString> {
         let options = match self {
             Self::Flamegraph { options, .. } => *options,
-            Self::Native(_) => &[],
+            Self::Firefox | Self::Native(_) => &[],
         };
         match options.iter().find(|(own, _)| word == *own) {
             Some((_, words)) => words.iter().map(OsString::from).collect(),

@@ -1,5 +1,8 @@
 //! The tables of perf's trace scripts.
 
+mod packets;
+mod tasks;
+
 use std::io::{self, Write};
 
 use rperf_analysis::trace_scripts::{
@@ -7,6 +10,12 @@ use rperf_analysis::trace_scripts::{
     SyscallCounts, SyscallsByTask, TaskIo, TaskReadWrite, WakeupLatencies, sum,
 };
 use rperf_syscalls::error_name;
+
+pub use self::packets::{PacketLayout, write_packets};
+pub use self::tasks::{
+    TASK_COLORS, TaskLayout, TaskUnit, write_task_runs, write_task_runs_csv, write_task_summary,
+    write_task_summary_csv,
+};
 
 /// The name of a system call by its number.
 pub type SyscallName<'n> = &'n dyn Fn(i64) -> String;

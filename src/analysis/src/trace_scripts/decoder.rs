@@ -30,6 +30,8 @@ pub struct ScriptSample<'b> {
     pub cpu: u32,
     /// The thread id: `common_pid` of the script's tracepoints.
     pub pid: i64,
+    /// The process id.
+    pub process: u32,
     /// The thread's name.
     pub comm: &'b str,
     /// Values of the fields, in the order of [`EventFields::numbers`]; empty for other events.
@@ -126,6 +128,7 @@ struct StoredSample {
     time: u64,
     cpu: u32,
     pid: i64,
+    process: u32,
     comm: CommId,
     /// Where its numbers and its text end in those of the block.
     numbers_end: usize,
@@ -143,6 +146,7 @@ impl FieldBlock {
                 time: stored.time,
                 cpu: stored.cpu,
                 pid: stored.pid,
+                process: stored.process,
                 comm: world.comm(stored.comm),
                 numbers: self
                     .numbers
@@ -207,6 +211,7 @@ impl Render for FieldDecoder<'_, '_> {
             pid: layout
                 .and_then(|layout| number(&layout.pid))
                 .unwrap_or_else(|| sample.tid.cast_signed().into()),
+            process: sample.pid,
             comm: moment.comm_at,
             numbers_end: block.numbers.len(),
             text_end: block.text.len(),

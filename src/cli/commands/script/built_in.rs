@@ -7,6 +7,7 @@ use std::process::Command;
 use clap::ArgMatches;
 use rperf_names::nearest;
 
+use super::firefox;
 use super::installed::{ScriptCall, installed, makes_own, run_both, split, take_input};
 use super::native::NativeTable;
 use super::native_run;
@@ -94,6 +95,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
         (ScriptKind::Native(native), "report") => report(native, rest, matches, context),
         (ScriptKind::Native(_), _) if matches.contains_id("input") => Err(makes_own(script.name)),
         (ScriptKind::Native(_), _) => live(script, rest, all_cpus, context),
+        (ScriptKind::Firefox, "report") => firefox::report(&rest, matches, context),
+        (ScriptKind::Firefox, _) if matches.contains_id("input") => Err(makes_own(script.name)),
+        (ScriptKind::Firefox, _) => firefox::live(script, rest, all_cpus),
         (ScriptKind::Flamegraph { words, .. }, _) => {
             let call = words.iter().map(OsString::from).collect();
             flamegraph(script, call, verb, &rest, matches, context)

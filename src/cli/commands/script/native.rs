@@ -5,13 +5,16 @@ use std::io::{self, Write};
 
 use rperf_analysis::trace_scripts::{
     CompactionTimes, DropLocations, EventFields, FailedByComm, FailedByTask, FileIo, FutexWaits,
-    ScriptSample, SyscallCounts, SyscallsByTask, TaskReadWrite, TaskSelection, WakeupLatencies,
+    PacketTimes, ScriptSample, SyscallCounts, SyscallsByTask, TaskReadWrite, TaskRuns,
+    TaskSelection, WakeupLatencies,
 };
+use rperf_view::terminal::Csi;
 use rperf_view::trace_scripts as view;
 
-use super::native_compaction;
+use super::native_tasks::TaskAnalyzer;
+use super::{native_compaction, native_packets};
+use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::output::CLEAR;
 use crate::cli::shared::built_in_scripts::NativeScript;
 
 /// The number of rows of `rwtop`.
@@ -35,6 +38,8 @@ pub(super) enum NativeTable {
     Futexes(FutexWaits),
     Drops(DropLocations),
     Compactions(CompactionTimes, view::CompactionLayout),
+    Packets(Box<PacketTimes>, view::PacketLayout),
+    Tasks(Box<TaskAnalyzer>),
 }
 
 /// Names that tables need.
@@ -43,6 +48,16 @@ pub(super) struct TableNames<'n> {
     pub(super) syscall: &'n dyn Fn(i64) -> String,
     /// Function and offset of an address of the kernel.
     pub(super) function: &'n dyn Fn(u64) -> (String, u64),
+    /// Introduces control sequences of the terminal.
+    pub(super) csi: Csi,
+}
+
+impl TableNames<'_> {
+    /// Clears the screen, as perf's scripts do: with a newline.
+    fn clear_screen(&self, out: &mut dyn Write) -> io::Result<()> {
+        let csi = self.csi;
+        writeln!(out, "{csi}H{csi}2J")
+    }
 }
 
 impl NativeTable {
@@ -93,12 +108,28 @@ impl NativeTable {
                 let (times, layout) = native_compaction::parse(&words)?;
                 Self::Compactions(times, layout)
             }
+            NativeScript::NetdevTimes => {
+                Self::Packets(Box::default(), native_packets::parse(&words)?)
+            }
+            NativeScript::TaskAnalyzer => Self::Tasks(Box::new(TaskAnalyzer::parse(&words)?)),
             _ if !words.is_empty() => return Err(usage(script, "")),
             NativeScript::RwByPid => Self::ReadWrite(TaskReadWrite::default()),
             NativeScript::WakeupLatency => Self::Wakeups(WakeupLatencies::default()),
             NativeScript::FutexContention => Self::Futexes(FutexWaits::default()),
             NativeScript::NetDropmonitor => Self::Drops(DropLocations::default()),
         })
+    }
+
+    /// Decides what depends on the terminal.
+    ///
+    /// # Errors
+    ///
+    /// Those of the script.
+    pub(super) fn prepare(&mut self, context: &Context) -> Result<(), CliError> {
+        match self {
+            Self::Tasks(table) => table.set_colors(context),
+            _ => Ok(()),
+        }
     }
 
     /// The tracepoints that it reads.
@@ -115,6 +146,8 @@ impl NativeTable {
             Self::Futexes(_) => FutexWaits::EVENTS,
             Self::Drops(_) => DropLocations::EVENTS,
             Self::Compactions(..) => CompactionTimes::EVENTS,
+            Self::Packets(..) => PacketTimes::EVENTS,
+            Self::Tasks(_) => TaskRuns::EVENTS,
         }
     }
 
@@ -144,6 +177,8 @@ impl NativeTable {
             Self::Futexes(table) => table.sample(sample),
             Self::Drops(table) => table.sample(sample),
             Self::Compactions(table, _) => table.sample(sample),
+            Self::Packets(table, _) => table.sample(sample),
+            Self::Tasks(table) => table.runs.sample(sample),
         }
     }
 
@@ -154,6 +189,7 @@ impl NativeTable {
             | Self::SyscallsByTask(_)
             | Self::FailedByTask(_)
             | Self::Futexes(_) => writeln!(out, "Press control+C to stop and show the summary"),
+            Self::Tasks(table) => table.begin(out),
             Self::Drops(_) => writeln!(out, "Starting trace (Ctrl-C to dump results)"),
             _ => Ok(()),
         }
@@ -164,7 +200,7 @@ impl NativeTable {
         match self {
             Self::Syscalls(table) => view::write_syscall_counts(out, table, names.syscall, 11),
             Self::TopSyscalls(table, _) => {
-                writeln!(out, "{CLEAR}")?;
+                names.clear_screen(out)?;
                 view::write_syscall_counts(out, table, names.syscall, 10)?;
                 table.counts.clear();
                 Ok(())
@@ -174,7 +210,7 @@ impl NativeTable {
             Self::FailedByTask(table) => view::write_failed_by_task(out, table, names.syscall),
             Self::ReadWrite(table) => view::write_io_by_task(out, table),
             Self::TopReadWrite(table, _) => {
-                writeln!(out, "{CLEAR}")?;
+                names.clear_screen(out)?;
                 view::write_top_io(out, table, TOP_LINES)?;
                 table.clear();
                 Ok(())
@@ -183,6 +219,8 @@ impl NativeTable {
             Self::Wakeups(table) => view::write_wakeups(out, table),
             Self::Futexes(table) => view::write_futexes(out, table),
             Self::Compactions(table, layout) => view::write_compactions(out, table, *layout),
+            Self::Packets(table, layout) => view::write_packets(out, table, layout),
+            Self::Tasks(table) => table.write(out),
             Self::Drops(table) => {
                 writeln!(out, "Gathering kallsyms data")?;
                 let rows = table.counts.iter().map(|(address, count)| {

@@ -47,7 +47,8 @@ pub(super) fn report(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let table = NativeTable::new(script, words)?;
+    let mut table = NativeTable::new(script, words)?;
+    table.prepare(context)?;
     let settings = ScriptSettings::new(FieldSelection::default(), matches, context)?;
     let mut run = NativeRun {
         context,
@@ -165,6 +166,7 @@ impl NativeRun<'_> {
         let names = TableNames {
             syscall: &syscall,
             function: &function,
+            csi: self.context.output.csi(),
         };
         let mut out = self.context.stdout();
         self.table.write(&mut out, &names)?;

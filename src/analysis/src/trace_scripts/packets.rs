@@ -1,0 +1,427 @@
+//! Packets that are received in interrupts, and packets that are sent.
+//!
+//! A received packet is followed from the network interrupt through the softirq NET_RX, which polls the device, to the
+//! process that copies the data, or to where the packet is freed. A sent packet is followed from the queue of the device
+//! through the driver to where it is freed.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use rustc_hash::FxHashMap;
+
+use super::{EventFields, ScriptSample};
+
+/// The number of the softirq NET_RX.
+const NET_RX: i64 = 3;
+/// Number of packets of each kind that are followed at a time, as in perf. The oldest ones are forgotten.
+const FOLLOWED: usize = 65_536;
+
+/// An interrupt whose handler raised NET_RX, or received a packet.
+#[derive(Debug, Clone)]
+pub struct Interrupt {
+    /// Its number.
+    pub number: i64,
+    /// The name of its handler.
+    pub name: String,
+    /// The CPU.
+    pub cpu: u32,
+    /// Time of its entry in nanoseconds.
+    pub entered: u64,
+    /// Packets passed to the network stack by the handler: time in nanoseconds, and address of the packet.
+    pub received: Vec<(u64, i64)>,
+    /// Whether it raised NET_RX or received a packet.
+    is_of_network: bool,
+}
+
+/// What happens in a softirq.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SoftirqEvent {
+    /// A poll of a device has ended.
+    Poll {
+        /// Time in nanoseconds.
+        time: u64,
+        /// The name of the device.
+        device: String,
+    },
+    /// A packet is passed to the network stack.
+    Received(usize),
+}
+
+/// A packet that is received in a softirq.
+#[derive(Debug, Clone)]
+pub struct ReceivedPacket {
+    /// Time in nanoseconds.
+    pub time: u64,
+    /// Its address.
+    pub address: i64,
+    /// Its length in bytes.
+    pub length: i64,
+    /// Its end, if it was seen.
+    pub end: Option<PacketEnd>,
+}
+
+/// How the network stack ends with a received packet.
+#[derive(Debug, Clone)]
+pub struct PacketEnd {
+    /// Time in nanoseconds.
+    pub time: u64,
+    /// The thread in which it ends.
+    pub pid: i64,
+    /// The thread's name.
+    pub comm: String,
+    /// What ends it.
+    pub kind: PacketEndKind,
+}
+
+/// What ends a received packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacketEndKind {
+    /// Its data are copied for a program.
+    Copied,
+    /// It is freed at this kernel address: dropped.
+    Freed(i64),
+}
+
+/// A softirq NET_RX with the interrupts before it on its CPU.
+#[derive(Debug, Clone)]
+pub struct Reception {
+    /// The interrupts, in order; at least one.
+    pub interrupts: Vec<Interrupt>,
+    /// Time in nanoseconds at which the softirq began.
+    pub entered: u64,
+    /// What happened in the softirq.
+    pub events: Vec<SoftirqEvent>,
+}
+
+/// A packet that was sent and freed.
+#[derive(Debug, Clone)]
+pub struct SentPacket {
+    /// The name of the device.
+    pub device: String,
+    /// Its length in bytes.
+    pub length: i64,
+    /// Times in nanoseconds at which it was queued, passed to the driver, and freed.
+    pub times: [u64; 3],
+}
+
+/// Packets by address, the latest of each address first; at most [`FOLLOWED`] of them.
+#[derive(Debug)]
+struct FollowedPackets<T> {
+    /// By number, in order of their arrival.
+    packets: BTreeMap<u64, (i64, T)>,
+    /// The numbers of the packets at each address.
+    numbers: FxHashMap<i64, VecDeque<u64>>,
+    last: u64,
+    forgotten: u64,
+}
+
+impl<T> Default for FollowedPackets<T> {
+    fn default() -> Self {
+        Self {
+            packets: BTreeMap::new(),
+            numbers: FxHashMap::default(),
+            last: 0,
+            forgotten: 0,
+        }
+    }
+}
+
+impl<T> FollowedPackets<T> {
+    fn add(&mut self, address: i64, packet: T) {
+        self.last += 1;
+        self.packets.insert(self.last, (address, packet));
+        self.numbers
+            .entry(address)
+            .or_default()
+            .push_back(self.last);
+        if self.packets.len() > FOLLOWED
+            && let Some((_, (oldest, _))) = self.packets.pop_first()
+        {
+            self.forgotten += 1;
+            if let Some(numbers) = self.numbers.get_mut(&oldest) {
+                numbers.pop_front();
+            }
+        }
+    }
+
+    /// Removes the latest packet at an address.
+    fn take(&mut self, address: i64) -> Option<T> {
+        let numbers = self.numbers.get_mut(&address)?;
+        let number = numbers.pop_back();
+        if numbers.is_empty() {
+            self.numbers.remove(&address);
+        }
+        let (_, packet) = self.packets.remove(&number?)?;
+        Some(packet)
+    }
+}
+
+/// A packet on its way to the device.
+#[derive(Debug)]
+struct QueuedPacket {
+    device: String,
+    length: i64,
+    queued: u64,
+    /// When it was passed to the driver; 0 before.
+    passed: u64,
+}
+
+/// Numbers of packets that are still followed, and of those that were forgotten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FollowedCounts {
+    /// Packets that are still followed.
+    pub remaining: usize,
+    /// Packets that were forgotten.
+    pub forgotten: u64,
+}
+
+/// Packets in the order in which their softirq ended, or in which they were freed.
+#[derive(Debug, Default)]
+pub struct PacketTimes {
+    /// By CPU: the interrupts since the last softirq.
+    interrupts: FxHashMap<u32, Vec<Interrupt>>,
+    /// By CPU: the start of the running softirq, and what happened in it.
+    softirqs: FxHashMap<u32, (u64, Vec<SoftirqEvent>)>,
+    receptions: Vec<Reception>,
+    packets: Vec<ReceivedPacket>,
+    /// Indices in `packets`.
+    received: FollowedPackets<usize>,
+    queued: FollowedPackets<QueuedPacket>,
+    passed: FollowedPackets<QueuedPacket>,
+    sent: Vec<SentPacket>,
+}
+
+/// Tracepoints of [`PacketTimes`], by their positions in its list.
+mod kind {
+    pub(super) const IRQ_ENTRY: usize = 0;
+    pub(super) const IRQ_EXIT: usize = 1;
+    pub(super) const SOFTIRQ_ENTRY: usize = 2;
+    pub(super) const SOFTIRQ_EXIT: usize = 3;
+    pub(super) const SOFTIRQ_RAISE: usize = 4;
+    pub(super) const POLL: usize = 5;
+    pub(super) const RECEIVE: usize = 6;
+    pub(super) const RX: usize = 7;
+    pub(super) const QUEUE: usize = 8;
+    pub(super) const XMIT: usize = 9;
+    pub(super) const KFREE: usize = 10;
+    pub(super) const CONSUME: usize = 11;
+    pub(super) const COPY: usize = 12;
+}
+
+impl PacketTimes {
+    /// The tracepoints that it reads.
+    pub const EVENTS: &'static [EventFields] = &[
+        event("irq:irq_handler_entry", &["irq"], Some("name")),
+        event("irq:irq_handler_exit", &["irq"], None),
+        event("irq:softirq_entry", &["vec"], None),
+        event("irq:softirq_exit", &["vec"], None),
+        event("irq:softirq_raise", &["vec"], None),
+        event("napi:napi_poll", &[], Some("dev_name")),
+        event("net:netif_receive_skb", &["skbaddr", "len"], None),
+        event("net:netif_rx", &["skbaddr"], None),
+        event("net:net_dev_queue", &["skbaddr", "len"], Some("name")),
+        event("net:net_dev_xmit", &["skbaddr", "rc"], None),
+        event("skb:kfree_skb", &["skbaddr", "location"], None),
+        event("skb:consume_skb", &["skbaddr"], None),
+        event("skb:skb_copy_datagram_iovec", &["skbaddr"], None),
+    ];
+
+    /// Adds a sample.
+    pub fn sample(&mut self, sample: &ScriptSample<'_>) {
+        let Some(kind) = sample.kind else {
+            return;
+        };
+        let is_soft = matches!(
+            kind,
+            kind::SOFTIRQ_ENTRY | kind::SOFTIRQ_EXIT | kind::SOFTIRQ_RAISE
+        );
+        if is_soft && sample.number(0) != NET_RX {
+            return;
+        }
+        match kind {
+            kind::IRQ_ENTRY => self
+                .interrupts
+                .entry(sample.cpu)
+                .or_default()
+                .push(Interrupt {
+                    number: sample.number(0),
+                    name: sample.text.to_owned(),
+                    cpu: sample.cpu,
+                    entered: sample.time,
+                    received: Vec::new(),
+                    is_of_network: false,
+                }),
+            kind::IRQ_EXIT => self.leave_interrupt(sample),
+            kind::SOFTIRQ_ENTRY => {
+                let begun = (sample.time, Vec::new());
+                self.softirqs.insert(sample.cpu, begun);
+            }
+            kind::SOFTIRQ_EXIT => self.leave_softirq(sample.cpu),
+            kind::SOFTIRQ_RAISE | kind::RX => {
+                if let Some(interrupt) = self
+                    .interrupts
+                    .get_mut(&sample.cpu)
+                    .and_then(|all| all.last_mut())
+                {
+                    interrupt.is_of_network = true;
+                    if kind == kind::RX {
+                        interrupt.received.push((sample.time, sample.number(0)));
+                    }
+                }
+            }
+            kind::POLL => {
+                if let Some((_, events)) = self.softirqs.get_mut(&sample.cpu) {
+                    events.push(SoftirqEvent::Poll {
+                        time: sample.time,
+                        device: sample.text.to_owned(),
+                    });
+                }
+            }
+            kind::RECEIVE => self.receive(sample),
+            _ => self.packet(kind, sample),
+        }
+    }
+
+    /// An interrupt that has nothing to do with the network is forgotten at its end.
+    fn leave_interrupt(&mut self, sample: &ScriptSample<'_>) {
+        let Some(interrupts) = self.interrupts.get_mut(&sample.cpu) else {
+            return;
+        };
+        let is_kept = |last: &Interrupt| last.number == sample.number(0) && last.is_of_network;
+        if !interrupts.last().is_some_and(is_kept) {
+            interrupts.pop();
+        }
+    }
+
+    fn leave_softirq(&mut self, cpu: u32) {
+        let interrupts = self.interrupts.remove(&cpu).unwrap_or_default();
+        let softirq = self.softirqs.remove(&cpu);
+        if let Some((entered, events)) = softirq.filter(|_| !interrupts.is_empty()) {
+            self.receptions.push(Reception {
+                interrupts,
+                entered,
+                events,
+            });
+        }
+    }
+
+    fn receive(&mut self, sample: &ScriptSample<'_>) {
+        let Some((_, events)) = self.softirqs.get_mut(&sample.cpu) else {
+            return;
+        };
+        let (address, index) = (sample.number(0), self.packets.len());
+        events.push(SoftirqEvent::Received(index));
+        self.packets.push(ReceivedPacket {
+            time: sample.time,
+            address,
+            length: sample.number(1),
+            end: None,
+        });
+        self.received.add(address, index);
+    }
+
+    fn packet(&mut self, kind: usize, sample: &ScriptSample<'_>) {
+        let address = sample.number(0);
+        match kind {
+            kind::QUEUE => self.queued.add(
+                address,
+                QueuedPacket {
+                    device: sample.text.to_owned(),
+                    length: sample.number(1),
+                    queued: sample.time,
+                    passed: 0,
+                },
+            ),
+            kind::XMIT => {
+                // Other results are failures, after which the packet stays in the queue.
+                if sample.number(1) == 0
+                    && let Some(packet) = self.queued.take(address)
+                {
+                    let passed = sample.time;
+                    self.passed.add(address, QueuedPacket { passed, ..packet });
+                }
+            }
+            kind::CONSUME => {
+                self.free_sent(address, sample.time);
+            }
+            kind::KFREE => {
+                let is_sent =
+                    self.queued.take(address).is_some() || self.free_sent(address, sample.time);
+                if !is_sent {
+                    self.end_received(PacketEndKind::Freed(sample.number(1)), sample);
+                }
+            }
+            kind::COPY => self.end_received(PacketEndKind::Copied, sample),
+            _ => {}
+        }
+    }
+
+    fn free_sent(&mut self, address: i64, time: u64) -> bool {
+        let Some(packet) = self.passed.take(address) else {
+            return false;
+        };
+        self.sent.push(SentPacket {
+            device: packet.device,
+            length: packet.length,
+            times: [packet.queued, packet.passed, time],
+        });
+        true
+    }
+
+    fn end_received(&mut self, kind: PacketEndKind, sample: &ScriptSample<'_>) {
+        let index = self.received.take(sample.number(0));
+        if let Some(packet) = index.and_then(|index| self.packets.get_mut(index)) {
+            packet.end = Some(PacketEnd {
+                time: sample.time,
+                pid: sample.pid,
+                comm: sample.comm.to_owned(),
+                kind,
+            });
+        }
+    }
+
+    /// The softirqs that received packets.
+    #[must_use]
+    pub fn receptions(&self) -> &[Reception] {
+        &self.receptions
+    }
+
+    /// A packet of [`SoftirqEvent::Received`].
+    #[must_use]
+    pub fn packet_at(&self, index: usize) -> Option<&ReceivedPacket> {
+        self.packets.get(index)
+    }
+
+    /// The packets that were sent and freed.
+    #[must_use]
+    pub fn sent(&self) -> &[SentPacket] {
+        &self.sent
+    }
+
+    /// Packets that are queued, that were passed to a driver, and that were received.
+    #[must_use]
+    pub fn followed(&self) -> [FollowedCounts; 3] {
+        fn counts<T>(packets: &FollowedPackets<T>) -> FollowedCounts {
+            FollowedCounts {
+                remaining: packets.packets.len(),
+                forgotten: packets.forgotten,
+            }
+        }
+        [
+            counts(&self.queued),
+            counts(&self.passed),
+            counts(&self.received),
+        ]
+    }
+}
+
+const fn event(
+    tracepoint: &'static str,
+    numbers: &'static [&'static str],
+    text: Option<&'static str>,
+) -> EventFields {
+    EventFields {
+        tracepoint,
+        numbers,
+        text,
+    }
+}

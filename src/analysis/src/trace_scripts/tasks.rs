@@ -1,0 +1,226 @@
+//! When threads run on a CPU, for how long, and the time between their runs.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::{EventFields, ScriptSample};
+
+/// The time from a switch to a thread to the next switch away from it, on one CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskRun {
+    /// Start in nanoseconds.
+    pub start: u64,
+    /// End in nanoseconds.
+    pub end: u64,
+    /// The CPU.
+    pub cpu: u32,
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// The thread's name at the start, or the one that replaces it.
+    pub comm: String,
+    /// Times since the thread's previous run.
+    pub gaps: Option<TaskGaps>,
+}
+
+/// Times between a run of a thread and its previous one, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskGaps {
+    /// From the end of the previous run to the start.
+    pub out_in: u64,
+    /// From the end of the previous run to the end.
+    pub out_out: u64,
+    /// From the start of the previous run to the start.
+    pub in_in: u64,
+    /// From the start of the previous run to the end.
+    pub in_out: u64,
+}
+
+/// All runs of a thread.
+#[derive(Debug, Default, Clone)]
+pub struct TaskSummary {
+    /// The process in the last run.
+    pub pid: u32,
+    /// The thread's name in the last run.
+    pub comm: String,
+    /// The length of each run in nanoseconds.
+    pub runs: Vec<u64>,
+    /// The start of the longest run in nanoseconds; the first one of equals.
+    pub longest_at: u64,
+    /// The largest of each time between runs; they can be of different runs.
+    pub gaps: Option<TaskGaps>,
+    /// The start of the run after the longest time on other CPUs or asleep, in nanoseconds.
+    pub longest_gap_at: u64,
+    longest: u64,
+    last: (u64, u64),
+}
+
+impl TaskSummary {
+    /// The sum of all runs in nanoseconds.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.runs
+            .iter()
+            .fold(0, |sum, run| sum.saturating_add(*run))
+    }
+
+    fn add(&mut self, run: &TaskRun) {
+        let length = run.end.saturating_sub(run.start);
+        if self.runs.is_empty() || length > self.longest {
+            (self.longest, self.longest_at) = (length, run.start);
+        }
+        self.runs.push(length);
+        self.pid = run.pid;
+        self.comm.clone_from(&run.comm);
+        self.last = (run.start, run.end);
+        let Some(own) = run.gaps else {
+            return;
+        };
+        let Some(known) = &mut self.gaps else {
+            (self.gaps, self.longest_gap_at) = (Some(own), run.start);
+            return;
+        };
+        if own.out_in > known.out_in {
+            self.longest_gap_at = run.start;
+        }
+        *known = TaskGaps {
+            out_in: known.out_in.max(own.out_in),
+            out_out: known.out_out.max(own.out_out),
+            in_in: known.in_in.max(own.in_in),
+            in_out: known.in_out.max(own.in_out),
+        };
+    }
+}
+
+/// The times, in nanoseconds, within which switches count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeWindow {
+    /// The first time.
+    pub first: u64,
+    /// The last time.
+    pub last: u64,
+}
+
+impl Default for TimeWindow {
+    fn default() -> Self {
+        Self {
+            first: 0,
+            last: u64::MAX,
+        }
+    }
+}
+
+/// Threads that are selected by words: ids of processes or threads, or names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum TaskWords {
+    /// All threads.
+    #[default]
+    All,
+    /// Only these.
+    Only(Vec<String>),
+    /// All but these.
+    Except(Vec<String>),
+}
+
+impl TaskWords {
+    /// Whether the thread of a run is selected.
+    #[must_use]
+    pub fn selects(&self, run: &TaskRun) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(words) => words.iter().any(|word| run.has_word(word)),
+            Self::Except(words) => !words.iter().any(|word| run.has_word(word)),
+        }
+    }
+}
+
+impl TaskRun {
+    /// Whether the word is the id of the process or thread, or the name.
+    #[must_use]
+    pub fn has_word(&self, word: &str) -> bool {
+        let is_id = |id: u32| word.parse() == Ok(id);
+        self.comm == word || is_id(self.tid) || is_id(self.pid)
+    }
+}
+
+/// Runs of threads by their ends. The idle task has none.
+#[derive(Debug, Default)]
+pub struct TaskRuns {
+    /// Switches that count.
+    pub window: TimeWindow,
+    /// Names by thread, instead of those in the recording.
+    pub names: FxHashMap<u32, String>,
+    /// The runs that are kept.
+    pub shown: TaskWords,
+    /// Whether no runs are kept, just the summary.
+    pub only_summary: bool,
+    /// By thread and CPU: start of the run, and name.
+    running: FxHashMap<(u32, u32), (u64, String)>,
+    runs: Vec<TaskRun>,
+    tasks: BTreeMap<u32, TaskSummary>,
+}
+
+impl TaskRuns {
+    /// The tracepoints that it reads.
+    pub const EVENTS: &'static [EventFields] = &[EventFields {
+        tracepoint: "sched:sched_switch",
+        numbers: &["prev_pid", "next_pid"],
+        text: Some("next_comm"),
+    }];
+
+    /// Adds a switch.
+    pub fn sample(&mut self, sample: &ScriptSample<'_>) {
+        if sample.time < self.window.first || sample.time > self.window.last {
+            return;
+        }
+        let [previous, next] = [0, 1].map(|index| u32::try_from(sample.number(index)).unwrap_or(0));
+        if previous != 0 {
+            self.end(previous, sample);
+        }
+        if next != 0 {
+            let name = self.names.get(&next).cloned();
+            let name = name.unwrap_or_else(|| sample.text.to_owned());
+            self.running.insert((next, sample.cpu), (sample.time, name));
+        }
+    }
+
+    fn end(&mut self, tid: u32, sample: &ScriptSample<'_>) {
+        let Some((start, comm)) = self.running.remove(&(tid, sample.cpu)) else {
+            return;
+        };
+        let end = sample.time;
+        let summary = self.tasks.entry(tid).or_default();
+        let (last_start, last_end) = summary.last;
+        let run = TaskRun {
+            start,
+            end,
+            cpu: sample.cpu,
+            pid: sample.process,
+            tid,
+            comm,
+            gaps: (!summary.runs.is_empty()).then(|| TaskGaps {
+                out_in: start.saturating_sub(last_end),
+                out_out: end.saturating_sub(last_end),
+                in_in: start.saturating_sub(last_start),
+                in_out: end.saturating_sub(last_start),
+            }),
+        };
+        summary.add(&run);
+        if !self.only_summary && self.shown.selects(&run) {
+            self.runs.push(run);
+        }
+    }
+
+    /// The selected runs in the order of their ends.
+    #[must_use]
+    pub fn runs(&self) -> &[TaskRun] {
+        &self.runs
+    }
+
+    /// The threads with their runs, by id.
+    pub fn tasks(&self) -> impl Iterator<Item = (u32, &TaskSummary)> {
+        self.tasks.iter().map(|(tid, task)| (*tid, task))
+    }
+}

@@ -1,0 +1,93 @@
+//! The script `gecko`: a profile for profiler.firefox.com, which `data convert` writes.
+
+use std::ffi::{OsStr, OsString};
+use std::process::Command;
+
+use clap::ArgMatches;
+
+use super::installed::{run_both, take_input};
+use crate::cli::context::Context;
+use crate::cli::dispatch;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::options::flag;
+use crate::cli::shared::built_in_scripts::BuiltInScript;
+
+/// The profile that is written if none is named.
+const PROFILE: &str = "gecko_profile.json";
+
+/// Converts the recording of `-i`.
+///
+/// # Errors
+///
+/// Status 129: other words than `--save-only FILE`. Otherwise those of `data convert`.
+pub(super) fn report(
+    words: &[OsString],
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let mut words: Vec<OsString> = words.iter().filter(|word| *word != "--").cloned().collect();
+    let input = take_input(&mut words)?;
+    let input = input.or_else(|| matches.get_one::<String>("input").map(OsString::from));
+    let (profile, others) = take_profile(words)?;
+    if let Some(word) = others.first() {
+        let word = word.to_string_lossy();
+        return Err(
+            CliError::usage(format!("script gecko: unknown word '{word}'"))
+                .detail("usage: script report gecko [--save-only FILE]"),
+        );
+    }
+    let mut call = convert(&profile);
+    if let Some(input) = input {
+        call.extend(["-i".into(), input]);
+    }
+    call.extend((flag(matches, "force") == Some(true)).then(|| "-f".into()));
+    dispatch(context, OsStr::new("data"), &call)
+}
+
+/// Records to a pipe, and converts what arrives.
+///
+/// # Errors
+///
+/// Status 129: `--save-only` without a file. Otherwise those of `record` and `data convert`.
+pub(super) fn live(
+    script: &BuiltInScript,
+    words: Vec<OsString>,
+    all_cpus: bool,
+) -> Result<ExitStatus, CliError> {
+    let (profile, mut recorded) = take_profile(words)?;
+    if recorded.is_empty() || all_cpus {
+        recorded.insert(0, "-a".into());
+    }
+    let own = std::env::current_exe()?;
+    let mut recorder = Command::new(&own);
+    recorder.arg("record").args(script.record);
+    recorder.args(["-q", "-o", "-"]).args(recorded);
+    let mut reporter = Command::new(&own);
+    reporter
+        .arg("data")
+        .args(convert(&profile))
+        .args(["-i", "-"]);
+    run_both(recorder, reporter)
+}
+
+fn convert(profile: &OsStr) -> Vec<OsString> {
+    let words = ["convert".into(), "--to-firefox".into(), profile.to_owned()];
+    words.into()
+}
+
+/// Removes `--save-only FILE` from the words before `--`, and returns the file.
+fn take_profile(mut words: Vec<OsString>) -> Result<(OsString, Vec<OsString>), CliError> {
+    let own = words.iter().take_while(|word| *word != "--").count();
+    let place = words
+        .iter()
+        .take(own)
+        .position(|word| word == "--save-only");
+    let Some(place) = place else {
+        return Ok((PROFILE.into(), words));
+    };
+    words.remove(place);
+    match place + 1 < own {
+        true => Ok((words.remove(place), words)),
+        false => Err(CliError::usage("script gecko: --save-only needs a file")),
+    }
+}

@@ -1,0 +1,261 @@
+//! The script `task-analyzer`: its options, and where its tables go.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use rperf_analysis::trace_scripts::{TaskRuns, TaskWords, TimeWindow};
+use rperf_view::trace_scripts::{
+    TASK_COLORS, TaskLayout, TaskUnit, write_task_runs, write_task_runs_csv, write_task_summary,
+    write_task_summary_csv,
+};
+
+use crate::cli::color::color_csi;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+const OPTIONS: &str = "\
+[--time-limit FROM:TO] [--ns|--ms] [--extended-times] [--summary] [--summary-only] [--summary-extended] [--filter-tasks LIST] \
+[--limit-to-tasks LIST] [--highlight-tasks LIST] [--rename-comms-by-tids LIST] [--stdio-color WHEN] [--csv FILE] [--csv-summary FILE]";
+/// Nanoseconds have this many digits.
+const DIGITS: usize = 9;
+
+/// Runs of threads, and how they are shown.
+#[derive(Debug, Default)]
+pub(super) struct TaskAnalyzer {
+    pub(super) runs: TaskRuns,
+    layout: TaskLayout,
+    summary: bool,
+    /// The value of `--stdio-color`.
+    color: Option<String>,
+    csv: Option<PathBuf>,
+    csv_summary: Option<PathBuf>,
+}
+
+impl TaskAnalyzer {
+    /// Parses the options, which are those of perf's script.
+    ///
+    /// # Errors
+    ///
+    /// Status 129: an unknown option, an invalid value, or options that exclude each other.
+    pub(super) fn parse(words: &[String]) -> Result<Self, CliError> {
+        let mut own = Self::default();
+        let (mut only, mut except) = (None, None);
+        let mut rest = words.iter();
+        while let Some(word) = rest.next() {
+            if own.set_flag(word) {
+                continue;
+            }
+            let (name, attached) = match word.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (word.as_str(), None),
+            };
+            if !VALUED.contains(&name) {
+                return Err(refused(format!("unknown option '{word}'")));
+            }
+            let value = attached.or_else(|| rest.next().cloned());
+            let value = value.ok_or_else(|| refused(format!("option '{name}' needs a value")))?;
+            match name {
+                "--filter-tasks" => except = Some(list(&value)),
+                "--limit-to-tasks" => only = Some(list(&value)),
+                name => own.set(name, value)?,
+            }
+        }
+        own.runs.shown = match (only, except) {
+            (None, None) => TaskWords::All,
+            (Some(words), None) => TaskWords::Only(words),
+            (None, Some(words)) => TaskWords::Except(words),
+            (Some(_), Some(_)) => {
+                let excluded = "--filter-tasks and --limit-to-tasks exclude each other";
+                return Err(refused(excluded.to_owned()));
+            }
+        };
+        own.check()?;
+        Ok(own)
+    }
+
+    /// Sets an option without a value; returns whether the word is one.
+    fn set_flag(&mut self, word: &str) -> bool {
+        match word {
+            "--ns" => self.layout.unit = TaskUnit::Nanoseconds,
+            // As in perf, --ns precedes --ms.
+            "--ms" if self.layout.unit == TaskUnit::Nanoseconds => {}
+            "--ms" => self.layout.unit = TaskUnit::Milliseconds,
+            "--extended-times" => self.layout.extended = true,
+            "--summary" => self.summary = true,
+            "--summary-only" => (self.summary, self.runs.only_summary) = (true, true),
+            "--summary-extended" => (self.summary, self.layout.extended_summary) = (true, true),
+            _ => return false,
+        }
+        true
+    }
+
+    fn set(&mut self, name: &str, value: String) -> Result<(), CliError> {
+        match name {
+            "--time-limit" => self.runs.window = window(&value)?,
+            "--highlight-tasks" => {
+                for word in list(&value) {
+                    self.layout.highlighted.push(highlighted(&word)?);
+                }
+            }
+            "--rename-comms-by-tids" => {
+                for pair in list(&value) {
+                    let named = pair.split_once(':');
+                    let named = named.and_then(|(tid, name)| Some((tid.parse().ok()?, name)));
+                    let (tid, name): (u32, &str) = named.ok_or_else(|| {
+                        refused(format!("--rename-comms-by-tids {value}: expected TID:NAME"))
+                    })?;
+                    self.runs.names.insert(tid, name.to_owned());
+                }
+            }
+            "--stdio-color" => {
+                if !["always", "never", "auto"].contains(&value.as_str()) {
+                    let expected = "expected always, never or auto";
+                    return Err(refused(format!("--stdio-color {value}: {expected}")));
+                }
+                self.color = Some(value);
+            }
+            "--csv" => self.csv = Some(value.into()),
+            _ => self.csv_summary = Some(value.into()),
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), CliError> {
+        let only = self.runs.only_summary;
+        let conflict = match (&self.csv, &self.csv_summary) {
+            (Some(_), _) if only => "--csv: there are no runs with --summary-only",
+            (Some(_), None) if self.summary => "--csv: no file for the summary, see --csv-summary",
+            _ => return Ok(()),
+        };
+        Err(refused(conflict.to_owned()))
+    }
+
+    /// Decides about colours.
+    ///
+    /// # Errors
+    ///
+    /// None: the value was checked.
+    pub(super) fn set_colors(&mut self, context: &Context) -> Result<(), CliError> {
+        self.layout.colors = color_csi(context, "stdio-color", self.color.as_deref())?;
+        Ok(())
+    }
+
+    /// Writes the names of the files that are written.
+    pub(super) fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(path) = &self.csv {
+            writeln!(out, "generating csv at {}", path.display())?;
+        }
+        if let Some(path) = &self.csv_summary {
+            writeln!(out, "generating csv summary at {}", path.display())?;
+        }
+        Ok(())
+    }
+
+    /// Writes the tables, to `out` or to files.
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (runs, layout) = (&self.runs, &self.layout);
+        if let Some(path) = &self.csv {
+            write_file(path, |out| write_task_runs_csv(out, runs, layout))?;
+        }
+        if let Some(path) = &self.csv_summary {
+            write_file(path, |out| write_task_summary_csv(out, runs, layout))?;
+        }
+        if self.csv.is_some() || self.csv_summary.is_some() {
+            return Ok(());
+        }
+        if !runs.only_summary {
+            write_task_runs(out, runs, layout)?;
+        }
+        match self.summary {
+            true => write_task_summary(out, runs, layout),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Options with a value.
+const VALUED: [&str; 8] = [
+    "--time-limit",
+    "--filter-tasks",
+    "--limit-to-tasks",
+    "--highlight-tasks",
+    "--rename-comms-by-tids",
+    "--stdio-color",
+    "--csv",
+    "--csv-summary",
+];
+
+fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let written = rperf_safefs::write_atomic(path, |out| write(out));
+    written.map_err(|error| {
+        let message = format!("{}: {error}", path.display());
+        io::Error::new(error.kind(), message)
+    })
+}
+
+fn list(value: &str) -> Vec<String> {
+    value.split(',').map(str::to_owned).collect()
+}
+
+/// A thread and the code of its colour: `WORD` or `WORD:COLOUR`.
+fn highlighted(word: &str) -> Result<(String, &'static str), CliError> {
+    let (task, color) = word.split_once(':').unwrap_or((word, "red"));
+    let mut colors = TASK_COLORS.iter();
+    let Some((_, code)) = colors.find(|(name, _)| *name == color) else {
+        let names = TASK_COLORS.map(|(name, _)| name).join(", ");
+        let message = format!("--highlight-tasks: unknown colour '{color}': expected {names}");
+        return Err(refused(message));
+    };
+    Ok((task.to_owned(), code))
+}
+
+/// Times in seconds: `FROM:TO`, `FROM:` or `:TO`.
+fn window(value: &str) -> Result<TimeWindow, CliError> {
+    let bad = |why: &str| refused(format!("--time-limit {value}: {why}"));
+    let (first, last) = value
+        .split_once(':')
+        .ok_or_else(|| bad("expected FROM:TO"))?;
+    let time = |text: &str| nanoseconds(text).ok_or_else(|| bad("not a number of seconds"));
+    let first = if first.is_empty() { 0 } else { time(first)? };
+    let last = if last.is_empty() {
+        u64::MAX
+    } else {
+        time(last)?
+    };
+    match first <= last {
+        true => Ok(TimeWindow { first, last }),
+        false => Err(bad("the end is before the beginning")),
+    }
+}
+
+/// The nanoseconds of a decimal number of seconds.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > DIGITS || !fraction.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let fraction: u64 = format!("{fraction:0<DIGITS$}").parse().ok()?;
+    let whole: u64 = whole.parse().ok()?;
+    whole.checked_mul(1_000_000_000)?.checked_add(fraction)
+}
+
+fn refused(why: String) -> CliError {
+    let usage = format!("usage: script report task-analyzer {OPTIONS}");
+    CliError::usage(format!("script task-analyzer: {why}")).detail(usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact() {
+        assert_eq!(nanoseconds("10.5"), Some(10_500_000_000));
+        assert_eq!(nanoseconds("0.000000001"), Some(1));
+        for bad in ["", "x", "1.0000000001", "1.-1", "99999999999999"] {
+            assert_eq!(nanoseconds(bad), None, "{bad}");
+        }
+        assert_eq!(window(":2").unwrap().last, 2_000_000_000);
+        assert!(window("2:1").is_err());
+    }
+}

@@ -1,0 +1,341 @@
+//! Runs of threads and their sums, as perf's script `task-analyzer` shows them.
+
+use std::io::{self, Write};
+
+use rperf_analysis::trace_scripts::{TaskGaps, TaskRun, TaskRuns, TaskSummary};
+
+use crate::terminal::{Csi, Sgr};
+
+/// Colours of highlighted threads, with their codes for terminals.
+pub const TASK_COLORS: [(&str, &str); 6] = [
+    ("red", "91"),
+    ("green", "92"),
+    ("yellow", "93"),
+    ("blue", "94"),
+    ("violet", "95"),
+    ("grey", GREY),
+];
+const GREY: &str = "90";
+/// Widths of the columns of runs; those of the last three times are shown on request.
+const WIDTHS: [usize; 11] = [17, 17, 3, 8, 8, 16, 10, 15, 15, 15, 15];
+const TITLES: [&str; 11] = [
+    "Switched-In",
+    "Switched-Out",
+    "CPU",
+    "PID",
+    "TID",
+    "Comm",
+    "Runtime",
+    "Time Out-In",
+    "Time Out-Out",
+    "Time In-In",
+    "Time In-Out",
+];
+/// Columns of runs without those shown on request.
+const USUAL: usize = 8;
+const SUMMARY: [&str; 15] = [
+    "PID",
+    "TID",
+    "Comm",
+    "Runs",
+    "Accumulated",
+    "Mean",
+    "Median",
+    "Min",
+    "Max",
+    "Max At",
+    "Out-In",
+    "Max At",
+    "Out-Out",
+    "In-In",
+    "In-Out",
+];
+/// Columns of each part of the summary; the last one is shown on request.
+const PARTS: [(&str, usize); 3] = [
+    ("Task Information", 3),
+    ("Runtime Information", 7),
+    ("Max Inter Task Times", 5),
+];
+
+/// The unit of times between events.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TaskUnit {
+    /// Nanoseconds, with times of events in nanoseconds as well.
+    Nanoseconds,
+    /// Microseconds.
+    #[default]
+    Microseconds,
+    /// Milliseconds.
+    Milliseconds,
+}
+
+/// How runs are shown.
+#[derive(Debug, Default)]
+pub struct TaskLayout {
+    /// The unit of times.
+    pub unit: TaskUnit,
+    /// Whether all times between runs are shown.
+    pub extended: bool,
+    /// Whether the summary has the largest times between runs.
+    pub extended_summary: bool,
+    /// Highlighted threads, by id or name, with the code of their colour.
+    pub highlighted: Vec<(String, &'static str)>,
+    /// The escape sequence if output is coloured.
+    pub colors: Option<Csi>,
+}
+
+impl TaskLayout {
+    fn columns(&self) -> usize {
+        if self.extended { TITLES.len() } else { USUAL }
+    }
+
+    fn summary_columns(&self) -> usize {
+        let [_, _, (_, requested)] = PARTS;
+        match self.extended_summary {
+            true => SUMMARY.len(),
+            false => SUMMARY.len() - requested,
+        }
+    }
+
+    /// The time of an event in seconds.
+    fn at(&self, time: u64) -> String {
+        let digits = if self.unit == TaskUnit::Nanoseconds {
+            9
+        } else {
+            6
+        };
+        rounded(time.into(), 1_000_000_000, digits)
+    }
+
+    /// The length of a time in nanoseconds, divided by `count`.
+    fn length(&self, time: u128, count: u128) -> String {
+        match self.unit {
+            TaskUnit::Nanoseconds => rounded(time, count, 0),
+            TaskUnit::Microseconds => rounded(time, 1000 * count, 3),
+            TaskUnit::Milliseconds => rounded(time, 1_000_000 * count, 3),
+        }
+    }
+
+    /// The text for a time that is unknown.
+    fn none(&self) -> String {
+        let is_whole = self.unit == TaskUnit::Nanoseconds;
+        if is_whole { "-1" } else { "-1.000" }.to_owned()
+    }
+
+    fn gaps(&self, gaps: Option<TaskGaps>) -> [String; 4] {
+        match gaps {
+            None => [(); 4].map(|()| self.none()),
+            Some(gaps) => [gaps.out_in, gaps.out_out, gaps.in_in, gaps.in_out]
+                .map(|time| self.length(time.into(), 1)),
+        }
+    }
+
+    fn cells(&self, run: &TaskRun) -> [String; TITLES.len()] {
+        let [out_in, out_out, in_in, in_out] = self.gaps(run.gaps);
+        [
+            self.at(run.start),
+            self.at(run.end),
+            run.cpu.cast_signed().to_string(),
+            run.pid.cast_signed().to_string(),
+            run.tid.to_string(),
+            run.comm.clone(),
+            self.length(run.end.saturating_sub(run.start).into(), 1),
+            out_in,
+            out_out,
+            in_in,
+            in_out,
+        ]
+    }
+
+    fn summary_cells(&self, tid: u32, task: &TaskSummary) -> [String; SUMMARY.len()] {
+        let mut runs = task.runs.clone();
+        runs.sort_unstable();
+        let count = runs.len();
+        let [low, high] = [count.saturating_sub(1) / 2, count / 2]
+            .map(|index| u128::from(runs.get(index).copied().unwrap_or_default()));
+        let total = u128::from(task.total());
+        let length = |time: Option<&u64>| self.length(time.copied().unwrap_or_default().into(), 1);
+        let [out_in, out_out, in_in, in_out] = self.gaps(task.gaps);
+        [
+            task.pid.cast_signed().to_string(),
+            tid.to_string(),
+            task.comm.clone(),
+            count.to_string(),
+            self.length(total, 1),
+            self.length(total, count.max(1) as u128),
+            self.length(low + high, 2),
+            length(runs.first()),
+            length(runs.last()),
+            self.at(task.longest_at),
+            out_in,
+            match task.gaps {
+                Some(_) => self.at(task.longest_gap_at),
+                None => format!("-{}", self.at(1_000_000_000)),
+            },
+            out_out,
+            in_in,
+            in_out,
+        ]
+    }
+}
+
+/// Writes the runs.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_task_runs(
+    out: &mut dyn Write,
+    runs: &TaskRuns,
+    layout: &TaskLayout,
+) -> io::Result<()> {
+    let columns = layout.columns();
+    let line = |cells: &[String]| {
+        let padded = cells.iter().zip(WIDTHS).take(columns);
+        padded
+            .map(|(cell, width)| format!("{cell:>width$}"))
+            .collect::<Vec<_>>()
+    };
+    writeln!(out, "{}", line(&TITLES.map(str::to_owned)).join(" "))?;
+    for run in runs.runs() {
+        let mut cells = line(&layout.cells(run));
+        let highlighted = layout
+            .highlighted
+            .iter()
+            .find(|(word, _)| run.has_word(word));
+        let color = highlighted.map_or(Sgr::NONE, |(_, code)| Sgr::new(layout.colors, code));
+        let plain = |code| Sgr::new(layout.colors, code);
+        if run.pid == run.tid
+            && let Some(cell) = cells.get_mut(4)
+        {
+            *cell = format!("{}{cell}{}{color}", plain(GREY), plain(Sgr::PLAIN));
+        }
+        let end = if highlighted.is_some() {
+            plain(Sgr::PLAIN)
+        } else {
+            Sgr::NONE
+        };
+        writeln!(out, "{color}{}{end}", cells.join(" "))?;
+    }
+    Ok(())
+}
+
+/// Writes the sums of each thread.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_task_summary(
+    out: &mut dyn Write,
+    runs: &TaskRuns,
+    layout: &TaskLayout,
+) -> io::Result<()> {
+    let columns = layout.summary_columns();
+    let rows: Vec<_> = runs
+        .tasks()
+        .map(|(tid, task)| layout.summary_cells(tid, task))
+        .collect();
+    let mut widths = SUMMARY.map(str::len);
+    for (width, column) in widths.iter_mut().zip(0..) {
+        let cells = rows.iter().filter_map(|row| row.get::<usize>(column));
+        *width = cells
+            .map(|cell| cell.chars().count())
+            .fold(*width, usize::max);
+    }
+    writeln!(out, "\nSummary")?;
+    let mut first = 0;
+    let mut parts = Vec::new();
+    for (name, count) in PARTS {
+        let own = widths.get(first..first + count).unwrap_or_default();
+        let width = own.iter().sum::<usize>() + count - 1;
+        if first < columns {
+            parts.push(format!("{name:^width$}"));
+        }
+        first += count;
+    }
+    writeln!(out, "{}", parts.join(" "))?;
+    let grey = Sgr::new(layout.colors, GREY);
+    let plain = Sgr::new(layout.colors, Sgr::PLAIN);
+    let mut write = |cells: &[String]| {
+        let padded = cells.iter().zip(widths).zip(SUMMARY).take(columns);
+        let padded = padded.map(|((cell, width), title)| match title {
+            "Max At" => format!("{grey}{cell:>width$}{plain}"),
+            _ => format!("{cell:>width$}"),
+        });
+        writeln!(out, "{}", padded.collect::<Vec<_>>().join(" "))
+    };
+    write(&SUMMARY.map(str::to_owned))?;
+    rows.iter().try_for_each(|row| write(row))
+}
+
+/// Writes the runs with semicolons between the columns.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_task_runs_csv(
+    out: &mut dyn Write,
+    runs: &TaskRuns,
+    layout: &TaskLayout,
+) -> io::Result<()> {
+    let columns = layout.columns();
+    writeln!(
+        out,
+        "{}",
+        TITLES.get(..columns).unwrap_or(&TITLES).join(";")
+    )?;
+    for run in runs.runs() {
+        let cells = layout.cells(run);
+        writeln!(out, "{}", cells.get(..columns).unwrap_or(&cells).join(";"))?;
+    }
+    Ok(())
+}
+
+/// Writes the sums of each thread with semicolons between the columns.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_task_summary_csv(
+    out: &mut dyn Write,
+    runs: &TaskRuns,
+    layout: &TaskLayout,
+) -> io::Result<()> {
+    let columns = layout.summary_columns();
+    writeln!(
+        out,
+        "{}",
+        SUMMARY.get(..columns).unwrap_or(&SUMMARY).join(";")
+    )?;
+    for (tid, task) in runs.tasks() {
+        let cells = layout.summary_cells(tid, task);
+        writeln!(out, "{}", cells.get(..columns).unwrap_or(&cells).join(";"))?;
+    }
+    Ok(())
+}
+
+/// `number` divided by `divisor`, with this many digits after the point. Halves are rounded to the even digit.
+fn rounded(number: u128, divisor: u128, digits: u32) -> String {
+    let scale = 10_u128.pow(digits);
+    let (scaled, divisor) = (number * scale, divisor.max(1));
+    let (whole, rest) = (scaled / divisor, scaled % divisor);
+    let is_up = match (rest * 2).cmp(&divisor) {
+        std::cmp::Ordering::Less => false,
+        std::cmp::Ordering::Equal => whole % 2 == 1,
+        std::cmp::Ordering::Greater => true,
+    };
+    let whole = whole + u128::from(is_up);
+    match digits as usize {
+        0 => whole.to_string(),
+        digits => format!("{}.{:0digits$}", whole / scale, whole % scale),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded;
+
+    #[test]
+    fn halves_are_rounded_to_even_digits() {
+        assert_eq!(rounded(10_001_000_500, 1_000_000_000, 6), "10.001000");
+        assert_eq!(rounded(10_001_001_500, 1_000_000_000, 6), "10.001002");
+        assert_eq!(rounded(3_000_500, 3, 0), "1000167");
+        assert_eq!(rounded(29_850, 1_000_000, 3), "0.030");
+    }
+}
