@@ -93,7 +93,7 @@ mod terminal_escapes;
 mod test_diagnosis;
 mod test_workloads;
 mod timechart;
-mod tmux;
+pub(crate) mod tmux;
 mod top;
 mod top_screen;
 mod trace;

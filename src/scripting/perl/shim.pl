@@ -52,8 +52,8 @@ sub define_values {
 sub functions {
     no strict "refs";
     my @found = grep { defined &{"main::$_"} } qw(trace_unhandled process_event);
-    for my $package (grep { /^\w+::$/a && $_ ne "main::" } keys %main::) {
-        push @found, map { "$package$_" } grep { /^\w+$/a && defined &{"main::$package$_"} } keys %{"main::$package"};
+    for my $package (grep { /^[\w-]+::$/a && $_ ne "main::" } keys %main::) {
+        push @found, map { "$package$_" } grep { /^[\w-]+$/a && defined &{"main::$package$_"} } keys %{"main::$package"};
     }
     return @found;
 }

@@ -89,7 +89,8 @@ pub fn python_script<'t>(tracepoints: impl IntoIterator<Item = &'t Tracepoint>) 
 }
 
 fn handler(tracepoint: &Tracepoint) -> String {
-    let event = identifier(&tracepoint.name().replacen(':', "__", 1));
+    let event = tracepoint.name().replacen(':', "__", 1);
+    let function = identifier(&event);
     let fields: Vec<(&Field, String)> = tracepoint
         .format
         .fields
@@ -109,7 +110,7 @@ fn handler(tracepoint: &Tracepoint) -> String {
         .map(|(field, parameter)| value(tracepoint, field, parameter, &event))
         .collect();
     // Writing to a String does not fail.
-    let _ = write!(text, "\n\ndef {event}({parameters}):\n");
+    let _ = write!(text, "\n\ndef {function}({parameters}):\n");
     text += "    print_header(event_name, common_cpu, common_secs, common_nsecs, common_pid, common_comm)\n";
     let _ = match values.is_empty() {
         true => writeln!(text, "    print()"),
@@ -121,6 +122,10 @@ fn handler(tracepoint: &Tracepoint) -> String {
         ),
     };
     text += "    print_sample(perf_sample_dict, common_callchain)\n";
+    if function != event {
+        // The name cannot be that of a function, but handlers are looked up in the module's dict.
+        let _ = write!(text, "\n\nglobals()[\"{event}\"] = {function}\n");
+    }
     text
 }
 
@@ -162,13 +167,18 @@ fn parameter(name: &str) -> String {
     if is_taken { name + "_" } else { name }
 }
 
-/// The name with characters that Python and Perl permit.
+/// The name with characters that Python and Perl permit, and `_` before a leading digit.
 pub(crate) fn identifier(name: &str) -> String {
     let allowed = |character: char| match character.is_ascii_alphanumeric() {
         true => character,
         false => '_',
     };
-    name.chars().map(allowed).collect()
+    let begins_with_digit = name.starts_with(|first: char| first.is_ascii_digit());
+    let prefix = begins_with_digit.then_some('_');
+    prefix
+        .into_iter()
+        .chain(name.chars().map(allowed))
+        .collect()
 }
 
 #[cfg(test)]
@@ -196,7 +206,8 @@ mod tests {
         for part in [
             "def sys__own_event(event_name, context, common_cpu, common_secs, common_nsecs, common_pid, common_comm, \
              common_callchain, in_, text, vec, perf_sample_dict):\n",
-            "print(\"in=%d, text=%s, vec=%s\" % (in_, text, symbol_str(\"sys__own_event\", \"vec\", vec),))",
+            "print(\"in=%d, text=%s, vec=%s\" % (in_, text, symbol_str(\"sys__own-event\", \"vec\", vec),))",
+            "\n\nglobals()[\"sys__own-event\"] = sys__own_event\n",
         ] {
             assert!(text.contains(part), "{text}");
         }

@@ -98,6 +98,7 @@ fn handler(tracepoint: &Tracepoint) -> String {
         })
         .collect();
     let name = event.split("::").map(identifier).collect::<Vec<_>>();
+    let name = name.join("::");
     let mut text = String::new();
     // Writing to a String does not fail.
     let _ = write!(
@@ -105,10 +106,17 @@ fn handler(tracepoint: &Tracepoint) -> String {
         "\nsub {}\n{{\n    my ({}) = @_;\n\n    \
          print_header($event_name, $common_cpu, $common_secs, $common_nsecs, $common_pid, $common_comm);\n    \
          printf(\"{}\\n\"{values});\n    print_callchain($common_callchain);\n}}\n",
-        name.join("::"),
+        name,
         parameters.join(", "),
         formats.join(", "),
     );
+    if name != event {
+        // The name cannot be that of a sub, but handlers are looked up in the symbol table.
+        let _ = write!(
+            text,
+            "\n{{\n    no strict 'refs';\n    *{{\"{event}\"}} = \\&{name};\n}}\n"
+        );
+    }
     text
 }
 
@@ -148,6 +156,7 @@ mod tests {
             "$common_callchain, $context_, $text, $vec) = @_;\n",
             "printf(\"context=%d, text=%s, vec=%s\\n\", $context_, $text, \
              symbol_str(\"sys::own-event\", \"vec\", $vec));\n",
+            "    *{\"sys::own-event\"} = \\&sys::own_event;\n",
         ] {
             assert!(text.contains(part), "{text}");
         }

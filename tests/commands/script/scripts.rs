@@ -324,3 +324,162 @@ fn handlers_for_another_kernel_get_fields_by_name() {
         refused.stderr
     );
 }
+
+/// Names of events and systems that are no names of functions, and what generated scripts print of them. perf ends with
+/// a signal if there are names with `-`.
+const ODD_NAMES: [(&str, &[&str]); 2] = [
+    (
+        "a 1 [000] 1.000001: 9p:9p_req: tag=5\na 1 [000] 1.000002: 9p:2nd: 2nd=6 in=7\n",
+        &["tag=5\n", "2nd=6, in=7\n"],
+    ),
+    (
+        "a 1 [000] 1.000001: own-system:an-event: in=8\n",
+        &["own-system", "an-event", "in=8\n"],
+    ),
+];
+
+#[test]
+fn generated_scripts_handle_events_with_odd_names() {
+    let test = "generated_scripts_handle_events_with_odd_names";
+    let (true, Some(perf)) = (has_python(), real_perf()) else {
+        return skip(test, "there is no perf or no Python");
+    };
+    let scratch = Scratch::new();
+    let call = |program: &str, words: &[&str]| {
+        let run = rperf_testkit::Run::new(program).args(words);
+        let found = run.within(scratch.path()).finish();
+        let found = found.expect("the program starts");
+        assert_eq!(found.status, 0, "{words:?}: {}", found.stderr);
+        found.stdout
+    };
+    let (own, perf) = (env!("CARGO_BIN_EXE_rperf"), perf.to_string_lossy());
+    for (text, values) in ODD_NAMES {
+        scratch.write("text", text.as_bytes()).expect("a file");
+        call(
+            own,
+            &[
+                "data",
+                "convert",
+                "-i",
+                "text",
+                "--to-perf",
+                "perf.data",
+                "--force",
+            ],
+        );
+        for (language, script) in [("python", "perf-script.py"), ("perl", "perf-script.pl")] {
+            call(own, &["script", "-g", language]);
+            let words = ["script", "-s", script];
+            let printed = call(own, &words);
+            for value in values {
+                assert!(printed.contains(value), "{language}: {printed}");
+            }
+            // perf 6.1 has invalid counts in samples without counts.
+            let lines = |text: &str| {
+                let lines = text.lines().filter(|line| !line.starts_with("Sample: "));
+                lines.map(str::to_owned).collect::<Vec<_>>()
+            };
+            if !text.contains('-') {
+                let expected = call(&perf, &words);
+                assert_eq!(lines(&printed), lines(&expected), "{language}");
+            }
+        }
+    }
+}
+
+#[test]
+fn interpreters_that_do_not_read_do_not_block() {
+    let scratch = Scratch::new();
+    scratch.write("own.py", b"").expect("a file can be written");
+    let recording = root().join("tests/fixtures/x86_64/cycles.data");
+    let (recording, large) = (recording.to_string_lossy(), "x".repeat(100_000));
+    let words = [
+        "script",
+        "-f",
+        "-i",
+        &*recording,
+        "--python",
+        "false",
+        "-s",
+        "own.py",
+    ];
+    // More than a pipe holds.
+    let words = [&words[..], &[&*large; 14]].concat();
+    let run = rperf_testkit::Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
+    let found = run.within(scratch.path()).finish().expect("rperf starts");
+    assert_eq!(found.status, 1, "{}", found.stderr);
+}
+
+#[test]
+fn counts_that_cannot_be_decoded_are_reported() {
+    if !has_python() {
+        return skip("scripts", "there is no python3");
+    }
+    let scratch = Scratch::new();
+    scratch
+        .write("own.py", b"def stat__interval(time): print('interval')\n")
+        .expect("a file can be written");
+    let call = |words: &[&str]| {
+        let run = rperf_testkit::Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
+        run.within(scratch.path()).finish().expect("rperf starts")
+    };
+    let recorded = call(&[
+        "stat",
+        "record",
+        "-e",
+        "task-clock",
+        "-o",
+        "stat.data",
+        "true",
+    ]);
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+    let path = scratch.path().join("stat.data");
+    let mut bytes = std::fs::read(&path).expect("the recording was written");
+    // A PERF_RECORD_STAT of 48 bytes becomes one of 16, which is too short, and a PERF_RECORD_FINISHED_ROUND.
+    let header = [76, 0, 0, 0, 0, 0, 48, 0];
+    let place = bytes.windows(8).position(|found| found == header);
+    let place = place.expect("there are counts");
+    bytes[place + 6] = 16;
+    bytes[place + 16..place + 24].copy_from_slice(&[68, 0, 0, 0, 0, 0, 32, 0]);
+    std::fs::write(&path, bytes).expect("the recording can be written");
+    let found = call(&["script", "-i", "stat.data", "-s", "own.py"]);
+    assert_eq!(found.stdout, "interval\n", "{}", found.stderr);
+    let message = "1 records cannot be decoded";
+    assert!(found.stderr.contains(message), "{}", found.stderr);
+}
+
+#[test]
+fn top_scripts_refresh_their_screen_until_interrupted() {
+    if !crate::kernel::is_root() || !rperf_testkit::may_trace("top_scripts") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let program = env!("CARGO_BIN_EXE_rperf");
+    // The terminal's own shell ends with Ctrl-C.
+    let line =
+        format!("sh -c \"trap : INT; {program} script sctop 1; echo \\$? > part; mv part status\"");
+    let started = crate::commands::tmux::Tmux::start_line((100, 200), scratch.path(), &line);
+    let Some(pane) = started else {
+        return;
+    };
+    let title = "syscall events:";
+    let first = pane.wait("a table", |screen| has_rows(screen, title));
+    // Each table begins on an empty screen.
+    pane.wait("another table", |screen| {
+        has_rows(screen, title) && *screen != *first && screen.matches(title).count() == 1
+    });
+    pane.press(&["C-c"]);
+    let status = scratch.path().join("status");
+    let start = std::time::Instant::now();
+    while !status.exists() && start.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let status = std::fs::read_to_string(status).expect("the script ends");
+    assert_eq!(status, "0\n");
+}
+
+/// Whether a screen has the title of a table and rows with numbers.
+fn has_rows(screen: &str, title: &str) -> bool {
+    let is_row = |line: &str| line.ends_with(|last: char| last.is_ascii_digit());
+    screen.contains(title) && screen.lines().any(is_row)
+}

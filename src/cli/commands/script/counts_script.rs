@@ -1,6 +1,7 @@
 //! The counts of `stat record`, passed to the functions of a script at the end of each interval.
 
 use rperf_perfdata::PerfData;
+use rperf_replay::DecodeErrors;
 use rperf_resolve::SampleCriteria;
 use rperf_scripting::{ScriptCount, ScriptFunctions, ScriptLanguage, StatCalls};
 
@@ -42,6 +43,11 @@ impl ScriptCounts {
             };
             self.send(&at, filter, interpreter)
         });
+    }
+
+    /// The records that could not be decoded.
+    pub(super) fn bad(&self) -> DecodeErrors {
+        self.table.bad.clone()
     }
 
     /// Processes a record; at the end of an interval, sends its counts. Returns whether the interpreter still reads.

@@ -74,6 +74,8 @@ impl Interpreter {
             let message = format!("{}: {error}", program.display());
             CliError::message(255, message).hint(hint)
         })?;
+        // Writing and reading end with the interpreter only if no other process has its ends of the pipes.
+        drop((for_child, from_child));
         let mut own = Self {
             language,
             child,

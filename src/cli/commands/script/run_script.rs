@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use clap::ArgMatches;
 use rperf_lines::{FieldSelection, SourceFiles};
 use rperf_perfdata::{EventDesc, Metadata};
-use rperf_replay::FoldControl;
+use rperf_replay::{Diagnostics, FoldControl};
 use rperf_resolve::SampleCriteria;
 use rperf_scripting::{
     EncoderOptions, EventBlock, EventEncoder, MarshalWriter, PerlWriter, ScriptCalls,
@@ -25,6 +25,7 @@ use super::settings::ScriptSettings;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::files::DiskFiles;
+use crate::cli::findings::conclude;
 use crate::cli::input::{Input, OpenedInput};
 use crate::cli::itrace;
 use crate::cli::shared::analysis::Analysis;
@@ -110,7 +111,11 @@ impl ScriptReading<'_> {
                 &mut interpreter,
             );
             let status = interpreter.finish()?;
-            analysis.conclude()?;
+            let found = Diagnostics {
+                bad_records: counts.bad(),
+                ..analysis.replay.diagnostics()
+            };
+            conclude(&input.path, &found, self.context)?;
             return Ok(status);
         }
         let calls = ScriptCalls::new(&functions, data.events(), &formats, data.metadata().endian);

@@ -3,7 +3,7 @@
 use clap::ArgMatches;
 use rperf_lines::SourceFiles;
 use rperf_perfdata::{PipeHead, StreamInput};
-use rperf_replay::{FoldControl, Stream};
+use rperf_replay::{DecodeErrors, FoldControl, Stream};
 use rperf_resolve::{LoadedObjects, Resolver, StackSummary};
 use rperf_scripting::{
     DatabaseExporter, EncoderScratch, EventBlock, EventEncoder, ScriptCalls, ScriptFunctions,
@@ -78,7 +78,11 @@ impl ScriptReading<'_> {
         let status = interpreter.finish()?;
         let events = stream.head().metadata().events;
         warn_of_truncated(self.context, &calls.stacks, copied(events));
-        conclude(&path, &stream.diagnostics(), self.context)?;
+        let mut found = stream.diagnostics();
+        if found.bad_records == DecodeErrors::default() {
+            found.bad_records = calls.counts.bad();
+        }
+        conclude(&path, &found, self.context)?;
         Ok(status)
     }
 }
