@@ -354,6 +354,22 @@ fn planted_leaks_are_found_and_named() {
     assert!(rows[1].ends_with("leaking_driver+0x10 (slab)"), "{text}");
     assert!(text.contains("  by leaker (70): 100\n"), "{text}");
     assert!(!text.contains("cache_fill"), "{text}");
+    let note = "\nNote: the kernel has no events for objects that kfree_rcu() and kmem_cache_free_bulk() free: they look like leaks.\n";
+    assert!(text.ends_with(note), "{text}");
+    // The bars are those of pages, which reach their maximum at the end; objects are in pages.
+    let page_bars: Vec<(u64, usize)> = text
+        .lines()
+        .filter(|line| line.ends_with('#'))
+        .map(|line| {
+            let bytes = line.split_whitespace().nth(2).expect("bytes of pages");
+            let bar = line.matches('#').count();
+            (bytes.parse().expect("a number"), bar)
+        })
+        .collect();
+    assert!(page_bars.len() > 2, "{text}");
+    for (bytes, bar) in page_bars {
+        assert_eq!(bar as u64, bytes * 40 / 81920, "{text}");
+    }
     // The sums are those of all memory.
     let all = run(&scratch, &leaks).stdout;
     let sums = |text: &str| text.lines().take(4).collect::<Vec<_>>().join("\n");

@@ -176,6 +176,53 @@ fn lockdep_is_shown_as_json_and_named() {
 }
 
 #[test]
+fn futexes_of_a_recording_of_lockdep_are_shown_with_a_warning() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::lockdep_with_futex())
+        .expect("a file");
+    let table = run(&scratch, "lock contention").stderr;
+    let warning = "only waits for futexes are shown: locks of the kernel were recorded with the events of lockdep";
+    assert!(table.contains(warning), "{table}");
+    let rows: Vec<&str> = table.lines().filter(|row| row.contains(" us ")).collect();
+    assert_eq!(rows.len(), 1, "{table}");
+    assert!(rows[0].starts_with("         1      2.50 us "), "{table}");
+    assert!(rows[0].contains("  futex   "), "{table}");
+    let futexes = run(&scratch, "lock contention -Y futex").stderr;
+    assert!(!futexes.contains("lockdep"), "{futexes}");
+    let report = run(&scratch, "lock report").stderr;
+    assert!(report.contains("&pool->lock"), "{report}");
+}
+
+#[test]
+fn options_before_script_apply_to_it() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::waits())
+        .expect("a file");
+    let path = scratch.path().join("perf.data");
+    if std::os::unix::fs::chown(&path, Some(65534), Some(65534)).is_err() {
+        return;
+    }
+    let refused = run(&scratch, "lock script");
+    assert!(refused.status != 0, "{refused:?}");
+    let forced = run(&scratch, "lock -f script");
+    assert_eq!(forced.status, 0, "{forced:?}");
+    assert!(
+        forced.stdout.contains("lock:contention_begin"),
+        "{forced:?}"
+    );
+    let missing = run(&scratch, "lock -f --symfs none script");
+    assert_eq!(
+        missing.status,
+        run(&scratch, "script -f --symfs none").status
+    );
+    assert!(missing.stderr.contains("none"), "{missing:?}");
+    let quiet = run(&scratch, "lock -f -q script");
+    assert_eq!(quiet.status, 129, "{quiet:?}");
+}
+
+#[test]
 fn waits_without_end_are_shown_and_impossible_orders_counted() {
     let scratch = Scratch::new();
     scratch

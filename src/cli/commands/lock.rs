@@ -20,7 +20,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
 use crate::cli::input;
 use crate::cli::jobs;
-use crate::cli::options::{counter, number, switch, unsupported, value};
+use crate::cli::options::{counter, flag, given_value, number, switch, unsupported, value};
 use crate::cli::shared::subcommands::{self, split_words, words_option};
 use crate::cli::symbol_options::args as names;
 
@@ -111,6 +111,23 @@ fn entries(matches: &ArgMatches) -> usize {
     most.map_or(usize::MAX, |most| {
         usize::try_from(*most).unwrap_or(usize::MAX)
     })
+}
+
+/// Refuses `-F` and `-x` with `--json`, whose objects have all values.
+///
+/// # Errors
+///
+/// Status 129.
+fn refuse_columns_of_json(matches: &ArgMatches) -> Result<(), CliError> {
+    let is_json = flag(matches, "json") == Some(true);
+    let mut ignored = [("field", "-F"), ("field-separator", "-x")].into_iter();
+    match ignored.find(|(id, _)| given_value::<String>(matches, id).is_some()) {
+        Some((_, option)) if is_json => Err(CliError::usage(format!(
+            "{option} and --json exclude each other"
+        ))
+        .hint("the rows of --json have all values; -k sorts them")),
+        _ => Ok(()),
+    }
 }
 
 /// Parses `-k` and `-F`. Returns the column to sort by, and the columns to show, which include it.

@@ -143,6 +143,22 @@ fn combinations_without_meaning_are_refused() {
             "'no_such_lock' is not an address",
         ),
         (
+            "lock contention -b --max-stack 128 true",
+            "--max-stack 128: BPF programs read 1 to 127 frames",
+        ),
+        (
+            "lock contention -b --stack-skip 256 true",
+            "--stack-skip 256: BPF programs skip at most 255 frames",
+        ),
+        (
+            "lock contention --json -x ,",
+            "-x and --json exclude each other",
+        ),
+        (
+            "lock report --json -F acquired",
+            "-F and --json exclude each other",
+        ),
+        (
             "lock contention -J 1ms@x true",
             "--inject-delay is not supported yet",
         ),

@@ -28,9 +28,11 @@ pub(crate) enum Event {
     Release,
     Begin,
     End,
+    FutexEnter,
+    FutexExit,
 }
 
-use Event::{Acquire, Acquired, Begin, Contended, End, Release};
+use Event::{Acquire, Acquired, Begin, Contended, End, FutexEnter, FutexExit, Release};
 
 /// The events of lockdep.
 pub(crate) const LOCKDEP: &[Event] = &[Acquire, Acquired, Contended, Release];
@@ -46,6 +48,15 @@ impl Event {
             Release => "lock_release",
             Begin => "contention_begin",
             End => "contention_end",
+            FutexEnter => "sys_enter_futex",
+            FutexExit => "sys_exit_futex",
+        }
+    }
+
+    fn system(self) -> &'static str {
+        match self {
+            FutexEnter | FutexExit => "syscalls",
+            _ => "lock",
         }
     }
 
@@ -66,6 +77,17 @@ impl Event {
                 "\tfield:void * lock_addr;\toffset:8;\tsize:8;\tsigned:0;\n\
                 \tfield:int ret;\toffset:16;\tsize:4;\tsigned:1;\n\n\
                 print fmt: \"%p\", REC->lock_addr\n"
+            }
+            FutexEnter => {
+                "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n\
+                \tfield:u32 * uaddr;\toffset:16;\tsize:8;\tsigned:0;\n\
+                \tfield:int op;\toffset:24;\tsize:8;\tsigned:0;\n\n\
+                print fmt: \"%p\", REC->uaddr\n"
+            }
+            FutexExit => {
+                "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n\
+                \tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n\n\
+                print fmt: \"%ld\", REC->ret\n"
             }
             _ => {
                 "\tfield:__data_loc char[] name;\toffset:8;\tsize:4;\tsigned:0;\n\
@@ -120,7 +142,7 @@ impl LockFile {
                 event.name(),
                 event.fields()
             );
-            tracing.event("lock", text.as_bytes());
+            tracing.event(event.system(), text.as_bytes());
         }
         file.feature(PerfFile::TRACING_DATA, tracing.encode());
         for (tid, name) in threads {
@@ -153,6 +175,8 @@ impl LockFile {
         let raw = match event {
             Begin => raw.u64(lock).u32(flags),
             End => raw.u64(lock).u32(0),
+            FutexEnter => raw.u64(202).u64(lock).u64(u64::from(flags)),
+            FutexExit => raw.u64(202).u64(0),
             Acquire => raw.u32(flags).u32(name).u64(lock).raw(class).raw([0]),
             _ => raw.u32(name).u32(0).u64(lock).raw(class).raw([0]),
         };
@@ -231,6 +255,24 @@ pub(crate) fn lockdep(bad: bool) -> Vec<u8> {
             file.event(1000, event, place);
         }
     }
+    file.finish()
+}
+
+/// Returns lockdep's events of a lock of the kernel, and a wait for a futex.
+pub(crate) fn lockdep_with_futex() -> Vec<u8> {
+    let events = [LOCKDEP, &[FutexEnter, FutexExit]].concat();
+    let mut file = LockFile::with(&events, &[(1, "alpha")]);
+    let place = |lock: u64| Place {
+        tid: 1,
+        lock,
+        class: "&pool->lock",
+        flags: 0,
+    };
+    file.event(1000, Acquire, place(1 << 63));
+    file.event(1000, Acquired, place(1 << 63));
+    file.event(1000, Release, place(1 << 63));
+    file.event(1000, FutexEnter, place(0x5000));
+    file.event(2500, FutexExit, place(0));
     file.finish()
 }
 

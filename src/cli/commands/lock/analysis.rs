@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use clap::ArgMatches;
 use rperf_analysis::lock::{
-    CONTENTION_EVENTS, FUTEX_EVENTS, LOCKDEP_EVENTS, LockAggregation, LockColumn, LockContention,
-    LockDetail, LockKey, LockRow, LockSelection, LockStack,
+    CONTENTION_EVENTS, FUTEX, FUTEX_EVENTS, LOCKDEP_EVENTS, LockAggregation, LockColumn,
+    LockContention, LockDetail, LockKey, LockRow, LockSelection, LockStack,
 };
 use rperf_analysis::{DeliveredCounts, ObserverPass, PrepareSamples};
 use rperf_replay::{DsoId, DsoKind, Machine, Order, Sample, World};
@@ -314,6 +314,17 @@ pub(super) fn read(
     let with_user = has(&FUTEX_EVENTS);
     if !with_lockdep && !with_user && !has(&CONTENTION_EVENTS) {
         return Err(without_events(analysis, |event| layouts.has(event)));
+    }
+    let is_wanted = |flags: &u64| *flags < FUTEX;
+    let wants_kernel = query
+        .selection
+        .flags
+        .as_ref()
+        .is_none_or(|flags| flags.iter().any(is_wanted));
+    if !with_lockdep && wants_kernel && layouts.has("lock:lock_acquire") {
+        analysis.context.warn(format_args!(
+            "only waits for futexes are shown: locks of the kernel were recorded with the events of lockdep, which 'lock report' shows"
+        ));
     }
     let all: [(bool, &'static [&'static str]); 3] = [
         (has(&CONTENTION_EVENTS), &CONTENTION_EVENTS),

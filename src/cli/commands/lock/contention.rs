@@ -9,7 +9,7 @@ use rperf_view::lock::{
 };
 
 use super::analysis::{LockEvents, LockQuery, print};
-use super::{columns, entries, live, table_options};
+use super::{columns, entries, live, refuse_columns_of_json, table_options};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
@@ -24,6 +24,11 @@ Shows how long callers, threads (-t) or locks (-l) waited for locks of the kerne
 pub(super) const STACK_SKIP: usize = 3;
 /// The default maximum number of frames that are read and shown, as in perf.
 pub(super) const MAX_STACK: usize = 8;
+
+/// The maximum number of frames that the kernel stores for BPF programs (`PERF_MAX_STACK_DEPTH`), and that it skips for them
+/// (`BPF_F_SKIP_FIELD_MASK`).
+const MAX_LIVE_STACK: usize = 127;
+const MAX_LIVE_SKIP: usize = 255;
 
 /// The columns in order.
 const SHOWN: [LockColumn; 4] = [
@@ -128,6 +133,7 @@ pub(in crate::cli::commands) fn run(
         max_stack: frames("max-stack", MAX_STACK),
         callstack: words(matches, "callstack-filter"),
     };
+    refuse_ignored(matches, &query, is_live)?;
     let separator = matches.get_one::<String>("field-separator");
     let shown = Presentation {
         table,
@@ -144,6 +150,26 @@ pub(in crate::cli::commands) fn run(
             false => Ok(()),
         }
     })
+}
+
+/// Refuses options without effect, and numbers of frames beyond the kernel's limits.
+fn refuse_ignored(matches: &ArgMatches, query: &LockQuery, is_live: bool) -> Result<(), CliError> {
+    refuse_columns_of_json(matches)?;
+    if is_live && !(1..=MAX_LIVE_STACK).contains(&query.max_stack) {
+        let message = format!(
+            "--max-stack {}: BPF programs read 1 to 127 frames",
+            query.max_stack
+        );
+        return Err(CliError::usage(message));
+    }
+    if is_live && query.stack_skip > MAX_LIVE_SKIP {
+        let message = format!(
+            "--stack-skip {}: BPF programs skip at most 255 frames",
+            query.stack_skip
+        );
+        return Err(CliError::usage(message));
+    }
+    Ok(())
 }
 
 /// Returns how waits are grouped into rows, and the layout of the table.

@@ -11,6 +11,7 @@ use crate::cli::commands::find;
 use crate::cli::context::Context;
 use crate::cli::dispatch;
 use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::options::{count, flag};
 use crate::cli::shared::system_recording::{known_events, refuse_reading_options};
 use crate::cli::tracefs::MachineTracepoints;
 
@@ -92,14 +93,23 @@ fn events(known: &[String]) -> Vec<&'static str> {
     }
 }
 
-/// Runs `script` with these words, after some of the options given before `script`.
+/// Runs `script` with these words, after the options given before `script`.
 pub(super) fn script(
     words: &[OsString],
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
+    if flag(matches, "quiet") == Some(true) {
+        return Err(CliError::usage("lock: -q has no effect on 'script'"));
+    }
     let mut all = Vec::new();
-    for option in ["input", "vmlinux", "kallsyms"] {
+    if flag(matches, "force") == Some(true) {
+        all.push("--force".into());
+    }
+    for _ in 0..count(matches, "verbose") {
+        all.push("-v".into());
+    }
+    for option in ["input", "vmlinux", "kallsyms", "symfs"] {
         if let Some(value) = matches.get_one::<String>(option) {
             all.extend([format!("--{option}").into(), OsString::from(value)]);
         }

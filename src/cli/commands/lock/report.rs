@@ -5,7 +5,7 @@ use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
 use rperf_view::lock::{ContentionTable, write_checks, write_report, write_report_titles};
 
 use super::analysis::{LockEvents, LockQuery, print};
-use super::{columns, entries, table_options};
+use super::{columns, entries, refuse_columns_of_json, table_options};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::{flag, switch};
@@ -39,6 +39,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
+    refuse_columns_of_json(matches)?;
     let known = "acquired, contended, avg_wait, wait_total, wait_max and wait_min";
     let (key, shown) = columns(matches, LockColumn::Acquired, &SHOWN, known)?;
     let query = LockQuery {

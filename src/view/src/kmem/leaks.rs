@@ -7,6 +7,9 @@ use rperf_analysis::kmem::{Allocator, LeakReport, RequestCount, StackMemory};
 /// The version of the JSON object; it changes if a key is removed or gets another meaning.
 pub const LEAKS_JSON_VERSION: u32 = 1;
 
+/// Functions of the kernel that free objects of the slab allocator without an event.
+const UNREPORTED_FREES: [&str; 2] = ["kfree_rcu", "kmem_cache_free_bulk"];
+
 /// The length of the longest bar of the curve, in characters.
 const BAR: u64 = 40;
 /// The number of processes shown below a stack.
@@ -32,7 +35,8 @@ pub struct StackLimits {
     pub frames: usize,
 }
 
-/// Writes the sums of all stacks, the curve of live bytes, and `stacks`.
+/// Writes the sums of all stacks, the curve of live bytes, and `stacks`. The bars of the curve are those of pages, which contain the objects of
+/// the slab allocator, or of these objects if no pages were recorded.
 ///
 /// # Errors
 ///
@@ -53,9 +57,19 @@ pub fn write(
     for stack in stacks {
         write_stack(out, report, stack, limits.frames)?;
     }
-    match limits.hidden {
-        0 => Ok(()),
-        hidden => writeln!(out, "  ... {hidden} more stacks; -l shows more"),
+    if limits.hidden > 0 {
+        writeln!(out, "  ... {} more stacks; -l shows more", limits.hidden)?;
+    }
+    match stacks
+        .iter()
+        .any(|stack| stack.memory.allocator == Allocator::Slab)
+    {
+        true => writeln!(
+            out,
+            "\nNote: the kernel has no events for objects that {} free: they look like leaks.",
+            UNREPORTED_FREES.join("() and ") + "()"
+        ),
+        false => Ok(()),
     }
 }
 
@@ -98,12 +112,14 @@ fn write_curve(out: &mut dyn Write, report: &LeakReport) -> io::Result<()> {
         .ends
         .iter()
         .zip(report.slab.iter().zip(&report.pages));
-    let sums = report.slab.iter().zip(&report.pages);
-    let most = sums.map(|(slab, pages)| slab.saturating_add(*pages)).max();
-    let most = u128::from(most.unwrap_or_default()).max(1);
-    for (end, (slab, pages)) in rows {
-        let live = u128::from(slab.saturating_add(*pages));
-        let length = live * u128::from(BAR) / most;
+    // Objects of the slab allocator are in pages: the sum of both would count them twice.
+    let bars = match report.pages.iter().any(|bytes| *bytes > 0) {
+        true => &report.pages,
+        false => &report.slab,
+    };
+    let most = u128::from(bars.iter().copied().max().unwrap_or_default()).max(1);
+    for ((end, (slab, pages)), live) in rows.zip(bars) {
+        let length = u128::from(*live) * u128::from(BAR) / most;
         let bar = "#".repeat(usize::try_from(length).unwrap_or_default());
         let time = seconds((*end).min(report.end).saturating_sub(report.begin));
         let line = format!("{time:>12} {slab:>14} {pages:>14}  {bar}");
@@ -207,6 +223,7 @@ pub fn write_json(
         "begin_ns": report.begin,
         "end_ns": report.end,
         "unmatched_frees": report.unmatched_frees,
+        "unreported_frees": UNREPORTED_FREES,
         "interval_ends_ns": report.ends,
         "slab_bytes": report.slab,
         "page_bytes": report.pages,
