@@ -370,6 +370,20 @@ fn planted_leaks_are_found_and_named() {
     for (bytes, bar) in page_bars {
         assert_eq!(bar as u64, bytes * 40 / 81920, "{text}");
     }
+    // Both curves end at their maximum, on the right.
+    let svg = run(&scratch, &[&leaks[..], &["--svg", "curve.svg"]].concat());
+    assert_eq!((svg.status, svg.stdout.as_str()), (0, ""), "{svg:?}");
+    let picture = std::fs::read_to_string(scratch.path().join("curve.svg")).expect("a picture");
+    let end = |class: &str, bytes: f64| {
+        // 120,000 bytes at the top of a plot of 284 pixels.
+        let y = 380.0 - 284.0 * bytes / 120_000.0;
+        let path = picture.lines().find(|line| line.contains(class));
+        let path = path.unwrap_or_else(|| panic!("{class}: {picture}"));
+        let last = path.rsplit('L').nth(1).expect("a point");
+        assert_eq!(last, format!("860.0 {y:.1}"), "{path}");
+    };
+    end("<path class=\"c0\"", 81920.0);
+    end("<path class=\"c1\"", 6400.0 + 200.0 * 256.0 + 20.0 * 512.0);
     // The sums are those of all memory.
     let all = run(&scratch, &leaks).stdout;
     let sums = |text: &str| text.lines().take(4).collect::<Vec<_>>().join("\n");

@@ -1,12 +1,13 @@
 //! Flame graphs: stacks merged into a tree, as an interactive SVG with zoom and search. Heat maps:
 //! counts in a grid, as an SVG in which time ranges can be selected. Time charts: rows of boxes over time.
-//! Bar charts.
+//! Bar charts. Curves.
 //!
 //! ```text
 //! stacks of names, or folded text --add--> Stacks --tree--> Flame (frames in drawing order) --svg::write--> SVG
 //! times --add--> HeatMap (a grid of counts) --write--> SVG
 //! rows of boxes --> TimeChart --write_svg--> SVG
 //! labels with counts --> BarChart --write--> SVG
+//! amounts over time --> CurveChart --write--> SVG
 //! ```
 //!
 //! **Invariants.** The output depends only on the stacks, not on their order: siblings are sorted
@@ -16,6 +17,7 @@
 
 mod bars;
 mod color;
+mod curves;
 mod error;
 mod folded;
 mod heat;
@@ -30,6 +32,7 @@ mod tree;
 
 pub use bars::BarChart;
 pub use color::{PALETTES, Palette};
+pub use curves::CurveChart;
 pub use error::Error;
 pub use folded::{read as read_folded, write as write_folded};
 pub use heat::{HeatMap, HeatScale, linear_edges, logarithmic_edges};

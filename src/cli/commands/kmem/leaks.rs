@@ -1,10 +1,13 @@
 //! `kmem leaks`: memory that was allocated and not freed, by stack.
 
+use std::path::Path;
+
 use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::kmem::{
     LeakDetail, LeakReport, LiveMemory, PAGE_EVENTS, SLAB_EVENTS, StackMemory,
 };
 use rperf_analysis::{ObserverPass, PrepareSamples};
+use rperf_flame::CurveChart;
 use rperf_replay::{Order, Sample, World};
 use rperf_resolve::{AddressContext, Frame, Resolver, TimeIntervals};
 use rperf_tracepoint::typed::TypedEvent;
@@ -18,6 +21,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
 use crate::cli::jobs::{self, jobs};
 use crate::cli::options::{flag, number, switch, value};
+use crate::cli::output_file::write_to;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::{conclude, losses};
 use crate::cli::shared::recorded_fields::event_layouts;
@@ -95,7 +99,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(reading_options())
 }
 
-fn options() -> [Arg; 6] {
+fn options() -> [Arg; 7] {
     [
         value("line", "n")
             .short('l')
@@ -109,6 +113,7 @@ fn options() -> [Arg; 6] {
             .help("show at most n frames of a stack (default: 8)"),
         switch("suspects").help("show only stacks that are suspected to leak"),
         switch("json").help("print the curve and the stacks as JSON, sizes in bytes"),
+        value("svg", "file").help("write the curve to this file as a picture, - for the standard output; print no tables"),
         jobs::option(),
     ]
 }
@@ -119,6 +124,7 @@ pub(in crate::cli::commands) fn run(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     let key = SortKey::given(matches)?;
+    refuse_two_formats(matches)?;
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
@@ -158,6 +164,11 @@ pub(in crate::cli::commands) fn run(
         hidden: wanted.count(),
         frames: most("max-stack", 8),
     };
+    if let Some(file) = matches.get_one::<String>("svg") {
+        let chart = chart(&report, &analysis.input.path.display().to_string());
+        write_to(Path::new(file), context, |out| chart.write(out))?;
+        return conclude(&analysis, delivered, &live.losses, DOUBTFUL, matches);
+    }
     context.paginate("kmem")?;
     let out = &mut context.stdout();
     match is_json {
@@ -165,6 +176,35 @@ pub(in crate::cli::commands) fn run(
         false => leaks::write(out, &report, &stacks, limits)?,
     }
     conclude(&analysis, delivered, &live.losses, DOUBTFUL, matches)
+}
+
+fn refuse_two_formats(matches: &ArgMatches) -> Result<(), CliError> {
+    let is_json = flag(matches, "json") == Some(true);
+    match is_json && matches.get_one::<String>("svg").is_some() {
+        true => Err(CliError::usage("--json and --svg exclude each other")),
+        false => Ok(()),
+    }
+}
+
+/// Returns the picture of the curve: pages, and objects of the slab allocator, which are in pages. An allocator that was not recorded has no curve.
+#[expect(clippy::cast_precision_loss, reason = "coordinates of a picture")]
+fn chart(report: &LeakReport, path: &str) -> CurveChart {
+    let seconds = |end: &u64| (*end).min(report.end).saturating_sub(report.begin) as f64 / 1e9;
+    let curves = [
+        ("pages, bytes", &report.pages),
+        ("objects (slab), bytes", &report.slab),
+    ];
+    let curves = curves
+        .into_iter()
+        .filter(|(_, curve)| curve.iter().any(|bytes| *bytes > 0));
+    CurveChart {
+        title: "Memory that was allocated and not freed".to_owned(),
+        subtitle: format!("kernel, from the start of {path}"),
+        times: report.ends.iter().map(seconds).collect(),
+        curves: curves
+            .map(|(name, curve)| (name.to_owned(), curve.clone()))
+            .collect(),
+    }
 }
 
 /// Returns the allocators whose events are read: those given, or all that were recorded. If none was, the error is that for

@@ -21,6 +21,7 @@ pub(super) const KMEM: &[(&str, &[CommandLine])] = &[
         &[
             run("kmem leaks --suspects", "stacks that may leak"),
             run("kmem leaks -s bytes -l 5", "most memory that was not freed"),
+            run("kmem leaks --svg curve.svg", "a picture of the curve"),
             run("kmem leaks --json", "curve and stacks as JSON"),
         ],
     ),
