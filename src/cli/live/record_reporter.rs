@@ -43,6 +43,12 @@ impl<'a> RecordReporter<'a> {
         }
     }
 
+    /// Prints details of the recording from `-vv` on, for commands whose `-v` shows something else.
+    pub(crate) fn detailed_from_second_v(mut self) -> Self {
+        self.verbosity = self.verbosity.saturating_sub(1);
+        self
+    }
+
     /// Sets what the command does, for notes; `recording` by default.
     pub(crate) fn doing(mut self, doing: &'static str) -> Self {
         self.doing = doing;

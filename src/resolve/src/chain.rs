@@ -37,6 +37,16 @@ pub fn walk(chain: U64s<'_>, max_stack: usize, frame: impl FnMut(CpuMode, u64)) 
     walk_on(CpuMode::User, chain, max_stack, frame)
 }
 
+/// Returns the mode and the address of each entry of `chain`, innermost first, at most `max_stack`; none of a corrupted chain.
+#[must_use]
+pub fn chain_addresses(chain: U64s<'_>, max_stack: usize) -> Vec<(CpuMode, u64)> {
+    let mut entries = Vec::with_capacity(chain.len().min(max_stack));
+    match walk(chain, max_stack, |mode, ip| entries.push((mode, ip))) {
+        true => entries,
+        false => Vec::new(),
+    }
+}
+
 /// Like [`walk`], for entries that follow others: the first ones are in `mode`.
 pub fn walk_on(
     mut mode: CpuMode,

@@ -119,7 +119,9 @@ fn nothing_is_claimed_without_a_deadlock() {
     let program = start(&scratch, ["3", "chain"]);
     let process = report(&scratch, &program);
     assert_eq!(process["deadlocks"], serde_json::json!([]), "{process}");
-    let text = run(&scratch, &format!("lock deadlock -v -p {}", program.0.id())).stdout;
+    let shown = run(&scratch, &format!("lock deadlock -v -p {}", program.0.id()));
+    assert_eq!(shown.stderr, "");
+    let text = shown.stdout;
     assert!(
         text.ends_with("\nno deadlock among known holders\n"),
         "{text}"

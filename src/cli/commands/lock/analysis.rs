@@ -12,7 +12,7 @@ use rperf_analysis::lock::{
 };
 use rperf_analysis::{DeliveredCounts, ObserverPass, PrepareSamples};
 use rperf_replay::{DsoId, DsoKind, Machine, Order, Sample, World};
-use rperf_resolve::{AddressContext, Frame, Resolver};
+use rperf_resolve::{AddressContext, Frame, Resolver, chain_addresses};
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_view::lock::{ContentionTable, NamedRow, SequenceChecks, json};
 use rperf_wire::CpuMode;
@@ -93,15 +93,29 @@ impl<'n, 'r> LockFunctions<'n, 'r> {
     }
 
     fn contain(&self, frame: &Frame) -> bool {
-        let Some(dso) = frame.dso else {
-            return false;
-        };
-        if frame.ip < 1 << 63 {
-            return false;
-        }
+        let dso = frame.dso.filter(|_| frame.ip >= 1 << 63);
+        dso.is_some_and(|dso| self.contain_address(dso, frame.address))
+    }
+
+    /// Like [`Self::callers`], for addresses: symbols are not looked up.
+    fn callers_of(&self, at: AddressContext, frames: &[(CpuMode, u64)], skip: usize) -> Vec<u64> {
+        let callers = frames.iter().skip(skip);
+        let callers = callers.filter(|(mode, ip)| {
+            let mapping = Some(*ip).filter(|ip| *ip >= 1 << 63);
+            let mapping = mapping.and_then(|ip| self.resolver.mapping(at, *mode, ip));
+            !mapping.is_some_and(|mapping| {
+                let mapping = self.resolver.world().mapping(mapping);
+                self.contain_address(mapping.dso, mapping.object_address(*ip))
+            })
+        });
+        callers.map(|(_, ip)| *ip).collect()
+    }
+
+    /// Whether an address of an object is in a function of locks.
+    fn contain_address(&self, dso: DsoId, address: u64) -> bool {
         let text = self.text.get_or_init(|| lock_text(self.resolver));
         let mut own = text.iter().filter(|(kernel, _)| *kernel == dso);
-        own.any(|(_, ranges)| ranges.iter().any(|range| range.contains(&frame.address)))
+        own.any(|(_, ranges)| ranges.iter().any(|range| range.contains(&address)))
     }
 
     /// Whether there is a list of words and no function has one of them in its name.
@@ -167,6 +181,9 @@ impl PrepareSamples for LockDetails<'_> {
 
 impl LockDetails<'_> {
     fn kernel_detail(&self, sample: &Sample<'_>) -> LockDetail {
+        if self.query.callstack.is_none() {
+            return self.unnamed_kernel_detail(sample);
+        }
         let frames = self.frames(sample, self.query.max_stack);
         LockDetail {
             stack: LockStack {
@@ -175,6 +192,23 @@ impl LockDetails<'_> {
             },
             is_excluded: self.is_excluded(&frames),
             full_stack: frames.iter().map(|frame| frame.ip).collect(),
+        }
+    }
+
+    /// Like [`Self::kernel_detail`], if no names are needed: looking these up would take most of the time.
+    fn unnamed_kernel_detail(&self, sample: &Sample<'_>) -> LockDetail {
+        let chain = sample.wire.callchain;
+        let frames = chain.map(|chain| chain_addresses(chain, self.query.max_stack));
+        let (at, frames) = (AddressContext::of(sample), frames.unwrap_or_default());
+        LockDetail {
+            stack: LockStack {
+                process: None,
+                frames: self
+                    .functions
+                    .callers_of(at, &frames, self.query.stack_skip),
+            },
+            is_excluded: false,
+            full_stack: frames.into_iter().map(|(_, ip)| ip).collect(),
         }
     }
 

@@ -126,7 +126,7 @@ fn world(pids: &[u32], matches: &ArgMatches, context: &Context) -> Result<LiveWo
     // Variables are in mappings of data.
     observe.details.samples.data = true;
     let request = RecordRequest::observing(observe, roots);
-    let mut reporter = RecordReporter::new(context, matches);
+    let mut reporter = RecordReporter::new(context, matches).detailed_from_second_v();
     let explained = |error| explain::explain(context, "bpf-output", error);
     let mut observation = Observation::open(&request, &mut reporter).map_err(explained)?;
     let mut world = LiveWorld::new(Endian::NATIVE, observation.events());

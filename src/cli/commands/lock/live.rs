@@ -158,7 +158,7 @@ fn watch(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<Watched, CliError> {
-    let mut reporter = RecordReporter::new(context, matches);
+    let mut reporter = RecordReporter::new(context, matches).detailed_from_second_v();
     let explained = |error| explain::explain(context, "bpf-output", error);
     let mut observation = Observation::open(request, &mut reporter).map_err(explained)?;
     let mut world = LiveWorld::new(Endian::NATIVE, observation.events());

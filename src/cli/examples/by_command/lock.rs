@@ -54,7 +54,10 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
                 "lock deadlock -p 1234 -v",
                 "with the stacks of all threads that wait",
             ),
-            run("lock deadlock -p 1234 --json", "for programs"),
+            run(
+                "lock deadlock -p 1234 --json",
+                "waits and deadlocks as JSON",
+            ),
         ],
     ),
     (
