@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use rperf_input::Spool;
 
 use super::config::Config;
 use super::error::CliError;
@@ -77,6 +78,11 @@ impl Context {
     /// Returns an environment variable; an empty one counts as unset.
     pub(crate) fn var(&self, name: &str) -> Option<OsString> {
         variable(name)
+    }
+
+    /// Returns an empty spool, whose file is in the folder for temporary files.
+    pub(crate) fn spool(&self) -> Spool {
+        Spool::new(self.var("TMPDIR").map_or("/tmp".into(), PathBuf::from))
     }
 
     /// Returns a buffered writer to stdout; several may exist at a time.

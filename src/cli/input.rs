@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches};
+use rperf_input::{DIRECTORY_HEADER, DirectoryFile, RecordingBytes, UnpackedRecords};
 use rperf_perfdata::PerfData;
 use rperf_safefs::{Folder, FoundFile as Found, is_users};
 
@@ -15,9 +16,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::jobs::{jobs, processors};
 use super::options::{flag, switch, value};
-use super::spool::RecordingBytes;
 use super::stream::{PipeInput, RecordingStream};
-use super::unpacked::{DirectoryFile, HEADER, UnpackedRecords};
 
 /// The default name of a recording.
 pub(crate) const DEFAULT: &str = "perf.data";
@@ -150,11 +149,26 @@ impl Input {
         let unpacked = match self.unpacked.get() {
             Some(unpacked) => unpacked,
             None => {
-                let fresh = UnpackedRecords::new(&data, &self.parts, self.threads, context)?;
+                let fresh = self.unpack(&data, context)?;
                 self.unpacked.get_or_init(|| fresh)
             }
         };
         Ok(data.with_records(&unpacked.records, unpacked.summary.clone()))
+    }
+
+    /// Decompresses and joins the records of `data`.
+    fn unpack(&self, data: &PerfData<'_>, context: &Context) -> Result<UnpackedRecords, CliError> {
+        let spool = context.spool();
+        let directory = spool.directory().display().to_string();
+        let unpacked = UnpackedRecords::new(data, &self.parts, self.threads, spool);
+        let unpacked = unpacked.map_err(|error| {
+            let what = format!("failed to store the unpacked records in {directory}");
+            CliError::failure(255, anyhow::Error::new(error).context(what))
+        })?;
+        if let Some(damage) = &unpacked.damage {
+            context.warn(damage);
+        }
+        Ok(unpacked)
     }
 }
 
@@ -219,7 +233,7 @@ impl OpenedInput {
             false => None,
         };
         if let Some(directory) = &directory {
-            let header = directory.find(HEADER.as_ref());
+            let header = directory.find(DIRECTORY_HEADER.as_ref());
             found = header.map_err(|error| no_header(&path, &error))?;
         }
         check(&path, found.metadata(), force)?;
@@ -269,7 +283,7 @@ fn check(path: &Path, metadata: &fs::Metadata, force: bool) -> Result<(), CliErr
 fn no_header(path: &Path, error: &io::Error) -> CliError {
     let cause = cause(error);
     let shown = path.display();
-    let message = format!("{shown} is a directory: {shown}/{HEADER}: {cause}");
+    let message = format!("{shown} is a directory: {shown}/{DIRECTORY_HEADER}: {cause}");
     CliError::message(255, message)
 }
 

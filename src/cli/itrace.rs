@@ -1,13 +1,13 @@
 //! `--itrace`: how a hardware trace is decoded when a recording is read.
 
 use clap::{Arg, ArgMatches};
+use rperf_input::RecordingBytes;
 use rperf_wire::RecordKind;
 
 use super::context::Context;
 use super::error::CliError;
 use super::input::Input;
 use super::options::attached;
-use super::spool::RecordingBytes;
 
 /// The `--itrace` option.
 pub(crate) fn option() -> Arg {

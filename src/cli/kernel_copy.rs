@@ -17,8 +17,8 @@ use rperf_symbol::Files as _;
 use rperf_symbol::{KernelMemory, build_id_of_notes, kallsyms, native_endian};
 use rperf_sys::page_size;
 
-use super::files::DiskFiles;
 use super::live::explain::reason;
+use rperf_input::DiskFiles;
 
 /// Size of `Elf64_Ehdr` of elf(5), in bytes.
 const FILE_HEADER: u16 = 64;

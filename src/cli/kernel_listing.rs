@@ -20,7 +20,7 @@ use rperf_safefs::{Folder, read_all};
 use rperf_symbol::{FileBytes, Files};
 use rperf_sys::{Proc, bpf_program_ids};
 
-use super::files::DiskFiles;
+use rperf_input::DiskFiles;
 
 /// The listing of the running kernel.
 const LISTING: &str = "/proc/kallsyms";

@@ -1,11 +1,9 @@
 //! The message and the hint that are printed when memory runs out: in an error, or when an allocation fails.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use rperf_input::UnmappedObjects;
 use rperf_sys::{OutOfMemoryMessage, address_space_limit, explain_out_of_memory};
 
 use super::context::ProgramName;
@@ -64,40 +62,16 @@ impl MemoryHint {
     }
 }
 
-/// Objects that could not be mapped for lack of memory and were replaced or skipped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UnmappedObjects {
-    /// The message about the first object.
-    first: String,
-    all: BTreeSet<PathBuf>,
-}
-
-/// The unmapped objects of this process.
-static UNMAPPED: Mutex<Option<UnmappedObjects>> = Mutex::new(None);
-
-impl UnmappedObjects {
-    /// Records an object, to be reported at the end of the run.
-    pub(crate) fn note(path: &Path, error: &io::Error) {
-        let mut unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
-        let unmapped = unmapped.get_or_insert_with(|| Self {
-            first: format!("{}: {error}", path.display()),
-            all: BTreeSet::new(),
-        });
-        unmapped.all.insert(path.to_owned());
+/// Returns the error for objects missing for lack of memory; `None` if there are none.
+pub(crate) fn unmapped_objects() -> Option<CliError> {
+    let UnmappedObjects { first, all } = UnmappedObjects::found()?;
+    let mut text = first;
+    if let others @ 1.. = all.len() - 1 {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "; {others} other files could not be mapped either");
     }
-
-    /// Returns the error for objects missing for lack of memory; `None` if there are none.
-    pub(crate) fn error() -> Option<CliError> {
-        let unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
-        let Self { first, all } = unmapped.as_ref()?;
-        let mut text = first.clone();
-        if let others @ 1.. = all.len() - 1 {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "; {others} other files could not be mapped either");
-        }
-        text.push_str("; symbols and code of functions are missing above");
-        Some(CliError::message(STATUS, text))
-    }
+    text.push_str("; symbols and code of functions are missing above");
+    Some(CliError::message(STATUS, text))
 }
 
 /// Returns the advice, for a command with or without several threads, under an address-space limit in bytes.

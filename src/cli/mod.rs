@@ -15,7 +15,6 @@ mod event_lookup;
 mod event_tables;
 mod examples;
 mod external;
-mod files;
 mod filter;
 mod findings;
 mod globals;
@@ -42,14 +41,12 @@ mod progress;
 mod record_dump;
 mod report_hints;
 mod shared;
-mod spool;
 mod stack_folding;
 mod stream;
 mod switches;
 mod symbol_options;
 mod symbols;
 mod tracefs;
-mod unpacked;
 mod usdt_markers;
 mod vendor;
 
@@ -64,7 +61,7 @@ use self::config::Config;
 use self::context::{Context, ProgramName};
 use self::error::{CliError, ExitStatus};
 use self::globals::RequestedTask;
-use self::memory::{MemoryHint, UnmappedObjects};
+use self::memory::{MemoryHint, unmapped_objects};
 use self::output::OutputStreams;
 use self::pager::Pager;
 use self::parsing::Parsed;
@@ -205,7 +202,7 @@ fn finish(context: &Context, result: Result<ExitStatus, CliError>) -> ExitCode {
         )),
         _ => result,
     };
-    let result = match UnmappedObjects::error() {
+    let result = match unmapped_objects() {
         Some(error) if result.is_ok() => Err(error),
         _ => result,
     };

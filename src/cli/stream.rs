@@ -11,7 +11,6 @@ use rperf_perfdata::{Error, FileHeader, PipeReader, StreamInput};
 use super::context::Context;
 use super::error::CliError;
 use super::input::{Input, OpenedInput, foreign};
-use super::spool::Spool;
 
 /// Bytes per read when buffering.
 const CHUNK: u64 = 1 << 20;
@@ -113,7 +112,7 @@ impl RecordingStream {
         let failed = |what: String, error: io::Error| {
             CliError::failure(255, anyhow::Error::new(error).context(what))
         };
-        let mut spool = Spool::new(context);
+        let mut spool = context.spool();
         let directory = spool.directory().display().to_string();
         let unstored = |error| failed(format!("failed to store {shown} in {directory}"), error);
         let mut chunk = self.first;

@@ -15,11 +15,11 @@ use rperf_symbol::{Files as _, SearchPaths, Servers};
 use super::context::Context;
 use super::debuginfod;
 use super::error::CliError;
-use super::files::DiskFiles;
 use super::input;
 use super::kernel_listing::SystemFiles;
 use super::options::{flag, given_value};
 use super::symbols::{own_vdso, search_paths};
+use rperf_input::DiskFiles;
 
 /// The files and servers given by options.
 #[derive(Clone)]

@@ -2,13 +2,13 @@
 
 use std::num::NonZeroUsize;
 
+use rperf_input::DiskFiles;
 use rperf_perfdata::{EventDesc, Features, PerfData};
 use rperf_replay::Replay;
 use rperf_symbol::{FileBytes, SearchPaths};
 use rperf_wire::{Attr, AttrFlags, SampleType};
 
 use super::context::Context;
-use super::files::DiskFiles;
 use super::progress::ProgressDisplay;
 
 /// Runs pass 1 over a recording, and adds the functions of its JIT dumps to the World. `progress` shows this pass and later ones.

@@ -6,7 +6,7 @@ use rperf_buildid_cache::{Cache, Cached};
 use rperf_probe::{CachedEntry, cached_entries};
 use rperf_symbol::{Files as _, build_id_of_elf};
 
-use super::files::DiskFiles;
+use rperf_input::DiskFiles;
 
 /// A USDT marker of a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

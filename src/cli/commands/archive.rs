@@ -21,11 +21,10 @@ use self::pack::{Archive, PackedFile};
 use self::unpack::{ArchiveSummary, ArchiveUnpacker};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::files::DiskFiles;
 use crate::cli::input::{DEFAULT, InputName, OpenedInput};
 use crate::cli::options::{flag, switch};
 use crate::cli::shared::recorded_objects::{Objects, RecordedObject, hit_objects};
-use crate::cli::spool::Spool;
+use rperf_input::DiskFiles;
 
 const ABOUT: &str = "\
 Packs the programs, libraries and kernel symbols that the samples of a recording refer to into FILE.tar.bz2. After \
@@ -154,7 +153,7 @@ fn pack_all(
     contents: ArchiveContents<'_>,
     context: &Context,
 ) -> std::io::Result<Vec<String>> {
-    let mut inner = Spool::new(context);
+    let mut inner = context.spool();
     let missing = pack(&mut inner, contents, context)?;
     let mut archive = Archive::new(output, contents.time);
     archive.file(recording)?;

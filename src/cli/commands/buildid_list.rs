@@ -14,9 +14,9 @@ use rperf_symbol::{BuildId, Files as _, build_id_of_elf};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::files::DiskFiles;
 use crate::cli::input;
 use crate::cli::options::{counter, flag, switch, value};
+use rperf_input::DiskFiles;
 
 const ABOUT: &str = "\
 Prints build-id and path of every object in a recording. If -i names an ELF file, its build-id is printed. Symbols of a \

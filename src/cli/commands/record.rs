@@ -30,10 +30,10 @@ use rperf_sys::WaitStatus;
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::files::DiskFiles;
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{control, events, explain};
 use crate::cli::options::flag;
+use rperf_input::DiskFiles;
 
 pub(super) use self::args::command;
 use self::off_cpu::OffCpuSampling;

@@ -38,7 +38,6 @@ use rperf_view::script::{BlockJoiner, ScriptBlock};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::files::DiskFiles;
 use crate::cli::filter::CPU_HINT;
 use crate::cli::findings::conclude;
 use crate::cli::input::{Input, OpenedInput};
@@ -46,6 +45,7 @@ use crate::cli::itrace;
 use crate::cli::options::flag;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::stack_folding::{copied, warn_of_truncated};
+use rperf_input::DiskFiles;
 
 pub(super) use self::args::command;
 use self::counts::CountTable;

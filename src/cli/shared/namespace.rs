@@ -15,8 +15,8 @@ use rperf_symbol::{
 };
 
 use crate::cli::error::CliError;
-use crate::cli::files::DiskFiles;
 use crate::cli::live::explain::reason;
+use rperf_input::DiskFiles;
 
 /// The name that disables the cache.
 pub(crate) const NO_CACHE: &str = "/dev/null";

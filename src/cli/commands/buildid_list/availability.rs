@@ -10,9 +10,9 @@ use rperf_wire::name_path;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::files::DiskFiles;
 use crate::cli::shared::probing::running_kernel::running_id;
 use crate::cli::shared::recorded_objects::RecordedObject;
+use rperf_input::DiskFiles;
 
 /// Where an object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

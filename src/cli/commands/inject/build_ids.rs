@@ -11,9 +11,9 @@ use std::collections::HashMap;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::files::DiskFiles;
 use crate::cli::options::flag;
 use crate::cli::symbols::own_vdso;
+use rperf_input::DiskFiles;
 
 const SYSFS: &str = "/sys";
 /// Maximum size of a list of build-ids.

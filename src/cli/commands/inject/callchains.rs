@@ -10,9 +10,9 @@ use rperf_rewrite::{LiveUnwinder, Transform, UnwindOptions};
 use rperf_wire::{Attr, SampleType};
 
 use crate::cli::context::Context;
-use crate::cli::files::DiskFiles;
 use crate::cli::stack_folding::stack_options;
 use crate::cli::symbols::{own_vdso, search_paths};
+use rperf_input::DiskFiles;
 
 /// Maximum number of frames of a kernel or user stack, so that both fit into a record.
 const MAX_FRAMES: usize = 2048;

@@ -9,7 +9,7 @@ use rperf_symbol::jit_dump::{JitDump, parse};
 use rperf_symbol::{FileBytes, Files as _};
 
 use crate::cli::context::Context;
-use crate::cli::files::DiskFiles;
+use rperf_input::DiskFiles;
 
 /// Reads jitdumps and writes their objects.
 pub(super) struct DumpFiles<'c> {

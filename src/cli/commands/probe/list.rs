@@ -12,11 +12,11 @@ use rperf_symbol::{Files as _, SearchPaths};
 use super::delete::{full_pattern, is_in};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::files::DiskFiles;
 use crate::cli::options::flag;
 use crate::cli::shared::probing::event_lists::EventLists;
 use crate::cli::shared::probing::target::{ProbedBinary, named};
 use crate::cli::shared::probing::{on, probe_cache};
+use rperf_input::DiskFiles;
 
 /// Prints the events that match `pattern`.
 pub(super) fn run(

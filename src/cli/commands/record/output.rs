@@ -10,12 +10,12 @@ use rperf_symbol::Files as _;
 use super::{build_ids, rotation, timing};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::files::DiskFiles;
 use crate::cli::kernel_copy::KernelCopy;
 use crate::cli::live::explain::reason;
 use crate::cli::options::flag;
 use crate::cli::shared::recording_output::{name, naming, stream};
 use crate::cli::shared::sampling::command_line;
+use rperf_input::DiskFiles;
 
 /// The memory of the running kernel.
 const MEMORY: &str = "/proc/kcore";

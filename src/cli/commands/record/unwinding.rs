@@ -16,10 +16,10 @@ use rperf_wire::{AttrFlags, Endian};
 use super::mapped_files::MappedFiles;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::files::DiskFiles;
 use crate::cli::live::PROC;
 use crate::cli::stack_folding::warn_of_truncated;
 use crate::cli::symbols::own_vdso;
+use rperf_input::DiskFiles;
 
 /// The default maximum number of frames stored of each kernel and each user stack: the default of `--max-stack` when reading.
 /// `kernel.perf_event_max_stack` can raise it.

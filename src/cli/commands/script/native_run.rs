@@ -19,12 +19,12 @@ use super::native::{NativeTable, TableNames};
 use super::settings::ScriptSettings;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::files::DiskFiles;
 use crate::cli::findings::conclude;
 use crate::cli::input::{Input, OpenedInput};
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::built_in_scripts::NativeScript;
 use crate::cli::stream::RecordingStream;
+use rperf_input::DiskFiles;
 
 /// A running script.
 struct NativeRun<'a> {

@@ -15,10 +15,10 @@ use super::counts_script::ScriptCounts;
 use super::interpreter::Interpreter;
 use super::run_script::ScriptReading;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::files::DiskFiles;
 use crate::cli::findings::conclude;
 use crate::cli::stack_folding::{copied, warn_of_truncated};
 use crate::cli::stream::RecordingStream;
+use rperf_input::DiskFiles;
 
 /// A script that receives the events of a stream, with results of look-ups that are kept between chunks.
 struct StreamCalls<'a> {

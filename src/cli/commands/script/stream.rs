@@ -17,10 +17,10 @@ use super::settings::ScriptSettings;
 use super::text::{SampleText, TextBuffers};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::files::DiskFiles;
 use crate::cli::findings::conclude;
 use crate::cli::stack_folding::{copied, warn_of_truncated};
 use crate::cli::stream;
+use rperf_input::DiskFiles;
 
 /// Prints the samples of a stream until it ends.
 pub(super) fn print(

@@ -8,8 +8,8 @@ use rperf_sys::{kernel_file, uname};
 use super::environment::{TestResult, TestRun, failed, skip};
 use super::machine::PARANOID;
 use super::sysctl;
-use crate::cli::files::DiskFiles;
 use crate::cli::live::explain::reason;
+use rperf_input::DiskFiles;
 
 /// Functions that the symbol table of this program must have.
 const WORKLOADS: &[&str] = &[

@@ -14,7 +14,6 @@ use rperf_wire::Endian;
 use crate::cli::color::color_csi;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::files::DiskFiles;
 use crate::cli::filter::words;
 use crate::cli::options::flag;
 use crate::cli::shared::columns::ColumnOptions;
@@ -22,6 +21,7 @@ use crate::cli::shared::report_options::{is_relative, limit_option, regex, width
 use crate::cli::stack_folding::{recording_info, stack_options, unwinding_limit};
 use crate::cli::symbol_options::SymbolSources;
 use crate::cli::symbols::own_vdso;
+use rperf_input::DiskFiles;
 
 /// The default sort keys.
 const KEYS: &str = "dso,symbol";

@@ -11,9 +11,9 @@ use rperf_resolve::{
 };
 use rperf_symbol::SearchPaths;
 
-use crate::cli::files::DiskFiles;
 use crate::cli::stack_folding::stack_options;
 use crate::cli::symbols::own_vdso;
+use rperf_input::DiskFiles;
 
 /// Names addresses by the symbol tables of objects, which are loaded when they are needed.
 pub(super) struct SymbolNames {

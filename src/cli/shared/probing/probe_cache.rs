@@ -17,10 +17,10 @@ use super::running_kernel::running_id;
 use super::target::{OpenedObject, ProbedObject};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::files::DiskFiles;
 use crate::cli::live::explain::reason;
 use crate::cli::shared::namespace::{MountNamespace, NO_CACHE};
 use crate::cli::usdt_markers::is_installed;
+use rperf_input::DiskFiles;
 
 /// The file with the kernel's symbols.
 const KALLSYMS: &str = "/proc/kallsyms";

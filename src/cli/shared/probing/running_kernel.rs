@@ -18,7 +18,7 @@ use super::place_messages::problem;
 use super::target::{ProbedBinary, search_paths};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::files::DiskFiles;
+use rperf_input::DiskFiles;
 
 const SYSFS: &str = "/sys";
 const PROC: &str = "/proc";

@@ -17,8 +17,8 @@ use super::running_kernel::RunningKernel;
 use crate::cli::context::Context;
 use crate::cli::debuginfod;
 use crate::cli::error::CliError;
-use crate::cli::files::DiskFiles;
 use crate::cli::options::flag;
+use rperf_input::DiskFiles;
 
 /// The directories of libraries that are given without a path.
 const LIBRARIES: [&str; 8] = [

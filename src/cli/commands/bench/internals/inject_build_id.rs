@@ -25,7 +25,7 @@ use super::system;
 use crate::cli::commands::bench::args::{BenchOptions, lettered, numeric};
 use crate::cli::commands::bench::runner::{Runner, Shown, not_applicable};
 use crate::cli::error::CliError;
-use crate::cli::files::DiskFiles;
+use rperf_input::DiskFiles;
 
 /// The folder that is searched for objects.
 const LIBRARIES: &str = "/usr/lib";

@@ -9,13 +9,12 @@ use rperf_memory::reserve;
 use rperf_safefs::unnamed_file;
 use rperf_sys::MappedFile;
 
-use super::context::Context;
-
 /// The maximum number of bytes kept in memory; beyond it the file is used.
 const IN_MEMORY: usize = 64 << 20;
 
 /// The bytes of a recording.
-pub(crate) enum RecordingBytes {
+#[derive(Debug)]
+pub enum RecordingBytes {
     /// A mapped file.
     Mapped(MappedFile),
     /// In memory.
@@ -34,24 +33,27 @@ impl Deref for RecordingBytes {
 }
 
 /// Collects bytes and returns them as one slice.
-pub(crate) struct Spool {
+#[derive(Debug)]
+pub struct Spool {
     memory: Vec<u8>,
     file: Option<File>,
     directory: PathBuf,
 }
 
 impl Spool {
-    /// Creates an empty spool.
-    pub(crate) fn new(context: &Context) -> Self {
+    /// Creates an empty spool, whose file is created in `directory`.
+    #[must_use]
+    pub fn new(directory: PathBuf) -> Self {
         Self {
             memory: Vec::new(),
             file: None,
-            directory: context.var("TMPDIR").map_or("/tmp".into(), PathBuf::from),
+            directory,
         }
     }
 
     /// Returns the directory of the temporary file, for messages.
-    pub(crate) fn directory(&self) -> &Path {
+    #[must_use]
+    pub fn directory(&self) -> &Path {
         &self.directory
     }
 
@@ -62,7 +64,10 @@ impl Spool {
     }
 
     /// Returns all bytes.
-    pub(crate) fn finish(self) -> io::Result<RecordingBytes> {
+    ///
+    /// # Errors
+    /// The file cannot be mapped.
+    pub fn finish(self) -> io::Result<RecordingBytes> {
         match self.file {
             None => Ok(RecordingBytes::Read(self.memory)),
             Some(file) => rperf_sys::map(&file).map(RecordingBytes::Mapped),
@@ -105,11 +110,7 @@ mod tests {
 
     #[test]
     fn few_bytes_stay_in_memory_and_many_do_not() {
-        let spool = || Spool {
-            memory: Vec::new(),
-            file: None,
-            directory: std::env::temp_dir(),
-        };
+        let spool = || Spool::new(std::env::temp_dir());
         let mut few = spool();
         few.write_all(b"few").unwrap();
         assert!(matches!(few.finish().unwrap(), RecordingBytes::Read(bytes) if bytes == b"few"));

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use rperf_safefs::{Folder, FoundFile, Refusal};
 use rperf_symbol::{FileBytes, Files};
 
-use super::memory::UnmappedObjects;
+use crate::UnmappedObjects;
 
 /// Reads files of this machine. They are mapped, except files without a size, as in /proc and /sys.
-pub(crate) struct DiskFiles;
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DiskFiles;
 
 /// The maximum size, 1 GiB, of files that are read because they can't be mapped, and of sparse files at paths where anyone can create
 /// them (perf maps): a sparse file of any size costs nothing to create.

@@ -1,0 +1,39 @@
+//! Objects that could not be mapped for lack of memory.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Objects that could not be mapped for lack of memory and were replaced or skipped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnmappedObjects {
+    /// The message about the first object: its path and the system's error.
+    pub first: String,
+    /// The paths of all of them.
+    pub all: BTreeSet<PathBuf>,
+}
+
+/// The unmapped objects of this process.
+static UNMAPPED: Mutex<Option<UnmappedObjects>> = Mutex::new(None);
+
+impl UnmappedObjects {
+    /// Records an object, to be reported at the end of the run.
+    pub(crate) fn note(path: &Path, error: &io::Error) {
+        let mut unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
+        let unmapped = unmapped.get_or_insert_with(|| Self {
+            first: format!("{}: {error}", path.display()),
+            all: BTreeSet::new(),
+        });
+        unmapped.all.insert(path.to_owned());
+    }
+
+    /// The objects of this process so far; `None` if all were mapped.
+    #[must_use]
+    pub fn found() -> Option<Self> {
+        UNMAPPED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}

@@ -1,0 +1,123 @@
+//! Joins the records of a recording into one slice if they are compressed or in several files of a directory.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::Metadata;
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use rperf_perfdata::{Error, PerfData, UnpackSummary};
+use rperf_safefs::Folder;
+use rperf_sys::MappedFile;
+
+use crate::{RecordingBytes, Spool};
+
+/// Name of the file with the header in a directory created by `record --threads`.
+pub const DIRECTORY_HEADER: &str = "data";
+
+/// A file of a directory of `record --threads` that contains only records.
+#[derive(Debug)]
+pub struct DirectoryFile {
+    path: PathBuf,
+    bytes: MappedFile,
+}
+
+/// A file of a directory that cannot be opened.
+#[derive(Debug)]
+pub struct PartError {
+    /// The file.
+    pub path: PathBuf,
+    /// The cause.
+    pub cause: io::Error,
+}
+
+impl fmt::Display for PartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "failed to open {}", self.path.display())
+    }
+}
+
+impl std::error::Error for PartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}
+
+impl DirectoryFile {
+    /// Returns the files `data.0`, `data.1` and so on, by number. Empty ones are skipped.
+    ///
+    /// # Errors
+    /// Those of `check`, of listing the directory, and [`PartError`] for files that can't be opened or are not regular.
+    pub fn of_directory<E: From<PartError> + From<io::Error>>(
+        directory: &Folder,
+        check: impl Fn(&Metadata) -> Result<(), E>,
+    ) -> Result<Vec<Self>, E> {
+        let names = directory.names()?;
+        let mut numbered: Vec<(u32, &OsString)> = names
+            .iter()
+            .filter_map(|name| Some((part_number(name)?, name)))
+            .collect();
+        numbered.sort_unstable();
+        let mut parts = Vec::new();
+        for (_, name) in numbered {
+            let path = directory.path().join(name);
+            let failed = |cause: io::Error| PartError {
+                path: path.clone(),
+                cause,
+            };
+            let found = directory.find(name).map_err(failed)?;
+            if found.metadata().len() == 0 && found.metadata().is_file() {
+                continue;
+            }
+            check(found.metadata())?;
+            let bytes = found.for_reading().and_then(|file| rperf_sys::map(&file));
+            let bytes = bytes.map_err(failed)?;
+            parts.push(Self { path, bytes });
+        }
+        Ok(parts)
+    }
+}
+
+fn part_number(name: &OsStr) -> Option<u32> {
+    let name = name.to_str()?.strip_prefix(DIRECTORY_HEADER)?;
+    name.strip_prefix('.')?.parse().ok()
+}
+
+/// The records of all parts in one slice, decompressed.
+#[derive(Debug)]
+pub struct UnpackedRecords {
+    /// The records.
+    pub records: RecordingBytes,
+    /// Their number, and where reading ended.
+    pub summary: UnpackSummary,
+    /// The message about the part that is damaged, if one is.
+    pub damage: Option<String>,
+}
+
+impl UnpackedRecords {
+    /// Collects the records of `data` and its parts in `spool`, on up to `threads` threads.
+    ///
+    /// # Errors
+    /// The unpacked records cannot be stored.
+    pub fn new(
+        data: &PerfData<'_>,
+        parts: &[DirectoryFile],
+        threads: NonZeroUsize,
+        mut spool: Spool,
+    ) -> io::Result<Self> {
+        let bytes: Vec<&[u8]> = parts.iter().map(|part| &*part.bytes).collect();
+        let summary = data.unpack_on(threads, &bytes, &mut spool)?;
+        let damage = match &summary.end {
+            Some(Error::Part { part, source }) => parts
+                .get((*part as usize).wrapping_sub(1))
+                .map(|part| format!("{}: {source}", part.path.display())),
+            _ => None,
+        };
+        Ok(Self {
+            records: spool.finish()?,
+            summary,
+            damage,
+        })
+    }
+}
