@@ -8,8 +8,10 @@ use rperf_hist::{
 };
 use rperf_perfdata::{EventDesc, Metadata};
 use rperf_replay::{Fold, Replay, Sample, World};
-use rperf_resolve::{LEAF_REGISTERS, Resolver, StackOptions, StackSummary, UserStacks};
-use rperf_wire::{BranchSampleType, SampleType};
+use rperf_resolve::{
+    Resolver, StackOptions, StackSummary, UserStacks, has_call_stacks, has_stack_copies,
+};
+use rperf_wire::SampleType;
 
 use super::context::Context;
 use super::symbols::shows_inlines;
@@ -17,28 +19,9 @@ use super::symbols::shows_inlines;
 /// The kernel's maximum size of a stack copy.
 const MAX_STACK_COPY: u32 = 65_528;
 
-/// Whether samples carry data that completes their callchains: stack copies, LBR call stacks, or the link register of 64-bit Arm.
+/// Whether samples of any event carry data that completes their callchains.
 pub(crate) fn has_copies(events: &[EventDesc]) -> bool {
-    let wanted = SampleType::CALLCHAIN | SampleType::REGS_USER;
-    let mut attrs = events.iter().map(|event| &event.attr);
-    has_calls(events)
-        || attrs.any(|attr| {
-            let has_stack = attr.sample_type.contains(SampleType::STACK_USER);
-            let has_link = attr.sample_regs_user == LEAF_REGISTERS;
-            attr.sample_type.contains(wanted) && (has_stack || has_link)
-        })
-}
-
-/// Whether branch stacks are LBR call stacks (`--call-graph lbr`).
-fn has_calls(events: &[EventDesc]) -> bool {
-    let wanted = SampleType::CALLCHAIN | SampleType::BRANCH_STACK;
-    let mut attrs = events.iter().map(|event| &event.attr);
-    attrs.any(|attr| {
-        let calls = attr
-            .branch_sample_type
-            .contains(BranchSampleType::CALL_STACK);
-        attr.sample_type.contains(wanted) && calls
-    })
+    events.iter().any(|event| has_stack_copies(&event.attr))
 }
 
 /// Returns how the user stacks of `recording` are unwound. `limit` is the maximum number of kernel and of user frames; without one
@@ -52,7 +35,10 @@ pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> St
         endian: recording.endian,
         limit,
         outermost: false,
-        calls: has_calls(recording.events),
+        calls: recording
+            .events
+            .iter()
+            .any(|event| has_call_stacks(&event.attr)),
     }
 }
 

@@ -52,6 +52,6 @@ pub use sample::{NonSampleRecord, Sample};
 pub use stream::{COUNT_RECORDS, Stream};
 pub use threads::on_threads;
 pub use world::{
-    Epoch, OrderRange, RuntimeFunction, ThreadCache, ThreadInfo, ThreadKey, ThreadState,
-    VisibleMapping, World, WorldBuilder,
+    CommChange, Epoch, OrderRange, RuntimeFunction, ThreadCache, ThreadInfo, ThreadKey,
+    ThreadState, VisibleMapping, World, WorldBuilder,
 };

@@ -34,5 +34,5 @@ pub use leaf::{HiddenCallers, LEAF_REGISTERS};
 pub use resolver::{LoadedObjects, ObjectFinding, Resolver};
 pub use user_stacks::{
     STACK_FIELDS, StackCopy, StackOptions, StackScratch, StackSummary, TruncatedStacks,
-    UnwoundFold, UserStacks,
+    UnwoundFold, UserStacks, has_call_stacks, has_stack_copies,
 };

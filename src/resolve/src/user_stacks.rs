@@ -10,12 +10,16 @@ use rperf_unwind::{
     AddressSpace, Arch, Ending, ModuleId, ObjectOffset, Registers, Snapshot, StackBytes,
     TruncationCause, UnwindOutcome, Unwinder,
 };
-use rperf_wire::{CpuMode, Endian, PERF_CONTEXT_USER, PROT_EXEC, Regs, RegsAbi, SampleType, U64s};
+use rperf_wire::{
+    Attr, BranchSampleType, CpuMode, Endian, PERF_CONTEXT_USER, PROT_EXEC, Regs, RegsAbi,
+    SampleType, U64s,
+};
 use rustc_hash::FxHashMap;
 
 use crate::call_stack;
 use crate::chain;
 use crate::frame::{AddressContext, Level};
+use crate::leaf::LEAF_REGISTERS;
 use crate::resolver::Resolver;
 
 /// Unwinds the user stacks of a recording's samples before they are folded or rendered. Shared by
@@ -143,6 +147,24 @@ impl StackScratch {
         self.chain.clear();
         &mut self.chain
     }
+}
+
+/// Whether samples of an event carry data that completes their callchains: stack copies, LBR call stacks, or the link
+/// register of 64-bit Arm.
+#[must_use]
+pub fn has_stack_copies(attr: &Attr) -> bool {
+    let wanted = SampleType::CALLCHAIN | SampleType::REGS_USER;
+    let has_stack = attr.sample_type.contains(SampleType::STACK_USER);
+    let has_link = attr.sample_regs_user == LEAF_REGISTERS;
+    has_call_stacks(attr) || (attr.sample_type.contains(wanted) && (has_stack || has_link))
+}
+
+/// Whether the branch stacks of an event are LBR call stacks (`--call-graph lbr`).
+#[must_use]
+pub fn has_call_stacks(attr: &Attr) -> bool {
+    let wanted = SampleType::CALLCHAIN | SampleType::BRANCH_STACK;
+    let branches = attr.branch_sample_type;
+    attr.sample_type.contains(wanted) && branches.contains(BranchSampleType::CALL_STACK)
 }
 
 impl<'r, 'w> UserStacks<'r, 'w> {

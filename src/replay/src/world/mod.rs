@@ -26,8 +26,8 @@ use rustc_hash::FxHashMap;
 use space::{InheritedMappings, MappingSpace, SpaceId};
 use text_pokes::TextPokes;
 pub use thread_cache::{OrderRange, ThreadCache, ThreadKey, ThreadState};
-pub use threads::ThreadInfo;
 use threads::ThreadTable;
+pub use threads::{CommChange, ThreadInfo};
 pub use visible::VisibleMapping;
 
 use crate::{CommId, Dso, DsoId, Machine, Mapping, MappingId, Order};
@@ -210,6 +210,11 @@ impl World {
     /// The threads of the host as they were when the recording ended, in no particular order.
     pub fn threads(&self) -> impl Iterator<Item = ThreadInfo> + '_ {
         self.threads.all()
+    }
+
+    /// The changes of names of the host's threads: those of one thread in order, threads in no particular order.
+    pub fn comm_changes(&self) -> impl Iterator<Item = CommChange> + '_ {
+        self.threads.names_by_time()
     }
 
     /// The text of a name.

@@ -49,6 +49,17 @@ pub struct ThreadInfo {
     pub has_records: bool,
 }
 
+/// A thread's new name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommChange {
+    /// The thread.
+    pub tid: u32,
+    /// When: it applies to records after this position.
+    pub order: Order,
+    /// The name; `None` for a new thread without one.
+    pub comm: Option<CommId>,
+}
+
 impl ThreadHistory {
     /// The last change before `order`, and the later changes of the same thread.
     fn neighbours(
@@ -129,6 +140,17 @@ impl ThreadTable {
             let name = name.map(|name| (Order::default(), ThreadChange::Comm(name)));
             life.changes.extend(name);
         }
+    }
+
+    /// All changes of names, each thread id's in order.
+    pub(crate) fn names_by_time(&self) -> impl Iterator<Item = CommChange> + '_ {
+        self.lives.iter().flat_map(|(tid, life)| {
+            life.changes.iter().map(|(order, change)| CommChange {
+                tid: *tid,
+                order: *order,
+                comm: change.comm(),
+            })
+        })
     }
 
     /// Number of thread ids.
