@@ -6,6 +6,7 @@ mod differential;
 mod guest;
 mod kernel;
 mod probing;
+mod python;
 mod recording_formats;
 mod text_pokes;
 mod tidy;

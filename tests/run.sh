@@ -19,7 +19,8 @@ say "Debian packages"
 wanted=""
 slow=""
 [ -z "${RPERF_CI:-}" ] || slow="qemu-user-static qemu-system-x86 qemu-system-arm busybox-static cpio make"
-for package in linux-perf gcc g++ libc6-dev binutils chromium golang-go tmux zsh fish man-db mandoc babeltrace2 $slow \
+for package in linux-perf gcc g++ libc6-dev binutils chromium golang-go tmux zsh fish man-db mandoc babeltrace2 \
+    python3-venv python3-pandas python3-matplotlib $slow \
     $([ "$(uname -m)" = aarch64 ] || echo binutils-aarch64-linux-gnu); do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || wanted="$wanted $package"
 done

@@ -1,0 +1,194 @@
+//! A recording opened for one pass over its samples.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyRuntimeWarning;
+use pyo3::prelude::*;
+use rperf_input::DiskFiles;
+use rperf_perfdata::{EventDesc, PerfData};
+use rperf_replay::{Diagnostics, Replay};
+use rperf_resolve::{Resolver, StackOptions, UserStacks, has_call_stacks, has_stack_copies};
+use rperf_symbol::{FileBytes, SearchPaths};
+use rperf_tracepoint::Formats;
+use rperf_wire::{AttrFlags, SampleType};
+
+use crate::error::{refused, value_error};
+use crate::recording::RecordingFile;
+
+/// perf's maximum number of frames of a callchain (`PERF_MAX_STACK_DEPTH`).
+const MAX_STACK: usize = 127;
+
+/// Where symbols are searched, and on how many threads.
+#[derive(Debug, Clone)]
+pub(crate) struct AnalysisOptions {
+    pub(crate) jobs: NonZeroUsize,
+    /// The build-id cache.
+    pub(crate) cache: PathBuf,
+    pub(crate) vmlinux: Option<PathBuf>,
+    pub(crate) kallsyms: Option<PathBuf>,
+    /// Prefix of the paths of objects.
+    pub(crate) symfs: Option<PathBuf>,
+}
+
+/// A recording after pass 1.
+pub(crate) struct RecordingPass<'a> {
+    pub(crate) replay: &'a Replay<'a>,
+    pub(crate) resolver: &'a Resolver<'a>,
+    pub(crate) formats: Arc<Formats>,
+    pub(crate) jobs: NonZeroUsize,
+}
+
+impl AnalysisOptions {
+    /// Opens `recording` and passes it to `work`.
+    ///
+    /// # Errors
+    /// Those of `work`; the recording cannot be read.
+    pub(crate) fn run<R>(
+        &self,
+        recording: &RecordingFile,
+        work: impl FnOnce(&RecordingPass<'_>) -> PyResult<R>,
+    ) -> PyResult<R> {
+        let data = recording.read(self.jobs)?;
+        let replay = self.replay(&data)?;
+        let files = DiskFiles;
+        let vdso = match self.symfs {
+            Some(_) => None,
+            None => rperf_sys::vdso_image().ok().map(FileBytes::from),
+        };
+        let resolver =
+            Resolver::new(replay.world(), &files, self.search_paths(&data)).with_vdso(vdso);
+        work(&RecordingPass {
+            replay: &replay,
+            resolver: &resolver,
+            formats: refused(data.metadata().formats())?,
+            jobs: self.jobs,
+        })
+    }
+
+    /// Runs pass 1.
+    pub(crate) fn replay<'a>(&self, data: &'a PerfData<'a>) -> PyResult<Replay<'a>> {
+        let mut replay = refused(Replay::open_on(data, self.jobs))?;
+        let is_monotonic = data.events().iter().all(|event| {
+            event.attr.flags.contains(AttrFlags::USE_CLOCKID)
+                && event.attr.clockid == libc::CLOCK_MONOTONIC
+        });
+        rperf_resolve::add_jit_functions(replay.world_mut(), &DiskFiles, is_monotonic);
+        Ok(replay)
+    }
+
+    fn search_paths(&self, data: &PerfData<'_>) -> SearchPaths {
+        let cache = match &self.symfs {
+            Some(root) => root.join(".debug"),
+            None => self.cache.clone(),
+        };
+        let paths = SearchPaths::new(Some(cache));
+        let paths = match data.features().os_release() {
+            Some(release) => paths.with_kernel_release(&release),
+            None => paths,
+        };
+        SearchPaths {
+            vmlinux: self.vmlinux.clone(),
+            kallsyms_override: self.kallsyms.clone(),
+            symfs: self.symfs.clone(),
+            ..paths
+        }
+    }
+}
+
+impl<'a> RecordingPass<'a> {
+    /// The events of the recording.
+    pub(crate) fn events(&self) -> &'a [EventDesc] {
+        self.replay.data().events()
+    }
+
+    /// Unwinds user stacks that were copied, and the maximum number of frames that are then read of a callchain.
+    pub(crate) fn stacks(&self) -> (UserStacks<'a, 'a>, usize) {
+        let data = self.replay.data();
+        let mut attrs = data.events().iter().map(|event| &event.attr);
+        let unwinds = attrs.clone().any(has_stack_copies);
+        let machine = data.features().arch();
+        let options = StackOptions {
+            machine: machine
+                .unwrap_or_else(|| std::env::consts::ARCH.into())
+                .to_string(),
+            endian: data.endian(),
+            limit: unwinds.then_some(MAX_STACK),
+            outermost: false,
+            calls: attrs.any(has_call_stacks),
+        };
+        let max_stack = match unwinds {
+            true => usize::MAX,
+            false => MAX_STACK,
+        };
+        (UserStacks::new(self.resolver, options), max_stack)
+    }
+
+    /// By event: whether inlined functions are frames of callchains. They are if these are unwound from stack copies.
+    pub(crate) fn inlines(&self) -> Vec<bool> {
+        let copies = [SampleType::STACK_USER, SampleType::REGS_USER];
+        let unwound = |event: &EventDesc| {
+            let recorded = event.attr.sample_type;
+            copies.iter().all(|bit| recorded.contains(*bit))
+        };
+        self.events().iter().map(unwound).collect()
+    }
+}
+
+/// Warns of losses, and reports damage, as `script` does at its end.
+///
+/// # Errors
+/// `ValueError`: records could not be decoded, or reading stopped before the end of the recording.
+pub(crate) fn conclude(
+    py: Python<'_>,
+    recording: &RecordingFile,
+    found: &Diagnostics,
+) -> PyResult<()> {
+    let shown = recording.path.display();
+    let mut warnings: Vec<String> = recording
+        .part_damage()
+        .map(str::to_owned)
+        .into_iter()
+        .collect();
+    if found.lost_chunks > 0 {
+        warnings.push(format!(
+            "{shown}: {} records were lost while recording",
+            found.lost_records
+        ));
+    }
+    if found.lost_samples > 0 {
+        warnings.push(format!(
+            "{shown}: {} samples were lost while recording",
+            found.lost_samples
+        ));
+    }
+    if found.unknown_ids > 0 {
+        warnings.push(format!(
+            "{shown}: {} samples of events that the header does not describe were skipped",
+            found.unknown_ids
+        ));
+    }
+    let module = py.import("warnings")?;
+    let category = py.get_type::<PyRuntimeWarning>();
+    for text in warnings {
+        module.call_method1("warn", (text, &category))?;
+    }
+    if let Some(end) = &found.end {
+        return Err(value_error(format!(
+            "{shown}: {end}\nhint: only the records before it were read"
+        )));
+    }
+    for (bad, what) in [
+        (&found.bad_records, "records"),
+        (&found.bad_samples, "samples"),
+    ] {
+        if let Some(first) = &bad.first {
+            return Err(value_error(format!(
+                "{shown}: {} {what} cannot be decoded; the first, {} ({}) at offset {:#x}: {}\nhint: all others were read; 'rperf data check' lists all damage",
+                bad.count, first.kind, first.kind.0, first.offset, first.error
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! Errors as Python exceptions. Their texts are those of the commands, with the fix on a line that begins with `hint:`.
+
+use std::io;
+use std::path::Path;
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::{PyErr, PyResult};
+
+/// An error of the operating system about a file: `FileNotFoundError`, `PermissionError` and so on, with `errno` and
+/// `filename`.
+pub(crate) fn file_error(path: &Path, error: &io::Error) -> PyErr {
+    match error.raw_os_error() {
+        Some(number) => {
+            PyOSError::new_err((number, system_text(error), path.as_os_str().to_owned()))
+        }
+        None => PyOSError::new_err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// An error of a system call, about `what`.
+pub(crate) fn system_error(what: &str, error: &io::Error) -> PyErr {
+    match error.raw_os_error() {
+        Some(number) => PyOSError::new_err((number, format!("{what}: {}", system_text(error)))),
+        None => PyOSError::new_err(format!("{what}: {error}")),
+    }
+}
+
+/// The text of an error number, without the number.
+fn system_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    let end = text.find(" (os error");
+    text.get(..end.unwrap_or(text.len()))
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// `ValueError` with this text.
+pub(crate) fn value_error(text: impl Into<String>) -> PyErr {
+    PyValueError::new_err(text.into())
+}
+
+/// `ValueError` for an error of another crate, with its causes.
+pub(crate) fn refused<T>(result: Result<T, impl std::error::Error>) -> PyResult<T> {
+    result.map_err(|error| {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            text.push_str(": ");
+            text.push_str(&inner.to_string());
+            cause = inner.source();
+        }
+        value_error(text)
+    })
+}

@@ -1,0 +1,458 @@
+//! `perf.evsel`: an event, its settings and its open counters.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use rperf_events::{EventSpec, GroupPosition};
+use rperf_sys::{Counter, ObservedTask};
+use rperf_tracepoint::Tracepoint;
+use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat, SampleType, event_name};
+
+use crate::error::{system_error, value_error};
+use crate::local_events::LocalEvents;
+use crate::maps::{PyCpuMap, PyThreadMap};
+
+/// A setting of the constructor.
+struct Keyword {
+    name: &'static str,
+    set: fn(&mut Attr, u64),
+}
+
+/// A setting that is one bit of the attr.
+macro_rules! bit {
+    ($name:literal, $flag:ident) => {
+        Keyword {
+            name: $name,
+            set: |attr, value| attr.flags = attr.flags.with(AttrFlags::$flag, value != 0),
+        }
+    };
+}
+
+/// The settings of the constructor, in the order of Linux perf's.
+const KEYWORDS: [Keyword; 29] = [
+    Keyword {
+        name: "type",
+        set: |attr, value| attr.kind = EventType(value as u32),
+    },
+    Keyword {
+        name: "config",
+        set: |attr, value| attr.config = value,
+    },
+    Keyword {
+        name: "sample_freq",
+        set: |attr, value| attr.sample_period = value,
+    },
+    Keyword {
+        name: "sample_period",
+        set: |attr, value| attr.sample_period = value,
+    },
+    Keyword {
+        name: "sample_type",
+        set: |attr, value| attr.sample_type = SampleType(value),
+    },
+    Keyword {
+        name: "read_format",
+        set: |attr, value| attr.read_format = ReadFormat(value),
+    },
+    bit!("disabled", DISABLED),
+    bit!("inherit", INHERIT),
+    bit!("pinned", PINNED),
+    bit!("exclusive", EXCLUSIVE),
+    bit!("exclude_user", EXCLUDE_USER),
+    bit!("exclude_kernel", EXCLUDE_KERNEL),
+    bit!("exclude_hv", EXCLUDE_HV),
+    bit!("exclude_idle", EXCLUDE_IDLE),
+    bit!("mmap", MMAP),
+    bit!("context_switch", CONTEXT_SWITCH),
+    bit!("comm", COMM),
+    bit!("freq", FREQ),
+    bit!("inherit_stat", INHERIT_STAT),
+    bit!("enable_on_exec", ENABLE_ON_EXEC),
+    bit!("task", TASK),
+    bit!("watermark", WATERMARK),
+    Keyword {
+        name: "precise_ip",
+        set: |attr, value| attr.set_precise_ip(value as u8),
+    },
+    bit!("mmap_data", MMAP_DATA),
+    bit!("sample_id_all", SAMPLE_ID_ALL),
+    Keyword {
+        name: "wakeup_events",
+        set: |attr, value| attr.wakeup = value as u32,
+    },
+    Keyword {
+        name: "bp_type",
+        set: |attr, value| attr.bp_type = value as u32,
+    },
+    Keyword {
+        name: "bp_addr",
+        set: |attr, value| attr.config1 = value,
+    },
+    Keyword {
+        name: "bp_len",
+        set: |attr, value| attr.config2 = value,
+    },
+];
+
+/// An open counter.
+#[derive(Debug)]
+pub(crate) struct EvselCounter {
+    pub(crate) cpu: i32,
+    pub(crate) thread: i32,
+    pub(crate) counter: Counter,
+}
+
+/// What changes after the event was created.
+#[derive(Debug)]
+pub(crate) struct EvselState {
+    pub(crate) attr: Attr,
+    pub(crate) cpus: Vec<i32>,
+    pub(crate) threads: Vec<i32>,
+    pub(crate) counters: Vec<EvselCounter>,
+}
+
+/// An event that can be counted or sampled.
+#[pyclass(frozen, name = "evsel", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct Evsel {
+    name: String,
+    state: Mutex<EvselState>,
+    /// The parsed event, if it was created from a name: its attr may refer to its memory.
+    spec: Option<EventSpec>,
+}
+
+#[pymethods]
+impl Evsel {
+    /// Creates an event; the settings are those of `struct perf_event_attr`: type, config, sample_freq, sample_period,
+    /// sample_type, read_format, disabled, inherit, pinned, exclusive, exclude_user, exclude_kernel, exclude_hv,
+    /// exclude_idle, mmap, context_switch, comm, freq, inherit_stat, enable_on_exec, task, watermark, precise_ip,
+    /// mmap_data, sample_id_all, wakeup_events, bp_type, bp_addr, bp_len. `sample_freq` and `sample_period` are the same
+    /// field: with `freq=0` it is a period.
+    #[new]
+    #[pyo3(signature = (*settings, **keywords))]
+    fn new(settings: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let mut attr = Attr {
+            sample_type: SampleType::PERIOD | SampleType::TID,
+            flags: AttrFlags::FREQ | AttrFlags::SAMPLE_ID_ALL,
+            ..Attr::default()
+        };
+        if settings.len() > KEYWORDS.len() {
+            let most = KEYWORDS.len();
+            return Err(PyTypeError::new_err(format!(
+                "perf.evsel takes at most {most} settings"
+            )));
+        }
+        for (keyword, value) in KEYWORDS.iter().zip(settings.iter()) {
+            (keyword.set)(&mut attr, number(keyword.name, &value)?);
+        }
+        for (name, value) in keywords.into_iter().flatten() {
+            let name: String = name.extract()?;
+            let mut known = KEYWORDS.iter();
+            let Some(keyword) = known.find(|keyword| keyword.name == name) else {
+                let names = KEYWORDS.iter().map(|keyword| keyword.name);
+                return Err(PyTypeError::new_err(format!(
+                    "perf.evsel has no setting '{name}'\nhint: its settings: {}",
+                    names.collect::<Vec<_>>().join(", ")
+                )));
+            };
+            (keyword.set)(&mut attr, number(keyword.name, &value)?);
+        }
+        let mut name = event_name(&attr);
+        // The modifiers say what the settings say already.
+        if let Some((bare, _)) = name.rsplit_once(':') {
+            name.truncate(bare.len());
+        }
+        Ok(Self::named(name, attr))
+    }
+
+    /// Opens the event on all CPUs and threads.
+    #[pyo3(signature = (cpus = None, threads = None, group = 0, inherit = 0))]
+    fn open(
+        slf: &Bound<'_, Self>,
+        cpus: Option<&Bound<'_, PyCpuMap>>,
+        threads: Option<&Bound<'_, PyThreadMap>>,
+        group: i32,
+        inherit: i32,
+    ) -> PyResult<()> {
+        if group != 0 {
+            return Err(value_error(
+                "evsel.open cannot open a group: an event alone has none\nhint: parse_events('{a,b}').open() opens groups",
+            ));
+        }
+        let evsel = slf.get();
+        let mut state = evsel.state();
+        if let Some(cpus) = cpus {
+            state.cpus.clone_from(&cpus.get().cpus);
+        }
+        if let Some(threads) = threads {
+            state.threads.clone_from(&threads.get().threads);
+        }
+        state.attr.flags = state.attr.flags.with(
+            AttrFlags::INHERIT,
+            inherit != 0 || state.attr.flags.contains(AttrFlags::INHERIT),
+        );
+        drop(state);
+        slf.py().detach(|| evsel.open_all(None))
+    }
+
+    /// The count on a CPU and of a thread, which must be among those on which it is open.
+    fn read(&self, cpu: i32, thread: i32) -> PyResult<CountsValues> {
+        let state = self.state();
+        let mut counters = state.counters.iter();
+        let found = counters.find(|open| open.cpu == cpu && open.thread == thread);
+        let Some(open) = found else {
+            return Err(value_error(format!(
+                "{} is not open on CPU {cpu} for thread {thread}",
+                self.name
+            )));
+        };
+        // A group is read by its leader.
+        let value = open.counter.read(state.attr.read_format);
+        let value = value.map_err(|error| system_error(&self.name, &error))?;
+        Ok(CountsValues {
+            val: value.value,
+            ena: value.enabled.unwrap_or_default(),
+            run: value.running.unwrap_or_default(),
+            id: value.id.unwrap_or_default(),
+            lost: value.lost.unwrap_or_default(),
+        })
+    }
+
+    /// The CPUs on which it is opened.
+    fn cpus(&self) -> PyCpuMap {
+        PyCpuMap::of(self.state().cpus.iter().copied())
+    }
+
+    /// The threads for which it is opened.
+    fn threads(&self) -> PyThreadMap {
+        PyThreadMap::of(self.state().threads.iter().copied())
+    }
+
+    /// The name of the event.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[getter]
+    fn get_type(&self) -> u32 {
+        self.state().attr.kind.0
+    }
+
+    #[setter]
+    fn set_type(&self, value: u32) {
+        self.state().attr.kind = EventType(value);
+    }
+
+    #[getter]
+    fn get_config(&self) -> u64 {
+        self.state().attr.config
+    }
+
+    #[setter]
+    fn set_config(&self, value: u64) {
+        self.state().attr.config = value;
+    }
+
+    #[getter]
+    fn get_read_format(&self) -> u64 {
+        self.state().attr.read_format.0
+    }
+
+    #[setter]
+    fn set_read_format(&self, value: u64) {
+        self.state().attr.read_format = ReadFormat(value);
+    }
+
+    #[getter]
+    fn get_sample_period(&self) -> u64 {
+        self.state().attr.sample_period
+    }
+
+    #[setter]
+    fn set_sample_period(&self, value: u64) {
+        self.state().attr.sample_period = value;
+    }
+
+    #[getter]
+    fn get_sample_type(&self) -> u64 {
+        self.state().attr.sample_type.0
+    }
+
+    #[setter]
+    fn set_sample_type(&self, value: u64) {
+        self.state().attr.sample_type = SampleType(value);
+    }
+
+    #[getter]
+    fn get_wakeup_events(&self) -> u32 {
+        self.state().attr.wakeup
+    }
+
+    #[setter]
+    fn set_wakeup_events(&self, value: u32) {
+        self.state().attr.wakeup = value;
+    }
+
+    /// The size of `struct perf_event_attr` in bytes.
+    #[getter]
+    fn size(&self) -> usize {
+        Attr::SIZE
+    }
+
+    /// Whether it records mappings, names and the start and end of threads.
+    #[getter]
+    fn get_tracking(&self) -> bool {
+        let tracking = AttrFlags::MMAP | AttrFlags::COMM | AttrFlags::TASK;
+        self.state().attr.flags.contains(tracking)
+    }
+
+    #[setter]
+    fn set_tracking(&self, value: bool) {
+        let mut state = self.state();
+        for flag in [AttrFlags::MMAP, AttrFlags::COMM, AttrFlags::TASK] {
+            state.attr.flags = state.attr.flags.with(flag, value);
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("evsel({})", self.name)
+    }
+}
+
+/// The value of a setting; booleans are 0 and 1.
+fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    value.extract::<u64>().map_err(|_| {
+        PyTypeError::new_err(format!("perf.evsel: {name} must be a number of 0 or above"))
+    })
+}
+
+impl Evsel {
+    /// An event with this name and these settings.
+    pub(crate) fn named(name: String, attr: Attr) -> Self {
+        Self::with(name, attr, None)
+    }
+
+    /// A parsed event.
+    pub(crate) fn parsed(spec: EventSpec) -> Self {
+        Self::with(spec.name.clone(), spec.attr.clone(), Some(spec))
+    }
+
+    fn with(name: String, attr: Attr, spec: Option<EventSpec>) -> Self {
+        Self {
+            name,
+            state: Mutex::new(EvselState {
+                attr,
+                cpus: vec![-1],
+                threads: vec![-1],
+                counters: Vec::new(),
+            }),
+            spec,
+        }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, EvselState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn event_name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it belongs to the group of the event before it.
+    pub(crate) fn is_member(&self) -> bool {
+        let group = self.spec.as_ref().map(|spec| &spec.group);
+        group == Some(&GroupPosition::Member)
+    }
+
+    /// The format of its tracepoint.
+    pub(crate) fn tracepoint(&self) -> Option<Arc<Tracepoint>> {
+        let config = {
+            let state = self.state();
+            (state.attr.kind == EventType::TRACEPOINT).then_some(state.attr.config)?
+        };
+        let machine = LocalEvents::find();
+        match self.spec.as_ref().and_then(|spec| spec.tracepoint.as_ref()) {
+            Some(named) => machine.tracepoint(&named.system, &named.name),
+            None => machine.tracepoint_of_id(config),
+        }
+    }
+
+    /// Opens the event on its CPUs and threads, as a member of the group of `leader` if given.
+    pub(crate) fn open_all(&self, leader: Option<&Self>) -> PyResult<()> {
+        let leader = leader.map(Self::state);
+        let mut state = self.state();
+        let mut opened = Vec::new();
+        for &cpu in &state.cpus {
+            for &thread in &state.threads {
+                let lead = leader.as_ref().and_then(|leader| {
+                    let mut counters = leader.counters.iter();
+                    counters.find(|open| open.cpu == cpu && open.thread == thread)
+                });
+                let lead = lead.map(|open| &open.counter);
+                let task = ObservedTask { pid: thread, cpu };
+                let counter = Counter::open(&state.attr, task, lead);
+                let counter = counter.map_err(|error| self.not_opened(task, &error))?;
+                opened.push(EvselCounter {
+                    cpu,
+                    thread,
+                    counter,
+                });
+            }
+        }
+        state.counters = opened;
+        Ok(())
+    }
+
+    fn not_opened(&self, task: ObservedTask, error: &std::io::Error) -> PyErr {
+        let hint = match error.raw_os_error() {
+            Some(libc::EACCES | libc::EPERM) => {
+                "\nhint: observing the system or the kernel needs privileges: see /proc/sys/kernel/perf_event_paranoid"
+            }
+            _ => "",
+        };
+        let ObservedTask { pid, cpu } = task;
+        let what = format!("cannot open {} on CPU {cpu} for thread {pid}", self.name);
+        match (hint.is_empty(), error.raw_os_error()) {
+            (false, Some(number)) => pyo3::exceptions::PyPermissionError::new_err((
+                number,
+                format!("{what}: {error}{hint}"),
+            )),
+            _ => system_error(&what, error),
+        }
+    }
+}
+
+/// The count of an event.
+#[pyclass(frozen, get_all, name = "counts_values", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct CountsValues {
+    /// The count.
+    val: u64,
+    /// Nanoseconds that the event was enabled, if its `read_format` has `FORMAT_TOTAL_TIME_ENABLED`.
+    ena: u64,
+    /// Nanoseconds that it was counted, if its `read_format` has `FORMAT_TOTAL_TIME_RUNNING`.
+    run: u64,
+    /// Its id, if its `read_format` has `FORMAT_ID`.
+    id: u64,
+    /// Lost samples, if its `read_format` has `FORMAT_LOST`.
+    lost: u64,
+}
+
+#[pymethods]
+impl CountsValues {
+    /// All five numbers.
+    #[getter]
+    fn values(&self) -> [u64; 5] {
+        [self.val, self.ena, self.run, self.id, self.lost]
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "perf.counts_values(val={}, ena={}, run={}, id={}, lost={})",
+            self.val, self.ena, self.run, self.id, self.lost
+        )
+    }
+}

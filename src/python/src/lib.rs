@@ -1,0 +1,61 @@
+//! The Python module `perf`: recordings and live events for programs in Python.
+//!
+//! It is a second front end beside `cli`: the crates below it do the work. The interface has three parts: that of Linux
+//! perf's module (`evlist`, `evsel`, `cpu_map`, `thread_map` and the classes of events), `session` with functions that
+//! are called for the events of a recording, and tables whose columns NumPy and pandas take without copying.
+//!
+//! Nothing here panics on any input or argument: errors are exceptions with the texts of the commands.
+
+#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
+mod analysis;
+mod columns;
+mod constants;
+mod error;
+mod evlist;
+mod evsel;
+mod live;
+mod local_events;
+mod maps;
+mod names;
+mod recent_frames;
+mod recording;
+mod records;
+mod render;
+mod sample;
+mod session;
+mod session_tables;
+mod table;
+mod thread_names;
+
+/// The native part of the package `perf`.
+#[pyo3::pymodule(name = "_perf")]
+mod native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::evlist::{Evlist, parse_events, tracepoint};
+    #[pymodule_export]
+    use crate::evsel::{CountsValues, Evsel};
+    #[pymodule_export]
+    use crate::maps::{PyCpuMap, PyThreadMap};
+    #[pymodule_export]
+    use crate::recording::Data;
+    #[pymodule_export]
+    use crate::records::{
+        CommEvent, Event, LostEvent, MmapEvent, ReadEvent, SwitchEvent, TaskEvent, ThrottleEvent,
+    };
+    #[pymodule_export]
+    use crate::sample::{BranchEvent, CallchainNode, SampleEvent};
+    #[pymodule_export]
+    use crate::session::PySession;
+    #[pymodule_export]
+    use crate::table::PyTable;
+    #[pymodule_export]
+    use crate::thread_names::PyThread;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::constants::add(module)
+    }
+}

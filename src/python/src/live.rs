@@ -1,0 +1,173 @@
+//! The ring buffers of open events, read one record at a time.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use rperf_perfdata::EventDesc;
+use rperf_replay::{EventIndex, EventTable, Order};
+use rperf_ring::{RecordWalker, drain};
+use rperf_sys::{Counter, RingMap};
+use rperf_tracepoint::Tracepoint;
+use rperf_wire::{Endian, Misc, RawRecord, RecordKind};
+
+use crate::evsel::Evsel;
+use crate::records::{Event, object, record_event};
+use crate::sample::{OwnedFields, SampleEvent, SamplePlaces};
+
+/// A ring buffer and the records that were read from it.
+#[derive(Debug)]
+struct LiveRing {
+    cpu: i32,
+    map: RingMap,
+    /// The event for which it was mapped, to be polled.
+    owner: Counter,
+    waiting: VecDeque<LiveRecord>,
+}
+
+/// A record of a ring.
+#[derive(Debug)]
+pub(crate) struct LiveRecord {
+    kind: RecordKind,
+    misc: Misc,
+    body: Box<[u8]>,
+}
+
+/// The mapped rings of a list of events.
+pub(crate) struct LiveRings {
+    rings: Vec<LiveRing>,
+    walker: RecordWalker,
+    /// Decodes the records.
+    pub(crate) decoder: Arc<LiveDecoder>,
+}
+
+/// Decodes records of live events.
+pub(crate) struct LiveDecoder {
+    table: EventTable,
+    /// By event: its Python object and its tracepoint.
+    events: Vec<(Py<Evsel>, Option<Arc<Tracepoint>>)>,
+}
+
+impl LiveRings {
+    /// Maps rings of `pages` data pages: one for each CPU, or for each thread if events are open on any CPU. All events of a
+    /// CPU share its ring.
+    ///
+    /// # Errors
+    /// What mmap(2) and the ioctls report.
+    pub(crate) fn map(py: Python<'_>, evsels: &[Py<Evsel>], pages: usize) -> io::Result<Self> {
+        let mut rings: Vec<LiveRing> = Vec::new();
+        let mut owners: Vec<(i32, i32)> = Vec::new();
+        let mut described = Vec::new();
+        for evsel in evsels {
+            let evsel = evsel.get();
+            let state = evsel.state();
+            let mut ids = Vec::new();
+            for open in &state.counters {
+                ids.push(open.counter.id()?);
+                // Rings of CPUs are shared by all threads.
+                let place = match open.cpu {
+                    -1 => (-1, open.thread),
+                    cpu => (cpu, -1),
+                };
+                let at = owners.iter().position(|known| *known == place);
+                match at.and_then(|at| rings.get(at)) {
+                    Some(ring) => open.counter.set_output(&ring.owner)?,
+                    None => {
+                        owners.push(place);
+                        rings.push(LiveRing {
+                            cpu: open.cpu,
+                            map: RingMap::new(&open.counter, pages)?,
+                            owner: open.counter.try_clone()?,
+                            waiting: VecDeque::new(),
+                        });
+                    }
+                }
+            }
+            described.push(EventDesc {
+                attr: state.attr.clone(),
+                ids,
+                name: evsel.event_name().to_owned(),
+            });
+        }
+        let events = evsels.iter();
+        let events = events.map(|evsel| (evsel.clone_ref(py), evsel.get().tracepoint()));
+        Ok(Self {
+            rings,
+            walker: RecordWalker::default(),
+            decoder: Arc::new(LiveDecoder {
+                table: EventTable::new(Endian::NATIVE, &described),
+                events: events.collect(),
+            }),
+        })
+    }
+
+    /// The descriptors to poll.
+    pub(crate) fn descriptors(&self) -> Vec<RawFd> {
+        let rings = self.rings.iter();
+        rings.map(|ring| ring.owner.as_fd().as_raw_fd()).collect()
+    }
+
+    /// Duplicates of the counters to poll, which may be polled without holding the rings.
+    pub(crate) fn polled(&self) -> io::Result<Vec<Counter>> {
+        let rings = self.rings.iter();
+        rings.map(|ring| ring.owner.try_clone()).collect()
+    }
+
+    /// Whether there are rings of this CPU.
+    pub(crate) fn has_cpu(&self, cpu: i32) -> bool {
+        self.rings.iter().any(|ring| ring.cpu == cpu)
+    }
+
+    /// The next record of a CPU; `None` if its rings are empty.
+    pub(crate) fn next_record(&mut self, cpu: i32) -> Option<LiveRecord> {
+        let walker = &mut self.walker;
+        let mut rings = self.rings.iter_mut().filter(|ring| ring.cpu == cpu);
+        rings.find_map(|ring| {
+            if ring.waiting.is_empty()
+                && let Some(chunk) = drain(&mut ring.map)
+            {
+                let waiting = &mut ring.waiting;
+                walker.walk(chunk.pieces(), |raw| {
+                    waiting.push_back(LiveRecord {
+                        kind: raw.kind,
+                        misc: raw.misc,
+                        body: raw.body.into(),
+                    });
+                });
+            }
+            ring.waiting.pop_front()
+        })
+    }
+}
+
+impl LiveDecoder {
+    /// The event of a record; `None` if it cannot be decoded.
+    pub(crate) fn event(&self, py: Python<'_>, record: &LiveRecord) -> PyResult<Option<Py<PyAny>>> {
+        let raw = RawRecord {
+            kind: record.kind,
+            misc: record.misc,
+            body: &record.body,
+        };
+        if raw.kind != RecordKind::SAMPLE {
+            let (_, id) = self.table.split(&raw);
+            return record_event(py, &raw, &id, Endian::NATIVE);
+        }
+        let Ok(Some(sample)) = self.table.sample(&raw, |_| Order::default()) else {
+            return Ok(None);
+        };
+        let EventIndex(index) = sample.event;
+        let event = self.events.get(index as usize);
+        let mut fields = OwnedFields::of(&sample.wire);
+        fields.chain = sample.wire.callchain.map(|chain| chain.iter().collect());
+        let own = SampleEvent {
+            evsel: event.map(|(evsel, _)| evsel.clone_ref(py)),
+            tracepoint: event.and_then(|(_, tracepoint)| tracepoint.clone()),
+            fields,
+            places: SamplePlaces::default(),
+        };
+        let base = Event::of_sample(&sample.wire, sample.misc.0, sample.period);
+        object(py, PyClassInitializer::from(base), own).map(Some)
+    }
+}

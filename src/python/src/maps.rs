@@ -1,0 +1,135 @@
+//! `cpu_map` and `thread_map`: where events are opened.
+
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use rperf_sys::{CpuList, CpuState, Proc, Sysfs};
+
+use crate::error::{refused, system_error, value_error};
+
+/// CPU numbers; -1 is any CPU.
+#[pyclass(frozen, name = "cpu_map", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct PyCpuMap {
+    pub(crate) cpus: Vec<i32>,
+}
+
+#[pymethods]
+impl PyCpuMap {
+    /// The CPUs of a list such as `0-3,8`; those that are online if not given.
+    #[new]
+    #[pyo3(signature = (cpustr = None))]
+    fn new(cpustr: Option<&str>) -> PyResult<Self> {
+        let list = match cpustr {
+            Some(text) => refused(CpuList::parse(text))?,
+            None => Sysfs::new("/sys")
+                .cpus(CpuState::Online)
+                .map_err(|error| system_error("the list of CPUs", &error))?,
+        };
+        if list.numbers().is_empty() {
+            return Err(value_error("the list of CPUs is empty"));
+        }
+        Ok(Self::of(list.numbers().iter().map(|cpu| cpu.cast_signed())))
+    }
+
+    fn __len__(&self) -> usize {
+        self.cpus.len()
+    }
+
+    fn __getitem__(&self, index: isize) -> PyResult<i32> {
+        item(&self.cpus, index)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("perf.cpu_map({:?})", self.cpus)
+    }
+}
+
+impl PyCpuMap {
+    pub(crate) fn of(cpus: impl IntoIterator<Item = i32>) -> Self {
+        Self {
+            cpus: cpus.into_iter().collect(),
+        }
+    }
+}
+
+/// Thread ids; -1 is all threads.
+#[pyclass(frozen, name = "thread_map", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct PyThreadMap {
+    pub(crate) threads: Vec<i32>,
+}
+
+#[pymethods]
+impl PyThreadMap {
+    /// All threads of process `pid`, the thread `tid`, or all threads of the processes of user `uid`; -1, all threads of
+    /// the system, if none is given.
+    #[new]
+    #[pyo3(signature = (pid = -1, tid = -1, uid = None))]
+    fn new(pid: i32, tid: i32, uid: Option<u32>) -> PyResult<Self> {
+        let proc = Proc::new("/proc");
+        if let Some(uid) = uid {
+            return Ok(Self::of(of_user(&proc, uid)?));
+        }
+        if pid != -1 {
+            let process = u32::try_from(pid).unwrap_or(u32::MAX);
+            let threads = proc
+                .threads(process)
+                .map_err(|error| system_error(&format!("process {pid}"), &error))?;
+            return Ok(Self::of(threads.into_iter().map(u32::cast_signed)));
+        }
+        if tid != -1 {
+            let thread = u32::try_from(tid).unwrap_or(u32::MAX);
+            proc.process_of(thread)
+                .map_err(|error| system_error(&format!("thread {tid}"), &error))?;
+        }
+        Ok(Self::of([tid]))
+    }
+
+    fn __len__(&self) -> usize {
+        self.threads.len()
+    }
+
+    fn __getitem__(&self, index: isize) -> PyResult<i32> {
+        item(&self.threads, index)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("perf.thread_map({:?})", self.threads)
+    }
+}
+
+impl PyThreadMap {
+    pub(crate) fn of(threads: impl IntoIterator<Item = i32>) -> Self {
+        Self {
+            threads: threads.into_iter().collect(),
+        }
+    }
+}
+
+/// The threads of a user's processes.
+fn of_user(proc: &Proc, uid: u32) -> PyResult<Vec<i32>> {
+    let processes = proc.processes();
+    let processes = processes.map_err(|error| system_error("/proc", &error))?;
+    let mut threads = Vec::new();
+    // A process that ends meanwhile has no threads.
+    for process in processes {
+        if proc.owner(process).is_ok_and(|owner| owner == uid) {
+            let of_process = proc.threads(process).unwrap_or_default();
+            threads.extend(of_process.into_iter().map(u32::cast_signed));
+        }
+    }
+    match threads.is_empty() {
+        true => Err(value_error(format!("user {uid} has no processes"))),
+        false => Ok(threads),
+    }
+}
+
+/// An item of a sequence; negative indices count from its end.
+pub(crate) fn item<T: Copy>(items: &[T], index: isize) -> PyResult<T> {
+    let at = match usize::try_from(index) {
+        Ok(at) => Some(at),
+        Err(_) => items.len().checked_sub(index.unsigned_abs()),
+    };
+    let found = at.and_then(|at| items.get(at)).copied();
+    found.ok_or_else(|| PyIndexError::new_err("Index out of range"))
+}

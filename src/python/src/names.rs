@@ -1,0 +1,105 @@
+//! Names of resolved addresses as Python strings, each created once.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use rperf_replay::{CommId, DsoId, World};
+use rperf_resolve::{Frame, Resolver, SymbolId};
+use rustc_hash::FxHashMap;
+
+/// A function.
+#[derive(Debug)]
+pub(crate) struct FunctionNames {
+    pub(crate) name: Py<PyString>,
+    /// First address, in the terms of [`NamedAddress::address`].
+    pub(crate) start: u64,
+    /// End, exclusive.
+    pub(crate) end: u64,
+}
+
+/// An object: a program, a library, the kernel.
+#[derive(Debug)]
+pub(crate) struct DsoNames {
+    /// The name shown by `script`.
+    pub(crate) name: Py<PyString>,
+    pub(crate) long_name: Py<PyString>,
+    /// In hexadecimal digits; empty if not recorded.
+    pub(crate) build_id: Py<PyString>,
+}
+
+/// A resolved address.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedAddress {
+    pub(crate) ip: u64,
+    pub(crate) address: u64,
+    pub(crate) symbol: Option<Arc<FunctionNames>>,
+    pub(crate) dso: Option<Arc<DsoNames>>,
+}
+
+/// The names of one recording so far.
+#[derive(Default)]
+pub(crate) struct PythonNames {
+    symbols: FxHashMap<SymbolId, Arc<FunctionNames>>,
+    dsos: FxHashMap<DsoId, Arc<DsoNames>>,
+    comms: FxHashMap<CommId, Py<PyString>>,
+}
+
+impl PythonNames {
+    /// The names of a frame.
+    pub(crate) fn place(
+        &mut self,
+        py: Python<'_>,
+        resolver: &Resolver<'_>,
+        frame: &Frame,
+    ) -> NamedAddress {
+        NamedAddress {
+            ip: frame.ip,
+            address: frame.address,
+            symbol: frame
+                .symbol
+                .and_then(|symbol| self.symbol(py, resolver, symbol)),
+            dso: frame.dso.map(|dso| self.dso(py, resolver.world(), dso)),
+        }
+    }
+
+    fn symbol(
+        &mut self,
+        py: Python<'_>,
+        resolver: &Resolver<'_>,
+        id: SymbolId,
+    ) -> Option<Arc<FunctionNames>> {
+        if let Some(known) = self.symbols.get(&id) {
+            return Some(Arc::clone(known));
+        }
+        let symbol = resolver.symbol(id)?;
+        let names = Arc::new(FunctionNames {
+            name: PyString::new(py, resolver.symbol_name(id)).unbind(),
+            start: symbol.start,
+            end: symbol.end,
+        });
+        self.symbols.insert(id, Arc::clone(&names));
+        Some(names)
+    }
+
+    fn dso(&mut self, py: Python<'_>, world: &World, id: DsoId) -> Arc<DsoNames> {
+        let make = || {
+            let dso = world.dso(id);
+            let bytes = dso.build_id.iter().flatten();
+            let build_id: String = bytes.map(|byte| format!("{byte:02x}")).collect();
+            let text = |text: &str| PyString::new(py, text).unbind();
+            Arc::new(DsoNames {
+                name: text(&dso.name),
+                long_name: text(&dso.long_name),
+                build_id: text(&build_id),
+            })
+        };
+        Arc::clone(self.dsos.entry(id).or_insert_with(make))
+    }
+
+    /// The name of a thread.
+    pub(crate) fn comm(&mut self, py: Python<'_>, world: &World, id: CommId) -> Py<PyString> {
+        let make = || PyString::new(py, world.comm(id)).unbind();
+        self.comms.entry(id).or_insert_with(make).clone_ref(py)
+    }
+}

@@ -1,0 +1,327 @@
+//! Events other than samples: the records of the kernel as Python objects.
+
+use pyo3::PyClass;
+use pyo3::prelude::*;
+use rperf_wire::{
+    Comm, Endian, Lost, Misc, Mmap, Mmap2, RawRecord, Read, Record, RecordKind, SampleId, Task,
+    Throttle, name_text,
+};
+
+/// What all events have: their type, and the fields of the sample or of the trailer (`sample_id_all`). A field that is
+/// not recorded is -1 for processes, threads and CPUs, the largest number for times and ids, and otherwise 0.
+#[pyclass(subclass, frozen, name = "event", module = "perf")]
+#[derive(Debug, Clone)]
+pub(crate) struct Event {
+    #[pyo3(get, name = "type")]
+    pub(crate) kind: u32,
+    /// The flags of the record header.
+    #[pyo3(get)]
+    pub(crate) misc: u16,
+    #[pyo3(get)]
+    pub(crate) sample_ip: u64,
+    #[pyo3(get)]
+    pub(crate) sample_pid: i32,
+    #[pyo3(get)]
+    pub(crate) sample_tid: i32,
+    #[pyo3(get)]
+    pub(crate) sample_time: u64,
+    #[pyo3(get)]
+    pub(crate) sample_addr: u64,
+    #[pyo3(get)]
+    pub(crate) sample_id: u64,
+    #[pyo3(get)]
+    pub(crate) sample_stream_id: u64,
+    #[pyo3(get)]
+    pub(crate) sample_cpu: i32,
+    #[pyo3(get)]
+    pub(crate) sample_period: u64,
+}
+
+impl Event {
+    /// The part of a record other than a sample.
+    fn of_record(raw: &RawRecord<'_>, id: &SampleId) -> Self {
+        let (pid, tid) = id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
+        Self {
+            kind: raw.kind.0,
+            misc: raw.misc.0,
+            sample_ip: 0,
+            sample_pid: pid.cast_signed(),
+            sample_tid: tid.cast_signed(),
+            sample_time: id.time.unwrap_or(u64::MAX),
+            sample_addr: 0,
+            sample_id: id.id.unwrap_or(u64::MAX),
+            sample_stream_id: id.stream_id.unwrap_or(u64::MAX),
+            sample_cpu: id.cpu.unwrap_or(u32::MAX).cast_signed(),
+            sample_period: 0,
+        }
+    }
+}
+
+#[pymethods]
+impl Event {
+    fn __repr__(&self) -> String {
+        format!("{{ type: {} }}", RecordKind(self.kind))
+    }
+}
+
+/// A hexadecimal number with a prefix, except zero.
+fn hex(number: u64) -> String {
+    match number {
+        0 => "0".to_owned(),
+        _ => format!("{number:#x}"),
+    }
+}
+
+/// A mapped file: MMAP or MMAP2.
+#[pyclass(extends = Event, frozen, get_all, name = "mmap_event", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct MmapEvent {
+    pid: i32,
+    tid: i32,
+    start: u64,
+    len: u64,
+    pgoff: u64,
+    filename: String,
+}
+
+#[pymethods]
+impl MmapEvent {
+    fn __repr__(&self) -> String {
+        format!(
+            "{{ type: mmap, pid: {}, tid: {}, start: {}, length: {}, offset: {}, filename: {} }}",
+            self.pid,
+            self.tid,
+            hex(self.start),
+            hex(self.len),
+            hex(self.pgoff),
+            self.filename
+        )
+    }
+}
+
+/// A thread's new name.
+#[pyclass(extends = Event, frozen, get_all, name = "comm_event", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct CommEvent {
+    pid: i32,
+    tid: i32,
+    comm: String,
+}
+
+#[pymethods]
+impl CommEvent {
+    fn __repr__(&self) -> String {
+        format!(
+            "{{ type: comm, pid: {}, tid: {}, comm: {} }}",
+            self.pid, self.tid, self.comm
+        )
+    }
+}
+
+/// The start or the end of a thread: FORK or EXIT.
+#[pyclass(extends = Event, frozen, get_all, name = "task_event", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct TaskEvent {
+    pid: i32,
+    tid: i32,
+    ppid: i32,
+    ptid: i32,
+    time: u64,
+}
+
+#[pymethods]
+impl TaskEvent {
+    fn __repr__(slf: &Bound<'_, Self>) -> String {
+        let task = slf.get();
+        let what = match slf.as_super().get().kind {
+            4 => "exit",
+            _ => "fork",
+        };
+        format!(
+            "{{ type: {what}, pid: {}, ppid: {}, tid: {}, ptid: {}, time: {}}}",
+            task.pid, task.ppid, task.tid, task.ptid, task.time
+        )
+    }
+}
+
+/// A change of the sampling rate: THROTTLE or UNTHROTTLE.
+#[pyclass(extends = Event, frozen, get_all, name = "throttle_event", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct ThrottleEvent {
+    time: u64,
+    id: u64,
+    stream_id: u64,
+}
+
+#[pymethods]
+impl ThrottleEvent {
+    fn __repr__(slf: &Bound<'_, Self>) -> String {
+        let throttle = slf.get();
+        let what = match slf.as_super().get().kind {
+            5 => "",
+            _ => "un",
+        };
+        format!(
+            "{{ type: {what}throttle, time: {}, id: {}, stream_id: {} }}",
+            throttle.time, throttle.id, throttle.stream_id
+        )
+    }
+}
+
+/// Records that were lost because a ring buffer was full: LOST or LOST_SAMPLES.
+#[pyclass(extends = Event, frozen, get_all, name = "lost_event", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct LostEvent {
+    id: u64,
+    lost: u64,
+}
+
+#[pymethods]
+impl LostEvent {
+    fn __repr__(&self) -> String {
+        format!(
+            "{{ type: lost, id: {}, lost: {} }}",
+            hex(self.id),
+            hex(self.lost)
+        )
+    }
+}
+
+/// The counter of a task that ended: READ.
+#[pyclass(extends = Event, frozen, get_all, name = "read_event", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct ReadEvent {
+    pid: i32,
+    tid: i32,
+}
+
+#[pymethods]
+impl ReadEvent {
+    fn __repr__(&self) -> String {
+        format!("{{ type: read, pid: {}, tid: {} }}", self.pid, self.tid)
+    }
+}
+
+/// A context switch: SWITCH or SWITCH_CPU_WIDE.
+#[pyclass(extends = Event, frozen, get_all, name = "switch_event", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct SwitchEvent {
+    next_prev_pid: i32,
+    next_prev_tid: i32,
+    /// Whether the task leaves the CPU.
+    switch_out: bool,
+}
+
+#[pymethods]
+impl SwitchEvent {
+    fn __repr__(&self) -> String {
+        format!(
+            "{{ type: context_switch, next_prev_pid: {}, next_prev_tid: {}, switch_out: {} }}",
+            self.next_prev_pid,
+            self.next_prev_tid,
+            u8::from(self.switch_out)
+        )
+    }
+}
+
+/// A record other than a sample as a Python object. Types without a class of their own are `perf.event`; `None` for a
+/// record that cannot be decoded.
+pub(crate) fn record_event(
+    py: Python<'_>,
+    raw: &RawRecord<'_>,
+    id: &SampleId,
+    endian: Endian,
+) -> PyResult<Option<Py<PyAny>>> {
+    let Ok(record) = Record::decode(raw, endian) else {
+        return Ok(None);
+    };
+    let base = PyClassInitializer::from(Event::of_record(raw, id));
+    let event = match record {
+        Record::Mmap(map) | Record::Mmap2(Mmap2 { mmap: map, .. }) => {
+            object(py, base, MmapEvent::from(map))
+        }
+        Record::Comm(comm) => object(py, base, CommEvent::from(comm)),
+        Record::Fork(task) | Record::Exit(task) => object(py, base, TaskEvent::from(task)),
+        Record::Throttle(of) | Record::Unthrottle(of) => object(py, base, ThrottleEvent::from(of)),
+        Record::Lost(Lost { id, lost }) => object(py, base, LostEvent { id, lost }),
+        Record::LostSamples(of) => {
+            let id = id.id.unwrap_or(u64::MAX);
+            object(py, base, LostEvent { id, lost: of.lost })
+        }
+        Record::Read(read) => object(py, base, ReadEvent::from(read)),
+        Record::Switch(switch) => {
+            let (pid, tid) = switch.next_prev.unwrap_or((u32::MAX, u32::MAX));
+            let switch = SwitchEvent {
+                next_prev_pid: pid.cast_signed(),
+                next_prev_tid: tid.cast_signed(),
+                switch_out: raw.misc.contains(Misc::SWITCH_OUT),
+            };
+            object(py, base, switch)
+        }
+        _ => Ok(Py::new(py, base)?.into_any()),
+    };
+    event.map(Some)
+}
+
+/// An event of a class derived from `perf.event`.
+pub(crate) fn object<T: PyClass<BaseType = Event>>(
+    py: Python<'_>,
+    base: PyClassInitializer<Event>,
+    own: T,
+) -> PyResult<Py<PyAny>> {
+    Ok(Py::new(py, base.add_subclass(own))?.into_any())
+}
+
+impl From<Mmap<'_>> for MmapEvent {
+    fn from(map: Mmap<'_>) -> Self {
+        Self {
+            pid: map.pid,
+            tid: map.tid.cast_signed(),
+            start: map.start,
+            len: map.len,
+            pgoff: map.pgoff,
+            filename: name_text(map.filename).into_owned(),
+        }
+    }
+}
+
+impl From<Comm<'_>> for CommEvent {
+    fn from(comm: Comm<'_>) -> Self {
+        Self {
+            pid: comm.pid.cast_signed(),
+            tid: comm.tid.cast_signed(),
+            comm: name_text(comm.comm).into_owned(),
+        }
+    }
+}
+
+impl From<Task> for TaskEvent {
+    fn from(task: Task) -> Self {
+        Self {
+            pid: task.pid.cast_signed(),
+            tid: task.tid.cast_signed(),
+            ppid: task.ppid.cast_signed(),
+            ptid: task.ptid.cast_signed(),
+            time: task.time,
+        }
+    }
+}
+
+impl From<Throttle> for ThrottleEvent {
+    fn from(of: Throttle) -> Self {
+        Self {
+            time: of.time,
+            id: of.id,
+            stream_id: of.stream_id,
+        }
+    }
+}
+
+impl From<Read<'_>> for ReadEvent {
+    fn from(read: Read<'_>) -> Self {
+        Self {
+            pid: read.pid.cast_signed(),
+            tid: read.tid.cast_signed(),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Samples and records of a recording, decoded and resolved on all cores, in order of time.
+
+use rperf_replay::{
+    CommId, Epoch, EventIndex, NonSampleRecord, Order, Render, Sample, ThreadCache, World,
+};
+use rperf_resolve::{AddressContext, CallFrame, Frame, Resolver, StackScratch, UserStacks, chain};
+use rperf_wire::{Misc, RecordKind, SampleId, SampleType};
+
+use crate::recent_frames::{ModeAddress, RecentFrames};
+use crate::records::Event;
+use crate::sample::OwnedFields;
+
+/// Decodes what the functions of a session are called with.
+pub(crate) struct EventRenderer<'r, 'w> {
+    pub(crate) resolver: &'r Resolver<'w>,
+    pub(crate) stacks: UserStacks<'r, 'w>,
+    /// Maximum number of frames that are read of a callchain.
+    pub(crate) max_stack: usize,
+    /// By event: whether inlined functions are frames of callchains.
+    pub(crate) inlines: Vec<bool>,
+    /// Whether samples are wanted.
+    pub(crate) samples: bool,
+    /// Other records that are wanted.
+    pub(crate) records: Vec<RecordKind>,
+}
+
+/// An event, decoded.
+pub(crate) enum Decoded {
+    /// A sample.
+    Sample(Box<DecodedSample>),
+    /// Another record.
+    Record(RecordBytes),
+}
+
+/// A sample with its resolved addresses.
+pub(crate) struct DecodedSample {
+    pub(crate) index: EventIndex,
+    pub(crate) order: Order,
+    pub(crate) event: Event,
+    pub(crate) fields: OwnedFields,
+    pub(crate) comm: CommId,
+    pub(crate) ip: Option<Frame>,
+    pub(crate) addr: Option<Frame>,
+    pub(crate) chain: Option<Vec<Frame>>,
+}
+
+/// A record other than a sample.
+pub(crate) struct RecordBytes {
+    pub(crate) kind: RecordKind,
+    pub(crate) misc: Misc,
+    pub(crate) order: Order,
+    pub(crate) id: SampleId,
+    pub(crate) body: Box<[u8]>,
+}
+
+/// A worker's caches.
+#[derive(Default)]
+pub(crate) struct RenderScratch {
+    recent: ThreadCache,
+    unwinding: StackScratch,
+    frames: RecentFrames,
+}
+
+impl EventRenderer<'_, '_> {
+    /// The frames of a sample's callchain; `None` if none is recorded.
+    fn chain(
+        &self,
+        sample: &Sample<'_>,
+        epoch: Epoch,
+        scratch: &mut RenderScratch,
+    ) -> Option<Vec<Frame>> {
+        let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
+        let recorded = unwound.or(sample.wire.callchain)?;
+        let at = AddressContext::of(sample);
+        let mut frames = Vec::new();
+        let is_complete = chain::walk(recorded, self.max_stack, |mode, ip| {
+            let address = ModeAddress { mode, ip };
+            frames.push(scratch.frames.locate(self.resolver, at, epoch, address));
+        });
+        if !is_complete {
+            frames.clear();
+        }
+        let inlines = self.inlines.get(sample.event.0 as usize).copied();
+        match inlines.unwrap_or_default() {
+            true => Some(self.expanded(&frames)),
+            false => Some(frames),
+        }
+    }
+
+    /// The frames with those of inlined functions.
+    fn expanded(&self, frames: &[Frame]) -> Vec<Frame> {
+        let mut calls: Vec<CallFrame<'_>> = Vec::new();
+        for frame in frames {
+            self.resolver.expand(frame, &mut calls);
+        }
+        calls.into_iter().map(|call| call.frame).collect()
+    }
+}
+
+impl Render for EventRenderer<'_, '_> {
+    type Out = Vec<Decoded>;
+    type Scratch = RenderScratch;
+
+    fn reuse(&self, out: &mut Vec<Decoded>) {
+        out.clear();
+    }
+
+    fn fields(&self) -> SampleType {
+        match self.samples {
+            true => SampleType::ALL,
+            false => SampleType::default(),
+        }
+    }
+
+    fn reads(&self, _event: EventIndex) -> bool {
+        self.samples
+    }
+
+    fn wanted(&self) -> &[RecordKind] {
+        &self.records
+    }
+
+    fn record(
+        &self,
+        _world: &World,
+        record: &NonSampleRecord<'_>,
+        _scratch: &mut RenderScratch,
+        out: &mut Vec<Decoded>,
+    ) {
+        out.push(Decoded::Record(RecordBytes {
+            kind: record.raw.kind,
+            misc: record.raw.misc,
+            order: record.order,
+            id: record.id,
+            body: record.raw.body.into(),
+        }));
+    }
+
+    fn render(
+        &self,
+        world: &World,
+        sample: &Sample<'_>,
+        scratch: &mut RenderScratch,
+        out: &mut Vec<Decoded>,
+    ) {
+        if !self.samples {
+            return;
+        }
+        let moment = scratch.recent.moment(world, sample.who(), sample.order);
+        let at = AddressContext::of(sample);
+        let mode = sample.cpu_mode();
+        let wire = &sample.wire;
+        let addr = wire.addr.filter(|addr| *addr != 0);
+        out.push(Decoded::Sample(Box::new(DecodedSample {
+            index: sample.event,
+            order: sample.order,
+            event: Event::of_sample(wire, sample.misc.0, sample.period),
+            fields: OwnedFields::of(wire),
+            comm: moment.comm_at,
+            ip: wire.ip.map(|ip| {
+                let address = ModeAddress { mode, ip };
+                scratch
+                    .frames
+                    .locate(self.resolver, at, moment.epoch, address)
+            }),
+            addr: addr.map(|addr| self.resolver.locate_data(at, mode, addr)),
+            chain: self.chain(sample, moment.epoch, scratch),
+        })));
+    }
+}

@@ -1,0 +1,405 @@
+//! `perf.session`: the events of a recording, passed to functions or collected in tables.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rperf_perfdata::EventDesc;
+use rperf_replay::{FoldControl, Order, Replay};
+use rperf_resolve::Resolver;
+use rperf_tracepoint::{Formats, Tracepoint};
+use rperf_wire::{Endian, RawRecord, RecordKind};
+
+use crate::analysis::{AnalysisOptions, conclude};
+use crate::error::value_error;
+use crate::evsel::Evsel;
+use crate::names::PythonNames;
+use crate::recording::{Data, RecordingFile};
+use crate::records::{object, record_event};
+use crate::render::{Decoded, DecodedSample, EventRenderer};
+use crate::sample::{SampleEvent, SamplePlaces};
+use crate::session_tables::{DEFAULT_ROWS, TableRequest};
+use crate::table::PyTable;
+use crate::thread_names::{PyThread, ThreadNames};
+
+/// The functions of a session, with the records that they are called with.
+const CALLBACKS: &[(&str, &[RecordKind])] = &[
+    ("sample", &[RecordKind::SAMPLE]),
+    ("mmap", &[RecordKind::MMAP, RecordKind::MMAP2]),
+    ("comm", &[RecordKind::COMM]),
+    ("task", &[RecordKind::FORK, RecordKind::EXIT]),
+    ("lost", &[RecordKind::LOST, RecordKind::LOST_SAMPLES]),
+    ("throttle", &[RecordKind::THROTTLE, RecordKind::UNTHROTTLE]),
+    ("read", &[RecordKind::READ]),
+    (
+        "context_switch",
+        &[RecordKind::SWITCH, RecordKind::SWITCH_CPU_WIDE],
+    ),
+];
+
+/// A function, and the records that it is called with.
+struct Callback {
+    kinds: &'static [RecordKind],
+    function: Py<PyAny>,
+}
+
+/// A recording with the functions that `process_events` calls.
+#[pyclass(name = "session", module = "perf")]
+pub(crate) struct PySession {
+    recording: Arc<RecordingFile>,
+    options: AnalysisOptions,
+    evsels: Vec<Py<Evsel>>,
+    callbacks: Vec<Callback>,
+    threads: Mutex<CurrentThreads>,
+}
+
+/// The names of threads, and the event that is being processed.
+#[derive(Default)]
+struct CurrentThreads {
+    names: Option<Arc<ThreadNames>>,
+    now: Option<Order>,
+}
+
+#[pymethods]
+impl PySession {
+    /// Reads the events of the recording `data`. Keyword arguments are the functions that `process_events` calls, each with
+    /// one event: `sample`, `mmap`, `comm`, `task`, `lost`, `throttle`, `read`, `context_switch`.
+    #[new]
+    #[pyo3(signature = (data, sample = None, *, vmlinux = None, kallsyms = None, symfs = None, jobs = None, **callbacks))]
+    fn new(
+        data: &Bound<'_, Data>,
+        sample: Option<Py<PyAny>>,
+        vmlinux: Option<PathBuf>,
+        kallsyms: Option<PathBuf>,
+        symfs: Option<PathBuf>,
+        jobs: Option<usize>,
+        callbacks: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let py = data.py();
+        let home = py.import("os")?.getattr("path")?;
+        let cache = home.call_method1("expanduser", ("~/.debug",))?.extract()?;
+        let options = AnalysisOptions {
+            jobs: jobs_of(jobs)?,
+            cache,
+            vmlinux,
+            kallsyms,
+            symfs,
+        };
+        let recording = Arc::clone(&data.get().recording);
+        let evsels = py.detach(|| -> PyResult<Vec<EventDesc>> {
+            Ok(recording.read(options.jobs)?.events().to_vec())
+        })?;
+        let evsel = |event: EventDesc| Py::new(py, Evsel::named(event.name, event.attr));
+        Ok(Self {
+            evsels: evsels.into_iter().map(evsel).collect::<PyResult<_>>()?,
+            recording,
+            options,
+            callbacks: callbacks_of(sample, callbacks)?,
+            threads: Mutex::default(),
+        })
+    }
+
+    /// The events of the recording.
+    #[getter]
+    fn evsels(&self, py: Python<'_>) -> Vec<Py<Evsel>> {
+        self.evsels
+            .iter()
+            .map(|evsel| evsel.clone_ref(py))
+            .collect()
+    }
+
+    /// Passes the events of the recording to the functions, in order of time. An exception of a function ends it.
+    fn process_events(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let py = slf.py();
+        let (recording, options) = slf.borrow().inputs();
+        let object: Py<Self> = slf.clone().unbind();
+        let found = py.detach(|| {
+            options.run(&recording, |analysis| {
+                let (stacks, max_stack) = analysis.stacks();
+                let names = Arc::new(ThreadNames::of(analysis.replay.world()));
+                let mut delivery = Python::attach(|py| {
+                    let session = object.borrow(py);
+                    session.threads_now().names = Some(names);
+                    Delivery::new(
+                        py,
+                        &session,
+                        analysis.replay,
+                        analysis.resolver,
+                        &analysis.formats,
+                    )
+                });
+                let renderer = EventRenderer {
+                    resolver: analysis.resolver,
+                    stacks,
+                    max_stack,
+                    inlines: analysis.inlines(),
+                    samples: delivery.wants(RecordKind::SAMPLE),
+                    records: delivery.records(),
+                };
+                let mut take = |block: &mut Vec<Decoded>| {
+                    Python::attach(|py| delivery.deliver(py, &object.borrow(py), block))
+                };
+                let ordered = analysis.replay.ordered(analysis.jobs, &renderer, &mut take);
+                if let Some(error) = delivery.error.take() {
+                    return Err(error);
+                }
+                crate::error::refused(ordered)?;
+                Ok(analysis.replay.diagnostics())
+            })
+        });
+        slf.borrow().threads_now().now = None;
+        conclude(py, &recording, &found?)
+    }
+
+    /// The thread `tid` of process `pid`, with its name at the time of the event that is being processed, otherwise its
+    /// last name; `None` if the recording does not name it.
+    #[pyo3(signature = (pid, tid = None))]
+    fn find_thread(
+        &self,
+        py: Python<'_>,
+        pid: i32,
+        tid: Option<i32>,
+    ) -> PyResult<Option<PyThread>> {
+        let tid = tid.unwrap_or(pid);
+        let known = self.threads_now().names.clone();
+        let names = match known {
+            Some(names) => names,
+            None => {
+                let names = Arc::new(py.detach(|| self.read_names())?);
+                self.threads_now().names = Some(Arc::clone(&names));
+                names
+            }
+        };
+        let now = self.threads_now().now.unwrap_or(Order::MAX);
+        let name = names.at(tid.cast_unsigned(), now);
+        Ok(name.map(|name| PyThread {
+            pid,
+            tid,
+            comm: name.to_owned(),
+        }))
+    }
+
+    /// The samples of the recording in order of time, as one table. `columns` are names of columns or fields of
+    /// tracepoints; `event` is the name of the only event.
+    #[pyo3(signature = (columns = None, event = None))]
+    fn table(
+        slf: &Bound<'_, Self>,
+        columns: Option<Vec<String>>,
+        event: Option<String>,
+    ) -> PyResult<PyTable> {
+        TableRequest { columns, event }.whole(slf)
+    }
+
+    /// Passes the samples in order of time to `function`, in tables of about `rows` rows: memory does not grow with the
+    /// recording. `columns` and `event` are those of `table`. Each table has codes of its own.
+    #[pyo3(signature = (function, columns = None, event = None, *, rows = DEFAULT_ROWS))]
+    fn process_tables(
+        slf: &Bound<'_, Self>,
+        function: Py<PyAny>,
+        columns: Option<Vec<String>>,
+        event: Option<String>,
+        rows: usize,
+    ) -> PyResult<()> {
+        TableRequest { columns, event }.parts(slf, &function, rows)
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "perf.session({:?})",
+            self.recording.path.display().to_string()
+        )
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let mut functions = self.callbacks.iter();
+        functions.try_for_each(|callback| visit.call(&callback.function))
+    }
+
+    fn __clear__(&mut self) {
+        self.callbacks.clear();
+    }
+}
+
+impl PySession {
+    /// The recording, and how it is read.
+    pub(crate) fn inputs(&self) -> (Arc<RecordingFile>, AnalysisOptions) {
+        (Arc::clone(&self.recording), self.options.clone())
+    }
+
+    fn threads_now(&self) -> std::sync::MutexGuard<'_, CurrentThreads> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_names(&self) -> PyResult<ThreadNames> {
+        let data = self.recording.read(self.options.jobs)?;
+        Ok(ThreadNames::of(self.options.replay(&data)?.world()))
+    }
+}
+
+/// The number of threads: that of processors if not given.
+fn jobs_of(given: Option<usize>) -> PyResult<NonZeroUsize> {
+    let Some(given) = given else {
+        return Ok(available_parallelism().unwrap_or(NonZeroUsize::MIN));
+    };
+    NonZeroUsize::new(given).ok_or_else(|| value_error("jobs must be at least 1"))
+}
+
+/// The functions, checked.
+fn callbacks_of(
+    sample: Option<Py<PyAny>>,
+    others: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Vec<Callback>> {
+    let mut found = Vec::new();
+    let mut add = |name: &str, function: Bound<'_, PyAny>| {
+        let Some((_, kinds)) = CALLBACKS.iter().find(|(known, _)| *known == name) else {
+            let known: Vec<&str> = CALLBACKS.iter().map(|(name, _)| *name).collect();
+            return Err(PyTypeError::new_err(format!(
+                "perf.session has no keyword '{name}'\nhint: functions for events: {}; further keywords: vmlinux, kallsyms, symfs, jobs",
+                known.join(", ")
+            )));
+        };
+        if function.is_none() {
+            return Ok(());
+        }
+        if !function.is_callable() {
+            return Err(PyTypeError::new_err(format!("{name}: not a function")));
+        }
+        found.push(Callback {
+            kinds,
+            function: function.unbind(),
+        });
+        Ok(())
+    };
+    Python::attach(|py| -> PyResult<()> {
+        if let Some(sample) = sample {
+            add("sample", sample.into_bound(py))?;
+        }
+        for (name, function) in others.into_iter().flatten() {
+            add(&name.extract::<String>()?, function)?;
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Passes decoded events to the functions.
+struct Delivery<'a> {
+    resolver: &'a Resolver<'a>,
+    endian: Endian,
+    names: PythonNames,
+    /// By event: its Python object and its tracepoint.
+    events: Vec<(Py<Evsel>, Option<Arc<Tracepoint>>)>,
+    /// By type of record: the function.
+    functions: Vec<(RecordKind, Py<PyAny>)>,
+    /// The exception that ended the processing.
+    error: Option<PyErr>,
+}
+
+impl<'a> Delivery<'a> {
+    fn new(
+        py: Python<'_>,
+        session: &PySession,
+        replay: &'a Replay<'a>,
+        resolver: &'a Resolver<'a>,
+        formats: &Formats,
+    ) -> Self {
+        let described = replay.data().events().iter();
+        let tracepoints = described.map(|event| formats.of_event(&event.attr).ok().cloned());
+        let evsels = session.evsels.iter().map(|evsel| evsel.clone_ref(py));
+        let functions = session.callbacks.iter().flat_map(|callback| {
+            let kinds = callback.kinds.iter();
+            kinds.map(|kind| (*kind, callback.function.clone_ref(py)))
+        });
+        Self {
+            resolver,
+            endian: replay.data().endian(),
+            names: PythonNames::default(),
+            events: evsels.zip(tracepoints).collect(),
+            functions: functions.collect(),
+            error: None,
+        }
+    }
+
+    fn wants(&self, kind: RecordKind) -> bool {
+        self.functions.iter().any(|(wanted, _)| *wanted == kind)
+    }
+
+    /// The types of records other than samples that have a function.
+    fn records(&self) -> Vec<RecordKind> {
+        let kinds = self.functions.iter().map(|(kind, _)| *kind);
+        kinds.filter(|kind| *kind != RecordKind::SAMPLE).collect()
+    }
+
+    /// Calls the functions for a block of events; an exception or a signal stops the processing.
+    fn deliver(
+        &mut self,
+        py: Python<'_>,
+        session: &PySession,
+        block: &mut Vec<Decoded>,
+    ) -> FoldControl {
+        for event in block.drain(..) {
+            if let Err(error) = self.call(py, session, event) {
+                self.error = Some(error);
+                return FoldControl::Stop;
+            }
+        }
+        match py.check_signals() {
+            Ok(()) => FoldControl::Continue,
+            Err(error) => {
+                self.error = Some(error);
+                FoldControl::Stop
+            }
+        }
+    }
+
+    fn call(&mut self, py: Python<'_>, session: &PySession, event: Decoded) -> PyResult<()> {
+        let (kind, order) = match &event {
+            Decoded::Sample(sample) => (RecordKind::SAMPLE, sample.order),
+            Decoded::Record(record) => (record.kind, record.order),
+        };
+        session.threads_now().now = Some(order);
+        let made = match event {
+            Decoded::Sample(sample) => Some(self.sample(py, *sample)?),
+            Decoded::Record(record) => {
+                let raw = RawRecord {
+                    kind: record.kind,
+                    misc: record.misc,
+                    body: &record.body,
+                };
+                record_event(py, &raw, &record.id, self.endian)?
+            }
+        };
+        let Some(made) = made else { return Ok(()) };
+        let mut functions = self.functions.iter().filter(|(wanted, _)| *wanted == kind);
+        functions.try_for_each(|(_, function)| function.call1(py, (made.clone_ref(py),)).map(drop))
+    }
+
+    /// The Python object of a sample.
+    fn sample(&mut self, py: Python<'_>, sample: DecodedSample) -> PyResult<Py<PyAny>> {
+        let resolver = self.resolver;
+        let names = &mut self.names;
+        let mut place = |frame| names.place(py, resolver, &frame);
+        let mut places = SamplePlaces {
+            ip: sample.ip.map(&mut place),
+            addr: sample.addr.map(&mut place),
+            chain: sample
+                .chain
+                .map(|chain| chain.into_iter().map(place).collect()),
+            comm: None,
+        };
+        places.comm = Some(names.comm(py, resolver.world(), sample.comm));
+        let event = self.events.get(sample.index.0 as usize);
+        let own = SampleEvent {
+            evsel: event.map(|(evsel, _)| evsel.clone_ref(py)),
+            tracepoint: event.and_then(|(_, tracepoint)| tracepoint.clone()),
+            fields: sample.fields,
+            places,
+        };
+        object(py, PyClassInitializer::from(sample.event), own)
+    }
+}

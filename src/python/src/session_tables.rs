@@ -1,0 +1,206 @@
+//! The samples of a session as tables.
+
+use pyo3::prelude::*;
+use rperf_replay::FoldControl;
+use rperf_tracepoint::{FieldReader, Formats};
+
+use crate::analysis::{RecordingPass, conclude};
+use crate::columns::{ColumnBlock, ColumnRenderer, SampleColumn};
+use crate::error::{refused, value_error};
+use crate::session::PySession;
+use crate::table::{PyTable, TableCollector};
+
+/// The columns of a table, unless given.
+const DEFAULT_COLUMNS: [&str; 10] = [
+    "time", "event", "cpu", "pid", "tid", "comm", "period", "ip", "dso", "symbol",
+];
+/// Marks a field of tracepoints that has the name of a column.
+const FIELD: &str = "fields.";
+/// The number of rows of each table of `tables`, unless given.
+pub(crate) const DEFAULT_ROWS: usize = 1 << 20;
+
+/// Which samples and columns a table has.
+pub(crate) struct TableRequest {
+    /// The columns; a default if not given.
+    pub(crate) columns: Option<Vec<String>>,
+    /// The event; `None` for all.
+    pub(crate) event: Option<String>,
+}
+
+impl TableRequest {
+    /// Reads one table.
+    pub(crate) fn whole(&self, session: &Bound<'_, PySession>) -> PyResult<PyTable> {
+        let mut whole = None;
+        self.collect(session, usize::MAX, &mut |_, table| {
+            whole = Some(table);
+            Ok(())
+        })?;
+        whole.ok_or_else(|| value_error("the recording was not read"))
+    }
+
+    /// Passes tables of about `rows` rows to `function`.
+    pub(crate) fn parts(
+        &self,
+        session: &Bound<'_, PySession>,
+        function: &Py<PyAny>,
+        rows: usize,
+    ) -> PyResult<()> {
+        if rows == 0 {
+            return Err(value_error("rows must be at least 1"));
+        }
+        self.collect(session, rows, &mut |py, table| {
+            function.call1(py, (table,)).map(drop)
+        })
+    }
+
+    /// Reads the samples and passes tables of `rows` rows and the last one to `each`.
+    fn collect(
+        &self,
+        session: &Bound<'_, PySession>,
+        rows: usize,
+        each: &mut (dyn FnMut(Python<'_>, PyTable) -> PyResult<()> + Send),
+    ) -> PyResult<()> {
+        let py = session.py();
+        let (recording, options) = session.borrow().inputs();
+        let found = py.detach(|| {
+            options.run(&recording, |analysis| {
+                let mut builder = self.builder(analysis)?;
+                let renderer = self.renderer(analysis)?;
+                let mut failed = None;
+                let mut take = |block: &mut ColumnBlock| {
+                    builder.add(block);
+                    let done = Python::attach(|py| {
+                        py.check_signals()?;
+                        match builder.rows() >= rows {
+                            true => each(py, builder.take(py)?),
+                            false => Ok(()),
+                        }
+                    });
+                    match done {
+                        Ok(()) => FoldControl::Continue,
+                        Err(error) => {
+                            failed = Some(error);
+                            FoldControl::Stop
+                        }
+                    }
+                };
+                let ordered = analysis.replay.ordered(analysis.jobs, &renderer, &mut take);
+                if let Some(error) = failed {
+                    return Err(error);
+                }
+                refused(ordered)?;
+                Python::attach(|py| match builder.rows() > 0 || rows == usize::MAX {
+                    true => each(py, builder.take(py)?),
+                    false => Ok(()),
+                })?;
+                Ok(analysis.replay.diagnostics())
+            })
+        });
+        conclude(py, &recording, &found?)
+    }
+
+    fn builder<'a>(&self, analysis: &RecordingPass<'a>) -> PyResult<TableCollector<'a>> {
+        let names = analysis.events().iter().map(|event| event.name.clone());
+        let columns = self.columns(analysis)?;
+        Ok(TableCollector::new(
+            analysis.resolver,
+            columns,
+            names.collect(),
+        ))
+    }
+
+    fn renderer<'a>(&self, analysis: &RecordingPass<'a>) -> PyResult<ColumnRenderer<'a, 'a>> {
+        let (stacks, max_stack) = analysis.stacks();
+        let columns = self.columns(analysis)?;
+        Ok(ColumnRenderer {
+            resolver: analysis.resolver,
+            stacks,
+            max_stack,
+            columns: columns.into_iter().map(|(_, column)| column).collect(),
+            events: self.events(analysis)?,
+        })
+    }
+
+    /// By event: whether its samples are rows.
+    fn events(&self, analysis: &RecordingPass<'_>) -> PyResult<Vec<bool>> {
+        let events = analysis.events();
+        let Some(wanted) = &self.event else {
+            return Ok(vec![true; events.len()]);
+        };
+        let is_wanted = |name: &str| {
+            let bare = name.rsplit_once(':').map(|(bare, _)| bare);
+            name == wanted || bare == Some(wanted)
+        };
+        let found: Vec<bool> = events.iter().map(|event| is_wanted(&event.name)).collect();
+        match found.contains(&true) {
+            true => Ok(found),
+            false => {
+                let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+                Err(value_error(format!(
+                    "the recording has no event '{wanted}'\nhint: its events: {}",
+                    names.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// The columns with their names.
+    fn columns(&self, analysis: &RecordingPass<'_>) -> PyResult<Vec<(String, SampleColumn)>> {
+        let Some(wanted) = &self.columns else {
+            let named = DEFAULT_COLUMNS.into_iter();
+            let named =
+                named.filter_map(|name| Some((name.to_owned(), SampleColumn::named(name)?)));
+            return Ok(named.collect());
+        };
+        let column = |name: &String| {
+            let field = name.strip_prefix(FIELD);
+            let own = SampleColumn::named(name);
+            let field = || field_column(analysis, &analysis.formats, field.unwrap_or(name));
+            let found = own.or_else(field);
+            let found = found.ok_or_else(|| unknown_column(analysis, name))?;
+            Ok((name.clone(), found))
+        };
+        wanted.iter().map(column).collect()
+    }
+}
+
+/// The column of a field that tracepoints of the recording have.
+fn field_column(
+    analysis: &RecordingPass<'_>,
+    formats: &Formats,
+    name: &str,
+) -> Option<SampleColumn> {
+    let readers = analysis.events().iter().map(|event| {
+        let tracepoint = formats.of_event(&event.attr).ok()?;
+        tracepoint.reader(name)
+    });
+    let readers: Vec<Option<FieldReader>> = readers.collect();
+    let mut known = readers.iter().flatten();
+    match known.next()?.is_text() {
+        true => Some(SampleColumn::FieldText(readers)),
+        false => readers
+            .iter()
+            .flatten()
+            .any(FieldReader::is_number)
+            .then_some(SampleColumn::FieldNumber(readers)),
+    }
+}
+
+fn unknown_column(analysis: &RecordingPass<'_>, name: &str) -> PyErr {
+    let tracepoints = analysis.events().iter();
+    let tracepoints = tracepoints.filter_map(|event| analysis.formats.of_event(&event.attr).ok());
+    let mut fields: Vec<&str> = tracepoints
+        .flat_map(|tracepoint| &tracepoint.format.fields)
+        .map(|field| field.name.as_str())
+        .collect();
+    fields.sort_unstable();
+    fields.dedup();
+    let fields = match fields.is_empty() {
+        true => String::new(),
+        false => format!("; fields of tracepoints: {}", fields.join(", ")),
+    };
+    value_error(format!(
+        "no column '{name}'\nhint: columns: {}{fields}",
+        SampleColumn::all().join(", ")
+    ))
+}

@@ -1,0 +1,66 @@
+//! The names of the threads of a recording, by time.
+
+use std::collections::hash_map::Entry;
+
+use pyo3::prelude::*;
+use rperf_replay::{CommId, Order, World};
+use rustc_hash::FxHashMap;
+
+/// Names of threads.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadNames {
+    /// By thread: its names, indices into `texts`, and the position in the recording after which each applies.
+    changes: FxHashMap<u32, Vec<(Order, Option<usize>)>>,
+    texts: Vec<String>,
+}
+
+impl ThreadNames {
+    /// Copies the names of a recording.
+    pub(crate) fn of(world: &World) -> Self {
+        let mut known: FxHashMap<CommId, usize> = FxHashMap::default();
+        let mut names = Self::default();
+        for change in world.comm_changes() {
+            let name = change.comm.map(|comm| match known.entry(comm) {
+                Entry::Occupied(found) => *found.get(),
+                Entry::Vacant(free) => {
+                    names.texts.push(world.comm(comm).to_owned());
+                    *free.insert(names.texts.len() - 1)
+                }
+            });
+            let of_thread = names.changes.entry(change.tid).or_default();
+            of_thread.push((change.order, name));
+        }
+        names
+    }
+
+    /// The name of a thread just before `order`; `None` if the recording has none.
+    pub(crate) fn at(&self, tid: u32, order: Order) -> Option<&str> {
+        let changes = self.changes.get(&tid)?;
+        let before = changes.partition_point(|(at, _)| *at < order);
+        let (_, name) = changes.get(before.checked_sub(1)?)?;
+        self.texts.get((*name)?).map(String::as_str)
+    }
+}
+
+/// A thread of a recording.
+#[pyclass(frozen, name = "thread", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct PyThread {
+    #[pyo3(get)]
+    pub(crate) pid: i32,
+    #[pyo3(get)]
+    pub(crate) tid: i32,
+    pub(crate) comm: String,
+}
+
+#[pymethods]
+impl PyThread {
+    /// Its name at the time of the event that is being processed.
+    fn comm(&self) -> &str {
+        &self.comm
+    }
+
+    fn __repr__(&self) -> String {
+        format!("perf.thread({}, {}, {:?})", self.pid, self.tid, self.comm)
+    }
+}

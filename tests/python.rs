@@ -1,0 +1,440 @@
+//! The Python module: its wheel is built and installed as users do, and programs compare its events with `script`.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use rperf_testkit::{Outcome, Run, Scratch, may_trace, skip};
+
+use crate::tidy::root;
+
+/// Recordings of other machines: threads, groups, callchains, memory accesses, compressed records, a directory.
+const RECORDINGS: [&str; 11] = [
+    "branches-flags.data",
+    "cycles.data",
+    "directory.data",
+    "dwarf.data",
+    "group.data",
+    "kprobe.data",
+    "leader.data",
+    "memory.data",
+    "registers.data",
+    "switches.data",
+    "zstd.data",
+];
+
+/// The interpreter of a virtual environment that has the module; the reason if there is none.
+fn interpreter() -> Result<&'static Path, &'static str> {
+    static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let installed = INSTALLED.get_or_init(install);
+    installed.as_deref().map_err(String::as_str)
+}
+
+/// Builds the wheel with the test's profile and installs it below the target folder.
+fn install() -> Result<PathBuf, String> {
+    let target = Path::new(env!("CARGO_BIN_EXE_rperf")).parent();
+    let folder = target
+        .ok_or("the binary is in no folder")?
+        .join("python-tests");
+    // The system's interpreter has the packages that tests/run.sh installs.
+    let system = Path::new("/usr/bin/python3");
+    let python = if system.exists() {
+        system
+    } else {
+        Path::new("python3")
+    };
+    let own = folder.join("bin/python");
+    let run = |program: &Path, words: &[&str]| -> Result<(), String> {
+        let output = Command::new(program).args(words).output();
+        let output = output.map_err(|error| format!("{}: {error}", program.display()))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    };
+    let folder = folder.to_string_lossy().into_owned();
+    run(
+        python,
+        &["-m", "venv", "--clear", "--system-site-packages", &folder],
+    )
+    .map_err(|error| format!("python3 has no venv: {error}"))?;
+    let package = root().join("src/python");
+    let package = package.to_string_lossy();
+    let pip = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        "--force-reinstall",
+        "--config-settings",
+        "profile=dev",
+        &*package,
+    ];
+    let installed = run(&own, &pip);
+    assert_eq!(installed, Ok(()), "pip install ./src/python");
+    Ok(own)
+}
+
+/// Runs a program with the module, in a folder that is also its home.
+fn python(interpreter: &Path, folder: &Path, program: &str, words: &[&str]) -> Outcome {
+    let program = root().join(program);
+    let run = Run::new(interpreter).args([&program]).args(words);
+    run.env("HOME", folder)
+        .within(folder)
+        .finish()
+        .expect("the interpreter starts")
+}
+
+/// The output of a program that must succeed.
+fn output(interpreter: &Path, folder: &Path, program: &str, words: &[&str]) -> String {
+    let outcome = python(interpreter, folder, program, words);
+    assert_eq!(outcome.status, 0, "{program}: {}", outcome.stderr);
+    outcome.stdout
+}
+
+/// The output of rperf.
+fn rperf(folder: &Path, words: &[&str]) -> String {
+    let run = Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
+    let outcome = run.env("HOME", folder).within(folder).finish();
+    let outcome = outcome.expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
+    outcome.stdout
+}
+
+fn fixture(name: &str) -> String {
+    let path = root().join("tests/fixtures/x86_64").join(name);
+    path.to_string_lossy().into_owned()
+}
+
+/// A recording of this machine with callchains, made in `folder`.
+fn recorded(folder: &Path) -> String {
+    let path = folder.join("own.data").to_string_lossy().into_owned();
+    let workload = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let record = ["record", "-q", "-g", "-F", "4000", "-e", "task-clock", "-o"];
+    rperf(
+        folder,
+        &[&record[..], &[&path, "--", "sh", "-c", workload]].concat(),
+    );
+    path
+}
+
+/// Skips a test without Python, or without these modules.
+fn prepared(test: &str, modules: &[&str]) -> Option<&'static Path> {
+    let interpreter = match interpreter() {
+        Ok(interpreter) => interpreter,
+        Err(reason) => {
+            skip(test, reason);
+            return None;
+        }
+    };
+    for module in modules {
+        let mut import = Command::new(interpreter);
+        let import = import.args(["-c", &format!("import {module}")]);
+        let status = import.stderr(Stdio::null()).status();
+        if !status.is_ok_and(|status| status.success()) {
+            skip(test, &format!("Python has no {module}"));
+            return None;
+        }
+    }
+    Some(interpreter)
+}
+
+/// Samples and periods by event, name of the thread and thread, from the text of `script`.
+fn script_sums(folder: &Path, path: &str) -> BTreeMap<String, (u64, u64)> {
+    let fields = [
+        "script",
+        "-f",
+        "-i",
+        path,
+        "-F",
+        "comm,tid,period,event",
+        "--ns",
+        "-G",
+    ];
+    let mut sums = BTreeMap::new();
+    for line in rperf(folder, &fields).lines() {
+        // The name of a thread may have blanks; the other fields have none.
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [comm @ .., tid, period, event] = words.as_slice() else {
+            panic!("script printed {line:?}");
+        };
+        let period: u64 = period.parse().unwrap();
+        let event = event.trim_end_matches(':');
+        let sum = sums
+            .entry(format!("{event} {} {tid}", comm.join(" ")))
+            .or_insert((0, 0));
+        sum.0 += 1;
+        sum.1 += period;
+    }
+    sums
+}
+
+#[test]
+fn sums_of_events_and_tables_are_those_of_script() {
+    let Some(interpreter) = prepared("sums_of_events_and_tables_are_those_of_script", &[]) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let paths: Vec<String> = RECORDINGS.iter().map(|name| fixture(name)).collect();
+    let words: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let printed = output(interpreter, scratch.path(), "tests/python/sums.py", &words);
+    let mut recordings = printed.split("== ").skip(1);
+    for path in &paths {
+        let own = recordings.next().unwrap().lines().skip(1);
+        let mut sums = BTreeMap::new();
+        for line in own {
+            let mut words = line.rsplitn(3, ' ');
+            let mut number = || words.next().unwrap().parse::<u64>().unwrap();
+            let (period, samples) = (number(), number());
+            sums.insert(words.next().unwrap().to_owned(), (samples, period));
+        }
+        assert!(!sums.is_empty(), "{path}");
+        assert_eq!(sums, script_sums(scratch.path(), path), "{path}");
+    }
+}
+
+#[test]
+fn type_stubs_describe_the_module() {
+    let Some(interpreter) = prepared("type_stubs_describe_the_module", &[]) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let printed = output(interpreter, scratch.path(), "tests/python/stubs.py", &[]);
+    assert_eq!(printed, "good\n");
+}
+
+#[test]
+fn frames_are_those_of_script() {
+    let Some(interpreter) = prepared("frames_are_those_of_script", &[]) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    for name in ["cycles.data", "dwarf.data"] {
+        let path = fixture(name);
+        let words = ["tests/python/frames.py", path.as_str()];
+        let own = output(interpreter, scratch.path(), words[0], &words[1..]);
+        let own = own.lines().filter(|line| line.contains(' '));
+        let fields = ["script", "-f", "-i", &path, "-F", "ip,sym"];
+        let text = rperf(scratch.path(), &fields);
+        let text = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let own: Vec<&str> = own.collect();
+        assert!(own.len() > 10, "{name}");
+        assert_eq!(own, text.collect::<Vec<_>>(), "{name}");
+    }
+}
+
+#[test]
+fn tables_are_buffers_for_numpy_and_pandas() {
+    let test = "tables_are_buffers_for_numpy_and_pandas";
+    let Some(interpreter) = prepared(test, &["numpy", "pandas"]) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let path = recorded(scratch.path());
+    let printed = output(
+        interpreter,
+        scratch.path(),
+        "tests/python/tables.py",
+        &[&path],
+    );
+    assert!(printed.ends_with("good\n"), "{printed}");
+}
+
+#[test]
+fn errors_are_exceptions() {
+    let Some(interpreter) = prepared("errors_are_exceptions", &[]) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let path = recorded(scratch.path());
+    let folder = scratch.path().to_string_lossy().into_owned();
+    let words = [path.as_str(), &folder];
+    let printed = output(
+        interpreter,
+        scratch.path(),
+        "tests/python/errors.py",
+        &words,
+    );
+    assert_eq!(printed, "good\n");
+}
+
+#[test]
+fn damaged_recordings_are_exceptions() {
+    let Some(interpreter) = prepared("damaged_recordings_are_exceptions", &[]) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let folder = scratch.path().to_string_lossy().into_owned();
+    let files = RECORDINGS.iter().filter(|name| **name != "directory.data");
+    let mut words = vec![folder, "80".to_owned()];
+    words.extend(files.map(|name| fixture(name)));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let printed = output(
+        interpreter,
+        scratch.path(),
+        "tests/python/damage.py",
+        &words,
+    );
+    assert!(printed.starts_with("good "), "{printed}");
+}
+
+#[test]
+fn examples_run_on_a_recording() {
+    let test = "examples_run_on_a_recording";
+    let Some(interpreter) = prepared(test, &["pandas", "matplotlib"]) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let path = recorded(folder);
+    let sums = script_sums(folder, &path);
+    let samples: u64 = sums.values().map(|(samples, _)| samples).sum();
+    let period: u64 = sums.values().map(|(_, period)| period).sum();
+    let run = |name: &str, words: &[&str]| {
+        output(
+            interpreter,
+            folder,
+            &format!("src/python/examples/{name}"),
+            words,
+        )
+    };
+    let top = run("top_functions.py", &["-i", &path]);
+    assert!(
+        top.contains(&format!(": {samples} samples, {period} in total")),
+        "{top}"
+    );
+    let drawn = run("timeline.py", &["-i", &path, "-o", "timeline.svg"]);
+    assert_eq!(drawn, format!("{samples} samples drawn in timeline.svg\n"));
+    let stacks = run("stacks.py", &["-i", &path]);
+    let weights = stacks
+        .lines()
+        .map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap());
+    assert_eq!(weights.sum::<u64>(), period);
+    assert!(stacks.starts_with("sh;"), "{stacks}");
+    let same = run("compare.py", &[&path, &path]);
+    assert!(same.contains("change") && same.contains("0.0"), "{same}");
+    let events = run("events.py", &[&path]);
+    let own: Vec<&str> = events
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    assert_eq!(own.len(), 1, "{events}");
+    assert!(
+        own[0].ends_with(&format!(" {samples} {period}")) && events.contains("# mmap_event "),
+        "{events}"
+    );
+}
+
+#[test]
+fn fields_of_tracepoints_are_columns() {
+    let test = "fields_of_tracepoints_are_columns";
+    let Some(interpreter) = prepared(test, &["pandas"]) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let content = std::fs::read(fixture("kprobe.data")).expect("the fixture can be read");
+    let path = scratch.write("kprobe.data", content).unwrap();
+    let path = path.to_string_lossy();
+    let own = |field: &str| {
+        let words = ["-i", &*path, "kprobes:opened", field];
+        let program = "src/python/examples/tracepoint_fields.py";
+        output(interpreter, scratch.path(), program, &words)
+    };
+    let script = ["script", "-i", &path, "-F", "event,trace"];
+    let text = rperf(scratch.path(), &script);
+    let opened: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("kprobes:opened:"))
+        .collect();
+    let count = opened.len();
+    assert!(count > 1 && opened.iter().all(|line| line.contains(" dfd=-100 ")));
+    let numbers = own("dfd");
+    let sum = format!("{}", -100 * i64::try_from(count).unwrap());
+    let row = numbers.lines().find(|line| line.starts_with("load"));
+    let row: Vec<&str> = row.unwrap().split_whitespace().collect();
+    assert_eq!(row[1..4], [&*count.to_string(), &sum, "-100"], "{numbers}");
+    let same = own("fields.dfd");
+    assert_eq!(same.replace("fields.dfd", "dfd"), numbers);
+    let texts = own("file");
+    let files = opened
+        .iter()
+        .filter(|line| line.contains("file=\"/proc/self/status\""));
+    let row = texts
+        .lines()
+        .find(|line| line.contains("/proc/self/status"));
+    assert!(
+        row.is_some_and(|row| row.ends_with(&format!(" {}", files.count()))),
+        "{texts}"
+    );
+}
+
+#[test]
+fn twatch_prints_tasks() {
+    let test = "twatch_prints_tasks";
+    let Some(interpreter) = prepared(test, &[]) else {
+        return;
+    };
+    if !may_trace(test) {
+        return;
+    }
+    let program = root().join("src/python/examples/twatch.py");
+    let mut watching = Command::new(interpreter)
+        .arg(program)
+        .arg("30")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the interpreter starts");
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "watching");
+    let mut task = Command::new("sleep").arg("0.01").spawn().unwrap();
+    let pid = task.id();
+    task.wait().unwrap();
+    let ids = format!("pid: {pid}, tid: {pid}");
+    let end = format!("{ids} {{ type: exit, pid: {pid}, ");
+    let mut seen = Vec::new();
+    for line in lines {
+        let line = line.unwrap();
+        let is_end = line.contains(&end);
+        seen.push(line);
+        if is_end {
+            break;
+        }
+    }
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    let has = |part: &str| seen.iter().any(|line| line.contains(part));
+    assert!(
+        has(&format!("{{ type: fork, pid: {pid}, ppid: ")),
+        "{seen:#?}"
+    );
+    assert!(
+        has(&format!("{ids} {{ type: comm, {ids}, comm: sleep }}")),
+        "{seen:#?}"
+    );
+    assert!(
+        has(&format!("{ids} {{ type: mmap, {ids}, start: 0x")),
+        "{seen:#?}"
+    );
+    assert!(
+        has(&end) && seen.iter().all(|line| line.starts_with("cpu: ")),
+        "{seen:#?}"
+    );
+}
+
+#[test]
+fn live_events_are_counted_and_sampled() {
+    let test = "live_events_are_counted_and_sampled";
+    let Some(interpreter) = prepared(test, &[]) else {
+        return;
+    };
+    if !may_trace(test) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let printed = output(interpreter, scratch.path(), "tests/python/live.py", &[]);
+    assert_eq!(printed, "good\n");
+}

@@ -1,0 +1,115 @@
+"""Errors are exceptions with plain texts, and exceptions of functions end the processing."""
+
+import os
+import signal
+import sys
+
+import perf
+
+good, scratch = sys.argv[1], sys.argv[2]
+
+
+def raises(kind, text, action):
+    try:
+        action()
+    except kind as error:
+        assert text in str(error), (text, str(error))
+    else:
+        raise AssertionError(f"no {kind.__name__}: {text}")
+
+
+def written(name, content):
+    path = os.path.join(scratch, name)
+    with open(path, "wb") as file:
+        file.write(content)
+    return path
+
+
+raises(FileNotFoundError, "No such file or directory: '/nonexistent/perf.data'", lambda: perf.data("/nonexistent/perf.data"))
+raises(ValueError, "zero-sized data", lambda: perf.data(written("empty", b"")))
+raises(ValueError, "incompatible file format", lambda: perf.data(written("text", b"no recording\n" * 100)))
+raises(TypeError, "", lambda: perf.data(7.5))
+raises(TypeError, "", lambda: perf.data(good, 3))
+raises(TypeError, "", lambda: perf.session())
+raises(TypeError, "", lambda: perf.session("perf.data"))
+data = perf.data(good)
+raises(TypeError, "perf.session has no keyword 'samples'", lambda: perf.session(data, samples=print))
+raises(TypeError, "sample: not a function", lambda: perf.session(data, sample=7))
+raises(ValueError, "jobs must be at least 1", lambda: perf.session(data, jobs=0))
+session = perf.session(data)
+session.process_events()
+raises(ValueError, "no column 'nope'\nhint: columns: time,", lambda: session.table(["nope"]))
+raises(ValueError, "no event 'nope'\nhint: its events:", lambda: session.table(event="nope"))
+raises(ValueError, "rows must be at least 1", lambda: session.process_tables(print, rows=0))
+raises(KeyError, "no column 'comm'", lambda: session.table(["time"])["comm"])
+assert session.find_thread(2**31 - 1) is None
+raises(OverflowError, "", lambda: session.find_thread(2**40))
+
+# Exceptions of functions: the same object arrives, and no further event.
+own = RuntimeError("mine")
+calls = []
+
+
+def fails(event):
+    calls.append(event)
+    if len(calls) == 3:
+        raise own
+
+
+try:
+    perf.session(data, sample=fails).process_events()
+except RuntimeError as error:
+    assert error is own and len(calls) == 3
+else:
+    raise AssertionError("no exception")
+raises(TypeError, "positional argument", lambda: perf.session(data, sample=lambda: None).process_events())
+raises(SystemExit, "7", lambda: perf.session(data, sample=lambda event: sys.exit(7)).process_events())
+raises(ZeroDivisionError, "", lambda: session.process_tables(lambda table: 1 // 0))
+raises(AttributeError, "no attribute 'nope'", lambda: calls[0].nope)
+
+
+def interrupts(event):
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+raises(KeyboardInterrupt, "", lambda: perf.session(data, sample=interrupts).process_events())
+# A session inside a function of another one.
+inner = []
+perf.session(data, sample=lambda event: inner or (inner.append(1), perf.session(data).process_events())).process_events()
+assert inner
+
+# A truncated recording: the events before the damage arrive, then an exception with its place.
+content = open(good, "rb").read()
+counts = {}
+for name, path in [("whole", good), ("cut", written("cut", content[: len(content) // 2]))]:
+    counts[name] = 0
+
+    def count(event, name=name):
+        counts[name] += 1
+
+    try:
+        perf.session(perf.data(path), sample=count).process_events()
+        assert name == "whole"
+    except ValueError as error:
+        assert name == "cut" and path in str(error), str(error)
+assert 0 < counts["cut"] < counts["whole"], counts
+
+# Live events.
+cpus, threads = perf.cpu_map(), perf.thread_map()
+raises(ValueError, "neither a number nor a range", lambda: perf.cpu_map("x"))
+raises(OSError, "process 2147483646", lambda: perf.thread_map(2147483646))
+raises(TypeError, "has no setting 'frequency'", lambda: perf.evsel(frequency=7))
+raises(TypeError, "type must be a number", lambda: perf.evsel(type="software"))
+raises(TypeError, "", lambda: perf.evlist(1, 2))
+raises(IndexError, "", lambda: cpus[10000])
+raises(ValueError, "unknown event", lambda: perf.parse_events("nope"))
+raises(ValueError, "call open() before mmap()", lambda: perf.evlist(cpus, threads).mmap())
+raises(TypeError, "Unknown CPU '0'", lambda: perf.evlist(cpus, threads).read_on_cpu(0))
+evsel = perf.evsel(type=1234567)
+raises(OSError, "cannot open", lambda: evsel.open(cpus, threads))
+raises(ValueError, "is not open on CPU 0", lambda: evsel.read(0, -1))
+evlist = perf.evlist(cpus, threads)
+assert evlist.add(evsel) == 1
+raises(ValueError, "in the list already", lambda: evlist.add(evsel))
+raises(IndexError, "", lambda: evlist[1])
+print("good")

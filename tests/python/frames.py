@@ -1,0 +1,15 @@
+"""Prints the frames of each sample of a recording in order of time, as script does: address and function."""
+
+import sys
+
+import perf
+
+
+def sample(event):
+    assert event.callchain is not None
+    print(f"{event.sample_time}")
+    for frame in event.callchain:
+        print(f"{frame.address:x} {frame.symbol or '[unknown]'}")
+
+
+perf.session(perf.data(sys.argv[1], force=True), sample=sample).process_events()

@@ -1,0 +1,78 @@
+"""Live events: counts, samples of a tracepoint with its fields, several events in one ring, settings."""
+
+import os
+import subprocess
+
+import perf
+
+cpus, threads = perf.cpu_map(), perf.thread_map()
+assert list(threads) == [-1] and len(cpus) == len(list(cpus)) and cpus[-1] == list(cpus)[-1]
+assert os.getpid() in list(perf.thread_map(os.getpid()))
+
+# Counts of this process.
+counted = perf.parse_events("{task-clock,minor-faults}", perf.cpu_map("0"), perf.thread_map(os.getpid()))
+assert [event.name for event in counted] == ["task-clock", "minor-faults"] and str(counted[0]) == "evsel(task-clock)"
+own = perf.evsel(perf.TYPE_SOFTWARE, perf.COUNT_SW_TASK_CLOCK, read_format=perf.FORMAT_TOTAL_TIME_ENABLED | perf.FORMAT_TOTAL_TIME_RUNNING, disabled=1)
+assert (own.type, own.config, own.sample_type) == (1, 1, perf.SAMPLE_PERIOD | perf.SAMPLE_TID)
+mine = perf.evlist(perf.cpu_map(), threads)
+mine.add(own)
+mine.open()
+mine.enable()
+sum(range(300000))
+mine.disable()
+values = [own.read(cpu, -1) for cpu in cpus]
+assert sum(value.val for value in values) > 0
+assert all(value.ena >= value.run > 0 and value.values[0] == value.val for value in values), values
+mine.close()
+
+# Samples of a tracepoint, by its number only.
+program = "/bin/true" if os.path.exists("/bin/true") else "/usr/bin/true"
+evsel = perf.evsel(
+    type=perf.TYPE_TRACEPOINT,
+    config=perf.tracepoint("sched", "sched_process_exec"),
+    freq=0,
+    sample_period=1,
+    wakeup_events=1,
+    sample_type=perf.SAMPLE_PERIOD | perf.SAMPLE_TID | perf.SAMPLE_CPU | perf.SAMPLE_TIME | perf.SAMPLE_RAW,
+)
+evsel.open(cpus=cpus, threads=threads)
+evlist = perf.evlist(cpus, threads)
+evlist.add(evsel)
+evlist.mmap(pages=16)
+assert len(evlist.get_pollfd()) == len(cpus) and evlist.get_pollfd()[0].readable()
+child = subprocess.Popen([program])
+child.wait()
+assert evlist.poll(timeout=5000) > 0
+events = []
+for cpu in cpus:
+    while event := evlist.read_on_cpu(cpu):
+        events.append(event)
+found = [event for event in events if event.sample_pid == child.pid]
+assert len(found) == 1, events
+event = found[0]
+assert isinstance(event, perf.sample_event) and event.evsel is evsel and event.type == perf.RECORD_SAMPLE
+assert (event.filename, event.pid, event.old_pid) == (program, child.pid, child.pid)
+assert event.fields() == {"filename": program, "pid": child.pid, "old_pid": child.pid}
+assert event.sample_period == 1 and event.sample_cpu in list(cpus) and len(event.raw_buf) > 8
+evlist.close()
+
+# Several events in one ring, with the settings of record.
+several = perf.parse_events("cpu-clock,sched:sched_process_exec")
+several.config()
+several.open()
+several.mmap()
+several.enable()
+child = subprocess.Popen([program])
+child.wait()
+sum(range(3000000))
+several.disable()
+names, records = set(), set()
+for cpu in several.all_cpus():
+    while event := several.read_on_cpu(cpu):
+        if isinstance(event, perf.sample_event):
+            names.add(event.evsel.name)
+        else:
+            records.add(type(event).__name__)
+assert names == {"cpu-clock", "sched:sched_process_exec"}, names
+assert {"comm_event", "task_event", "mmap_event"} <= records, records
+print("good")

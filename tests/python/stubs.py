@@ -1,0 +1,38 @@
+"""The type stubs name what the module has: constants, functions, classes and their members."""
+
+import ast
+import pathlib
+
+import perf
+
+folder = pathlib.Path(perf.__file__).parent
+assert (folder / "py.typed").exists()
+tree = ast.parse((folder / "__init__.pyi").read_text())
+
+
+def members(body):
+    """The names that statements of a stub define."""
+    names = set()
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.AnnAssign):
+            names.add(node.target.id)
+    return names
+
+
+def public(names):
+    return {name for name in names if not name.startswith("_")}
+
+
+assert public(members(tree.body)) == set(perf.__all__), public(members(tree.body)) ^ set(perf.__all__)
+classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+assert len(classes) > 15
+for node in classes:
+    own = getattr(perf, node.name)
+    described = public(members(node.body))
+    for base in node.bases:
+        described |= public(dir(getattr(perf, base.id)))
+    assert described == public(dir(own)), (node.name, described ^ public(dir(own)))
+    assert own.__module__ == "perf" and own.__doc__, node.name
+print("good")
