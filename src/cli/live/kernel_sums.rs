@@ -19,15 +19,15 @@ use crate::cli::tracefs::MachineTracepoints;
 /// The maximum time of a wait for records.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Returns the request for an observation that starts the workload of the options. Its event never occurs: it makes the session
-/// report running tasks (`tasks`) and the kernel's addresses.
+/// Returns the request for an observation that starts the workload of the options and reports what `kinds` names. Its event
+/// never occurs.
 ///
 /// # Errors
 ///
 /// Status 255: the program of the workload cannot be found.
 pub(crate) fn request(
     target: Target,
-    tasks: bool,
+    kinds: SynthesizedRecords,
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<RecordRequest, CliError> {
@@ -37,8 +37,7 @@ pub(crate) fn request(
         let cause = explain::exec_reason(&cause);
         CliError::message(255, format!("{word}: {cause}"))
     })?;
-    // This event has no samples, but unlike a dummy event it makes the session report the kernel's addresses.
-    let events = vec![EventSpec::bpf_output()];
+    let events = vec![EventSpec::task_reports()];
     let observe = ObserveOptions {
         workload: program,
         sampling: Sampling::Period(1),
@@ -51,11 +50,7 @@ pub(crate) fn request(
     };
     Ok(RecordRequest {
         synthesis: SynthesisOptions {
-            kinds: SynthesizedRecords {
-                tasks,
-                mappings: false,
-                cgroups: false,
-            },
+            kinds,
             ..SynthesisOptions::default()
         },
         ..RecordRequest::observing(observe, roots)

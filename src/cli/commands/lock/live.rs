@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::ArgMatches;
 use rperf_analysis::lock::{self, LockKey, LockRow, LockStack, LockSums};
@@ -11,16 +10,12 @@ use rperf_bpf::{
     ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, Error, OwnerLayout,
     TaskSet, UNKNOWN_OWNER, WaitKey, WaitSummary,
 };
-use rperf_events::{EventSpec, Sampling};
 use rperf_probe::Btf;
 use rperf_replay::{LiveWorld, World};
 use rperf_resolve::Resolver;
-use rperf_session::{
-    KernelRoots, Observation, ObserveOptions, RecordRequest, SynthesisOptions, SynthesizedRecords,
-    Target,
-};
+use rperf_session::{Observation, RecordRequest, SynthesizedRecords, Target};
 use rperf_symbol::Files as _;
-use rperf_sys::{CgroupFolder, Proc, WaitStatus, cgroups};
+use rperf_sys::{CgroupFolder, Proc, cgroups};
 use rperf_view::lock::{ContentionTable, MissingWaits, NamedRow, json, write_missing};
 use rperf_wire::Endian;
 
@@ -30,14 +25,11 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
 use crate::cli::live::record_reporter::RecordReporter;
-use crate::cli::live::{PROC, explain, target, workload};
+use crate::cli::live::{explain, kernel_sums, target};
 use crate::cli::options::{count, flag, is_given};
-use crate::cli::pmus::{MachinePmus, SYSFS};
+use crate::cli::pmus::SYSFS;
 use crate::cli::symbol_options::SymbolSources;
-use crate::cli::tracefs::MachineTracepoints;
 
-/// The maximum time of a wait for records.
-const PATIENCE: Duration = Duration::from_millis(50);
 /// The default of `--map-nr-entries`, as in perf.
 const ENTRIES: u64 = 10240;
 
@@ -80,7 +72,13 @@ pub(super) fn run(
 ) -> Result<ExitStatus, CliError> {
     let symbols = SymbolSources::new(matches, context)?;
     let with_futexes = with_futexes(matches, query);
-    let request = request(matches, with_futexes, context)?;
+    let target = target::target(matches, context, "watching")?;
+    let kinds = SynthesizedRecords {
+        tasks: true,
+        mappings: with_futexes,
+        cgroups: false,
+    };
+    let request = kernel_sums::request(target, kinds, matches, context)?;
     let types = kernel_types();
     let cgroup_paths = cgroup_paths();
     let options = options(matches, query, shown.table, types.as_ref(), &cgroup_paths)?;
@@ -165,42 +163,20 @@ fn watch(
     let summary = start(options, request, types, &observation)?;
     let started = observation.start(request, &mut |records| world.add(records));
     started.map_err(explained)?;
-    let signal = loop {
-        let woken = observation.wait(PATIENCE, None)?;
+    let has_workload = request.observe.workload.is_some();
+    let status = kernel_sums::watch(&mut observation, has_workload, &mut |observation| {
         observation.drain(&mut |records| world.add(records));
         world.end_round();
-        match (woken.signal, woken.ended) {
-            (Some(signal), _) => break Some(signal),
-            (None, true) => break None,
-            (None, false) => {}
-        }
-    };
+        Ok(())
+    })?;
     let sums = summary.read();
-    let is_workload = request.observe.workload.is_some();
-    if signal.is_some() && is_workload {
-        observation.detach_workload();
-    }
-    let ended = match signal {
-        None => observation.workload_status(is_workload)?,
-        Some(_) => None,
-    };
     world.complete_all();
     Ok(Watched {
         sums: sums.map_err(|error| CliError::message(255, error.to_string()))?,
         summary,
         world,
-        status: status(signal, ended),
+        status,
     })
-}
-
-fn status(signal: Option<i32>, ended: Option<WaitStatus>) -> ExitStatus {
-    match (signal, ended) {
-        // ^C is the ordinary way to end.
-        (Some(libc::SIGINT), _) => ExitStatus::Ok,
-        (Some(signal), _) | (_, Some(WaitStatus::Signaled(signal))) => ExitStatus::Signal(signal),
-        (_, Some(WaitStatus::Exited(0)) | None) => ExitStatus::Ok,
-        (_, Some(WaitStatus::Exited(status))) => ExitStatus::Child(status),
-    }
 }
 
 fn missing(losses: ContentionLosses) -> MissingWaits {
@@ -210,43 +186,6 @@ fn missing(losses: ContentionLosses) -> MissingWaits {
         times: losses.times,
         rows: losses.entries,
     }
-}
-
-/// Returns the request for an observation that starts the workload and reports tasks. Its event never occurs.
-fn request(
-    matches: &ArgMatches,
-    with_mappings: bool,
-    context: &Context,
-) -> Result<RecordRequest, CliError> {
-    let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
-    let pmus = MachinePmus::find(context);
-    let target = target::target(matches, context, "watching")?;
-    let program = workload::find(matches, context).map_err(|(word, cause)| {
-        let cause = explain::exec_reason(&cause);
-        CliError::message(255, format!("{word}: {cause}"))
-    })?;
-    let events = vec![EventSpec::task_reports()];
-    let observe = ObserveOptions {
-        workload: program,
-        sampling: Sampling::Period(1),
-        ..ObserveOptions::new(target, events)
-    };
-    let roots = KernelRoots {
-        proc: PROC.into(),
-        sysfs: pmus.sysfs.root().to_owned(),
-        tracefs: machine.0,
-    };
-    Ok(RecordRequest {
-        synthesis: SynthesisOptions {
-            kinds: SynthesizedRecords {
-                tasks: true,
-                mappings: with_mappings,
-                cgroups: false,
-            },
-            ..SynthesisOptions::default()
-        },
-        ..RecordRequest::observing(observe, roots)
-    })
 }
 
 /// Returns the kernel's BTF; `None` if it has none, or if it cannot be read.

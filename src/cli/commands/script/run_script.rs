@@ -24,12 +24,12 @@ use super::language::{ScriptFile, perl, python};
 use super::settings::ScriptSettings;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::files::DiskFiles;
 use crate::cli::findings::conclude;
 use crate::cli::input::{Input, OpenedInput};
 use crate::cli::itrace;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::stack_folding::{copied, has_copies, stack_options, warn_of_truncated};
+use rperf_input::DiskFiles;
 
 /// Runs the script of `-s`; `None` without it.
 ///

@@ -9,7 +9,7 @@ use rperf_bpf::{
     Error, RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskKey, TaskOffsets, TaskWaits,
 };
 use rperf_probe::Btf;
-use rperf_session::{Observation, Target};
+use rperf_session::{Observation, SynthesizedRecords, Target};
 use rperf_view::sched::latency::RecordLosses;
 
 use super::LatencyQuery;
@@ -55,7 +55,13 @@ pub(super) fn run(
     context: &Context,
     query: &LatencyQuery,
 ) -> Result<ExitStatus, CliError> {
-    let request = kernel_sums::request(Target::Cpus(None), false, matches, context)?;
+    // The programs know the names of tasks.
+    let nothing = SynthesizedRecords {
+        tasks: false,
+        mappings: false,
+        cgroups: false,
+    };
+    let request = kernel_sums::request(Target::Cpus(None), nothing, matches, context)?;
     let has_workload = request.observe.workload.is_some();
     if !has_workload {
         context.note("observing the whole system until Ctrl-C");
