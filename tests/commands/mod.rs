@@ -97,6 +97,7 @@ pub(crate) mod tmux;
 mod top;
 mod top_screen;
 mod trace;
+mod trace_late;
 mod trace_lines;
 mod trace_stacks;
 mod trace_types;

@@ -18,7 +18,7 @@ pub(super) fn run_with_memory(
         return None;
     }
     let ran = run(scratch, words);
-    if ran.stderr.contains("are shown as addresses") {
+    if ran.stderr.contains("are shown as addresses") || ran.stderr.contains("marked as late") {
         skip(test, "this machine has no BPF");
         return None;
     }
@@ -329,7 +329,7 @@ fn settings_change_the_layout() {
     ];
     let ran = rperf(&words).env("PERF_CONFIG", path).finish();
     let ran = ran.expect("rperf starts");
-    if ran.stderr.contains("are shown as addresses") {
+    if ran.stderr.contains("are shown as addresses") || ran.stderr.contains("marked as late") {
         return skip(test, "this machine has no BPF");
     }
     let written = ran.stderr.lines().find(|line| line.contains("write("));
@@ -445,7 +445,7 @@ fn processes_are_a_tree_of_their_programs() {
     let scratch = Scratch::new();
     let script = "cd /tmp; cat /nosuch; sh -c 'kill -9 $$'; exit 3";
     let ran = run(&scratch, &["trace", "--exec-tree", "sh", "-c", script]);
-    if ran.stderr.contains("are shown as addresses") {
+    if ran.stderr.contains("are shown as addresses") || ran.stderr.contains("marked as late") {
         return skip(test, "this machine has no BPF");
     }
     assert_eq!(ran.status, 3, "{}", ran.stderr);

@@ -205,7 +205,13 @@ fn write_one(
     } = shown;
     match shown.captured.is_empty() {
         true => write_value(to, call, argument.kind, argument.c_type, *value, task),
-        false => write_captured(to, call, shown, options),
+        false => {
+            write_captured(to, call, shown, options)?;
+            match shown.captured.iter().any(|captured| captured.is_late) {
+                true => to.write_all(b" (late)"),
+                false => Ok(()),
+            }
+        }
     }
 }
 

@@ -17,6 +17,8 @@ pub struct CapturedBytes<'a> {
     pub is_unreadable: bool,
     /// Whether the list has more items from this one on.
     pub is_more: bool,
+    /// Whether it was read after the call had begun: it may have changed.
+    pub is_late: bool,
 }
 
 /// Writes bytes in quotes, as C would: `"a\n\377"`, followed by `...` if they are truncated.

@@ -90,6 +90,7 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
         is_truncated,
         is_unreadable: *state == UNREADABLE,
         is_more: *state == MORE,
+        is_late: false,
     };
     Some((
         segment,

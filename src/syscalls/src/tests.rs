@@ -186,6 +186,7 @@ fn bytes_of(argument: usize, bytes: &[u8]) -> CapturedBytes<'_> {
         is_truncated: false,
         is_unreadable: false,
         is_more: false,
+        is_late: false,
     }
 }
 
@@ -510,6 +511,7 @@ fn messages_with_their_address_and_buffers() {
         is_truncated: false,
         is_unreadable: false,
         is_more: false,
+        is_late: false,
     };
     let address = [2, 0, 0, 53, 127, 0, 0, 1];
     let address = buffer(usize::from(captured_record::ADDRESS_ITEM), &address);

@@ -2,6 +2,7 @@
 
 mod events;
 mod held;
+mod late;
 #[cfg(test)]
 mod tests;
 
@@ -53,6 +54,8 @@ pub struct TraceObserver<S> {
     holding: Vec<u32>,
     /// Ids of the threads that began during the trace, without the first one of each process.
     started_threads: FxHashSet<u32>,
+    /// What reads memory, if the kernel does not copy it.
+    late: Option<late::LateReader>,
 }
 
 /// The state of a thread.
@@ -103,6 +106,7 @@ impl<S: TraceSink> TraceObserver<S> {
             memory_is_late: false,
             holding: Vec::new(),
             started_threads: FxHashSet::default(),
+            late: None,
             files: FileTables::new(options.names_files),
             options,
             sink,
@@ -298,6 +302,7 @@ impl<S: TraceSink> TraceObserver<S> {
             self.interrupt();
         }
         let syscall = self.table.get(number);
+        let late = self.late_memory(tid, number, &arguments);
         let state = self.threads.entry(tid).or_default();
         state.returned = None;
         let memory = state.memory.take();
@@ -307,7 +312,7 @@ impl<S: TraceSink> TraceObserver<S> {
             arguments,
             memory: memory
                 .filter(|memory| memory.number == number)
-                .map_or_else(Vec::new, |memory| memory.memory),
+                .map_or(late, |memory| memory.memory),
             fds: FdNames::of_call(&self.files, task.pid, syscall, &arguments),
             is_printed: false,
             printed_memory: 0,
@@ -449,11 +454,13 @@ impl<S: TraceSink> TraceObserver<S> {
             }
             return;
         };
-        let address = self.with_call(begun, &begun.memory, |call, _| call.peer());
+        let is_late = begun.memory.iter().any(|memory| memory.is_late);
+        let memory = if is_late { &[] } else { &begun.memory[..] };
+        let address = self.with_call(begun, memory, |call, _| call.peer());
         let call = ReturnedCall {
             name: syscall.name,
             arguments: begun.arguments,
-            memory: &begun.memory,
+            memory,
             result,
             address: address.as_deref(),
         };

@@ -61,10 +61,12 @@ pub struct CapturedArgument {
     pub is_unreadable: bool,
     /// Whether the list has more items from this one on.
     pub is_more: bool,
+    /// Whether it was read after the call had begun.
+    pub is_late: bool,
 }
 
 impl CapturedArgument {
-    fn new(memory: &CapturedBytes<'_>) -> Self {
+    pub(super) fn new(memory: &CapturedBytes<'_>) -> Self {
         Self {
             argument: memory.argument,
             item: memory.item,
@@ -72,6 +74,7 @@ impl CapturedArgument {
             is_truncated: memory.is_truncated,
             is_unreadable: memory.is_unreadable,
             is_more: memory.is_more,
+            is_late: memory.is_late,
         }
     }
 
@@ -83,6 +86,7 @@ impl CapturedArgument {
             is_truncated: self.is_truncated,
             is_unreadable: self.is_unreadable,
             is_more: self.is_more,
+            is_late: self.is_late,
         }
     }
 }

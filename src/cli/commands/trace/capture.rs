@@ -9,7 +9,7 @@ use rperf_bpf::{ArgumentCapture, CaptureOptions, Error, TaskSet};
 use rperf_events::EventSpec;
 use rperf_session::{Observation, RecordRequest, Target};
 use rperf_sys::{CgroupFolder, OpenCgroup, Proc, link_target};
-use rperf_syscalls::{CapturePlan, SyscallTable};
+use rperf_syscalls::{CapturePlan, ProcessMemory, SyscallTable};
 
 use super::{TraceSettings, kernel_summary};
 use crate::cli::context::Context;
@@ -55,11 +55,33 @@ pub(super) fn start(
         Err(error) => {
             let error = error.to_string();
             let first = error.lines().next().unwrap_or_default();
-            context.note(format_args!(
-                "strings and structures are shown as addresses: {first}"
-            ));
+            match is_read_late(request, settings) {
+                true => context.note(format_args!(
+                    "strings and structures are read after the calls have begun, and marked as late: {first}"
+                )),
+                false => context.note(format_args!(
+                    "strings and structures are shown as addresses: {first}"
+                )),
+            }
             None
         }
+    }
+}
+
+/// Whether memory is read without the kernel's help if that fails: of a command, whose processes are children.
+pub(super) fn is_read_late(request: &RecordRequest, settings: &TraceSettings) -> bool {
+    request.observe.target == Target::Workload
+        && settings.options.prints_lines
+        && settings.traces_calls
+}
+
+/// The memory of children of this process.
+#[derive(Debug)]
+pub(super) struct ChildMemory;
+
+impl ProcessMemory for ChildMemory {
+    fn read(&self, thread: u32, address: u64, to: &mut [u8]) -> usize {
+        rperf_sys::read_process_memory(thread, address, to).unwrap_or_default()
     }
 }
 

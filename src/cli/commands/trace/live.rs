@@ -30,6 +30,8 @@ use crate::cli::options::flag;
 /// The maximum time between two reads of the rings. Lines are printed one read later, so that earlier records of other
 /// CPUs can arrive.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// That time if memory is read with the records: the sooner, the less of it has changed.
+const LATE_PATIENCE: Duration = Duration::from_millis(1);
 
 /// Traces until the command or all tasks end, a limit of lines is reached, or a signal is received.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
@@ -65,9 +67,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         feed: LiveFeed::new(world),
         observer: TraceObserver::new(settings.options.clone(), printer),
         pass,
+        patience: PATIENCE,
     };
-    if let Some(capture) = &capture {
-        capture.connect(&observation, &request)?;
+    match &capture {
+        Some(capture) => capture.connect(&observation, &request)?,
+        None if capture::is_read_late(&request, &settings) => trace.read_late(&settings),
+        None => {}
     }
     trace.read_files(&observation, &request, &settings);
     let started = observation.start(&request, &mut |records| trace.feed.add_records(records));
@@ -181,9 +186,19 @@ struct LiveTrace<'p> {
     feed: LiveFeed,
     observer: TraceObserver<TracePrinter>,
     pass: ObserverPass<'p, TraceSamples>,
+    /// The maximum time between two reads of the rings.
+    patience: Duration,
 }
 
 impl LiveTrace<'_> {
+    /// Reads the memory of arguments when the records of calls are read, which is done more often then.
+    fn read_late(&mut self, settings: &TraceSettings) {
+        let size = usize::try_from(settings.string_size).unwrap_or(usize::MAX);
+        let memory = Box::new(capture::ChildMemory);
+        self.observer.read_memory_late(memory, size);
+        self.patience = LATE_PATIENCE;
+    }
+
     /// Reads what descriptors refer to, if lines are printed.
     fn read_files(
         &mut self,
@@ -218,7 +233,7 @@ impl LiveTrace<'_> {
             if left.is_zero() {
                 return Ok(None);
             }
-            let woken = observation.wait(left.min(PATIENCE), None)?;
+            let woken = observation.wait(left.min(self.patience), None)?;
             self.read(observation);
             match (woken.signal, woken.ended) {
                 (Some(signal), _) => return Ok(Some(StopReason::Signal(signal))),
@@ -231,7 +246,7 @@ impl LiveTrace<'_> {
     /// Prints lines until the trace ends; returns why.
     fn follow(&mut self, observation: &mut Observation) -> Result<StopReason, CliError> {
         loop {
-            let woken = observation.wait(PATIENCE, None)?;
+            let woken = observation.wait(self.patience, None)?;
             self.read(observation);
             if let Some(signal) = woken.signal {
                 return Ok(StopReason::Signal(signal));

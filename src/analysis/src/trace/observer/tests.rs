@@ -1,7 +1,7 @@
 //! Lines of calls in order of time.
 
 use rperf_replay::Order;
-use rperf_syscalls::{Abi, ArgumentOptions};
+use rperf_syscalls::{Abi, ArgumentOptions, ProcessMemory};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::*;
@@ -191,4 +191,27 @@ fn processes_that_share_descriptors_have_no_names() {
             "{flags:#x}"
         );
     }
+}
+
+/// The same text at every address.
+#[derive(Debug)]
+struct Text;
+
+impl ProcessMemory for Text {
+    fn read(&self, _: u32, _: u64, to: &mut [u8]) -> usize {
+        let text = b"/etc/x\0";
+        let size = text.len().min(to.len());
+        to[..size].copy_from_slice(&text[..size]);
+        size
+    }
+}
+
+#[test]
+fn memory_that_is_read_late_is_marked_and_names_nothing() {
+    let mut trace = Trace::new(options());
+    trace.observer.read_memory_late(Box::new(Text), 32);
+    trace.enter(1, "open", &[16]).exit(1, "open", 3);
+    trace.enter(1, "close", &[3]).exit(1, "close", 0);
+    let opened = "1 open(filename: \"/etc/x\" (late)) = 3";
+    assert_eq!(trace.lines(), [opened, "1 close(fd: 3) = 0"]);
 }

@@ -1,0 +1,365 @@
+//! Memory that arguments point to, read by another process after the call has begun. Its content may have changed since.
+
+use crate::captured_record::{ADDRESS_ITEM, HEADER_ITEM};
+use crate::{Capture, CaptureLength, CaptureLimit, CaptureSource, CapturedBytes, Syscall};
+
+/// Reads memory of a process that runs.
+pub trait ProcessMemory: std::fmt::Debug {
+    /// Copies memory of the process of a thread at `address` to `to`; returns the number of copied bytes.
+    fn read(&self, thread: u32, address: u64, to: &mut [u8]) -> usize;
+}
+
+/// Memory of one argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LateMemory {
+    /// Index of the argument, from 0.
+    pub argument: usize,
+    /// Index of the text or buffer, if the argument is a list of them.
+    pub item: usize,
+    /// The bytes; those of a text without its NUL.
+    pub bytes: Vec<u8>,
+    /// Whether there was more.
+    pub is_truncated: bool,
+    /// Whether the list has more items from this one on.
+    pub is_more: bool,
+}
+
+/// `PATH_MAX`.
+const LONGEST_PATH: usize = 4096;
+/// Memory is read by pages of the smallest size, so that what follows does not matter.
+const PAGE: u64 = 4096;
+/// The maximum number of texts and of buffers of a list, as in the kernel.
+const MAX_TEXTS: u64 = 16;
+const MAX_VECTORS: u64 = 8;
+/// `struct sockaddr_storage`, and `struct user_msghdr` with its fields.
+const LONGEST_ADDRESS: usize = 128;
+const MESSAGE_SIZE: usize = 56;
+
+impl Syscall {
+    /// Reads what the call reads of its arguments' memory. What cannot be read is missing, and so is all of a call that
+    /// replaces the memory of the process.
+    #[must_use]
+    pub fn late_memory(
+        &self,
+        memory: &dyn ProcessMemory,
+        thread: u32,
+        values: &[u64; 6],
+        string_size: usize,
+    ) -> Vec<LateMemory> {
+        if matches!(self.name, "execve" | "execveat") {
+            return Vec::new();
+        }
+        let mut reader = Reader {
+            memory,
+            thread,
+            values,
+            string_size,
+            read: Vec::new(),
+        };
+        for capture in self.capture_plan().at_entry {
+            reader.capture(&capture);
+        }
+        reader.read
+    }
+}
+
+impl LateMemory {
+    /// Returns the memory for printing, marked as read late.
+    #[must_use]
+    pub fn captured(&self) -> CapturedBytes<'_> {
+        CapturedBytes {
+            argument: self.argument,
+            item: self.item,
+            bytes: &self.bytes,
+            is_truncated: self.is_truncated,
+            is_unreadable: false,
+            is_more: self.is_more,
+            is_late: true,
+        }
+    }
+}
+
+/// Bytes that were read, and whether there were more.
+struct Part {
+    bytes: Vec<u8>,
+    is_truncated: bool,
+}
+
+struct Reader<'a> {
+    memory: &'a dyn ProcessMemory,
+    thread: u32,
+    values: &'a [u64; 6],
+    string_size: usize,
+    read: Vec<LateMemory>,
+}
+
+impl Reader<'_> {
+    fn value(&self, index: u8) -> u64 {
+        self.values
+            .get(usize::from(index))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    fn capture(&mut self, capture: &Capture) {
+        let address = self.value(capture.argument);
+        if address == 0 {
+            return;
+        }
+        let argument = usize::from(capture.argument);
+        let limit = match capture.limit {
+            CaptureLimit::Path => LONGEST_PATH,
+            CaptureLimit::StringSize => self.string_size,
+            CaptureLimit::Bytes(bytes) => bytes as usize,
+        };
+        match capture.source {
+            CaptureSource::Text => {
+                let text = self.text(address, limit);
+                self.add(argument, 0, text);
+            }
+            CaptureSource::Bytes(length) => {
+                let length = self.length(length);
+                let bytes = self.bytes(address, length, limit);
+                self.add(argument, 0, bytes.filter(|_| length > 0));
+            }
+            CaptureSource::Texts => self.texts(argument, address, limit),
+            CaptureSource::Vectors(count) => {
+                self.vectors(argument, address, self.value(count), limit);
+            }
+            CaptureSource::Message => self.message(argument, address, limit),
+        }
+    }
+
+    fn add(&mut self, argument: usize, item: usize, part: Option<Part>) {
+        if let Some(Part {
+            bytes,
+            is_truncated,
+        }) = part
+        {
+            self.read.push(LateMemory {
+                argument,
+                item,
+                bytes,
+                is_truncated,
+                is_more: false,
+            });
+        }
+    }
+
+    fn add_more(&mut self, argument: usize, item: u64) {
+        self.read.push(LateMemory {
+            argument,
+            item: usize::try_from(item).unwrap_or(usize::MAX),
+            bytes: Vec::new(),
+            is_truncated: false,
+            is_more: true,
+        });
+    }
+
+    fn length(&self, length: CaptureLength) -> u64 {
+        match length {
+            CaptureLength::Fixed(bytes) => bytes.into(),
+            CaptureLength::Argument { argument, unit } => {
+                self.value(argument).saturating_mul(unit.into())
+            }
+            // Only the kernel's return has a result.
+            CaptureLength::Result { .. } => 0,
+            CaptureLength::Pointed { argument } => {
+                let size = self.bytes(self.value(argument), 4, 4);
+                let size =
+                    size.and_then(|size| Some(u32::from_ne_bytes(*size.bytes.first_chunk()?)));
+                size.unwrap_or_default().into()
+            }
+        }
+    }
+
+    /// Reads up to the end of a page; fewer bytes if not all are there.
+    fn page(&self, address: u64, most: usize) -> Vec<u8> {
+        let left = usize::try_from(PAGE - address % PAGE).unwrap_or(1);
+        let mut bytes = vec![0; most.min(left)];
+        let read = self.memory.read(self.thread, address, &mut bytes);
+        bytes.truncate(read);
+        bytes
+    }
+
+    fn bytes(&self, address: u64, length: u64, limit: usize) -> Option<Part> {
+        let wanted = usize::try_from(length).unwrap_or(usize::MAX).min(limit);
+        let mut bytes = Vec::new();
+        while bytes.len() < wanted {
+            let page = self.page(
+                address.wrapping_add(bytes.len() as u64),
+                wanted - bytes.len(),
+            );
+            if page.is_empty() {
+                return None;
+            }
+            bytes.extend(page);
+        }
+        Some(Part {
+            is_truncated: length > bytes.len() as u64,
+            bytes,
+        })
+    }
+
+    fn text(&self, address: u64, limit: usize) -> Option<Part> {
+        let mut bytes = Vec::new();
+        // One more than the limit, which may be the NUL.
+        while bytes.len() <= limit {
+            let page = self.page(
+                address.wrapping_add(bytes.len() as u64),
+                limit + 1 - bytes.len(),
+            );
+            if page.is_empty() {
+                return None;
+            }
+            let end = page.iter().position(|byte| *byte == 0);
+            bytes.extend_from_slice(page.get(..end.unwrap_or(page.len()))?);
+            if end.is_some() {
+                return Some(Part {
+                    bytes,
+                    is_truncated: false,
+                });
+            }
+        }
+        bytes.truncate(limit);
+        Some(Part {
+            bytes,
+            is_truncated: true,
+        })
+    }
+
+    fn word(&self, address: u64) -> Option<u64> {
+        let word = self.bytes(address, 8, 8)?;
+        Some(u64::from_ne_bytes(*word.bytes.first_chunk()?))
+    }
+
+    fn texts(&mut self, argument: usize, address: u64, limit: usize) {
+        for item in 0..=MAX_TEXTS {
+            match self.word(address.wrapping_add(8 * item)) {
+                None | Some(0) => return,
+                Some(_) if item == MAX_TEXTS => self.add_more(argument, item),
+                Some(text) => {
+                    let text = self.text(text, limit);
+                    self.add(argument, item as usize, text);
+                }
+            }
+        }
+    }
+
+    fn vectors(&mut self, argument: usize, address: u64, count: u64, limit: usize) {
+        for item in 0..count.min(MAX_VECTORS) {
+            let vector = address.wrapping_add(16 * item);
+            let base = self.word(vector).zip(self.word(vector.wrapping_add(8)));
+            let Some((base, length)) = base else { return };
+            let buffer = self.bytes(base, length, limit);
+            self.add(argument, item as usize, buffer);
+        }
+        if count > MAX_VECTORS {
+            self.add_more(argument, MAX_VECTORS);
+        }
+    }
+
+    fn message(&mut self, argument: usize, address: u64, limit: usize) {
+        let header = self.bytes(address, MESSAGE_SIZE as u64, MESSAGE_SIZE);
+        let Some(header) = header else { return };
+        let word = |at: usize| {
+            let word = header.bytes.get(at..).and_then(|word| word.first_chunk());
+            word.map_or(0, |word| u64::from_ne_bytes(*word))
+        };
+        let (name, length) = (word(0), word(8) & 0xffff_ffff);
+        let (vectors, count) = (word(16), word(24));
+        if name != 0 && length > 0 {
+            let name = self.bytes(name, length, LONGEST_ADDRESS);
+            self.add(argument, ADDRESS_ITEM.into(), name);
+        }
+        self.add(argument, HEADER_ITEM.into(), Some(header));
+        self.vectors(argument, vectors, count, limit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Abi, SyscallTable};
+
+    /// Memory from the address 0x1000 on.
+    #[derive(Debug)]
+    struct Memory(Vec<u8>);
+
+    impl ProcessMemory for Memory {
+        fn read(&self, _: u32, address: u64, to: &mut [u8]) -> usize {
+            let from = usize::try_from(address.wrapping_sub(0x1000)).unwrap_or(usize::MAX);
+            let rest = self.0.get(from..).unwrap_or_default();
+            let size = rest.len().min(to.len());
+            to[..size].copy_from_slice(&rest[..size]);
+            size
+        }
+    }
+
+    fn read(name: &str, values: &[u64], memory: &[u8]) -> Vec<LateMemory> {
+        let table = SyscallTable::of(Abi::X86_64);
+        let call = table.get(table.number(name).unwrap()).unwrap();
+        let mut arguments = [0; 6];
+        arguments[..values.len()].copy_from_slice(values);
+        call.late_memory(&Memory(memory.to_vec()), 1, &arguments, 4)
+    }
+
+    fn items(read: &[LateMemory]) -> Vec<(usize, &[u8])> {
+        read.iter().map(|one| (one.item, &one.bytes[..])).collect()
+    }
+
+    #[test]
+    fn texts_end_at_their_nul_and_buffers_at_their_limit() {
+        let path = [&b"/etc/x\0rest"[..]].concat();
+        assert_eq!(
+            items(&read("openat", &[0, 0x1000], &path)),
+            [(0, &b"/etc/x"[..])]
+        );
+        assert_eq!(read("openat", &[0, 0x1000], b"no end"), []);
+        assert_eq!(read("openat", &[0, 0x9000], &path), []);
+        let written = read("write", &[1, 0x1000, 11], &path);
+        assert_eq!(items(&written), [(0, &b"/etc"[..])]);
+        assert!(written[0].is_truncated);
+        assert_eq!(read("execve", &[0x1000, 0, 0], &path), []);
+        // A text that is as long as its limit.
+        let exact = read("fsopen", &[0x1000], b"abcd\0");
+        assert_eq!(
+            (items(&exact), exact[0].is_truncated),
+            (vec![(0, &b"abcd"[..])], false)
+        );
+        let longer = read("fsopen", &[0x1000], b"abcde\0");
+        assert_eq!(
+            (items(&longer), longer[0].is_truncated),
+            (vec![(0, &b"abcd"[..])], true)
+        );
+    }
+
+    #[test]
+    fn vectors_and_messages_are_followed() {
+        let words = |words: &[u64]| {
+            words
+                .iter()
+                .flat_map(|word| word.to_ne_bytes())
+                .collect::<Vec<u8>>()
+        };
+        // Nine vectors at 0x1000, of which the last ones are empty, and their text behind.
+        let mut memory = words(&[0x1100, 2, 0x1102, 1]);
+        memory.resize(0x100, 0);
+        memory.extend(b"abc");
+        let vectors = read("writev", &[1, 0x1000, 9], &memory);
+        assert_eq!(items(&vectors)[..3], [(0, &b"ab"[..]), (1, b"c"), (2, b"")]);
+        assert!(vectors.last().unwrap().is_more && vectors.len() == 9);
+        let mut memory = words(&[0x1100, 2, 0x1080, 1, 0, 0, 0]);
+        memory.resize(0x80, 0);
+        memory.extend(words(&[0x1100, 3]));
+        memory.resize(0x100, 0);
+        memory.extend(b"abc");
+        let message = read("sendmsg", &[1, 0x1000], &memory);
+        let found: Vec<usize> = message.iter().map(|one| one.item).collect();
+        assert_eq!(found, [usize::from(ADDRESS_ITEM), HEADER_ITEM.into(), 0]);
+        assert_eq!(
+            (&message[0].bytes[..], &message[2].bytes[..]),
+            (&b"ab"[..], &b"abc"[..])
+        );
+    }
+}

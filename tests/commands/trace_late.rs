@@ -1,0 +1,45 @@
+//! `rperf trace` on machines that permit no BPF.
+
+use std::path::Path;
+
+use rperf_testkit::{Run, Scratch, skip};
+
+use super::trace::can_trace;
+
+/// Memory of a command is read after its calls have begun, and marked. What may have been replaced since names nothing.
+#[test]
+fn memory_of_commands_is_read_late_without_bpf() {
+    let test = "memory_of_commands_is_read_late_without_bpf";
+    if !can_trace(test) {
+        return;
+    }
+    let setpriv = "/usr/bin/setpriv";
+    if !Path::new(setpriv).exists() {
+        return skip(test, "needs setpriv");
+    }
+    let scratch = Scratch::new();
+    let trace = |options: &[&str], words: &[&str]| {
+        let without_bpf = [
+            "--bounding-set=-sys_admin,-bpf",
+            "--inh-caps=-sys_admin,-bpf",
+            env!("CARGO_BIN_EXE_rperf"),
+            "trace",
+        ];
+        let run = Run::new(setpriv).args([&without_bpf, options, words].concat());
+        let run = run.within(scratch.path()).env("HOME", scratch.path());
+        run.finish().expect("setpriv starts")
+    };
+    let sleep = ["sleep", "0.2"];
+    let ran = trace(&["-e", "clock_nanosleep,execve"], &sleep);
+    let note = "strings and structures are read after the calls have begun, and marked as late: ";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    let expected = "clock_nanosleep(rqtp: { .tv_sec: 0, .tv_nsec: 200000000 } (late), rmtp: 0x";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    // Processes that are no children are not read.
+    let ran = trace(&["-a", "-e", "clock_nanosleep"], &sleep);
+    assert!(
+        ran.stderr.contains("are shown as addresses") && !ran.stderr.contains("(late)"),
+        "{}",
+        ran.stderr
+    );
+}
