@@ -213,6 +213,34 @@ fn a_command_keeps_running_after_the_last_line() {
     assert_eq!(ran.stderr.lines().count(), 2, "{}", ran.stderr);
 }
 
+/// The command runs in the cgroup of this test.
+#[test]
+fn calls_are_summed_up_by_cgroup() {
+    let test = "calls_are_summed_up_by_cgroup";
+    if !can_trace(test) {
+        return;
+    }
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    let Some(group) = group else {
+        return skip(test, "there are no cgroups of version 2");
+    };
+    let scratch = Scratch::new();
+    let mode = ["trace", "-s", "--summary-mode", "cgroup"];
+    let script = ["-e", "chdir", "sh", "-c", "(cd /); (cd /; cd /)"];
+    let ran = run(&scratch, &[&mode[..], &script].concat());
+    let title = format!("\n {group}, 6 events, 100.0%\n");
+    assert!(
+        ran.stderr.contains(&title) && ran.stderr.matches(" events, ").count() == 1,
+        "{title}: {}",
+        ran.stderr
+    );
+    let refused = run(&scratch, &[&mode[..], &["-C", "0", "true"]].concat());
+    let message = "--summary-mode cgroup: only programs in the kernel (BPF) count by cgroup\n";
+    assert!(refused.stderr.starts_with(message), "{}", refused.stderr);
+    assert_eq!(refused.status, 129);
+}
+
 #[test]
 fn calls_of_all_threads_are_summed_up() {
     if !can_trace("calls_of_all_threads_are_summed_up") {

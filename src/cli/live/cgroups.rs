@@ -1,4 +1,7 @@
-//! `-G`: the cgroups that events are restricted to.
+//! `-G`: the cgroups that events are restricted to, and the paths of all.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
 
 use clap::ArgMatches;
 use rperf_session::Target;
@@ -36,4 +39,13 @@ pub(crate) fn check(target: &Target) -> Result<(), CliError> {
     }
     let message = "cgroup monitoring only available in system-wide mode";
     Err(CliError::usage(message).hint("add -a"))
+}
+
+/// Returns the paths of cgroups by id.
+pub(crate) fn paths() -> HashMap<u64, PathBuf> {
+    let mounts = rperf_sys::kernel_file("/proc/self/mounts").unwrap_or_default();
+    let folder = rperf_sys::CgroupFolder::find(&String::from_utf8_lossy(&mounts));
+    folder.map_or_else(HashMap::new, |folder| {
+        rperf_sys::cgroups(&folder).into_iter().collect()
+    })
 }

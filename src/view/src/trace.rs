@@ -179,10 +179,22 @@ pub fn write_json(to: &mut dyn Write, line: &TraceLine<'_>) -> io::Result<()> {
 pub struct SummaryOptions {
     /// Whether the failures of each call are printed by errno.
     pub by_error: bool,
-    /// Whether the summary is that of all threads ([`CallSummary::total`]).
-    pub is_total: bool,
+    /// What each table is of.
+    pub mode: SummaryMode,
     /// Whether the title of a table has the thread's time on CPUs.
     pub has_run_times: bool,
+}
+
+/// What a table of a summary is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SummaryMode {
+    /// A thread.
+    #[default]
+    Thread,
+    /// All threads ([`CallSummary::total`]).
+    Total,
+    /// A cgroup, whose path is the name instead of a thread's.
+    Cgroup,
 }
 
 /// Writes the table of each thread that has events.
@@ -202,9 +214,12 @@ pub fn write_summary(
         }
         let percent = thread.events as f64 * 100.0 / summary.events.max(1) as f64;
         let (comm, events) = (&thread.comm, thread.events);
-        match options.is_total {
-            true => write!(to, " total, {events} events")?,
-            false => write!(to, " {comm} ({tid}), {events} events, {percent:.1}%")?,
+        match options.mode {
+            SummaryMode::Total => write!(to, " total, {events} events")?,
+            SummaryMode::Thread => {
+                write!(to, " {comm} ({tid}), {events} events, {percent:.1}%")?;
+            }
+            SummaryMode::Cgroup => write!(to, " {comm}, {events} events, {percent:.1}%")?,
         }
         for (faults, kind) in [
             (thread.major_faults, "majfaults"),

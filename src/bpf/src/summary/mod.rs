@@ -29,6 +29,8 @@ pub struct SummaryOptions {
     pub excluded_process: Option<u32>,
     /// The numbers of the system calls; `None` for all.
     pub calls: Option<Vec<u32>>,
+    /// Whether calls are counted by cgroup (of version 2), too: [`CallKey::birth`] is its id then.
+    pub by_cgroup: bool,
     /// The maximum number of (task, system call) pairs, 1.5 KB each.
     pub max_pairs: u32,
 }
@@ -38,7 +40,8 @@ pub struct SummaryOptions {
 pub struct CallKey {
     /// The thread number.
     pub thread: u32,
-    /// When the thread was first seen (ns of `CLOCK_MONOTONIC`), since numbers are used again.
+    /// When the thread was first seen (ns of `CLOCK_MONOTONIC`), since numbers are used again; with
+    /// [`SummaryOptions::by_cgroup`], the id of the cgroup in which the call returned.
     pub birth: u64,
     /// The number of the system call. All above 511 are counted as 511.
     pub call: u32,
@@ -112,7 +115,7 @@ impl SyscallSummary {
             program_options.task_pid,
             program_options.known_tasks_only,
         )?;
-        loaded.attach("exit", "sys_exit", &programs::exit())?;
+        loaded.attach("exit", "sys_exit", &programs::exit(program_options))?;
         loaded.attach("enter", "sys_enter", &programs::enter(program_options))?;
         summary.0.add_tasks(&options.tasks)?;
         Ok(summary)
@@ -196,6 +199,7 @@ impl ProgramOptions {
             excluded_process: options.excluded_process,
             task_pid: options.tasks.task_pid()?,
             compat,
+            by_cgroup: options.by_cgroup,
         })
     }
 }

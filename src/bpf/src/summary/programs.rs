@@ -36,6 +36,8 @@ pub(super) struct ProgramOptions {
     pub(super) task_pid: Option<i16>,
     /// Where the saved registers show the mode of the processor.
     pub(super) compat: Option<CompatMark>,
+    /// Whether keys have the id of the task's cgroup instead of its birth.
+    pub(super) by_cgroup: bool,
 }
 
 // Offsets on the stack, below those of [`crate::tasks`].
@@ -106,7 +108,7 @@ pub(super) fn enter(options: ProgramOptions) -> ProgramBuilder {
 }
 
 /// At `sys_exit`: adds the call to its sums.
-pub(super) fn exit() -> ProgramBuilder {
+pub(super) fn exit(options: ProgramOptions) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (found, out) = (b.label(), b.label());
     b.load(Double, R9, R1, 8);
@@ -122,8 +124,11 @@ pub(super) fn exit() -> ProgramBuilder {
     b.jump_if(Equal, R1, R2, out);
     b.store(Word, R10, KEY + 4, R1);
     b.store(Word, R10, KEY, R6);
-    b.load(Double, R1, R8, slot::BIRTH);
-    b.store(Double, R10, KEY + 8, R1);
+    match options.by_cgroup {
+        true => b.call(Helper::GetCurrentCgroupId),
+        false => b.load(Double, R0, R8, slot::BIRTH),
+    }
+    b.store(Double, R10, KEY + 8, R0);
     b.call(Helper::KtimeGetNs);
     b.set(R7, R0);
     b.load(Double, R1, R8, slot::START);

@@ -118,6 +118,7 @@ fn this_thread() -> u32 {
 
 fn options(tasks: TaskSet) -> SummaryOptions {
     SummaryOptions {
+        by_cgroup: false,
         tasks,
         excluded_process: None,
         calls: None,
@@ -217,4 +218,35 @@ fn a_program_for_every_option_passes_the_verifier() {
         ..options(TaskSet::All)
     });
     drop(summary);
+}
+
+/// Calls are counted by the cgroup of this process, whose id is that of a folder.
+#[test]
+fn calls_by_cgroup() {
+    let summary = start(&SummaryOptions {
+        by_cgroup: true,
+        ..options(TaskSet::All)
+    });
+    let Some(summary) = summary else { return };
+    // Some calls of this thread.
+    for _ in 0..10 {
+        std::thread::yield_now();
+    }
+    let calls = summary.read().unwrap();
+    let own = calls
+        .iter()
+        .filter(|(_, call)| call.process == std::process::id());
+    let groups: std::collections::BTreeSet<u64> = own.map(|(key, _)| key.birth).collect();
+    assert_eq!(groups.len(), 1, "{groups:?}");
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    let folders = mounts.lines().filter(|line| line.contains(" cgroup2 "));
+    let places: Vec<&str> = folders.filter_map(|line| line.split(' ').nth(1)).collect();
+    let path = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+    let path = path.lines().find_map(|line| line.strip_prefix("0::"));
+    let Some((place, path)) = places.first().zip(path) else {
+        return;
+    };
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = std::fs::metadata(format!("{place}{path}")).unwrap();
+    assert!(groups.contains(&folder.ino()));
 }

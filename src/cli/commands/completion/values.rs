@@ -58,7 +58,7 @@ const CHOICES: &[(&str, &str, &[&str])] = &[
     ("top", "call-graph", &["fp", "dwarf"]),
     ("trace", "call-graph", &["fp", "dwarf"]),
     ("trace", "pf", &["all", "maj", "min"]),
-    ("trace", "summary-mode", &["thread", "total"]),
+    ("trace", "summary-mode", &["thread", "total", "cgroup"]),
 ];
 
 /// Values of options that take a list of words.

@@ -15,7 +15,7 @@ use rperf_replay::{LiveWorld, World};
 use rperf_resolve::Resolver;
 use rperf_session::{Observation, RecordRequest, SynthesizedRecords, Target};
 use rperf_symbol::Files as _;
-use rperf_sys::{CgroupFolder, Proc, cgroups};
+use rperf_sys::Proc;
 use rperf_view::lock::{ContentionTable, MissingWaits, NamedRow, json, write_missing};
 use rperf_wire::Endian;
 
@@ -24,6 +24,7 @@ use super::contention::Presentation;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
+use crate::cli::live::cgroups;
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{explain, kernel_sums, target};
 use crate::cli::options::{count, flag, is_given};
@@ -80,7 +81,7 @@ pub(super) fn run(
     };
     let request = kernel_sums::request(target, kinds, matches, context)?;
     let types = kernel_types();
-    let cgroup_paths = cgroup_paths();
+    let cgroup_paths = cgroups::paths();
     let options = options(matches, query, shown.table, types.as_ref(), &cgroup_paths)?;
     let watched = watch(&request, &options, types.as_ref(), matches, context)?;
     let (summary, world) = (&watched.summary, watched.world.world());
@@ -199,15 +200,6 @@ fn offset(types: Option<&Vec<u8>>, structure: &str, member: &str) -> Result<u16,
     let offset = types.and_then(|types| types.member_offset(structure, member));
     let offset = offset.and_then(|offset| u16::try_from(offset).ok());
     offset.ok_or(Error::NoBtf)
-}
-
-/// Returns the paths of cgroups by id.
-fn cgroup_paths() -> HashMap<u64, PathBuf> {
-    let mounts = rperf_sys::kernel_file("/proc/self/mounts").unwrap_or_default();
-    let folder = CgroupFolder::find(&String::from_utf8_lossy(&mounts));
-    folder.map_or_else(HashMap::new, |folder| {
-        cgroups(&folder).into_iter().collect()
-    })
 }
 
 fn options(

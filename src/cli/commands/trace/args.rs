@@ -112,8 +112,9 @@ fn shown() -> Vec<Arg> {
             "count in the kernel, where it permits that (default: yes), for -s, unless CPUs are given",
         ),
         switch("errno-summary").help("count the failures of each call by their error; implies -s"),
-        value("summary-mode", "thread|total")
-            .help("count the calls of each thread (the default), or of all; with -s or -S"),
+        value("summary-mode", "thread|total|cgroup").help(
+            "count the calls of each thread (the default), of all, or of each cgroup; with -s or -S",
+        ),
         value("string-size", "bytes")
             .value_parser(number)
             .help("show at most this many bytes of strings and buffers (default: 32); file names are never truncated"),

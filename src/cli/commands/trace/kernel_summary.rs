@@ -1,7 +1,7 @@
 //! `-s` with BPF programs, which sum up the system calls in the kernel. Then no call is lost, and each costs less than
 //! with a record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use clap::ArgMatches;
@@ -9,9 +9,12 @@ use rperf_analysis::trace::{CallStatistics, CallSummary};
 use rperf_bpf::{Error, SummaryOptions, SyscallSummary, TaskSet};
 use rperf_probe::Btf;
 use rperf_session::{RecordRequest, Target};
+use rperf_view::trace::SummaryMode;
 
 use super::TraceSettings;
 use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::live::cgroups;
 use crate::cli::options::flag;
 use crate::cli::pmus::SYSFS;
 
@@ -58,6 +61,7 @@ pub(super) fn start(
                 .selected
                 .as_ref()
                 .map(|calls| calls.iter().copied().collect()),
+            by_cgroup: settings.summary.mode == SummaryMode::Cgroup,
             max_pairs: MAX_PAIRS,
         })
     });
@@ -72,6 +76,12 @@ pub(super) fn start(
             None
         }
     }
+}
+
+/// The error for `--summary-mode cgroup` if the programs do not count: records of calls have no cgroup.
+pub(super) fn no_cgroups() -> CliError {
+    CliError::usage("--summary-mode cgroup: only programs in the kernel (BPF) count by cgroup")
+        .hint("they count with -s alone: leave out -S, -C, -G, -D, -F, -i, --sched, --filter-pids, --no-bpf-summary and other events")
 }
 
 fn traces_calls(request: &RecordRequest) -> bool {
@@ -103,22 +113,59 @@ struct Sums {
     squares: u128,
 }
 
-/// Reads the sums of the kernel and converts them to the summary that is otherwise computed from records.
-pub(super) fn read(summary: &SyscallSummary, context: &Context) -> Result<CallSummary, Error> {
+/// The tables' numbers and names of cgroups, by their ids.
+struct CgroupTables(BTreeMap<u64, CgroupTable>);
+
+struct CgroupTable {
+    number: u32,
+    path: String,
+}
+
+impl CgroupTables {
+    /// Returns the tables of these cgroups in the order of their paths.
+    fn new(ids: BTreeSet<u64>) -> Self {
+        let paths = cgroups::paths();
+        let name = |id: &u64| match paths.get(id) {
+            Some(path) => path.display().to_string(),
+            None => format!("(removed cgroup {id})"),
+        };
+        let mut named: Vec<(String, u64)> = ids.iter().map(|id| (name(id), *id)).collect();
+        named.sort();
+        let numbered = named.into_iter().zip(0..);
+        let tables = numbered.map(|((path, id), number)| (id, CgroupTable { number, path }));
+        Self(tables.collect())
+    }
+}
+
+/// Reads the sums of the kernel and converts them to the summary that is otherwise computed from records; by cgroup, its
+/// threads are the cgroups.
+pub(super) fn read(
+    summary: &SyscallSummary,
+    mode: SummaryMode,
+    context: &Context,
+) -> Result<CallSummary, Error> {
+    let calls = summary.read()?;
+    let tables = (mode == SummaryMode::Cgroup).then(|| {
+        let ids = calls.keys().filter(|key| !key.is_compat);
+        CgroupTables::new(ids.map(|key| key.birth).collect())
+    });
     let mut table = CallSummary::default();
     let mut sums: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
     let mut last: BTreeMap<u32, u64> = BTreeMap::new();
     let mut compat = 0;
-    for (key, call) in summary.read()? {
+    for (mut key, call) in calls {
         if key.is_compat {
             compat += call.count;
             continue;
         }
+        let cgroup = tables.as_ref().and_then(|tables| tables.0.get(&key.birth));
+        key.thread = cgroup.map_or(key.thread, |cgroup| cgroup.number);
         let thread = table.threads.entry(key.thread).or_default();
         let latest = last.entry(key.thread).or_default();
         if call.last >= *latest {
             *latest = call.last;
-            thread.comm = String::from_utf8_lossy(&call.comm).into_owned();
+            let comm = || String::from_utf8_lossy(&call.comm).into_owned();
+            thread.comm = cgroup.map_or_else(comm, |cgroup| cgroup.path.clone());
         }
         // Each call counts as two events, entry and return.
         thread.events += 2 * call.count;

@@ -16,6 +16,7 @@ use rperf_symbol::SearchPaths;
 use rperf_sys::{Proc, Tracefs, WaitStatus};
 use rperf_syscalls::SyscallTable;
 use rperf_tracepoint::{Abi, EventFormat, Formats};
+use rperf_view::trace::SummaryMode;
 use rperf_wire::Endian;
 
 use super::addresses::SymbolNames;
@@ -39,6 +40,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if let Some(summary) = kernel_summary::start(&request, &settings, matches, context) {
         request.observe.events = request::no_events(context)?;
         return sum_up(&request, &settings, &summary, matches, context);
+    }
+    if settings.summary.mode == SummaryMode::Cgroup {
+        return Err(kernel_summary::no_cgroups());
     }
     let printer = TracePrinter::open(matches, settings.layout, context)?;
     let mut reporter = RecordReporter::new(context, matches);
@@ -152,7 +156,7 @@ fn sum_up(
         }
     };
     let ended = end_command(&mut observation, request, stopped)?;
-    let calls = kernel_summary::read(summary, context).map_err(failed)?;
+    let calls = kernel_summary::read(summary, settings.summary.mode, context).map_err(failed)?;
     let table = SyscallTable::of(settings.options.abi);
     printer.finish(Some((&calls, table, settings.summary)))?;
     Ok(status(stopped, ended))

@@ -9,7 +9,9 @@ use rperf_analysis::trace::{CallSummary, TraceLine, TraceSink};
 use rperf_safefs::{WriteMode, open_output};
 use rperf_syscalls::SyscallTable;
 use rperf_view::terminal::escaped;
-use rperf_view::trace::{SummaryOptions, TraceLayout, write_json, write_line, write_summary};
+use rperf_view::trace::{
+    SummaryMode, SummaryOptions, TraceLayout, write_json, write_line, write_summary,
+};
 
 use super::exec_tree::ExecTree;
 use crate::cli::context::Context;
@@ -88,7 +90,7 @@ impl TracePrinter {
             tree.write(&mut self.pending)?;
         }
         if let Some((summary, table, options)) = summary {
-            let total = options.is_total.then(|| summary.total());
+            let total = (options.mode == SummaryMode::Total).then(|| summary.total());
             let summary = total.as_ref().unwrap_or(summary);
             write_summary(&mut self.pending, summary, table, options)?;
         }

@@ -9,11 +9,12 @@ use rperf_analysis::trace::{
 use rperf_analysis::{EventLayouts, ObserverPass};
 use rperf_perfdata::Metadata;
 use rperf_syscalls::{Abi, SyscallTable};
+use rperf_view::trace::SummaryMode;
 use rperf_wire::SampleType;
 
 use super::addresses::SymbolNames;
 use super::selection::Selection;
-use super::{TracePrinter, TraceSettings, request};
+use super::{TracePrinter, TraceSettings, kernel_summary, request};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
@@ -159,6 +160,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let table = SyscallTable::of(abi);
     let selection = Selection::new(matches, table, None)?;
     let mut settings = TraceSettings::new(matches, abi, &selection, context)?;
+    if settings.summary.mode == SummaryMode::Cgroup {
+        return Err(kernel_summary::no_cgroups());
+    }
     settings.options.names_files = has_all_calls(&metadata);
     let samples = TraceSamples::new(metadata.endian, metadata.events, &*metadata.formats()?);
     check_events(&input.path, &samples, &settings, context)?;

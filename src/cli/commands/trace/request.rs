@@ -14,7 +14,7 @@ use rperf_session::{
 };
 use rperf_sys::Proc;
 use rperf_syscalls::{Abi, ArgumentKind, ArgumentOptions, SyscallTable};
-use rperf_view::trace::{RESULT_COLUMN, SummaryOptions, TraceLayout};
+use rperf_view::trace::{RESULT_COLUMN, SummaryMode, SummaryOptions, TraceLayout};
 
 use super::selection::{Selection, shown_name};
 use super::stacks::StackSettings;
@@ -65,14 +65,14 @@ impl TraceSettings {
         check_combination(matches, sums_up, prints_lines)?;
         let stacks = StackSettings::new(matches, context)?;
         let options = options(matches, abi, selection, &stacks, context)?;
-        let is_total = is_total(matches, sums_up)?;
+        let mode = summary_mode(matches, sums_up)?;
         Ok(Self {
             options,
             layout: layout(matches, selection, context),
             summary: SummaryOptions {
                 by_error: on("errno-summary"),
                 has_run_times: on("sched"),
-                is_total,
+                mode,
             },
             recorded: selection
                 .calls
@@ -264,20 +264,21 @@ const STRING_SIZE: u64 = 32;
 const TREE_STRING_SIZE: u64 = 400;
 const MAX_STRING_SIZE: u64 = 4096;
 
-/// Whether `--summary-mode` adds up all threads.
-fn is_total(matches: &ArgMatches, sums_up: bool) -> Result<bool, CliError> {
+/// Returns `--summary-mode`.
+fn summary_mode(matches: &ArgMatches, sums_up: bool) -> Result<SummaryMode, CliError> {
     let Some(mode) = matches.get_one::<String>("summary-mode") else {
-        return Ok(false);
+        return Ok(SummaryMode::Thread);
     };
     if !sums_up {
         return Err(CliError::usage("--summary-mode needs -s or -S"));
     }
     match mode.as_str() {
-        "thread" => Ok(false),
-        "total" => Ok(true),
+        "thread" => Ok(SummaryMode::Thread),
+        "total" => Ok(SummaryMode::Total),
+        "cgroup" => Ok(SummaryMode::Cgroup),
         word => {
             let message = format!("--summary-mode: cannot sum up by '{word}'");
-            Err(CliError::usage(message).hint("the modes are thread and total"))
+            Err(CliError::usage(message).hint("the modes are thread, total and cgroup"))
         }
     }
 }
