@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
+use clap::ArgMatches;
 use rperf_analysis::trace::{OpenFile, ProcessFiles};
 use rperf_bpf::{ArgumentCapture, CaptureOptions, Error, TaskSet};
 use rperf_events::EventSpec;
@@ -14,6 +15,7 @@ use rperf_syscalls::{CapturePlan, ProcessMemory, SyscallTable};
 use super::{TraceSettings, kernel_summary};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::options::flag;
 
 /// A running capture.
 pub(super) struct LiveCapture {
@@ -27,9 +29,10 @@ pub(super) struct LiveCapture {
 pub(super) fn start(
     request: &mut RecordRequest,
     settings: &TraceSettings,
-    follows: bool,
+    matches: &ArgMatches,
     context: &Context,
 ) -> Option<LiveCapture> {
+    let follows = flag(matches, "no-inherit") != Some(true);
     let plans = plans(settings);
     if plans.is_empty() || !settings.options.prints_lines || !settings.traces_calls {
         return None;

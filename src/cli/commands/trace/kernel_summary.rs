@@ -194,6 +194,12 @@ pub(super) fn read(
             "{compat} system calls of 32-bit programs are not in the table"
         ));
     }
+    warn_of_losses(summary, context)?;
+    Ok(table)
+}
+
+/// Reports calls and threads that did not fit into the maps.
+fn warn_of_losses(summary: &SyscallSummary, context: &Context) -> Result<(), Error> {
     let losses = summary.losses()?;
     if losses.tasks + losses.calls > 0 {
         let (tasks, calls) = (losses.tasks, losses.calls);
@@ -201,5 +207,5 @@ pub(super) fn read(
             "too many threads: {calls} system calls and {tasks} threads are not in the table"
         ));
     }
-    Ok(table)
+    Ok(())
 }

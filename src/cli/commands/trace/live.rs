@@ -8,7 +8,6 @@ use clap::ArgMatches;
 use rperf_analysis::trace::{AddressNames, AddressOptions, TraceObserver, TraceSamples};
 use rperf_analysis::{EventLayouts, LiveFeed, ObserverPass};
 use rperf_bpf::SyscallSummary;
-use rperf_events::EventSpec;
 use rperf_perfdata::{EventDesc, Features, Metadata};
 use rperf_replay::LiveWorld;
 use rperf_session::{Error, Observation, RecordRequest, Target};
@@ -26,7 +25,6 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{events, explain};
-use crate::cli::options::flag;
 
 /// The maximum time between two reads of the rings. Lines are printed one read later, so that earlier records of other
 /// CPUs can arrive.
@@ -49,8 +47,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let types = Arc::new(KernelTypes::load(&settings, &enumerations(&request)));
     settings.options.structures = Some(types.clone());
     let names = events::names(&request.observe.events);
-    let follows = flag(matches, "no-inherit") != Some(true);
-    let capture = capture::start(&mut request, &settings, follows, context);
+    let capture = capture::start(&mut request, &settings, matches, context);
     let explained = |error| explain_start(context, &names, error);
     let mut observation = Observation::open(&request, &mut reporter).map_err(explained)?;
     let formats = formats(&request, observation.events());
@@ -61,8 +58,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         None => samples,
     };
     let world = LiveWorld::new(Endian::NATIVE, observation.events());
-    let specs = &request.observe.events;
-    let addresses = addresses(&world, observation.events(), specs, &settings, context);
+    let addresses = addresses(&world, &observation, &request, &settings, context);
     let samples = samples
         .with_addresses(observation.events(), addresses)
         .with_enumerations(types);
@@ -73,10 +69,10 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         pass,
         patience: PATIENCE,
     };
-    match &capture {
-        Some(capture) => capture.connect(&observation, &request)?,
-        None if capture::is_read_late(&request, &settings) => trace.read_late(&settings),
-        None => {}
+    if let Some(capture) = &capture {
+        capture.connect(&observation, &request)?;
+    } else if capture::is_read_late(&request, &settings) {
+        trace.read_late(&settings);
     }
     trace.read_files(&observation, &request, &settings);
     let started = observation.start(&request, &mut |records| trace.feed.add_records(records));
@@ -93,8 +89,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     };
     let ended = end_command(&mut observation, &request, stopped)?;
     let lost = trace.print_rest(&mut observation, &settings)?;
-    let unread = capture.map_or(0, |capture| capture.lost_tasks());
-    warn_of_losses(context, lost, unread);
+    warn_of_losses(context, lost, capture.map_or(0, |one| one.lost_tasks()));
     Ok(status(stopped, ended))
 }
 
@@ -298,23 +293,27 @@ impl LiveTrace<'_> {
 /// Returns what names stacks and page faults, if they are recorded.
 fn addresses(
     world: &LiveWorld,
-    events: &[EventDesc],
-    specs: &[EventSpec],
+    observation: &Observation,
+    request: &RecordRequest,
     settings: &TraceSettings,
     context: &Context,
 ) -> AddressOptions {
     let features = Features::none(Endian::NATIVE);
     let recording = Metadata {
         endian: Endian::NATIVE,
-        events,
+        events: observation.events(),
         features: &features,
         is_pipe: false,
     };
-    let names = settings.stacks.needs_mappings(specs).then(|| {
-        let paths = SearchPaths::new(context.buildid_dir());
-        let names = SymbolNames::new(world.world(), recording, paths, settings.stacks.max_stack);
-        Box::new(names) as Box<dyn AddressNames>
-    });
+    let names = settings
+        .stacks
+        .needs_mappings(&request.observe.events)
+        .then(|| {
+            let paths = SearchPaths::new(context.buildid_dir());
+            let names =
+                SymbolNames::new(world.world(), recording, paths, settings.stacks.max_stack);
+            Box::new(names) as Box<dyn AddressNames>
+        });
     AddressOptions {
         names,
         shows_faults: settings.stacks.shows_faults(),
