@@ -304,7 +304,7 @@ fn suspects(json: &serde_json::Value) -> Vec<&serde_json::Value> {
 fn planted_leaks_are_found_and_named() {
     let scratch = Scratch::new();
     scratch
-        .write("perf.data", recording::planted_leaks())
+        .write("perf.data", recording::planted_leaks(4096))
         .expect("a file");
     scratch
         .write("symbols", recording::kallsyms())
@@ -404,6 +404,29 @@ fn planted_leaks_are_found_and_named() {
         unknown.stderr.contains("Unknown --sort key: 'frag'"),
         "{unknown:?}"
     );
+}
+
+/// The page size is that of the recording kernel.
+#[test]
+fn pages_of_64_kb_are_counted_as_such() {
+    let scratch = Scratch::new();
+    let of_pages = |size: u32| {
+        scratch
+            .write("perf.data", recording::planted_leaks(size))
+            .expect("a file");
+        let json = |words: &[&str]| -> serde_json::Value {
+            let printed = run(&scratch, words).stdout;
+            serde_json::from_str(&printed).unwrap_or_else(|_| panic!("{printed}"))
+        };
+        let leaks = json(&["kmem", "leaks", "--json"]);
+        let last = leaks["page_bytes"].as_array().and_then(|all| all.last());
+        let stat = json(&["kmem", "stat", "--page", "--json"]);
+        [last, Some(&stat["pages"]["allocated_bytes"])]
+            .map(|bytes| bytes.and_then(serde_json::Value::as_u64))
+    };
+    let small = of_pages(4096).map(|bytes| bytes.expect("a number"));
+    assert_eq!(small[0], 81920);
+    assert_eq!(of_pages(65536), small.map(|bytes| Some(bytes * 16)));
 }
 
 /// Pipes that are held open are allocations of the kernel that are not freed.

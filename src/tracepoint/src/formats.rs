@@ -15,6 +15,8 @@ use crate::{Abi, Error, EventFormat, PrintkFormats, Tracepoint, TracingData};
 pub struct Formats {
     described: BTreeMap<u64, Arc<Description>>,
     printk: Arc<Printk>,
+    /// In bytes; 0 if unknown.
+    page_size: u32,
 }
 
 /// The format text of a tracepoint, and the parsed form.
@@ -61,6 +63,7 @@ impl Formats {
             self.insert(event, abi);
         }
         self.set_printk(data.printk_formats);
+        self.page_size = data.page_size;
         Ok(())
     }
 
@@ -80,6 +83,12 @@ impl Formats {
             };
             self.described.insert(id, Arc::new(description));
         }
+    }
+
+    /// The page size of the recording kernel, in bytes; `None` if there is no TRACING_DATA section.
+    #[must_use]
+    pub fn page_size(&self) -> Option<u32> {
+        Some(self.page_size).filter(|size| *size > 0)
     }
 
     /// Sets the text of `printk_formats`: kernel strings by address.

@@ -87,9 +87,9 @@ struct KmemFile {
 }
 
 impl KmemFile {
-    fn new() -> Self {
+    fn new(page_size: u32) -> Self {
         let mut file = PerfFile::new();
-        let mut tracing = TracingDataBuilder::new(Endian::Little, 8, 4096);
+        let mut tracing = TracingDataBuilder::new(Endian::Little, 8, page_size);
         for (id, name, fields) in FORMATS {
             let attr = FileAttr {
                 kind: TRACEPOINT,
@@ -180,11 +180,12 @@ impl KmemFile {
     }
 }
 
-/// Returns ten seconds with two leaks: 64 bytes every 100 ms by process 70 in `leaking_driver`, and two pages each second in `leaking_pages`.
+/// Returns ten seconds with two leaks: 64 bytes every 100 ms by process 70 in `leaking_driver`, and two pages of `page_size` bytes
+/// each second in `leaking_pages`.
 ///
 /// Other functions keep memory for a short time, from the beginning on, or at the end.
-pub(super) fn planted_leaks() -> Vec<u8> {
-    let mut file = KmemFile::new();
+pub(super) fn planted_leaks(page_size: u32) -> Vec<u8> {
+    let mut file = KmemFile::new(page_size);
     let slot = |kind: u64, number: u64| 0xffff_8880_0000_0000 + kind * 0x1000_0000 + number * 0x100;
     for number in 0..100 {
         file.object(number * 100, 70, "leaking_driver", slot(1, number), 64);

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::RequestCount;
 use super::events::allocated_page;
 use super::intervals::{Intervals, LiveCurve};
-use super::pages::bytes as page_bytes;
+use super::pages::PageSize;
 use crate::sched::LostStretches;
 use crate::{EventContext, LogHistogram, Loss, Observer};
 
@@ -145,6 +145,7 @@ struct StackState {
 /// Follows allocations until they are freed. Its own memory grows with the number of live allocations and stacks.
 #[derive(Debug, Default)]
 pub struct LiveMemory {
+    page_size: PageSize,
     live: FxHashMap<(Allocator, u64), LiveAllocation>,
     by_stack: FxHashMap<(Allocator, Vec<u64>), usize>,
     stacks: Vec<StackState>,
@@ -162,6 +163,11 @@ struct NewMemory {
 }
 
 impl LiveMemory {
+    /// Sets the page size of the recording kernel in bytes, if it is known.
+    pub fn set_page_size(&mut self, size: Option<u32>) {
+        self.page_size = PageSize::recorded(size);
+    }
+
     fn allocate(&mut self, at: &EventContext, memory: &NewMemory, detail: LeakDetail) {
         let NewMemory {
             allocator,
@@ -309,7 +315,7 @@ impl Observer<LeakDetail> for LiveMemory {
                     let memory = NewMemory {
                         allocator: Allocator::Page,
                         address,
-                        bytes: page_bytes(event.order()),
+                        bytes: self.page_size.of_order(event.order()),
                     };
                     self.allocate(at, &memory, detail);
                 }

@@ -161,6 +161,7 @@ struct PageKey {
 /// latest allocation.
 #[derive(Debug, Default)]
 pub struct PageStatistics {
+    page_size: PageSize,
     /// Whether freed pages are subtracted from the rows.
     live_only: bool,
     /// Latest allocation of the pages that are not freed.
@@ -174,8 +175,29 @@ pub struct PageStatistics {
     gfp_names: BTreeMap<u64, String>,
 }
 
-/// The size of a page. perf and the kernel's tools assume it as well: a recording does not contain it.
-const PAGE_SIZE: u64 = 4096;
+/// The size of a page in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageSize(u64);
+
+/// That of most kernels, if the recording does not contain it.
+impl Default for PageSize {
+    fn default() -> Self {
+        Self(4096)
+    }
+}
+
+impl PageSize {
+    /// A size that the recording contains, if it does.
+    pub(super) fn recorded(size: Option<u32>) -> Self {
+        size.map_or(Self::default(), |size| Self(size.into()))
+    }
+
+    /// Returns the bytes of an allocation; saturated for orders that no kernel has.
+    pub(super) fn of_order(self, order: u32) -> u64 {
+        let pages = 1_u64.checked_shl(order).unwrap_or(u64::MAX);
+        pages.saturating_mul(self.0)
+    }
+}
 
 impl PageStatistics {
     /// Returns statistics that subtract freed pages from all rows.
@@ -187,8 +209,13 @@ impl PageStatistics {
         }
     }
 
+    /// Sets the page size of the recording kernel in bytes, if it is known.
+    pub fn set_page_size(&mut self, size: Option<u32>) {
+        self.page_size = PageSize::recorded(size);
+    }
+
     pub(super) fn allocate(&mut self, allocation: &PageAllocation, flags: impl fmt::Display) {
-        let bytes = bytes(allocation.order);
+        let bytes = self.page_size.of_order(allocation.order);
         self.totals.allocated.add(bytes);
         let Some(page) = allocation.page else {
             self.totals.failed.add(bytes);
@@ -212,7 +239,7 @@ impl PageStatistics {
     }
 
     pub(super) fn free(&mut self, page: u64, order: u32) {
-        let bytes = bytes(order);
+        let bytes = self.page_size.of_order(order);
         self.totals.freed.add(bytes);
         let Some(allocation) = self.live.remove(&page) else {
             self.totals.unmatched.add(bytes);
@@ -299,12 +326,6 @@ impl PageAllocation {
             bytes: 0,
         }
     }
-}
-
-/// Returns the bytes of an allocation; saturated for orders that no kernel has.
-pub(super) fn bytes(order: u32) -> u64 {
-    let pages = 1_u64.checked_shl(order).unwrap_or(u64::MAX);
-    pages.saturating_mul(PAGE_SIZE)
 }
 
 fn compare(keys: &[PageSortKey], left: &PageRow, right: &PageRow) -> Ordering {

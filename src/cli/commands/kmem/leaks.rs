@@ -14,7 +14,7 @@ use rperf_tracepoint::typed::TypedEvent;
 use rperf_view::kmem::leaks::{self, NamedStack, StackLimits};
 
 use super::details::{call_site, is_allocator};
-use super::stat::require_events;
+use super::stat::{page_size, require_events};
 use super::{Allocators, reading_options};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -139,6 +139,7 @@ pub(in crate::cli::commands) fn run(
         intervals: time_intervals(matches, &analysis, "script")?,
     };
     let mut live = LiveMemory::default();
+    live.set_page_size(page_size(&analysis));
     let pass = ObserverPass::new(&layouts, details).reading(&needed);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut live)?;
     analysis.end_progress();

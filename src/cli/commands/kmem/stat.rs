@@ -57,6 +57,7 @@ pub(in crate::cli::commands) fn run(
     let resolver = analysis.resolver(&symbols);
     let mut events = KmemEvents::default();
     events.slab.set_nodes(nodes(&analysis));
+    events.pages.set_page_size(page_size(&analysis));
     if is_live {
         events.pages = events.pages.live_only();
     }
@@ -117,6 +118,11 @@ pub(super) fn require_events(
         needed.push(events);
     }
     Ok(needed)
+}
+
+/// Returns the page size of the recording kernel in bytes; `None` if not recorded.
+pub(super) fn page_size(analysis: &Analysis<'_>) -> Option<u32> {
+    analysis.metadata().formats().ok()?.page_size()
 }
 
 /// Returns the NUMA node of each CPU, by CPU number; `None` if not recorded.
