@@ -81,8 +81,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         Some(stopped) => stopped,
         None => {
             if settings.delay.is_some() {
-                trace.read_files(&observation, &request, &settings);
-                observation.set_enabled(true)?;
+                trace.begin(&mut observation, &request, &settings)?;
             }
             trace.follow(&mut observation)?
         }
@@ -240,6 +239,21 @@ impl LiveTrace<'_> {
                 (None, false) => {}
             }
         }
+    }
+
+    /// Begins a delayed trace.
+    fn begin(
+        &mut self,
+        observation: &mut Observation,
+        request: &RecordRequest,
+        settings: &TraceSettings,
+    ) -> Result<(), CliError> {
+        // Records are delivered one read later.
+        self.read(observation);
+        self.read(observation);
+        self.observer.forget_memory();
+        self.read_files(observation, request, settings);
+        Ok(observation.set_enabled(true)?)
     }
 
     /// Prints lines until the trace ends; returns why.

@@ -77,6 +77,13 @@ impl<S: TraceSink> TraceObserver<S> {
         }
     }
 
+    /// Forgets captured memory whose calls have not begun: a delayed trace captures memory before it has records of calls.
+    pub fn forget_memory(&mut self) {
+        for state in self.threads.values_mut() {
+            state.memory = None;
+        }
+    }
+
     /// Shows all held returns: after all records up to now are delivered, no memory follows.
     pub fn release(&mut self) {
         for tid in std::mem::take(&mut self.holding) {
