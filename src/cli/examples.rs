@@ -256,6 +256,11 @@ pub(crate) const EXAMPLES: &[Example] = &[
         lines: &["top -g", "top --roll"],
     },
     Example {
+        section: "Live",
+        task: "Show why the threads of a process wait for each other:",
+        lines: &["lock deadlock -p 1234"],
+    },
+    Example {
         section: "Events and probes",
         task: "List events, tracepoints of a subsystem, or the fields of a tracepoint:",
         lines: &["list", "list 'sched:*'", "list -v sched:sched_switch"],

@@ -85,6 +85,7 @@ const RESOLVERS: &[&str] = &[
     "kwork timehist",
     "lock",
     "lock contention",
+    "lock deadlock",
     "lock info",
     "lock report",
     "report",

@@ -39,7 +39,6 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
                 "also who had the locks of programs",
             ),
             run("lock contention -t -k contended", "threads by waits"),
-            run("lock contention -Y spinlock,mutex", "two types of locks"),
             run(
                 "lock contention -l -Y futex",
                 "locks of programs, by address",

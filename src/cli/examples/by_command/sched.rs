@@ -36,7 +36,6 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
                 "sched latency -p -s max",
                 "one row per thread, longest delay first",
             ),
-            run("sched latency -C 0", "only run times and waits on one CPU"),
             run(
                 "sched latency --percentiles",
                 "medians and percentiles of the waits",
