@@ -8,8 +8,8 @@ use super::recording::{Recording, Sampled};
 
 /// `PERF_CONTEXT_USER`.
 const USER: u64 = (-512_i64).cast_unsigned();
-/// From hardly enough to start the binary to enough for every command, in KiB.
-const LIMITS: [u64; 7] = [56_000, 62_000, 80_000, 110_000, 150_000, 250_000, 8_000_000];
+/// Limits beyond what the binary needs to start, in KiB: from hardly enough to enough for every command.
+const BEYOND_START: [u64; 7] = [1_000, 6_000, 24_000, 54_000, 100_000, 200_000, 8_000_000];
 
 /// About 5 MB of distinct stacks, so that memory use grows with them.
 fn large_recording() -> Vec<u8> {
@@ -39,6 +39,14 @@ fn sparse(scratch: &Scratch, name: &str) -> String {
     let file = file.expect("the file is there");
     file.set_len(SPARSE).expect("a file may have holes");
     path.to_str().expect("a name in ASCII").to_owned()
+}
+
+/// Returns limits from hardly enough to start the binary on, in KiB.
+fn limits(scratch: &Scratch) -> [u64; 7] {
+    let mut steps = (16_000..1_000_000).step_by(1_000);
+    let start = steps.find(|limit| limited(scratch, *limit, &["version"]).status == 0);
+    let start = start.expect("the binary starts");
+    BEYOND_START.map(|more| start + more)
 }
 
 /// Runs `words` with this limit on address space.
@@ -79,6 +87,7 @@ fn readers_end_with_a_message_and_a_hint() {
     scratch
         .write("perf.data", large_recording())
         .expect("a file can be written");
+    let limits = limits(&scratch);
     let mut failures = 0;
     for words in [
         &["report", "--stdio"][..],
@@ -93,7 +102,7 @@ fn readers_end_with_a_message_and_a_hint() {
             let case = format!("{words:?} in {limit} KiB");
             succeeds(&limited(&scratch, limit, words), &case)
         };
-        let succeeded: Vec<bool> = LIMITS.into_iter().map(run).collect();
+        let succeeded: Vec<bool> = limits.into_iter().map(run).collect();
         assert_eq!(succeeded.last(), Some(&true), "{words:?}");
         failures += succeeded
             .iter()
@@ -106,11 +115,12 @@ fn readers_end_with_a_message_and_a_hint() {
 #[test]
 fn recorders_end_with_a_message_and_a_hint() {
     let scratch = Scratch::new();
+    let limits = limits(&scratch);
     for words in [
         &["record", "-e", "cpu-clock", "-o", "perf.data", "true"][..],
         &["stat", "-e", "task-clock", "true"],
     ] {
-        for limit in LIMITS {
+        for limit in limits {
             succeeds(
                 &limited(&scratch, limit, words),
                 &format!("{words:?} in {limit} KiB"),

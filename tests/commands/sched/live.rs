@@ -65,19 +65,21 @@ fn the_waits_are_those_of_a_recording() {
         &["sched", "latency", "-i", "s.data", "-p", "--json"],
     );
     let file = threads(&file.stdout);
-    let mut compared = 0;
+    let (mut compared, mut equal) = (0, 0);
     for (tid, live) in live.iter().filter(|(_, live)| live.comm == "live-sleep") {
         let file = &file[tid];
-        assert_eq!(
-            (&*file.comm, file.count),
-            ("live-sleep", live.count),
-            "{tid}"
-        );
-        // Both read the clock at different places of the same switch.
-        assert!(file.max.abs_diff(live.max) < 1_000_000, "{tid}");
-        assert!(file.runtime.abs_diff(live.runtime) < 3_000_000, "{tid}");
+        assert_eq!(file.comm, "live-sleep", "{tid}");
+        // If a task is woken on its way to sleep, the recording has the wakeup before the switch, and no wait.
+        assert!(file.count <= live.count, "{tid}");
         compared += 1;
+        if file.count == live.count {
+            // Both read the clock at different places of the same switch.
+            assert!(file.max.abs_diff(live.max) < 1_000_000, "{tid}");
+            assert!(file.runtime.abs_diff(live.runtime) < 3_000_000, "{tid}");
+            equal += 1;
+        }
     }
+    assert!(2 * equal > compared, "{equal} of {compared}");
     assert!(compared >= SLEEPS, "{compared} threads");
 }
 
