@@ -49,7 +49,7 @@ pub(crate) fn options() -> Command {
         )
         .arg(
             value("debug", "variable[=n]").help(
-                "verbose: the same as n times -v after the command (default: 1); perf-event-open: print every call and its attr; stderr: print messages on stderr, as always",
+                "verbose: the same as n times -v after the command (default: 1); perf-event-open: print every call and its attr; stderr: accepted without effect, since messages are always printed on stderr",
             ),
         )
         .arg(

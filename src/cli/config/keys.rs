@@ -76,7 +76,7 @@ const SETTINGS: &[Setting] = &[
         kind: Text,
         usage: Unused(
             CODE,
-            "code is disassembled without other programs; see --objdump",
+            "the built-in disassembler is used unless --objdump is given",
         ),
     },
     Setting {
@@ -234,7 +234,7 @@ const SETTINGS: &[Setting] = &[
         kind: Boolean,
         usage: Unused(
             BROWSERS,
-            "there is no GTK browser; --tui and --stdio select the form",
+            "there is no GTK browser; --tui and --stdio select the user interface",
         ),
     },
     Setting {
@@ -286,7 +286,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "record.aio",
         kind: Number,
-        usage: Unused(&["record"], "records are written by ordinary writes"),
+        usage: Unused(&["record"], "records are written synchronously"),
     },
     Setting {
         name: "record.build-id",
@@ -392,7 +392,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "trace.*",
         kind: Text,
-        usage: Unused(&["trace"], "trace does not have this setting"),
+        usage: Unused(&["trace"], "rperf trace does not use it"),
     },
     Setting {
         name: "trace.args_alignment",
@@ -458,7 +458,7 @@ pub(super) fn why_unused(name: &str, command: Option<&str>) -> Option<&'static s
         Unused(commands, why) => command
             .is_none_or(|command| commands.contains(&command))
             .then_some(why),
-        NoCommand if command.is_none() => Some("rperf does not have the command"),
+        NoCommand if command.is_none() => Some("only a command that rperf does not have reads it"),
         Read | NoCommand => None,
     }
 }

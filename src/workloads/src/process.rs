@@ -19,7 +19,7 @@ impl ChildProcess {
         match unsafe { libc::fork() } {
             0 => {
                 let status = libc::c_int::from(!body());
-                // SAFETY: ends the child without running destructors or handlers of the parent's state.
+                // SAFETY: ends the child without running atexit handlers and destructors inherited from the parent.
                 unsafe { libc::_exit(status) }
             }
             pid if pid > 0 => Ok(Self { pid }),

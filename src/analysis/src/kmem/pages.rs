@@ -1,4 +1,4 @@
-//! Pages by frame and by caller.
+//! Page allocations by page and by caller.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -16,13 +16,13 @@ use super::{KworkClass, KworkSelection};
 use crate::sched::LostStretches;
 use crate::{EventContext, Loss, Observer};
 
-/// Collects the times of tasks and CPUs. Only complete stretches between two switches of a CPU count.
+/// Collects the times of tasks and CPUs. Only the time between two switches of a CPU counts.
 #[derive(Debug)]
 pub struct KworkTop {
     selection: KworkSelection,
     names: KworkNames,
     cpus: BTreeMap<u32, CpuState>,
-    /// Run time in nanoseconds, by thread and CPU.
+    /// Run time without interrupts in nanoseconds, by thread and CPU.
     tasks: BTreeMap<TaskOnCpu, u64>,
     /// The latest name of each thread.
     comms: FxHashMap<i32, Vec<u8>>,

@@ -32,12 +32,12 @@ pub struct Control {
 pub struct ControlThread {
     /// Addresses in memory of its first and last descriptor, which perf prints as `fdmap`.
     pub addresses: [usize; 2],
-    /// Descriptors that were added, modified and removed.
+    /// Numbers of successful operations that add, modify and remove descriptors.
     pub operations: [u64; 3],
 }
 
 impl Control {
-    /// Runs the benchmark: all threads use one set.
+    /// Runs the benchmark: all threads use one epoll instance.
     ///
     /// # Errors
     /// A descriptor or a thread cannot be created.

@@ -55,7 +55,7 @@ pub(crate) fn note(note: &SearchNote) -> Vec<String> {
         }
         SearchNote::MissingSplit { units } => {
             format!(
-                "the .dwo files of {units} units are missing: functions and variables in them are not found"
+                "the .dwo files of {units} compile units are missing: functions and variables in them are not found"
             )
         }
     };
