@@ -21,7 +21,13 @@ pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
             }
             continue;
         }
-        let reason = resolver.findings_of(id).iter().rev().find_map(reason);
+        let mut findings = resolver.findings_of(id).iter().rev();
+        // The kernel's vdso has exported names only, and no other file has more.
+        let is_usual = |finding: &&SymbolFinding| {
+            matches!(dso.kind, DsoKind::Vdso | DsoKind::Vdso32)
+                && matches!(finding, SymbolFinding::OnlyDynamic { .. })
+        };
+        let reason = findings.find_map(|finding| reason(finding).filter(|_| !is_usual(&finding)));
         match reason {
             Some(reason) if dso.is_kernel() => kernel = Some(reason),
             Some(reason) => objects.push(format!("{} ({reason})", name(dso))),

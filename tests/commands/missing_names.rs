@@ -5,6 +5,7 @@ use std::process::Command;
 
 use rperf_testkit::{Scratch, skip};
 
+use super::recording::{Recording, Sampled};
 use crate::kernel::{is_root, record_in, rperf_in};
 use crate::tidy::root;
 
@@ -64,6 +65,28 @@ fn objects_without_symbols_are_named_with_the_reason() {
     }
     let quiet = rperf_in(&scratch, &["report", "--stdio", "-q"]).finish();
     assert_eq!(quiet.expect("rperf starts").stderr, "");
+}
+
+/// No file has more names of the vdso than the kernel's image has.
+#[test]
+fn the_vdso_lacks_no_names() -> std::io::Result<()> {
+    const VDSO: u64 = 0x7fff_0000_0000;
+    let scratch = Scratch::new();
+    let mut file = Recording::new();
+    file.comm(0, (10, 10), "program", 0);
+    file.mmap(10, (VDSO, 0x2000, 0), "[vdso]", 0);
+    // The header of the image is before all functions.
+    let chain = [(-512_i64).cast_unsigned(), VDSO + 8];
+    file.sample(Sampled {
+        ids: (10, 10),
+        time: 1,
+        chain: &chain,
+    });
+    scratch.write("perf.data", file.finish())?;
+    for (reader, text) in messages(&scratch) {
+        assert!(!text.contains("vdso"), "{reader}: {text}");
+    }
+    Ok(())
 }
 
 #[test]
