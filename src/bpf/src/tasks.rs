@@ -5,7 +5,7 @@ use crate::Operation::Add;
 use crate::Register::{R0, R1, R2, R3, R4, R6, R10};
 use crate::Width::{Double, Word};
 use crate::loaded::LoadedPrograms;
-use crate::{Error, Helper, MapId, ProgramBuilder};
+use crate::{Error, Helper, Label, MapId, ProgramBuilder};
 
 /// Tasks whose calls a program sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,14 +128,45 @@ pub(crate) fn new_slot(b: &mut ProgramBuilder) {
 
 /// Adds the slot on the stack for the task on the stack; counts a failure.
 pub(crate) fn add_slot(b: &mut ProgramBuilder) {
+    add(b, TASKS, [TASK, SLOT], LOST_TASKS);
+}
+
+/// Sets the value of a key, both on the stack; counts a failure as this loss.
+pub(crate) fn add(b: &mut ProgramBuilder, map: MapId, [at, value]: [i16; 2], loss: i32) {
     let end = b.label();
-    key(b, TASKS, TASK);
-    b.address(R3, R10, i32::from(SLOT));
+    key(b, map, at);
+    b.address(R3, R10, i32::from(value));
     b.set(R4, 0);
     b.call(Helper::MapUpdateElem);
     b.jump_if(Equal, R0, 0, end);
-    count_loss(b, LOST_TASKS);
+    count_loss(b, loss);
     b.place(end);
+}
+
+/// Adds a copy of the one value of `template` for the key on the stack, and leaves its address in `R0`. Another CPU may
+/// have added one meanwhile. Without room counts the loss and goes to `full`.
+pub(crate) fn add_copy(
+    b: &mut ProgramBuilder,
+    [map, template]: [MapId; 2],
+    at: i16,
+    loss: i32,
+    full: Label,
+) {
+    /// `BPF_NOEXIST`.
+    const ONLY_NEW: i32 = 1;
+    let done = b.label();
+    b.store(Word, R10, INDEX, 0);
+    look_up(b, template, INDEX);
+    b.jump_if(Equal, R0, 0, full);
+    b.set(R3, R0);
+    key(b, map, at);
+    b.set(R4, ONLY_NEW);
+    b.call(Helper::MapUpdateElem);
+    look_up(b, map, at);
+    b.jump_if(NotEqual, R0, 0, done);
+    count_loss(b, loss);
+    b.jump(full);
+    b.place(done);
 }
 
 /// At `sched_process_fork`: the child of a task with a slot gets one, too.

@@ -2,9 +2,11 @@
 
 use crate::Condition::{Above, AtLeast, AtMost, Below, Equal, NotEqual, SignedLess};
 use crate::Operation::{Add, And, ShiftLeft, ShiftRight, Sub};
-use crate::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
+use crate::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
-use crate::tasks::{INDEX, LOST_TASKS, TASK, TASKS, count_loss, current_task, key, look_up, slot};
+use crate::tasks::{
+    INDEX, LOST_TASKS, TASK, TASKS, add, add_copy, count_loss, current_task, key, look_up, slot,
+};
 use crate::{Error, Helper, Label, MapId, ProgramBuilder};
 
 use super::{ContentionKey, ContentionOptions, OwnerLayout};
@@ -49,8 +51,6 @@ pub(super) mod losses {
 const FAST_COMPARISON: i32 = 1 << 9;
 /// The number of a stack if stacks are not kept apart.
 pub(super) const NO_STACK: u32 = u32::MAX;
-/// `BPF_NOEXIST`.
-const ONLY_NEW: i32 = 1;
 
 // Offsets on the stack, below those of [`crate::tasks`].
 /// The key of `WAITS`: address of the lock, thread, and CPU of idle tasks.
@@ -114,18 +114,11 @@ pub(super) fn select_task(b: &mut ProgramBuilder, options: &ContentionOptions, o
 
 /// Adds the wait with the key on the stack: `R7` is the lock, `R8` the flags. Counts it as lost if there is no room.
 pub(super) fn add_wait(b: &mut ProgramBuilder) {
-    let added = b.label();
     b.store(Double, R10, WAIT + 24, R8);
     b.store(Double, R10, WAIT + 32, R7);
     b.call(Helper::KtimeGetNs);
     b.store(Double, R10, WAIT, R0);
-    key(b, WAITS, WAIT_KEY);
-    b.address(R3, R10, i32::from(WAIT));
-    b.set(R4, 0);
-    b.call(Helper::MapUpdateElem);
-    b.jump_if(Equal, R0, 0, added);
-    count_loss(b, LOST_TASKS);
-    b.place(added);
+    add(b, WAITS, [WAIT_KEY, WAIT], LOST_TASKS);
 }
 
 /// Jumps to `out` unless the wait is selected: `R7` is the lock, `R8` the flags.
@@ -315,26 +308,11 @@ pub(super) fn finish_wait(b: &mut ProgramBuilder, out: Label) {
 /// Adds an empty sum for the key on the stack and leaves its address in `R0`. If there is no room, counts the wait as
 /// lost and jumps to `out`.
 fn add_sum(b: &mut ProgramBuilder, out: Label) {
-    let (full, done) = (b.label(), b.label());
-    b.store(Word, R10, INDEX, 0);
-    look_up(b, TEMPLATE, INDEX);
-    b.jump_if(Equal, R0, 0, out);
-    b.set(R3, R0);
-    key(b, SUMS, SUM_KEY);
-    // Another CPU may have added it meanwhile.
-    b.set(R4, ONLY_NEW);
-    b.call(Helper::MapUpdateElem);
-    look_up(b, SUMS, SUM_KEY);
-    b.jump_if(Equal, R0, 0, full);
+    add_copy(b, [SUMS, TEMPLATE], SUM_KEY, losses::SUMS, out);
     for (from, to) in [(ENDED, value::FLAGS), (ENDED + 8, value::LOCK)] {
         b.load(Double, R1, R10, from);
         b.store(Double, R0, to, R1);
     }
-    b.jump(done);
-    b.place(full);
-    count_loss(b, losses::SUMS);
-    b.jump(out);
-    b.place(done);
 }
 
 /// Adds the duration `R9` to the sum at `R8`. Other CPUs may do so at the same time.

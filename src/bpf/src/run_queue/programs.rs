@@ -5,7 +5,7 @@ use crate::Operation::{Add, And, ShiftLeft, ShiftRight, Sub};
 use crate::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
 use crate::buckets::bucket_number;
-use crate::tasks::{INDEX, LOST_TASKS, TASK, count_loss, current_task, key, look_up};
+use crate::tasks::{INDEX, LOST_TASKS, TASK, add, add_copy, current_task, key, look_up};
 use crate::{Helper, Label, MapId, ProgramBuilder, Register};
 
 use super::TaskOffsets;
@@ -223,13 +223,7 @@ fn switch_in(b: &mut ProgramBuilder, offsets: TaskOffsets, cpu: Option<u32>, out
     b.store(Double, R10, BEGIN, R1);
     row_key(b);
     only_on(b, cpu, out);
-    let name = |b: &mut ProgramBuilder| {
-        b.address(R1, R8, i32::from(row::COMM));
-        b.set(R2, 16);
-        b.address(R3, R6, i32::from(offsets.comm));
-        b.call(Helper::ProbeReadKernel);
-    };
-    find_row(b, name, out);
+    find_row(b, offsets, out);
     b.set(R7, R9);
     b.load(Double, R1, R10, BEGIN);
     b.operate(Sub, R7, R1);
@@ -249,18 +243,11 @@ fn task_number(b: &mut ProgramBuilder, offsets: TaskOffsets, out: Label) {
 
 /// Adds the state on the stack for the task on the stack, born at `R9`; counts a failure.
 fn add_state(b: &mut ProgramBuilder) {
-    let end = b.label();
     b.store(Double, R10, STATE + state::BIRTH, R9);
     for zero in [state::RUNTIME, state::COMM, state::COMM + 8] {
         b.store(Double, R10, STATE + zero, 0);
     }
-    key(b, STATES, TASK);
-    b.address(R3, R10, i32::from(STATE));
-    b.set(R4, 0);
-    b.call(Helper::MapUpdateElem);
-    b.jump_if(Equal, R0, 0, end);
-    count_loss(b, LOST_TASKS);
-    b.place(end);
+    add(b, STATES, [TASK, STATE], LOST_TASKS);
 }
 
 /// Stores the key of the row of the task on the stack, whose state is at `R7`.
@@ -279,29 +266,18 @@ fn only_on(b: &mut ProgramBuilder, cpu: Option<u32>, other: Label) {
     }
 }
 
-/// Leaves the address of the row for the key on the stack in `R8`; `complete` adds to a new one. Without room counts a
-/// loss and goes to `full`.
-fn find_row(b: &mut ProgramBuilder, complete: impl Fn(&mut ProgramBuilder), full: Label) {
-    let (found, lost, new) = (b.label(), b.label(), b.label());
+/// Leaves the address of the row for the key on the stack in `R8`; a new one gets the name of the task at `R6`. Without
+/// room counts a loss and goes to `full`.
+fn find_row(b: &mut ProgramBuilder, offsets: TaskOffsets, full: Label) {
+    let (found, done) = (b.label(), b.label());
     look_up(b, ROWS, ROW_KEY);
     b.jump_if(NotEqual, R0, 0, found);
-    b.store(Word, R10, INDEX, 0);
-    look_up(b, TEMPLATE, INDEX);
-    b.jump_if(Equal, R0, 0, full);
-    b.set(R3, R0);
-    key(b, ROWS, ROW_KEY);
-    b.set(R4, 0);
-    b.call(Helper::MapUpdateElem);
-    b.jump_if(NotEqual, R0, 0, lost);
-    look_up(b, ROWS, ROW_KEY);
-    b.jump_if(NotEqual, R0, 0, new);
-    b.place(lost);
-    count_loss(b, LOST_ROWS);
-    b.jump(full);
-    b.place(new);
+    add_copy(b, [ROWS, TEMPLATE], ROW_KEY, LOST_ROWS, full);
     b.set(R8, R0);
-    complete(b);
-    let done = b.label();
+    b.address(R1, R8, i32::from(row::COMM));
+    b.set(R2, 16);
+    b.address(R3, R6, i32::from(offsets.comm));
+    b.call(Helper::ProbeReadKernel);
     b.jump(done);
     b.place(found);
     b.set(R8, R0);

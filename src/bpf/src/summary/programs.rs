@@ -7,9 +7,9 @@ use crate::Width::{Double, Word};
 use crate::buckets::bucket_number;
 use crate::registers::CompatMark;
 use crate::tasks::{
-    INDEX, TASK, TASKS, add_slot, count_loss, current_task, key, look_up, new_slot, slot,
+    INDEX, TASK, TASKS, add, add_copy, add_slot, current_task, look_up, new_slot, slot,
 };
-use crate::{Helper, Label, MapId, Operand, ProgramBuilder};
+use crate::{Helper, MapId, Operand, ProgramBuilder};
 
 use super::values::{self, call};
 
@@ -140,7 +140,7 @@ pub(super) fn exit(options: ProgramOptions) -> ProgramBuilder {
     b.store(Double, R10, VALUE, R0);
     look_up(&mut b, CALLS, KEY);
     b.jump_if(NotEqual, R0, 0, found);
-    add_call(&mut b, out);
+    add_copy(&mut b, [CALLS, TEMPLATE], KEY, values::LOST_CALLS, out);
     b.place(found);
     b.set(R8, R0);
     sums(&mut b);
@@ -149,26 +149,6 @@ pub(super) fn exit(options: ProgramOptions) -> ProgramBuilder {
     b.place(out);
     b.exit();
     b
-}
-
-/// Adds an empty value for the key on the stack and leaves its address in `R0`; without room counts the call as lost.
-fn add_call(b: &mut ProgramBuilder, out: Label) {
-    let full = b.label();
-    let done = b.label();
-    b.store(Word, R10, INDEX, 0);
-    look_up(b, TEMPLATE, INDEX);
-    b.jump_if(Equal, R0, 0, out);
-    b.set(R3, R0);
-    key(b, CALLS, KEY);
-    b.set(R4, 0);
-    b.call(Helper::MapUpdateElem);
-    b.jump_if(NotEqual, R0, 0, full);
-    look_up(b, CALLS, KEY);
-    b.jump_if(NotEqual, R0, 0, done);
-    b.place(full);
-    count_loss(b, values::LOST_CALLS);
-    b.jump(out);
-    b.place(done);
 }
 
 /// Adds an amount to a number of the value at `R8`.
@@ -273,11 +253,6 @@ fn errno(b: &mut ProgramBuilder) {
     b.jump(out);
     b.place(new);
     b.store(Double, R10, VALUE, 1);
-    key(b, ERRNOS, KEY);
-    b.address(R3, R10, i32::from(VALUE));
-    b.set(R4, 0);
-    b.call(Helper::MapUpdateElem);
-    b.jump_if(Equal, R0, 0, out);
-    count_loss(b, values::LOST_ERRNOS);
+    add(b, ERRNOS, [KEY, VALUE], values::LOST_ERRNOS);
     b.place(out);
 }
