@@ -4,6 +4,7 @@ pub(crate) mod cgroups;
 pub(crate) mod control;
 pub(crate) mod events;
 pub(crate) mod explain;
+pub(crate) mod kernel_offsets;
 pub(crate) mod kernel_sums;
 pub(crate) mod limits;
 pub(crate) mod lower_rate;

@@ -10,7 +10,6 @@ use rperf_bpf::{
     ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, Error, OwnerLayout,
     TaskSet, UNKNOWN_OWNER, WaitKey, WaitSummary,
 };
-use rperf_probe::Btf;
 use rperf_replay::{LiveWorld, World};
 use rperf_resolve::Resolver;
 use rperf_session::{Observation, RecordRequest, SynthesizedRecords, Target};
@@ -25,10 +24,10 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
 use crate::cli::live::cgroups;
+use crate::cli::live::kernel_offsets::member_offsets;
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{explain, kernel_sums, target};
 use crate::cli::options::{count, flag, is_given};
-use crate::cli::pmus::SYSFS;
 use crate::cli::symbol_options::SymbolSources;
 
 /// The default of `--map-nr-entries`, as in perf.
@@ -80,10 +79,9 @@ pub(super) fn run(
         cgroups: false,
     };
     let request = kernel_sums::request(target, kinds, matches, context)?;
-    let types = kernel_types();
     let cgroup_paths = cgroups::paths();
-    let options = options(matches, query, shown.table, types.as_ref(), &cgroup_paths)?;
-    let watched = watch(&request, &options, types.as_ref(), matches, context)?;
+    let options = options(matches, query, shown.table, &cgroup_paths)?;
+    let watched = watch(&request, &options, matches, context)?;
     let (summary, world) = (&watched.summary, watched.world.world());
     let failed = |error: Error| CliError::message(255, error.to_string());
     let resolver = symbols.live_resolver(context, world);
@@ -153,7 +151,6 @@ struct Watched {
 fn watch(
     request: &RecordRequest,
     options: &ContentionOptions,
-    types: Option<&Vec<u8>>,
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<Watched, CliError> {
@@ -161,7 +158,7 @@ fn watch(
     let explained = |error| explain::explain(context, "bpf-output", error);
     let mut observation = Observation::open(request, &mut reporter).map_err(explained)?;
     let mut world = LiveWorld::new(Endian::NATIVE, observation.events());
-    let summary = start(options, request, types, &observation)?;
+    let summary = start(options, request, &observation)?;
     let started = observation.start(request, &mut |records| world.add(records));
     started.map_err(explained)?;
     let has_workload = request.observe.workload.is_some();
@@ -189,24 +186,10 @@ fn missing(losses: ContentionLosses) -> MissingWaits {
     }
 }
 
-/// Returns the kernel's BTF; `None` if it has none, or if it cannot be read.
-fn kernel_types() -> Option<Vec<u8>> {
-    rperf_sys::kernel_file(Path::new(SYSFS).join("kernel/btf/vmlinux")).ok()
-}
-
-/// Returns the offset of a member in bytes, from the kernel's BTF.
-fn offset(types: Option<&Vec<u8>>, structure: &str, member: &str) -> Result<u16, Error> {
-    let types = types.and_then(|types| Btf::parse(types).ok());
-    let offset = types.and_then(|types| types.member_offset(structure, member));
-    let offset = offset.and_then(|offset| u16::try_from(offset).ok());
-    offset.ok_or(Error::NoBtf)
-}
-
 fn options(
     matches: &ArgMatches,
     query: &LockQuery,
     table: ContentionTable,
-    types: Option<&Vec<u8>>,
     cgroups: &HashMap<u64, PathBuf>,
 ) -> Result<ContentionOptions, CliError> {
     let failed = |error: Error| CliError::message(255, format!("lock contention: {error}"));
@@ -215,11 +198,19 @@ fn options(
         ContentionTable::Threads => ContentionKey::Thread,
         ContentionTable::Addresses => ContentionKey::Lock,
         ContentionTable::Cgroups => ContentionKey::Cgroup,
-        ContentionTable::Owners => ContentionKey::Owner(OwnerLayout {
-            mutex: offset(types, "mutex", "owner").map_err(failed)?,
-            rwsem: offset(types, "rw_semaphore", "owner").map_err(failed)?,
-            task_pid: offset(types, "task_struct", "pid").map_err(failed)?,
-        }),
+        ContentionTable::Owners => {
+            let members = [
+                ("mutex", "owner"),
+                ("rw_semaphore", "owner"),
+                ("task_struct", "pid"),
+            ];
+            let [mutex, rwsem, task_pid] = member_offsets(members).map_err(failed)?;
+            ContentionKey::Owner(OwnerLayout {
+                mutex,
+                rwsem,
+                task_pid,
+            })
+        }
     };
     let by_stack = matches!(table, ContentionTable::Callers | ContentionTable::Addresses);
     let entries = matches.get_one::<u64>("map-nr-entries").copied();
@@ -269,7 +260,6 @@ fn selected_cgroups(
 fn start(
     options: &ContentionOptions,
     request: &RecordRequest,
-    types: Option<&Vec<u8>>,
     observation: &Observation,
 ) -> Result<ContentionSummary, CliError> {
     let started = (|| {
@@ -278,9 +268,10 @@ fn start(
             Target::Cpus(None) => {}
             Target::Cpus(Some(cpus)) => options.cpus = Some(cpus.numbers().to_vec()),
             _ => {
+                let [pid] = member_offsets([("task_struct", "pid")])?;
                 options.tasks = TaskSet::Threads {
                     threads: Vec::new(),
-                    follow: Some(offset(types, "task_struct", "pid")?),
+                    follow: Some(pid),
                     from_exec: false,
                 }
             }

@@ -2,12 +2,10 @@
 //! with a record.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use clap::ArgMatches;
 use rperf_analysis::trace::{CallStatistics, CallSummary};
 use rperf_bpf::{Error, SummaryOptions, SyscallSummary, TaskSet};
-use rperf_probe::Btf;
 use rperf_session::{RecordRequest, Target};
 use rperf_view::trace::SummaryMode;
 
@@ -15,8 +13,8 @@ use super::TraceSettings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::cgroups;
+use crate::cli::live::kernel_offsets::member_offsets;
 use crate::cli::options::flag;
-use crate::cli::pmus::SYSFS;
 
 /// The maximum number of pairs of thread and system call: 24 MB.
 const MAX_PAIRS: u32 = 16384;
@@ -97,13 +95,8 @@ pub(super) fn task_pid(follows: bool) -> Result<Option<u16>, Error> {
     if !follows {
         return Ok(None);
     }
-    let types = rperf_sys::kernel_file(Path::new(SYSFS).join("kernel/btf/vmlinux"));
-    let types = types.map_err(|_| Error::NoBtf)?;
-    let offset = Btf::parse(&types)
-        .ok()
-        .and_then(|btf| btf.member_offset("task_struct", "pid"));
-    let offset = offset.and_then(|offset| u16::try_from(offset).ok());
-    offset.map(Some).ok_or(Error::NoBtf)
+    let [pid] = member_offsets([("task_struct", "pid")])?;
+    Ok(Some(pid))
 }
 
 /// Sums over the calls of one thread with one number: of durations in nanoseconds, and of their squares.

@@ -1,14 +1,13 @@
 //! Enumerations and structures of the running kernel (BTF), for arguments and fields that this program has no table of.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use rperf_analysis::trace::EnumerationNames;
 use rperf_probe::{Btf, Enumeration, TypeLayout};
 use rperf_syscalls::{StructureTexts, SyscallTable};
 
 use super::TraceSettings;
-use crate::cli::pmus::SYSFS;
+use crate::cli::live::kernel_offsets::kernel_types;
 
 /// The enumerations and structures that a trace needs, by name.
 #[derive(Debug, Default)]
@@ -26,8 +25,7 @@ impl KernelTypes {
         if !settings.options.prints_lines || structures.is_empty() && enumerations.is_empty() {
             return Self::default();
         }
-        let bytes = rperf_sys::kernel_file(Path::new(SYSFS).join("kernel/btf/vmlinux"));
-        let bytes = bytes.unwrap_or_default();
+        let bytes = kernel_types().unwrap_or_default();
         let Ok(btf) = Btf::parse(&bytes) else {
             return Self::default();
         };

@@ -1,24 +1,21 @@
 //! `sched latency --live`: the waits of the running system, summed by BPF programs in the kernel.
 
-use std::path::Path;
-
 use clap::ArgMatches;
 use rperf_analysis::LogHistogram;
 use rperf_analysis::sched::latency::{LatencyRow, LatencySums, LatencyTable};
 use rperf_bpf::{
     Error, RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskKey, TaskOffsets, TaskWaits,
 };
-use rperf_probe::Btf;
 use rperf_session::{Observation, SynthesizedRecords, Target};
 use rperf_view::sched::latency::RecordLosses;
 
 use super::LatencyQuery;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::live::kernel_offsets::member_offsets;
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{explain, kernel_sums};
 use crate::cli::options::{flag, is_given};
-use crate::cli::pmus::SYSFS;
 
 /// The option.
 pub(super) const LIVE: &str = "live";
@@ -90,19 +87,9 @@ pub(super) fn run(
 }
 
 fn start(cpu: Option<u32>) -> Result<RunQueueSummary, Error> {
-    let types = rperf_sys::kernel_file(Path::new(SYSFS).join("kernel/btf/vmlinux"));
-    let types = types.map_err(|_| Error::NoBtf)?;
-    let types = Btf::parse(&types).map_err(|_| Error::NoBtf)?;
-    let offset = |member| {
-        let offset = types.member_offset("task_struct", member);
-        let offset = offset.and_then(|offset| u16::try_from(offset).ok());
-        offset.ok_or(Error::NoBtf)
-    };
+    let [pid, comm] = member_offsets([("task_struct", "pid"), ("task_struct", "comm")])?;
     RunQueueSummary::start(RunQueueOptions {
-        offsets: TaskOffsets {
-            pid: offset("pid")?,
-            comm: offset("comm")?,
-        },
+        offsets: TaskOffsets { pid, comm },
         cpu,
         max_rows: MAX_ROWS,
     })
