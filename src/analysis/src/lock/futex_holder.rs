@@ -168,7 +168,7 @@ mod tests {
             value: WAITERS | 77,
         };
         assert_eq!(tid(robust, [WAITERS | 77, 0, 0, 0, 0, 0], false), Some(77));
-        // Its owner died: nobody holds it.
+        // Its owner died: no thread holds it.
         assert_eq!(tid(robust, [WAITERS | 1 << 30, 0, 0, 0, 0, 0], false), None);
         assert_eq!(tid(robust, [0, 0, 0, 0, 0, 0], false), None);
         // The wait for the end of a thread is not private.

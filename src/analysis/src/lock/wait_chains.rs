@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct WaitChains {
     /// Each thread waits for the next one, the last for the first. The first has the lowest id.
     pub cycles: Vec<Vec<u32>>,
-    /// Each thread waits for the next one. Nobody waits for the first; the last does not wait for a thread, or is in a cycle.
+    /// Each thread waits for the next one. No thread waits for the first; the last does not wait for a thread, or is in a cycle.
     pub chains: Vec<Vec<u32>>,
 }
 

@@ -131,7 +131,7 @@ pub(super) fn switch(offsets: TaskOffsets, cpu: Option<u32>) -> ProgramBuilder {
     b
 }
 
-/// Adds the time for which the current task ran, and notes whether it waits now. Goes on at `next`.
+/// Adds the time for which the current task ran, and notes whether it waits now. Continues at `next`.
 fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
     let (known, summed, waits) = (b.label(), b.label(), b.label());
     current_task(b);
@@ -202,7 +202,7 @@ fn own_name(b: &mut ProgramBuilder, to: Register, offset: i16) {
     b.call(Helper::GetCurrentComm);
 }
 
-/// Adds the wait of the task on the stack, at `R6`, which runs from now on. Goes on at `out`.
+/// Adds the wait of the task on the stack, at `R6`, which runs from now on. Continues at `out`.
 fn switch_in(b: &mut ProgramBuilder, offsets: TaskOffsets, cpu: Option<u32>, out: Label) {
     let (known, in_order) = (b.label(), b.label());
     look_up(b, STATES, TASK);
@@ -230,7 +230,7 @@ fn switch_in(b: &mut ProgramBuilder, offsets: TaskOffsets, cpu: Option<u32>, out
     add_wait(b, out);
 }
 
-/// Stores the number of the task at `R6` on the stack; goes to `out` for the idle task.
+/// Stores the number of the task at `R6` on the stack; jumps to `out` for the idle task.
 fn task_number(b: &mut ProgramBuilder, offsets: TaskOffsets, out: Label) {
     b.store(Word, R10, TASK, 0);
     b.address(R1, R10, i32::from(TASK));
@@ -241,7 +241,7 @@ fn task_number(b: &mut ProgramBuilder, offsets: TaskOffsets, out: Label) {
     b.jump_if(Equal, R1, 0, out);
 }
 
-/// Adds the state on the stack for the task on the stack, born at `R9`; counts a failure.
+/// Adds the state on the stack for the task on the stack, first seen at `R9`; counts a failure.
 fn add_state(b: &mut ProgramBuilder) {
     b.store(Double, R10, STATE + state::BIRTH, R9);
     for zero in [state::RUNTIME, state::COMM, state::COMM + 8] {
@@ -284,7 +284,7 @@ fn find_row(b: &mut ProgramBuilder, offsets: TaskOffsets, full: Label) {
     b.place(done);
 }
 
-/// Adds the wait of `R7` ns that ended at `R9` to the row at `R8`. A task waits for one CPU at a time, so nobody else does.
+/// Adds the wait of `R7` ns that ended at `R9` to the row at `R8`. A task waits for one CPU at a time, so no other CPU does so meanwhile.
 /// Goes to `out` at the end.
 pub(super) fn add_wait(b: &mut ProgramBuilder, out: Label) {
     let (not_less, not_more, fits) = (b.label(), b.label(), b.label());
