@@ -3,15 +3,19 @@
 //! call of futex(2).
 
 mod futex_holder;
+mod known_stacks;
 mod rows;
 mod sequences;
 mod user;
 mod wait_chains;
 
+use std::sync::Arc;
+
 use rperf_tracepoint::typed::TypedEvent;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use self::futex_holder::{FUTEX_MEMORY, FutexHolder, FutexObject, FutexWait};
+pub use self::known_stacks::KnownStacks;
 pub use self::rows::{
     LockAggregation, LockColumn, LockDetail, LockKey, LockRow, LockStack, LockSums,
 };
@@ -59,6 +63,8 @@ pub struct LockContention {
     selection: LockSelection,
     rows: Vec<LockRow>,
     by_key: FxHashMap<LockKey, usize>,
+    /// The rows of callers, by the address of a detail. It is kept, so that no other detail gets this address.
+    by_detail: FxHashMap<usize, (Arc<LockDetail>, usize)>,
     /// States by thread and lock.
     sequences: Sequences,
     user: UserWaits,
@@ -76,6 +82,7 @@ impl LockContention {
             selection,
             rows: Vec::new(),
             by_key: FxHashMap::default(),
+            by_detail: FxHashMap::default(),
             sequences: Sequences::default(),
             user: UserWaits::default(),
             threads: FxHashSet::default(),
@@ -118,7 +125,7 @@ impl LockContention {
         })
     }
 
-    fn begin(&mut self, at: &EventContext, address: u64, flags: u64, detail: &LockDetail) {
+    fn begin(&mut self, at: &EventContext, address: u64, flags: u64, detail: &Arc<LockDetail>) {
         if !self.selection.accepts(address, flags) || detail.is_excluded {
             return;
         }
@@ -133,19 +140,33 @@ impl LockContention {
         at: &EventContext,
         address: u64,
         flags: u64,
-        detail: &LockDetail,
+        detail: &Arc<LockDetail>,
     ) -> usize {
+        self.threads.insert(at.task.tid);
         let key = match (self.aggregation, detail.stack.process) {
-            (LockAggregation::Caller, _) => LockKey::Caller(detail.stack.clone()),
+            (LockAggregation::Caller, _) => return self.row_of_caller(address, flags, detail),
             (LockAggregation::Thread, _) => LockKey::Thread(at.task.tid),
             (LockAggregation::Address, None) => LockKey::Address(address),
             (LockAggregation::Address, Some(pid)) => LockKey::UserAddress { pid, address },
         };
-        self.threads.insert(at.task.tid);
         self.row(key, |key| LockRow::new(key, address, flags, detail))
     }
 
-    fn futex(&mut self, at: &EventContext, address: u64, operation: u32, detail: &LockDetail) {
+    /// Returns the index of the row of a stack: usually without hashing the stack, since details are shared.
+    fn row_of_caller(&mut self, address: u64, flags: u64, detail: &Arc<LockDetail>) -> usize {
+        let identity = Arc::as_ptr(detail).addr();
+        if let Some((_, row)) = self.by_detail.get(&identity) {
+            return *row;
+        }
+        let key = LockKey::Caller(detail.stack.clone());
+        let row = self.row(key, |key| LockRow::new(key, address, flags, detail));
+        if Arc::strong_count(detail) > 1 {
+            self.by_detail.insert(identity, (Arc::clone(detail), row));
+        }
+        row
+    }
+
+    fn futex(&mut self, at: &EventContext, address: u64, operation: u32, detail: &Arc<LockDetail>) {
         match FutexCall::of(operation) {
             FutexCall::Wait(flags) => {
                 if self.selection.accepts(address, flags) && !detail.is_excluded {
@@ -177,17 +198,20 @@ impl LockContention {
     }
 }
 
-impl Observer<LockDetail> for LockContention {
-    fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, detail: LockDetail) {
+/// Events at which waits begin have a detail. Equal details may be one.
+impl Observer<Option<Arc<LockDetail>>> for LockContention {
+    fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, detail: Option<Arc<LockDetail>>) {
         if !self.losses.usable_event(at) {
             return;
         }
         match event {
             TypedEvent::ContentionBegin(event) => {
+                let detail = detail.unwrap_or_default();
                 self.begin(at, event.lock_addr(), event.flags().value, &detail);
             }
             TypedEvent::ContentionEnd(event) => self.end(at, event.lock_addr()),
             TypedEvent::SysEnterFutex(event) => {
+                let detail = detail.unwrap_or_default();
                 self.futex(at, event.uaddr(), event.op(), &detail);
             }
             TypedEvent::SysExitFutex(event) => {

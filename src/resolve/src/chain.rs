@@ -71,8 +71,9 @@ pub fn walk_on(
     true
 }
 
-/// The bytes of `chain` up to its frame number `max_stack`; `None` for a corrupted chain.
-pub(crate) fn bytes_within(chain: U64s<'_>, max_stack: usize) -> Option<usize> {
+/// Returns the number of bytes of `chain` up to and with its frame number `max_stack`; `None` for a corrupted chain.
+#[must_use]
+pub fn bytes_within(chain: U64s<'_>, max_stack: usize) -> Option<usize> {
     let mut count = 0;
     for (index, value) in chain.iter().enumerate() {
         if count >= max_stack {

@@ -23,7 +23,7 @@ mod resolver;
 mod truncated;
 mod user_stacks;
 
-pub use chain::chain_addresses;
+pub use chain::{bytes_within, chain_addresses};
 pub use code::CodeBytes;
 pub use filter::{SampleCriteria, SymbolNames};
 pub use frame::{AddressContext, Frame, Level, SymbolId};

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use clap::ArgMatches;
 use rperf_analysis::lock::{
-    CONTENTION_EVENTS, FUTEX, FUTEX_EVENTS, LOCKDEP_EVENTS, LockAggregation, LockColumn,
-    LockContention, LockDetail, LockKey, LockRow, LockSelection, LockStack,
+    CONTENTION_EVENTS, FUTEX, FUTEX_EVENTS, KnownStacks, LOCKDEP_EVENTS, LockAggregation,
+    LockColumn, LockContention, LockDetail, LockKey, LockRow, LockSelection, LockStack,
 };
 use rperf_analysis::{DeliveredCounts, ObserverPass, PrepareSamples};
 use rperf_replay::{DsoId, DsoKind, Machine, Order, Sample, World};
-use rperf_resolve::{AddressContext, Frame, Resolver, chain_addresses};
+use rperf_resolve::{AddressContext, Frame, Resolver, bytes_within, chain_addresses};
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_view::lock::{ContentionTable, NamedRow, SequenceChecks, json};
 use rperf_wire::CpuMode;
@@ -160,30 +160,44 @@ struct LockDetails<'r> {
     world: &'r World,
     query: &'r LockQuery,
     functions: LockFunctions<'r, 'r>,
+    /// Stacks of the host's kernel whose frames need no names.
+    known: KnownStacks,
 }
 
 impl PrepareSamples for LockDetails<'_> {
-    type Detail = LockDetail;
+    /// `None` at events without a stack of their own, such as the ends of waits.
+    type Detail = Option<Arc<LockDetail>>;
 
     fn prepare(
         &self,
         _: &World,
         sample: &Sample<'_>,
         event: Option<&TypedEvent<'_>>,
-    ) -> Option<LockDetail> {
-        match event? {
+    ) -> Option<Self::Detail> {
+        Some(match event? {
             TypedEvent::ContentionBegin(_) => Some(self.kernel_detail(sample)),
-            TypedEvent::SysEnterFutex(_) => Some(self.user_detail(sample)),
-            _ => Some(LockDetail::default()),
-        }
+            TypedEvent::SysEnterFutex(_) => Some(Arc::new(self.user_detail(sample))),
+            _ => None,
+        })
     }
 }
 
 impl LockDetails<'_> {
-    fn kernel_detail(&self, sample: &Sample<'_>) -> LockDetail {
-        if self.query.callstack.is_none() {
-            return self.unnamed_kernel_detail(sample);
+    fn kernel_detail(&self, sample: &Sample<'_>) -> Arc<LockDetail> {
+        let chain = sample.wire.callchain;
+        let size = chain.and_then(|chain| bytes_within(chain, self.query.max_stack));
+        let bytes = chain.and_then(|chain| chain.as_bytes().get(..size?));
+        match (self.query.callstack.is_some(), sample.machine(), bytes) {
+            (true, ..) => Arc::new(self.named_kernel_detail(sample)),
+            // The kernel's functions of locks stay where they are, so equal bytes have equal callers.
+            (_, Machine::Host, Some(bytes)) => {
+                self.known.get(bytes, || self.unnamed_kernel_detail(sample))
+            }
+            _ => Arc::new(self.unnamed_kernel_detail(sample)),
         }
+    }
+
+    fn named_kernel_detail(&self, sample: &Sample<'_>) -> LockDetail {
         let frames = self.frames(sample, self.query.max_stack);
         LockDetail {
             stack: LockStack {
@@ -195,7 +209,7 @@ impl LockDetails<'_> {
         }
     }
 
-    /// Like [`Self::kernel_detail`], if no names are needed: looking these up would take most of the time.
+    /// Like [`Self::named_kernel_detail`], if no names are needed: looking these up would take most of the time.
     fn unnamed_kernel_detail(&self, sample: &Sample<'_>) -> LockDetail {
         let chain = sample.wire.callchain;
         let frames = chain.map(|chain| chain_addresses(chain, self.query.max_stack));
@@ -374,6 +388,7 @@ pub(super) fn read(
         world: analysis.replay.world(),
         query,
         functions: LockFunctions::new(resolver),
+        known: KnownStacks::default(),
     };
     let mut contention = LockContention::new(query.aggregation, query.selection.clone());
     let pass = ObserverPass::new(&layouts, details).reading(&needed);

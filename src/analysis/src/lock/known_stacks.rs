@@ -1,0 +1,44 @@
+//! The stacks of a recording, each evaluated once.
+
+use std::array;
+use std::hash::BuildHasher as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::rows::LockDetail;
+
+/// The number of maps, so that threads seldom wait for each other.
+const SHARDS: usize = 16;
+
+/// Recorded callchains to what the analysis needs of them. Waits have few different stacks: a look-up by the recorded
+/// bytes costs a tenth of evaluating these. Memory grows with the number of different stacks.
+#[derive(Debug)]
+pub struct KnownStacks([Mutex<Details>; SHARDS]);
+
+/// By recorded callchain.
+type Details = FxHashMap<Box<[u8]>, Arc<LockDetail>>;
+
+impl Default for KnownStacks {
+    fn default() -> Self {
+        Self(array::from_fn(|_| Mutex::default()))
+    }
+}
+
+impl KnownStacks {
+    /// Returns the detail of a callchain, given as recorded, which `evaluate` makes the first time.
+    pub fn get(&self, chain: &[u8], evaluate: impl FnOnce() -> LockDetail) -> Arc<LockDetail> {
+        let [shard, ..] = FxBuildHasher.hash_one(chain).to_be_bytes();
+        let shard = self.0.get(usize::from(shard) % SHARDS);
+        let Some(shard) = shard else {
+            return Arc::new(evaluate());
+        };
+        let mut stacks = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = stacks.get(chain) {
+            return Arc::clone(known);
+        }
+        let new = Arc::new(evaluate());
+        stacks.insert(chain.into(), Arc::clone(&new));
+        new
+    }
+}
