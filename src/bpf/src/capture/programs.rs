@@ -95,6 +95,7 @@ pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (failed, no_retry, out) = (b.label(), b.label(), b.label());
     b.set(R6, R1);
+    select_call(&mut b, context.registers, out);
     select_task(&mut b, context, out);
     fill_buffer(&mut b, context.registers, out);
     b.load(Word, R9, R8, buffer::REGISTERS + context.registers.number);
@@ -120,6 +121,29 @@ pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     b.place(out);
     b.exit();
     b
+}
+
+/// Jumps to `out` unless the call that returns is captured at its begin or its end. This comes before all else: most calls
+/// are not captured if calls are selected, and then they cost little, also those of other tasks.
+fn select_call(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
+    let selected = b.label();
+    b.address(R1, R10, i32::from(ADDRESS));
+    b.set(R2, 4);
+    b.load(Double, R3, R6, 0);
+    b.operate(Add, R3, i32::from(registers.number));
+    b.call(Helper::ProbeReadKernel);
+    b.load(Word, R9, R10, ADDRESS);
+    b.jump_if(Above, R9, CALLS - 1, out);
+    for add in [0, CALLS] {
+        b.operate(Add, R9, add);
+        b.store(Word, R10, INDEX, R9);
+        look_up(b, PLANS, INDEX);
+        b.jump_if(Equal, R0, 0, out);
+        b.load(Byte, R1, R0, entry::SOURCE);
+        b.jump_if(NotEqual, R1, 0, selected);
+    }
+    b.jump(out);
+    b.place(selected);
 }
 
 /// Jumps to `out` unless the current task is observed.
