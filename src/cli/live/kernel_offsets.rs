@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rperf_bpf::Error;
-use rperf_probe::Btf;
+use rperf_btf::Btf;
 
 use crate::cli::pmus::SYSFS;
 

@@ -142,12 +142,6 @@ pub enum Error {
         /// The module that contains it; `None` for the kernel itself.
         module: Option<String>,
     },
-    /// The kernel's types are damaged.
-    #[error("the kernel's types (BTF) are damaged at byte {offset}")]
-    Btf {
-        /// Offset.
-        offset: usize,
-    },
     /// The source file cannot be read.
     #[error("Failed to find source file path of {}", path.display())]
     NoSource {
@@ -231,7 +225,7 @@ impl Error {
                 None => format!("omit -m: {function} is in the kernel itself"),
             }),
             Self::NoSource { .. } => one("name its directory with --source DIR".to_owned()),
-            Self::Definition(_) | Self::Object { .. } | Self::NoCode { .. } | Self::Btf { .. } => Vec::new(),
+            Self::Definition(_) | Self::Object { .. } | Self::NoCode { .. } => Vec::new(),
         }
     }
 }

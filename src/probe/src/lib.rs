@@ -8,7 +8,6 @@
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
-mod btf;
 mod cached;
 mod definition;
 mod describe;
@@ -18,6 +17,7 @@ mod event;
 mod field;
 mod filter;
 mod kernel;
+mod kernel_types;
 mod marker;
 mod object;
 mod register;
@@ -25,7 +25,6 @@ mod search;
 mod shape;
 mod show;
 
-pub use btf::{Btf, Enumeration, TypeLayout};
 pub use cached::{CachedEntry, cached_entries, heading, keep_entry};
 pub use definition::{
     Argument, ArgumentValue, Definition, FunctionPlace, Member, Point, SourcePlace, SyntaxError,

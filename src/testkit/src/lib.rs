@@ -7,6 +7,7 @@
     reason = "test support reads the environment and says why a test is skipped"
 )]
 
+pub mod btf;
 pub mod bytes;
 pub mod golden;
 pub mod http;

@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rperf_probe::{Btf, Kernel, KernelSymbolList, SearchOptions, parse};
+use rperf_btf::Btf;
+use rperf_probe::{Kernel, KernelSymbolList, SearchOptions, parse};
 
 const SYMBOLS: &[u8] =
     b"ffffffff81000000 T _text\nffffffff81000100 T work\nffffffff81000200 t leaf\n\

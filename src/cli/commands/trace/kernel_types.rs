@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rperf_analysis::trace::EnumerationNames;
-use rperf_probe::{Btf, Enumeration, TypeLayout};
+use rperf_btf::{Btf, Enumeration, TypeLayout};
 use rperf_syscalls::{StructureTexts, SyscallTable};
 
 use super::TraceSettings;

@@ -4,8 +4,9 @@ use std::cell::OnceCell;
 use std::path::Path;
 
 use clap::ArgMatches;
+use rperf_btf::Btf;
 use rperf_probe::{
-    Btf, Definition, Error, Kernel, KernelSymbolList, Point, Probe, ProbePoints, ProbeTarget,
+    Definition, Error, Kernel, KernelSymbolList, Point, Probe, ProbePoints, ProbeTarget,
     SearchOptions, find, place_in_kernel,
 };
 use rperf_symbol::{

@@ -1,11 +1,11 @@
 //! Fetch arguments at the entry or return of a kernel function.
 
 use super::Kernel;
-use crate::btf::{BtfShape, Parameter};
 use crate::definition::{Argument, ArgumentValue};
 use crate::error::Error;
 use crate::event::field_name;
 use crate::field::{Dereference, ProbeField};
+use crate::kernel_types::{BtfShape, Parameter};
 use crate::object::nearest;
 use crate::register;
 use crate::search::{PathStep, raw_kernel_text};
@@ -35,8 +35,7 @@ impl Kernel<'_> {
             count,
         };
         match found.as_slice() {
-            [prototype] => types
-                .signature(*prototype, self.pointer_size())
+            [prototype] => BtfShape::signature(types, *prototype, self.pointer_size())
                 .ok_or_else(|| unknown(0)),
             several => Err(unknown(several.len())),
         }

@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 use object::Architecture;
 use rperf_names::is_pattern;
 
-use crate::btf::Btf;
 use crate::definition::{Definition, FunctionPlace, Point};
 use crate::error::Error;
 use crate::filter::NameFilter;
@@ -21,6 +20,7 @@ use crate::search::{Probe, ProbePoints, SearchOptions, is_wanted};
 use crate::shape::TypeShape as _;
 use crate::show::{ListedPoint, ShownPlace, Variable};
 use arguments::Arguments;
+use rperf_btf::Btf;
 
 pub use place::place_in_kernel;
 pub use symbols::{KernelSymbol, KernelSymbolList};

@@ -1,9 +1,9 @@
 use super::{Kernel, KernelSymbolList};
-use crate::btf::Btf;
-use crate::btf::tests::kernel as types;
 use crate::definition::parse;
 use crate::error::Error;
 use crate::search::SearchOptions;
+use rperf_btf::Btf;
+use rperf_testkit::btf::kernel as types;
 
 const LISTING: &[u8] = b"ffffffff81000000 T _text\nffffffff81000100 T vfs_read\nffffffff81000100 T alias\n\
     ffffffff81000200 T vfs_write\nffffffffc0000000 t start\t[veth]\nffffffffc0000040 t stop\t[veth]\n";
@@ -12,7 +12,7 @@ const LISTING: &[u8] = b"ffffffff81000000 T _text\nffffffff81000100 T vfs_read\n
 fn resolved(definition: &str, module: Option<&str>, listing: &[u8]) -> Result<String, Error> {
     let symbols = KernelSymbolList::parse(listing);
     let bytes = types().bytes();
-    let types = Btf::parse(&bytes)?;
+    let types = Btf::parse(&bytes).unwrap();
     let kernel = Kernel {
         symbols: &symbols,
         types: Some(&types),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use rperf_bpf::{Error, RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskOffsets};
-use rperf_probe::Btf;
+use rperf_btf::Btf;
 
 /// Starts a summary; `None` if this machine cannot.
 fn start(cpu: Option<u32>, max_rows: u32) -> Option<RunQueueSummary> {

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::Btf;
-use super::record::{Record, TypeKind};
+use super::record::{BtfType, TypeKind};
 
 /// `BTF_INT_SIGNED` and `BTF_INT_BOOL`, in the number that follows an integer type.
 const SIGNED: u32 = 1 << 24;
 const BOOLEAN: u32 = 1 << 26;
 /// The limits of a layout: damaged types may refer to themselves.
 const MAX_DEPTH: usize = 8;
+const MAX_LAYERS: usize = 32;
 const MAX_MEMBERS: usize = 1 << 10;
 /// The largest type of a bit field, in bytes.
 const MAX_BIT_FIELD: usize = 8;
@@ -74,7 +75,7 @@ impl Btf<'_> {
     /// Returns the enumeration of this name; `None` if there is none.
     #[must_use]
     pub fn enumeration(&self, name: &str) -> Option<Enumeration> {
-        let mut records = self.records().filter(|record| {
+        let mut records = self.types().filter(|record| {
             matches!(
                 record.kind,
                 TypeKind::Enumeration | TypeKind::WideEnumeration
@@ -86,7 +87,7 @@ impl Btf<'_> {
         })
     }
 
-    fn enumerators(&self, record: Record<'_>) -> Enumeration {
+    fn enumerators(&self, record: BtfType<'_>) -> Enumeration {
         let words = if record.kind == TypeKind::WideEnumeration {
             3
         } else {
@@ -119,7 +120,7 @@ impl Btf<'_> {
     ) -> BTreeMap<String, TypeLayout> {
         let mut found = BTreeMap::new();
         let structures = self
-            .records()
+            .types()
             .filter(|record| record.kind == TypeKind::Structure && !record.details.is_empty());
         for record in structures {
             let name = self.text(record.name);
@@ -143,7 +144,7 @@ struct LayoutReader<'b> {
 }
 
 impl LayoutReader<'_> {
-    fn layout(&mut self, record: Record<'_>, depth: usize) -> TypeLayout {
+    fn layout(&mut self, record: BtfType<'_>, depth: usize) -> TypeLayout {
         let size = record.size as usize;
         let about = || record.detail(0).unwrap_or_default();
         let (size, kind) = match record.kind {
@@ -176,8 +177,8 @@ impl LayoutReader<'_> {
 
     /// The layout of a type by its id, without typedefs and qualifiers.
     fn referred(&mut self, mut number: u32, depth: usize) -> TypeLayout {
-        for _ in 0..crate::shape::MAX_LAYERS {
-            match self.btf.record(number) {
+        for _ in 0..MAX_LAYERS {
+            match self.btf.type_with_id(number) {
                 Some(record) if matches!(record.kind, TypeKind::Alias | TypeKind::Typedef) => {
                     number = record.refers_to;
                 }
@@ -191,7 +192,7 @@ impl LayoutReader<'_> {
         }
     }
 
-    fn members(&mut self, record: Record<'_>, depth: usize) -> Vec<MemberLayout> {
+    fn members(&mut self, record: BtfType<'_>, depth: usize) -> Vec<MemberLayout> {
         let mut members = Vec::new();
         for index in 0..record.details.len() / 12 {
             self.members += 1;

@@ -2,20 +2,26 @@
 
 mod layout;
 mod record;
-mod shape;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
-use crate::error::Error;
-use record::{ByteOrder, Record, TypeKind};
+use record::ByteOrder;
 
 pub use layout::{Enumeration, TypeLayout};
-pub(crate) use shape::{BtfShape, Parameter};
+pub use record::{BtfType, TypeKind};
 
 /// `BTF_MAGIC`.
 const MAGIC: u16 = 0xeb9f;
 /// Size of the used part of `struct btf_header`, in bytes.
 const HEADER: usize = 24;
+
+/// The data are damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the kernel's types (BTF) are damaged at byte {offset}")]
+pub struct BtfError {
+    /// Where, from the beginning of the data.
+    pub offset: usize,
+}
 
 /// The types of the kernel, or of the kernel and one of its modules.
 #[derive(Debug, Clone)]
@@ -42,12 +48,12 @@ impl<'a> Btf<'a> {
     ///
     /// # Errors
     ///
-    /// The data are damaged.
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+    /// [`BtfError`].
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, BtfError> {
         let is_little_endian = match bytes.first_chunk::<2>() {
             Some(magic) if u16::from_le_bytes(*magic) == MAGIC => true,
             Some(magic) if u16::from_be_bytes(*magic) == MAGIC => false,
-            _ => return Err(Error::Btf { offset: 0 }),
+            _ => return Err(BtfError { offset: 0 }),
         };
         let mut btf = Self {
             parts: Vec::new(),
@@ -62,8 +68,8 @@ impl<'a> Btf<'a> {
     ///
     /// # Errors
     ///
-    /// The data are damaged.
-    pub fn with_module(mut self, bytes: &'a [u8]) -> Result<Self, Error> {
+    /// [`BtfError`].
+    pub fn with_module(mut self, bytes: &'a [u8]) -> Result<Self, BtfError> {
         let Some(base) = self.parts.last() else {
             return Ok(self);
         };
@@ -73,8 +79,8 @@ impl<'a> Btf<'a> {
         Ok(self)
     }
 
-    fn add(&mut self, bytes: &'a [u8], first_type: u32, first_string: u32) -> Result<(), Error> {
-        let damaged = |offset: usize| Error::Btf { offset };
+    fn add(&mut self, bytes: &'a [u8], first_type: u32, first_string: u32) -> Result<(), BtfError> {
+        let damaged = |offset: usize| BtfError { offset };
         let field = |at: usize| {
             let bytes = bytes.get(at..at + 4).and_then(|bytes| bytes.first_chunk());
             let value = bytes.map(|bytes| self.word(*bytes) as usize);
@@ -93,7 +99,7 @@ impl<'a> Btf<'a> {
         let mut starts = Vec::new();
         let mut at = 0;
         while at < types.len() {
-            let record = Record::read(types, at, self.layout());
+            let record = BtfType::read(types, at, self.layout());
             let record = record.ok_or_else(|| damaged(header + at))?;
             starts.push(count(at));
             at = record.end;
@@ -121,16 +127,18 @@ impl<'a> Btf<'a> {
         }
     }
 
-    /// Returns the type with this id; `None` for void.
-    fn record(&self, number: u32) -> Option<Record<'a>> {
+    /// Returns the type with this id; `None` for void (0) and for unknown ids.
+    #[must_use]
+    pub fn type_with_id(&self, number: u32) -> Option<BtfType<'a>> {
         let part = self.parts.iter().rev();
         let part = part.into_iter().find(|part| number >= part.first_type)?;
         let start = part.starts.get((number - part.first_type) as usize)?;
-        Record::read(part.types, *start as usize, self.layout())
+        BtfType::read(part.types, *start as usize, self.layout())
     }
 
-    /// Returns the string at an offset; empty if there is none.
-    fn text(&self, at: u32) -> &'a str {
+    /// Returns the string at an offset, such as that of a name; empty if there is none.
+    #[must_use]
+    pub fn text(&self, at: u32) -> &'a str {
         let mut parts = self.parts.iter().rev();
         let part = parts.find(|part| at >= part.first_string);
         let bytes = part.and_then(|part| part.strings.get((at - part.first_string) as usize..));
@@ -139,9 +147,10 @@ impl<'a> Btf<'a> {
     }
 
     /// Returns the type ids of the prototypes of all functions of this name: static functions of several files may share one.
-    pub(crate) fn prototypes(&self, name: &str) -> Vec<u32> {
+    #[must_use]
+    pub fn prototypes(&self, name: &str) -> Vec<u32> {
         let mut found = Vec::new();
-        for record in self.records() {
+        for record in self.types() {
             if record.kind == TypeKind::Function && self.text(record.name) == name {
                 found.push(record.refers_to);
             }
@@ -152,7 +161,7 @@ impl<'a> Btf<'a> {
     /// Returns the offset in bytes of a named member of a structure; `None` for unknown ones, bit fields and members of anonymous members.
     #[must_use]
     pub fn member_offset(&self, structure: &str, member: &str) -> Option<u32> {
-        let mut structures = self.records().filter(|record| {
+        let mut structures = self.types().filter(|record| {
             record.kind == TypeKind::Structure && self.text(record.name) == structure
         });
         let record = structures.next()?;
@@ -168,11 +177,11 @@ impl<'a> Btf<'a> {
         (width == 0 && bit % 8 == 0).then_some(bit / 8)
     }
 
-    fn records(&self) -> impl Iterator<Item = Record<'a>> {
+    fn types(&self) -> impl Iterator<Item = BtfType<'a>> {
         let layout = self.layout();
         self.parts.iter().flat_map(move |part| {
             let starts = part.starts.iter();
-            starts.filter_map(move |start| Record::read(part.types, *start as usize, layout))
+            starts.filter_map(move |start| BtfType::read(part.types, *start as usize, layout))
         })
     }
 }

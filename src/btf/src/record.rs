@@ -1,4 +1,4 @@
-//! Decodes one type of the section.
+//! Decodes one type of the section (`struct btf_type` of include/uapi/linux/btf.h).
 
 /// Size of `struct btf_type` in bytes.
 const TYPE_SIZE: usize = 12;
@@ -23,17 +23,26 @@ impl ByteOrder {
 
 /// `BTF_KIND_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TypeKind {
+pub enum TypeKind {
+    /// `BTF_KIND_INT`.
     Integer,
+    /// `BTF_KIND_PTR`.
     Pointer,
+    /// `BTF_KIND_ARRAY`.
     Array,
+    /// `BTF_KIND_STRUCT`.
     Structure,
+    /// `BTF_KIND_UNION`.
     Union,
+    /// `BTF_KIND_ENUM`.
     Enumeration,
-    /// With 64-bit values.
+    /// `BTF_KIND_ENUM64`.
     WideEnumeration,
+    /// `BTF_KIND_FUNC`: refers to its prototype.
     Function,
+    /// `BTF_KIND_FUNC_PROTO`: refers to the type that is returned, 0 for void.
     Prototype,
+    /// `BTF_KIND_FLOAT`.
     Float,
     /// Forward types, qualifiers and tags.
     Alias,
@@ -43,26 +52,27 @@ pub(super) enum TypeKind {
     Other,
 }
 
-/// A type.
+/// A type, with references into the data.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Record<'a> {
-    pub(super) kind: TypeKind,
-    /// The offset of its name.
-    pub(super) name: u32,
+pub struct BtfType<'a> {
+    /// What it is.
+    pub kind: TypeKind,
+    /// The offset of its name, for [`Btf::text`](crate::Btf::text).
+    pub name: u32,
     /// The size of a value in bytes, for kinds that have a size.
-    pub(super) size: u32,
-    /// The same field, for kinds that refer to another type.
-    pub(super) refers_to: u32,
+    pub size: u32,
+    /// The same number, for kinds that refer to another type: its id.
+    pub refers_to: u32,
     /// Members, parameters, or the data of an integer or array.
     pub(super) details: &'a [u8],
     /// `kind_flag`: members have bit widths, enumerations are signed.
-    pub(super) flag: bool,
+    pub flag: bool,
     /// The offset of the next type.
     pub(super) end: usize,
     pub(super) layout: ByteOrder,
 }
 
-impl<'a> Record<'a> {
+impl<'a> BtfType<'a> {
     /// Decodes the type at `at`; `None` if it is truncated or of an unknown kind, whose length is also unknown.
     pub(super) fn read(types: &'a [u8], at: usize, layout: ByteOrder) -> Option<Self> {
         let bytes = types.get(at..)?;
@@ -100,8 +110,28 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// Returns the number at position `index` of the details.
-    pub(super) fn detail(&self, index: usize) -> Option<u32> {
+    /// Returns the 32-bit number at position `index` of the details: a member has three (offset of its name, type id, place in bits), a
+    /// parameter two (offset of its name, type id).
+    #[must_use]
+    pub fn detail(&self, index: usize) -> Option<u32> {
         self.layout.word(self.details, index)
+    }
+
+    /// Returns the number of members of a structure or union, 0 for other kinds.
+    #[must_use]
+    pub fn members(&self) -> usize {
+        match self.kind {
+            TypeKind::Structure | TypeKind::Union => self.details.len() / 12,
+            _ => 0,
+        }
+    }
+
+    /// Returns the number of parameters of a prototype, 0 for other kinds.
+    #[must_use]
+    pub fn parameters(&self) -> usize {
+        match self.kind {
+            TypeKind::Prototype => self.details.len() / 8,
+            _ => 0,
+        }
     }
 }

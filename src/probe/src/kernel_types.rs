@@ -1,7 +1,10 @@
-//! BTF types as needed by probes.
+//! The kernel's types (BTF) as probes need them.
 
-use super::Btf;
-use super::record::{Record, TypeKind};
+#[cfg(test)]
+mod tests;
+
+use rperf_btf::{Btf, BtfType, TypeKind};
+
 use crate::shape::{MAX_LAYERS, MAX_RECORDS, RecordMember, TypeCategory as ShapeKind, TypeShape};
 
 /// `BTF_INT_SIGNED` and `BTF_INT_CHAR`, in the number that follows an integer type.
@@ -25,28 +28,28 @@ pub(crate) struct BtfShape<'b> {
 /// A parameter of a function.
 pub(crate) type Parameter<'b> = BtfShape<'b>;
 
-impl<'b> Btf<'b> {
+impl<'b> BtfShape<'b> {
     /// Returns the parameters of a prototype in order, and the return type (`None` for void).
     pub(crate) fn signature(
-        &'b self,
+        btf: &'b Btf<'b>,
         prototype: u32,
         pointer: u64,
-    ) -> Option<(Vec<Parameter<'b>>, Option<BtfShape<'b>>)> {
-        let record = self.record(prototype)?;
+    ) -> Option<(Vec<Parameter<'b>>, Option<Self>)> {
+        let record = btf.type_with_id(prototype)?;
         if record.kind != TypeKind::Prototype {
             return None;
         }
-        let of = |name: &'b str, number: u32| BtfShape {
-            btf: self,
+        let of = |name: &'b str, number: u32| Self {
+            btf,
             name: Some(name),
             number,
             is_type: false,
             pointer,
         };
-        let parameters = (0..record.details.len() / 8).filter_map(|index| {
+        let parameters = (0..record.parameters()).filter_map(|index| {
             let (name, number) = (record.detail(index * 2)?, record.detail(index * 2 + 1)?);
             // The last parameter of a variadic function has no type.
-            (number != 0).then(|| of(self.text(name), number))
+            (number != 0).then(|| of(btf.text(name), number))
         });
         let returned = (record.refers_to != 0).then(|| of("$retval", record.refers_to));
         Some((parameters.collect(), returned))
@@ -54,8 +57,8 @@ impl<'b> Btf<'b> {
 }
 
 impl<'b> BtfShape<'b> {
-    fn record(&self) -> Option<Record<'b>> {
-        self.btf.record(self.number)
+    fn record(&self) -> Option<BtfType<'b>> {
+        self.btf.type_with_id(self.number)
     }
 
     fn with_type(&self, number: u32) -> Self {
@@ -95,15 +98,9 @@ impl<'b> BtfShape<'b> {
         })
     }
 
-    fn members(&self, record: Record<'b>) -> impl Iterator<Item = RecordMember<Self>> {
+    fn members(&self, record: BtfType<'b>) -> impl Iterator<Item = RecordMember<Self>> {
         let own = *self;
-        let is_record = matches!(record.kind, TypeKind::Structure | TypeKind::Union);
-        let count = if is_record {
-            record.details.len() / 12
-        } else {
-            0
-        };
-        (0..count).filter_map(move |index| {
+        (0..record.members()).filter_map(move |index| {
             let word = |at: usize| record.detail(index * 3 + at);
             let (name, number, place) = (word(0)?, word(1)?, word(2)?);
             let member = Self {
@@ -161,7 +158,7 @@ impl TypeShape for BtfShape<'_> {
             }
         };
         for _ in 0..MAX_LAYERS {
-            let record = self.btf.record(number)?;
+            let record = self.btf.type_with_id(number)?;
             match record.kind {
                 TypeKind::Alias | TypeKind::Typedef => number = record.refers_to,
                 _ => return Some(self.with_type(number)),
@@ -246,7 +243,7 @@ impl BtfShape<'_> {
         let mut stars = String::new();
         let mut number = self.number;
         for _ in 0..MAX_LAYERS {
-            let Some(record) = self.btf.record(number) else {
+            let Some(record) = self.btf.type_with_id(number) else {
                 return format!("void{stars}");
             };
             number = match record.kind {

@@ -1,0 +1,139 @@
+use proptest::prelude::*;
+use rperf_testkit::btf::{ARRAY, Blob, ENUM, ENUM64, INT, PROTOTYPE, SIGNED, STRUCT, kernel};
+
+use super::Btf;
+
+#[test]
+fn offsets_of_members() {
+    let bytes = kernel().bytes();
+    let btf = Btf::parse(&bytes).unwrap();
+    assert_eq!(btf.member_offset("file", "name"), Some(8));
+    assert_eq!(btf.member_offset("file", "table"), Some(24));
+    assert_eq!(btf.member_offset("file", "nosuch"), None);
+    assert_eq!(btf.member_offset("nosuch", "name"), None);
+}
+
+#[test]
+fn names_of_enumerations() {
+    let mut blob = Blob::new();
+    let names = ["OFF", "ON"].map(|name| blob.text(name));
+    blob.add("mode", ENUM | 2, 4, &[names[0], 0, names[1], 7]);
+    blob.add("sign", ENUM | 1 << 31 | 1, 4, &[names[0], u32::MAX]);
+    blob.add("wide", ENUM64 | 1, 8, &[names[1], 1, 1]);
+    let bytes = blob.bytes();
+    let btf = Btf::parse(&bytes).unwrap();
+    let name = |enumeration: &str, value| {
+        let names = btf.enumeration(enumeration)?;
+        names.name(value).map(str::to_owned)
+    };
+    assert_eq!(name("mode", 0).as_deref(), Some("OFF"));
+    assert_eq!(name("mode", 7).as_deref(), Some("ON"));
+    assert_eq!(name("mode", 1), None);
+    assert_eq!(name("sign", -1).as_deref(), Some("OFF"));
+    assert_eq!(name("wide", 1 << 32 | 1).as_deref(), Some("ON"));
+    assert_eq!(name("nosuch", 0), None);
+}
+
+#[test]
+fn values_of_structures() {
+    let bytes = kernel().bytes();
+    let btf = Btf::parse(&bytes).unwrap();
+    let found = btf.structures(&["file", "nosuch"].into(), 8);
+    assert_eq!(found.len(), 1);
+    let file = &found["file"];
+    // A text at 8, a table of 3 times 4 numbers at 24, and a flag of the bits 5 to 7 in an anonymous structure at 0.
+    let mut value = vec![0; 72];
+    value[0] = 0b1010_0000;
+    value[8..12].copy_from_slice(b"a\"b\0");
+    value[24] = 1;
+    value[44] = 9;
+    let expected = r#"{ .name: "a\"b", .table: [[1], [0, 9]], { .flag: 5 } }"#;
+    assert_eq!(file.text(&value, true).as_deref(), Some(expected));
+    let positional = r#"{"a\"b", [[1], [0, 9]], {5}}"#;
+    assert_eq!(file.text(&value, false).as_deref(), Some(positional));
+    assert_eq!(file.text(&[0; 72], true).as_deref(), Some("{}"));
+    assert_eq!(file.text(&value[1..], true), None);
+}
+
+/// Runs every query.
+fn exercise(bytes: &[u8]) {
+    let Ok(btf) = Btf::parse(bytes) else {
+        return;
+    };
+    for layout in btf.structures(&["file", ""].into(), 8).values() {
+        let value: Vec<u8> = (0..=255).collect();
+        let _ = (layout.text(&value, true), layout.text(&value, false));
+    }
+    let _ = (btf.member_offset("file", "name"), btf.enumeration("mode"));
+    for number in 0..32 {
+        let Some(found) = btf.type_with_id(number) else {
+            continue;
+        };
+        for index in 0..3 * (found.members() + found.parameters()) {
+            let _ = found.detail(index).map(|at| btf.text(at));
+        }
+    }
+}
+
+#[test]
+fn truncation_at_every_byte_is_an_error() {
+    let bytes = kernel().bytes();
+    for end in 0..bytes.len() {
+        assert!(Btf::parse(&bytes[..end]).is_err(), "truncated at {end}");
+    }
+    exercise(&bytes);
+}
+
+#[test]
+fn recursive_types_terminate() {
+    let mut blob = Blob::new();
+    let name = blob.text("self");
+    // An array of itself, which is also a parameter.
+    let array = blob.add("", ARRAY, 0, &[1, 1, u32::MAX]);
+    blob.add("", PROTOTYPE | 1, array, &[name, array]);
+    exercise(&blob.bytes());
+}
+
+#[test]
+fn bit_fields_of_huge_types_have_no_value() {
+    let mut blob = Blob::new();
+    let int = blob.add("int", INT, 4, &[SIGNED | 32]);
+    let huge = blob.add("huge", STRUCT | 1, u32::MAX, &[0, int, 0]);
+    let endless = blob.add("", ARRAY, 0, &[huge, int, u32::MAX]);
+    let names = ["small", "huge", "endless"].map(|name| blob.text(name));
+    let members = [names[0], int, 3 << 24, names[1], huge, 3 << 24 | 3];
+    let members = [&members[..], &[names[2], endless, 3 << 24 | 6]].concat();
+    blob.add("work", STRUCT | 1 << 31 | 3, 4, &members);
+    let bytes = blob.bytes();
+    let layouts = Btf::parse(&bytes).unwrap().structures(&["work"].into(), 8);
+    let text = layouts["work"].text(&[0xff; 4], true);
+    assert_eq!(text.as_deref(), Some("{ .small: 7 }"));
+}
+
+#[test]
+fn module_type_ids_continue_the_kernels() {
+    let base = kernel();
+    let mut module = base.module();
+    let name = module.text("how");
+    module.add("", PROTOTYPE | 1, 0, &[name, 1]);
+    let (base, module) = (base.bytes(), module.bytes());
+    let kernel_only = Btf::parse(&base).unwrap();
+    let last = (1..)
+        .find(|id| kernel_only.type_with_id(*id).is_none())
+        .unwrap();
+    let btf = kernel_only.with_module(&module).unwrap();
+    let prototype = btf.type_with_id(last).unwrap();
+    assert_eq!((prototype.parameters(), prototype.detail(1)), (1, Some(1)));
+    assert_eq!(prototype.detail(0).map(|at| btf.text(at)), Some("how"));
+}
+
+proptest! {
+    #[test]
+    fn damaged_data_does_not_panic(at in 0usize..600, bytes: [u8; 4]) {
+        let mut blob = kernel().bytes();
+        for (place, byte) in blob.iter_mut().skip(at).zip(bytes) {
+            *place = byte;
+        }
+        exercise(&blob);
+    }
+}

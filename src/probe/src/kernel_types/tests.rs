@@ -1,0 +1,123 @@
+use proptest::prelude::*;
+use rperf_btf::Btf;
+use rperf_testkit::btf::{ARRAY, Blob, FUNCTION, PROTOTYPE, STRUCT, kernel};
+
+use super::BtfShape;
+use crate::shape::{TypeCategory, TypeShape as _};
+
+#[test]
+fn functions_their_parameters_and_members() {
+    let bytes = kernel().bytes();
+    let btf = Btf::parse(&bytes).unwrap();
+    let prototype = *btf.prototypes("vfs_read").first().unwrap();
+    let (parameters, returned) = BtfShape::signature(&btf, prototype, 8).unwrap();
+    let listed: Vec<_> = parameters
+        .iter()
+        .map(|parameter| (parameter.spelled(), parameter.name().unwrap()))
+        .collect();
+    let expected = [
+        ("struct file*", "file"),
+        ("size_t", "count"),
+        ("struct file", "by_value"),
+        ("int", "last"),
+    ];
+    assert_eq!(
+        listed,
+        expected.map(|(kind, name)| (kind.to_owned(), name.to_owned()))
+    );
+    assert!(returned.unwrap().real_type().unwrap().is_signed());
+    let file = parameters[0].real_type().unwrap().real_type().unwrap();
+    assert_eq!(file.kind(), TypeCategory::Record);
+    let name = file.member("name").unwrap();
+    assert_eq!((name.offset, name.bits), (8, None));
+    let text = name.member.real_type().unwrap();
+    assert_eq!(text.kind(), TypeCategory::Array);
+    assert!(text.real_type().unwrap().is_character());
+    let table = file.member("table").unwrap().member.real_type().unwrap();
+    assert_eq!(table.whole_size(), Some(48));
+    let flag = file.member("flag").unwrap();
+    assert_eq!((flag.offset, flag.bits), (0, Some((3, 5, 4))));
+    assert!(file.member("nosuch").is_none());
+    assert_eq!(file.member_names(), ["name", "table"]);
+}
+
+#[test]
+fn module_type_ids_continue_the_kernels() {
+    let base = kernel();
+    let mut module = base.module();
+    let name = module.text("how");
+    // Refers to a type of the kernel.
+    let prototype = module.add("", PROTOTYPE | 1, 0, &[name, 1]);
+    module.add("start", FUNCTION, prototype, &[]);
+    let (base, module) = (base.bytes(), module.bytes());
+    let btf = Btf::parse(&base).unwrap().with_module(&module).unwrap();
+    let prototype = *btf.prototypes("start").first().unwrap();
+    let (parameters, returned) = BtfShape::signature(&btf, prototype, 8).unwrap();
+    assert!(returned.is_none());
+    let parameter = parameters.first().unwrap();
+    assert_eq!(parameter.spelled(), "int");
+    assert_eq!(parameter.name().as_deref(), Some("how"));
+    assert_eq!(btf.prototypes("vfs_read").len(), 1);
+}
+
+#[test]
+fn nested_records_are_searched_up_to_a_limit() {
+    let mut blob = Blob::new();
+    let name = blob.text("self");
+    // Ten anonymous members, each of the same type again.
+    let members: Vec<u32> = [0, 1, 0].repeat(10);
+    let record = blob.add("", STRUCT | 10, 8, &members);
+    blob.add("", PROTOTYPE | 1, record, &[name, record]);
+    let bytes = blob.bytes();
+    let btf = Btf::parse(&bytes).unwrap();
+    let (parameters, _) = BtfShape::signature(&btf, 2, 8).unwrap();
+    let found = parameters[0].real_type().unwrap();
+    assert_eq!(found.kind(), TypeCategory::Record);
+    assert!(found.member("nosuch").is_none());
+}
+
+/// Runs every query.
+fn exercise(bytes: &[u8]) {
+    let Ok(btf) = Btf::parse(bytes) else {
+        return;
+    };
+    for number in 0..32 {
+        let Some((parameters, returned)) = BtfShape::signature(&btf, number, 8) else {
+            continue;
+        };
+        for parameter in parameters.iter().chain(&returned) {
+            let _ = (parameter.spelled(), parameter.name());
+            let mut shape = parameter.real_type();
+            for _ in 0..8 {
+                let Some(found) = shape else {
+                    break;
+                };
+                let _ = (found.whole_size(), found.lengths(), found.is_signed());
+                let _ = (found.is_character(), found.member_names());
+                let member = found.member("flag").map(|step| step.member);
+                shape = member.unwrap_or(found).real_type();
+            }
+        }
+    }
+}
+
+#[test]
+fn recursive_types_terminate() {
+    let mut blob = Blob::new();
+    let name = blob.text("self");
+    // An array of itself, which is also a parameter.
+    let array = blob.add("", ARRAY, 0, &[1, 1, u32::MAX]);
+    blob.add("", PROTOTYPE | 1, array, &[name, array]);
+    exercise(&blob.bytes());
+}
+
+proptest! {
+    #[test]
+    fn damaged_data_does_not_panic(at in 0usize..600, bytes: [u8; 4]) {
+        let mut blob = kernel().bytes();
+        for (place, byte) in blob.iter_mut().skip(at).zip(bytes) {
+            *place = byte;
+        }
+        exercise(&blob);
+    }
+}

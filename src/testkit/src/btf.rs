@@ -1,0 +1,114 @@
+//! Types of a kernel in BTF.
+
+/// The strings of a BTF blob, and its types.
+#[derive(Debug, Default)]
+pub struct Blob {
+    strings: Vec<u8>,
+    types: Vec<u8>,
+    /// The number of base types and the size of the base strings.
+    base: (u32, u32),
+    count: u32,
+}
+
+impl Blob {
+    /// A blob without types, of the kernel.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            strings: vec![0],
+            ..Self::default()
+        }
+    }
+
+    /// A blob of a module without types: its ids and strings continue those of this one.
+    #[must_use]
+    pub fn module(&self) -> Self {
+        Self {
+            base: (self.count, self.strings.len() as u32),
+            ..Self::new()
+        }
+    }
+
+    /// Adds a string and returns its offset.
+    pub fn text(&mut self, text: &str) -> u32 {
+        let at = self.base.1 + self.strings.len() as u32;
+        self.strings.extend(text.as_bytes());
+        self.strings.push(0);
+        at
+    }
+
+    /// Adds a type of kind `info >> 24` with its details; returns its id.
+    pub fn add(&mut self, name: &str, info: u32, size: u32, details: &[u32]) -> u32 {
+        let name = if name.is_empty() { 0 } else { self.text(name) };
+        let words = [name, info, size]
+            .into_iter()
+            .chain(details.iter().copied());
+        self.types.extend(words.flat_map(u32::to_le_bytes));
+        self.count += 1;
+        self.base.0 + self.count
+    }
+
+    /// The data as in `/sys/kernel/btf`, little-endian.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
+        let mut bytes = vec![0x9f, 0xeb, 1, 0];
+        let words = [24, 0, types, types, strings];
+        bytes.extend(words.into_iter().flat_map(u32::to_le_bytes));
+        bytes.extend(&self.types);
+        bytes.extend(&self.strings);
+        bytes
+    }
+}
+
+/// `BTF_KIND_INT` where [`Blob::add`] wants it.
+pub const INT: u32 = 1 << 24;
+/// `BTF_KIND_PTR` where [`Blob::add`] wants it.
+pub const POINTER: u32 = 2 << 24;
+/// `BTF_KIND_ARRAY` where [`Blob::add`] wants it.
+pub const ARRAY: u32 = 3 << 24;
+/// `BTF_KIND_STRUCT` where [`Blob::add`] wants it.
+pub const STRUCT: u32 = 4 << 24;
+/// `BTF_KIND_ENUM` where [`Blob::add`] wants it.
+pub const ENUM: u32 = 6 << 24;
+/// `BTF_KIND_ENUM64` where [`Blob::add`] wants it.
+pub const ENUM64: u32 = 19 << 24;
+/// `BTF_KIND_TYPEDEF` where [`Blob::add`] wants it.
+pub const TYPEDEF: u32 = 8 << 24;
+/// `BTF_KIND_CONST` where [`Blob::add`] wants it.
+pub const CONST: u32 = 10 << 24;
+/// `BTF_KIND_FUNC` where [`Blob::add`] wants it.
+pub const FUNCTION: u32 = 12 << 24;
+/// `BTF_KIND_FUNC_PROTO` where [`Blob::add`] wants it.
+pub const PROTOTYPE: u32 = 13 << 24;
+/// `BTF_INT_SIGNED` in the detail of an integer.
+pub const SIGNED: u32 = 1 << 24;
+
+/// Builds `long read(const struct file *file, size_t count, struct pair by_value, int last)`.
+#[must_use]
+pub fn kernel() -> Blob {
+    let mut blob = Blob::new();
+    let int = blob.add("int", INT, 4, &[SIGNED | 32]);
+    let long = blob.add("long int", INT, 8, &[SIGNED | 64]);
+    let character = blob.add("char", INT, 1, &[SIGNED | 8]);
+    let array = blob.add("", ARRAY, 0, &[character, int, 16]);
+    let rows = blob.add("", ARRAY, 0, &[int, int, 4]);
+    let table = blob.add("", ARRAY, 0, &[rows, int, 3]);
+    let names = ["name", "table", "flag"].map(|name| blob.text(name));
+    // The last is a bit field: 3 bits at offset 5.
+    let inner = [names[2], int, 3 << 24 | 5];
+    let inner = blob.add("", STRUCT | 1 << 31 | 1, 4, &inner);
+    let members = [names[0], array, 64, names[1], table, 192, 0, inner, 0];
+    let file = blob.add("file", STRUCT | 3, 72, &members);
+    let unchanged = blob.add("", CONST, file, &[]);
+    let pointer = blob.add("", POINTER, unchanged, &[]);
+    let unsigned = blob.add("long unsigned int", INT, 8, &[64]);
+    let size = blob.add("size_t", TYPEDEF, unsigned, &[]);
+    let names = ["file", "count", "by_value", "last"].map(|name| blob.text(name));
+    let parameters = [
+        names[0], pointer, names[1], size, names[2], file, names[3], int,
+    ];
+    let prototype = blob.add("", PROTOTYPE | 4, long, &parameters);
+    blob.add("vfs_read", FUNCTION, prototype, &[]);
+    blob
+}
