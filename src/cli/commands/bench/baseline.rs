@@ -37,7 +37,7 @@ impl Baseline {
         })
     }
 
-    /// Returns a line per result, and whether one is worse or missing.
+    /// Returns a line per result, and whether this is a failure: a result is worse or missing, or none could be compared.
     pub(super) fn compare(&self, report: &Report) -> (String, bool) {
         let mut text = format!("\n# Compared with {}:\n", self.path);
         let own = (&report.kernel, &report.machine, report.cpus);
@@ -50,14 +50,19 @@ impl Baseline {
                 earlier.0, earlier.1, earlier.2
             );
         }
-        let mut is_worse = false;
+        let (mut compared, mut is_failure) = (0, false);
         for entry in &report.benchmarks {
-            is_worse |= self.compare_entry(entry, &mut text);
+            is_failure |= self.compare_entry(entry, &mut text, &mut compared);
         }
-        (text, is_worse)
+        if compared == 0 && !report.benchmarks.is_empty() {
+            text.push_str("  nothing was compared\n");
+            is_failure = true;
+        }
+        (text, is_failure)
     }
 
-    fn compare_entry(&self, entry: &Entry, text: &mut String) -> bool {
+    /// Adds the lines of a benchmark and the number of its compared results; returns whether one is worse or missing.
+    fn compare_entry(&self, entry: &Entry, text: &mut String, compared: &mut u64) -> bool {
         let of_name = |other: &&Entry| other.name == entry.name;
         let found = self.report.benchmarks.iter().filter(of_name);
         let found = found.clone().find(|other| other.options == entry.options);
@@ -88,13 +93,14 @@ impl Baseline {
                 );
                 continue;
             };
-            let compared = Comparison::new(same, result);
-            is_worse |= compared.verdict == Verdict::Worse;
-            let interval = match compared.interval_percent {
+            *compared += 1;
+            let comparison = Comparison::new(same, result);
+            is_worse |= comparison.verdict == Verdict::Worse;
+            let interval = match comparison.interval_percent {
                 Some(percent) => format!(" (+- {percent:.2}%)"),
                 None => String::new(),
             };
-            let verdict = match compared.verdict {
+            let verdict = match comparison.verdict {
                 Verdict::Better => "better",
                 Verdict::Worse => "worse",
                 Verdict::Same => "no difference",
@@ -103,7 +109,7 @@ impl Baseline {
             let _ = writeln!(
                 text,
                 "  {label}: {:.6} -> {:.6} {}, {:+.2}%{interval}: {verdict}",
-                same.mean, result.mean, result.unit, compared.change_percent
+                same.mean, result.mean, result.unit, comparison.change_percent
             );
         }
         is_worse

@@ -230,10 +230,10 @@ impl<'a> Runner<'a> {
             let json = json.map_err(|error| CliError::failure(1, error))?;
             writeln!(self.context.stdout(), "{json}")?;
         }
-        let is_worse = match &self.baseline {
+        let is_failure = match &self.baseline {
             None => false,
             Some(baseline) => {
-                let (text, is_worse) = baseline.compare(&self.report);
+                let (text, is_failure) = baseline.compare(&self.report);
                 match self.settings.format {
                     // Stdout contains nothing but the object.
                     ResultFormat::Json => text.lines().for_each(|line| self.context.note(line)),
@@ -241,10 +241,10 @@ impl<'a> Runner<'a> {
                         self.context.stdout().write_all(text.as_bytes())?;
                     }
                 }
-                is_worse
+                is_failure
             }
         };
-        Ok(match is_worse || self.has_failed {
+        Ok(match is_failure || self.has_failed {
             true => ExitStatus::Failure(1),
             false => ExitStatus::Ok,
         })
