@@ -282,19 +282,28 @@ fn is_c_library(world: &World, frame: &Frame) -> bool {
 /// Returns the address ranges of the kernel's functions of the scheduler and of locks: `__sched_text_start` to
 /// `__sched_text_end` and `__lock_text_start` to `__lock_text_end`, as far as `dso` has these symbols.
 fn section_ranges(resolver: &Resolver<'_>, dso: DsoId) -> Vec<Range<u64>> {
-    let mut text = Vec::new();
-    for section in ["sched", "lock"] {
-        let [start, end] = ["start", "end"].map(|side| {
-            let name = format!("__{section}_text_{side}");
-            let mut symbols = resolver.symbols(dso);
-            let found = symbols.find(|(id, _)| resolver.symbol_name(*id) == name);
-            found.map(|(_, symbol)| symbol.start)
-        });
-        if let (Some(start), Some(end)) = (start, end) {
-            text.push(start..end);
+    let limits = [
+        ("__sched_text_start", "__sched_text_end"),
+        ("__lock_text_start", "__lock_text_end"),
+    ];
+    let mut found = [(None, None); 2];
+    for (id, symbol) in resolver.symbols(dso) {
+        let name = resolver.symbol_name(id);
+        if !name.starts_with("__") {
+            continue;
+        }
+        for ((start, end), limits) in found.iter_mut().zip(limits) {
+            if name == limits.0 {
+                start.get_or_insert(symbol.start);
+            } else if name == limits.1 {
+                end.get_or_insert(symbol.start);
+            }
         }
     }
-    text
+    let found = found.into_iter();
+    found
+        .filter_map(|(start, end)| Some(start?..end?))
+        .collect()
 }
 
 /// Returns the ranges of each kernel's sections of locks and of the scheduler.
