@@ -67,7 +67,7 @@ impl CliError {
         Self::new(ErrorKind::Usage, anyhow::Error::msg(message.into()))
     }
 
-    /// Creates a failure with perf's exit status for it.
+    /// Creates a failure with the exit status that perf has for it.
     pub(crate) fn failure(status: u8, error: impl Into<anyhow::Error>) -> Self {
         Self::new(ErrorKind::Failure(status), error.into())
     }

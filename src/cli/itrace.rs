@@ -12,7 +12,7 @@ use super::options::attached;
 /// The `--itrace` option.
 pub(crate) fn option() -> Arg {
     attached("itrace", "letters")
-        .help("synthesize samples from a hardware trace (intel_bts): b branches (default); e, errors: accepted, no effect")
+        .help("samples to synthesize from a hardware trace (intel_bts): b for branches (default); e (errors) has no effect")
 }
 
 /// Returns a copy of the recording with a sample for each branch of its hardware trace; `None` if there is no trace, or if the

@@ -193,7 +193,7 @@ fn errors_name_workloads_arguments_and_fifos() {
         (
             "-w noploop --record-ctl fd:3",
             129,
-            "--record-ctl: 'fd:3' names no fifo\n",
+            "--record-ctl: 'fd:3' is not the name of a fifo\n",
         ),
         (
             "-w noploop --record-ctl fifo:file",

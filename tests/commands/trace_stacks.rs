@@ -179,7 +179,7 @@ fn recordings_of_other_events() {
         &["trace", "-i", "f", "--no-syscalls", "--switch-on", "a:b"],
     );
     let expected = "f: the recording has no event 'a:b' to switch at\n\
-        hint: 'rperf evlist' shows its events; system calls do not switch\n";
+        hint: 'rperf evlist' shows its events; --switch-on and --switch-off do not take system calls\n";
     assert_eq!((refused.status, refused.stderr.as_str()), (255, expected));
     let refused = run(&scratch, &["trace", "-i", "f", "-e", exit]);
     let expected = "-e with -i selects system calls, and 'sched:sched_process_exit' is none\n\

@@ -14,8 +14,8 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::{flag, switch};
 
 const ABOUT: &str = "\
-Shows settings, all or those named, or changes them: 'config report.children=false'. Changes are written to \
-~/.perfconfig, or to the file that PERF_CONFIG names; other lines of the file are kept.";
+Shows all settings or the named ones, or changes settings: 'config report.children=false'. Changes are written to \
+~/.perfconfig or the file that PERF_CONFIG names, with --system to /etc/perfconfig; other lines of the file are kept.";
 
 /// Returns the command with its options.
 pub(super) fn command() -> Command {
@@ -90,7 +90,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(ExitStatus::Ok)
 }
 
-/// One argument.
+/// One argument: NAME, or NAME=VALUE.
 struct SettingArgument<'a> {
     name: &'a str,
     value: Option<&'a str>,

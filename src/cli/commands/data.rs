@@ -13,9 +13,9 @@ use crate::cli::{input, symbol_options};
 
 const ABOUT: &str = "\
 'data convert' converts a recording to the format of another tool. --to-json writes an object per sample, as Linux perf \
-does; --to-folded one stack per line, the input of flame graph tools; --to-firefox, --to-perfetto, --to-pprof and \
---to-speedscope files for profiler.firefox.com, ui.perfetto.dev, 'go tool pprof' and speedscope.app. --to-ctf writes a \
-trace for babeltrace and Trace Compass, --to-otlp OpenTelemetry profiles, which --otlp sends to a collector. --to-parquet \
+does. --to-folded writes one stack per line, the input of flame graph tools. --to-firefox, --to-perfetto, --to-pprof and \
+--to-speedscope write files for profiler.firefox.com, ui.perfetto.dev, 'go tool pprof' and speedscope.app. --to-ctf writes a \
+trace for babeltrace and Trace Compass. --to-otlp writes OpenTelemetry profiles, --otlp sends them to a collector. --to-parquet \
 and --to-ndjson write tables for databases, with a row for each sample, stack, frame, mapping, thread and loss. --to-perf \
 turns a trace.dat of trace-cmd, given with -i, into a perf.data. Output is compressed if the file name ends in .gz and the \
 tool can read that; - is the standard output.

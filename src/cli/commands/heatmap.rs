@@ -67,16 +67,16 @@ pub(super) fn command() -> Command {
         .arg(value("from", "event").help("draw latencies: start event"))
         .arg(value("to", "event").help("draw latencies: end event"))
         .arg(value("latencies", "file").help(
-            "draw latencies of a text file, - for the standard input: end time and latency in microseconds, a line each",
+            "draw latencies of a text file, - for the standard input: each line has end time and latency in microseconds",
         ))
         .arg(
             value("key", "field[,field...]")
-                .help("fields that match start and end events (default: the thread)"),
+                .help("fields that are equal in a start event and its end event (default: the thread)"),
         )
         .arg(
             value("max-latency", "us")
                 .value_parser(number)
-                .help("with latencies: the longest of the scale in microseconds; longer ones are in the top row"),
+                .help("with latencies: upper end of the scale in microseconds; longer latencies are in the top row"),
         )
         .arg(
             value("rows", "n")
@@ -91,9 +91,9 @@ pub(super) fn command() -> Command {
         .arg(value("scale", "linear|log").help(
             "with latencies: scale of the rows (default: log if the longest latency is more than 100 times the median)",
         ))
-        .arg(value("edges", "us[,us...]").help("with latencies: the shortest one of each row in microseconds"))
+        .arg(value("edges", "us[,us...]").help("with latencies: shortest latency of each row, in microseconds"))
         .arg(value("format", "svg|text").help(
-            "output format: svg (default), or with --from text: end time and latency in microseconds, a line each",
+            "output format: svg (default), or with --from text: each line has end time and latency in microseconds",
         ))
         .arg(switch("idle").help("draw samples of the idle task (default: on)"))
         .arg(value("title", "text").help("title"))
@@ -243,7 +243,7 @@ impl HeatmapInput<'_> {
     }
 }
 
-/// Returns whether the second of two words is given; `None` if the option is not.
+/// Returns whether the option's value is the second of the two words; `None` if the option is not given.
 fn choice(matches: &ArgMatches, id: &str, words: [&str; 2]) -> Result<Option<bool>, CliError> {
     let Some(word) = text(matches, id) else {
         return Ok(None);
@@ -257,7 +257,7 @@ fn choice(matches: &ArgMatches, id: &str, words: [&str; 2]) -> Result<Option<boo
     })
 }
 
-/// Parses microseconds into nanoseconds.
+/// Parses the value of `--edges`, a list of microseconds, and returns nanoseconds.
 fn edges(list: &str) -> Result<Vec<u64>, CliError> {
     let edge = |word: &str| {
         let microseconds = word.trim().parse::<u64>().ok();

@@ -101,7 +101,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 struct RowBounds {
     /// Maximum number of rows (`-E`).
     most: Option<usize>,
-    /// Least samples of a row (`-f`).
+    /// Minimum number of samples of a row (`-f`).
     least: Option<u64>,
 }
 
@@ -132,7 +132,7 @@ fn exit(signal: Option<i32>) -> ExitStatus {
     }
 }
 
-/// Writes one block after the other; returns the signal that ended it, if any.
+/// Writes a block of rows for each interval; returns the signal that ended the session, if any.
 fn write_batches(
     session: &mut TopSession,
     context: &Context,
@@ -156,7 +156,7 @@ fn write_batches(
     Ok(None)
 }
 
-/// Reports the results of unwinding stacks.
+/// Warns of stacks that are incomplete because their copies were truncated.
 fn conclude(context: &Context, session: &TopSession, request: &rperf_session::RecordRequest) {
     if let rperf_events::CallGraph::Dwarf { stack_size } = request.observe.call_graph {
         warn_of_truncated(context, session.live.stacks(), Some(stack_size.bytes()));

@@ -56,12 +56,12 @@ pub(crate) fn time() -> Arg {
 }
 
 pub(crate) fn switch_on() -> Arg {
-    value("switch-on", "event").help("only samples after the first one of this event")
+    value("switch-on", "event").help("skip samples before the first sample of this event")
 }
 
 pub(crate) fn switch_off() -> Arg {
     value("switch-off", "event")
-        .help("no samples after one of this event, until one of --switch-on")
+        .help("skip samples after each sample of this event, until the next --switch-on event")
 }
 
 pub(crate) fn show_switches() -> Arg {

@@ -14,7 +14,7 @@ pub(crate) struct TooFrequent<'a> {
     pub(crate) event: &'a str,
     /// The sampling rate of the event.
     pub(crate) rate: SampledRate,
-    /// Whether one `-F` or `-c` suits all events of the recording: their rates have the same unit.
+    /// Whether one `-F` or `-c` suits all events of the recording, because their rates have the same unit.
     pub(crate) is_alike: bool,
 }
 

@@ -52,7 +52,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 /// The default number of runs of the benchmarks that perf repeats.
 const RUNS: u32 = 10;
 
-/// The options of all benchmarks.
+/// The options that all futex benchmarks have.
 fn common() -> [Arg; 5] {
     [
         numeric(
@@ -67,7 +67,7 @@ fn common() -> [Arg; 5] {
     ]
 }
 
-/// The values of the options of all benchmarks.
+/// The values of the options that all futex benchmarks have.
 struct Common {
     threads: u32,
     scope: FutexScope,
@@ -239,7 +239,7 @@ fn in_millis(what: &str, spread: &Spread) -> String {
     )
 }
 
-/// The line of a run, unless `-s` was given.
+/// The line of a run, empty with `-s`. `run` is the number of the previous run, which is increased.
 fn run_line(common: &Common, run: &mut u32, text: &str, values: Vec<Value>) -> Shown {
     *run += 1;
     Shown {

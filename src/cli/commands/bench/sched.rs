@@ -88,7 +88,7 @@ fn pipe_command() -> Command {
         .arg(numeric(
             "write-size",
             's',
-            "bytes of a message (default: 4)",
+            "message size in bytes (default: 4)",
         ))
         .arg(lettered(
             "threaded",
@@ -143,7 +143,7 @@ fn seccomp_notify(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
     )
 }
 
-/// Total time, a blank line, and rates.
+/// Returns the heading, the total time, a blank line, and the rates of `loops` operations.
 fn operations(heading: &str, time: Duration, loops: u64) -> Shown {
     Shown {
         text: format!(

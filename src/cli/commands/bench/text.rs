@@ -5,7 +5,7 @@ use std::time::Duration;
 use rperf_bench::Value;
 use rperf_count::Spread;
 
-/// Returns a line of a list.
+/// Returns the line of a benchmark or a collection in a list.
 pub(super) fn listed(name: &str, summary: &str) -> String {
     format!("{name:>14}: {summary}\n")
 }

@@ -23,7 +23,7 @@ enum Availability {
     Installed,
     /// Another build is at its path.
     Differs,
-    /// No file is at its path.
+    /// No readable file is at its path, or it has no path.
     Gone,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn print(objects: &[RecordedObject], context: &Context) -> Result<(),
     if missing > 0 {
         let program = context.program;
         context.note(format_args!(
-            "hint: the recorded builds of {missing} objects are not here: '{program} report --debuginfod' downloads them, '{program} archive' on the recording's machine packs them"
+            "hint: the recorded builds of {missing} objects are not on this machine: '{program} report --debuginfod' downloads them, '{program} archive' on the recording's machine packs them"
         ));
     }
     Ok(())

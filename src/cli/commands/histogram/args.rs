@@ -10,13 +10,13 @@ use crate::cli::options::{number, switch, value};
 use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
-Counts the numbers of an event by size: the values of a field of a tracepoint, or the periods of samples (period, the \
+Counts how many values of an event are in each range: the values of a tracepoint's field, or the periods of samples (period, the \
 default). With --from and --to it counts latencies: the time from a sample of the first event to the next sample of the \
-second one with the same key. Ranges begin at 0 and at the powers of 4 unless --power, --max or --edges is given; the first one has \
-negative numbers, the last one has no upper bound.
+second event with the same key. Ranges begin at 0 and at the powers of 4 unless --power, --max or --edges is given. The first range \
+has negative values, the last range has no upper bound.
 
-A recording is read unless there is something to record: a number of seconds, for which all CPUs are recorded, a \
-command after --, processes (-p) or the whole system (-a), until the command ends or ^C. The recording is temporary.";
+The values come from a recording (-i), unless the command line requests a temporary one: of all CPUs for a number of seconds, of a \
+command after --, of processes (-p) or of the whole system (-a). It ends with the seconds, with the command or at ^C.";
 
 /// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
@@ -68,7 +68,7 @@ fn numbers() -> Vec<Arg> {
         value("from", "event").help("count latencies: start event"),
         value("to", "event").help("count latencies: end event"),
         value("key", "field[,field...]")
-            .help("fields that match start and end events (default: the thread)"),
+            .help("fields that are equal in a start event and its end event (default: the thread)"),
         value("unit", "ns|us|ms").help("unit of latencies (default: us)"),
     ]
 }

@@ -26,7 +26,7 @@ impl DumpFiles<'_> {
         parse(&bytes).ok_or_else(|| "not a jitdump".to_owned())
     }
 
-    /// Writes the object of a dump that was begun at `started`.
+    /// Writes the object file of `dump`. `started` is the time of the dump's header, in nanoseconds of the clock of its records.
     fn write(&self, path: &Path, dump: &JitDump, started: u64) -> io::Result<DumpedObject> {
         let object = dump.object_file();
         let target = object_path(path);

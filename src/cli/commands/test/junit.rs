@@ -8,7 +8,7 @@ use super::environment::TestEnding;
 use super::runner::FinishedTest;
 use crate::cli::error::CliError;
 
-/// Writes the file.
+/// Writes the results of `tests` to the file `path`.
 pub(super) fn write(path: &Path, tests: &[FinishedTest]) -> Result<(), CliError> {
     let text = document(tests);
     let written = rperf_safefs::write_atomic(path, |file| file.write_all(text.as_bytes()));
@@ -58,7 +58,7 @@ fn document(tests: &[FinishedTest]) -> String {
     text
 }
 
-/// Text for attributes and elements. Characters that XML 1.0 does not allow become question marks.
+/// Escapes text for attributes and elements. Control characters other than newline and tab become question marks.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

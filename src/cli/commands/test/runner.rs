@@ -101,7 +101,7 @@ fn take_tests(
             details: String::new(),
             time: Duration::ZERO,
         });
-        // The other end is gone if a result could not be printed.
+        // The receiver is gone if a result could not be printed.
         if results.send((index, finished)).is_err() {
             return;
         }

@@ -14,7 +14,7 @@ pub(super) struct SelectedTest {
     pub(super) is_skipped: bool,
 }
 
-/// Selects tests by numbers and fragments of names, upper and lower case alike; all tests if `words` is empty.
+/// Selects tests by numbers and parts of names, ignoring case; all tests if `words` is empty. `skipped` is the argument of `-s`.
 pub(super) fn select(
     words: &[String],
     skipped: Option<&str>,

@@ -1,4 +1,4 @@
-//! `-w`: runs a workload, with `--record-ctl` between two commands to a recording.
+//! `-w`: runs a workload. With `--record-ctl`, events of a recording are enabled before and disabled after it.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -14,7 +14,7 @@ use crate::cli::error::{CliError, ExitStatus};
 /// The answer of `record --control` to each command.
 const ACKNOWLEDGEMENT: &[u8] = b"ack\n";
 
-/// Prints the names, or with `-v` the arguments and what each does.
+/// Prints the names of the workloads; with `-v` also their arguments and what they do.
 pub(super) fn list(verbosity: u8, context: &Context) -> Result<ExitStatus, CliError> {
     let mut out = context.stdout();
     for workload in WORKLOADS {
@@ -83,7 +83,7 @@ impl RecordControl {
     /// Opens `fifo:COMMANDS[,ANSWERS]`; waits until the recording has opened them.
     fn open(word: &str) -> Result<Self, CliError> {
         let invalid = || {
-            let message = format!("--record-ctl: '{word}' names no fifo");
+            let message = format!("--record-ctl: '{word}' is not the name of a fifo");
             CliError::usage(message)
                 .hint("give fifo:COMMANDS[,ACK], the fifos of 'record --control'")
         };

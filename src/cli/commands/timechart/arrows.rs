@@ -9,8 +9,8 @@ use super::tasks::ShownTasks;
 
 /// The maximum number of arrows of a picture; more could not be distinguished.
 const MOST: usize = 600;
-/// The number of parts into which the chart is divided at first: a pair of tasks has at most one arrow in each. If there are too many
-/// arrows, the parts are made longer.
+/// The number of equal parts into which the time of the chart is divided at first. A pair of tasks has at most one arrow in each part. If
+/// there are still too many arrows, the parts are made longer.
 const PARTS: u64 = 400;
 
 /// Returns the wakeups of tasks that are drawn; `first` is the row of the first drawn task.

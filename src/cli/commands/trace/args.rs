@@ -29,7 +29,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(selected())
         .args(shown())
         .args(stacks())
-        .args(later())
+        .args(unimplemented_options())
         .arg(workload::words())
 }
 
@@ -71,10 +71,11 @@ fn observed() -> Vec<Arg> {
 fn selected() -> Vec<Arg> {
     vec![
         list("event", "event").short('e').alias("expr").help(EVENTS),
-        list("filter", "filter").help("filter the tracepoints of the -e before by their fields"),
-        value("switch-on", "event").help("show only what follows the first one of this event"),
+        list("filter", "filter").help("filter for the tracepoints of the preceding -e"),
+        value("switch-on", "event")
+            .help("skip calls and events before the first occurrence of this event"),
         value("switch-off", "event")
-            .help("show nothing after one of this event, until one of --switch-on"),
+            .help("skip calls and events from this event on, until the next --switch-on event"),
         switch("show-on-off-events").help("also show the events of --switch-on and --switch-off"),
         value("filter-pids", "pid[,pid]...")
             .value_parser(number_list)
@@ -109,7 +110,7 @@ fn shown() -> Vec<Arg> {
             .help("show the calls, then their number and times"),
         switch("sched").help("add the time on CPUs to the tables; with -s or -S"),
         switch("bpf-summary").help(
-            "count in the kernel, where it permits that (default: yes), for -s, unless CPUs are given",
+            "with -s: count in the kernel (BPF), if it permits that and no CPUs are given (default: yes)",
         ),
         switch("errno-summary").help("count the failures of each call by their error; implies -s"),
         value("summary-mode", "thread|total|cgroup").help(
@@ -119,7 +120,7 @@ fn shown() -> Vec<Arg> {
             .value_parser(number)
             .help("show at most this many bytes of strings and buffers (default: 32); file names are never truncated"),
         switch("force-btf")
-            .help("show structures as the kernel's type information (BTF) describes them, also those that trace knows"),
+            .help("show structures as the kernel's type information (BTF) describes them, also those that have a format of their own"),
         switch("json")
             .help("print each call and event as a JSON object on a line of its own"),
         switch("exec-tree")
@@ -147,12 +148,12 @@ fn stacks() -> Vec<Arg> {
         ),
         value("min-stack", "frames")
             .value_parser(number)
-            .help("show only what has at least this many frames"),
+            .help("show only calls and events with at least this many frames"),
     ]
 }
 
 /// Returns the options that are not implemented.
-fn later() -> Vec<Arg> {
+fn unimplemented_options() -> Vec<Arg> {
     vec![
         unsupported("libtraceevent_print", "use 'trace record' and 'script'"),
         unsupported("map-dump", "'bpftool map' shows the maps of BPF programs"),

@@ -51,7 +51,7 @@ struct Process {
     threads: BTreeSet<u32>,
     /// The exit status of the first thread, which is that of the process if all threads end one by one.
     first_status: Option<String>,
-    /// Whether it ended since all known threads ended one by one.
+    /// Whether `end` is only assumed, because all known threads exited one by one.
     is_end_assumed: bool,
 }
 
@@ -182,7 +182,7 @@ impl ExecTree {
         }
     }
 
-    /// Writes a line per process, children below their parent in the order of their begins.
+    /// Writes a line per process, children below their parent in the order in which they began.
     ///
     /// # Errors
     /// Errors of `to`.
@@ -200,7 +200,7 @@ impl ExecTree {
             "{:>10} {:>10} {:>8}  program [directory] = status",
             "begin", "ms", "pid"
         )?;
-        // Indices and depths of what is still to be written, the next one last.
+        // The processes that are still to be written, the next one last.
         let mut waiting: Vec<Waiting> = Vec::new();
         let push = |waiting: &mut Vec<Waiting>, parent: Option<usize>, depth: usize| {
             let below = children.get(&parent).into_iter().flatten().rev();
@@ -232,7 +232,7 @@ impl Process {
     /// calls and exit after its exit_group(2).
     fn is_followed_by(&self, line: &TraceLine<'_>, details: &LineDetails) -> bool {
         let Some(end) = self.end else { return false };
-        // A thread that was not seen before.
+        // The call is by a thread of this process that was not seen before.
         if self.is_end_assumed && line.tid != self.number {
             return false;
         }
@@ -305,7 +305,7 @@ fn argument<'a>(details: &'a LineDetails, name: &str) -> Option<&'a str> {
     Some(&found.text)
 }
 
-/// Returns the arguments of a program as quoted words, or otherwise its file.
+/// Returns the arguments of a program as quoted words, or its file name if they are unknown.
 fn program(details: &LineDetails) -> Option<String> {
     let words = argument(details, "argv").filter(|words| words.starts_with('['));
     let words = words.and_then(|words| words.strip_prefix('[')?.strip_suffix(']'));
@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 
-    /// The first thread may end before the others, which go on.
+    /// The first thread may exit while other threads still run.
     #[test]
     fn threads_that_end_one_by_one() {
         let mut tree = ExecTree::default();

@@ -1,5 +1,5 @@
-//! `-s` with BPF programs, which sum up the system calls in the kernel. Then no call is lost, and each costs less than
-//! with a record.
+//! `-s` with BPF programs, which sum up the system calls in the kernel. A call costs less than with a record, and calls are lost
+//! only if the maps are full.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::cli::live::cgroups;
 use crate::cli::live::kernel_offsets::member_offsets;
 use crate::cli::options::flag;
 
-/// The maximum number of pairs of thread and system call: 24 MB.
+/// The maximum number of pairs of thread and system call. Their map takes 24 MB.
 const MAX_PAIRS: u32 = 16384;
 
 /// Starts the summary of a command, of running tasks or of the whole machine. Returns `None` if the options need
@@ -44,7 +44,7 @@ pub(super) fn start(
     let tasks = match &request.observe.target {
         Target::Cpus(None) => Ok(TaskSet::All),
         Target::Cpus(Some(_)) | Target::Everyone => return None,
-        // Their threads are added later.
+        // The caller adds the threads.
         _ => task_pid(follows).map(|follow| TaskSet::Threads {
             threads: Vec::new(),
             follow,
@@ -106,7 +106,7 @@ struct Sums {
     squares: u128,
 }
 
-/// The tables' numbers and names of cgroups, by their ids.
+/// The table of each cgroup, by the id of the cgroup.
 struct CgroupTables(BTreeMap<u64, CgroupTable>);
 
 struct CgroupTable {
@@ -130,8 +130,8 @@ impl CgroupTables {
     }
 }
 
-/// Reads the sums of the kernel and converts them to the summary that is otherwise computed from records; by cgroup, its
-/// threads are the cgroups.
+/// Reads the sums of the kernel and converts them to the summary that is otherwise computed from records. With
+/// [`SummaryMode::Cgroup`], each of its threads stands for a cgroup: the path is the name, and a number from 0 the id.
 pub(super) fn read(
     summary: &SyscallSummary,
     mode: SummaryMode,

@@ -58,8 +58,8 @@ const LIMITS: &[&str] = &[
 ];
 const SHORT_LIMITS: &[char] = &['C', 't', 'i', 'G'];
 
-/// Whether the recording certainly has all calls of all threads of its processes, from which the names of descriptors
-/// follow. The file does not have the filters of events, so this reads the recorded command line.
+/// Whether the recording certainly has all calls of all threads of its processes: only then the names of file descriptors are
+/// known. The file does not have the filters of events, so this reads the recorded command line.
 fn has_all_calls(metadata: &Metadata<'_>) -> bool {
     let mut calls = metadata
         .events
@@ -123,7 +123,7 @@ fn check_events(
     if let Some(name) = switches.find(|name| !samples.has_event(name)) {
         let message = format!("{path}: the recording has no event '{name}' to switch at");
         return Err(CliError::message(255, message).hint(format!(
-            "'{} evlist' shows its events; system calls do not switch",
+            "'{} evlist' shows its events; --switch-on and --switch-off do not take system calls",
             context.program
         )));
     }

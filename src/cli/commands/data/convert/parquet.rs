@@ -1,4 +1,4 @@
-//! `--to-parquet`: recordings as a data set of Parquet files.
+//! `--to-parquet`: writes a recording as files of a Parquet data set.
 
 use std::ffi::OsStr;
 use std::io;
@@ -18,13 +18,13 @@ use crate::cli::error::CliError;
 ///
 /// # Errors
 ///
-/// None in this build. In a build without the feature `parquet`, the function of the same name fails.
+/// None: this build has the feature `parquet`. A build without it has another `check`, which fails.
 pub(super) fn check() -> Result<(), CliError> {
     Ok(())
 }
 
 impl DataConversion<'_> {
-    /// Writes a file for each table below the folder; returns their size in bytes.
+    /// Writes a file for each table below the target folder; returns the size of all files in bytes.
     pub(super) fn write_parquet(
         &self,
         target: &ConversionTarget<'_>,
@@ -57,7 +57,7 @@ struct ParquetOutput<'d> {
 }
 
 impl ParquetOutput<'_> {
-    /// Writes all files or none; returns their size in bytes.
+    /// Writes all files; returns their size in bytes. If one cannot be written, those written before are removed.
     fn write(&self, root: &Path) -> io::Result<u64> {
         let root = Folder::open_own_or_create(root, 0o777)?;
         let mut written = Vec::new();
@@ -72,7 +72,7 @@ impl ParquetOutput<'_> {
                 }
                 Err(error) => {
                     for (folder, path) in &written {
-                        // The first error is reported.
+                        // An error here is ignored: the first one is reported.
                         let _ = folder.remove_file(name_of(path));
                     }
                     return Err(error);

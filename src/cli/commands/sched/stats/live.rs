@@ -19,9 +19,9 @@ use crate::cli::shared::sampling::command_line;
 
 const ABOUT: &str = "\
 Shows by how much the scheduler's counters of /proc/schedstat rise while a command runs, or until Ctrl-C: calls of the scheduler, run times and waits of each \
-CPU, and load balancing in each of its domains. First the averages over all CPUs, then each CPU.
+CPU, and load balancing in each of its domains. The averages over all CPUs precede the numbers of each CPU.
 
-'sched stats record' writes the counters to a file, 'sched stats report' shows it, 'sched stats diff' compares the averages of two files. The kernel needs \
+'sched stats record' writes the counters to a file, 'sched stats report' shows the file, 'sched stats diff' compares the averages of two files. The kernel needs \
 CONFIG_SCHEDSTATS. Counters that kernel.sched_schedstats disables are enabled meanwhile, which needs root.";
 
 const RECORD_ABOUT: &str = "\
@@ -30,7 +30,7 @@ that kernel.sched_schedstats disables are enabled meanwhile, which needs root.";
 
 /// What is collected, in messages.
 const COLLECTED: &str = "/proc/schedstat";
-/// The mount point of procfs instead of `/proc`, as in perf 7.2.
+/// The environment variable with the mount point of procfs (default: `/proc`), as in perf 7.2.
 const PROC_VARIABLE: &str = "PROCFS_PATH";
 
 /// The options of `sched stats` without a further subcommand.
