@@ -56,6 +56,7 @@ impl ChainResolver {
             Direction::Callee => branch_chain::overlap(&branches, self.max_stack, chain),
             Direction::Caller => 0,
         };
+        // The branches already show the first frames of the callchain, so these are skipped.
         let walked = walked.saturating_add(covered);
         let push = |mode, ip| match covered {
             0 => cache.push(mode, ip),

@@ -10,10 +10,10 @@ use crate::stacks::add_each;
 pub struct Histogram {
     /// Indices of the events in the recording, a group's leader first.
     pub events: Vec<usize>,
-    /// The totals for percentages of each event.
+    /// The total of each event, of which its numbers in the rows are percentages.
     pub totals: Vec<ColumnSum>,
-    /// The total of the first event, including samples without a row: as in perf, call graphs have
-    /// percentages of it.
+    /// The total of the first event, including samples without a row. As in perf, percentages in
+    /// call graphs relate to this total.
     pub all: ColumnSum,
     /// The columns.
     pub columns: Vec<ReportField>,
@@ -47,14 +47,14 @@ pub struct HistogramRow {
 pub struct Weights {
     /// Period of its own samples.
     pub own: u64,
-    /// The part in the kernel, user space, a guest's kernel and a guest's user space.
+    /// [`Self::own`] split by mode: kernel, user space, a guest's kernel and a guest's user space.
     pub modes: [u64; 4],
     /// Period of its own samples and, with children, of samples whose callchain contains it.
     pub total: u64,
     /// Number of its own samples.
     pub samples: u64,
-    /// The part of [`Self::own`] in wall-clock time: divided by the number of threads running
-    /// concurrently.
+    /// Like [`Self::own`], but each sample's period is divided by the number of threads that ran
+    /// concurrently. 0 if not used.
     pub latency: u64,
     /// The same for [`Self::total`].
     pub total_latency: u64,
@@ -74,7 +74,7 @@ impl Histogram {
 }
 
 impl HistogramRow {
-    /// A number for each event.
+    /// The value of the column `number` for each event, a group's leader first.
     pub fn numbers(&self, number: NumberField) -> impl Iterator<Item = u64> {
         let all = std::iter::once(&self.weights).chain(&self.others);
         all.map(move |weights| number.of(weights))
@@ -103,14 +103,14 @@ impl Weights {
     }
 }
 
-/// Period and number of samples.
+/// Sums over samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ColumnSum {
     /// Sum of periods.
     pub period: u64,
     /// Number of samples.
     pub samples: u64,
-    /// Sum of periods, each divided by the number of threads running concurrently.
+    /// Sum of periods, each divided by the number of threads that ran concurrently. 0 if not used.
     pub latency: u64,
 }
 

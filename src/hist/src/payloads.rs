@@ -49,8 +49,8 @@ struct PoolState {
     numbers: FxHashMap<Arc<str>, PayloadId>,
 }
 
-/// All texts of a recording, by index. There may be as many as samples; ranks are used to compare
-/// them.
+/// All texts of a recording, by index. There may be as many texts as samples, so they are compared
+/// by their ranks.
 #[derive(Debug, Default)]
 pub(crate) struct PayloadTexts {
     list: Vec<Arc<str>>,

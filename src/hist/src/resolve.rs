@@ -36,7 +36,7 @@ pub struct RecordingInfo<'a> {
     pub inlines: Vec<bool>,
     /// The events of each report: one, or those of a group, its leader first.
     pub groups: Vec<Vec<usize>>,
-    /// The sockets of CPUs, if known.
+    /// The socket of each CPU, by CPU number; empty if unknown.
     pub sockets: Vec<i32>,
     /// Formats tracepoint payloads.
     pub payloads: &'a dyn PayloadText,
@@ -58,7 +58,7 @@ pub struct NamingContext<'r, 'w> {
 
 /// Maximum size of unresolved stacks of all workers in bytes.
 const MAX_STACK_BYTES: usize = 64 << 20;
-/// Minimum for one worker.
+/// Minimum of [`NamingContext::room`].
 const MIN_STACK_BYTES: usize = 4 << 20;
 
 impl<'r, 'w> NamingContext<'r, 'w> {

@@ -16,11 +16,11 @@ pub enum SampleTreatment {
 
 /// Selects samples.
 pub trait SelectSamples: Sync {
-    /// Selects by the record. Called for every sample, so it should be fast. Of the recorded fields, only address, task, time,
-    /// CPU and period are always decoded.
+    /// Returns how a sample is treated according to its record. Called for every sample, so it should be fast. Of the recorded
+    /// fields, only address, task, time, CPU and period are always decoded.
     fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment;
 
-    /// Selects by the sampled code.
+    /// Returns how a sample is treated according to the location of its address. Not called for ignored samples.
     fn frame(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment;
 }
 

@@ -97,7 +97,7 @@ impl HotStreams {
         }
     }
 
-    /// Adds a stream; of more than [`KEPT`], it replaces the first of the lightest ones if it is heavier.
+    /// Adds a stream. If [`KEPT`] streams are kept already, it replaces the first of the lightest ones if it is heavier.
     fn add(&mut self, stream: Stream) {
         if self.streams.len() < KEPT {
             self.streams.push(stream);
@@ -126,7 +126,7 @@ pub(crate) fn hot_streams(
     let entries = Entries::count(layout, labels, options.children, threads);
     let graph = options.graph.as_ref();
     let found = graph.map_or_else(Vec::new, |graph| {
-        // No branch is too light.
+        // The minimum weight 0 keeps every branch.
         let graphs = GraphBuilder::new(layout, names, graph, 0);
         let chains = entries.chains(0, threads);
         parallel::map(chains, threads, |chains| graphs.streams(&chains, KEPT))

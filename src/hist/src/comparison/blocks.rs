@@ -12,7 +12,7 @@ pub struct ComparedBlock {
     pub block: Block,
     /// The difference of the average cycles; 0 if the baseline does not have the block.
     pub difference: i64,
-    /// The absolute differences of the first executions, at most 8.
+    /// The absolute differences of the cycles of the first executions, at most 8.
     pub first: Vec<u64>,
 }
 

@@ -6,7 +6,7 @@ use super::decay_sum;
 use crate::histogram::Branch;
 use crate::options::{GraphForm, GraphOptions};
 
-/// Merges branches with the same start; in list forms, with equal frames.
+/// Adds the branches `more`. Those with the same first frame are merged; in list forms, those with equal frames.
 pub(super) fn add(branches: &mut Vec<Branch>, more: Vec<Branch>, is_list: bool) {
     for branch in more {
         let is_same = |known: &&mut Branch| match is_list {
@@ -70,8 +70,8 @@ fn join_single_branches(branch: &mut Branch) {
 pub(super) struct BranchThreshold {
     form: GraphForm,
     share: f64,
-    /// Minimum period, if the threshold is relative to the total period.
-    events: u64,
+    /// Minimum period, for forms whose threshold is relative to the total period.
+    min_period: u64,
 }
 
 impl BranchThreshold {
@@ -81,7 +81,7 @@ impl BranchThreshold {
         Self {
             form: graph.form,
             share,
-            events: (all as f64 * share) as u64,
+            min_period: (all as f64 * share) as u64,
         }
     }
 
@@ -90,7 +90,7 @@ impl BranchThreshold {
         let fork: u64 = branches.iter().map(|branch| branch.all.period).sum();
         let least = match self.form {
             GraphForm::Fractal => (fork as f64 * self.share).ceil() as u64,
-            _ => self.events,
+            _ => self.min_period,
         };
         let weight = |branch: &Branch| match self.form.is_list() {
             true => branch.own.period,

@@ -28,7 +28,8 @@ impl Fake {
         }
     }
 
-    /// The site with this number: functions of each object, then addresses without symbol in an object and in none.
+    /// The site with this number: functions of each object, then an address without a symbol in each object, then addresses in no
+    /// object.
     pub(crate) fn site(&self, number: u32) -> CodeSite {
         let dso = number % 4;
         let kernel = dso == 0;
