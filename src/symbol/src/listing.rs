@@ -84,7 +84,7 @@ fn copied_with_memory(
     listings.find(|listing| memory_of(files, listing, request).is_some())
 }
 
-/// Whether the kernel had the same address in `listing` as in the recording.
+/// Whether the kernel had the same address in `listing` as in the recording; `true` if the recording does not have the address.
 fn is_of_boot(files: &dyn Files, listing: &Path, request: &ObjectRequest<'_>) -> bool {
     let Some((symbol, recorded)) = request.relocation else {
         return true;

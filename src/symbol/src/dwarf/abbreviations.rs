@@ -9,13 +9,13 @@ use rustc_hash::FxHashMap;
 use super::leb;
 use super::sections::Slice;
 
-/// Maximum code in the dense table; compilers number from 1.
+/// Codes below this are in the dense table; compilers number from 1.
 const MAX_DENSE: u64 = 1 << 16;
 
 /// Initial capacity: most units have fewer abbreviations.
 const INITIAL_SHAPES: usize = 512;
 
-/// Exclusive limit of the standard's forms.
+/// One more than the largest form of the DWARF 5 standard.
 const FORM_LIMIT: u16 = gimli::DW_FORM_addrx4.0 + 1;
 
 /// Name of attributes that are skipped.
@@ -51,14 +51,14 @@ fn is_read(name: DwAt) -> bool {
 pub(super) struct AttributeSpec {
     pub(super) name: DwAt,
     pub(super) form: DwForm,
-    /// The value in the abbreviation.
+    /// The value of `DW_FORM_implicit_const`, which is part of the abbreviation; otherwise 0.
     pub(super) implicit: i64,
-    /// Size of the value, if all values of this form have the same.
+    /// Size of the value in bytes, if all values of this form have the same.
     pub(super) size: Option<u8>,
 }
 
 impl AttributeSpec {
-    /// Reads the next attribute of an abbreviation, if any; `None` if it is damaged.
+    /// Reads the next attribute of an abbreviation: `Some(None)` at the end of the attributes, `None` if the table is damaged.
     pub(super) fn read(table: &[u8], at: &mut usize, sizes: &FormSizes) -> Option<Option<Self>> {
         let mut word = || u16::try_from(leb::unsigned(table, at)?).ok();
         let name = DwAt(word()?);
@@ -82,9 +82,9 @@ impl AttributeSpec {
 /// A number at a fixed position in all entries of an abbreviation.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FixedNumber {
-    /// In the abbreviation.
+    /// The value is part of the abbreviation.
     Implicit(u64),
-    /// A number of `size` bytes at this distance from the code.
+    /// A number of `size` bytes, `distance` bytes after the end of the code.
     At { distance: u32, size: u8 },
 }
 
@@ -101,24 +101,26 @@ impl FixedNumber {
     }
 }
 
-/// Distances of an entry's name attributes, of four bytes each, from the end of its code.
+/// Where the attributes about an entry's name are, as distances in bytes from the end of its code. Names and origin have four bytes
+/// each.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FixedDistances {
-    /// Offsets of the names in `.debug_str`.
+    /// Distances of the name and of the linkage name, which are offsets in `.debug_str`.
     pub(super) names: [Option<u32>; 2],
-    /// Its abstract origin or specification in the same unit.
+    /// Distance of the reference to the abstract origin or specification, an entry of the same unit.
     pub(super) origin: Option<u32>,
-    /// Whether it is an abstract origin.
+    /// Whether `origin` is an abstract origin.
     pub(super) is_copy: bool,
     /// The source file of an inlined function's call site.
     pub(super) call_file: Option<FixedNumber>,
     pub(super) is_declaration: bool,
-    /// Whether it has address attributes.
+    /// Whether the entry has address attributes.
     pub(super) has_addresses: bool,
 }
 
 impl FixedDistances {
-    /// Adds an attribute, located at `distance` if that is fixed.
+    /// Adds an attribute, located at `distance` if that is fixed. Returns `None` if a name or the origin is not at a fixed distance, or
+    /// has another form.
     fn with(self, spec: &AttributeSpec, distance: Option<u32>) -> Option<Self> {
         let name = || distance.filter(|_| spec.form == gimli::DW_FORM_strp && spec.size == Some(4));
         let [first, second] = self.names;
@@ -150,14 +152,14 @@ pub(super) struct Abbreviation {
     pub(super) tag: DwTag,
     pub(super) has_children: bool,
     pub(super) is_wanted: bool,
-    /// Size after the code, if all such entries have the same.
+    /// Size of an entry after its code in bytes, if all these entries have the same.
     pub(super) size: Option<u32>,
-    /// Distance from the code of the four-byte end offset of the children.
+    /// Distance in bytes from the end of the code to `DW_AT_sibling`, the four-byte offset of the end of the children.
     pub(super) sibling: Option<u32>,
     /// Whether its children can be skipped.
     pub(super) is_closed: bool,
     code: usize,
-    /// Positions of the names, and of the reference to the entry with further names, if all are fixed.
+    /// Positions of the names, and of the reference to the entry with further names, if all of them are fixed.
     pub(super) fixed: Option<FixedDistances>,
     /// Index range of its attributes. Empty if they aren't needed.
     specs: (u32, u32),
@@ -201,7 +203,7 @@ pub(super) struct AbbreviationTable {
     /// Indexed by the first byte of an entry.
     steps: Box<[SkipStep; 256]>,
     shapes: Vec<Abbreviation>,
-    /// Index of the shape plus one, by code.
+    /// Index in `shapes` plus one, by code; 0 for codes that are not used.
     dense: Vec<u32>,
     /// The same for larger codes.
     sparse: FxHashMap<u64, u32>,
@@ -340,7 +342,7 @@ impl AbbreviationTable {
         Some(())
     }
 
-    /// Sets how to skip entries with this code, unless it has several bytes (from 128 on).
+    /// Sets how to skip entries with this code, if the code is encoded in one byte (below 128).
     fn set_step(&mut self, code: usize, step: SkipStep) {
         if let Some(slot) = self.steps.get_mut(code).filter(|_| code < 0x80) {
             *slot = step;
@@ -357,7 +359,7 @@ impl AbbreviationTable {
             .unwrap_or(SkipStep::UNKNOWN)
     }
 
-    /// The shape of entries with this code.
+    /// The abbreviation with this code.
     pub(super) fn shape(&self, code: u64) -> Option<&Abbreviation> {
         let number = match code {
             0..MAX_DENSE => *self.dense.get(usize::try_from(code).ok()?)?,
@@ -366,7 +368,7 @@ impl AbbreviationTable {
         self.shapes.get((number as usize).checked_sub(1)?)
     }
 
-    /// The attributes of such entries.
+    /// The attributes of the abbreviation `shape`.
     pub(super) fn specs(&self, shape: &Abbreviation) -> &[AttributeSpec] {
         let (first, end) = shape.specs;
         let specs = self.specs.get(first as usize..end as usize);
@@ -477,7 +479,7 @@ pub(super) fn skip_value(
         }
         _ => return None,
     };
-    // Limited so that the sizes of the following values can be added.
+    // Limited, so that adding the sizes of the following values cannot overflow.
     *at = at.checked_add(len).filter(|at| *at <= bytes.len())?;
     Some(())
 }
@@ -489,7 +491,7 @@ fn number_at(unit: Slice<'_>, at: &mut usize, size: usize) -> Option<usize> {
     usize::try_from(rest.read_uint(size).ok()?).ok()
 }
 
-/// Reads the form of a `DW_FORM_indirect` value.
+/// Reads the form that precedes a value of `DW_FORM_indirect`. Returns the attribute with this form.
 pub(super) fn directly(
     bytes: &[u8],
     at: &mut usize,

@@ -55,9 +55,11 @@ const VALUES: [SectionId; 3] = [
 /// Whether a file has ordinary sections or `.dwo` sections, and which of them to load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SectionSet {
+    /// Ordinary sections with names, lines and inlined functions.
     Main,
-    /// Including locations and types of variables.
+    /// Ordinary sections, including locations and types of variables.
     MainWithValues,
+    /// The `.dwo` sections of a package (`.dwp`).
     Split,
 }
 

@@ -147,9 +147,9 @@ impl<'a> Units<'a, 'a> {
 }
 
 impl<'a> Units<'_, 'a> {
-    /// The sections of the file `home`; `None` if there is no such file.
-    pub(super) fn dwarf(&self, home: DwarfFile) -> Option<&Dwarf<Slice<'a>>> {
-        match home {
+    /// The sections of `file`; `None` if there is no such file.
+    pub(super) fn dwarf(&self, file: DwarfFile) -> Option<&Dwarf<Slice<'a>>> {
+        match file {
             DwarfFile::Main => Some(&self.main),
             DwarfFile::Alternate => self.main.sup(),
             DwarfFile::Split => self.split.as_ref(),
@@ -174,32 +174,32 @@ impl<'a> Units<'_, 'a> {
     }
 
     /// The unit that contains the entry at `offset`.
-    pub(super) fn containing(&self, home: DwarfFile, offset: usize) -> Option<UnitEntries<'a>> {
-        let index = match home {
+    pub(super) fn containing(&self, file: DwarfFile, offset: usize) -> Option<UnitEntries<'a>> {
+        let index = match file {
             DwarfFile::Main => &self.object.index,
             DwarfFile::Alternate => &self.object.alternate.as_ref()?.1,
             DwarfFile::Split => return None,
         };
-        self.entries_at(home, index.offset(index.containing(offset)?)?)
+        self.entries_at(file, index.offset(index.containing(offset)?)?)
     }
 
-    fn entries_at(&self, home: DwarfFile, offset: usize) -> Option<UnitEntries<'a>> {
+    fn entries_at(&self, file: DwarfFile, offset: usize) -> Option<UnitEntries<'a>> {
         let cache = self
             .object
             .basics
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        let known = cache.get(&(home, offset)).cloned();
+        let known = cache.get(&(file, offset)).cloned();
         drop(cache);
         let basics = match known {
             Some(basics) => basics,
-            None => self.basics(home, offset)?,
+            None => self.basics(file, offset)?,
         };
-        UnitEntries::at(self.dwarf(home)?, offset, basics)
+        UnitEntries::at(self.dwarf(file)?, offset, basics)
     }
 
-    fn basics(&self, home: DwarfFile, offset: usize) -> Option<UnitBasics> {
-        let basics = UnitBasics::of(&self.at(home, offset)?);
+    fn basics(&self, file: DwarfFile, offset: usize) -> Option<UnitBasics> {
+        let basics = UnitBasics::of(&self.at(file, offset)?);
         let mut cache = self
             .object
             .basics
@@ -208,12 +208,12 @@ impl<'a> Units<'_, 'a> {
         if cache.len() >= MAX_CACHED_BASICS {
             cache.clear();
         }
-        cache.insert((home, offset), basics.clone());
+        cache.insert((file, offset), basics.clone());
         Some(basics)
     }
 
-    fn at(&self, home: DwarfFile, offset: usize) -> Option<Unit<Slice<'a>>> {
-        let dwarf = self.dwarf(home)?;
+    fn at(&self, file: DwarfFile, offset: usize) -> Option<Unit<Slice<'a>>> {
+        let dwarf = self.dwarf(file)?;
         let header = dwarf.debug_info.header_from_offset(DebugInfoOffset(offset));
         dwarf.unit(header.ok()?).ok()
     }

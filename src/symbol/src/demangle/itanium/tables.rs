@@ -1,4 +1,4 @@
-//! Codes of the ABI and their names.
+//! Codes of the Itanium C++ ABI (section 5.1, External Names) and what they stand for.
 
 /// Code and name of builtin types.
 pub(super) const BUILTINS: [(u8, &str); 21] = [
@@ -86,7 +86,7 @@ pub(super) const STANDARD: [(u8, &str, &str, &str); 7] = [
     ),
 ];
 
-/// Code, symbol, number of operands.
+/// Operators: code, symbol and number of operands.
 pub(super) const OPERATORS: [(&str, &str, u8); 58] = [
     ("aN", "&=", 2),
     ("aS", "=", 2),
