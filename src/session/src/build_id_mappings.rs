@@ -1,8 +1,9 @@
 //! Mappings that the kernel marks as having a build-id although they have device and inode.
 //!
-//! The kernel uses one header for all events that observe a task, and once one of them requested
-//! build-ids (`--buildid-mmap`) the flag stays set for the others, which get none. Linux perf fails
-//! on such records, so the flag is cleared.
+//! The kernel writes the MMAP2 records of one mapping for all events that observe the task, and uses
+//! one header for them. Once the header has the flag for an event that requested build-ids
+//! (`--buildid-mmap`), the flag stays set for events that did not, whose records have device and
+//! inode. Linux perf fails on such records, so the flag is cleared.
 
 use std::borrow::Cow;
 
@@ -20,7 +21,7 @@ pub(crate) fn is_mismarked(record: &RawRecord<'_>) -> bool {
     matches!(decoded, Ok(Record::Mmap2(mapping)) if matches!(mapping.id, MmapId::Inode { .. }))
 }
 
-/// Returns the records with wrong flags cleared.
+/// Returns the records of `run` with wrong flags cleared.
 pub(crate) fn corrected(run: &[u8]) -> Cow<'_, [u8]> {
     let mut bytes = Cow::Borrowed(run);
     let mut at = 0;

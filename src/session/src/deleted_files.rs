@@ -1,6 +1,6 @@
 //! Mapped files without a name: programs and libraries that were replaced while they ran.
 //!
-//! Only their processes refer to them, so they are opened as soon as they are recorded.
+//! Only their processes refer to them, so they are opened as soon as their mappings are recorded.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -44,7 +44,7 @@ impl DeletedFiles {
         }
         let process = proc.join(mmap.pid.to_string());
         let end = mmap.start.saturating_add(mmap.len);
-        // Unprivileged users may not follow the first one.
+        // Unprivileged users may not follow links in map_files.
         let paths = [
             process.join(format!("map_files/{:x}-{end:x}", mmap.start)),
             process.join("exe"),
@@ -52,7 +52,7 @@ impl DeletedFiles {
         let found = paths.iter().find_map(|path| {
             let file = FoundFile::find(path).ok()?;
             let metadata = file.metadata();
-            // A build-id in place of the inode leaves the address as the only proof.
+            // If a build-id is recorded in place of the inode, only the addresses in the name of the link identify the file.
             let is_it = match name.inode {
                 0 => !path.ends_with("exe"),
                 inode => metadata.ino() == inode,
@@ -70,7 +70,7 @@ impl DeletedFiles {
         }
     }
 
-    /// Returns a path to read the file while this exists.
+    /// Returns a path from which the file can be read as long as `self` exists.
     pub(crate) fn path_of(&self, name: &MappedName) -> Option<PathBuf> {
         let file = self.files.get(name)?.as_ref()?;
         Some(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()).into())

@@ -70,7 +70,7 @@ impl HeaderInputs<'_> {
         let (proc, sysfs) = (Proc::new(self.proc), Sysfs::new(self.sysfs));
         let mut set = FeatureSet::new(Endian::NATIVE);
         set.version(self.version).cmdline(self.command_line);
-        // Statistics of the scheduler have no events.
+        // A recording of `/proc/schedstat` has no events.
         if !self.events.is_empty() {
             set.event_desc(self.events);
         }
@@ -105,8 +105,8 @@ impl HeaderInputs<'_> {
     }
 }
 
-/// Whether the recording is one of branches: `-b` and `-j` apply to all events, `branch_type` to one, so that all of
-/// them must have it.
+/// Whether the samples of all events have branch stacks: `-b` and `-j` apply to all events, `branch_type` to one event, so that
+/// each event must have it.
 fn has_branches(details: &RecordDetails, specs: &[&EventSpec]) -> bool {
     let of_all = !details.samples.branches.is_empty();
     let mut sampled = specs.iter().filter(|spec| !spec.is_dummy()).peekable();

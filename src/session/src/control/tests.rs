@@ -46,7 +46,7 @@ fn controlled(spec: &EventSpec) -> ControlledCounters<'_> {
     }
 }
 
-/// The requests and acknowledgements after `text` was received.
+/// Sends `text`, and returns the requests and the reported messages.
 fn after(control: &mut Control, text: &str, to: &mut File) -> (ControlRequests, Vec<String>) {
     let specs = parse("{cs,faults},migrations", &Catalogue::default()).unwrap();
     let events = || specs.iter().map(controlled).collect();

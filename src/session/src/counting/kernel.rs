@@ -18,7 +18,7 @@ pub(super) struct CounterTarget<'a> {
 }
 
 impl CounterTarget<'_> {
-    /// Returns the arguments of the call, for messages.
+    /// Returns the arguments of perf_event_open: task, CPU and flags. For messages.
     pub(super) fn arguments(&self) -> (ObservedTask, u64) {
         match self.cgroup {
             None => (self.observed, PERF_FLAG_FD_CLOEXEC),

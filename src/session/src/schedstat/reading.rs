@@ -13,7 +13,7 @@ use crate::synthesize::RecordBuffer;
 
 /// The first version in which domains have names.
 const NAMED: u16 = 17;
-/// Bits of a group of digits in a CPU mask (`%*pb`), which commas separate.
+/// Bits in each group of hexadecimal digits of a CPU mask (`%*pb`). Commas separate the groups.
 const MASK_GROUP_BITS: u32 = 32;
 
 /// Why the text cannot be read.
@@ -23,7 +23,7 @@ pub enum SchedstatError {
     /// A version whose counters are not known.
     #[error("version {0} is not known (15 to 17 are)")]
     Version(u16),
-    /// A line that is not as in this version.
+    /// A line that does not have the format of the text's version.
     #[error("line {line} is malformed: '{text}'")]
     Line {
         /// Its number, from 1.
@@ -39,7 +39,7 @@ pub enum SchedstatError {
 /// The counters of all online CPUs at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchedstatReading {
-    /// The version.
+    /// The version of the text's format.
     pub version: u16,
     /// The time in jiffies.
     pub timestamp: u64,
