@@ -22,7 +22,7 @@ pub struct KworkTop {
     selection: KworkSelection,
     names: KworkNames,
     cpus: BTreeMap<u32, CpuState>,
-    /// Run time without interrupts in nanoseconds, by thread and CPU.
+    /// Run time without interrupts and softirqs in nanoseconds, by thread and CPU.
     tasks: BTreeMap<TaskOnCpu, u64>,
     /// The latest name of each thread.
     comms: FxHashMap<i32, Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Counts and times of calls by thread.
+//! Counts and times of system calls by thread.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl CallSummary {
 pub struct ThreadCalls {
     /// The thread's name at the end of the trace.
     pub comm: String,
-    /// Entries and returns, and its other events.
+    /// The number of the thread's events: entries and returns of calls, and other events.
     pub events: u64,
     /// Page faults that waited for a device, if they were recorded.
     pub major_faults: u64,
@@ -58,7 +58,7 @@ pub struct ThreadCalls {
     pub minor_faults: u64,
     /// The time on CPUs in nanoseconds, if it was recorded.
     pub run_time: u64,
-    /// Statistics by the number of the call.
+    /// Statistics by the number of the system call.
     pub calls: BTreeMap<u32, CallStatistics>,
 }
 
@@ -126,7 +126,7 @@ impl CallStatistics {
             return;
         }
         self.mean = total as f64 / self.count as f64;
-        // The difference of large numbers is taken exactly, if it fits.
+        // The difference of these large numbers is computed in integers, since floating point would lose it.
         let count = u128::from(self.count);
         let of_total = u128::from(total) * u128::from(total);
         self.squares = match squares.checked_mul(count) {

@@ -28,7 +28,7 @@ pub struct ScriptSample<'b> {
     pub time: u64,
     /// The CPU.
     pub cpu: u32,
-    /// The thread id: `common_pid` of the script's tracepoints.
+    /// The thread id: `common_pid` of the script's tracepoints, for other events that of the sample.
     pub pid: i64,
     /// The process id.
     pub process: u32,

@@ -109,7 +109,7 @@ impl FailedByComm {
     /// The tracepoints that it reads.
     pub const EVENTS: &'static [EventFields] = RETURN;
 
-    /// Counts a call.
+    /// Counts a call if it failed.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
         if sample.number(1) < 0 && self.tasks.has(sample) {
             *self.counts.entry(sample.comm) += 1;
@@ -141,7 +141,7 @@ impl FailedByTask {
     /// The tracepoints that it reads.
     pub const EVENTS: &'static [EventFields] = RETURN;
 
-    /// Counts a call.
+    /// Counts a call if it failed.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
         let result = sample.number(1);
         if result < 0 && self.tasks.has(sample) {

@@ -176,7 +176,7 @@ fn unselected_records_are_not_delivered() {
         let mut log = Log::default();
         let pass = ObserverPass::new(&layouts, Even).with_switches();
         let delivered = pass.run(replay, threads(1), &mut log).expect("memory");
-        // Without layouts all events are delivered as samples; `Even` skips the three that have other raw data.
+        // Without layouts, tracepoints are delivered as samples, too; `Even` skips the three of them.
         assert_eq!((delivered.events, delivered.samples), (0, 1));
         assert_eq!(log.lines[0], (40, "Out 9 Some(1)".to_owned()));
         let mut log = Log::default();

@@ -44,11 +44,11 @@ impl LatencyTable {
 pub struct LatencyRow {
     /// The latest name; not necessarily UTF-8.
     pub comm: Vec<u8>,
-    /// The thread, or the one with the highest id.
+    /// The thread id; the highest one if several tasks are merged.
     pub tid: i32,
     /// The number of tasks.
     pub tasks: u64,
-    /// Its sums.
+    /// The sums of the task, or of all merged tasks.
     pub sums: LatencySums,
 }
 

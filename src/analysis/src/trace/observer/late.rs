@@ -1,11 +1,12 @@
-//! Memory of arguments that is read when the records of calls are read, if the kernel cannot copy it.
+//! Memory that arguments of system calls point to, read when the records of the calls are read. Used if no program in the kernel
+//! can copy it during the call.
 
 use rperf_syscalls::ProcessMemory;
 
 use super::TraceObserver;
 use crate::trace::{CapturedArgument, TraceSink};
 
-/// How memory is read late.
+/// Reads the memory of arguments when the records of calls are read.
 #[derive(Debug)]
 pub(super) struct LateReader {
     memory: Box<dyn ProcessMemory>,
@@ -14,8 +15,9 @@ pub(super) struct LateReader {
 }
 
 impl<S: TraceSink> TraceObserver<S> {
-    /// Reads the memory of arguments when the begin of a call is observed, and marks it as read late. It never gives
-    /// names to descriptors.
+    /// From now on, reads the memory of a call's arguments with `memory` when the entry of the call is observed, and marks it as
+    /// read late: it may have changed meanwhile, so file names in it are not used as names of file descriptors. `string_size` is the
+    /// maximum size in bytes of buffers, and of texts other than paths.
     pub fn read_memory_late(&mut self, memory: Box<dyn ProcessMemory>, string_size: usize) {
         self.late = Some(LateReader {
             memory,
@@ -23,7 +25,7 @@ impl<S: TraceSink> TraceObserver<S> {
         });
     }
 
-    /// Returns the memory of a call that is shown.
+    /// Returns the memory of the arguments of a call of thread `tid`; nothing if calls of this number are not shown.
     pub(super) fn late_memory(
         &self,
         tid: u32,
