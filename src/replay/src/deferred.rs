@@ -10,8 +10,8 @@
 //! CALLCHAIN_DEFERRED 0x300000002: main, _start          /
 //! ```
 //!
-//! Meanwhile the task may have executed another program: the frames are those at the time of their
-//! record.
+//! Between sample and record the task may have executed another program, so the frames are looked up
+//! at the time of the record.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ impl DeferredCallchains {
         self.chains.iter().map(|(_, order)| order.position)
     }
 
-    /// The callchain of a sample: the first one that is not older.
+    /// The position of the user callchain of a sample: the first one with its `key` that is not older than `time`.
     fn of(&self, key: DeferredKey, time: u64) -> Option<Order> {
         let from = Order { time, position: 0 };
         let start = self.chains.partition_point(|chain| *chain < (key, from));

@@ -16,7 +16,7 @@ pub struct BadRecord {
 /// Records that could not be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DecodeErrors {
-    /// How many.
+    /// The number of these records.
     pub count: u64,
     /// The first one in the file.
     pub first: Option<BadRecord>,
@@ -49,18 +49,18 @@ pub struct Diagnostics {
     pub records: u64,
     /// Number of records by type, for types that occur.
     pub kinds: Vec<(RecordKind, u64)>,
-    /// Number of LOST records: each for one time that a ring was full (perf's "chunks").
+    /// Number of LOST records: the kernel writes one each time that a ring was full (perf's "chunks").
     pub lost_chunks: u64,
     /// Number of records lost, according to LOST records.
     pub lost_records: u64,
     /// Number of samples lost, according to LOST_SAMPLES records (perf's "Total Lost Samples").
     pub lost_samples: u64,
-    /// Records older than those that perf would already have delivered (perf's "out of order
-    /// events"). 0 if a ring was overwritten: its records are read from the newest to the oldest.
+    /// Number of records that perf would deliver after later ones (perf's "out of order events").
+    /// 0 if a ring was overwritten: the records of such a ring are read from the newest to the oldest.
     pub out_of_order: u64,
-    /// Records of unknown types.
+    /// Number of records of unknown types.
     pub unknown_kinds: u64,
-    /// Skipped samples with an unknown event id.
+    /// Number of samples that were skipped because their event id is unknown.
     pub unknown_ids: u64,
     /// Records of processes and mappings that could not be decoded.
     pub bad_records: DecodeErrors,

@@ -13,16 +13,17 @@ use crate::timeline::{SliceReader, Timeline};
 use crate::{Error, EventIndex, Render, Replay, Take, World};
 
 impl Replay<'_> {
-    /// Renders all samples, and other records selected by the consumer, in order of time: blocks
-    /// are rendered by `threads` workers, their outputs processed in order by the calling thread.
-    /// With one thread nothing is spawned.
+    /// Renders all samples, and the other records that `render` selects, in order of time. `threads`
+    /// workers render blocks of them; the calling thread passes the outputs to `take` in order. With
+    /// one thread, the calling thread does both.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] for the positions of samples, after earlier ones were delivered.
+    /// [`Error::OutOfMemory`] if the positions of samples need too much memory; earlier samples were
+    /// delivered by then.
     /// Samples that cannot be decoded are counted in [`Replay::diagnostics`].
     ///
     /// # Panics
-    /// With the payload of the first worker that panics.
+    /// If a worker panics, with the payload of the first one.
     pub fn ordered<R: Render, T: Take<R::Out>>(
         &self,
         threads: NonZeroUsize,
@@ -47,7 +48,7 @@ impl Replay<'_> {
 }
 
 impl Replay<'_> {
-    /// Whether samples are skipped, by event; empty if none are. With `:S` a sample belongs to several events, so none is skipped.
+    /// For each event, whether its samples are skipped; empty if none are. With `:S` a sample belongs to several events, so none is skipped.
     fn skipped<R: Render>(&self, render: &R) -> Vec<bool> {
         if self.events.hold_values() {
             return Vec::new();

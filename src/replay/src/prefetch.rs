@@ -49,7 +49,8 @@ impl<'a> Prefetcher<'a> {
         }
     }
 
-    /// Called before the record at the file offset `position` is read.
+    /// Prefetches the bytes from the file offset `position` on, if necessary. Called before the
+    /// record at this offset is read.
     #[inline]
     pub(crate) fn advance(&mut self, position: u64) {
         self.passed += 1;

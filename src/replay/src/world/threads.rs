@@ -87,65 +87,66 @@ impl ThreadChange {
 /// All threads of one machine.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadTable {
-    lives: FxHashMap<u32, ThreadHistory>,
+    histories: FxHashMap<u32, ThreadHistory>,
 }
 
 impl ThreadTable {
-    /// Records that `tid` belongs to `pid`, if unknown.
+    /// Notes that `tid` belongs to `pid`, if its process is unknown.
     pub(crate) fn seen(&mut self, pid: u32, tid: u32) {
-        let life = self.lives.entry(tid).or_default();
-        if life.pid.is_none() && pid != u32::MAX {
-            life.pid = Some(pid);
+        let history = self.histories.entry(tid).or_default();
+        if history.pid.is_none() && pid != u32::MAX {
+            history.pid = Some(pid);
         }
     }
 
     /// Handles a COMM record.
     pub(crate) fn named(&mut self, order: Order, pid: u32, tid: u32, comm: CommId) {
         self.seen(pid, tid);
-        let life = self.lives.entry(tid).or_default();
-        life.has_records = true;
-        life.changes.push((order, ThreadChange::Comm(comm)));
+        let history = self.histories.entry(tid).or_default();
+        history.has_records = true;
+        history.changes.push((order, ThreadChange::Comm(comm)));
     }
 
     /// Handles a FORK record. A parent known with another pid is a different thread: the EXIT
     /// record was lost, and a new thread starts.
     pub(crate) fn forked(&mut self, order: Order, parent: ThreadIds, child: ThreadIds) {
-        let life = self.lives.entry(parent.tid).or_default();
-        if life.pid.is_some_and(|pid| pid != parent.pid) {
-            life.changes.push((order, ThreadChange::Start(None)));
-            life.parent = None;
+        let history = self.histories.entry(parent.tid).or_default();
+        if history.pid.is_some_and(|pid| pid != parent.pid) {
+            history.changes.push((order, ThreadChange::Start(None)));
+            history.parent = None;
         }
-        life.has_records = true;
-        life.pid = Some(parent.pid);
+        history.has_records = true;
+        history.pid = Some(parent.pid);
         let name = self.latest(parent.tid);
-        let life = self.lives.entry(child.tid).or_default();
-        life.pid = Some(child.pid);
-        life.parent = Some(parent.tid);
-        life.has_records = true;
-        life.changes.push((order, ThreadChange::Start(name)));
+        let history = self.histories.entry(child.tid).or_default();
+        history.pid = Some(child.pid);
+        history.parent = Some(parent.tid);
+        history.has_records = true;
+        history.changes.push((order, ThreadChange::Start(name)));
     }
 
-    /// Handles the exit of the thread with this id; false if the id was reused.
+    /// Handles the exit of the thread with this id; returns `false` if the id was reused.
     pub(crate) fn end(&mut self, order: Order, tid: u32) -> bool {
-        let is_over = |life: &ThreadHistory| life.changes.last().is_none_or(|(at, _)| *at <= order);
-        let over = self.lives.get(&tid).is_some_and(is_over);
-        over && self.lives.remove(&tid).is_some()
+        let is_over =
+            |history: &ThreadHistory| history.changes.last().is_none_or(|(at, _)| *at <= order);
+        let over = self.histories.get(&tid).is_some_and(is_over);
+        over && self.histories.remove(&tid).is_some()
     }
 
     /// Removes all names except the last ones, which then apply from the beginning.
     pub(crate) fn keep_last_names(&mut self) {
-        for life in self.lives.values_mut() {
-            let last = life.changes.drain(..).next_back();
+        for history in self.histories.values_mut() {
+            let last = history.changes.drain(..).next_back();
             let name = last.and_then(|(_, change)| change.comm());
             let name = name.map(|name| (Order::default(), ThreadChange::Comm(name)));
-            life.changes.extend(name);
+            history.changes.extend(name);
         }
     }
 
     /// All changes of names, each thread id's in order.
     pub(crate) fn names_by_time(&self) -> impl Iterator<Item = CommChange> + '_ {
-        self.lives.iter().flat_map(|(tid, life)| {
-            life.changes.iter().map(|(order, change)| CommChange {
+        self.histories.iter().flat_map(|(tid, history)| {
+            history.changes.iter().map(|(order, change)| CommChange {
                 tid: *tid,
                 order: *order,
                 comm: change.comm(),
@@ -155,47 +156,50 @@ impl ThreadTable {
 
     /// Number of thread ids.
     pub(crate) fn len(&self) -> usize {
-        self.lives.len()
+        self.histories.len()
     }
 
     /// All current and past names.
     pub(crate) fn names(&self) -> impl Iterator<Item = CommId> + '_ {
-        let changes = self.lives.values().flat_map(|life| &life.changes);
+        let changes = self.histories.values().flat_map(|history| &history.changes);
         changes.filter_map(|(_, change)| change.comm())
     }
 
     /// The processes of all threads, with duplicates.
     pub(crate) fn processes(&self) -> impl Iterator<Item = u32> + '_ {
-        self.lives.values().filter_map(|life| life.pid)
+        self.histories.values().filter_map(|history| history.pid)
     }
 
     /// All threads, as they are after the last record.
     pub(crate) fn all(&self) -> impl Iterator<Item = ThreadInfo> + '_ {
-        self.lives.iter().map(|(tid, life)| ThreadInfo {
-            pid: life.pid.unwrap_or(u32::MAX),
+        self.histories.iter().map(|(tid, history)| ThreadInfo {
+            pid: history.pid.unwrap_or(u32::MAX),
             tid: *tid,
-            parent: life.parent,
+            parent: history.parent,
             comm: self.latest(*tid).unwrap_or(Comms::unnamed(*tid)),
-            has_records: life.has_records,
+            has_records: history.has_records,
         })
     }
 
     fn latest(&self, tid: u32) -> Option<CommId> {
-        let (_, change) = self.lives.get(&tid)?.changes.last()?;
+        let (_, change) = self.histories.get(&tid)?.changes.last()?;
         change.comm()
     }
 
     /// The range of the order in which the names of a thread are the same as at `order`.
     pub(crate) fn span(&self, tid: u32, order: Order) -> OrderRange {
-        let changes = self.lives.get(&tid).map_or(&[][..], |life| &life.changes);
+        let changes = self
+            .histories
+            .get(&tid)
+            .map_or(&[][..], |history| &history.changes);
         let before = changes.partition_point(|(at, _)| *at < order);
         OrderRange::at(changes, before, |(at, _)| *at)
     }
 
     /// The name at `order`, or `:TID`.
     pub(crate) fn comm_at(&self, tid: u32, order: Order) -> CommId {
-        let name = self.lives.get(&tid).and_then(|life| {
-            let (past, _) = life.neighbours(order);
+        let name = self.histories.get(&tid).and_then(|history| {
+            let (past, _) = history.neighbours(order);
             past?.comm()
         });
         name.unwrap_or(Comms::unnamed(tid))
@@ -203,8 +207,8 @@ impl ThreadTable {
 
     /// The name at `order`, or the first later one.
     pub(crate) fn comm_final(&self, tid: u32, order: Order) -> CommId {
-        let name = self.lives.get(&tid).and_then(|life| {
-            let (past, mut future) = life.neighbours(order);
+        let name = self.histories.get(&tid).and_then(|history| {
+            let (past, mut future) = history.neighbours(order);
             past.and_then(ThreadChange::comm)
                 .or_else(|| future.find_map(ThreadChange::comm))
         });
@@ -213,8 +217,8 @@ impl ThreadTable {
 
     /// The last name of the thread.
     pub(crate) fn comm_last(&self, tid: u32, order: Order) -> CommId {
-        let name = self.lives.get(&tid).and_then(|life| {
-            let (past, future) = life.neighbours(order);
+        let name = self.histories.get(&tid).and_then(|history| {
+            let (past, future) = history.neighbours(order);
             future.last().or(past)?.comm()
         });
         name.unwrap_or(Comms::unnamed(tid))
