@@ -18,7 +18,7 @@ pub struct Report {
     pub kernel: String,
     /// Architecture of the machine.
     pub machine: String,
-    /// CPUs that the program may run on.
+    /// Number of CPUs that the program may run on.
     pub cpus: usize,
     /// The benchmarks in the order of their runs.
     pub benchmarks: Vec<Entry>,
@@ -79,7 +79,7 @@ impl Report {
     /// Returns the report as JSON of several lines.
     ///
     /// # Errors
-    /// A number that JSON cannot express, which no measured value is.
+    /// [`ReportError::Json`] if the report cannot be serialized.
     pub fn to_json(&self) -> Result<String, ReportError> {
         Ok(serde_json::to_string_pretty(self)?)
     }

@@ -9,7 +9,7 @@ const T_95: [f64; 30] = [
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
     2.052, 2.048, 2.045, 2.042,
 ];
-/// The quantile of the normal distribution at 95 %.
+/// The two-sided quantile of the normal distribution at 95 %.
 const NORMAL_95: f64 = 1.960;
 
 /// Which values are better.
@@ -127,7 +127,7 @@ pub(crate) fn t_95(freedom: usize) -> f64 {
     let index = freedom.max(1) - 1;
     let [.., last] = T_95;
     T_95.get(index).copied().unwrap_or_else(|| {
-        // Beyond the table the distance from the normal distribution falls as 1/n: less than 0.001 off.
+        // Beyond the table the distance from the normal distribution falls as 1/n. The error is less than 0.001.
         NORMAL_95 + (last - NORMAL_95) * T_95.len() as f64 / freedom as f64
     })
 }

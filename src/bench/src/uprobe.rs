@@ -12,7 +12,7 @@ use crate::BenchError;
 
 /// Length of each sleep.
 const MICROS: u32 = 1000;
-/// The bit of `config` that makes it a uretprobe (`format/retprobe` of the PMU).
+/// The bit of `config` that makes the probe a uretprobe (`format/retprobe` of the PMU).
 const RETURN: u64 = 1;
 
 /// The BPF program at the probe.
@@ -27,9 +27,9 @@ pub enum ProbeProgram {
 /// A probe on usleep(3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsleepProbe {
-    /// What runs when it is hit.
+    /// The program that runs when the probe is hit.
     pub program: ProbeProgram,
-    /// Whether it is at the function's return.
+    /// Whether the probe is at the function's return.
     pub at_return: bool,
 }
 

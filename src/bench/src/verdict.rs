@@ -12,7 +12,7 @@ pub enum Verdict {
     Worse,
     /// No difference that exceeds chance.
     Same,
-    /// Both have one run only.
+    /// Both have only one run, or one of them has none.
     Unknown,
 }
 

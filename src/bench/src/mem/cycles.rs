@@ -32,7 +32,7 @@ impl Clock {
     /// Opens a counter of cycles in user space for this thread.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] without such a counter.
+    /// [`BenchError::Unavailable`] if the counter cannot be opened.
     pub fn cycles() -> Result<Self, BenchError> {
         let attr = Attr {
             kind: EventType::HARDWARE,
@@ -47,7 +47,7 @@ impl Clock {
         })
     }
 
-    /// Measures a function.
+    /// Calls `run` and returns what it cost.
     ///
     /// # Errors
     /// The counter cannot be read.
@@ -73,7 +73,7 @@ impl Clock {
 }
 
 impl Cost {
-    /// Returns the rate of `bytes`, in bytes per second; `None` for cycles.
+    /// Returns the rate at which `bytes` were processed, in bytes per second; `None` for cycles.
     #[must_use]
     pub fn rate(self, bytes: f64) -> Option<f64> {
         match self {

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct MemoryAccess {
     /// Whether words are read.
     pub reads: bool,
-    /// Whether words are written; with `reads`, read words plus one.
+    /// Whether words are written. With `reads`, each word is increased by one.
     pub writes: bool,
-    /// Whether zeros are written, and nothing else is done.
+    /// Whether zeros are written; then `reads` and `writes` are ignored.
     pub zeros: bool,
     /// The order of the words.
     pub order: PassOrder,
@@ -24,7 +24,7 @@ pub enum PassOrder {
     Forward,
     /// Forward, then backward, and so on.
     Alternating,
-    /// As many words as there are, at random.
+    /// A random word each time, as many times as there are words.
     Random,
 }
 
