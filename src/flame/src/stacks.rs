@@ -26,7 +26,7 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// The number of a label.
+    /// Returns the number of a label, which is added if it is new.
     pub fn label(&mut self, name: &str, kind: FrameKind) -> u32 {
         let label = Label {
             name: name.into(),

@@ -40,7 +40,7 @@ pub struct ReportScreen {
     /// Whether addresses and paths are shown.
     pub(super) is_verbose: bool,
     pub(super) theme: Theme,
-    /// Whether it shows `top`.
+    /// Whether this is the screen of `top`.
     pub(super) is_live: bool,
     state: ReadingState,
 }
@@ -98,7 +98,7 @@ impl ReportScreen {
         }
     }
 
-    /// Makes it the screen of `top`: reports are updated, and nothing has to be read.
+    /// Makes this the screen of `top`: reports are updated, and there is no progress of reading.
     #[must_use]
     pub fn live(mut self) -> Self {
         self.is_live = true;
@@ -161,6 +161,8 @@ impl ReportScreen {
         std::mem::take(&mut self.state.is_waiting)
     }
 
+    /// Shows a new report. The views of its tables are kept if it has as many tables as the previous one. `partial` is the
+    /// percentage of the recording that it contains; `None` if complete.
     fn take(&mut self, report: &Arc<ReportTables>, partial: Option<f64>) {
         let count = report.tables.len();
         let same = count == self.views.len();
@@ -182,7 +184,7 @@ impl ReportScreen {
         }
     }
 
-    /// Returns the last line: progress, otherwise a tip.
+    /// Returns the last line: the progress of reading, a pending request, help on keys, the line of `top`, or a tip.
     fn bottom(&self) -> String {
         if let Some(done) = self.state.progress {
             let filled = (done.clamp(0.0, 1.0) * BAR as f64).round() as usize;

@@ -12,8 +12,9 @@ use crate::padding::RightAligned;
 /// Width of each file's column.
 const WIDTH: usize = 35;
 
-/// The rule above the frames of the first file if the second has them, too; and otherwise.
+/// The rule above the frames of the first file's stream of a matched pair.
 const PAIR_RULE: &str = "---------------------------";
+/// The rule above the frames of all other streams.
 const RULE: &str = "--------------------------";
 
 /// One event's streams in both recordings.
@@ -27,7 +28,8 @@ pub struct StreamsEvent<'a> {
     pub after: &'a HotStreams,
 }
 
-/// Writes the streams of one event: those of both recordings, then those of one only. `escapes` replaces control characters in names.
+/// Writes the streams of one event: those that both recordings have, then those that only one has. With `escapes`, control
+/// characters in names are replaced.
 ///
 /// # Errors
 /// Those of `out`.
@@ -112,7 +114,8 @@ pub fn write_streams_json(
     writeln!(out)
 }
 
-/// An event: streams of both files, and of one only. Each has a value per file, null if the file does not have it.
+/// Returns an event with its streams, each as an array of two values: the stream in the first and in the second file, null if the
+/// file does not have the stream.
 fn object(event: &StreamsEvent<'_>) -> Value {
     let pairs = event.before.pairs(event.after);
     let before = |index: &usize| value(event.before, *index);

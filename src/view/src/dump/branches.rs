@@ -6,8 +6,8 @@ use rperf_wire::BranchStack;
 
 use crate::script::branch;
 
-/// The calls of a branch stack that was recorded as a call stack: the target of the innermost
-/// branch, then the source of each.
+/// The addresses of the callchain in a branch stack that was recorded in call-stack mode: the target
+/// of the innermost branch, then the source of each branch.
 pub(super) fn callers<'a>(stack: &'a BranchStack<'_>) -> impl Iterator<Item = u64> + 'a {
     let innermost = stack.iter().next().map(|entry| entry.to);
     innermost

@@ -18,9 +18,9 @@ pub struct ReportEvent<'a> {
     pub plural: bool,
     /// The argument of `--time`.
     pub times: Option<&'a str>,
-    /// The socket requested.
+    /// The processor socket whose samples are shown, if one was requested.
     pub socket: Option<i32>,
-    /// The sort keys, if memory access weights are counted instead of events.
+    /// The sort keys, if the rows show weights of memory accesses instead of periods of events.
     pub costs_by: Option<&'a str>,
     /// The rows.
     pub histogram: &'a Histogram,
@@ -105,7 +105,7 @@ pub fn write_branch_counts(out: &mut dyn Write, counts: &BranchCounts) -> io::Re
     Ok(())
 }
 
-/// Writes the tip at the end, whose lines are comments.
+/// Writes the tip at the end of a report. Each line of `tip` begins with `#`.
 pub fn write_tip(out: &mut dyn Write, tip: &str) -> io::Result<()> {
     writeln!(out, "#\n{tip}\n#")
 }
