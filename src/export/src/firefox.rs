@@ -1,11 +1,11 @@
 //! The processed format of the Firefox Profiler, version 48 (`docs-developer/CHANGELOG-formats.md` of
 //! github.com/firefox-devtools/profiler): profiler.firefox.com and Perfetto's viewer open it.
 //!
-//! Samples of the event that has most samples become the samples of their threads; those of the other events become markers with
-//! stacks.
+//! Samples of the main event, the one with most samples, become the samples of the profile's threads. Samples of other events become
+//! markers with stacks.
 //!
-//! Samples of a clock weigh their milliseconds (`tracing-ms`), those of other events count as one each. Periods of clocks and of CPU
-//! cycles are also the CPU time of the thread, which the profiler's graphs show.
+//! If the main event is a clock, the weight of a sample is its period in milliseconds (`tracing-ms`), otherwise each sample counts as
+//! one. Periods of clocks and of CPU cycles are also the CPU time of the thread, which the profiler's graphs show.
 
 mod meta;
 mod tables;
@@ -65,9 +65,9 @@ struct File<'p, L, T> {
 /// The displayed part of a profile.
 struct ShownTracks<'p> {
     profile: &'p Profile,
-    /// The event whose samples are the threads' samples.
+    /// The index of the event whose samples are the threads' samples.
     main: Option<u32>,
-    /// The times of the first and the last sample.
+    /// The times of the first and the last sample, in nanoseconds.
     start: u64,
     end: u64,
 }
@@ -78,7 +78,7 @@ impl ShownTracks<'_> {
         time.saturating_sub(self.start) as f64 / 1e6
     }
 
-    /// Whether the main event is the time that threads wait.
+    /// Whether the main event counts off-CPU time.
     fn is_off_cpu(&self) -> bool {
         let main = self.main.and_then(|main| self.event(main));
         main.is_some_and(|event| event.name == OFF_CPU)

@@ -47,7 +47,7 @@ pub fn chain_addresses(chain: U64s<'_>, max_stack: usize) -> Vec<(CpuMode, u64)>
     }
 }
 
-/// Like [`walk`], for entries that follow others: the first ones are in `mode`.
+/// Like [`walk`], for the rest of a chain: `entries` before the first marker are in `mode`.
 pub fn walk_on(
     mut mode: CpuMode,
     entries: U64s<'_>,
@@ -71,7 +71,7 @@ pub fn walk_on(
     true
 }
 
-/// Returns the number of bytes of `chain` up to and with its frame number `max_stack`; `None` for a corrupted chain.
+/// Returns the size in bytes of the first `max_stack` frames of `chain` with their markers; `None` for a corrupted chain.
 #[must_use]
 pub fn bytes_within(chain: U64s<'_>, max_stack: usize) -> Option<usize> {
     let mut count = 0;
@@ -109,10 +109,11 @@ pub(crate) fn write_outermost(chain: U64s<'_>, max_stack: usize, out: &mut Vec<u
 /// Number of entries in a part.
 const PART: usize = 8;
 
-/// Calls `part(mode, entries)` for all entries after the first frame, innermost first, up to
-/// `max_stack` frames, in groups of a few entries aligned to the outermost. So stacks with
-/// different inner callers have equal outer parts. `mode` is that of the first entry of the part.
-/// Returns `false`, without any call, for a corrupted chain.
+/// Splits `callers`, the entries after the first frame, into parts of [`PART`] entries, and calls
+/// `part(mode, entries)` for each, innermost first. Entries after `max_stack` frames are dropped.
+/// Parts are counted from the outermost entry, so only the innermost part may be shorter, and
+/// stacks that differ only in inner callers have equal outer parts. The `mode` of a part is that
+/// of its first entry. Returns `false`, without any call, for a corrupted chain.
 #[inline]
 pub fn parts<'a>(
     mut mode: CpuMode,
@@ -151,15 +152,15 @@ pub fn parts<'a>(
 /// A callchain split by [`split_first`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplitChain<'a> {
-    /// The mode of the first frame and of the start of the callers.
+    /// The mode of the first frame, and of the callers before their first marker.
     pub mode: CpuMode,
-    /// Its address.
+    /// The address of the first frame.
     pub ip: u64,
-    /// All entries after it, undecoded.
+    /// All entries after the first frame, undecoded.
     pub callers: &'a [u8],
 }
 
-/// The first frame of `chain`, and the rest.
+/// The first frame of `chain`, and the rest; `None` if the chain has no frame, or a corrupted marker before it.
 #[inline]
 #[must_use]
 pub fn split_first(chain: U64s<'_>) -> Option<SplitChain<'_>> {

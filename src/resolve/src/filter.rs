@@ -4,14 +4,14 @@ use rperf_replay::{Sample, World};
 
 use crate::{AddressContext, Frame, Resolver, TimeIntervals};
 
-/// Criteria for samples; `None` accepts all.
+/// Criteria for samples. One that is `None` accepts all samples.
 #[derive(Debug, Clone, Default)]
 pub struct SampleCriteria {
     /// Time intervals. A sample without a time is treated as later than all others, as in perf.
     pub intervals: Option<TimeIntervals>,
     /// CPUs, ascending. A sample without a CPU is accepted.
     pub cpus: Option<Vec<u32>>,
-    /// Names of the thread at that time.
+    /// Names of the thread at the time of the sample.
     pub comms: Option<Vec<String>>,
     /// Processes.
     pub pids: Option<Vec<u32>>,

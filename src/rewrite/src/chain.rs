@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use rperf_perfdata::{BuildRewriter, EventDesc, Rewriter};
 
-/// Builds a chain of rewriters, each of which receives the output of the previous one; `None` if empty.
+/// Builds a chain of rewriters, each of which receives the output of the previous one; `None` without builders.
 ///
-/// Only the first receives records by [`Rewriter::note`] before they are rewritten.
+/// Only the first rewriter receives records by [`Rewriter::note`] before they are rewritten.
 pub fn chain(
     builders: impl IntoIterator<Item = Arc<dyn BuildRewriter>>,
 ) -> Option<Arc<dyn BuildRewriter>> {

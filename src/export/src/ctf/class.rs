@@ -118,7 +118,7 @@ impl CtfLayout {
         Self { classes, records }
     }
 
-    /// The id of the class of these records; `None` if the trace does not have them.
+    /// The id of the class of records of this type; `None` if the trace does not have them.
     pub(super) fn record_class(&self, kind: RecordKind) -> Option<u32> {
         let index = RECORDS.iter().position(|(known, _, _)| *known == kind)?;
         u32::try_from(self.records? + index).ok()

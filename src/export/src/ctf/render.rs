@@ -32,7 +32,7 @@ pub(super) struct CtfEvent {
     pub(super) time: u64,
     pub(super) cpu: u32,
     pub(super) content: CtfContent,
-    /// End of the payload.
+    /// Where the payload ends in [`CtfBlock::payloads`].
     pub(super) end: usize,
 }
 

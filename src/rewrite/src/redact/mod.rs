@@ -1,6 +1,6 @@
 //! Removes what identifies a machine and its users from a recording: names, paths, command lines, texts.
 //!
-//! Records and features pass only if they are known to contain nothing else.
+//! Records and features whose content is not known are dropped, since they may identify something.
 
 mod raw;
 mod replacements;
@@ -29,11 +29,12 @@ pub struct Redactor {
     names: Replacements,
 }
 
-/// Replaces the host's name and the kernel's release.
+/// The text in place of the host's name and the kernel's release.
 const REDACTED: &str = "redacted";
 
 impl Redactor {
-    /// Creates the transform for a recording with these events, and removes the addresses of their breakpoints.
+    /// Creates the transform for a recording with these `events`, and redacts the events: names of cgroups are replaced, addresses of
+    /// breakpoints are removed.
     #[must_use]
     pub fn new(endian: Endian, events: &mut [EventDesc], formats: &Formats) -> Self {
         let mut names = Replacements::new();
@@ -210,7 +211,7 @@ fn redacted_name(name: &str, names: &mut Replacements) -> String {
     }
 }
 
-/// Device and inode by number; a build-id as it is.
+/// Returns an identity in which a number replaces device and inode; a build-id is kept.
 fn identity(id: MmapId, names: &mut Replacements) -> MmapId {
     match id {
         MmapId::BuildId { .. } => id,
@@ -228,7 +229,7 @@ fn identity(id: MmapId, names: &mut Replacements) -> MmapId {
     }
 }
 
-/// The formats of tracepoints without the kernel's strings and the command names of tasks.
+/// Returns tracing data that have only the formats of tracepoints: the kernel's strings and the command names of tasks are left out.
 fn formats_only(section: &[u8]) -> Option<Vec<u8>> {
     let data = TracingData::parse(section).ok()?;
     let mut formats = TracingDataBuilder::new(data.endian, data.long_size, data.page_size);
@@ -239,7 +240,7 @@ fn formats_only(section: &[u8]) -> Option<Vec<u8>> {
     Some(formats.encode())
 }
 
-/// Records without names.
+/// Whether records of this type are known to have no names.
 fn is_nameless(kind: RecordKind) -> bool {
     matches!(
         kind,
