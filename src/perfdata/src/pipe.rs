@@ -101,8 +101,8 @@ impl<'a> PipeHead<'a> {
         )
     }
 
-    /// Processes one record; types without metadata are ignored. `keep` extends the lifetime of its
-    /// bytes.
+    /// Processes one record; types without metadata are ignored. `keep` returns the given bytes of the
+    /// record, copied if the head outlives them.
     ///
     /// # Errors
     /// [`Error::Decode`] for a HEADER_ATTR whose attr is incomplete: the samples could not be
@@ -153,7 +153,7 @@ impl<'a> PipeHead<'a> {
         let (Some(number), Some(bytes)) = (number, body.get(size_of::<u64>()..)) else {
             return self.malformed(record);
         };
-        // Numbers outside the bitmap are no features.
+        // The header's bitmap has no bits for larger numbers, so they are not features.
         let Ok(number) = u8::try_from(number) else {
             return self.malformed(record);
         };
@@ -254,7 +254,7 @@ fn event(body: &[u8], endian: Endian) -> Result<EventDesc, DecodeError> {
     Ok(EventDesc::new(attr, ids.collect()))
 }
 
-/// The file section of a record's content.
+/// Returns the place of a record's content of `size` bytes, in the form of a file's section; the offset is that of the record.
 fn section(record: &RecordAt<'_>, size: usize) -> Section {
     Section {
         offset: record.position,

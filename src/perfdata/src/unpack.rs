@@ -149,7 +149,7 @@ impl Unpacker {
             };
             if let Err(error) = taken {
                 turns.end(file);
-                // Output the remaining records; the error is already known.
+                // Writes the records that were decoded before the error. A second error is ignored.
                 drop(self.finish(file, at));
                 self.summary.end.get_or_insert(name(error, file));
             }

@@ -314,7 +314,7 @@ impl<'a> Features<'a> {
         self.get(FeatureId::E_MACHINE, ElfMachine::decode)
     }
 
-    /// Bytes of a cache line.
+    /// Size of a cache line in bytes.
     #[must_use]
     pub fn cache_line(&self) -> Option<u32> {
         self.get(FeatureId::CLN_SIZE, |at| at.u32("cache line size"))
@@ -360,6 +360,7 @@ impl<'a> Features<'a> {
             .collect()
     }
 
+    /// Whether the section of a feature that is present can be decoded.
     pub(crate) fn decodes(&self, feature: FeatureId) -> bool {
         match feature {
             FeatureId::HOSTNAME

@@ -16,31 +16,38 @@ const SOCKADDR_IN6_SIZE: usize = 28;
 /// Format of a network address, a UUID or a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
+    /// `%pM`, `%pm`.
     Mac {
         separator: Option<u8>,
         is_reversed: bool,
     },
+    /// `%pI4`, `%pi4`.
     Ip4 {
+        /// Whether each number has three digits.
         is_padded: bool,
         is_reversed: bool,
     },
+    /// `%pI6`, `%pi6`.
     Ip6 {
         has_colons: bool,
+        /// Whether `::` replaces zeros.
         is_compressed: bool,
     },
+    /// `%pIS`, `%piS`: a `struct sockaddr`.
     Socket {
         is_padded: bool,
         has_port: bool,
         is_compressed: bool,
         is_reversed: bool,
     },
+    /// `%pU`.
     Uuid {
         is_upper: bool,
+        /// Whether the first three parts are little-endian.
         is_guid: bool,
     },
-    Bytes {
-        separator: Option<u8>,
-    },
+    /// `%*ph`: a buffer in hexadecimal digits.
+    Bytes { separator: Option<u8> },
 }
 
 /// The style selected by the letters after `%p`, the required size of the field (0 for any), and perf's name for the type in
@@ -127,7 +134,7 @@ fn socket(is_padded: bool, mut letters: &[u8], abi: Abi) -> Style {
 }
 
 impl PrintFmt {
-    /// Appends the bytes at `place`; `limit` is the maximum number of bytes printed for a buffer.
+    /// Appends the text of the bytes at `place`. `limit` is the maximum number of bytes printed of a buffer, by default 1.
     pub(super) fn write_address(
         &self,
         place: ByteLocation,
@@ -300,6 +307,7 @@ fn put_socket(out: &mut Vec<u8>, bytes: &[u8], style: Style, endian: Endian) {
     }
 }
 
+/// The order in which the bytes of a GUID are printed.
 const GUID_ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
 
 fn put_uuid(out: &mut Vec<u8>, bytes: &[u8], is_upper: bool, is_guid: bool) {

@@ -22,7 +22,7 @@ const SIZE: usize = 8;
 /// Index of a field that is absent or not read.
 const ABSENT: u8 = u8::MAX;
 
-/// Indices of the fields among those that are present, and the size of all of these.
+/// Indices of fields among the fields that are present, and the size of all present fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FixedFields {
     /// Index of IDENTIFIER, otherwise of ID, which has the same value.
@@ -105,8 +105,8 @@ impl FixedFields {
 }
 
 impl FieldIndices {
-    /// Decodes the fields that are read. `body` must end with the last field of fixed length, so that no field has the
-    /// index [`ABSENT`].
+    /// Decodes the fields that are read. `body` must end with the last field of fixed length, so that the index
+    /// [`ABSENT`] is beyond its end.
     #[inline(always)]
     fn decode(&self, body: &[u8], endian: Endian, sample: &mut SampleRecord<'_>) {
         let words = body.as_chunks::<SIZE>().0;
@@ -143,7 +143,7 @@ impl FieldIndices {
 /// The two numbers of a field of two 32-bit words.
 #[inline(always)]
 fn halves(field: [u8; SIZE], endian: Endian) -> (u32, u32) {
-    // One load; the compiler doesn't join those of the halves.
+    // One load of eight bytes; the compiler would not join two loads of four bytes.
     let word = endian.u64(field);
     let (low, high) = (word as u32, (word >> 32) as u32);
     match endian {
