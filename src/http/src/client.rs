@@ -1,4 +1,4 @@
-//! Agents: connections to servers.
+//! Agents, which send requests to servers.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub struct ClientLimits {
     pub total: Option<Duration>,
 }
 
-/// Why there is no agent.
+/// Why requests cannot be sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {

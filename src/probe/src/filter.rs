@@ -7,7 +7,7 @@ use crate::definition::SyntaxError;
 /// Maximum nesting of parentheses.
 const MAX_DEPTH: usize = 64;
 
-/// Maximum number of operators, since the expression may nest as deeply.
+/// Maximum number of operators, each of which may nest the expression one level deeper.
 const MAX_OPERATORS: usize = 1000;
 
 /// A condition on names.
@@ -94,7 +94,7 @@ struct PatternParser<'t> {
 }
 
 impl PatternParser<'_> {
-    /// Returns the next character other than a blank.
+    /// Skips blanks and returns the next character.
     fn peek(&mut self) -> Option<char> {
         let rest = self.text.get(self.at..)?;
         let bare = rest.trim_start();
@@ -126,7 +126,7 @@ impl PatternParser<'_> {
         Ok(node)
     }
 
-    /// Whether the operator `operator` follows.
+    /// Skips `operator` if it is next; returns whether it was.
     fn take_operator(&mut self, operator: char) -> Result<bool, SyntaxError> {
         if !self.take(operator) {
             return Ok(false);

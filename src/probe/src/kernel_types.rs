@@ -19,7 +19,7 @@ pub(crate) struct BtfShape<'b> {
     name: Option<&'b str>,
     /// The type id.
     number: u32,
-    /// Whether it is the type itself.
+    /// Whether this is a type, and not a parameter or member.
     is_type: bool,
     /// The size of a pointer in bytes.
     pointer: u64,
@@ -190,7 +190,7 @@ impl TypeShape for BtfShape<'_> {
         }
     }
 
-    /// Returns the dimensions: multi-dimensional arrays are arrays of arrays.
+    /// Returns the length of an array. There is at most one: in BTF, multi-dimensional arrays are arrays of arrays.
     fn lengths(&self) -> Vec<Option<u64>> {
         let record = self
             .record()

@@ -69,7 +69,7 @@ unsafe extern "C" fn move_few(to: *mut u8, from: *const u8, count: usize) -> *mu
     )
 }
 
-/// [`move_bytes`] of 33 to 128 bytes; longer copies are passed on.
+/// [`move_bytes`] of 33 to 128 bytes. Longer copies are passed to [`move_up`].
 ///
 /// # Safety
 /// That of [`move_bytes`].
@@ -148,7 +148,7 @@ unsafe extern "C" fn move_up(to: *mut u8, from: *const u8, count: usize) -> *mut
         "movups [r8 + 32], xmm6",
         "movups [r8 + 48], xmm7",
         "ret",
-        // From 2 KiB on.
+        // 2 KiB or more. The last 16 bytes are loaded first, and stored last.
         "60:",
         "movups xmm4, [rsi + rdx - 16]",
         "lea r8, [rdi + rdx - 16]",

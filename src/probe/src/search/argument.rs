@@ -38,7 +38,7 @@ pub(crate) enum FetchedValue {
         /// Whether its type is too wide to be recorded completely.
         is_truncated: bool,
     },
-    /// Unavailable here.
+    /// The value is unavailable at this probe point.
     Missing { argument: usize, error: Error },
 }
 
@@ -79,7 +79,7 @@ impl<'s, 'w, 'u> ProbeScope<'s, 'w, 'u> {
         local.map(|variable| variable.die).or_else(global)
     }
 
-    /// Returns the names of variables that can be recorded here.
+    /// Returns the names of variables that can be recorded here, for an error about `name`: all of up to 8, otherwise those like `name`.
     pub(super) fn recordable(&self, name: &str) -> Vec<String> {
         let variables = visible(self.scope, self.address);
         let present = variables
@@ -227,7 +227,7 @@ pub(super) fn complete(
             return Err(error);
         };
         notes.push(SearchNote::Incomplete { argument, places });
-        // The kernel rejects a number as a string.
+        // The placeholder is a number, which the kernel rejects as a string.
         let is_text = |kind: &String| kind.contains("string");
         let mark = ProbeField {
             base: MARK.to_owned(),
