@@ -85,7 +85,7 @@ fn normalized(line: &str) -> String {
 fn calls(lines: &str) -> Vec<String> {
     let lines = lines.lines().filter(|line| line.contains("/"));
     let calls = lines.map(normalized);
-    // The last word is the thread, which set_tid_address returns.
+    // set_tid_address returns the thread's id, which differs between runs.
     calls
         .filter(|call| !call.starts_with("set_tid_address"))
         .collect()
@@ -110,7 +110,7 @@ fn lines_are_those_of_perf() {
     }
     let ours = run(&scratch, &["trace", "/bin/true"]);
     assert_eq!(ours.status, 0);
-    // perf's file of -o is open in the command, too: other numbers of file descriptors.
+    // Without -o: perf's output file would be open in the command, too, and change the numbers of file descriptors.
     let (theirs, ours) = (calls(&theirs.stderr), calls(&ours.stderr));
     assert!(ours.len() > 10, "{ours:?}");
     assert_eq!(ours, theirs);
@@ -390,7 +390,7 @@ fn a_summary_in_the_kernel_counts_every_call_of_the_command_and_its_children() {
     assert!(table.contains("cat ("), "{table}");
 }
 
-/// Calls of a process from before the trace, and of what it starts.
+/// The process runs before the trace begins. Calls of its children are counted, too.
 #[test]
 fn a_summary_in_the_kernel_counts_calls_of_running_processes() {
     let test = "trace::a_summary_of_running_processes";
@@ -430,7 +430,7 @@ fn a_summary_in_the_kernel_counts_calls_of_running_processes() {
     assert!(table.contains("   clock_nanosleep "), "{table}");
 }
 
-/// Its threads read the descriptors of all processes when the trace begins.
+/// The threads of the tracer read the descriptors of all processes when the trace begins.
 #[test]
 fn a_trace_of_all_tasks_leaves_out_its_own_process() {
     if !can_trace("a_trace_of_all_tasks_leaves_out_its_own_process") {

@@ -1,4 +1,4 @@
-//! Layering, from `cargo metadata`: the layering, external dependencies, and files that no target
+//! Checks of what `cargo metadata` prints: layering, external dependencies, and files that no target
 //! reaches.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,7 +100,7 @@ impl Layering {
         Self(layering)
     }
 
-    /// Whether a crate uses the other one, directly or indirectly.
+    /// Whether the crate `folder` uses the crate `other`, directly or indirectly.
     fn lies_below(&self, folder: &str, other: &str) -> bool {
         let mut used = self.0.get(folder).into_iter().flatten();
         used.any(|used| used == other || self.lies_below(used, other))

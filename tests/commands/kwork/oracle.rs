@@ -138,7 +138,7 @@ fn sums_equal_those_of_a_search() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Compares the rows of a command in JSON with the oracle's, and its text with them.
+/// Compares the rows of a command's JSON with the pairs of the oracle, and the counts of its text with those rows.
 fn check(scratch: &Scratch, command: &str, found: &[Found]) {
     let json = run(scratch, &["kwork", command, "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");

@@ -13,10 +13,11 @@ const PROCESS_TREE: u64 = 2;
 const SWITCH: u64 = 4;
 const WAKING: u64 = 20;
 
-/// Time, running thread, and the switch: thread, state, next thread; or the woken thread.
 #[derive(Debug, PartialEq, Eq)]
 enum Traced {
+    /// Time, running thread, and the fields `prev_pid`, `prev_state`, `next_pid`.
     Switch(u64, u64, [u64; 3]),
+    /// Time, running thread, and woken thread.
     Waking(u64, u64, u64),
 }
 

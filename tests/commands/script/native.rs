@@ -1,5 +1,5 @@
 //! `netdev-times`, `task-analyzer` and `gecko` on small recordings whose tables were checked by hand; those of
-//! `task-analyzer` are also what perf 7.2's script prints, but for the blanks.
+//! `task-analyzer` are also what perf 7.2's script prints, except for blanks.
 
 use rperf_testkit::{Outcome, Run, Scratch};
 
@@ -28,7 +28,7 @@ fn reported(scratch: &Scratch, words: &[&str]) -> String {
     found.stdout
 }
 
-/// Two interrupts of network devices and one of another, three received packets, two sent ones.
+/// Two interrupts of network devices and one of another device, three received packets, two sent ones.
 const PACKETS: &str = "\
 swapper 0 [000] 10.000000: irq:irq_handler_entry: irq=27 name=virtio0-input.0
 swapper 0 [000] 10.000010: irq:softirq_raise: vec=3

@@ -235,12 +235,12 @@ fn options(case: &mut Case, words: &str) {
         .extend(case.words.iter().find(is_output).cloned());
     // Without matching samples there is nothing to print, as in perf.
     case.may_be_silent = true;
-    // Names of tracepoint fields are known from the recording alone.
+    // These sort keys are names of tracepoint fields. Only the recording has them, so they are unknown if it is damaged.
     let depends = ["trace_fields", "*.*"];
     case.may_be_misused = depends.iter().any(|word| words.contains(word));
 }
 
-/// A recording whose mapped files are not regular files, or outside.
+/// A recording whose mapped files are not regular files, or are outside the sandbox.
 fn misled(seed: &[u8], sandbox: &Sandbox, random: &mut Random) -> Vec<u8> {
     let Some(mut recording) = Recording::parse(seed) else {
         return seed.to_vec();
@@ -393,7 +393,7 @@ pub(crate) fn beside_an_object(inputs: &mut CaseInputs<'_>) -> Case {
     finish("object of a recording", &words, mutated, inputs)
 }
 
-/// Writes a mutated object, and the debug file that some link to.
+/// Writes a mutated object, and the debug file that some objects link to.
 fn put_object(object: &Seed, place: &Path, inputs: &mut CaseInputs<'_>) {
     let (seeds, random) = (inputs.seeds, &mut *inputs.random);
     let other = random.pick(&seeds.objects);
