@@ -20,7 +20,8 @@ pub trait SelectSamples: Sync {
     /// fields, only address, task, time, CPU and period are always decoded.
     fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment;
 
-    /// Returns how a sample is treated according to the location of its address. Not called for ignored samples.
+    /// Returns how a sample, or the end of a branch, is treated according to its location. Only called for samples that
+    /// [`SelectSamples::sample`] counts.
     fn frame(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment;
 }
 

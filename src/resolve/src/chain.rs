@@ -109,7 +109,7 @@ pub(crate) fn write_outermost(chain: U64s<'_>, max_stack: usize, out: &mut Vec<u
 /// Number of entries in a part.
 const PART: usize = 8;
 
-/// Splits `callers`, the entries after the first frame, into parts of [`PART`] entries, and calls
+/// Splits `callers`, the entries after the first frame, into parts of eight entries, and calls
 /// `part(mode, entries)` for each, innermost first. Entries after `max_stack` frames are dropped.
 /// Parts are counted from the outermost entry, so only the innermost part may be shorter, and
 /// stacks that differ only in inner callers have equal outer parts. The `mode` of a part is that
