@@ -8,15 +8,16 @@ use std::thread::{Builder, Scope};
 
 use crate::decompress::content;
 use crate::frames::CompleteFrames;
-use crate::turns::Turns;
+use crate::merged_files::MergedFiles;
 use crate::{Decompressor, RecordAt};
 
 /// Records decoded ahead per thread: enough to keep it busy, few enough to limit memory.
 const RECORDS_PER_THREAD: usize = 4;
 
-/// Decodes the complete frames of the compressed records of `turns`.
+/// Decodes the complete frames of compressed records before the merging thread needs them.
 pub(crate) struct DecodeAhead<'a> {
-    turns: Turns<'a>,
+    /// The records that are not read yet, in the order in which the merging thread reads them.
+    merged: MergedFiles<'a>,
     jobs: Sender<DecodeJob<'a>>,
     in_flight: VecDeque<AwaitedRecord>,
     /// Maximum number of records in flight.
@@ -40,11 +41,11 @@ struct AwaitedRecord {
 }
 
 impl<'a> DecodeAhead<'a> {
-    /// Starts up to `threads` threads that decode records of `turns`. They end when the `DecodeAhead` is dropped.
+    /// Starts up to `threads` threads that decode records of `merged`. They end when the `DecodeAhead` is dropped.
     pub(crate) fn start<'s>(
         scope: &'s Scope<'s, '_>,
         threads: NonZeroUsize,
-        turns: Turns<'a>,
+        merged: MergedFiles<'a>,
     ) -> Self
     where
         'a: 's,
@@ -57,7 +58,7 @@ impl<'a> DecodeAhead<'a> {
             drop(Builder::new().spawn_scoped(scope, move || work(&queue)));
         }
         Self {
-            turns,
+            merged,
             jobs,
             in_flight: VecDeque::new(),
             most: RECORDS_PER_THREAD * threads.get(),
@@ -66,7 +67,7 @@ impl<'a> DecodeAhead<'a> {
     }
 
     /// The content of a compressed record, if that consists of complete, undamaged frames. Records must be taken in the
-    /// order of the turns; some may be left out.
+    /// order in which the files are merged; some may be left out.
     pub(crate) fn take(&mut self, file: usize, record: &RecordAt<'_>) -> Option<Vec<u8>> {
         if !Decompressor::is_compressed(record.raw.kind) {
             return None;
@@ -87,10 +88,10 @@ impl<'a> DecodeAhead<'a> {
 
     fn refill(&mut self) {
         while self.in_flight.len() < self.most {
-            let Some(turn) = self.turns.next() else {
+            let Some(next) = self.merged.next() else {
                 return;
             };
-            let Some(Ok(record)) = turn.record else {
+            let Some(Ok(record)) = next.record else {
                 continue;
             };
             if !Decompressor::is_compressed(record.raw.kind) {
@@ -98,13 +99,13 @@ impl<'a> DecodeAhead<'a> {
             }
             let (reply, decoded) = sync_channel(1);
             self.in_flight.push_back(AwaitedRecord {
-                file: turn.file,
+                file: next.file,
                 position: record.position,
                 decoded,
             });
             let buffer = self.spare.pop().unwrap_or_default();
             // A record without content is an error, which the caller reports.
-            let endian = self.turns.endian();
+            let endian = self.merged.endian();
             let body = endian.and_then(|endian| content(&record, endian).ok());
             let job = DecodeJob {
                 body: body.unwrap_or_default(),

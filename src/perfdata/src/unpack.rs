@@ -8,7 +8,7 @@ use std::thread;
 use rperf_wire::{Endian, RecordKind};
 
 use crate::decode_ahead::DecodeAhead;
-use crate::turns::{RecordFile, RecordTurn, Turns};
+use crate::merged_files::{MergedFiles, MergedRecord, RecordFile};
 use crate::{Decompressor, Error, PerfData, RecordAt, Records};
 
 /// Size of the write buffer.
@@ -78,13 +78,13 @@ impl<'a> PerfData<'a> {
         });
         let files: Vec<RecordFile<'a>> = std::iter::once(own).chain(others).collect();
         let unpacker = Unpacker::new(&files, self.endian());
-        let turns = Turns::new(files);
+        let merged = MergedFiles::new(files);
         if threads.get() == 1 {
-            return unpacker.run(turns, None, to);
+            return unpacker.run(merged, None, to);
         }
         thread::scope(|scope| {
-            let ahead = DecodeAhead::start(scope, threads, turns.clone());
-            unpacker.run(turns, Some(ahead), to)
+            let ahead = DecodeAhead::start(scope, threads, merged.clone());
+            unpacker.run(merged, Some(ahead), to)
         })
     }
 
@@ -131,11 +131,11 @@ impl Unpacker {
 
     fn run<'a>(
         mut self,
-        mut turns: Turns<'a>,
+        mut merged: MergedFiles<'a>,
         mut ahead: Option<DecodeAhead<'a>>,
         to: &mut impl Write,
     ) -> io::Result<UnpackSummary> {
-        while let Some(RecordTurn { file, at, record }) = turns.next() {
+        while let Some(MergedRecord { file, at, record }) = merged.next() {
             let taken = match record {
                 Some(record) => record.and_then(|record| {
                     let decoded = ahead.as_mut().and_then(|ahead| ahead.take(file, &record));
@@ -148,7 +148,7 @@ impl Unpacker {
                 None => self.finish(file, at),
             };
             if let Err(error) = taken {
-                turns.end(file);
+                merged.end(file);
                 // Writes the records that were decoded before the error. A second error is ignored.
                 drop(self.finish(file, at));
                 self.summary.end.get_or_insert(name(error, file));

@@ -27,26 +27,26 @@ impl<'a> RecordFile<'a> {
     }
 }
 
-/// The next record of a file.
-pub(crate) struct RecordTurn<'a> {
+/// A record in the merged order, or the end of a file.
+pub(crate) struct MergedRecord<'a> {
     /// The number of the file.
     pub(crate) file: usize,
-    /// The position after the record.
+    /// The position in the file after the record.
     pub(crate) at: u64,
     /// `None` at the end of the file, which is the file's last turn.
     pub(crate) record: Option<Result<RecordAt<'a>, Error>>,
 }
 
-/// The records of several files, which take turns.
+/// The records of several files in one sequence: [`BYTES_PER_TURN`] of one file, then of the next file, until all have ended.
 #[derive(Debug, Clone)]
-pub(crate) struct Turns<'a> {
+pub(crate) struct MergedFiles<'a> {
     files: Vec<RecordFile<'a>>,
-    /// The file whose turn it is, and where the turn ends.
+    /// The file that is read now, and the position where its turn ends.
     file: usize,
     until: Option<u64>,
 }
 
-impl<'a> Turns<'a> {
+impl<'a> MergedFiles<'a> {
     /// The records of `files`.
     pub(crate) fn new(files: Vec<RecordFile<'a>>) -> Self {
         Self {
@@ -69,10 +69,10 @@ impl<'a> Turns<'a> {
     }
 }
 
-impl<'a> Iterator for Turns<'a> {
-    type Item = RecordTurn<'a>;
+impl<'a> Iterator for MergedFiles<'a> {
+    type Item = MergedRecord<'a>;
 
-    fn next(&mut self) -> Option<RecordTurn<'a>> {
+    fn next(&mut self) -> Option<MergedRecord<'a>> {
         // One more than the number of files: the current file is tried again if all others have ended.
         for _ in 0..=self.files.len() {
             let file = self.files.get_mut(self.file)?;
@@ -83,7 +83,7 @@ impl<'a> Iterator for Turns<'a> {
             if !file.ended && position < until {
                 let record = file.records.next();
                 file.ended = record.is_none();
-                return Some(RecordTurn {
+                return Some(MergedRecord {
                     file: self.file,
                     at: file.records.position(),
                     record,
