@@ -48,13 +48,13 @@ impl<'a> Entries<'a> {
     /// Counts the entries distinguished by `labels`, including callers with `children`. Each thread
     /// counts the labels of its shard.
     pub(crate) fn count(
-        layout: &'a MergedStacks,
+        merged: &'a MergedStacks,
         labels: EntryLabels,
         children: bool,
         threads: NonZeroUsize,
     ) -> Self {
         let stack_labels = StackLabels {
-            layout,
+            merged,
             children,
             labels,
             shards: threads.get() as u64,
@@ -62,7 +62,7 @@ impl<'a> Entries<'a> {
         let counted = parallel::map((0..stack_labels.shards).collect(), threads, |shard| {
             let mut counts = ShardCounts::default();
             let mut seen = Vec::new();
-            for stack in &layout.stacks {
+            for stack in &merged.stacks {
                 counts.visit(&stack_labels, shard, stack, &mut seen);
             }
             counts
@@ -105,7 +105,7 @@ impl<'a> Entries<'a> {
         let first = numbers.values().min().copied().unwrap_or_default();
         let mut chains = vec![Vec::new(); numbers.len()];
         let mut seen = Vec::new();
-        for (stack, at) in (0u32..).zip(&self.stack_labels.layout.stacks) {
+        for (stack, at) in (0u32..).zip(&self.stack_labels.merged.stacks) {
             self.stack_labels.walk(shard, at, &mut seen, |label, from| {
                 let Some(entry) = numbers.get(&label) else {
                     return;
@@ -124,7 +124,7 @@ impl<'a> Entries<'a> {
 
 /// Labels of stacks, and their shards.
 struct StackLabels<'a> {
-    layout: &'a MergedStacks,
+    merged: &'a MergedStacks,
     children: bool,
     labels: EntryLabels,
     shards: u64,
@@ -160,7 +160,7 @@ impl StackLabels<'_> {
         if !self.children {
             return;
         }
-        for (from, site) in (0..).zip(self.layout.frames(stack)) {
+        for (from, site) in (0..).zip(self.merged.frames(stack)) {
             let label = self.label(stack, *site);
             if self.is_of(shard, label) && !seen.contains(&label) {
                 seen.push(label);
@@ -189,10 +189,10 @@ impl ShardCounts {
         stack: &MergedStack,
         seen: &mut Vec<u64>,
     ) {
-        let layout = stack_labels.layout;
-        let depth = layout.frames(stack).len() as u32;
+        let merged = stack_labels.merged;
+        let depth = merged.frames(stack).len() as u32;
         stack_labels.walk(shard, stack, seen, |label, from| {
-            let first = || FirstAppearance::of(layout, stack, from);
+            let first = || FirstAppearance::of(merged, stack, from);
             let next = self.list.len() as u32;
             let number = *self.numbers.entry(label).or_insert(next);
             if number == next {
@@ -212,11 +212,11 @@ impl ShardCounts {
 
 impl FirstAppearance {
     /// The first appearance for the frame `from` of a stack, or its leaf.
-    fn of(layout: &MergedStacks, stack: &MergedStack, from: Option<u32>) -> Self {
-        let frames = layout.frames(stack);
+    fn of(merged: &MergedStacks, stack: &MergedStack, from: Option<u32>) -> Self {
+        let frames = merged.frames(stack);
         let frames = from.map_or(&[][..], |from| &frames[..=from as usize]);
         // For unmapped addresses perf shows the level of the previous frame.
-        let level = |site: &u32| layout.sites[*site as usize].level;
+        let level = |site: &u32| merged.sites[*site as usize].level;
         let level = frames.iter().rev().find_map(level);
         Self {
             order: stack.weight.first,
@@ -269,10 +269,10 @@ impl Entry {
     }
 
     /// The input of keys.
-    pub(crate) fn key_input<'s>(&self, layout: &'s MergedStacks) -> KeyInput<'s> {
+    pub(crate) fn key_input<'s>(&self, merged: &'s MergedStacks) -> KeyInput<'s> {
         KeyInput {
-            context: &layout.contexts[self.first.context as usize],
-            site: &layout.sites[self.first.site as usize],
+            context: &merged.contexts[self.first.context as usize],
+            site: &merged.sites[self.first.site as usize],
             level: self.first.level,
             samples: self.weights.samples,
             field: 0,

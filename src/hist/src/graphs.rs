@@ -18,7 +18,7 @@ use crate::tree::{ChainTail, MinBranchWeight, SiblingOrder, TreeBuilder, TreeNod
 
 /// Builds the call graphs of one event.
 pub(crate) struct GraphBuilder<'a> {
-    layout: &'a MergedStacks,
+    merged: &'a MergedStacks,
     names: &'a dyn RecordingNames,
     options: &'a GraphOptions,
     /// The event's total period, for thresholds.
@@ -40,20 +40,20 @@ struct SiteProperties<'a> {
 
 impl<'a> GraphBuilder<'a> {
     pub(crate) fn new(
-        layout: &'a MergedStacks,
+        merged: &'a MergedStacks,
         names: &'a dyn RecordingNames,
         options: &'a GraphOptions,
         total: u64,
     ) -> Self {
         let mut graphs = Self {
-            layout,
+            merged,
             names,
             options,
             total,
             alike: Vec::new(),
         };
         let mut first: FxHashMap<SiteProperties<'_>, u32> = FxHashMap::default();
-        let numbered = (0..).zip(&layout.sites);
+        let numbered = (0..).zip(&merged.sites);
         let alike =
             numbered.map(|(number, site)| *first.entry(graphs.seen(site)).or_insert(number));
         graphs.alike = alike.collect();
@@ -86,7 +86,7 @@ impl<'a> GraphBuilder<'a> {
     pub(crate) fn make(&self, chains: &[ChainTail]) -> Vec<Branch> {
         let listed = self.options.form.is_list();
         let builder = TreeBuilder {
-            layout: self.layout,
+            merged: self.merged,
             alike: &self.alike,
             least: self.min_branch_weight(),
             siblings: if listed {
@@ -110,7 +110,7 @@ impl<'a> GraphBuilder<'a> {
     /// The heaviest streams of `chains`, at most `kept` of them, and the period of all.
     pub(crate) fn streams(&self, chains: &[ChainTail], kept: usize) -> (Vec<Stream>, u64) {
         let builder = TreeBuilder {
-            layout: self.layout,
+            merged: self.merged,
             alike: &self.alike,
             least: MinBranchWeight::Events(0),
             siblings: SiblingOrder::ByRank,
@@ -128,7 +128,7 @@ impl<'a> GraphBuilder<'a> {
 
     fn stream(&self, node: &TreeNode) -> Stream {
         let frames = node.frames.iter().map(|number| {
-            let site = &self.layout.sites[*number as usize];
+            let site = &self.merged.sites[*number as usize];
             let line = match (site.symbol, site.line) {
                 (Some(_), LineNumber::Known(line)) => Some(self.names.line(line).into()),
                 _ => None,
@@ -161,7 +161,7 @@ impl<'a> GraphBuilder<'a> {
     /// object's address in memory, which mostly increases in order of appearance in the recording,
     /// and then the address, descending. Ids of objects depend only on the recording.
     fn rank(&self, site: u32) -> Reverse<(Option<&str>, Option<DsoId>, u64)> {
-        let site = &self.layout.sites[site as usize];
+        let site = &self.merged.sites[site as usize];
         let line = match site.line {
             LineNumber::Known(line) if self.options.by_line => Some(self.names.line(line)),
             _ => None,
@@ -211,7 +211,7 @@ impl<'a> GraphBuilder<'a> {
     }
 
     fn frame(&self, site: u32) -> Arc<str> {
-        let site = &self.layout.sites[site as usize];
+        let site = &self.merged.sites[site as usize];
         match (site.symbol, site.address) {
             (Some(symbol), address) => {
                 let mut text = self.names.symbol(symbol).to_owned();

@@ -81,7 +81,7 @@ impl NamedStacks {
     }
 
     pub(crate) fn new(
-        layout: &MergedStacks,
+        merged: &MergedStacks,
         callchains: bool,
         world: &World,
         names: &dyn RecordingNames,
@@ -91,16 +91,16 @@ impl NamedStacks {
             origin: origin(site, world, names),
         };
         let mut named = Self {
-            names: layout.sites.iter().map(named).collect(),
+            names: merged.sites.iter().map(named).collect(),
             ..Self::default()
         };
-        for stack in &layout.stacks {
+        for stack in &merged.stacks {
             let start = named.frames.len();
             match callchains {
-                true => named.frames.extend_from_slice(layout.frames(stack)),
+                true => named.frames.extend_from_slice(merged.frames(stack)),
                 false => named.frames.push(stack.leaf),
             }
-            let context = layout.contexts[stack.context as usize];
+            let context = merged.contexts[stack.context as usize];
             named.stacks.push(NamedStack {
                 comm: context.comm.map(|comm| names.comm(comm).into()),
                 pid: context.thread.pid,

@@ -42,7 +42,7 @@ struct KeyRanks {
 impl RankTable {
     /// The ranks of each view of `keys`.
     pub(crate) fn new<const N: usize>(
-        layouts: &[&MergedStacks],
+        all_merged: &[&MergedStacks],
         keys: &[&'static Key],
         names: &dyn RecordingNames,
         views: [KeyView; N],
@@ -52,7 +52,7 @@ impl RankTable {
             .iter()
             .flat_map(|view| keys.iter().map(|key| (*view, *key)));
         let ranks = parallel::map(wanted.collect(), threads, |(view, key)| {
-            KeyRanks::new(layouts, key, names, view)
+            KeyRanks::new(all_merged, key, names, view)
         });
         let mut ranks = ranks.into_iter();
         views.map(|_| Self {
@@ -84,7 +84,7 @@ impl RankTable {
     }
 
     /// The labels of the event at `index`.
-    pub(crate) fn labels(&self, index: usize, layout: &MergedStacks) -> EntryLabels {
+    pub(crate) fn labels(&self, index: usize, merged: &MergedStacks) -> EntryLabels {
         let codes = |of_sites: bool, count| {
             let mut codes = RankCodes::new(count);
             for key in self.keys.iter().filter(|key| key.of_sites == of_sites) {
@@ -93,15 +93,15 @@ impl RankTable {
             codes.dense().ranks
         };
         EntryLabels {
-            contexts: codes(false, layout.contexts.len()),
-            sites: codes(true, layout.sites.len()),
+            contexts: codes(false, merged.contexts.len()),
+            sites: codes(true, merged.sites.len()),
         }
     }
 }
 
 impl KeyRanks {
     fn new(
-        layouts: &[&MergedStacks],
+        all_merged: &[&MergedStacks],
         key: &Key,
         names: &dyn RecordingNames,
         view: KeyView,
@@ -124,16 +124,16 @@ impl KeyRanks {
         };
         let (no_context, no_site) = (SampleContext::default(), CodeSite::default());
         let column = if of_sites {
-            let sites = layouts.iter().flat_map(|layout| &layout.sites);
+            let sites = all_merged.iter().flat_map(|merged| &merged.sites);
             RankColumn::new(sites.map(|site| value(&no_context, site)))
         } else {
-            let contexts = layouts.iter().flat_map(|layout| &layout.contexts);
+            let contexts = all_merged.iter().flat_map(|merged| &merged.contexts);
             RankColumn::new(contexts.map(|context| value(context, &no_site)))
         };
         let mut ranks = column.ranks.into_iter();
-        let events = layouts.iter().map(|layout| match of_sites {
-            true => layout.sites.len(),
-            false => layout.contexts.len(),
+        let events = all_merged.iter().map(|merged| match of_sites {
+            true => merged.sites.len(),
+            false => merged.contexts.len(),
         });
         Self {
             of_sites,

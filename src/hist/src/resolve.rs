@@ -106,14 +106,14 @@ impl<'r, 'w> NamingContext<'r, 'w> {
     #[must_use]
     pub fn histograms(self, folded: FoldedSamples) -> Vec<Histogram> {
         let (options, source, threads) = (self.options, self.source, self.threads);
-        let (layouts, names) = self.layouts(folded);
-        let mut events: Vec<Option<MergedStacks>> = layouts.into_iter().map(Some).collect();
+        let (all_merged, names) = self.merged_stacks(folded);
+        let mut events: Vec<Option<MergedStacks>> = all_merged.into_iter().map(Some).collect();
         let reports = source.groups.iter().map(|group| {
             let taken = group
                 .iter()
                 .map(|event| events.get_mut(*event).and_then(Option::take));
-            let layouts: Vec<MergedStacks> = taken.map(Option::unwrap_or_default).collect();
-            let events = source.events(group, &layouts);
+            let all_merged: Vec<MergedStacks> = taken.map(Option::unwrap_or_default).collect();
+            let events = source.events(group, &all_merged);
             let options = options.of_event(group.first().copied().unwrap_or_default());
             rows::histogram(&events, &options, &names, threads)
         });
@@ -128,11 +128,11 @@ impl<'r, 'w> NamingContext<'r, 'w> {
     #[must_use]
     pub fn hot_streams(self, folded: FoldedSamples) -> Vec<HotStreams> {
         let (options, threads) = (self.options, self.threads);
-        let (layouts, names) = self.layouts(folded);
-        let events = layouts.iter().enumerate().map(|(index, layout)| {
+        let (all_merged, names) = self.merged_stacks(folded);
+        let events = all_merged.iter().enumerate().map(|(index, merged)| {
             let event = EventInput {
                 index,
-                layout,
+                merged,
                 callchains: true,
             };
             streams::hot_streams(&event, &options.of_event(index), &names, threads)
@@ -144,19 +144,19 @@ impl<'r, 'w> NamingContext<'r, 'w> {
     #[must_use]
     pub fn named_stacks(self, folded: FoldedSamples) -> Vec<NamedStacks> {
         let (source, world) = (self.source, self.resolver.world());
-        let (layouts, names) = self.layouts(folded);
+        let (all_merged, names) = self.merged_stacks(folded);
         let callchains = source.callchains.iter().chain(std::iter::repeat(&false));
-        let named = layouts
+        let named = all_merged
             .iter()
             .zip(callchains)
-            .map(|(layout, callchains)| NamedStacks::new(layout, *callchains, world, &names));
+            .map(|(merged, callchains)| NamedStacks::new(merged, *callchains, world, &names));
         named.collect()
     }
 
     /// The unique stacks of each event.
-    fn layouts(self, folded: FoldedSamples) -> (Vec<MergedStacks>, RecordingSymbols<'r, 'w>) {
+    fn merged_stacks(self, folded: FoldedSamples) -> (Vec<MergedStacks>, RecordingSymbols<'r, 'w>) {
         let mut parts: Vec<_> = folded.parts.into_iter().map(Vec::into_iter).collect();
-        let mut layouts: Vec<MergedStacks> = self
+        let mut all_merged: Vec<MergedStacks> = self
             .source
             .callchains
             .iter()
@@ -165,8 +165,8 @@ impl<'r, 'w> NamingContext<'r, 'w> {
                 MergedStacks::new(stacks.collect(), self.threads)
             })
             .collect();
-        for (layout, sum) in layouts.iter_mut().zip(folded.filtered) {
-            layout.filtered.add(sum);
+        for (merged, sum) in all_merged.iter_mut().zip(folded.filtered) {
+            merged.filtered.add(sum);
         }
         let names = RecordingSymbols {
             resolver: self.resolver,
@@ -179,18 +179,18 @@ impl<'r, 'w> NamingContext<'r, 'w> {
             nanoseconds: self.options.nanoseconds,
             shows_addresses: self.options.addresses,
         };
-        (layouts, names)
+        (all_merged, names)
     }
 }
 
 impl RecordingInfo<'_> {
-    fn events<'l>(&self, group: &[usize], layouts: &'l [MergedStacks]) -> Vec<EventInput<'l>> {
-        let event = |(index, layout): (&usize, &'l MergedStacks)| EventInput {
+    fn events<'l>(&self, group: &[usize], all_merged: &'l [MergedStacks]) -> Vec<EventInput<'l>> {
+        let event = |(index, merged): (&usize, &'l MergedStacks)| EventInput {
             index: *index,
-            layout,
+            merged,
             callchains: self.callchains.get(*index) == Some(&true),
         };
-        group.iter().zip(layouts).map(event).collect()
+        group.iter().zip(all_merged).map(event).collect()
     }
 }
 

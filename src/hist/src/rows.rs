@@ -18,7 +18,7 @@ use crate::stacks::MergedStacks;
 pub(crate) struct EventInput<'a> {
     /// Its index in the recording.
     pub(crate) index: usize,
-    pub(crate) layout: &'a MergedStacks,
+    pub(crate) merged: &'a MergedStacks,
     /// Whether its samples have callchains.
     pub(crate) callchains: bool,
 }
@@ -30,15 +30,15 @@ pub(crate) fn histogram(
     names: &dyn RecordingNames,
     threads: NonZeroUsize,
 ) -> Histogram {
-    let layouts: Vec<&MergedStacks> = events.iter().map(|event| event.layout).collect();
+    let all_merged: Vec<&MergedStacks> = events.iter().map(|event| event.merged).collect();
     let views = [KeyView::Identity, KeyView::Rank];
-    let [identity, rank] = RankTable::new(&layouts, &options.keys(), names, views, threads);
-    let numbered = layouts.iter().copied().enumerate();
+    let [identity, rank] = RankTable::new(&all_merged, &options.keys(), names, views, threads);
+    let numbered = all_merged.iter().copied().enumerate();
     let entries: Vec<Entries<'_>> = numbered
-        .map(|(index, layout)| {
+        .map(|(index, merged)| {
             Entries::count(
-                layout,
-                identity.labels(index, layout),
+                merged,
+                identity.labels(index, merged),
                 options.children,
                 threads,
             )
@@ -49,7 +49,7 @@ pub(crate) fn histogram(
     let leader = events.first().zip(entries.first()).zip(totals.first());
     let mut graphs = leader.map_or_else(Vec::new, |((event, entries), total)| {
         let graph = options.graph.as_ref().filter(|_| event.callchains);
-        let graph = graph.map(|graph| GraphBuilder::new(event.layout, names, graph, total.period));
+        let graph = graph.map(|graph| GraphBuilder::new(event.merged, names, graph, total.period));
         graph.map_or_else(Vec::new, |graph| call_graphs(&graph, entries, threads))
     });
     let lists = entries.iter().map(Entries::list).collect();
@@ -57,7 +57,7 @@ pub(crate) fn histogram(
     let maker = RowFormatter {
         names,
         options,
-        layouts,
+        all_merged,
         lines,
     };
     let shown = maker.lines.iter().filter(|line| maker.shows(line));
@@ -87,7 +87,7 @@ fn percentage_totals(
     options: &HistogramOptions,
 ) -> Vec<ColumnSum> {
     let left = |(all, event): (&ColumnSum, &EventInput<'_>)| match options.relative {
-        true => all.without(event.layout.filtered),
+        true => all.without(event.merged.filtered),
         false => *all,
     };
     all.iter().zip(events).map(left).collect()
@@ -105,8 +105,8 @@ fn call_graphs(
 
 /// The sum of all samples of an event, including hidden ones.
 fn event_total(event: &EventInput<'_>) -> ColumnSum {
-    let mut total = event.layout.filtered;
-    for stack in &event.layout.stacks {
+    let mut total = event.merged.filtered;
+    for stack in &event.merged.stacks {
         total.add(stack.weight.sum());
     }
     total
@@ -123,7 +123,7 @@ fn callers(events: &[EventInput<'_>], options: &HistogramOptions) -> Option<Dire
 struct RowFormatter<'a> {
     names: &'a dyn RecordingNames,
     options: &'a HistogramOptions,
-    layouts: Vec<&'a MergedStacks>,
+    all_merged: Vec<&'a MergedStacks>,
     lines: RowLines<'a>,
 }
 
@@ -135,14 +135,14 @@ impl RowFormatter<'_> {
         let input = self
             .lines
             .entry(line)
-            .key_input(self.layouts[line.event as usize]);
+            .key_input(self.all_merged[line.event as usize]);
         let symbol = input.site.symbol;
         symbol.is_some_and(|symbol| self.names.symbol(symbol).contains(part))
     }
 
     fn row(&self, line: &RowLine, graph: Vec<Branch>) -> HistogramRow {
         let entry = self.lines.entry(line);
-        let input = entry.key_input(self.layouts[line.event as usize]);
+        let input = entry.key_input(self.all_merged[line.event as usize]);
         let columns = self.options.columns.iter();
         let keys = columns.filter_map(|field| field.key());
         let cell = |key: &Key| {

@@ -243,37 +243,37 @@ impl MergedStacks {
             Self::renumbered(&part, &contexts, &sites)
         });
         let mut renumbered = renumbered.into_iter();
-        let mut layout = renumbered.next().unwrap_or_default();
-        renumbered.for_each(|part| layout.append(part));
+        let mut merged = renumbered.next().unwrap_or_default();
+        renumbered.for_each(|part| merged.append(part));
         Self {
             contexts: contexts.items,
             sites: sites.items,
             filtered,
-            ..layout
+            ..merged
         }
     }
 
     /// The stacks of one part; `contexts` and `sites` map its indices.
     fn renumbered(part: &UniqueStacks, contexts: &[u32], sites: &[u32]) -> Self {
         let weights = part.weights.iter();
-        let mut layout = Self::default();
-        layout.stacks.reserve(weights.len());
+        let mut merged = Self::default();
+        merged.stacks.reserve(weights.len());
         for (words, (level, weight)) in weights {
             let [context, leaf, _, frames @ ..] = words else {
                 continue;
             };
-            let start = layout.frames.len();
+            let start = merged.frames.len();
             let numbers = frames.iter().map(|frame| sites[*frame as usize]);
-            layout.frames.extend(numbers);
-            layout.stacks.push(MergedStack {
+            merged.frames.extend(numbers);
+            merged.stacks.push(MergedStack {
                 context: contexts[*context as usize],
                 leaf: sites[*leaf as usize],
                 level: *level,
-                frames: start..layout.frames.len(),
+                frames: start..merged.frames.len(),
                 weight: weight.clone(),
             });
         }
-        layout
+        merged
     }
 
     /// Appends stacks with the same contexts and sites.

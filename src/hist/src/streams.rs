@@ -119,15 +119,15 @@ pub(crate) fn hot_streams(
     names: &dyn RecordingNames,
     threads: NonZeroUsize,
 ) -> HotStreams {
-    let (layout, keys) = (event.layout, options.keys());
+    let (merged, keys) = (event.merged, options.keys());
     let views = [KeyView::Identity, KeyView::Rank];
-    let [identity, rank] = RankTable::new(&[layout], &keys, names, views, threads);
-    let labels = identity.labels(0, layout);
-    let entries = Entries::count(layout, labels, options.children, threads);
+    let [identity, rank] = RankTable::new(&[merged], &keys, names, views, threads);
+    let labels = identity.labels(0, merged);
+    let entries = Entries::count(merged, labels, options.children, threads);
     let graph = options.graph.as_ref();
     let found = graph.map_or_else(Vec::new, |graph| {
         // The minimum weight 0 keeps every branch.
-        let graphs = GraphBuilder::new(layout, names, graph, 0);
+        let graphs = GraphBuilder::new(merged, names, graph, 0);
         let chains = entries.chains(0, threads);
         parallel::map(chains, threads, |chains| graphs.streams(&chains, KEPT))
     });

@@ -63,7 +63,7 @@ pub(crate) enum SiblingOrder {
 
 /// Builds trees of chains.
 pub(crate) struct TreeBuilder<'a, F> {
-    pub(crate) layout: &'a MergedStacks,
+    pub(crate) merged: &'a MergedStacks,
     /// For each site, the equivalent one that represents it.
     pub(crate) alike: &'a [u32],
     pub(crate) least: MinBranchWeight,
@@ -154,8 +154,8 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
     }
 
     fn own_site(&self, chain: ChainTail) -> Option<u32> {
-        let stack = &self.layout.stacks[chain.stack as usize];
-        let frames = self.layout.frames(stack);
+        let stack = &self.merged.stacks[chain.stack as usize];
+        let frames = self.merged.frames(stack);
         frames.get(chain.from as usize).copied()
     }
 
@@ -164,7 +164,7 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
         let mut marks = BranchMarks::default();
         for chain in group {
             let site = self.own_site(*chain);
-            let mark = site.and_then(|site| self.layout.sites[site as usize].mark);
+            let mark = site.and_then(|site| self.merged.sites[site as usize].mark);
             if let Some(mark) = mark {
                 marks.add(mark, self.sum(*chain).samples);
             }
@@ -173,7 +173,7 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
     }
 
     fn sum(&self, chain: ChainTail) -> ColumnSum {
-        self.layout.stacks[chain.stack as usize].weight.sum()
+        self.merged.stacks[chain.stack as usize].weight.sum()
     }
 }
 

@@ -118,7 +118,7 @@ fn count(
     let threads = NonZeroUsize::new(threads).expect("some");
     let event = EventInput {
         index: 0,
-        layout: &MergedStacks::new(parts.map(|part| fold(fake, part)).collect(), threads),
+        merged: &MergedStacks::new(parts.map(|part| fold(fake, part)).collect(), threads),
         callchains: true,
     };
     rows::histogram(&[event], options, fake, threads)
@@ -180,7 +180,7 @@ proptest! {
         stacks.filtered = filtered;
         let mut reports = [false, true].map(|relative| {
             options.relative = relative;
-            let event = EventInput { index: 3, layout: &stacks, callchains: false };
+            let event = EventInput { index: 3, merged: &stacks, callchains: false };
             rows::histogram(&[event], &options, &fake, NonZeroUsize::MIN)
         });
         let [absolute, relative] = &mut reports;
@@ -211,10 +211,10 @@ proptest! {
         options.graph = None;
         let fake = Fake::new();
         let parts = samples.split_at(split.min(samples.len()));
-        let layouts = [parts.0, parts.1].map(|part| MergedStacks::new(vec![fold(&fake, part)], NonZeroUsize::MIN));
+        let all_merged = [parts.0, parts.1].map(|part| MergedStacks::new(vec![fold(&fake, part)], NonZeroUsize::MIN));
         let event = |index| EventInput {
             index,
-            layout: &layouts[index],
+            merged: &all_merged[index],
             callchains: false,
         };
         let events = [event(0), event(1)];
