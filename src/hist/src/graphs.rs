@@ -77,7 +77,7 @@ impl<'a> GraphBuilder<'a> {
     /// Minimum period of a row with a call graph.
     pub(crate) fn min_row_period(&self) -> u64 {
         match self.min_branch_weight() {
-            MinBranchWeight::Events(events) => events,
+            MinBranchWeight::Period(period) => period,
             MinBranchWeight::OfFork(_) => 0,
         }
     }
@@ -112,7 +112,7 @@ impl<'a> GraphBuilder<'a> {
         let builder = TreeBuilder {
             merged: self.merged,
             alike: &self.alike,
-            least: MinBranchWeight::Events(0),
+            least: MinBranchWeight::Period(0),
             siblings: SiblingOrder::ByRank,
             annotates_branches: true,
             rank: |site| self.rank(site),
@@ -153,7 +153,7 @@ impl<'a> GraphBuilder<'a> {
         if self.options.form == GraphForm::Fractal {
             MinBranchWeight::OfFork(share)
         } else {
-            MinBranchWeight::Events((self.total as f64 * share) as u64)
+            MinBranchWeight::Period((self.total as f64 * share) as u64)
         }
     }
 

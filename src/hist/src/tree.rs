@@ -38,15 +38,16 @@ pub(crate) struct ChainTail {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum MinBranchWeight {
     /// This period.
-    Events(u64),
+    Period(u64),
     /// A fraction, at most 1, of the period of all siblings.
     OfFork(f64),
 }
 
 impl MinBranchWeight {
-    fn events(self, fork: u64) -> u64 {
+    /// The minimum at a fork whose branches have the period `fork` together.
+    fn period(self, fork: u64) -> u64 {
         match self {
-            Self::Events(events) => events,
+            Self::Period(period) => period,
             Self::OfFork(share) => (fork as f64 * share).ceil() as u64,
         }
     }
@@ -92,7 +93,7 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
                 None => ended.add(sum),
             }
         }
-        let least = self.least.events(fork.period);
+        let least = self.least.period(fork.period);
         sums.retain(|_, sum| sum.period >= least);
         let mut heavy: Vec<(u32, ColumnSum)> = sums.into_iter().collect();
         heavy.sort_by_cached_key(|(site, sum)| {
