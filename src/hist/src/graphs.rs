@@ -120,7 +120,8 @@ impl<'a> GraphBuilder<'a> {
         let (nodes, _) = builder.split(chains);
         let mut list = Vec::new();
         list_ends(&nodes, &mut list);
-        let total = list.iter().map(|node| node.own.period).sum();
+        let periods = list.iter().map(|node| node.own.period);
+        let total = periods.fold(0, u64::saturating_add);
         list.sort_by_key(|node| Reverse(node.own.period));
         let streams = list.into_iter().take(kept);
         (streams.map(|node| self.stream(node)).collect(), total)
