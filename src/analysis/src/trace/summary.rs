@@ -21,7 +21,8 @@ impl CallSummary {
         };
         let tid = field("pid").and_then(|tid| u32::try_from(tid).ok());
         if let (Some(tid), Some(time)) = (tid, field("runtime")) {
-            self.threads.entry(tid).or_default().run_time += time;
+            let sum = &mut self.threads.entry(tid).or_default().run_time;
+            *sum = sum.saturating_add(time);
         }
     }
 
@@ -31,7 +32,7 @@ impl CallSummary {
         let mut all = ThreadCalls::default();
         for thread in self.threads.values() {
             all.events += thread.events;
-            all.run_time += thread.run_time;
+            all.run_time = all.run_time.saturating_add(thread.run_time);
             all.major_faults += thread.major_faults;
             all.minor_faults += thread.minor_faults;
             for (number, calls) in &thread.calls {
