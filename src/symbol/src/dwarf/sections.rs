@@ -59,7 +59,7 @@ pub(super) enum SectionSet {
     Main,
     /// Ordinary sections, including locations and types of variables.
     MainWithValues,
-    /// The `.dwo` sections of a package (`.dwp`).
+    /// The `.dwo` sections of a `.dwo` file or a package (`.dwp`).
     Split,
 }
 
