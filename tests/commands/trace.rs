@@ -1,4 +1,4 @@
-//! `rperf trace`: lines and tables beside perf's, selections, recordings and refusals.
+//! `rperf trace`: lines and tables compared with perf's, selections, recordings and refusals.
 
 use rperf_testkit::{Outcome, Run, Scratch, may_trace, real_perf, skip};
 
@@ -13,7 +13,7 @@ pub(super) fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     run.finish().expect("rperf starts")
 }
 
-/// Whether this test can trace; a message otherwise.
+/// Whether this test can trace; prints why not.
 pub(super) fn can_trace(test: &str) -> bool {
     match may_trace(test) && is_root() {
         true => true,

@@ -106,7 +106,7 @@ impl Series {
         self.deviation_percent = spread.percent();
     }
 
-    /// Returns mean and deviation of the samples.
+    /// Returns the mean of the samples and its standard error.
     #[must_use]
     pub fn spread(&self) -> Spread {
         let mut spread = Spread::default();

@@ -27,7 +27,7 @@ use crate::cli::symbol_options::{SymbolSources, args as names};
 
 /// The default output file.
 const DEFAULT_OUTPUT: &str = "heatmap.svg";
-/// The default number of rows per second: 20 milliseconds each.
+/// The default number of rows: if each column is one second, a row has 20 milliseconds.
 const ROWS: u64 = 50;
 /// Maximum number of rows or columns of a picture.
 const MAX_SIDE: u64 = 1000;

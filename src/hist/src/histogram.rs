@@ -10,7 +10,7 @@ use crate::stacks::add_each;
 pub struct Histogram {
     /// Indices of the events in the recording, a group's leader first.
     pub events: Vec<usize>,
-    /// The total of each event, of which its numbers in the rows are percentages.
+    /// For each event, the sums that are 100 % in its columns.
     pub totals: Vec<ColumnSum>,
     /// The total of the first event, including samples without a row. As in perf, percentages in
     /// call graphs relate to this total.
@@ -28,13 +28,13 @@ pub struct Histogram {
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistogramRow {
-    /// Its numbers.
+    /// Its numbers for the first event.
     pub weights: Weights,
     /// The numbers of a group's other events, in their order.
     pub others: Vec<Weights>,
     /// The text for each key among the columns.
     pub cells: Vec<String>,
-    /// Whether its function is unknown.
+    /// Whether the function of the row is unknown.
     pub unresolved: bool,
     /// Number of samples with callchains in its call graph.
     pub chains: u64,

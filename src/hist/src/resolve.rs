@@ -102,7 +102,7 @@ impl<'r, 'w> NamingContext<'r, 'w> {
         SampleFold::new(self.options, namer, select, self.room)
     }
 
-    /// The reports of folded samples, one for each group of the source.
+    /// The reports of folded samples, one for each of [`RecordingInfo::groups`].
     #[must_use]
     pub fn histograms(self, folded: FoldedSamples) -> Vec<Histogram> {
         let (options, source, threads) = (self.options, self.source, self.threads);
@@ -201,7 +201,7 @@ pub(crate) struct RecordingSymbols<'a, 'w> {
     lines: PayloadTexts,
     properties: Vec<Properties>,
     values: Vec<Arc<FieldValues>>,
-    /// Default properties.
+    /// The properties of samples without any.
     no_properties: Properties,
     sockets: &'a [i32],
     nanoseconds: bool,

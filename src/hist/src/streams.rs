@@ -26,7 +26,7 @@ pub struct StreamFrame {
     pub line: Option<Arc<str>>,
 }
 
-/// A branch of a call graph that samples end in.
+/// A branch of a call graph in which samples end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
     /// Its frames, innermost first.

@@ -28,7 +28,7 @@ pub enum AgentError {
         /// What is missing.
         reason: String,
     },
-    /// No thread can be started, which resolving a host name requires.
+    /// No thread can be started; resolving a host name needs one.
     #[error("no thread can be started")]
     NoThread(#[source] io::Error),
 }

@@ -27,7 +27,7 @@ impl NameFilter {
     ///
     /// # Errors
     ///
-    /// The cause and its position.
+    /// What is wrong, and at which position.
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         let mut reader = PatternParser {
             text,

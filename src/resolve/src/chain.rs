@@ -37,7 +37,7 @@ pub fn walk(chain: U64s<'_>, max_stack: usize, frame: impl FnMut(CpuMode, u64)) 
     walk_on(CpuMode::User, chain, max_stack, frame)
 }
 
-/// Returns the mode and the address of each entry of `chain`, innermost first, at most `max_stack`; none of a corrupted chain.
+/// Returns the mode and the address of each frame of `chain`, innermost first, at most `max_stack`; none of a corrupted chain.
 #[must_use]
 pub fn chain_addresses(chain: U64s<'_>, max_stack: usize) -> Vec<(CpuMode, u64)> {
     let mut entries = Vec::with_capacity(chain.len().min(max_stack));
@@ -160,7 +160,7 @@ pub struct SplitChain<'a> {
     pub callers: &'a [u8],
 }
 
-/// The first frame of `chain`, and the rest; `None` if the chain has no frame, or a corrupted marker before it.
+/// The first frame of `chain`, and the rest; `None` if the chain has no frame, or an invalid marker before its first frame.
 #[inline]
 #[must_use]
 pub fn split_first(chain: U64s<'_>) -> Option<SplitChain<'_>> {

@@ -1,8 +1,8 @@
 //! memcpy(3), memmove(3) and memcmp(3) for x86-64 builds with musl.
 //!
 //! musl copies with `rep movsq`, whose start takes longer than copying the few dozen bytes of a field of text, and compares
-//! byte by byte. These take the place of its functions in static binaries; other builds have them in tests only. They are
-//! assembly because a compiler may turn loops over memory into calls of these very functions.
+//! byte by byte. In static binaries, the functions of this file replace those of musl; other builds have them in tests only.
+//! They are assembly because a compiler may turn loops over memory into calls of these very functions.
 
 use std::arch::naked_asm;
 

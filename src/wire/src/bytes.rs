@@ -51,7 +51,7 @@ impl Endian {
         }
     }
 
-    /// The eight bytes at `offset`, if the slice holds them.
+    /// The number in the eight bytes at `offset`; `None` if the slice is too short.
     #[inline]
     #[must_use]
     pub fn u64_at(self, bytes: &[u8], offset: usize) -> Option<u64> {
@@ -59,7 +59,7 @@ impl Endian {
         Some(self.u64(*field))
     }
 
-    /// The four bytes at `offset`, if the slice holds them.
+    /// The number in the four bytes at `offset`; `None` if the slice is too short.
     #[inline]
     #[must_use]
     pub fn u32_at(self, bytes: &[u8], offset: usize) -> Option<u32> {
@@ -331,8 +331,8 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Appends `text`, a NUL, and zeros up to a multiple of `align` (of the text's own length), as
-    /// the kernel pads names in records.
+    /// Appends `text`, a NUL, and zeros until these bytes together are a multiple of `align`, as the
+    /// kernel pads names in records.
     pub fn padded_str(&mut self, text: &[u8], align: usize) {
         self.bytes(text);
         let padded = (text.len() + 1).next_multiple_of(align.max(1));

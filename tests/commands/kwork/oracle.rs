@@ -25,7 +25,7 @@ struct Event {
     id: u64,
 }
 
-/// The work items; lower numbers are softirqs.
+/// Ids from this one on are those of work items; lower ones are those of softirqs.
 const ITEM: u64 = 0x7000;
 
 impl Event {
@@ -35,7 +35,7 @@ impl Event {
     }
 }
 
-/// A delay or a run by the oracle.
+/// A delay or a run that the oracle found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Found {
     cpu: u32,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// The calls of all threads.
 #[derive(Debug, Clone, Default)]
 pub struct CallSummary {
-    /// By thread, sorted by its number.
+    /// The calls of each thread, by thread id.
     pub threads: BTreeMap<u32, ThreadCalls>,
     /// The number of events of all threads.
     pub events: u64,
@@ -82,7 +82,7 @@ pub struct CallStatistics {
 }
 
 impl CallStatistics {
-    /// Adds a call of `nanos` that returned `result`.
+    /// Adds a call that took `nanos` nanoseconds and returned `result`.
     pub fn add(&mut self, nanos: u64, result: i64) {
         self.min = match self.count {
             0 => nanos,

@@ -48,7 +48,7 @@ pub type ByTask<V> = FirstSeen<String, FirstSeen<i64, FirstSeen<i64, V>>>;
 /// Calls by number.
 #[derive(Debug, Default)]
 pub struct SyscallCounts {
-    /// The tasks.
+    /// The tasks whose calls are counted.
     pub tasks: TaskSelection,
     /// The number of calls by call number.
     pub counts: FirstSeen<i64, u64>,
@@ -73,7 +73,7 @@ impl SyscallCounts {
 /// Calls by number, for each name and thread.
 #[derive(Debug, Default)]
 pub struct SyscallsByTask {
-    /// The tasks.
+    /// The tasks whose calls are counted.
     pub tasks: TaskSelection,
     /// The number of calls.
     pub counts: ByTask<u64>,
@@ -92,7 +92,7 @@ impl SyscallsByTask {
 /// Failed calls by name of the task.
 #[derive(Debug, Default)]
 pub struct FailedByComm {
-    /// The tasks.
+    /// The tasks whose calls are counted.
     pub tasks: TaskSelection,
     /// The number of failed calls by name.
     pub counts: FirstSeen<String, u64>,
@@ -131,7 +131,7 @@ impl FailedByComm {
 /// Failed calls by number and result, for each name and thread.
 #[derive(Debug, Default)]
 pub struct FailedByTask {
-    /// The tasks.
+    /// The tasks whose calls are counted.
     pub tasks: TaskSelection,
     /// The number of failed calls by result, a negated errno, for each call number.
     pub counts: ByTask<FirstSeen<i64, u64>>,

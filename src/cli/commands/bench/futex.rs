@@ -161,7 +161,7 @@ fn hash(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     )
 }
 
-/// Appends the means of all threads to `text`, the lines of single threads.
+/// Appends the line with the mean rate of all threads to `text`, which has a line for each thread.
 fn rates(
     mut text: String,
     rates: impl Iterator<Item = f64>,

@@ -38,7 +38,7 @@ pub(super) fn time_each(time: Duration, operations: u64) -> Value {
     Value::lower_is_better("usecs/op", micros_each(time, operations))
 }
 
-/// Returns mean and deviation of the threads' rates.
+/// Returns the mean of the threads' rates and its standard error.
 pub(super) fn per_second(rates: impl Iterator<Item = f64>) -> Spread {
     let mut spread = Spread::default();
     rates.for_each(|rate| spread.add(rate));

@@ -29,7 +29,7 @@ pub(super) const TREE_CALLS: &[&str] = &[
 /// A tree under construction.
 #[derive(Debug, Default)]
 pub(super) struct ExecTree {
-    /// The quoted words of the traced command: its own exec begins before the trace, so its arguments are not seen.
+    /// The quoted words of the traced command. Its exec begins before the trace, so the arguments of that call are not seen.
     command: String,
     processes: Vec<Process>,
     /// The latest process with each number, as an index of `processes`.

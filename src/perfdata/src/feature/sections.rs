@@ -230,8 +230,8 @@ impl<'a> Features<'a> {
         self.get(FeatureId::GROUP_DESC, GroupDesc::decode_list)
     }
 
-    /// Build-ids of files that have samples; empty without the feature. In pipe mode, those of
-    /// HEADER_BUILD_ID records.
+    /// Build-ids of files that have samples: those of the feature, if present, and in pipe mode those
+    /// of HEADER_BUILD_ID records.
     #[must_use]
     pub fn build_ids(&self) -> Vec<BuildIdEntry> {
         let decode = |at: &mut Cursor<'_>| BuildIdEntry::decode_list(at.rest(), self.endian);

@@ -13,7 +13,7 @@ pub(crate) struct ThreadIds {
     pub(crate) tid: u32,
 }
 
-/// A change of a thread id.
+/// A change in the history of a thread id.
 #[derive(Debug, Clone, Copy)]
 enum ThreadChange {
     /// A new thread, with its parent's name if that has one.
@@ -28,9 +28,9 @@ struct ThreadHistory {
     changes: Vec<(Order, ThreadChange)>,
     /// Process of the current thread, while pushing.
     pid: Option<u32>,
-    /// The thread that created it.
+    /// The thread that created the current thread.
     parent: Option<u32>,
-    /// Whether it has a COMM or FORK record; otherwise it is only known from mappings.
+    /// Whether the thread id has a COMM or FORK record; otherwise it is only known from mappings.
     has_records: bool,
 }
 
@@ -133,7 +133,7 @@ impl ThreadTable {
         over && self.histories.remove(&tid).is_some()
     }
 
-    /// Removes all names except the last ones, which then apply from the beginning.
+    /// Removes all names except the last one of each thread id, which then applies from the beginning.
     pub(crate) fn keep_last_names(&mut self) {
         for history in self.histories.values_mut() {
             let last = history.changes.drain(..).next_back();

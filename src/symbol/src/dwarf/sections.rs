@@ -71,7 +71,7 @@ enum SectionBytes {
 }
 
 impl SectionBytes {
-    /// The part after applying the relocations of an unlinked `file`.
+    /// The section's bytes after applying the relocations of `file`, which is not linked yet.
     fn completed(self, file: &Relocatable<'_>, name: &str, bytes: &[u8]) -> Self {
         let mut content = match self {
             Self::Unpacked(content) => content,

@@ -48,10 +48,15 @@ pub struct ReportScreen {
 /// The purpose of a popup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PopupPurpose {
+    /// The choice of an action.
     Menu(Vec<MenuAction>),
+    /// The text that the names of shown functions contain.
     Symbol,
+    /// The minimum percentage of rows.
     Limit,
+    /// The choice of a recording, by file name.
     Recordings(Vec<String>),
+    /// Whether to quit.
     Exit,
 }
 
