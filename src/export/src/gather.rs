@@ -246,7 +246,7 @@ impl Fold for GatheredProfile<'_, '_> {
         let key = TrackKey {
             pid: sample.pid,
             tid: sample.tid,
-            comm: moment.comm_final,
+            comm: moment.comm_at_or_later,
             event: sample.event,
         };
         if let Some(rows) = self.rows(key) {

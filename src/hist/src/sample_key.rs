@@ -59,7 +59,7 @@ impl SampleKey {
             event: sample.event.0,
             misc: mode_of(sample),
             epoch: moment.epoch,
-            comm: wanted.comm.then_some(moment.comm_final),
+            comm: wanted.comm.then_some(moment.comm_at_or_later),
             thread: if wanted.thread {
                 thread
             } else {

@@ -181,11 +181,11 @@ impl World {
         self.threads.comm_at(tid, order)
     }
 
-    /// The name of the thread at `order` as shown by aggregated reports: its first name is also
-    /// used for the time before.
+    /// The name of the thread at `order`, or its first name if it has none at that time. Aggregated
+    /// reports show this name.
     #[must_use]
-    pub fn comm_final(&self, tid: u32, order: Order) -> CommId {
-        self.threads.comm_final(tid, order)
+    pub fn comm_at_or_later(&self, tid: u32, order: Order) -> CommId {
+        self.threads.comm_at_or_later(tid, order)
     }
 
     /// The last name of the thread with this id at `order`.
@@ -214,7 +214,7 @@ impl World {
 
     /// The changes of names of the host's threads: those of one thread in order, threads in no particular order.
     pub fn comm_changes(&self) -> impl Iterator<Item = CommChange> + '_ {
-        self.threads.names_by_time()
+        self.threads.comm_changes()
     }
 
     /// The text of a name.

@@ -66,8 +66,8 @@ pub struct ThreadState {
     pub epoch: Epoch,
     /// [`World::comm_at`].
     pub comm_at: CommId,
-    /// [`World::comm_final`].
-    pub comm_final: CommId,
+    /// [`World::comm_at_or_later`].
+    pub comm_at_or_later: CommId,
 }
 
 /// States by thread. Each worker has its own, for one World.
@@ -139,7 +139,7 @@ impl CachedThread {
         let moment = ThreadState {
             epoch,
             comm_at: world.comm_at(who.tid, order),
-            comm_final: world.comm_final(who.tid, order),
+            comm_at_or_later: world.comm_at_or_later(who.tid, order),
         };
         Self {
             who,

@@ -143,8 +143,8 @@ impl ThreadTable {
         }
     }
 
-    /// All changes of names, each thread id's in order.
-    pub(crate) fn names_by_time(&self) -> impl Iterator<Item = CommChange> + '_ {
+    /// All changes of names: those of one thread id in order, thread ids in no particular order.
+    pub(crate) fn comm_changes(&self) -> impl Iterator<Item = CommChange> + '_ {
         self.histories.iter().flat_map(|(tid, history)| {
             history.changes.iter().map(|(order, change)| CommChange {
                 tid: *tid,
@@ -206,7 +206,7 @@ impl ThreadTable {
     }
 
     /// The name at `order`, or the first later one.
-    pub(crate) fn comm_final(&self, tid: u32, order: Order) -> CommId {
+    pub(crate) fn comm_at_or_later(&self, tid: u32, order: Order) -> CommId {
         let name = self.histories.get(&tid).and_then(|history| {
             let (past, mut future) = history.neighbours(order);
             past.and_then(ThreadChange::comm)

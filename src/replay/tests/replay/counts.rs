@@ -178,7 +178,7 @@ fn events_of_different_layouts_are_distinguished_by_id() {
         };
         assert_eq!(world.comm(world.comm_at(5, order(90))), "second");
         assert_eq!(world.comm(world.comm_at(5, order(89))), ":5");
-        assert_eq!(world.comm(world.comm_final(5, order(89))), "second");
+        assert_eq!(world.comm(world.comm_at_or_later(5, order(89))), "second");
         assert_eq!(world.comm(world.comm_at(u32::MAX, order(89))), ":-1");
     }
 }

@@ -124,7 +124,7 @@ fn ask(world: &World, sample: &Sample<'_>) {
     let _epoch = world.epoch(machine, sample.pid, order);
     let _names = [
         world.comm(world.comm_at(sample.tid, order)),
-        world.comm(world.comm_final(sample.tid, order)),
+        world.comm(world.comm_at_or_later(sample.tid, order)),
         world.comm(world.comm_last(sample.tid, order)),
     ];
     let _values = sample.wire.read.map(|read| read.values());
