@@ -13,7 +13,7 @@ use super::sections::Slice;
 const MAX_DENSE: u64 = 1 << 16;
 
 /// Initial capacity: most units have fewer abbreviations.
-const INITIAL_SHAPES: usize = 512;
+const INITIAL_CAPACITY: usize = 512;
 
 /// One more than the largest form of the DWARF 5 standard.
 const FORM_LIMIT: u16 = gimli::DW_FORM_addrx4.0 + 1;
@@ -185,14 +185,14 @@ impl SkipStep {
         deeper: -1,
     };
 
-    fn of(shape: &Abbreviation) -> Self {
-        let is_passed = !shape.is_wanted && !shape.is_closed;
-        let size = shape.size.filter(|_| is_passed);
+    fn of(abbreviation: &Abbreviation) -> Self {
+        let is_passed = !abbreviation.is_wanted && !abbreviation.is_closed;
+        let size = abbreviation.size.filter(|_| is_passed);
         Self {
             size: size
                 .and_then(|size| size.checked_add(1))
                 .unwrap_or(u32::MAX),
-            deeper: shape.has_children.into(),
+            deeper: abbreviation.has_children.into(),
         }
     }
 }
@@ -202,8 +202,8 @@ impl SkipStep {
 pub(super) struct AbbreviationTable {
     /// Indexed by the first byte of an entry.
     steps: Box<[SkipStep; 256]>,
-    shapes: Vec<Abbreviation>,
-    /// Index in `shapes` plus one, by code; 0 for codes that are not used.
+    abbreviations: Vec<Abbreviation>,
+    /// Index in `abbreviations` plus one, by code; 0 for codes that are not used.
     dense: Vec<u32>,
     /// The same for larger codes.
     sparse: FxHashMap<u64, u32>,
@@ -221,10 +221,10 @@ impl AbbreviationTable {
     ) -> Option<Self> {
         let mut plan = Self {
             steps: Box::new([SkipStep::UNKNOWN; 256]),
-            shapes: Vec::with_capacity(INITIAL_SHAPES),
-            dense: Vec::with_capacity(INITIAL_SHAPES),
+            abbreviations: Vec::with_capacity(INITIAL_CAPACITY),
+            dense: Vec::with_capacity(INITIAL_CAPACITY),
             sparse: FxHashMap::default(),
-            specs: Vec::with_capacity(INITIAL_SHAPES),
+            specs: Vec::with_capacity(INITIAL_CAPACITY),
         };
         plan.set_step(0, SkipStep::UP);
         let table = dwarf.debug_abbrev.reader().slice();
@@ -240,7 +240,7 @@ impl AbbreviationTable {
             at += 1;
             let position = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
             let first = plan.specs.len();
-            let mut shape = Abbreviation {
+            let mut abbreviation = Abbreviation {
                 tag,
                 has_children,
                 is_wanted: is_wanted(tag),
@@ -251,38 +251,38 @@ impl AbbreviationTable {
                 fixed: None,
                 specs: (position(first), position(first)),
             };
-            plan.add_specs(table, &mut at, &sizes, &mut shape)?;
-            match shape.is_wanted || shape.size.is_none() {
-                true => shape.specs.1 = position(plan.specs.len()),
+            plan.add_specs(table, &mut at, &sizes, &mut abbreviation)?;
+            match abbreviation.is_wanted || abbreviation.size.is_none() {
+                true => abbreviation.specs.1 = position(plan.specs.len()),
                 false => plan.specs.truncate(first),
             }
-            plan.add(code, shape)?;
+            plan.add(code, abbreviation)?;
         }
     }
 
-    /// Reads the attributes of one abbreviation into `shape`.
+    /// Reads the attributes of `abbreviation`, whose code, tag and children are already set.
     fn add_specs(
         &mut self,
         table: &[u8],
         at: &mut usize,
         sizes: &FormSizes,
-        shape: &mut Abbreviation,
+        abbreviation: &mut Abbreviation,
     ) -> Option<()> {
         let mut sum = Some(0_u32);
         // Entries that aren't wanted need no names.
-        let mut fixed = shape.is_wanted.then(FixedDistances::default);
+        let mut fixed = abbreviation.is_wanted.then(FixedDistances::default);
         while let Some(spec) = AttributeSpec::read(table, at, sizes)? {
             if spec.name == gimli::DW_AT_sibling && spec.form == gimli::DW_FORM_ref4 {
-                shape.sibling = sum;
+                abbreviation.sibling = sum;
             }
             fixed = fixed.and_then(|fixed| fixed.with(&spec, sum));
             let more = |sum: u32| sum.checked_add(u32::from(spec.size?));
             sum = sum.and_then(more);
-            let is_read = shape.is_wanted && is_read(spec.name);
-            self.add_spec(spec, is_read, shape.specs.0 as usize);
+            let is_read = abbreviation.is_wanted && is_read(spec.name);
+            self.add_spec(spec, is_read, abbreviation.specs.0 as usize);
         }
-        shape.size = sum;
-        shape.fixed = fixed;
+        abbreviation.size = sum;
+        abbreviation.fixed = fixed;
         Some(())
     }
 
@@ -311,25 +311,30 @@ impl AbbreviationTable {
     /// Marks entries whose tag is accepted by `is_closed`: their children are skipped if the entry
     /// has a `DW_AT_sibling`.
     pub(super) fn close(&mut self, is_closed: &dyn Fn(DwTag) -> bool) {
-        for shape in &mut self.shapes {
-            let may_close = shape.sibling.is_some() && shape.has_children && !shape.is_wanted;
-            shape.is_closed = may_close && is_closed(shape.tag);
-            if shape.is_closed
-                && let Some(slot) = self.steps.get_mut(shape.code).filter(|_| shape.code < 0x80)
+        for abbreviation in &mut self.abbreviations {
+            let may_close = abbreviation.sibling.is_some()
+                && abbreviation.has_children
+                && !abbreviation.is_wanted;
+            abbreviation.is_closed = may_close && is_closed(abbreviation.tag);
+            if abbreviation.is_closed
+                && let Some(slot) = self
+                    .steps
+                    .get_mut(abbreviation.code)
+                    .filter(|_| abbreviation.code < 0x80)
             {
-                *slot = SkipStep::of(shape);
+                *slot = SkipStep::of(abbreviation);
             }
         }
     }
 
     /// Adds an abbreviation; `None` if its code is already in use.
-    fn add(&mut self, code: u64, shape: Abbreviation) -> Option<()> {
-        if self.shape(code).is_some() {
+    fn add(&mut self, code: u64, abbreviation: Abbreviation) -> Option<()> {
+        if self.abbreviation(code).is_some() {
             return None;
         }
-        self.shapes.push(shape);
-        let number = u32::try_from(self.shapes.len()).ok()?;
-        let at = shape.code;
+        self.abbreviations.push(abbreviation);
+        let number = u32::try_from(self.abbreviations.len()).ok()?;
+        let at = abbreviation.code;
         if code >= MAX_DENSE {
             self.sparse.insert(code, number);
             return Some(());
@@ -338,7 +343,7 @@ impl AbbreviationTable {
             self.dense.resize(at + 1, 0);
         }
         *self.dense.get_mut(at)? = number;
-        self.set_step(at, SkipStep::of(&shape));
+        self.set_step(at, SkipStep::of(&abbreviation));
         Some(())
     }
 
@@ -360,17 +365,17 @@ impl AbbreviationTable {
     }
 
     /// The abbreviation with this code.
-    pub(super) fn shape(&self, code: u64) -> Option<&Abbreviation> {
+    pub(super) fn abbreviation(&self, code: u64) -> Option<&Abbreviation> {
         let number = match code {
             0..MAX_DENSE => *self.dense.get(usize::try_from(code).ok()?)?,
             _ => *self.sparse.get(&code)?,
         };
-        self.shapes.get((number as usize).checked_sub(1)?)
+        self.abbreviations.get((number as usize).checked_sub(1)?)
     }
 
-    /// The attributes of the abbreviation `shape`.
-    pub(super) fn specs(&self, shape: &Abbreviation) -> &[AttributeSpec] {
-        let (first, end) = shape.specs;
+    /// The attributes of `abbreviation`.
+    pub(super) fn specs(&self, abbreviation: &Abbreviation) -> &[AttributeSpec] {
+        let (first, end) = abbreviation.specs;
         let specs = self.specs.get(first as usize..end as usize);
         specs.unwrap_or_default()
     }

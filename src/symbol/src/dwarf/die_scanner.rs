@@ -186,7 +186,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         bytes.get(..memchr::memchr(0, bytes)?)
     }
 
-    /// Advances to the next entry with a wanted shape, after its code. Entries whose names are at
+    /// Advances to the next entry with a wanted abbreviation, after its code. Entries whose names are at
     /// fixed distances are skipped if `is_enough`, which gets start and end of the code, returns
     /// true.
     fn pass(
@@ -208,23 +208,25 @@ impl<'d, 'u> DieScanner<'d, 'u> {
                 depth -= 1;
                 continue;
             }
-            let shape = self.plan.shape(code)?;
-            let fixed = shape.fixed.as_ref();
-            if shape.is_wanted && !fixed.is_some_and(|fixed| is_enough(self, start, at, fixed)) {
+            let abbreviation = self.plan.abbreviation(code)?;
+            let fixed = abbreviation.fixed.as_ref();
+            if abbreviation.is_wanted
+                && !fixed.is_some_and(|fixed| is_enough(self, start, at, fixed))
+            {
                 (self.at, self.depth) = (at, depth);
-                return Some((start, *shape));
+                return Some((start, *abbreviation));
             }
-            if shape.is_closed
-                && let Some(beyond) = self.sibling(at, shape)
+            if abbreviation.is_closed
+                && let Some(beyond) = self.sibling(at, abbreviation)
             {
                 at = beyond;
                 continue;
             }
-            depth += isize::from(shape.has_children);
-            match shape.size {
+            depth += isize::from(abbreviation.has_children);
+            match abbreviation.size {
                 Some(size) => at += size as usize,
                 None => {
-                    for spec in self.plan.specs(shape) {
+                    for spec in self.plan.specs(abbreviation) {
                         skip_value(self.unit, &mut at, spec, self.encoding)?;
                     }
                 }
@@ -292,7 +294,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
     }
 
     fn finish(&mut self, found: Option<(usize, Abbreviation)>) -> Option<ScannedDie> {
-        let found = found.and_then(|(start, shape)| self.entry(start, shape));
+        let found = found.and_then(|(start, abbreviation)| self.entry(start, abbreviation));
         if found.is_none() {
             self.at = self.unit.len();
         }
@@ -307,16 +309,16 @@ impl<'d, 'u> DieScanner<'d, 'u> {
     }
 
     /// The end of the children of the entry whose code ends at `at`.
-    fn sibling(&self, at: usize, shape: &Abbreviation) -> Option<usize> {
-        let beyond = self.word(at + shape.sibling? as usize)?;
+    fn sibling(&self, at: usize, abbreviation: &Abbreviation) -> Option<usize> {
+        let beyond = self.word(at + abbreviation.sibling? as usize)?;
         (beyond > at).then_some(beyond)
     }
 
     /// Reads the attributes of the entry at `start`.
-    fn entry(&mut self, start: usize, shape: Abbreviation) -> Option<ScannedDie> {
+    fn entry(&mut self, start: usize, abbreviation: Abbreviation) -> Option<ScannedDie> {
         let mut entry = ScannedDie {
             offset: UnitOffset(start),
-            tag: shape.tag,
+            tag: abbreviation.tag,
             depth: self.depth,
             names: [None; 2],
             origin: None,
@@ -331,14 +333,14 @@ impl<'d, 'u> DieScanner<'d, 'u> {
             str_offsets_base: None,
             is_skeleton: false,
         };
-        for spec in self.plan.specs(&shape) {
+        for spec in self.plan.specs(&abbreviation) {
             if let (SKIPPED, Some(size)) = (spec.name, spec.size) {
                 self.at += usize::from(size);
                 continue;
             }
             entry.take(self.unit, &mut self.at, spec, self.encoding)?;
         }
-        self.depth += isize::from(shape.has_children);
+        self.depth += isize::from(abbreviation.has_children);
         Some(entry)
     }
 }
