@@ -67,7 +67,7 @@ impl<'a> DecodeAhead<'a> {
     }
 
     /// The content of a compressed record, if that consists of complete, undamaged frames. Records must be taken in the
-    /// order in which the files are merged; some may be left out.
+    /// order in which the files are merged; some may be skipped.
     pub(crate) fn take(&mut self, file: usize, record: &RecordAt<'_>) -> Option<Vec<u8>> {
         if !Decompressor::is_compressed(record.raw.kind) {
             return None;

@@ -131,7 +131,7 @@ impl CgroupTables {
 }
 
 /// Reads the sums of the kernel and converts them to the summary that is otherwise computed from records. With
-/// [`SummaryMode::Cgroup`], each of its threads stands for a cgroup: the path is the name, and a number from 0 the id.
+/// [`SummaryMode::Cgroup`], each thread of the result is a cgroup: its name is the path, its id a number from 0.
 pub(super) fn read(
     summary: &SyscallSummary,
     mode: SummaryMode,

@@ -229,7 +229,8 @@ fn identity(id: MmapId, names: &mut Replacements) -> MmapId {
     }
 }
 
-/// Returns tracing data that have only the formats of tracepoints: the kernel's strings and the command names of tasks are left out.
+/// Returns tracing data with only the formats of tracepoints, without the kernel's strings and the command names of tasks. `None` if
+/// `section` cannot be parsed.
 fn formats_only(section: &[u8]) -> Option<Vec<u8>> {
     let data = TracingData::parse(section).ok()?;
     let mut formats = TracingDataBuilder::new(data.endian, data.long_size, data.page_size);

@@ -1,4 +1,4 @@
-//! Codes of the Itanium C++ ABI (section 5.1, External Names) and what they stand for.
+//! Codes of the Itanium C++ ABI (section 5.1, External Names) and their names in C++.
 
 /// Code and name of builtin types.
 pub(super) const BUILTINS: [(u8, &str); 21] = [

@@ -34,7 +34,7 @@ fn system_calls_have_longs_of_their_kernel() {
         let layout = layout.expect("its fields").expect("its name");
         let exit = layout.read(&raw).expect("complete");
         let ret = tracepoint.format.field("ret").expect("a field");
-        // If the format does not tell the signedness, the number is zero-extended.
+        // Without signedness in the format, the number is zero-extended.
         let expected = match (ret.is_signed, ret.size) {
             (false, 4) => 0xffff_fff5,
             _ => -11,
