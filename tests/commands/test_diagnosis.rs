@@ -247,11 +247,11 @@ fn unknown_tests_and_conflicts_are_refused() {
     for (line, message) in [
         (
             "test 99",
-            "'99' is neither the number of a test nor a part of a name\ntests:\n  1: Kernel",
+            "'99' is neither the number of a test nor a part of its name\ntests:\n  1: Kernel",
         ),
         (
             "test list nosuch",
-            "'nosuch' is neither the number of a test nor a part of a name\ntests:\n",
+            "'nosuch' is neither the number of a test nor a part of its name\ntests:\n",
         ),
         (
             "test -s 1,x",

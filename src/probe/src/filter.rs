@@ -143,7 +143,7 @@ impl PatternParser<'_> {
 
     fn one(&mut self, depth: usize) -> Result<PatternNode, SyntaxError> {
         if depth > MAX_DEPTH {
-            return Err(SyntaxError::new(self.at, "this is nested too deeply"));
+            return Err(SyntaxError::new(self.at, "the filter is nested too deeply"));
         }
         if self.take('!') {
             return Ok(PatternNode::Not(Box::new(self.one(depth + 1)?)));

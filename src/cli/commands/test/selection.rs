@@ -66,7 +66,7 @@ fn skipped_numbers(list: &str) -> Result<Vec<usize>, CliError> {
 }
 
 fn unknown(word: &str) -> CliError {
-    let message = format!("'{word}' is neither the number of a test nor a part of a name");
+    let message = format!("'{word}' is neither the number of a test nor a part of its name");
     let error = CliError::usage(message).detail("tests:");
     let tests = TESTS.iter().zip(1..);
     tests.fold(error, |error, (case, number)| {
