@@ -87,7 +87,8 @@ impl BranchThreshold {
 
     /// The displayed branches, heaviest first.
     pub(super) fn displayed(self, branches: &[Branch]) -> Vec<Branch> {
-        let fork: u64 = branches.iter().map(|branch| branch.all.period).sum();
+        let periods = branches.iter().map(|branch| branch.all.period);
+        let fork = periods.fold(0, u64::saturating_add);
         let least = match self.form {
             GraphForm::Fractal => (fork as f64 * self.share).ceil() as u64,
             _ => self.min_period,
