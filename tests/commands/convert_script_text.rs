@@ -212,7 +212,7 @@ fn broken_text_leaves_nothing() {
         (
             &["-i", "cut", "--to-perf", "new"][..],
             255,
-            "cut: line 3 at offset 0x41: not a frame: an address, a function and an object in parentheses\nhint: only the default layout",
+            "cut: line 3 at offset 0x41: not a frame, which is an address, a function and an object in parentheses\nhint: only the default layout",
         ),
         (
             &["-i", "empty", "--to-perf", "new"],

@@ -146,7 +146,7 @@ impl<'d> TraceDat<'d> {
                 offset,
             });
         }
-        options.read_clock_behind_cpus(&mut from);
+        options.read_clock_after_cpus(&mut from);
         Ok(Self {
             described,
             layout,

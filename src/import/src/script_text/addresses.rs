@@ -1,4 +1,4 @@
-//! The addresses of frames in the recording, and the mappings that lead from them to functions.
+//! The addresses that frames get in the recording, and the mappings by which readers find their functions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,13 +10,13 @@ use super::objects::{CodeOwner, LOW_END, Objects};
 /// Mappings of one process.
 #[derive(Debug, Default)]
 struct ProcessMappings {
-    /// Objects whose low addresses are mapped.
+    /// Indices in `Objects::user` of the objects whose low addresses are mapped.
     low: HashSet<usize>,
-    /// By start: end, object and offset in it.
+    /// The other mappings by start address: end address, the object's index, and the offset in the object.
     pieces: BTreeMap<u64, (u64, usize, u64)>,
 }
 
-/// Inlined functions have addresses from here on, as their mappings need some.
+/// The first address given to inlined functions: each needs a mapping and thus an address of its own.
 const INLINED_BASE: u64 = 0x0f00_0000_0000;
 
 /// The mappings of all processes so far.
@@ -24,6 +24,7 @@ const INLINED_BASE: u64 = 0x0f00_0000_0000;
 pub(super) struct Mappings<'o, 't> {
     objects: &'o Objects<'t>,
     processes: HashMap<u32, ProcessMappings>,
+    /// The address of each inlined function, by the object's index and the function's name.
     inlined: HashMap<(usize, &'t str), u64>,
 }
 
@@ -36,7 +37,7 @@ impl<'o, 't> Mappings<'o, 't> {
         }
     }
 
-    /// The addresses of a sample's frames. `map` is called for each mapping that is needed in addition.
+    /// Returns the addresses of a sample's frames. Calls `map` for each mapping that they need and that does not exist yet.
     pub(super) fn addresses(
         &mut self,
         pid: u32,
@@ -75,7 +76,7 @@ impl<'o, 't> Mappings<'o, 't> {
         addresses
     }
 
-    /// The part of an object that a frame is in, and its address there.
+    /// Returns the part of an object that contains a frame, and the frame's address.
     fn piece(&mut self, number: usize, frame: &TextFrame<'t>) -> Piece {
         let Some(object) = self.objects.user.get(number) else {
             return Piece::at(frame.address);
@@ -91,7 +92,7 @@ impl<'o, 't> Mappings<'o, 't> {
         }
         let place = frame.symbol.and_then(|symbol| object.place(symbol));
         let (Some(symbol), Some(place)) = (frame.symbol, place) else {
-            // All functions of the object are at lower offsets, so none is found here.
+            // All functions of the object are at lower offsets, so readers find none at this one.
             return Piece {
                 pgoff: frame.address,
                 ..Piece::at(frame.address)
@@ -120,7 +121,7 @@ impl<'o, 't> Mappings<'o, 't> {
         }
     }
 
-    /// Remembers a piece; returns whether it was not mapped there.
+    /// Adds the mapping of a piece; returns false if it is mapped already.
     fn is_new(&mut self, pid: u32, object: usize, piece: Piece) -> bool {
         let process = self.processes.entry(pid).or_default();
         if piece.is_low {
@@ -135,7 +136,7 @@ impl<'o, 't> Mappings<'o, 't> {
         {
             return false;
         }
-        // What it covers is mapped again when it is needed.
+        // The mappings that the new one overlaps are removed, and added again when a frame needs them.
         let covered = process.pieces.range(..end);
         let covered = covered.filter(|(_, (known_end, ..))| *known_end > piece.start);
         let covered: Vec<u64> = covered.map(|(start, _)| *start).collect();
@@ -158,7 +159,7 @@ struct Piece {
     pgoff: u64,
     /// The frame's address.
     address: u64,
-    /// Whether it is the part with low addresses.
+    /// Whether this is the part with low addresses.
     is_low: bool,
 }
 

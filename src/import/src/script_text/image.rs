@@ -18,7 +18,7 @@ pub enum SymbolFileKind {
 /// The functions of one object, without their code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SymbolFile {
-    /// How readers find it.
+    /// How readers find the file.
     pub kind: SymbolFileKind,
     /// The object's name in the recording.
     pub name: String,
@@ -28,13 +28,14 @@ pub struct SymbolFile {
     pub bytes: Vec<u8>,
 }
 
+// Sizes of ELF structures in bytes.
 const FILE_HEADER: u64 = 64;
 const PROGRAM_HEADER: u64 = 56;
 const SECTION_HEADER: u64 = 64;
 const SYMBOL: u64 = 24;
-/// Header of a note with the name `GNU`, and its descriptor.
+/// Header of a note, its name `GNU`, and a build-id of 20 bytes.
 const NOTE: u64 = 12 + 4 + 20;
-/// Names of sections, for the table of their names.
+/// Content of the section `.shstrtab`.
 const NAMES: &[u8] = b"\0.text\0.note.gnu.build-id\0.symtab\0.strtab\0.shstrtab\0";
 
 const ET_DYN: u16 = 3;
@@ -47,7 +48,7 @@ const NT_GNU_BUILD_ID: u32 = 3;
 /// A global function (`STB_GLOBAL`, `STT_FUNC`).
 const FUNCTION: u8 = 1 << 4 | 2;
 
-/// A section header, by its offset in [`NAMES`].
+/// A section header; `name` is an offset in [`NAMES`].
 struct SectionHeader {
     name: u32,
     kind: u32,
@@ -62,7 +63,7 @@ struct SectionHeader {
 }
 
 /// Builds an ELF file (System V ABI, 64 bits, little-endian) with these functions: address, size, name. Addresses are offsets in the
-/// file; the section of the code has no bytes (`SHT_NOBITS`).
+/// file; the section of the code has no bytes (`SHT_NOBITS`). Returns the file and its build-id.
 pub(super) fn object(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
     let mut strings = vec![0];
     let mut symbols = vec![0; SYMBOL as usize];
@@ -105,7 +106,7 @@ pub(super) fn object(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
     (file, build_id)
 }
 
-/// Where sections are: offsets and sizes in bytes.
+/// Where sections are in the file: offsets, or offset and size, in bytes.
 struct SectionPlaces {
     /// End of the code.
     end: u64,

@@ -1,14 +1,14 @@
-//! Lines as samples.
+//! Parses the output of `perf script` into samples.
 
 use super::frame::TextFrame;
 
-/// The start of a data source, which precedes the code.
+/// The start of a data source, which is printed before the code address.
 const DATA_SOURCE: &str = " |OP ";
 
 /// Why a line cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineProblem {
-    /// Its number, from 1.
+    /// Number of the line, from 1.
     pub(super) line: u64,
     pub(super) what: &'static str,
 }
@@ -81,7 +81,7 @@ impl<'t> Items<'t> {
             self.line += 1;
             let frame = TextFrame::parse(line).ok_or(LineProblem {
                 line: self.line,
-                what: "not a frame: an address, a function and an object in parentheses",
+                what: "not a frame, which is an address, a function and an object in parentheses",
             })?;
             frames.push(frame);
         }
@@ -99,14 +99,14 @@ impl<'t> Items<'t> {
             return Err(problem("a frame without a sample above"));
         }
         let (start, rest) = head(text).ok_or(problem(
-            "not a sample: a task, its thread, a time with a colon, and an event",
+            "not a sample, which is a task, its thread, a time with a colon, and an event",
         ))?;
         if rest.starts_with("PERF_RECORD_") {
             return Ok(TextItem::Other);
         }
-        let (head, rest) = start
-            .event(rest)
-            .ok_or(problem("no event, which ends with a colon, after the time"))?;
+        let (head, rest) = start.event(rest).ok_or(problem(
+            "no event after the time; its name ends with a colon",
+        ))?;
         if head.fields.is_none() && rest.contains(DATA_SOURCE) {
             return Err(problem(
                 "memory accesses with a data source are not converted",
@@ -115,7 +115,7 @@ impl<'t> Items<'t> {
         let mut frames = Vec::new();
         if head.fields.is_none() && !rest.is_empty() {
             let frame = sampled_frame(rest).ok_or(problem(
-                "not code: an address, a function and an object in parentheses",
+                "no code address with a function and an object in parentheses",
             ))?;
             frames.push(frame);
         }
@@ -160,7 +160,7 @@ fn sampled_frame(text: &str) -> Option<TextFrame<'_>> {
 
 /// Parses the part of a sample's line up to its time; returns it with the rest.
 fn head(line: &str) -> Option<(TextHead<'_>, &str)> {
-    // A comm can contain colons, too: the first that ends a time counts.
+    // A comm can contain colons, too: the first colon after a valid time counts.
     let mut colons = line.match_indices(':').map(|(at, _)| at);
     colons.find_map(|at| {
         let (before, after) = (line.get(..at)?, line.get(at + 1..)?);
@@ -193,7 +193,7 @@ fn head(line: &str) -> Option<(TextHead<'_>, &str)> {
     })
 }
 
-/// A process or thread; -1 is none.
+/// Parses a process or thread id; -1 (none) is `u32::MAX`.
 fn id(text: &str) -> Option<u32> {
     match text {
         "-1" => Some(u32::MAX),
@@ -242,7 +242,8 @@ impl<'t> TextHead<'t> {
     }
 }
 
-/// Whether the name is that of a tracepoint (`sched:sched_switch`), not of an event with modifiers (`cycles:u`), which code follows.
+/// Whether the event is a tracepoint (`sched:sched_switch`), not an event with modifiers (`cycles:u`). If the part after the colon could be
+/// either, the event is a tracepoint unless `rest`, the text after it, is empty or begins with a code address.
 fn is_tracepoint(event: &str, rest: &str) -> bool {
     const MODIFIERS: &str = "ukhIGHpPSDWeb";
     let Some((system, name)) = event.split_once(':') else {

@@ -1,4 +1,4 @@
-//! Writes the samples of a text.
+//! Writes the samples of `perf script` output as a perf.data.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ const BLOCK: usize = 1 << 20;
 const ENDIAN: Endian = Endian::Little;
 const KERNEL_MODE: Misc = Misc(1);
 const USER_MODE: Misc = Misc(2);
-/// Size of a `long`, and of a page, of the machines that are described.
+/// Sizes in bytes of a `long` and of a page on the recorded machine.
 const LONG: u8 = 8;
 const PAGE: u32 = 4096;
 /// The part of tracefs' `header_page` that readers need.
@@ -44,7 +44,7 @@ pub struct ImportedText {
     pub symbols: Vec<SymbolFile>,
 }
 
-/// What the first pass finds.
+/// Results of the first pass over the text.
 #[derive(Default)]
 struct Survey<'t> {
     events: TextEvents<'t>,
@@ -57,10 +57,10 @@ struct Survey<'t> {
 }
 
 impl ScriptText<'_> {
-    /// Writes the samples as a perf.data. `command` becomes its command line.
+    /// Writes the samples as a perf.data. `command` becomes the command line in its header.
     ///
     /// # Errors
-    /// The line that cannot be used; no samples; those of `out`.
+    /// [`Error`] for a line that cannot be used (with its number), for a text without samples, and if writing fails.
     pub fn write<O: Output>(&self, out: O, command: &[String]) -> Result<ImportedText, Error> {
         let mut survey = self.survey()?;
         if survey.events.samples() == 0 {
@@ -347,7 +347,7 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
     }
 }
 
-/// Encodes a callchain with the marks of kernel and user code.
+/// Encodes a callchain with its context markers (`PERF_CONTEXT_*`).
 fn callchain(addresses: &[u64]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut to = Encoder::new(&mut bytes, ENDIAN);

@@ -30,7 +30,7 @@ pub(super) struct Options {
     clock: Option<String>,
     /// Names of the instances, without the top one.
     pub(super) instances: Vec<String>,
-    /// The option BUFFER of the top instance: offset of its section, and its content.
+    /// The option BUFFER of the top instance: offset of the section that contains the option, and the option's content.
     top: Option<(u64, Vec<u8>)>,
     /// Offsets of sections by their id.
     sections: Vec<(u16, u64)>,
@@ -76,8 +76,8 @@ impl Options {
         }
     }
 
-    /// Reads the clock's name after the table of CPUs in version 6. It exists only with the option TRACECLOCK.
-    pub(super) fn read_clock_behind_cpus(&mut self, from: &mut Cursor<'_>) {
+    /// Reads the clock's name after the table of CPUs in version 6. The name exists only with the option TRACECLOCK.
+    pub(super) fn read_clock_after_cpus(&mut self, from: &mut Cursor<'_>) {
         if !self.has_clock {
             return;
         }

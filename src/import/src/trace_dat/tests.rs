@@ -28,7 +28,7 @@ fn format(name: &str, id: u16, fields: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Bytes in one order.
+/// Bytes in one byte order.
 struct Bytes(Endian, Vec<u8>);
 
 impl Bytes {
