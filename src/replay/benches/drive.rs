@@ -1,4 +1,4 @@
-//! Benchmark of the two passes, over FILE or over four million synthetic samples with callchains: `cargo bench -p
+//! Benchmark of replay's two passes, over FILE or over four million synthetic samples with callchains: `cargo bench -p
 //! rperf-replay [-- FILE]`.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 
@@ -16,19 +16,20 @@ use self::recordings::Recording;
 #[derive(Default)]
 struct Sum {
     samples: u64,
-    frames: u64,
+    /// Sum of all addresses of all callchains.
+    addresses: u64,
 }
 
 impl Fold for Sum {
     fn sample(&mut self, _: &World, sample: &Sample<'_>) {
         self.samples += 1;
         let chain = sample.wire.callchain.iter().flat_map(U64s::iter);
-        self.frames = chain.fold(self.frames, u64::wrapping_add);
+        self.addresses = chain.fold(self.addresses, u64::wrapping_add);
     }
 
     fn merge(&mut self, later: Self) {
         self.samples += later.samples;
-        self.frames = self.frames.wrapping_add(later.frames);
+        self.addresses = self.addresses.wrapping_add(later.addresses);
     }
 }
 
@@ -102,7 +103,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "fold    x{threads}    {:>10.1?}  ({} samples, sum {:x})",
             start.elapsed(),
             sum.samples,
-            sum.frames
+            sum.addresses
         );
         let start = Instant::now();
         let mut found = 0;

@@ -17,8 +17,8 @@ pub struct EventTable {
     endian: Endian,
     events: Vec<EventEntry>,
     by_id: Arc<EventIds>,
-    /// Number of fields before the id of a sample if there are several events. Samples of all events have their id at
-    /// the same position, otherwise it could not be found.
+    /// Number of 8-byte fields before the id of a sample if there are several events. All events must have it at the same
+    /// position: the event is not known before its id is read.
     id_place: Option<usize>,
     /// Whether records other than samples have a trailer.
     trailers: bool,
@@ -43,7 +43,7 @@ struct EventEntry {
 /// Event and time of a sample, read in pass 1.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleHead {
-    /// The event that it belongs to.
+    /// The event that the sample belongs to.
     pub event: EventIndex,
     /// Nanoseconds; `None` for a sample without a time.
     pub time: Option<u64>,
@@ -82,8 +82,8 @@ impl EventTable {
         }
     }
 
-    /// The same table for a consumer that reads only these fields of samples, besides task, time and period; others
-    /// are not decoded.
+    /// The same table for a consumer that reads only these fields of samples, besides task, time and period. Other
+    /// fields are not decoded.
     pub(crate) fn reading(&self, fields: SampleType) -> Self {
         let fields = fields | SampleType::TID | SampleType::TIME | SampleType::PERIOD;
         let restricted = |event: &EventEntry| EventEntry {
@@ -113,7 +113,8 @@ impl EventTable {
         self.events.len()
     }
 
-    /// The event with this id. As in perf, the first event is used for synthesized records (id 0).
+    /// The event with this id. As in perf, the first event is used for synthesized records (id 0), and for unknown ids in
+    /// recordings without trailers.
     #[inline]
     fn of_id(&self, id: u64) -> Option<EventIndex> {
         match self.by_id.get(id) {
@@ -175,7 +176,7 @@ impl EventTable {
         self.sample_head_in(body, self.endian)
     }
 
-    /// Like [`EventTable::sample_head`], for loops with one copy for each byte order.
+    /// Like [`EventTable::sample_head`], for loops that are compiled once for each byte order.
     #[inline(always)]
     pub(crate) fn sample_head_in(&self, body: &[u8], endian: Endian) -> Option<SampleHead> {
         let event = self.event_of_sample(body, endian)?;
@@ -186,7 +187,7 @@ impl EventTable {
         })
     }
 
-    /// Time of a record that is not a sample.
+    /// Time in nanoseconds of a record that is not a sample; `None` without a time.
     #[must_use]
     pub fn record_time(&self, raw: &RawRecord<'_>) -> Option<u64> {
         if !self.trailers || raw.kind.0 >= RecordKind::USER_TYPE_START {
@@ -205,7 +206,7 @@ impl EventTable {
         }
     }
 
-    /// The trailer's layout: with IDENTIFIER its last word determines the event.
+    /// The layout of a record's trailer. With IDENTIFIER, the last word of the body is the id of the event that determines it.
     fn trailer(&self, body: &[u8]) -> Option<&SampleIdLayout> {
         let first = self.events.first()?;
         if self.events.len() == 1 || !first.has(SampleType::IDENTIFIER) {
@@ -216,8 +217,8 @@ impl EventTable {
         Some(&event.trailer)
     }
 
-    /// Decodes a sample; `None` for an unknown id. `order` computes its position in the order from
-    /// its time.
+    /// Decodes a sample; `None` for an unknown id. `order` computes the sample's position in the order
+    /// from the sample's time.
     ///
     /// # Errors
     /// [`DecodeError`] for a body shorter than its fields.
@@ -233,7 +234,7 @@ impl EventTable {
     }
 
     /// Like [`EventTable::sample`], but reuses another sample of this recording; `false` for an
-    /// unknown id. `endian` is that of the table; a constant saves the choice for each field.
+    /// unknown id. `endian` is that of the table; if it is a constant, fields are decoded without checking the byte order.
     // Always inlined: a call for each sample takes 1 % of the time of a report, and whether the compiler follows a plain
     // `inline` depends on the codegen unit.
     #[inline(always)]

@@ -54,7 +54,7 @@ pub struct OrderedRecords<'r, 'a> {
 }
 
 impl<'a> Replay<'a> {
-    /// All records in order. The error that ended pass 1 also ends this iteration.
+    /// All records in order. The iteration ends at the damage at which pass 1 ended, without reporting it again.
     #[must_use]
     pub fn ordered_records(&self) -> OrderedRecords<'_, 'a> {
         OrderedRecords {

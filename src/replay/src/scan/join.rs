@@ -10,9 +10,9 @@ use crate::group_samples::{GroupCounts, LastValues};
 use crate::record_counter::RecordCounter;
 use crate::{BadRecord, Error, Order, Rounds, WorldBuilder};
 
-/// Number of rounds at the start of a file that are kept without exception.
+/// Number of rounds at the start of a file that are all kept.
 const MAX_KEPT_ROUNDS: usize = 512;
-/// Minimum number of bytes between rounds that are kept after those.
+/// Minimum number of bytes between the rounds that are kept after the first [`MAX_KEPT_ROUNDS`].
 pub(super) const ROUND_SPACING: u64 = 32 << 10;
 
 /// The chunks joined so far.
@@ -20,7 +20,7 @@ pub(super) struct Join<'s, 'e, 'a> {
     scanner: &'s ChunkScanner<'e, 'a>,
     /// File offset of the next record.
     position: u64,
-    /// Whether everything was read, up to the end, damage or an error.
+    /// Whether reading has ended: at the end of the data, at damage, or after an error.
     ended: bool,
     failed: Option<Error>,
     order: Rounds,
@@ -31,7 +31,7 @@ pub(super) struct Join<'s, 'e, 'a> {
     slices: Vec<DataSlice>,
     modes: u8,
     rounds: Vec<FinishedRound>,
-    /// Minimum time since the last round that was kept.
+    /// Lowest time of the records after the last round that was kept.
     earliest: u64,
     /// The first record without a time after each change of the limit.
     timeless: Vec<TimelessRecord>,
@@ -113,8 +113,8 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         Ok(())
     }
 
-    /// Position of a record in the order that perf would sort. Without a time it precedes everything not
-    /// delivered yet.
+    /// Position of a record in perf's order. A record without a time precedes everything that is not delivered
+    /// yet.
     fn order_of(&self, record: RecordPosition) -> Order {
         Order {
             time: record.time.unwrap_or(self.order.limit()),
@@ -158,7 +158,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         late
     }
 
-    /// Collects the counter values of a sample. One that cannot be decoded counts as a sample without any.
+    /// Collects the counter values of a sample. A sample that cannot be decoded is counted as one without values.
     fn values(&mut self, record: RecordPosition, raw: &RawRecord<'_>) {
         let events = self.scanner.events;
         let order = self.order_of(record);
@@ -184,12 +184,12 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         self.rounds.push(FinishedRound {
             position,
             limit: self.order.limit(),
-            // Temporarily the minimum time since the previous round; replaced by `complete_rounds`.
+            // For now the lowest time of the records since the previous round; `complete_rounds` replaces it.
             complete: std::mem::replace(&mut self.earliest, u64::MAX),
         });
     }
 
-    /// Computes for each round the time up to which no records follow it.
+    /// Computes for each round the time before which no record follows it.
     fn complete_rounds(&mut self) {
         let mut earliest = self.earliest;
         for round in self.rounds.iter_mut().rev() {
@@ -209,7 +209,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         self.complete_rounds();
         let data = self.scanner.data;
         let mut diagnostics = self.tally.finish();
-        // If records follow, they are damaged.
+        // What follows the last chunk, if anything, is a damaged record.
         let damage = self.scanner.records(self.position).next();
         diagnostics.end = damage.and_then(Result::err).or_else(|| data.end().cloned());
         diagnostics.out_of_order = self.scanner.events.out_of_order(&self.order);

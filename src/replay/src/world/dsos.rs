@@ -20,7 +20,7 @@ impl Dsos {
         self.all.get_mut(id.0 as usize)
     }
 
-    /// Adds `dso`, also with the name `key`.
+    /// Adds `dso`, to be found by the name `key`.
     pub(crate) fn add(&mut self, key: &str, dso: Dso) -> DsoId {
         let id = DsoId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
         let key = (dso.machine, dso.is_kernel(), key.into());
@@ -29,7 +29,7 @@ impl Dsos {
         id
     }
 
-    /// The DSO with this name and any build-id.
+    /// The first DSO with this name, whatever its build-id.
     pub(crate) fn named(&self, machine: Machine, kernel: bool, name: &str) -> Option<DsoId> {
         let key = (machine, kernel, name.into());
         self.by_name.get(&key)?.first().copied()

@@ -25,6 +25,7 @@ impl Modification {
 pub(super) struct TextPokes {
     /// By address, in order of time.
     by_address: BTreeMap<u64, Vec<Modification>>,
+    /// Length in bytes of the longest modification.
     longest: u64,
 }
 
@@ -36,7 +37,7 @@ impl TextPokes {
         self.by_address.entry(poke.addr).or_default().push(poked);
     }
 
-    /// The address and length of each modification in `length` bytes from `start` on.
+    /// Returns the modifications that overlap the `length` bytes from `start` on, with their addresses.
     fn within(&self, start: u64, length: u64) -> Vec<(u64, &Modification)> {
         let first = start.saturating_sub(self.longest);
         let near = self.by_address.range(first..start.saturating_add(length));
@@ -88,7 +89,7 @@ mod tests {
         }
     }
 
-    /// The 8 bytes of code at 100, after all modifications.
+    /// The 8 bytes of code at address 100 as of `time`; after all modifications they are `abCDeFgh`.
     fn at(pokes: &TextPokes, time: u64) -> Vec<u8> {
         pokes.code_at(order(time), 100, b"abCDeFgh").unwrap()
     }
@@ -101,10 +102,10 @@ mod tests {
             (20, 102, b"x", b"C"),
             (30, 104, b"zf", b"eF"),
             (40, 103, b"y", b"D"),
-            // These overlap its start and its end.
+            // These overlap the start and the end of the code.
             (50, 98, b"!!A", b"!!a"),
             (60, 107, b"H!!", b"h!!"),
-            // Code is added here.
+            // No old code: a byte is added.
             (70, 101, b"", b"b"),
         ] {
             pokes.add(order(time), &TextPoke { addr, old, new });

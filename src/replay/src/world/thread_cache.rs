@@ -85,7 +85,7 @@ struct CachedThread {
     moment: ThreadState,
 }
 
-/// Number of cached threads, indexed by the low bits of the id.
+/// Number of cached threads; the low bits of the thread id are the index.
 const CACHED_THREADS: usize = 256;
 
 impl Default for ThreadCache {
