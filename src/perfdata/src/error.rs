@@ -42,17 +42,17 @@ pub enum Error {
     PayloadSize {
         /// Offset of the record.
         offset: u64,
-        /// Size in the record, in bytes.
+        /// Size given by the record, in bytes.
         size: u64,
         /// The limit in bytes.
         most: u64,
     },
-    /// The size in the header is that of no version.
+    /// The header has a size that no version uses.
     #[error(
         "header at offset 8 has a size of {size} bytes, expected 104 or 72, or 16 for pipe mode"
     )]
     HeaderSize {
-        /// Size in the header.
+        /// Size given by the header, in bytes.
         size: u64,
     },
     /// The file ends inside the header.
@@ -66,9 +66,9 @@ pub enum Error {
     Section {
         /// Name of the section.
         what: &'static str,
-        /// Offset in the header.
+        /// Offset given by the header.
         offset: u64,
-        /// Size in the header.
+        /// Size given by the header, in bytes.
         size: u64,
         /// Length of the file.
         file: usize,
@@ -80,7 +80,7 @@ pub enum Error {
     AttrSize {
         /// Offset of the descriptions.
         offset: u64,
-        /// Size in the header.
+        /// Size given by the header, in bytes.
         size: u64,
     },
     /// The file describes no events.
@@ -107,7 +107,7 @@ pub enum Error {
     RecordSize {
         /// Offset of the record.
         offset: u64,
-        /// Size in the record.
+        /// Size given by the record, in bytes.
         size: u16,
     },
     /// A compressed record cannot be decompressed.
@@ -125,7 +125,7 @@ pub enum Error {
     CompressedSize {
         /// Offset of the record.
         offset: u64,
-        /// Size in the record.
+        /// Size given by the record, in bytes.
         size: u64,
         /// Available bytes.
         have: u64,
@@ -193,7 +193,7 @@ pub enum FileFinding {
     DataTruncated {
         /// Offset of the data.
         offset: u64,
-        /// Size in the header.
+        /// Size given by the header, in bytes.
         need: u64,
         /// Available bytes.
         have: u64,
@@ -205,9 +205,9 @@ pub enum FileFinding {
     FeatureTruncated {
         /// The feature.
         feature: FeatureId,
-        /// Offset in the header.
+        /// Offset given by the header.
         offset: u64,
-        /// Size in the header.
+        /// Size given by the header, in bytes.
         size: u64,
     },
     /// The table of header features is truncated.

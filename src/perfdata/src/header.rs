@@ -226,8 +226,9 @@ fn version_1(file: &[u8]) -> Result<Endian, Error> {
 }
 
 /// Decodes the bitmap, an array of the recording machine's `unsigned long`. On big-endian machines
-/// 32-bit words are in another order than 64-bit ones. All recorders write HOSTNAME, so its bit
-/// distinguishes the two. The oldest recorders wrote only build-ids, which perf assumes too.
+/// 32-bit words are in another order than 64-bit ones. All but the oldest recorders write HOSTNAME, so
+/// its bit tells the word size. If neither size gives known features only, the file has build-ids alone,
+/// as perf assumes: the oldest recorders wrote nothing else.
 fn features(bitmap: &[u8; 32], endian: Endian) -> [u64; 4] {
     let mut words = [0; 4];
     for (word, bytes) in words.iter_mut().zip(bitmap.as_chunks().0) {

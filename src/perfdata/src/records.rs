@@ -92,8 +92,8 @@ impl<'a> Records<'a> {
         })
     }
 
-    /// Returns the next record if it is a complete sample, for loops that [`Records::next_valid`] continues with other
-    /// records.
+    /// Returns the next record if it is a complete sample, otherwise `None`: for loops that read other records with
+    /// [`Records::next_valid`].
     #[inline(always)]
     pub fn next_sample(&mut self) -> Option<RecordAt<'a>> {
         let (raw, size) = RawRecord::split_sample(self.rest, self.endian)?;

@@ -6,8 +6,8 @@ use rperf_wire::{Endian, EventType, RawRecord, RecordKind};
 
 use crate::{EventDesc, FeatureId, Features, RecordAt, Records, Section};
 
-/// Tracepoint formats in the first record, if no section has them. Formats too long for one record
-/// are split over several.
+/// Adds the tracepoint formats in the first record to `features`, if no section has them. Formats too
+/// long for one record are split over several.
 pub(crate) fn tracing_data_of_records<'a>(
     records: Records<'a>,
     events: &[EventDesc],

@@ -1,7 +1,7 @@
 //! Writing a file while recording.
 //!
-//! The header is complete from the start except for the data size, so that the file of a killed
-//! recorder is readable up to its last complete record. If the disk is full the data end at a
+//! The header is complete from the start except for the data size and the feature bitmap, so that the
+//! file of a killed recorder is readable up to its last complete record. If the disk is full the data end at a
 //! record boundary, and [`Writer::finish`] still completes the file.
 
 use std::fs::File;
@@ -87,7 +87,7 @@ pub struct FinishedFile {
     pub features_lost: Option<io::Error>,
 }
 
-/// Contents before the data.
+/// The parts of a file before its records.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Preamble<'a> {
     pub(crate) events: &'a [EventDesc],

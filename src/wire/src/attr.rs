@@ -39,7 +39,7 @@ impl fmt::Display for EventType {
 }
 
 /// `struct perf_event_attr` (perf_event_open(2)) without its `size` field, which [`Attr::encode`]
-/// adds. Unions have the name of their first member.
+/// adds. Each union is one field, whose doc comment lists the members.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Attr {
     /// Which PMU.
@@ -62,7 +62,7 @@ pub struct Attr {
     pub config1: u64,
     /// `config2`, `bp_len`, `kprobe_addr` or `probe_offset`.
     pub config2: u64,
-    /// Branches in the branch stack.
+    /// Which branches are recorded in the branch stack.
     pub branch_sample_type: BranchSampleType,
     /// Mask of user registers in a sample.
     pub sample_regs_user: u64,
@@ -96,7 +96,7 @@ impl Attr {
     /// Size of the layout that [`Attr::encode`] writes by default (`PERF_ATTR_SIZE_VER7`), in
     /// bytes: the one of Linux perf 6.1.
     pub const SIZE: usize = 128;
-    /// The layout with `config3` (`PERF_ATTR_SIZE_VER8`), in bytes.
+    /// Size of the layout with `config3` (`PERF_ATTR_SIZE_VER8`), in bytes.
     pub const SIZE_VER8: usize = 136;
     /// Size of the largest known layout (`PERF_ATTR_SIZE_VER9`, with `config4`), in bytes.
     pub const SIZE_VER9: usize = 144;

@@ -5,7 +5,8 @@
 //! another machine. Every decoder takes any byte string and either returns a value or a
 //! [`DecodeError`] that names the field and its offset; none panics.
 //!
-//! Source of all layouts: the kernel's `include/uapi/linux/perf_event.h`.
+//! Source of the layouts, unless a module names another one: the kernel's
+//! `include/uapi/linux/perf_event.h`.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

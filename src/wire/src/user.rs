@@ -35,7 +35,7 @@ pub enum UserRecord<'a> {
     TracingData(u32),
     /// A feature section.
     Feature(FeatureData<'a>),
-    /// All events up to here were written.
+    /// End of a round, one pass over all ring buffers: no later record is older than the newest one of the round before.
     FinishedRound,
     /// End of the synthesized records at the start.
     FinishedInit,

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_with_less_than_it_counts_is_an_error_and_stays() {
+    fn a_list_shorter_than_its_count_is_an_error_and_unchanged() {
         let mut bytes = 2_u64.to_le_bytes().to_vec();
         bytes.extend([7; ENTRY]);
         let decoded = AuxIndexEntry::decode_list(&mut Cursor::new(&bytes, Endian::Little));

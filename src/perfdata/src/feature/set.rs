@@ -12,8 +12,8 @@ use super::{
 };
 use crate::EventDesc;
 
-/// Encoded feature sections by number. Features that aren't set are absent; setting one again
-/// replaces it.
+/// Encoded feature sections by number. The methods named after features set their sections: features
+/// that aren't set are absent, setting one again replaces it.
 #[derive(Debug, Clone)]
 pub struct FeatureSet {
     sections: BTreeMap<FeatureId, Vec<u8>>,
@@ -106,7 +106,7 @@ impl FeatureSet {
         self.set(FeatureId::CPUID, |to| text::put(to, cpuid))
     }
 
-    /// Memory in kB.
+    /// Memory of the machine in kB.
     pub fn total_mem(&mut self, kilobytes: u64) -> &mut Self {
         self.set(FeatureId::TOTAL_MEM, |to| to.u64(kilobytes))
     }
