@@ -70,7 +70,7 @@ fn values_of_markers_are_their_arguments_by_number() {
             message.contains("is not an argument of marker demo:tick"),
             "{message}"
         );
-        assert!(message.contains("there are: arg1, arg2, arg3"), "{message}");
+        assert!(message.contains("available: arg1, arg2, arg3"), "{message}");
     }
 }
 

@@ -30,12 +30,12 @@ pub struct Btf<'a> {
     is_little_endian: bool,
 }
 
-/// One blob. Those of modules continue the kernel's type ids and string offsets.
+/// One BTF blob. The blobs of modules continue the kernel's type ids and string offsets.
 #[derive(Debug, Clone)]
 struct BtfBlob<'a> {
     types: &'a [u8],
     strings: &'a [u8],
-    /// The offset of each type.
+    /// The offset of each type in `types`.
     starts: Vec<u32>,
     /// The id of the first type.
     first_type: u32,

@@ -96,12 +96,12 @@ pub enum Error {
         /// The variables available instead.
         known: Vec<String>,
     },
-    /// The path to a member is invalid.
+    /// An argument cannot be recorded: there is no such member, or the kernel cannot fetch the value at this probe point.
     #[error("{message}")]
     Member {
         /// The cause.
         message: String,
-        /// Similar names.
+        /// Names that can be used instead.
         known: Vec<String>,
     },
     /// Unknown register.
@@ -206,7 +206,7 @@ impl Error {
                 let known = of(known, &format!("variables at {place}:"));
                 reason.chain(elsewhere).chain(known).collect()
             }
-            Self::Member { known, .. } => of(known, "there are:"),
+            Self::Member { known, .. } => of(known, "available:"),
             Self::NoRegister { instead, .. } => {
                 let suggestions = instead.iter();
                 suggestions.map(|name| format!("the kernel calls it {name}")).collect()

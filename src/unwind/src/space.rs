@@ -21,7 +21,7 @@ pub trait AddressSpace {
 pub struct ObjectOffset<'m> {
     /// The object.
     pub module: ModuleId,
-    /// Offset in its file.
+    /// Offset in the object's file, in bytes.
     pub offset: u64,
     /// Its frame information, or why it is unavailable: [`TruncationCause::NoFile`] or [`TruncationCause::LostFile`].
     pub object: Result<&'m FrameInfo, TruncationCause>,

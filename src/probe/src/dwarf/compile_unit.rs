@@ -18,7 +18,7 @@ use super::lines::{LineTable, has_file};
 pub(crate) struct UnitReader<'u> {
     pub(super) dwarf: &'u Dwarf<Slice<'u>>,
     pub(super) unit: Rc<Unit<Slice<'u>>>,
-    /// Whether it is in the shared (supplementary) file, and its offset.
+    /// Whether the unit is in the shared (supplementary) file, and its offset in `.debug_info`.
     pub(super) key: (bool, usize),
 }
 
@@ -31,6 +31,7 @@ pub(crate) struct CompileUnit<'u> {
     line_dwarf: &'u Dwarf<Slice<'u>>,
     skeleton: Rc<Unit<Slice<'u>>>,
     lines: OnceCell<LineTable<'u>>,
+    /// The other units read so far, by their keys.
     others: RefCell<HashMap<(bool, usize), Rc<UnitReader<'u>>>>,
     /// Type units by signature: their offsets, and the type within them.
     types: OnceCell<HashMap<DebugTypeSignature, (DebugInfoOffset, UnitOffset)>>,
@@ -77,7 +78,7 @@ impl<'u> CompileUnit<'u> {
         self.at(self.home.unit.header.root_offset())
     }
 
-    /// Reads the main attributes of the entries with some tags.
+    /// Returns a reader of the main attributes of the entries whose tags pass `is_wanted`.
     pub(crate) fn scanner(&self, is_wanted: &dyn Fn(DwTag) -> bool) -> Option<DieScanner<'u, 'u>> {
         DieScanner::new(self.home.dwarf, &self.home.unit.header, is_wanted)
     }

@@ -17,7 +17,7 @@ pub(crate) struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Reads the tables of the executed file.
+    /// Reads the tables of the file that is executed, not those of its debug file.
     pub(crate) fn new(file: &object::File<'a>) -> Self {
         let endian = match file.is_little_endian() {
             true => RunTimeEndian::Little,
@@ -48,7 +48,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Returns the base register of the frame at `address`, and the offset.
+    /// Returns the canonical frame address (CFA) at `address` as a register and an offset in bytes; `None` if it has another form.
     pub(crate) fn base(&self, address: u64) -> Option<(Register, i64)> {
         self.in_table(&self.unwind, address)
             .or_else(|| self.in_table(&self.debug, address))

@@ -100,7 +100,8 @@ fn number(bytes: &[u8]) -> Option<i64> {
     Some(i64::from_le_bytes(value))
 }
 
-/// Returns the expression of a location list for the address; `holder` is the entry that refers to the list. If none covers the function's entry, the first later one of a parameter is used.
+/// Returns the expression of a location list for the address; `holder` is the entry that refers to the list. If no range of the list covers
+/// the function's entry, a parameter's first later range is used there.
 fn listed<'u>(
     holder: &Die<'_, 'u>,
     value: AttributeValue<Slice<'u>>,
@@ -196,7 +197,7 @@ impl RelativeNumber {
         Ok(ValueLocation { base, reads })
     }
 
-    /// Returns the memory at that address.
+    /// Returns the memory whose address is this value.
     fn memory(mut self) -> Result<ValueLocation, UnavailableVariable> {
         if matches!(self.base, ValueBase::Constant(_)) {
             return Err(UnavailableVariable::Unknown);
@@ -232,7 +233,7 @@ impl<'u> ExpressionEvaluator<'_, '_, 'u> {
         {
             match operation {
                 Operation::Register { register } => {
-                    // For a value in pieces, others follow.
+                    // If the value is in pieces, further operations follow.
                     return match operations.next() {
                         Ok(None) => Ok(ValueLocation {
                             base: ValueBase::Register(register),

@@ -1,4 +1,4 @@
-//! Functions by other names: aliases, of which symbol tables keep one, and IFUNCs, which are resolved at program start.
+//! Functions that have several names (aliases), and IFUNCs, whose implementation is chosen at program start.
 
 use object::{Object as _, ObjectSymbol as _, SymbolFlags, elf};
 
@@ -10,14 +10,15 @@ use crate::describe::describe;
 use crate::error::Error;
 use crate::object::{ProbeObject, SymbolRange};
 
-/// The maximum number of candidates named in a note.
-const VARIANTS: usize = 4;
+/// The maximum number of implementations named in a note.
+const MAX_VARIANTS: usize = 4;
 /// The offset of `EI_OSABI` in an ELF header.
 const OS_ABI: usize = 7;
-/// Instruction sets that appear in the names of candidates.
-const INSTRUCTIONS: [&str; 6] = ["sse", "avx", "evex", "erms", "asimd", "sve"];
+/// Instruction sets that appear in the names of implementations.
+const INSTRUCTION_SETS: [&str; 6] = ["sse", "avx", "evex", "erms", "asimd", "sve"];
 
-/// Finds the probe points by the name in the debug information, or by the symbol alone; empty if there is no such symbol.
+/// Finds the probe points of a function whose name only the symbol table has. The debug information may have the function at the symbol's
+/// address by another name; otherwise the symbol alone is used. Empty if there is no such symbol.
 pub(super) fn find(
     object: &ProbeObject<'_>,
     definition: &Definition,
@@ -39,7 +40,7 @@ pub(super) fn find(
             file: file.clone(),
         };
         let mut found = in_debug_info(object, &renamed, options)?;
-        // The symbol's address must be among them: other functions may share the other name.
+        // Unrelated functions may have the name from the debug information, too: only probe points inside the symbol are kept.
         let is_there = |probe: &Probe| {
             let distance = probe.file_offset.checked_sub(symbol.offset);
             distance.is_some_and(|distance| distance < symbol.size.max(1)) && !probe.is_inlined
@@ -57,7 +58,7 @@ pub(super) fn find(
     }
 }
 
-/// Returns the probe point without debug information.
+/// Returns the probe point at the symbol, found without debug information.
 fn by_symbol(
     object: &ProbeObject<'_>,
     definition: &Definition,
@@ -117,7 +118,7 @@ fn kind(flags: SymbolFlags<object::SectionIndex, object::SymbolIndex>) -> u8 {
     }
 }
 
-/// Returns the note that a function is only an IFUNC resolver.
+/// Returns a note if a probe is at the entry of an IFUNC's resolver.
 pub(super) fn indirect(object: &ProbeObject<'_>, probes: &[Probe]) -> Option<SearchNote> {
     let file = &object.file;
     // Kernels have no IFUNCs.
@@ -130,7 +131,7 @@ pub(super) fn indirect(object: &ProbeObject<'_>, probes: &[Probe]) -> Option<Sea
         .filter(entry)
         .map(|found| found.file_offset)
         .collect();
-    // Statically linked programs have IFUNCs in the full symbol table, and this OS ABI.
+    // Statically linked programs list their IFUNCs in `.symtab` only, and have this OS ABI.
     let is_marked = object.sources.bytes.get(OS_ABI) == Some(&elf::ELFOSABI_GNU);
     let is_static = is_marked && file.dynamic_symbols().next().is_none();
     let rest = is_static.then(|| file.symbols()).into_iter().flatten();
@@ -146,11 +147,11 @@ pub(super) fn indirect(object: &ProbeObject<'_>, probes: &[Probe]) -> Option<Sea
     let variants = functions.map(|function| function.name);
     let is_variant = |name: &String| {
         let rest = name.strip_prefix(&start).unwrap_or_default();
-        INSTRUCTIONS.iter().any(|word| rest.starts_with(word))
+        INSTRUCTION_SETS.iter().any(|word| rest.starts_with(word))
     };
     let mut variants: Vec<String> = variants.filter(is_variant).collect();
     variants.sort_unstable_by_key(|name| (name.len(), name.clone()));
     variants.dedup();
-    variants.truncate(VARIANTS);
+    variants.truncate(MAX_VARIANTS);
     Some(SearchNote::Indirect { name, variants })
 }

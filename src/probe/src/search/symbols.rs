@@ -76,7 +76,7 @@ pub(super) fn at_address(
 ) -> Result<ProbePoints, Error> {
     if definition.needs_debug_info() {
         let path = object.sources.path.to_owned();
-        // The function that contains the address is not looked up in the debug information.
+        // Variables need the function's debug information, which is not looked up by address.
         return Err(Error::Member {
             message: format!(
                 "variables are not supported for a probe at an address of {}; give a function instead",
@@ -118,7 +118,7 @@ pub(super) fn at_address(
     })
 }
 
-/// Checks that `offset` from the function's entry is an instruction boundary.
+/// Checks that `offset` from the function's entry is inside the function and, if its code can be decoded, at the start of an instruction.
 pub(super) fn check_offset(
     object: &ProbeObject<'_>,
     function: &SymbolRange,

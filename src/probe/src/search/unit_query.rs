@@ -20,7 +20,8 @@ pub(crate) struct UnitQuery<'d> {
 }
 
 impl UnitQuery<'_> {
-    /// Passes such units to `visit`, in file order, until that stops. Returns the number of units whose split files are missing.
+    /// Passes the units that meet the conditions to `visit`, in file order, until it returns [`ControlFlow::Break`]. Returns the number of
+    /// units whose split files are missing.
     pub(crate) fn for_each(
         self,
         info: &DebugInfo,
@@ -57,7 +58,7 @@ impl UnitQuery<'_> {
 /// Returns the common prefix of all names that match `name`.
 fn beginning(name: &str) -> &str {
     match name.contains("::") && !is_pattern(name) {
-        // It is also compared with linkage names.
+        // A name with `::` is also compared with linkage names, which begin differently.
         true => "",
         false => name.split(['*', '?', '[', '\\']).next().unwrap_or_default(),
     }

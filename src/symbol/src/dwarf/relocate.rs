@@ -4,7 +4,7 @@ use object::read::{File, Relocation, RelocationTarget};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, RelocationKind, SectionKind};
 
 /// A relocatable file. `.text` gets the address 0, as addresses of a module are relative to its
-/// load address; other code sections get distant addresses.
+/// load address; all other code sections get the same distant address.
 pub(super) struct Relocatable<'a>(File<'a>);
 
 impl<'a> Relocatable<'a> {

@@ -52,7 +52,7 @@ fn theirs(context: &Context<'_>, address: u64) -> Vec<Frame> {
     found
 }
 
-/// Compares both at `AT_ONCE` addresses, each given as a fraction of the code.
+/// Compares both at random addresses in `.text`: 20 test cases of `AT_ONCE` addresses each.
 fn compare(object: &Path) {
     let loaded: LoadedSymbols = loaded(object);
     let bytes = std::fs::read(object).expect("the object");

@@ -31,13 +31,13 @@ proptest! {
         headers in damage(4),
         frames in damage(20),
         stack in damage(8),
-        cut in any::<prop::sample::Index>(),
+        end in any::<prop::sample::Index>(),
     ) {
         let mut sampled = program.calls(&calls);
         apply(&mut program.file[..0x80], &headers);
         apply(&mut program.file[CODE.end as usize..], &frames);
         apply(&mut sampled.stack, &stack);
-        sampled.stack.truncate(cut.index(sampled.stack.len() + 1));
+        sampled.stack.truncate(end.index(sampled.stack.len() + 1));
         if let Ok(object) = FrameInfo::parse(FileBytes::from(program.file), None) {
             let (frames, _) = unwind(object.arch(), &Loaded::new(Ok(&object)), &sampled, 300);
             prop_assert!(frames.len() <= 300);
@@ -45,7 +45,7 @@ proptest! {
     }
 
     #[test]
-    fn any_registers_will_do(
+    fn any_registers_are_accepted(
         (program, calls) in program(),
         registers in any::<[u64; 4]>(),
     ) {
