@@ -30,19 +30,19 @@ pub enum CaptureSource {
     Texts,
     /// `struct iovec[]`. The argument with this index is the number of elements.
     Vectors(u8),
-    /// `struct user_msghdr` as the item [`crate::captured_record::HEADER_ITEM`], its address as
-    /// [`crate::captured_record::ADDRESS_ITEM`], and its vectors.
+    /// `struct user_msghdr` as the item [`crate::captured_record::HEADER_ITEM`], the socket address (`msg_name`) as
+    /// [`crate::captured_record::ADDRESS_ITEM`], and the buffers of `msg_iov`.
     Message,
 }
 
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaptureLength {
-    /// This number.
+    /// This number of bytes.
     Fixed(u32),
-    /// An argument by its index, times `unit`.
+    /// The value of an argument, times `unit`.
     Argument {
-        /// The index.
+        /// The index of the argument.
         argument: u8,
         /// The factor.
         unit: u32,
@@ -71,7 +71,7 @@ pub enum CaptureLimit {
 }
 
 /// What to copy of one call: at most [`MAX_CAPTURES`] entries at each time. At most one of them is of
-/// [`CaptureSource::Texts`], [`CaptureSource::Vectors`] or [`CaptureSource::Message`], and that is the first.
+/// [`CaptureSource::Texts`], [`CaptureSource::Vectors`] or [`CaptureSource::Message`]; it is the first entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturePlan {
     /// What to copy when the call begins.
@@ -105,14 +105,14 @@ impl Syscall {
         self.capture_plan_with(None)
     }
 
-    /// Like [`Syscall::capture_plan`], with those structures, too, that only the kernel's type information describes.
+    /// Like [`Syscall::capture_plan`], and also copies structures that only the kernel's type information describes.
     #[must_use]
     pub fn capture_plan_with(&self, structures: Option<&dyn StructureTexts>) -> CapturePlan {
         let mut plan = CapturePlan::default();
         let arguments = self.arguments.as_deref().unwrap_or_default();
         for (argument, index) in arguments.iter().zip(0_u8..) {
             let name = argument.name;
-            // At the begin, this is the size of the buffer. The kernel replaces it by the size of the value.
+            // When the call begins, this is the size of the buffer. The kernel replaces it by the size of the value.
             if is_pointed_length(self.name, name) {
                 let capture = Capture {
                     argument: index,

@@ -89,7 +89,7 @@ impl SyscallTable {
         Self { by_number }
     }
 
-    /// Returns the system call with a number.
+    /// Returns the system call with this number.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<&Syscall> {
         self.by_number.get(&number)
@@ -118,7 +118,7 @@ impl SyscallTable {
     }
 }
 
-/// Names in unistd.h, and those of the kernel's tracepoints where they differ.
+/// System calls whose name in unistd.h (first) differs from that of the kernel's tracepoints (second).
 const TRACEPOINT_NAMES: [(&str, &str); 6] = [
     ("stat", "newstat"),
     ("fstat", "newfstat"),
@@ -156,7 +156,8 @@ fn argument(call: &str, index: usize, text: &'static str) -> Option<Argument> {
     })
 }
 
-/// Returns the names of the calls of a group, such as `file` (perf's list) or `%net` (those of strace); `None` if there is no such group.
+/// Returns the names of the system calls of a group, sorted. Groups are named as in perf (`file`) or in strace (`%net`). `None` if there is no
+/// such group.
 #[must_use]
 pub fn groups(name: &str, table: &SyscallTable) -> Option<Vec<&'static str>> {
     let name = name.strip_prefix('%').unwrap_or(name);

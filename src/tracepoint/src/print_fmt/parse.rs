@@ -1,6 +1,6 @@
 //! The expression parser of `print fmt`.
 //!
-//! It builds the same trees as perf's library, which are not always those of C: a new operator is
+//! It builds the same trees as perf's libtraceevent, which are not always those of C: a new operator is
 //! attached to the root if it binds more loosely than the root's, otherwise to its right operand;
 //! an operand that is itself an operation, parenthesised or not, is rotated to the root if it binds
 //! more loosely than the preceding operator; an operator after `a ? b : c` applies to the whole
@@ -27,7 +27,7 @@ pub(super) fn unexpected(expected: &'static str, token: Token) -> FormatWarning 
     }
 }
 
-/// Precedence of a binary operator; higher numbers bind more loosely.
+/// Precedence of an operator; higher numbers bind more loosely.
 fn looseness(operator: &str) -> Result<u8, FormatWarning> {
     Ok(match operator {
         "++" | "--" => 3,

@@ -232,7 +232,7 @@ fn integer_spec(letter: char, numbers: &str, longs: i8, is_size: bool) -> Option
     let flags = numbers.get(..flags_end).unwrap_or_default();
     Some(IntegerSpec {
         base: match letter {
-            // Perf passes 32 bits for `z`, which has 64, so that -1 prints as 4294967295.
+            // The argument of `%zd` has 64 bits, but perf passes only 32, so that -1 prints as 4294967295.
             'd' | 'i' if is_size && longs == 0 => Base::Unsigned,
             'd' | 'i' => Base::Signed,
             'u' => Base::Unsigned,

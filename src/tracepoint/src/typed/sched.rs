@@ -35,12 +35,12 @@ typed_event! {
         pid: i32,
         /// Its priority.
         prio: i32,
-        /// Whether it was not runnable before. Current kernels only trace that case and lack the
-        /// field.
+        /// Whether the task was not runnable before. Current kernels trace only such wakeups and lack
+        /// the field.
         success: Option<bool>,
         /// The target CPU.
         target_cpu: Option<i32> as "target_cpu" | "cpu",
-        /// Whether it was woken in an interrupt: [`SchedWakeup::INTERRUPT`] and other bits.
+        /// Flags of the waker's context, among them [`SchedWakeup::INTERRUPT`].
         common_flags: Option<u32>,
     }
 }
@@ -50,7 +50,7 @@ impl SchedWakeup<'_> {
     /// (`TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_SOFTIRQ` of `include/linux/trace_events.h`).
     pub const INTERRUPT: u32 = 0x18;
 
-    /// Whether the handler of an interrupt wakes the task, and not the task that runs.
+    /// Whether the handler of an interrupt, not the running task, wakes the task.
     #[must_use]
     pub fn is_by_interrupt(&self) -> bool {
         self.common_flags()
@@ -107,7 +107,7 @@ typed_event! {
     SchedProcessExec(SchedProcessExecLayout) = "sched:sched_process_exec" {
         /// Path of the program.
         filename: TextField,
-        /// Its thread id after the call: the process id.
+        /// Thread id of the task after the call, which is the process id.
         pid: i32,
         /// Thread id of the thread that made the call.
         old_pid: i32,

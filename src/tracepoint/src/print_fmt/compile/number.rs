@@ -77,7 +77,7 @@ impl Compiler<'_> {
             Node::DynamicLength(name) => self.dynamic_step(name, Instruction::DynamicLength),
             Node::DynamicArray(name) => self.dynamic_step(name, Instruction::DynamicOffset),
             Node::Operation(operation) => self.operation(operation),
-            // Texts have no value.
+            // Texts have no numeric value.
             _ => self.step(Instruction::Push(0), 0),
         }
     }
@@ -146,7 +146,7 @@ impl Compiler<'_> {
         true
     }
 
-    /// Mask of the element type of `((u8 *)array)[index]`: of the outermost cast's type without its `*`.
+    /// Mask of the element type of `((u8 *)array)[index]`, which is the outermost cast's type without its `*`; all ones without such a cast.
     fn element_mask(&self, operation: &Operation) -> u64 {
         match &operation.left {
             Node::Cast { type_name, .. } => {
