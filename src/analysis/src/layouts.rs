@@ -11,7 +11,7 @@ use rperf_wire::Endian;
 pub struct EventLayouts {
     /// The recording's byte order.
     endian: Endian,
-    /// By event.
+    /// By event index; `None` for an event without a layout.
     layouts: Vec<Option<EventLayout>>,
     /// Names of the tracepoints with a layout.
     tracepoints: Vec<String>,
@@ -88,13 +88,13 @@ impl EventLayouts {
         self.layouts.get(event.0 as usize)?.as_ref()
     }
 
-    /// Whether the recording has a tracepoint, given as `system:name`.
+    /// Whether the recording has the tracepoint `system:name`, with a layout.
     #[must_use]
     pub fn has(&self, tracepoint: &str) -> bool {
         self.tracepoints.iter().any(|name| name == tracepoint)
     }
 
-    /// Returns the tracepoints that cannot be read.
+    /// Returns the tracepoints that have a typed event, but cannot be decoded.
     #[must_use]
     pub fn unresolved(&self) -> &[UnreadableTracepoint] {
         &self.unresolved

@@ -4,7 +4,7 @@ use std::fmt;
 
 use rperf_wire::EventType;
 
-/// Event classes distinguished by `-F sw:…` and the default fields. Dynamic PMUs form one class.
+/// Classes of events that can have their own fields (`-F sw:…`) and default fields. Dynamic PMUs form one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventClass {
     /// `PERF_TYPE_HARDWARE`.

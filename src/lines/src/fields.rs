@@ -39,7 +39,7 @@ pub enum LineField {
     Brstacksym,
     /// Branch type; only for samples decoded from a hardware trace.
     Flags,
-    /// Source of the data.
+    /// Data source of the memory access: level, snoop, TLB, lock.
     DataSrc,
     /// Weight of the access.
     Weight,
@@ -81,9 +81,9 @@ pub enum LineField {
     CodePageSize,
     /// Latency of the instruction.
     InsLat,
-    /// Process of the guest; guest samples are skipped.
+    /// Process id of the guest's virtual machine; never printed, since samples of guests are skipped.
     MachinePid,
-    /// CPU of the guest; guest samples are skipped.
+    /// Virtual CPU of the guest; never printed, since samples of guests are skipped.
     Vcpu,
     /// Source locations.
     Srcline,

@@ -35,7 +35,7 @@ pub struct ResolvedAddress<'a> {
     pub symbol: Option<SymbolOffset<'a>>,
     /// The object's name, if known.
     pub object: Option<&'a str>,
-    /// Whether [`Self::in_stack`] is an offset in that object.
+    /// Whether [`Self::in_stack`] is an offset in [`Self::object`].
     pub in_object: bool,
     /// Whether the symbol is an inlined function.
     pub inlined: bool,
@@ -46,11 +46,11 @@ pub struct ResolvedAddress<'a> {
 /// A source location or its substitute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceLocation<'a> {
-    /// None.
+    /// No location.
     None,
     /// A source line.
     Line(SourceLine<'a>),
-    /// Code without a file.
+    /// The address, for code without a source file.
     Address {
         /// The object's short name.
         object: &'a str,
@@ -111,7 +111,7 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
         self.resolver
     }
 
-    /// The line start of `sample`, whose thread has the name `comm`.
+    /// The values at the start of the line of `sample`, whose thread has the name `comm`.
     #[must_use]
     pub fn line(&self, sample: &Sample<'_>, comm: CommId) -> SampleLine<'w> {
         SampleLine {

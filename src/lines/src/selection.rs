@@ -17,7 +17,7 @@ const DEFAULT_FIELDS: [LineField; 10] = [
     LineField::Dso,
     LineField::Period,
 ];
-/// Additional default fields of raw events, if recorded: on many CPUs they sample memory accesses.
+/// Additional default fields of raw events, if recorded: on many CPUs, raw events sample memory accesses.
 const MEMORY: [LineField; 7] = [
     LineField::Addr,
     LineField::DataSrc,
@@ -62,7 +62,7 @@ pub enum FieldWarning {
 #[derive(Debug, Clone, Copy)]
 struct ClassFields {
     fields: LineFields,
-    /// Fields named in `-F`: an error if not recorded.
+    /// Fields named in a `-F` for all classes: an error if not recorded.
     requested: LineFields,
     /// Fields removed with `-`.
     removed: LineFields,
@@ -154,7 +154,7 @@ impl FieldSelection {
         Ok(())
     }
 
-    /// Warnings about the lists.
+    /// Warnings about the arguments of `-F`.
     #[must_use]
     pub fn warnings(&self) -> &[FieldWarning] {
         &self.warnings
@@ -178,7 +178,7 @@ impl FieldSelection {
         self.of(EventClass::of(attr.kind)).fields
     }
 
-    /// Whether branch samples show their target: unless fields were selected without it.
+    /// Whether branch samples show their target: always, unless `-F` listed fields without `addr` or removed it.
     #[must_use]
     pub fn shows_targets(&self, attr: &Attr) -> bool {
         let choice = self.of(EventClass::of(attr.kind));
@@ -187,7 +187,7 @@ impl FieldSelection {
     }
 
     /// Compares the selection with the events of a file: removes default fields that the first
-    /// event of its class lacks, and shows frames of tracepoints with callchains.
+    /// event of each class lacks, and shows frames of tracepoints with callchains.
     ///
     /// # Errors
     ///
@@ -403,7 +403,7 @@ impl ClassFields {
         need(LineField::Cgroup, SampleType::CGROUP, "CGROUP")
     }
 
-    /// Removes `field` if the event has none of the bits, unless it was requested.
+    /// Removes `field` if the event has none of the bits in `bit`; an error if the field was requested.
     fn need(
         &mut self,
         attr: &Attr,

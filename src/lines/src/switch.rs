@@ -11,7 +11,7 @@ pub struct EventSwitch {
 }
 
 impl EventSwitch {
-    /// Shows samples from one of the event with index `on` to one of the event with index `off`.
+    /// Shows the samples after a sample of the event with index `on`, until a sample of the event with index `off`.
     #[must_use]
     pub fn new(on: Option<usize>, off: Option<usize>, shows_switch_events: bool) -> Self {
         Self {
@@ -22,7 +22,7 @@ impl EventSwitch {
         }
     }
 
-    /// Whether it may hide any samples.
+    /// Whether any samples may be hidden.
     #[must_use]
     pub fn is_needed(&self) -> bool {
         self.on.is_some() || self.off.is_some()
@@ -34,14 +34,14 @@ impl EventSwitch {
         [self.on, self.off].contains(&Some(event))
     }
 
-    /// Whether other samples are currently shown.
+    /// Whether samples of other events are currently shown.
     #[must_use]
     pub fn is_on(&self) -> bool {
         !self.is_off
     }
 
-    /// Processes a sample of the event with index `event`, which may switch; returns whether it is
-    /// shown.
+    /// Processes a sample of the event with index `event`, which may switch the display on or off; returns whether the
+    /// sample is shown.
     pub fn shows(&mut self, event: usize) -> bool {
         let switches = match self.is_off {
             true if self.on.is_some() => self.on,

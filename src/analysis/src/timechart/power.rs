@@ -10,7 +10,7 @@ pub const IDLE_STATES: usize = 7;
 /// The frequency of a CPU from a time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrequencyStep {
-    /// The time in nanoseconds.
+    /// The time of the change, in nanoseconds.
     pub time: u64,
     /// The frequency in kHz: the highest one if it changed several times in a cell.
     pub khz: u32,
@@ -19,16 +19,16 @@ pub struct FrequencyStep {
 /// Idle states and frequencies of one CPU.
 #[derive(Debug, Default)]
 pub struct CpuPower {
-    /// Idle states, by their index; 0 polls.
+    /// Idle states over time, by their index; in state 0, the CPU polls.
     pub idle: Timeline<IDLE_STATES, ()>,
-    /// Frequencies.
+    /// Changes of the frequency, in order of time, at most one per cell.
     pub frequencies: Vec<FrequencyStep>,
     /// The current idle state and its start.
     open: Option<(u64, usize)>,
 }
 
 impl CpuPower {
-    /// Handles the start or end of an idle state; at its end, draws the part of it that is in `range`.
+    /// Handles the start or end of an idle state; at its end, adds the part of it that is in `range` to the timeline.
     pub(super) fn idle(
         &mut self,
         time: u64,

@@ -59,7 +59,7 @@ pub struct Timeline<const STATES: usize, D> {
 pub struct TimelinePiece<const STATES: usize, D> {
     /// The start time in nanoseconds.
     pub from: u64,
-    /// The end time.
+    /// The end time in nanoseconds.
     pub to: u64,
     /// The states.
     pub content: PieceContent<STATES, D>,
@@ -75,7 +75,7 @@ pub enum PieceContent<const STATES: usize, D> {
         /// The data of the state.
         data: D,
     },
-    /// Several short ones.
+    /// Several states that are shorter than a cell.
     Merged(Box<MergedStates<STATES>>),
 }
 
@@ -101,7 +101,7 @@ impl<const STATES: usize, D> Timeline<STATES, D> {
         &self.pieces
     }
 
-    /// Appends a state that begins after the last one. What overlaps with it is cut off; empty ones are ignored.
+    /// Appends a piece after the last one. A part of it that overlaps the last one is removed; empty pieces are ignored.
     pub fn push(&mut self, grid: &TimeGrid, mut piece: TimelinePiece<STATES, D>) {
         let end = self.pieces.last().map_or(0, |last| last.to);
         piece.from = piece.from.max(end);

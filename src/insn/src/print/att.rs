@@ -9,7 +9,7 @@ use super::x86::{
 
 impl Style for GasFormatter {
     fn fix_name(&self, insn: &Instruction, name: &mut String) {
-        // In 64-bit mode these have a fixed size, for which objdump prints no suffix.
+        // In 64-bit mode these instructions have a fixed size, for which objdump prints no suffix.
         let sized = matches!(
             insn.mnemonic(),
             Mnemonic::Jmp | Mnemonic::Call | Mnemonic::Push | Mnemonic::Pop

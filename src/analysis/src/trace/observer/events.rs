@@ -1,4 +1,4 @@
-//! Events other than system calls: their lines, those that begin and end what is shown, and losses of records.
+//! Events other than system calls: their lines, the events that switch the display on and off, and lost records.
 
 use super::TraceObserver;
 use crate::TaskId;
@@ -14,8 +14,8 @@ impl<S: TraceSink> TraceObserver<S> {
             || self.options.excluded_threads.contains(&task.tid)
     }
 
-    /// Forgets the calls that threads are in: if their returns were lost, so were the begins of later calls, which would
-    /// be joined with these otherwise.
+    /// Forgets the calls that threads are in, after records were lost: otherwise the return of a later call, whose begin
+    /// was lost, could be joined with one of them.
     pub(super) fn forget_calls(&mut self) {
         for state in self.threads.values_mut() {
             (state.begun, state.memory) = (None, None);
@@ -23,8 +23,8 @@ impl<S: TraceSink> TraceObserver<S> {
         self.current = None;
     }
 
-    /// Gives a new process the descriptors of its parent. Processes that share them (clone(2) with CLONE_FILES) have no
-    /// names, since each can change those of the other one.
+    /// Gives a new process the descriptors of its parent. Descriptors that processes share (clone(2) with CLONE_FILES) get
+    /// no names, since each process can change the descriptors of the other one.
     pub(super) fn fork_files(&mut self, parent: TaskId, child: TaskId) {
         match parent.pid != child.pid && self.is_sharing_files(parent.tid) {
             true => {
@@ -76,7 +76,7 @@ impl<S: TraceSink> TraceObserver<S> {
                 self.is_off = true;
                 switch.shows_events
             }
-            // An event that has switched on before is shown or hidden as the first one.
+            // The display is on already: this event is shown or hidden like the one that switched it on.
             (false, true, false) => switch.shows_events,
             (false, false, false) => true,
         }

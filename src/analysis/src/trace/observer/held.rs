@@ -1,5 +1,5 @@
-//! Joins captured memory with calls. Its record precedes that of the begin or return, or follows it if the probe of
-//! another tracer runs before ours.
+//! Joins captured memory with system calls. The record of captured memory precedes the record of the call's begin or
+//! return, or follows it if the probe of another tracer runs before ours.
 
 use rperf_syscalls::SyscallTable;
 
@@ -43,8 +43,8 @@ impl BegunCall {
 }
 
 impl<S: TraceSink> TraceObserver<S> {
-    /// Adds captured memory to the call that the thread is in or has returned from, or keeps it for the one that begins
-    /// next.
+    /// Adds captured memory to the call that the thread is in or has returned from, or keeps it for the thread's next
+    /// call.
     pub(super) fn memory(
         &mut self,
         tid: u32,
@@ -63,7 +63,7 @@ impl<S: TraceSink> TraceObserver<S> {
             }
             (_, false) => state.memory = Some(BegunMemory { number, memory }),
             (None, true) => {
-                // If the call began before the trace, its memory is not late unless its return was seen, too.
+                // Memory of a call that began before the trace is late only if the call's return was seen.
                 self.memory_is_late |= state.returned == Some(number);
                 if let Some(held) = state
                     .held
@@ -84,7 +84,7 @@ impl<S: TraceSink> TraceObserver<S> {
         }
     }
 
-    /// Shows all held returns: after all records up to now are delivered, no memory follows.
+    /// Shows all held returns. To be called when all records up to now are delivered: their memory cannot follow any more.
     pub fn release(&mut self) {
         for tid in std::mem::take(&mut self.holding) {
             self.release_thread(tid);
@@ -160,7 +160,7 @@ mod tests {
 
     /// The kernel writes the size of the whole address, but only as many of its bytes as fit into the buffer.
     #[test]
-    fn an_address_ends_where_its_room_does() {
+    fn an_address_is_truncated_to_its_buffer() {
         let table = SyscallTable::of(Abi::X86_64);
         let mut begun = BegunCall {
             number: table.number("getpeername").unwrap(),
@@ -175,7 +175,7 @@ mod tests {
         begun.add_written(table, written.clone());
         assert_eq!(begun.memory[1].bytes, b"addre");
         assert!(begun.memory[1].is_truncated && !begun.memory[2].is_truncated);
-        // The room is unknown.
+        // The size of the buffer is unknown.
         begun.memory = vec![CapturedArgument {
             is_unreadable: true,
             ..memory(2, b"")
