@@ -70,7 +70,8 @@ pub fn encode(profile: &Profile, recording: &OtlpRecording<'_>) -> Vec<u8> {
     data.encode_to_vec()
 }
 
-/// Returns the profiles that a collector's response rejects, as text; `None` if it rejects none or cannot be decoded.
+/// Returns a text with the number of profiles that a collector rejected and its reason; `None` if it rejected none or if the response
+/// cannot be decoded.
 #[must_use]
 pub fn rejection(answer: &[u8]) -> Option<String> {
     let partial = ExportResponse::decode(answer).ok()?.partial_success?;
@@ -78,7 +79,7 @@ pub fn rejection(answer: &[u8]) -> Option<String> {
     (count != 0).then(|| format!("{count} profiles rejected: {message}"))
 }
 
-/// Returns the message of a collector that accepted all profiles, a warning (`ExportProfilesPartialSuccess`).
+/// Returns the warning in the response of a collector that accepted all profiles (`ExportProfilesPartialSuccess`), if there is one.
 #[must_use]
 pub fn warning(answer: &[u8]) -> Option<String> {
     let partial = ExportResponse::decode(answer).ok()?.partial_success?;
@@ -175,7 +176,7 @@ impl<'p> Builder<'p> {
         rows
     }
 
-    /// Nanoseconds since 1970.
+    /// Converts a time of the recording to nanoseconds since 1970.
     fn wall_time(&self, time: u64) -> u64 {
         let since = i128::from(time) - i128::from(self.profile.first_time());
         u64::try_from(i128::from(self.recording.start) + since).unwrap_or_default()

@@ -18,7 +18,7 @@ use self::proto::{
 use crate::pprof::hex;
 use crate::profile::{CodeKind, Profile, ProfileEvent, ProfileSample};
 
-/// Number of the packets in a `Trace`.
+/// Field number of the packets in a `Trace`.
 const PACKET: u32 = 1;
 /// `SEQ_INCREMENTAL_STATE_CLEARED`.
 const CLEARED: u32 = 1;
@@ -102,7 +102,7 @@ impl<W: Write> Writer<'_, W> {
             defaults: Some(Defaults {
                 perf_sample: Some(PerfDefaults {
                     timebase: Some(Timebase {
-                        // A timebase of one event: each sample has a count.
+                        // Counts are in single events: each sample has the number of events so far.
                         period: 1,
                         name: event.name.clone(),
                     }),

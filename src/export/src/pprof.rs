@@ -85,7 +85,7 @@ impl<'p, W: Write> Writer<'p, W> {
     fn write_types(&mut self) -> io::Result<()> {
         let events: Vec<_> = self.profile.sampled().collect();
         let single = events.len() == 1;
-        let mut last = 0;
+        let mut default_kind = 0;
         for (number, event) in events {
             let samples = match single {
                 true => Cow::Borrowed("samples"),
@@ -99,13 +99,13 @@ impl<'p, W: Write> Writer<'p, W> {
             self.put(tag::SAMPLE_TYPE, &samples)?;
             let periods = self.value_type(event.name.as_str(), unit);
             self.put(tag::SAMPLE_TYPE, &periods)?;
-            if last == 0 {
-                last = periods.kind;
+            if default_kind == 0 {
+                default_kind = periods.kind;
                 self.put(tag::PERIOD_TYPE, &periods)?;
                 self.put_number(tag::PERIOD, self.profile.mean_period(number))?;
             }
         }
-        self.put_number(tag::DEFAULT_SAMPLE_TYPE, last)
+        self.put_number(tag::DEFAULT_SAMPLE_TYPE, default_kind)
     }
 
     fn value_type(&mut self, kind: impl Into<Cow<'p, str>>, unit: &'p str) -> ValueType {

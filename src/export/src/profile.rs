@@ -17,7 +17,7 @@ pub struct Profile {
     pub frames: Vec<ProfileFrame>,
     /// Stacks as a tree: callers precede their callees.
     pub stacks: Vec<ProfileStack>,
-    /// The processes of the threads, by id.
+    /// The processes of the threads, sorted by id.
     pub processes: Vec<Process>,
     /// Threads, by process and thread id; a thread that changed its name is included once for each
     /// name.
@@ -158,12 +158,12 @@ pub struct ProfileSample {
 }
 
 impl Profile {
-    /// Calls `frame` with the number of each frame of a stack, innermost first.
+    /// Calls `frame` with the index of each frame of a stack, innermost first.
     pub fn walk(&self, stack: Option<u32>, mut frame: impl FnMut(u32)) {
         let mut next = stack;
         while let Some(stack) = next.and_then(|number| self.stacks.get(number as usize)) {
             frame(stack.frame);
-            // Callers come first; other references are ignored, since they could be cyclic.
+            // Callers have lower indices than their callees; other references are ignored, since they could be cyclic.
             next = stack.caller.filter(|caller| Some(*caller) < next);
         }
     }
@@ -182,7 +182,7 @@ impl Profile {
         process.map_or("", |process| &process.name)
     }
 
-    /// The events with samples, by index.
+    /// The events that have samples, with their indices.
     pub(crate) fn sampled(&self) -> impl Iterator<Item = (u32, &ProfileEvent)> {
         let has_samples = |event: u32| self.tracks.iter().any(|track| track.event == event);
         (0..)
@@ -190,7 +190,7 @@ impl Profile {
             .filter(move |(number, _)| has_samples(*number))
     }
 
-    /// The mean period of an event's samples.
+    /// The mean period of an event's samples; 0 without samples.
     pub(crate) fn mean_period(&self, event: u32) -> i64 {
         let tracks = self.tracks.iter().filter(|track| track.event == event);
         let rows = || tracks.clone().flat_map(|track| &track.rows);
@@ -199,7 +199,7 @@ impl Profile {
         mean.map_or(0, |mean| i64::try_from(mean).unwrap_or(i64::MAX))
     }
 
-    /// The event with most samples; the first of several.
+    /// The index of the event with most samples; the first one if several have as many.
     pub(crate) fn main_event(&self) -> Option<u32> {
         let samples = |event: u32| -> usize {
             let tracks = self.tracks.iter().filter(|track| track.event == event);
@@ -210,7 +210,7 @@ impl Profile {
             .max_by_key(|event| (samples(*event), Reverse(*event)))
     }
 
-    /// The time of the first sample, in nanoseconds of the recording's clock.
+    /// The time of the first sample, in nanoseconds of the recording's clock; 0 without samples.
     #[must_use]
     pub fn first_time(&self) -> u64 {
         self.span().0

@@ -23,7 +23,7 @@ const KEYS: &[(&str, &str)] = &[
     ("q ESC", "Leave"),
 ];
 
-/// A screen of text. Enter returns [`Reply::Chosen`] with the cursor's line if lines can be chosen, otherwise [`Reply::Cancelled`].
+/// A screen of text. Enter returns [`Reply::Chosen`] with the cursor's line, or [`Reply::Cancelled`] if there are no lines.
 #[derive(Debug)]
 pub struct TextScreen {
     title: String,

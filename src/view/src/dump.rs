@@ -33,7 +33,7 @@ pub struct Dump<'a> {
     recording: Metadata<'a>,
     path: &'a str,
     architecture: Architecture,
-    /// Events known so far; a stream describes them one by one.
+    /// Number of events known so far; a stream describes them one by one.
     known: usize,
     /// The kind of hardware traces according to AUXTRACE_INFO.
     traces: Option<u32>,
@@ -203,7 +203,7 @@ impl<'a> Dump<'a> {
         Ok(())
     }
 
-    /// Stream offsets are relative to the end of the header.
+    /// Returns a record's offset as perf prints it: in pipe mode, relative to the end of the header.
     fn position(&self, record: &RecordAt<'_>) -> u64 {
         match self.recording.is_pipe {
             true => record
@@ -256,7 +256,8 @@ impl<'a> Dump<'a> {
         hex::write(out, &self.scratch)
     }
 
-    /// CPU and time if any event records them; the largest number (perf's -1 as unsigned) if this record lacks the field.
+    /// Writes CPU and time if any event records them; the largest number (perf's -1 as unsigned) if this record lacks the field, 0 for
+    /// records of the recorder.
     fn write_stamp(
         &self,
         out: &mut dyn Write,
@@ -282,7 +283,7 @@ impl<'a> Dump<'a> {
     }
 }
 
-/// perf omits the first word of the kernel's name for header records.
+/// Returns the name of a record type. perf omits `HEADER_`.
 fn name(kind: RecordKind) -> &'static str {
     let name = kind.name().unwrap_or("UNKNOWN");
     name.strip_prefix("HEADER_").unwrap_or(name)

@@ -87,7 +87,7 @@ pub fn write_table(
     Ok(())
 }
 
-/// A row with its unit.
+/// A row with what is needed to print it.
 struct StatLine<'a> {
     row: &'a CountRow,
     event: &'a rperf_count::CountedEvent,
@@ -96,7 +96,7 @@ struct StatLine<'a> {
 }
 
 impl StatLine<'_> {
-    /// The name of the row's unit, without padding; empty for the row of the whole system.
+    /// The name of the row's aggregation unit, without padding; empty for the row of the whole system.
     fn unit(&self) -> String {
         match self.row.unit {
             AggregationUnit::All => String::new(),
@@ -134,7 +134,7 @@ impl StatLine<'_> {
     }
 }
 
-/// Columns for units of measure.
+/// Returns the width of the column for units of measure.
 fn unit_width(table: &CountTable) -> usize {
     let widths = table.events.iter().map(|event| event.unit.chars().count());
     widths.fold("unit".len(), usize::max)

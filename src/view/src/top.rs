@@ -26,7 +26,7 @@ pub struct IntervalStatus<'a> {
     pub lost: (u64, u64),
     /// Samples dropped, in the interval and in total.
     pub dropped: (u64, u64),
-    /// The events of the rows.
+    /// The event of the rows.
     pub event: EventRate<'a>,
     /// The target: `all, 2 CPUs`.
     pub scope: &'a str,
@@ -46,7 +46,7 @@ pub struct EventRate<'a> {
 pub enum DisplayedRate {
     /// Samples per second.
     Hertz(u64),
-    /// The period.
+    /// The period: one sample in so many events.
     Every(u64),
 }
 

@@ -99,7 +99,7 @@ impl Tables<'_, '_> {
         })
     }
 
-    /// Sorts the samples by time, and the threads by id.
+    /// Adds processes, threads and tracks, sorted by ids; samples are sorted by time.
     fn add_tracks(&mut self, rows: Vec<(TrackKey, Vec<ProfileSample>)>) {
         let named = rows.into_iter().map(|(key, mut rows)| {
             // Stable: samples with equal times stay in file order.

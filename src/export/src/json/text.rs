@@ -14,7 +14,7 @@ use rperf_wire::{
 use super::records::{WRITTEN, push_record};
 use super::{push_key, push_line, push_string};
 
-/// Renders the samples of one recording. Each starts with the comma after the previous one.
+/// Renders the samples of one recording. The text of each sample begins with a comma.
 pub struct JsonText<'r, 'w> {
     resolver: &'r Resolver<'w>,
     stacks: &'r UserStacks<'r, 'w>,
@@ -116,7 +116,8 @@ impl<'r, 'w> JsonText<'r, 'w> {
         names.get(sample.event.0 as usize).map(String::as_str)
     }
 
-    /// The fields of a tracepoint's sample, each after a comma: strings with what `script` prints without a `print fmt`.
+    /// Appends the fields of a tracepoint's sample, each after a comma, as strings: the text that `script` prints for a
+    /// field if the `print fmt` cannot be used.
     fn fields(&self, sample: &Sample<'_>, value: &mut Vec<u8>, out: &mut Vec<u8>) {
         let tracepoint = self.tracepoints.get(sample.event.0 as usize);
         let (Some(Some(tracepoint)), Some(raw)) = (tracepoint, sample.wire.raw) else {
@@ -138,7 +139,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
         Some(time?.cast_signed().wrapping_add(self.offset))
     }
 
-    /// The frames of a callchain.
+    /// Appends the frames of a callchain, with commas between them.
     fn chain(
         &self,
         who: FrameContext,
@@ -175,8 +176,8 @@ impl<'r, 'w> JsonText<'r, 'w> {
         }
     }
 
-    /// The frames of a callchain with invalid markers. In perf's JSON, and nowhere else, these are
-    /// skipped.
+    /// Appends the frames of a callchain with invalid context markers. perf skips such markers in its JSON, and only
+    /// there.
     #[cold]
     fn corrupted(
         &self,
@@ -201,7 +202,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
         }
     }
 
-    /// A comma and the object of one frame.
+    /// Appends a comma and the object of one frame.
     fn frame(
         &self,
         who: FrameContext,

@@ -6,11 +6,11 @@ use rperf_disasm::FunctionCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CodeRow {
     pub(super) kind: RowContent,
-    /// The instruction that it shows or precedes.
+    /// Index of the instruction that the line shows or precedes.
     pub(super) instruction: usize,
 }
 
-/// The content of a line.
+/// The content of a line. Numbers are indices in `FunctionCode::sites`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowContent {
     /// The function's address and name.
@@ -44,7 +44,7 @@ pub(super) fn rows(code: &FunctionCode, with_source: bool) -> Vec<CodeRow> {
     rows
 }
 
-/// Emits what differs from the source position of the instruction `before`: function, line.
+/// Adds lines for what differs between the source positions `before` (of the previous instruction) and `number`: function, line.
 fn site_rows(
     code: &FunctionCode,
     before: Option<usize>,
@@ -66,7 +66,7 @@ fn site_rows(
     }
 }
 
-/// Returns the line of an instruction.
+/// Returns the index of the line that shows an instruction.
 pub(super) fn row_of(rows: &[CodeRow], instruction: usize) -> usize {
     let after = rows.partition_point(|row| row.instruction <= instruction);
     after.saturating_sub(1)

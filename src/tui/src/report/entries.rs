@@ -30,7 +30,7 @@ struct ShownEntry {
     line: usize,
 }
 
-/// A row; in a hierarchy, one sort key's level of a row.
+/// A row; in a hierarchy, a row of one level, which is that of a sort key.
 #[derive(Debug, Clone)]
 pub(super) struct RowItem {
     pub(super) level: usize,
@@ -236,9 +236,9 @@ fn row_key(step: &RowItem) -> ChainKey {
 /// The order of rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct RowOrder {
-    /// The column to order by; `None` for that of the report.
+    /// The column to order by; `None` for the report's own order.
     pub(super) column: Option<usize>,
-    /// The event of a group whose numbers count.
+    /// For groups: the index in the group of the event by whose numbers rows are ordered.
     pub(super) event: usize,
 }
 
@@ -289,7 +289,7 @@ pub(super) fn items(
     if has_levels {
         let mut columns = histogram.columns.clone();
         if let Some(column) = order.column.filter(|column| *column < columns.len()) {
-            // Levels are ordered by the first number.
+            // Levels are ordered by the first column with numbers.
             let column = columns.remove(column);
             columns.insert(0, column);
         }

@@ -174,7 +174,7 @@ impl TableView {
         self.refresh();
     }
 
-    /// Returns the columns; in a hierarchy, numbers first.
+    /// Returns the indices and titles of the columns; in a hierarchy, numbers come first.
     pub(super) fn columns(&self) -> Vec<(usize, String)> {
         let mut columns: Vec<_> = self.cells.titles(RowPart::Numbers).collect();
         columns.extend(self.cells.titles(RowPart::Keys));

@@ -99,7 +99,7 @@ pub fn compare_delays(before: &LatencyTable, after: &LatencyTable) -> Vec<Compar
             DelayNumber::ALL.map(|number| compared(&String::from_utf8_lossy(comm), number, delays))
         })
         .collect();
-    // The sort is stable: tasks of equal rank remain sorted by name.
+    // The sort is stable: tasks that compare equal remain sorted by name.
     tasks.sort_by(|[one, ..], [other, ..]| order(one, other));
     tasks.into_iter().flatten().collect()
 }
@@ -129,7 +129,7 @@ fn compared(comm: &str, number: DelayNumber, delays: [Option<&LogHistogram>; 2])
     }
 }
 
-/// Whether the means differ; `None` with fewer than two waits.
+/// Whether the means differ significantly; `None` if a recording has fewer than two waits.
 fn differ(before: &LogHistogram, after: &LogHistogram) -> Option<bool> {
     let (before, after) = (mean(before)?, mean(after)?);
     let margin = before.margin_of_difference(&after);

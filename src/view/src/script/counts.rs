@@ -17,7 +17,7 @@ pub fn write_count_titles(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// Writes the total of a counter at a time since the start of counting; -1 is any CPU or thread.
+/// Writes the total of a counter; `at` is the time since the start of counting. Any CPU or thread is printed as -1.
 ///
 /// # Errors
 /// Those of `out`.
