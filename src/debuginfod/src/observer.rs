@@ -13,11 +13,11 @@ pub struct Progress<'a> {
     pub server: &'a str,
     /// Bytes received, decompressed.
     pub received: u64,
-    /// Total bytes, if the server sent it.
+    /// Total size in bytes, if the server sent it.
     pub total: Option<u64>,
 }
 
-/// Receives progress and errors of a client. Called from any thread, by one at a time.
+/// Receives progress and errors of a client. Called from any thread, but from one at a time.
 pub trait DownloadObserver: Send + Sync {
     /// Reports progress. Called for every chunk; the implementation limits the update rate.
     fn progress(&self, progress: &Progress<'_>);

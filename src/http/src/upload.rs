@@ -90,7 +90,7 @@ enum Attempt {
 }
 
 impl Upload<'_> {
-    /// Sends the data, and repeats this if the server is busy or unreachable, at most four times. Returns its answer.
+    /// Sends the data. If the server is busy or unreachable, tries again, at most four times. Returns the server's answer.
     /// `waits` is called with the error and the delay before each further attempt.
     ///
     /// # Errors
@@ -187,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// Sends data to a server that gives these answers, and repeats the last one. Returns the result, the delays, and
+    /// Sends data to a server that gives these answers in turn, and then the last one again. Returns the result, the delays, and
     /// the number of requests.
     fn sent(answers: Vec<HttpResponse>) -> (Result<Vec<u8>, String>, Vec<Duration>, usize) {
         let answers = Mutex::new(answers);
@@ -215,24 +215,24 @@ mod tests {
     #[test]
     fn a_busy_server_is_asked_again() {
         let accepted = HttpResponse::File(b"thanks".to_vec(), &[]);
-        let (result, waited, questions) = sent(vec![HttpResponse::Status(503), accepted]);
+        let (result, waited, requests) = sent(vec![HttpResponse::Status(503), accepted]);
         assert_eq!(result, Ok(b"thanks".to_vec()));
-        assert_eq!((waited, questions), (vec![DELAYS[0]], 2));
+        assert_eq!((waited, requests), (vec![DELAYS[0]], 2));
     }
 
     #[test]
     fn a_refusal_is_final() {
-        let (result, waited, questions) = sent(vec![HttpResponse::Status(404)]);
+        let (result, waited, requests) = sent(vec![HttpResponse::Status(404)]);
         assert_eq!(result, Err("URL: answered with status 404".to_owned()));
-        assert_eq!((waited.len(), questions), (0, 1));
+        assert_eq!((waited.len(), requests), (0, 1));
     }
 
     #[test]
     fn attempts_are_limited() {
-        let (result, waited, questions) = sent(vec![HttpResponse::Status(503)]);
+        let (result, waited, requests) = sent(vec![HttpResponse::Status(503)]);
         let expected = "URL: answered with status 503 in 5 attempts";
         assert_eq!(result, Err(expected.to_owned()));
-        assert_eq!((&waited[..], questions), (&DELAYS[..], 5));
+        assert_eq!((&waited[..], requests), (&DELAYS[..], 5));
     }
 
     #[test]

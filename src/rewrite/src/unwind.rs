@@ -36,12 +36,14 @@ pub struct UnwindOptions {
 pub struct LiveUnwinder {
     live: LiveWorld,
     files: &'static dyn Files,
+    /// The objects loaded so far; `None` only while stacks are unwound.
     known: Option<LoadedObjects>,
     options: StackOptions,
     workers: Vec<UnwindWorker>,
     /// Size in bytes of the records rewritten or stored so far.
     position: u64,
     summary: StackSummary,
+    /// Number of samples appended unchanged, because unwinding fell behind.
     stored: u64,
 }
 
@@ -242,7 +244,7 @@ impl SharedState<'_, '_> {
         let endian = self.live.endian();
         let mut wire = sample.wire.clone();
         wire.callchain = self.stacks.chain(&sample, scratch).or(wire.callchain);
-        // Without these two fields, readers do not unwind again.
+        // Without a stack copy and registers, readers do not unwind again.
         wire.stack_user = None;
         wire.regs_user = Some(Regs {
             abi: RegsAbi::None,

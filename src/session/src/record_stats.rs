@@ -22,12 +22,12 @@ pub(crate) struct MappedName {
 }
 
 impl MappedName {
-    /// Whether it is memory without a file.
+    /// Whether the mapping is memory without a file.
     pub(crate) fn is_anonymous(&self) -> bool {
         self.filename.starts_with(b"//anon") || self.filename.starts_with(b"[anon:")
     }
 
-    /// Whether it is a jitdump, which a JIT compiler maps as a marker.
+    /// Whether the file is a jitdump, which a JIT compiler maps as a marker.
     pub(crate) fn is_jit_dump(&self) -> bool {
         let name = self.filename.rsplit(|byte| *byte == b'/').next();
         let pid = name.and_then(|name| name.strip_prefix(b"jit-")?.strip_suffix(b".dump"));
@@ -41,8 +41,9 @@ pub(crate) struct RecordStats {
     /// Number of records.
     pub(crate) records: u64,
     pub(crate) samples: u64,
-    /// Number of LOST records, and of the lost records they report.
+    /// Number of LOST records.
     pub(crate) lost_chunks: u64,
+    /// Number of lost records that LOST records report.
     pub(crate) lost_records: u64,
     /// Number of throttlings of each counter, by id.
     pub(crate) throttled: HashMap<u64, u64>,
@@ -50,7 +51,7 @@ pub(crate) struct RecordStats {
     pub(crate) traces: TruncatedTraces,
     /// Minimum and maximum time of samples.
     pub(crate) times: Option<(u64, u64)>,
-    /// Files with executable mappings, each with a process.
+    /// Files with executable mappings, each with the id of a process that maps it.
     pub(crate) mapped: HashMap<MappedName, u32>,
     /// Files with samples.
     pub(crate) hits: CodePages,
@@ -60,19 +61,19 @@ pub(crate) struct RecordStats {
     pub(crate) truncated_maps: u64,
     /// Number of mappings marked as having a build-id but without one.
     pub(crate) mismarked: u64,
-    /// Offset of the time in a sample.
+    /// Offset of the time in a sample's body, in bytes.
     time_offset: Option<usize>,
 }
 
 impl RecordStats {
-    /// Keeps deleted files of processes in the procfs at `proc`.
+    /// Keeps mapped files that were deleted, read through the procfs at `proc`.
     pub(crate) fn in_proc(mut self, proc: &Path) -> Self {
         self.deleted = DeletedFiles::new(proc);
         self
     }
 
-    /// Creates statistics for samples of this type. The fields before the time are the same for all
-    /// events of a recording, or they have the identifier, which is first.
+    /// Creates statistics for samples of this type. The time is read at the same offset for all events of
+    /// the recording.
     pub(crate) fn new(sample_type: SampleType) -> Self {
         let before = [SampleType::IDENTIFIER, SampleType::IP, SampleType::TID];
         let fields = before

@@ -108,7 +108,7 @@ impl Run {
         // Written concurrently with reading: a program that writes before it has read everything would deadlock.
         let feed = self.input.zip(child.stdin.take());
         let feed = feed.map(|(input, mut stdin)| {
-            // The program may exit without reading all of it.
+            // The program may exit without reading all input: the error is ignored.
             thread::spawn(move || drop(stdin.write_all(&input)))
         });
         let output = child.wait_with_output()?;
