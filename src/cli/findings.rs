@@ -88,7 +88,7 @@ fn warn_of_losses(path: &Path, found: &Diagnostics, context: &Context) {
     }
 }
 
-/// Reports problems with the symbols that were used; with `-v`, all of them.
+/// Warns about problems with the symbols that were used; with `-v`, also prints those that deserve no warning.
 pub(crate) fn report_symbol_problems(context: &Context, resolver: &Resolver<'_>, verbose: bool) {
     warn_of_symbols(context, resolver);
     if verbose {
@@ -111,7 +111,7 @@ fn place_of_copy(finding: &SymbolFinding, context: &Context) -> String {
     format!(": there is no {}", copy.display())
 }
 
-/// The end of "its functions": how many other files have the same problem.
+/// The words after "its functions" in a hint: how many other files have the same problem.
 fn and_other_files(count: usize) -> String {
     match count {
         0 => String::new(),

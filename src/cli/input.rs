@@ -49,7 +49,7 @@ pub(crate) struct InputName {
     pub(crate) may_be_stdin: bool,
     /// Whether files of other users are read.
     pub(crate) force: bool,
-    /// The command that writes such files.
+    /// The command that writes such a file, for the hint of an error.
     pub(crate) recorder: &'static str,
 }
 
@@ -185,7 +185,7 @@ impl OpenedInput {
         }
     }
 
-    /// Opens the recording as [`Input::open`] does, but does not read a pipe-mode stream.
+    /// Opens the recording as [`Input::open`] does, but does not read a pipe-mode stream to its end.
     ///
     /// # Errors
     ///
@@ -348,8 +348,8 @@ impl TextOrRecording {
     }
 }
 
-/// Opens the file to which stdin is redirected a second time, so that the position of stdin does not change. `None` if the file does
-/// not contain folded stacks.
+/// Opens, once more, the file to which stdin is redirected, so that the position of stdin does not change. `None` if the file does not
+/// contain folded stacks.
 fn redirected_text() -> Option<impl Read> {
     let path = Path::new("/proc/self/fd/0");
     let found = Found::find(path)

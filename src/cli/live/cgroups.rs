@@ -1,4 +1,4 @@
-//! `-G`: the cgroups that events are restricted to, and the paths of all.
+//! `-G`: the cgroups that events are restricted to; and the paths of all cgroups.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -19,8 +19,8 @@ pub(crate) fn option() -> Arg {
     )
 }
 
-/// Returns the values of `-e` and `--probe`, each with its index among the words, in order. Creates the events of `--probe`, and the events
-/// of USDT markers in `-e` that do not exist yet.
+/// Returns the values of `-e` and `--probe`, each with its index among the words of the command line, in order. Creates the events of
+/// `--probe`, and the events of USDT markers in `-e` that do not exist yet.
 pub(crate) fn event_words(
     matches: &ArgMatches,
     context: &Context,
@@ -47,7 +47,7 @@ pub(crate) fn event_words(
 }
 
 /// Returns the list with the names of markers replaced by the events created for them. Words that neither the kernel nor the cache knows
-/// stay in the list: its parser reports them with all other unknown names.
+/// stay in the list: the parser of event lists reports them with all other unknown names.
 fn with_marker_events(
     text: &str,
     tracefs: &Tracefs,

@@ -19,7 +19,7 @@ pub(crate) fn limit_option(matches: &ArgMatches) -> Result<Option<f64>, CliError
     Ok(Some(limit))
 }
 
-/// Parses a percentage.
+/// Parses a percentage from 0 to 100, with or without `%`.
 pub(crate) fn percent(text: &str) -> Option<f64> {
     let number = text.strip_suffix('%').unwrap_or(text).parse().ok()?;
     (0.0..=100.0).contains(&number).then_some(number)
@@ -54,7 +54,7 @@ pub(crate) fn widths(list: &str) -> Result<Vec<usize>, CliError> {
     widths.collect()
 }
 
-/// Parses `--percentage`, by default the setting `hist.percentage`.
+/// Whether `--percentage`, by default the setting `hist.percentage`, is `relative`.
 pub(crate) fn is_relative(matches: &ArgMatches, context: &Context) -> Result<bool, CliError> {
     let given = matches.get_one::<String>("percentage").map(String::as_str);
     match given.or_else(|| context.config.text("hist.percentage")) {

@@ -1,4 +1,4 @@
-//! Build-ids of a recording's objects, as they are on this machine.
+//! Looks up the build-ids of a recording's objects on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::cli::symbols::own_vdso;
 use rperf_input::DiskFiles;
 
 const SYSFS: &str = "/sys";
-/// Maximum size of a list of build-ids.
+/// Maximum size of a list of build-ids, in bytes.
 const MAX_LIST: u64 = 64 << 20;
 
 /// Build-ids by path, from `--known-build-ids`.

@@ -76,7 +76,7 @@ pub(in crate::cli::commands) fn run(
     conclude(&analysis, delivered, &table.losses, DOUBTFUL, matches)
 }
 
-/// Refuses lists without tasks, and classes that are not shown.
+/// Refuses `-k` with the class workqueue, which is not shown, or without the class sched.
 fn check_classes(requested: Option<&[KworkClass]>) -> Result<(), CliError> {
     let Some(requested) = requested else {
         return Ok(());
