@@ -17,9 +17,9 @@ use crate::tools::without_zero_config;
 enum Relation {
     /// Equal.
     Same,
-    /// Different after the addresses of frames.
+    /// Different only after the addresses of frames.
     SameAddresses,
-    /// Different after the names of lines.
+    /// Different only after the colons of lines.
     SameNames,
     /// rperf prints additional lines.
     More,
@@ -32,24 +32,24 @@ use Relation::{More, Other, Same, SameAddresses, SameNames};
 /// Intended differences: the file's name, the command, how the output may differ. docs/compatibility.md has the
 /// reasons.
 const EXPLAINED: &[(&str, &str, Relation)] = &[
-    // perf uses the running kernel's symbols, and its mapping their addresses.
+    // perf uses the running kernel's symbols and clips the recorded kernel mapping to their addresses.
     ("perf_display_bitmaps.data", "script", SameAddresses),
     ("perf_merge2.data", "script", SameAddresses),
     ("perf_with_jit_symbol.data", "script", SameAddresses),
     ("perf_with_mini_debug_info.data", "script", SameAddresses),
-    // perf does not unwind stacks of other architectures, and ends some at unmapped addresses.
+    // perf does not unwind stacks of other architectures, and ends some callchains at unmapped addresses.
     ("perf_no_unwind.data", "script", More),
     ("dwarf.data", "script", More),
     ("perf_with_ip_zero_in_callchain.data", "script", More),
-    // perf looks for calls in a hardware trace, and prints for each branch that it has no code.
+    // perf searches the code for calls to decode the hardware trace, and reports for each branch that it has no code.
     ("bts.data", "script", Other),
-    // In pipes perf's evlist only reads attrs, and takes the ids after short ones for fields of theirs.
+    // In pipe mode, perf's evlist reads attrs only; it takes the ids after a short attr for fields of the attr.
     ("sleep.compressed.pipe.data", "evlist", Other),
     ("perf.data.piped.lost_samples-4.4", "evlist", Other),
     ("perf.data.piped.target-3.8", "evlist", Other),
     // Header sections of newer releases.
     ("sleep.compressed.pipe.data", "report", More),
-    // After a feature that it cannot decode perf prints zeros.
+    // After a feature that perf cannot decode, it prints zeros.
     ("perf.data.armv7.perf_3.14-3.8", "report", SameNames),
 ];
 
@@ -148,7 +148,7 @@ fn addresses(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Lines truncated at their colon.
+/// Lines truncated at their first colon.
 fn names(text: &str) -> String {
     let names = text
         .lines()

@@ -62,7 +62,7 @@ fn cells(picture: &str) -> Vec<(u64, u64, String)> {
 }
 
 #[test]
-fn seconds_are_columns_and_a_browser_chooses_a_stretch() {
+fn seconds_are_columns_and_a_browser_selects_a_time_range() {
     let scratch = Scratch::new();
     // On a machine that has been up for a year.
     let base = 31_536_000 * SECOND;
@@ -94,7 +94,7 @@ fn seconds_are_columns_and_a_browser_chooses_a_stretch() {
     let path = scratch.path().join("whole.svg");
     fs::write(&path, &picture).expect("a file");
     let Some(page) = browse(&path, "from=1&to=99") else {
-        let test = "commands::heatmap::seconds_are_columns_and_a_browser_chooses_a_stretch";
+        let test = "commands::heatmap::seconds_are_columns_and_a_browser_selects_a_time_range";
         return skip(test, "there is no browser");
     };
     let chosen = shown(&page, "chosen").to_owned();
@@ -107,8 +107,8 @@ fn seconds_are_columns_and_a_browser_chooses_a_stretch() {
     // Reversed bounds select the same, and the output can be passed to `--time`.
     let again = browse(&path, "from=99&to=1").expect("the browser is there");
     assert_eq!(shown(&again, "chosen"), chosen);
-    let (option, stretch) = chosen.split_once(' ').expect("option and stretch");
-    let run = rperf(&["script", "-F", "time", option, stretch]);
+    let (option, range) = chosen.split_once(' ').expect("option and range");
+    let run = rperf(&["script", "-F", "time", option, range]);
     let outcome = run.within(scratch.path()).finish().expect("rperf starts");
     assert_eq!(outcome.stdout.lines().count(), 2, "{outcome:?}");
 }

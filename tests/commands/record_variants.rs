@@ -10,7 +10,7 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 use crate::differential::{difference, settled};
 use crate::kernel::{Running, is_root};
 
-/// Options of `record` besides an event's. `PID` is a running process.
+/// Options of `record` that are tested alone; those without an event get `-e cpu-clock`. `PID` stands for the id of a running process.
 const ALONE: &[&str] = &[
     "-e cpu-clock",
     "-e cpu-clock:u -c 200000",
@@ -136,7 +136,7 @@ impl Variant<'_> {
     /// The differences from the attrs of perf's own recording with the same options.
     fn attrs(&self, line: &str) -> Option<String> {
         let is_ours = self.words.iter().any(|word| OURS.contains(word));
-        // The attrs of each mode were compared above.
+        // The modes do not change the attrs, which are compared for the lines of `ALONE`.
         if is_ours || !ALONE.contains(&line) {
             return None;
         }
@@ -224,7 +224,9 @@ impl Variant<'_> {
             samples => format!("({samples} samples)"),
         };
         if !is_read && !message.contains(&noted) {
-            faults.push(format!("{samples} samples are read of those: {message}"));
+            faults.push(format!(
+                "{samples} samples are read, but record reports: {message}"
+            ));
         }
         let heading = |fault: String| format!("{:?}: {fault}\nrecorded: {message}", self.words);
         faults.into_iter().map(heading).collect()

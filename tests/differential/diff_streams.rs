@@ -67,7 +67,7 @@ fn functions(program: &str) -> Option<HashMap<char, u64>> {
     Some(lines.chain([('?', 0x50_0000)]).collect())
 }
 
-/// A recording of samples; each one's event is the number of its list: cycles, instructions.
+/// A recording with the samples of each event: the first list belongs to cycles, the second to instructions.
 fn recording(program: &str, events: &[&[Sample<'_>]]) -> Vec<u8> {
     let functions = functions(program).expect("nm");
     let at = |(function, offset): Point| functions[&function] + offset;

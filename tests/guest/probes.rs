@@ -7,7 +7,7 @@ use crate::differential::difference;
 
 /// Strings that `types` must contain, in this order.
 const EXPECTED_TYPES: &[&str] = &[
-    // By BTF.
+    // Types from BTF.
     "\t@<do_sys_openat2+0>\n",
     "\t\tint\tdfd\n",
     "\t\tstruct open_how*\thow\n",
@@ -25,7 +25,7 @@ const EXPECTED_TYPES: &[&str] = &[
     "arg1=-2",
     "probe:opened",
     "Removed event: probe:ended__return\nRemoved event: probe:named\nRemoved event: probe:opened\n",
-    // For one run, and removed after it.
+    // An event for one run, removed after it.
     "Added new event for this run:\n  probe:do_sys_openat2 (on do_sys_openat2 with filename:ustring)\n",
     "filename_ustring=\"/payload/definitions\"",
     "probe:do_sys_openat2__return: ",

@@ -26,10 +26,10 @@ pub(super) fn read(text: &str) -> Vec<Printed<'_>> {
 
 /// The symbol of a frame, without offset.
 pub(super) fn symbol(frame: &str) -> &str {
-    let behind_address = frame.split_once(' ').map_or("", |(_, rest)| rest);
-    let name = behind_address
+    let after_address = frame.split_once(' ').map_or("", |(_, rest)| rest);
+    let name = after_address
         .rsplit_once(" (")
-        .map_or(behind_address, |(name, _)| name);
+        .map_or(after_address, |(name, _)| name);
     name.rsplit_once("+0x").map_or(name, |(name, _)| name)
 }
 
