@@ -19,7 +19,7 @@ const NORMAL_QUANTILE: f64 = 1.96;
 
 /// The statistic of each task's waits that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DelayNumber {
+pub enum DelayStatistic {
     /// The mean of the waits.
     Mean,
     /// The median.
@@ -52,7 +52,7 @@ pub struct ComparedDelay {
     /// The name.
     pub comm: String,
     /// The statistic that is compared.
-    pub number: DelayNumber,
+    pub statistic: DelayStatistic,
     /// The number of waits in the baseline and in the other recording.
     pub waits: [u64; 2],
     /// The estimates for the baseline and for the other recording.
@@ -62,7 +62,7 @@ pub struct ComparedDelay {
     pub is_significant: Option<bool>,
 }
 
-impl DelayNumber {
+impl DelayStatistic {
     const ALL: [Self; 3] = [Self::Mean, Self::Median, Self::P99];
 
     fn title(self) -> &'static str {
@@ -96,7 +96,8 @@ pub fn compare_delays(before: &LatencyTable, after: &LatencyTable) -> Vec<Compar
     let mut tasks: Vec<[ComparedDelay; 3]> = pairs
         .into_iter()
         .map(|(comm, delays)| {
-            DelayNumber::ALL.map(|number| compared(&String::from_utf8_lossy(comm), number, delays))
+            DelayStatistic::ALL
+                .map(|statistic| compared(&String::from_utf8_lossy(comm), statistic, delays))
         })
         .collect();
     // The sort is stable: tasks that compare equal remain sorted by name.
@@ -111,14 +112,18 @@ fn order(one: &ComparedDelay, other: &ComparedDelay) -> Ordering {
     by_rank.then_with(|| size(other).total_cmp(&size(one)))
 }
 
-fn compared(comm: &str, number: DelayNumber, delays: [Option<&LogHistogram>; 2]) -> ComparedDelay {
-    let estimates = delays.map(|delays| delays.and_then(|delays| estimate(number, delays)));
+fn compared(
+    comm: &str,
+    statistic: DelayStatistic,
+    delays: [Option<&LogHistogram>; 2],
+) -> ComparedDelay {
+    let estimates = delays.map(|delays| delays.and_then(|delays| estimate(statistic, delays)));
     ComparedDelay {
         comm: comm.to_owned(),
-        number,
+        statistic,
         waits: delays.map(|delays| delays.map_or(0, LogHistogram::count)),
-        is_significant: match (number, delays, estimates) {
-            (DelayNumber::Mean, [Some(before), Some(after)], _) => differ(before, after),
+        is_significant: match (statistic, delays, estimates) {
+            (DelayStatistic::Mean, [Some(before), Some(after)], _) => differ(before, after),
             (_, _, [Some(before), Some(after)]) => before
                 .interval
                 .zip(after.interval)
@@ -136,9 +141,9 @@ fn differ(before: &LogHistogram, after: &LogHistogram) -> Option<bool> {
     Some((after.mean - before.mean).abs() > margin)
 }
 
-fn estimate(number: DelayNumber, delays: &LogHistogram) -> Option<DelayEstimate> {
-    let per_mille = match number {
-        DelayNumber::Mean => {
+fn estimate(statistic: DelayStatistic, delays: &LogHistogram) -> Option<DelayEstimate> {
+    let per_mille = match statistic {
+        DelayStatistic::Mean => {
             let mean = mean(delays);
             let interval = mean.map(|mean| DelayInterval {
                 low: (mean.mean - mean.margin()).max(0.0),
@@ -147,8 +152,8 @@ fn estimate(number: DelayNumber, delays: &LogHistogram) -> Option<DelayEstimate>
             let value = (delays.count() > 0).then(|| delays.mean())?;
             return Some(DelayEstimate { value, interval });
         }
-        DelayNumber::Median => 500,
-        DelayNumber::P99 => 990,
+        DelayStatistic::Median => 500,
+        DelayStatistic::P99 => 990,
     };
     let value = delays.percentile(per_mille)? as f64;
     let interval = percentile_interval(delays, per_mille);
@@ -192,7 +197,7 @@ pub fn write_diff(out: &mut dyn Write, rows: &[ComparedDelay]) -> io::Result<()>
         out,
         "# Waits for a CPU, with 95% confidence intervals; * significant difference (mean: Welch's t), = not significant\n#"
     )?;
-    let names = ["Task", "Number"].map(Column::left);
+    let names = ["Task", "Statistic"].map(Column::left);
     let numbers = [
         "Waits",
         "New waits",
@@ -206,7 +211,7 @@ pub fn write_diff(out: &mut dyn Write, rows: &[ComparedDelay]) -> io::Result<()>
     let columns = names.into_iter().chain(numbers.map(Column::right));
     let mut table = Table::new(columns.collect::<Vec<_>>());
     for row in rows {
-        let mut cells: Vec<Cell> = vec![row.comm.clone().into(), row.number.title().into()];
+        let mut cells: Vec<Cell> = vec![row.comm.clone().into(), row.statistic.title().into()];
         cells.extend(row.waits.map(Cell::from));
         for estimate in row.estimates {
             cells.extend(estimate_cells(estimate));
@@ -260,7 +265,7 @@ pub fn write_diff_json(out: &mut dyn Write, rows: &[ComparedDelay]) -> io::Resul
         let [baseline, new] = row.estimates.map(estimate);
         let row = serde_json::json!({
             "comm": row.comm,
-            "number": row.number.title(),
+            "number": row.statistic.title(),
             "baseline_waits": before,
             "new_waits": after,
             "baseline": baseline,
