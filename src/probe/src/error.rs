@@ -96,9 +96,10 @@ pub enum Error {
         /// The variables available instead.
         known: Vec<String>,
     },
-    /// An argument cannot be recorded: there is no such member, or the kernel cannot fetch the value at this probe point.
+    /// A part of the definition is not supported at this probe point: an unknown member, a value that the kernel cannot fetch, a return
+    /// probe that is not at the entry of a function.
     #[error("{message}")]
-    Member {
+    Unsupported {
         /// The cause.
         message: String,
         /// Names that can be used instead.
@@ -206,7 +207,7 @@ impl Error {
                 let known = of(known, &format!("variables at {place}:"));
                 reason.chain(elsewhere).chain(known).collect()
             }
-            Self::Member { known, .. } => of(known, "available:"),
+            Self::Unsupported { known, .. } => of(known, "available:"),
             Self::NoRegister { instead, .. } => {
                 let suggestions = instead.iter();
                 suggestions.map(|name| format!("the kernel calls it {name}")).collect()

@@ -163,7 +163,7 @@ impl Kernel<'_> {
             path: "the kernel".into(),
         })?;
         if is_return && offset != 0 {
-            return Err(Error::Member {
+            return Err(Error::Unsupported {
                 message: format!(
                     "{address:#x} is not the entry of a function, which %return needs"
                 ),

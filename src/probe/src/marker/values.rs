@@ -33,7 +33,7 @@ impl Values<'_> {
     /// all arguments for `$params` and `$vars`.
     ///
     /// # Errors
-    /// [`Error::Member`] for other names and arguments that can't be fetched, and the errors of raw values.
+    /// [`Error::Unsupported`] for other names and arguments that can't be fetched, and the errors of raw values.
     pub(super) fn requested(
         &self,
         arguments: &[Argument],
@@ -65,7 +65,7 @@ impl Values<'_> {
         let words = self.words();
         let word = number.checked_sub(1).and_then(|index| words.get(index));
         let word = word.ok_or_else(|| self.unknown(argument))?;
-        let field = self.fetched(word).ok_or_else(|| Error::Member {
+        let field = self.fetched(word).ok_or_else(|| Error::Unsupported {
             message: format!(
                 "{NUMBERED}{number} of marker {} is {word}, which the kernel cannot fetch",
                 self.name()
@@ -105,7 +105,7 @@ impl Values<'_> {
     }
 
     fn unknown(&self, argument: &Argument) -> Error {
-        Error::Member {
+        Error::Unsupported {
             message: format!(
                 "'{}' is not an argument of marker {}: they have numbers, not names, and no members",
                 argument.text,

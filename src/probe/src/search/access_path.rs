@@ -24,7 +24,7 @@ pub(crate) struct PathStep<T> {
 }
 
 pub(crate) fn member(message: String) -> Error {
-    Error::Member {
+    Error::Unsupported {
         message,
         known: Vec::new(),
     }
@@ -124,7 +124,7 @@ impl<T: TypeShape> PathStep<T> {
         })?;
         let step = record.member(name).ok_or_else(|| {
             let kind = record.name().unwrap_or_default();
-            Error::Member {
+            Error::Unsupported {
                 message: format!("{}(type:{kind}) has no member {name}.", self.name),
                 known: nearest(name, &record.member_names()),
             }

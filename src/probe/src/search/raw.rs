@@ -80,7 +80,7 @@ fn checked(architecture: Architecture, core: &str, is_return: bool) -> Result<&s
         });
     }
     if core == "$retval" && !is_return {
-        return Err(Error::Member {
+        return Err(Error::Unsupported {
             message: "$retval is known where a function returns: write FUNCTION%return".to_owned(),
             known: Vec::new(),
         });
@@ -112,7 +112,7 @@ fn parameter(
     let register = number.parse().ok().and_then(known);
     match register.filter(|_| entry.is_entry && !entry.is_return) {
         Some(register) => Ok(register.to_owned()),
-        None => Err(Error::Member {
+        None => Err(Error::Unsupported {
             message: format!(
                 "{core}: the first parameters are in registers, and known at the entry of a function"
             ),

@@ -77,7 +77,7 @@ pub(super) fn at_address(
     if definition.needs_debug_info() {
         let path = object.sources.path.to_owned();
         // Variables need the function's debug information, which is not looked up by address.
-        return Err(Error::Member {
+        return Err(Error::Unsupported {
             message: format!(
                 "variables are not supported for a probe at an address of {}; give a function instead",
                 path.display()
