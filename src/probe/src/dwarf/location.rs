@@ -75,7 +75,7 @@ pub(crate) fn locate<'w, 'u>(
     };
     let mut machine = ExpressionEvaluator {
         holder: &holder,
-        at: Some(at),
+        at,
         stack: Vec::new(),
     };
     machine.run(expression)
@@ -179,7 +179,7 @@ impl RelativeNumber {
         }
     }
 
-    /// Returns the value as a register or constant.
+    /// Returns the location of the value itself, if the kernel can fetch it: a constant, or a base without an added offset.
     fn value(self) -> Result<ValueLocation, UnavailableVariable> {
         let Self {
             base,
@@ -214,8 +214,8 @@ impl RelativeNumber {
 struct ExpressionEvaluator<'s, 'w, 'u> {
     /// The entry that has the expression: the variable, or its abstract origin.
     holder: &'s Die<'w, 'u>,
-    /// `None` within the expression of a frame base.
-    at: Option<AccessPoint<'s, 'w, 'u>>,
+    /// Where the variable is accessed.
+    at: AccessPoint<'s, 'w, 'u>,
     stack: Vec<RelativeNumber>,
 }
 
@@ -337,7 +337,7 @@ impl<'u> ExpressionEvaluator<'_, '_, 'u> {
 
     /// Evaluates `DW_AT_frame_base` of the function.
     fn frame_base(&self) -> Result<RelativeNumber, UnavailableVariable> {
-        let at = self.at.ok_or(UnavailableVariable::NoFrame)?;
+        let at = self.at;
         let found = at.function.find(gimli::DW_AT_frame_base);
         let (holder, value) = found.ok_or(UnavailableVariable::NoFrame)?;
         let expression = match value {
@@ -363,7 +363,7 @@ impl<'u> ExpressionEvaluator<'_, '_, 'u> {
 
     /// Returns the frame base from call frame information.
     fn frame(&self) -> Result<RelativeNumber, UnavailableVariable> {
-        let at = self.at.ok_or(UnavailableVariable::NoFrame)?;
+        let at = self.at;
         let (register, offset) = at
             .frames
             .base(at.address)
