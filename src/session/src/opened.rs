@@ -59,6 +59,23 @@ impl OpenedEvents {
         let first = self.events.first();
         first.map_or(SampleType::default(), |event| event.event.attr.sample_type)
     }
+
+    /// Returns the fields of samples that statistics read: those of the first event, without the time if another event
+    /// has none (`-e EVENT/time=0/`) or has it at another place.
+    pub(crate) fn statistics_fields(&self) -> SampleType {
+        let types = self.events.iter().map(|event| event.event.attr.sample_type);
+        statistics_fields(self.sample_type(), types)
+    }
+}
+
+fn statistics_fields(first: SampleType, mut types: impl Iterator<Item = SampleType>) -> SampleType {
+    // The time follows these, so it is at one place if all events have the same of them.
+    let up_to_time = SampleType::IDENTIFIER | SampleType::IP | SampleType::TID | SampleType::TIME;
+    let is_common = types.all(|other| other & up_to_time == first & up_to_time);
+    first.with(
+        SampleType::TIME,
+        first.contains(SampleType::TIME) && is_common,
+    )
 }
 
 /// Opens the events and maps their rings.
@@ -151,4 +168,22 @@ pub(crate) fn open_cgroup(name: &str, proc: &Path) -> Result<OpenCgroup, Error> 
         name: name.to_owned(),
         cause,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_is_read_only_if_all_samples_have_it_at_one_place() {
+        let with_time = SampleType::IP | SampleType::TID | SampleType::TIME;
+        let fields = |types: [SampleType; 2]| statistics_fields(types[0], types.into_iter());
+        let more = with_time | SampleType::CPU;
+        assert_eq!(fields([with_time, more]), with_time);
+        let without = SampleType::IP | SampleType::TID;
+        assert_eq!(fields([more, without]), without | SampleType::CPU);
+        assert_eq!(fields([without, with_time]), without);
+        let elsewhere = SampleType::IDENTIFIER | with_time;
+        assert_eq!(fields([with_time, elsewhere]), without);
+    }
 }

@@ -94,7 +94,7 @@ impl OutputRotation<'_> {
             OutputStream::file(file, &self.closing.opened.descriptions).map_err(write_error)?;
         let next = CountedOutput::new(
             output_sink,
-            RecordStats::new(self.closing.opened.sample_type())
+            RecordStats::new(self.closing.opened.statistics_fields())
                 .in_proc(&self.closing.request.roots.proc),
             self.closing.request.output.compress,
         );

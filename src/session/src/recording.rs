@@ -147,19 +147,19 @@ impl LiveRecording {
             reader_gone: false,
         };
         let created = RecordingOutput::create(&closing, rings.count())?;
-        let first = opened.sample_type();
+        let (first, counted) = (opened.sample_type(), opened.statistics_fields());
         Ok(Self {
             opened,
             lanes: lanes(
                 shares,
                 &mut rings,
                 created.files,
-                first,
+                counted,
                 request.output.compress,
             ),
             sink: CountedOutput::new(
                 created.output_sink,
-                RecordStats::new(first).in_proc(&request.roots.proc),
+                RecordStats::new(counted).in_proc(&request.roots.proc),
                 request.output.compress,
             ),
             records: RecordBuffer::new(SampleIdLayout::new(first).size()),
