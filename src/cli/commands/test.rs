@@ -150,6 +150,8 @@ fn summary(finished: &[FinishedTest], context: &Context) -> ExitStatus {
         .filter(is_failed)
         .map(|test| test.number.to_string())
         .collect();
+    let failures = numbers.len();
+    // A test that ran several times (-r) is named once.
     numbers.dedup();
     if numbers.is_empty() {
         return ExitStatus::Ok;
@@ -157,7 +159,7 @@ fn summary(finished: &[FinishedTest], context: &Context) -> ExitStatus {
     let program = context.program;
     context.note(format_args!(
         "{} of {} tests failed",
-        numbers.len(),
+        failures,
         finished.len()
     ));
     context.note(format_args!(
