@@ -206,6 +206,20 @@ fn each_table_is_a_file_of_the_data_set() {
         .expect("rperf starts");
     assert_eq!(partly.status, 255, "{partly:?}");
     assert!(!first.exists(), "what was written is removed");
+    // Replaced tables stay if a later one cannot be written.
+    ran(&scratch, &[&convert[..], &["--force"]].concat());
+    let last = written
+        .iter()
+        .find(|path| path.to_string_lossy().contains("samples"))
+        .expect("a table");
+    fs::remove_file(last).expect("it can be removed");
+    fs::create_dir(last).expect("a folder");
+    let failed = rperf(&[&convert[..], &["--force"]].concat())
+        .within(scratch.path())
+        .finish()
+        .expect("rperf starts");
+    assert_eq!(failed.status, 255, "{failed:?}");
+    assert!(first.exists(), "what was replaced stays");
 }
 
 #[test]

@@ -56,8 +56,18 @@ struct ParquetOutput<'d> {
     replaces: bool,
 }
 
+/// The written file of a table.
+struct WrittenTable {
+    folder: Folder,
+    /// In bytes.
+    size: u64,
+    /// Whether there was a file of this name before.
+    is_replaced: bool,
+}
+
 impl ParquetOutput<'_> {
-    /// Writes all files; returns their size in bytes. If one cannot be written, those written before are removed.
+    /// Writes all files; returns their size in bytes. If one cannot be written, those written before are removed,
+    /// unless they replaced files: what these held is in the new ones.
     fn write(&self, root: &Path) -> io::Result<u64> {
         let root = Folder::open_own_or_create(root, 0o777)?;
         let mut written = Vec::new();
@@ -66,12 +76,13 @@ impl ParquetOutput<'_> {
             let path = parquet::path(table, self.dataset, self.date);
             let file = self.write_table(table, &root, &path);
             match file {
-                Ok((folder, size)) => {
-                    bytes += size;
-                    written.push((folder, path));
+                Ok(file) => {
+                    bytes += file.size;
+                    written.push((file, path));
                 }
                 Err(error) => {
-                    for (folder, path) in &written {
+                    let new = written.iter().filter(|(file, _)| !file.is_replaced);
+                    for (WrittenTable { folder, .. }, path) in new {
                         // An error here is ignored: the first one is reported.
                         let _ = folder.remove_file(name_of(path));
                     }
@@ -87,10 +98,11 @@ impl ParquetOutput<'_> {
         table: &rperf_dataset::Table,
         root: &Folder,
         path: &Path,
-    ) -> io::Result<(Folder, u64)> {
+    ) -> io::Result<WrittenTable> {
         let folder = root.create_below(path.parent().unwrap_or(Path::new("")), 0o777)?;
         let name = name_of(path);
-        if !self.replaces && folder.kind(name)?.is_some() {
+        let is_replaced = folder.kind(name)?.is_some();
+        if !self.replaces && is_replaced {
             let path = folder.path().join(name);
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
@@ -102,7 +114,11 @@ impl ParquetOutput<'_> {
         }
         folder.write_atomic(name, 0o666, |out| parquet::write(table, self.dataset, out))?;
         let size = folder.open_file(name)?.metadata()?.len();
-        Ok((folder, size))
+        Ok(WrittenTable {
+            folder,
+            size,
+            is_replaced,
+        })
     }
 }
 
