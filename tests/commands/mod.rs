@@ -63,6 +63,7 @@ mod perfetto_trace;
 mod performance_gate;
 mod record;
 mod record_control;
+mod record_bpf;
 mod record_events;
 mod record_faults;
 mod record_filter;

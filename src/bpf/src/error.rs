@@ -2,6 +2,8 @@
 
 use std::io;
 
+use rperf_sys::BpfLoadError;
+
 use crate::BuildError;
 
 /// Why a program does not run in the kernel.
@@ -74,3 +76,13 @@ impl Error {
         }
     }
 }
+    /// Classifies why a program was not loaded.
+    pub(crate) fn load(program: &'static str, failure: BpfLoadError) -> Self {
+        let log = failure.log;
+        Self::classify(failure.error, |error| Self::Rejected {
+            program,
+            error,
+            log,
+        })
+    }
+

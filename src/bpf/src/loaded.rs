@@ -3,11 +3,11 @@
 use std::os::fd::{AsFd as _, AsRawFd as _};
 
 use rperf_sys::{
-    BpfMap, BpfMapKind, BpfMapShape, CpuState, RawTracepointLink, RawTracepointProgram, Sysfs,
+    BpfLink, BpfMap, BpfMapKind, BpfMapShape, CpuState, RawTracepointProgram, Sysfs,
 };
 
 use crate::tasks::{self, slot};
-use crate::{Error, MapId, ProgramBuilder, TaskSet};
+use crate::{BuildError, Error, MapId, ProgramBuilder, TaskSet};
 
 /// The inode number of the initial PID namespace (`PROC_PID_INIT_INO`).
 const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
@@ -44,7 +44,7 @@ impl NamedShape {
 #[derive(Debug)]
 pub(crate) struct LoadedPrograms {
     maps: Vec<NamedMap>,
-    links: Vec<RawTracepointLink>,
+    links: Vec<BpfLink>,
 }
 
 #[derive(Debug)]
@@ -136,22 +136,38 @@ impl LoadedPrograms {
         tracepoint: &'static str,
         program: &ProgramBuilder,
     ) -> Result<(), Error> {
-        let maps = self.maps.iter();
-        let maps: Vec<i32> = maps.map(|map| map.map.as_fd().as_raw_fd()).collect();
-        let encoded = program.encode(&maps)?;
-        let loaded = RawTracepointProgram::load(&encoded).map_err(|failure| {
-            let log = failure.log;
-            Error::classify(failure.error, |error| Error::Rejected {
-                program: name,
-                error,
-                log,
-            })
-        })?;
-        let link = loaded.attach(tracepoint);
+        let program = self.load(name, program)?;
+        self.run_at(&program, tracepoint)
+    }
+
+    /// Loads a program.
+    pub(crate) fn load(
+        &self,
+        name: &'static str,
+        program: &ProgramBuilder,
+    ) -> Result<RawTracepointProgram, Error> {
+        let encoded = self.encode(program)?;
+        let own = format!("rperf_{name}");
+        RawTracepointProgram::load(&own, &encoded).map_err(|failure| Error::load(name, failure))
+    }
+
+    /// Runs a program at each hit of a tracepoint.
+    pub(crate) fn run_at(
+        &mut self,
+        program: &RawTracepointProgram,
+        tracepoint: &'static str,
+    ) -> Result<(), Error> {
+        let link = program.attach(tracepoint);
         let link = link
             .map_err(|error| Error::classify(error, |error| Error::Attach { tracepoint, error }))?;
         self.links.push(link);
         Ok(())
+    }
+
+    fn encode(&self, program: &ProgramBuilder) -> Result<Vec<[u8; 8]>, BuildError> {
+        let maps = self.maps.iter();
+        let maps: Vec<i32> = maps.map(|map| map.map.as_fd().as_raw_fd()).collect();
+        program.encode(&maps)
     }
 
     /// Returns all entries of a map; none of an unknown map.

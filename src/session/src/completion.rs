@@ -74,6 +74,7 @@ pub(crate) fn finish_file(
     if let Some(tracing_data) = &closing.opened.tracing_data {
         set.tracing_data(tracing_data);
     }
+    sink.stats.bpf_programs.describe_in(&mut set);
     if !build_ids.is_empty() {
         set.build_ids(&build_ids);
     }

@@ -35,13 +35,15 @@ impl InitialRecords<'_> {
         synthesize::event_updates(to, events, request.output.stream.is_some());
         synthesize::thread_map(to, &opened.cpu_tasks);
         synthesize::cpu_map(to, &opened.cpu_tasks);
+        let proc = Proc::new(&request.roots.proc);
+        let with_events = !request.observe.details.side_band.no_bpf;
+        synthesize::bpf_programs(to, &proc, with_events);
         if request.observe.details.side_band.cgroups && request.synthesis.kinds.cgroups {
             self.cgroups(to);
         }
         let Some(task_options) = self.task_options() else {
             return;
         };
-        let proc = Proc::new(&request.roots.proc);
         match &request.observe.target {
             Target::Workload => {}
             Target::Processes(_) | Target::Threads(_) | Target::User(_) => {

@@ -15,6 +15,7 @@
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
 mod aux;
+mod bpf_programs;
 mod build_id_mappings;
 mod build_ids;
 mod checkpoint;

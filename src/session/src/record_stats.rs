@@ -8,6 +8,7 @@ use rperf_wire::{
     U64s,
 };
 
+use crate::bpf_programs::BpfPrograms;
 use crate::build_id_mappings::is_mismarked;
 use crate::code_pages::CodePages;
 use crate::deleted_files::DeletedFiles;
@@ -61,6 +62,8 @@ pub(crate) struct RecordStats {
     pub(crate) truncated_maps: u64,
     /// Number of mappings marked as having a build-id but without one.
     pub(crate) mismarked: u64,
+    /// BPF programs that were loaded.
+    pub(crate) bpf_programs: BpfPrograms,
     /// Offset of the time in a sample's body, in bytes.
     time_offset: Option<usize>,
 }
@@ -99,6 +102,7 @@ impl RecordStats {
             RecordKind::FORK => self.fork(record),
             RecordKind::THROTTLE => self.throttle(record),
             RecordKind::AUX => self.trace(record),
+            RecordKind::BPF_EVENT => self.bpf_programs.note(record),
             _ => {}
         }
         0
@@ -123,6 +127,7 @@ impl RecordStats {
         self.deleted.add(other.deleted);
         self.hits.add(other.hits);
         self.mismarked += other.mismarked;
+        self.bpf_programs.add(other.bpf_programs);
     }
 
     fn sample(&mut self, record: &RawRecord<'_>) {

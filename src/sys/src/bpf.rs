@@ -3,7 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::bpf_object::{bpf, load_program};
+use crate::bpf_load::{LoadOptions, load_program};
+use crate::bpf_map::bpf;
 
 /// `BPF_PROG_GET_NEXT_ID` (linux/bpf.h).
 const PROG_GET_NEXT_ID: libc::c_int = 11;
@@ -127,7 +128,11 @@ impl BpfProgram {
 
     fn load(program: &[Instruction]) -> io::Result<Self> {
         let encoded: Vec<[u8; 8]> = program.iter().map(Instruction::encoded).collect();
-        load_program(TYPE_KPROBE, &encoded, &mut []).map(Self)
+        let options = LoadOptions {
+            kind: TYPE_KPROBE,
+            ..LoadOptions::default()
+        };
+        load_program(&options, &encoded, &mut []).map(Self)
     }
 }
 

@@ -40,6 +40,24 @@ impl CgroupFolder {
         &self.0
     }
 
+    /// Returns the id (the inode number) and the number of ancestors of a cgroup; `None` unless the folder is the root of the hierarchy of
+    /// version 2.
+    ///
+    /// # Errors
+    /// What reading the folders reports.
+    pub fn place(&self, name: &str) -> io::Result<Option<(u64, u32)>> {
+        /// The inode number of the root in all hierarchies of version 2, whose part in a cgroup namespace has another one.
+        const ROOT: u64 = 1;
+        let root = fs::canonicalize(&self.0)?;
+        if !root.join("cgroup.controllers").exists() || fs::metadata(&root)?.ino() != ROOT {
+            return Ok(None);
+        }
+        let folder = fs::canonicalize(root.join(name.trim_start_matches('/')))?;
+        let below = folder.strip_prefix(&root).map_err(io::Error::other)?;
+        let level = u32::try_from(below.components().count()).map_err(io::Error::other)?;
+        Ok(Some((fs::metadata(&folder)?.ino(), level)))
+    }
+
     /// Opens a cgroup by its path below the folder, with or without a leading slash.
     ///
     /// # Errors

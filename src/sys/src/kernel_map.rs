@@ -31,7 +31,25 @@ pub struct Module {
     pub file: Option<PathBuf>,
 }
 
+/// A symbol of code that the kernel generated to call BPF programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BpfImage {
+    /// `bpf_trampoline_…`, `bpf_dispatcher_…`.
+    pub name: String,
+    /// Its address.
+    pub address: u64,
+}
+
 impl Proc {
+    /// Returns the trampolines and dispatchers of BPF programs in `kallsyms`; none if addresses are hidden.
+    ///
+    /// # Errors
+    /// What opening and reading the file report.
+    pub fn bpf_images(&self) -> io::Result<Vec<BpfImage>> {
+        let file = File::open(self.path("kallsyms"))?;
+        Ok(find_bpf_images(BufReader::with_capacity(1 << 16, file)))
+    }
+
     /// Finds the kernel's text in `kallsyms`; `None` if addresses are hidden (`kptr_restrict`) or
     /// the symbols are missing.
     ///
@@ -150,6 +168,25 @@ fn find_symbol(mut lines: impl BufRead, name: &str) -> Option<u64> {
     None
 }
 
+fn find_bpf_images(mut lines: impl BufRead) -> Vec<BpfImage> {
+    let (mut images, mut line) = (Vec::new(), Vec::new());
+    while lines
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|size| size > 0)
+    {
+        if line.trim_ascii_end().ends_with(b"\t[bpf]")
+            && let Some(name) = line.split(u8::is_ascii_whitespace).nth(2)
+            && (name.starts_with(b"bpf_trampoline_") || name.starts_with(b"bpf_dispatcher_"))
+            && let Some(address) = address(&line).filter(|address| *address != 0)
+        {
+            let name = String::from_utf8_lossy(name).into_owned();
+            images.push(BpfImage { name, address });
+        }
+        line.clear();
+    }
+    images
+}
+
 fn address(line: &[u8]) -> Option<u64> {
     let digits = line.split(u8::is_ascii_whitespace).next()?;
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
@@ -217,6 +254,26 @@ mod tests {
             assert_eq!(find_text(&hidden[..], size), None);
             assert_eq!(find_text(&b"no such line"[..], size), None);
         }
+    }
+
+    #[test]
+    fn images_of_bpf_programs_are_told_from_programs() {
+        let text = b"ffffffff81000000 T bpf_trampoline_\n\
+            ffffffffc0000000 t bpf_prog_6deef7357e7b4530_sd\t[bpf]\n\
+            ffffffffc0001000 t bpf_trampoline_6442536467\t[bpf]\n\
+            ffffffffc0002000 t bpf_dispatcher_xdp\t[bpf]\n\
+            ffffffffc0003000 t bpf_trampoline_1\t[other]\n";
+        let found = find_bpf_images(&text[..]);
+        let found = found
+            .iter()
+            .map(|image| (image.address & 0xffff, &*image.name));
+        let expected = [
+            (0x1000, "bpf_trampoline_6442536467"),
+            (0x2000, "bpf_dispatcher_xdp"),
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        let hidden = b"0000000000000000 t bpf_dispatcher_xdp\t[bpf]\n";
+        assert_eq!(find_bpf_images(&hidden[..]), []);
     }
 
     #[test]

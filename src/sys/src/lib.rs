@@ -16,7 +16,10 @@ mod aux_map;
 mod block_cache;
 mod block_memory;
 mod bpf;
-mod bpf_object;
+mod bpf_info;
+mod bpf_load;
+mod bpf_map;
+mod bpf_types;
 mod cgroup;
 mod children;
 mod clock;
@@ -62,9 +65,9 @@ pub use anonymous_map::{AnonymousMap, PageOptions};
 pub use aux_map::AuxMap;
 pub use block_memory::StringInstruction;
 pub use bpf::{BpfProgram, bpf_program_ids};
-pub use bpf_object::{
-    BpfLoadError, BpfMap, BpfMapKind, BpfMapShape, RawTracepointLink, RawTracepointProgram,
-};
+pub use bpf_info::{BpfProgramInfo, bpf_program_info, bpf_types};
+pub use bpf_load::{BpfLink, BpfLoadError, RawTracepointProgram, TracedBpfProgram, TracedPlace};
+pub use bpf_map::{BpfMap, BpfMapKind, BpfMapShape};
 pub use cgroup::{CgroupFolder, OpenCgroup, cgroups};
 pub use children::{Children, execute, process_group};
 pub use clock::{clock_resolution, clock_time, timestamp_counter};
@@ -79,7 +82,7 @@ pub use host::{
     sync_disks, thousands_separator, uname, unix_time, vdso_image,
 };
 pub use kernel_file::{kernel_file, kernel_folder, kernel_text, link_target};
-pub use kernel_map::{KernelText, Module};
+pub use kernel_map::{BpfImage, KernelText, Module};
 pub use limits::{address_space_limit, raise_open_files_limit};
 pub use map_file::{MappedFile, map, map_file};
 pub use memory_policy::bind_memory;

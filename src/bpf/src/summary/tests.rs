@@ -201,7 +201,7 @@ fn the_verifier_explains_a_rejection() {
     let mut b = ProgramBuilder::new();
     b.load(Width::Double, R1, R7, 0);
     b.exit();
-    let failure = RawTracepointProgram::load(&b.encode(&[]).unwrap()).unwrap_err();
+    let failure = RawTracepointProgram::load("", &b.encode(&[]).unwrap()).unwrap_err();
     if failure.error.raw_os_error() != Some(1) && !failure.log.is_empty() {
         assert!(failure.log.contains("R7 !read_ok"), "{}", failure.log);
     }

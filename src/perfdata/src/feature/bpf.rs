@@ -1,5 +1,7 @@
 //! BPF_PROG_INFO and BPF_BTF: loaded BPF programs, and their type information.
 
+use std::fmt::Write as _;
+
 use rperf_wire::{Cursor, DecodeError, Encoder, Endian, until_nul};
 
 use super::text;
@@ -29,9 +31,21 @@ pub struct BpfFunction {
     pub type_id: u32,
 }
 
+/// A function of a program with its name in symbol tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BpfSymbol {
+    /// `bpf_prog_TAG_NAME`, as in /proc/kallsyms. NAME comes from BTF. Without BTF it is the name of the program if that has a single
+    /// function, otherwise `F`.
+    pub name: String,
+    /// The function.
+    pub function: BpfFunction,
+}
+
 /// Offsets in `struct bpf_prog_info`.
 mod at {
+    pub(super) const KIND: usize = 0;
     pub(super) const ID: usize = 4;
+    pub(super) const TAG: usize = 8;
     pub(super) const NAME: usize = 64;
     pub(super) const KSYM_COUNT: usize = 104;
     pub(super) const LENGTH_COUNT: usize = 108;
@@ -52,6 +66,19 @@ impl BpfProgram {
     #[must_use]
     pub fn id(&self, endian: Endian) -> u32 {
         self.number(at::ID, endian)
+    }
+
+    /// Its type (`enum bpf_prog_type`).
+    #[must_use]
+    pub fn kind(&self, endian: Endian) -> u32 {
+        self.number(at::KIND, endian)
+    }
+
+    /// Hash of its code.
+    #[must_use]
+    pub fn tag(&self) -> [u8; 8] {
+        let tag = self.info.get(at::TAG..).and_then(|tag| tag.first_chunk());
+        tag.copied().unwrap_or_default()
     }
 
     /// The name of the program, at most 15 bytes.
@@ -89,6 +116,31 @@ impl BpfProgram {
             })
         });
         Some(functions.collect())
+    }
+
+    /// Returns the functions with their names; `types` are those of [`BpfProgram::btf_id`]. `None` as for [`BpfProgram::functions`].
+    #[must_use]
+    pub fn symbols(&self, types: Option<&BpfBtf>, endian: Endian) -> Option<Vec<BpfSymbol>> {
+        let functions = self.functions(endian)?;
+        let is_single = functions.len() == 1;
+        let symbols = functions.into_iter().map(|function| {
+            let mut name = "bpf_prog_".to_owned();
+            for byte in function.tag {
+                let _cannot_fail = write!(name, "{byte:02x}");
+            }
+            let own = self.name();
+            let short = match types {
+                Some(types) => types.type_name(function.type_id, endian),
+                None if is_single => Some(own.as_str()).filter(|own| !own.is_empty()),
+                None => Some("F"),
+            };
+            if let Some(short) = short {
+                name.push('_');
+                name.push_str(short);
+            }
+            BpfSymbol { name, function }
+        });
+        Some(symbols.collect())
     }
 
     fn number(&self, at: usize, endian: Endian) -> u32 {

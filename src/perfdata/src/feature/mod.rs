@@ -17,7 +17,7 @@ mod set;
 mod text;
 
 pub use aux_index::AuxIndexEntry;
-pub use bpf::{BpfBtf, BpfFunction, BpfProgram};
+pub use bpf::{BpfBtf, BpfFunction, BpfProgram, BpfSymbol};
 pub use build_id::BuildIdEntry;
 pub use clock::ClockData;
 pub use cpu::{CpuCache, CpuTopology, CpuTopologyEntry, ElfMachine, NrCpus};

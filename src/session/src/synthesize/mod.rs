@@ -4,12 +4,14 @@
 //! They are at the start of the file. Kernel record types have a sample id trailer of zeros, so
 //! that readers can treat all records alike; they have no time.
 
+mod bpf;
 mod identity;
 mod kernel;
 mod tasks;
 
 use rperf_wire::{Encoder, Endian, Misc, Record, RecordHeader, RecordKind};
 
+pub(crate) use bpf::bpf_programs;
 pub(crate) use identity::{
     cpu_map, event_cpus, event_updates, id_index, name, thread_map, unit_and_scale,
 };

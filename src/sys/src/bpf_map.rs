@@ -1,6 +1,5 @@
-//! BPF maps, loaded programs and their attachment: bpf(2).
+//! BPF maps: bpf(2).
 
-use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
@@ -10,12 +9,6 @@ const MAP_LOOKUP_ELEM: libc::c_int = 1;
 const MAP_UPDATE_ELEM: libc::c_int = 2;
 const MAP_DELETE_ELEM: libc::c_int = 3;
 const MAP_GET_NEXT_KEY: libc::c_int = 4;
-const PROG_LOAD: libc::c_int = 5;
-const RAW_TRACEPOINT_OPEN: libc::c_int = 17;
-/// Licence of all programs, in a spelling with which the kernel permits all helpers.
-const LICENSE: &[u8] = b"Dual MIT/GPL\0";
-/// The size of the verifier's log in bytes.
-const LOG: usize = 1 << 18;
 
 /// `enum bpf_map_type` (linux/bpf.h), as far as used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,30 +86,6 @@ struct ElementAttr {
     flags: u64,
 }
 
-/// The part that loads a program.
-#[repr(C)]
-#[derive(Default)]
-struct LoadAttr {
-    prog_type: u32,
-    insn_cnt: u32,
-    insns: u64,
-    license: u64,
-    log_level: u32,
-    log_size: u32,
-    log_buf: u64,
-    kern_version: u32,
-    prog_flags: u32,
-}
-
-/// The part that attaches a program to a raw tracepoint.
-#[repr(C)]
-#[derive(Default)]
-struct RawTracepointAttr {
-    name: u64,
-    prog_fd: u32,
-    padding: u32,
-}
-
 /// Calls bpf(2).
 ///
 /// # Safety
@@ -131,30 +100,6 @@ pub(crate) unsafe fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i3
         Ok(number) if number >= 0 => Ok(number),
         _ => Err(io::Error::last_os_error()),
     }
-}
-
-/// Loads a program of this type (`enum bpf_prog_type`) from encoded instructions; the verifier's log is written unless
-/// `log` is empty.
-pub(crate) fn load_program(
-    kind: u32,
-    instructions: &[[u8; 8]],
-    log: &mut [u8],
-) -> io::Result<OwnedFd> {
-    let mut attr = LoadAttr {
-        prog_type: kind,
-        insn_cnt: u32::try_from(instructions.len()).map_err(io::Error::other)?,
-        insns: instructions.as_ptr().addr() as u64,
-        license: LICENSE.as_ptr().addr() as u64,
-        ..LoadAttr::default()
-    };
-    if !log.is_empty() {
-        attr.log_level = 1;
-        attr.log_size = u32::try_from(log.len()).map_err(io::Error::other)?;
-        attr.log_buf = log.as_mut_ptr().addr() as u64;
-    }
-    // SAFETY: instructions and licence, which ends with a NUL, live during the call; the log has the size that is
-    // passed; the result is a new descriptor without other owner.
-    unsafe { Ok(OwnedFd::from_raw_fd(bpf(PROG_LOAD, &mut attr)?)) }
 }
 
 /// A BPF map, which the kernel frees when neither this value nor a program refers to it.
@@ -281,72 +226,5 @@ impl BpfMap {
 impl AsFd for BpfMap {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
-    }
-}
-
-/// Why a program was not loaded.
-#[derive(Debug)]
-pub struct BpfLoadError {
-    /// What bpf(2) reports: `EPERM`, `ENOSYS`; `EINVAL` or `EACCES` from the verifier; `ENOSPC` if its log is too long.
-    pub error: io::Error,
-    /// The verifier's log; empty if it did not run.
-    pub log: String,
-}
-
-/// A loaded program for raw tracepoints.
-#[derive(Debug)]
-pub struct RawTracepointProgram(OwnedFd);
-
-/// A program attached to a raw tracepoint, until this is dropped.
-#[derive(Debug)]
-pub struct RawTracepointLink {
-    _fd: OwnedFd,
-}
-
-impl RawTracepointProgram {
-    /// `BPF_PROG_TYPE_RAW_TRACEPOINT`.
-    const TYPE: u32 = 17;
-
-    /// Loads a program of encoded instructions (`struct bpf_insn`).
-    ///
-    /// # Errors
-    /// [`BpfLoadError`].
-    pub fn load(instructions: &[[u8; 8]]) -> Result<Self, BpfLoadError> {
-        // The log costs time, so it is only asked for after a failure.
-        Self::load_with(instructions, &mut []).or_else(|error| match error.raw_os_error() {
-            Some(libc::EPERM | libc::ENOSYS) => Err(BpfLoadError {
-                error,
-                log: String::new(),
-            }),
-            _ => {
-                let mut log = vec![0; LOG];
-                Self::load_with(instructions, &mut log).map_err(|error| {
-                    let text = log.split(|byte| *byte == 0).next().unwrap_or_default();
-                    let log = String::from_utf8_lossy(text).into_owned();
-                    BpfLoadError { error, log }
-                })
-            }
-        })
-    }
-
-    fn load_with(instructions: &[[u8; 8]], log: &mut [u8]) -> io::Result<Self> {
-        load_program(Self::TYPE, instructions, log).map(Self)
-    }
-
-    /// Runs the program at each hit of a tracepoint (`BPF_RAW_TRACEPOINT_OPEN`).
-    ///
-    /// # Errors
-    /// What bpf(2) reports: `ENOENT` for an unknown tracepoint; [`io::ErrorKind::InvalidInput`] for a name with a NUL.
-    pub fn attach(&self, tracepoint: &str) -> io::Result<RawTracepointLink> {
-        let name = CString::new(tracepoint)?;
-        let mut attr = RawTracepointAttr {
-            name: name.as_ptr().addr() as u64,
-            prog_fd: self.0.as_raw_fd().cast_unsigned(),
-            padding: 0,
-        };
-        // SAFETY: the name ends with a NUL and lives during the call; the result is a new descriptor without other
-        // owner.
-        let _fd = unsafe { OwnedFd::from_raw_fd(bpf(RAW_TRACEPOINT_OPEN, &mut attr)?) };
-        Ok(RawTracepointLink { _fd })
     }
 }

@@ -1,0 +1,66 @@
+//! Descriptions of loaded BPF programs for the header (BPF_PROG_INFO, BPF_BTF).
+
+use std::collections::BTreeMap;
+
+use rperf_perfdata::FeatureSet;
+use rperf_perfdata::feature::{BpfBtf, BpfProgram};
+use rperf_sys::{bpf_program_info, bpf_types};
+use rperf_wire::{Endian, RawRecord, Record};
+
+/// `PERF_BPF_EVENT_PROG_LOAD`.
+pub(crate) const LOADED: u16 = 1;
+
+/// Programs and their types, by id.
+#[derive(Debug, Default)]
+pub(crate) struct BpfPrograms {
+    programs: BTreeMap<u32, BpfProgram>,
+    types: BTreeMap<u32, BpfBtf>,
+}
+
+impl BpfPrograms {
+    /// Reads the description of the program that a BPF_EVENT record reports as loaded: later it may be unloaded.
+    pub(crate) fn note(&mut self, record: &RawRecord<'_>) {
+        if let Ok(Record::BpfEvent(event)) = Record::decode(record, Endian::NATIVE)
+            && event.event_type == LOADED
+        {
+            self.describe(event.id);
+        }
+    }
+
+    /// Returns a program and its types, which are read once. `None` if it is not loaded any more or may not be read.
+    pub(crate) fn describe(&mut self, id: u32) -> Option<(&BpfProgram, Option<&BpfBtf>)> {
+        if let std::collections::btree_map::Entry::Vacant(vacant) = self.programs.entry(id) {
+            let info = bpf_program_info(id).ok()??;
+            let program = vacant.insert(BpfProgram {
+                arrays: info.arrays,
+                info: info.info,
+                data: info.data,
+            });
+            let types = program.btf_id(Endian::NATIVE);
+            if types != 0
+                && !self.types.contains_key(&types)
+                && let Ok(Some(data)) = bpf_types(types)
+            {
+                self.types.insert(types, BpfBtf { id: types, data });
+            }
+        }
+        let program = self.programs.get(&id)?;
+        Some((program, self.types.get(&program.btf_id(Endian::NATIVE))))
+    }
+
+    /// Adds those of another part of the recording.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.programs.extend(other.programs);
+        self.types.extend(other.types);
+    }
+
+    /// Adds the features, unless there are no programs.
+    pub(crate) fn describe_in(&self, set: &mut FeatureSet) {
+        if !self.programs.is_empty() {
+            set.bpf_programs(&self.programs.values().cloned().collect::<Vec<_>>());
+        }
+        if !self.types.is_empty() {
+            set.btf(&self.types.values().cloned().collect::<Vec<_>>());
+        }
+    }
+}

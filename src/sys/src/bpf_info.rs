@@ -1,0 +1,265 @@
+//! Descriptions of loaded BPF programs and of their types: bpf(2).
+
+use std::io;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+
+use crate::bpf_map::bpf;
+
+/// Commands of linux/bpf.h.
+const PROG_GET_FD_BY_ID: libc::c_int = 13;
+const OBJ_GET_INFO_BY_FD: libc::c_int = 15;
+const BTF_GET_FD_BY_ID: libc::c_int = 19;
+/// The size in bytes of `struct bpf_prog_info` up to `attach_btf_id` (Linux 6.0).
+const INFO_SIZE: usize = 232;
+/// The size in bytes of `struct bpf_btf_info` (Linux 5.11).
+const BTF_INFO_SIZE: usize = 32;
+
+/// An array that `struct bpf_prog_info` points to: the offsets of fields.
+struct InfoArray {
+    /// Its number in `enum perf_bpil_array_types`.
+    bit: u32,
+    count: usize,
+    element: ElementSize,
+    pointer: usize,
+}
+
+/// The size of an array's elements in bytes.
+enum ElementSize {
+    Fixed(usize),
+    /// The offset of the field with the size.
+    Field(usize),
+}
+
+/// The arrays that are read, in the order of their numbers: machine code, addresses and sizes of functions, types of functions, source lines
+/// of instructions and of machine code, tags of functions.
+const ARRAYS: [InfoArray; 7] = [
+    InfoArray::new(0, 16, ElementSize::Fixed(1), 24),
+    InfoArray::new(3, 104, ElementSize::Fixed(8), 112),
+    InfoArray::new(4, 108, ElementSize::Fixed(4), 120),
+    InfoArray::new(5, 144, ElementSize::Field(132), 136),
+    InfoArray::new(6, 148, ElementSize::Field(172), 152),
+    InfoArray::new(7, 168, ElementSize::Field(176), 160),
+    InfoArray::new(8, 180, ElementSize::Fixed(8), 184),
+];
+
+impl InfoArray {
+    const fn new(bit: u32, count: usize, element: ElementSize, pointer: usize) -> Self {
+        Self {
+            bit,
+            count,
+            element,
+            pointer,
+        }
+    }
+
+    /// The size in bytes; `None` if this kernel's structure does not have the array.
+    fn size(&self, info: &[u8]) -> Option<usize> {
+        info.get(self.pointer..self.pointer + 8)?;
+        let element = match self.element {
+            ElementSize::Fixed(size) => size,
+            ElementSize::Field(at) => number(info, at)?,
+        };
+        number(info, self.count)?.checked_mul(element)
+    }
+}
+
+/// The description of a loaded program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BpfProgramInfo {
+    /// Which arrays are present, one bit for each (`enum perf_bpil_array_types`).
+    pub arrays: u64,
+    /// `struct bpf_prog_info` of this kernel, with offsets in `data` instead of pointers.
+    pub info: Vec<u8>,
+    /// The arrays, each padded to 8 bytes.
+    pub data: Vec<u8>,
+}
+
+/// The part of `union bpf_attr` that opens an object by its id.
+#[repr(C)]
+#[derive(Default)]
+struct IdAttr {
+    id: u32,
+    next_id: u32,
+    open_flags: u32,
+}
+
+/// The part that describes an object.
+#[repr(C)]
+#[derive(Default)]
+struct InfoAttr {
+    fd: u32,
+    size: u32,
+    info: u64,
+}
+
+/// Returns the description of a loaded program; `None` if there is none with this id.
+///
+/// # Errors
+/// What bpf(2) reports: `EPERM` without `CAP_SYS_ADMIN`; [`io::ErrorKind::InvalidData`] if the sizes of the arrays changed meanwhile.
+pub fn bpf_program_info(id: u32) -> io::Result<Option<BpfProgramInfo>> {
+    let Some(program) = by_id(PROG_GET_FD_BY_ID, id)? else {
+        return Ok(None);
+    };
+    let mut sizes = vec![0; INFO_SIZE];
+    // SAFETY: without sizes of arrays, the kernel writes to the structure only.
+    unsafe { object_info(&program, &mut sizes) }?;
+    let mut info = vec![0; sizes.len()];
+    let (mut arrays, mut length, mut places) = (0, 0_usize, Vec::new());
+    for array in &ARRAYS {
+        let Some(size) = array.size(&sizes) else {
+            continue;
+        };
+        arrays |= 1 << array.bit;
+        copy(&sizes, &mut info, array.count);
+        if let ElementSize::Field(at) = array.element {
+            copy(&sizes, &mut info, at);
+        }
+        places.push((array, length, size));
+        length += size.next_multiple_of(8);
+    }
+    let mut data = vec![0_u8; length];
+    let start = data.as_mut_ptr();
+    for (array, offset, size) in &places {
+        if *size > 0 {
+            let address = start.wrapping_add(*offset).addr() as u64;
+            put(&mut info, array.pointer, &address.to_ne_bytes());
+        }
+    }
+    // SAFETY: each pointer refers to memory of `data` for as many elements as the structure says, which the kernel does not exceed.
+    unsafe { object_info(&program, &mut info) }?;
+    for (array, offset, size) in places {
+        if array.size(&info) != Some(size) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        put(&mut info, array.pointer, &(offset as u64).to_ne_bytes());
+    }
+    Ok(Some(BpfProgramInfo { arrays, info, data }))
+}
+
+/// Returns the types of programs (linux/btf.h: header, types, strings); `None` if there are none with this id.
+///
+/// # Errors
+/// What bpf(2) reports: `EPERM` without `CAP_SYS_ADMIN`.
+pub fn bpf_types(id: u32) -> io::Result<Option<Vec<u8>>> {
+    let Some(types) = by_id(BTF_GET_FD_BY_ID, id)? else {
+        return Ok(None);
+    };
+    let mut info = vec![0; BTF_INFO_SIZE];
+    // SAFETY: without a size of types, the kernel writes to the structure only.
+    unsafe { object_info(&types, &mut info) }?;
+    let size = number(&info, 8).unwrap_or_default();
+    let mut data = vec![0_u8; size];
+    let mut info = vec![0; info.len()];
+    put(
+        &mut info,
+        0,
+        &(data.as_mut_ptr().addr() as u64).to_ne_bytes(),
+    );
+    let length = u32::try_from(size).map_err(io::Error::other)?;
+    put(&mut info, 8, &length.to_ne_bytes());
+    // SAFETY: the pointer refers to `data`, whose size is passed.
+    unsafe { object_info(&types, &mut info) }?;
+    Ok(Some(data))
+}
+
+/// Opens an object; `None` if there is none with this id.
+pub(crate) fn by_id(command: libc::c_int, id: u32) -> io::Result<Option<OwnedFd>> {
+    let mut attr = IdAttr {
+        id,
+        ..IdAttr::default()
+    };
+    // SAFETY: the command reads numbers only, and its result is a new descriptor without other owner.
+    match unsafe { bpf(command, &mut attr) } {
+        // SAFETY: as above.
+        Ok(fd) => Ok(Some(unsafe { OwnedFd::from_raw_fd(fd) })),
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Fills `info`, whose size becomes that of the kernel's structure if that is smaller.
+///
+/// # Safety
+///
+/// Pointers in `info` must refer to memory of the sizes in `info`.
+unsafe fn object_info(object: &OwnedFd, info: &mut Vec<u8>) -> io::Result<()> {
+    let mut attr = InfoAttr {
+        fd: object.as_raw_fd().cast_unsigned(),
+        size: u32::try_from(info.len()).map_err(io::Error::other)?,
+        info: info.as_mut_ptr().addr() as u64,
+    };
+    // SAFETY: the kernel writes at most the size of `info`, and elsewhere as the caller guarantees.
+    unsafe { bpf(OBJ_GET_INFO_BY_FD, &mut attr) }?;
+    info.truncate(attr.size as usize);
+    Ok(())
+}
+
+/// Returns the type of the first function of a program with type information.
+pub(crate) fn function_type(program: &BpfProgramInfo) -> Option<u32> {
+    let types = number(&program.info, 128).filter(|id| *id != 0);
+    types.and(number(&program.info, 144).filter(|count| *count > 0))?;
+    // An element has the offset of an instruction and a type.
+    let first = number(&program.info, 136)?;
+    u32::try_from(number(&program.data, first.checked_add(4)?)?).ok()
+}
+
+fn number(info: &[u8], at: usize) -> Option<usize> {
+    let bytes = info.get(at..)?.first_chunk()?;
+    usize::try_from(u32::from_ne_bytes(*bytes)).ok()
+}
+
+/// Copies a number of 32 bits.
+fn copy(from: &[u8], to: &mut [u8], at: usize) {
+    if let Some(bytes) = from.get(at..at + 4) {
+        put(to, at, bytes);
+    }
+}
+
+fn put(info: &mut [u8], at: usize, bytes: &[u8]) {
+    if let Some(place) = info.get_mut(at..at + bytes.len()) {
+        place.copy_from_slice(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd as _;
+
+    use crate::{BpfProgram, bpf_program_ids};
+
+    #[test]
+    fn the_code_of_a_loaded_program_is_described() {
+        let Ok(program) = BpfProgram::empty() else {
+            return;
+        };
+        // Other tests load programs, too.
+        let described = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
+        let described = std::fs::read_to_string(described).unwrap();
+        let id = described
+            .lines()
+            .find_map(|line| line.strip_prefix("prog_id:\t"));
+        let id: u32 = id.unwrap().parse().unwrap();
+        assert!(bpf_program_ids().unwrap().contains(&id));
+        let program = bpf_program_info(id).unwrap().unwrap();
+        assert_eq!(number(&program.info, 4), usize::try_from(id).ok());
+        // One function, whose size is that of all machine code.
+        let code = number(&program.info, 16).unwrap();
+        assert_eq!(number(&program.info, 104), Some(1));
+        assert_eq!(number(&program.info, 112), Some(code.next_multiple_of(8)));
+        let lengths = number(&program.info, 120).unwrap();
+        assert_eq!(number(&program.data, lengths), Some(code));
+        // The last array is the tag of the only function: that of the program.
+        assert_eq!(program.data[program.data.len() - 8..], program.info[8..16]);
+        assert_eq!(program.arrays, 0x1f9);
+    }
+
+    #[test]
+    fn ids_without_object_have_no_description() {
+        if BpfProgram::empty().is_err() {
+            return;
+        }
+        assert_eq!(bpf_program_info(u32::MAX).unwrap(), None);
+        assert_eq!(bpf_types(u32::MAX).unwrap(), None);
+    }
+}

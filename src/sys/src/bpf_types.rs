@@ -1,0 +1,72 @@
+//! Type information (BTF) of one function, by which a program has a name in symbol tables and can be traced: bpf(2).
+
+use std::io;
+use std::os::fd::{FromRawFd as _, OwnedFd};
+
+use crate::bpf_map::bpf;
+
+/// `BPF_BTF_LOAD` (linux/bpf.h).
+const BTF_LOAD: libc::c_int = 18;
+/// The id of the function's type among the types of [`encode`].
+pub(crate) const FUNCTION: u32 = 3;
+
+/// The part of `union bpf_attr` that loads types.
+#[repr(C)]
+#[derive(Default)]
+struct TypesAttr {
+    btf: u64,
+    log: u64,
+    size: u32,
+    log_size: u32,
+    log_level: u32,
+    padding: u32,
+}
+
+/// Loads the types of a program with one function of this name: letters, digits and `_`.
+pub(crate) fn load_types(name: &str) -> io::Result<OwnedFd> {
+    let types = encode(name);
+    let mut attr = TypesAttr {
+        btf: types.as_ptr().addr() as u64,
+        size: u32::try_from(types.len()).map_err(io::Error::other)?,
+        ..TypesAttr::default()
+    };
+    // SAFETY: the types live during the call and have the size that is passed; the result is a new descriptor without other owner.
+    unsafe { Ok(OwnedFd::from_raw_fd(bpf(BTF_LOAD, &mut attr)?)) }
+}
+
+/// Returns header, types and strings (linux/btf.h): `int`, `int ()`, and the function.
+fn encode(name: &str) -> Vec<u8> {
+    /// Magic number, version 1.
+    const MAGIC: [u8; 4] = if cfg!(target_endian = "little") {
+        [0x9f, 0xeb, 1, 0]
+    } else {
+        [0xeb, 0x9f, 1, 0]
+    };
+    const HEADER: u32 = 24;
+    /// Kinds in the upper byte: INT, FUNC_PROTO, FUNC.
+    const INT: u32 = 1 << 24;
+    const PROTO: u32 = 13 << 24;
+    const FUNC: u32 = 12 << 24;
+    let strings = [b"\0int\0", name.as_bytes(), b"\0"].concat();
+    // Name, kind, size or type; a signed integer of 32 bits.
+    let types: [u32; 10] = [1, INT, 4, 1 << 24 | 32, 0, PROTO, 1, 5, FUNC, 2];
+    let types = types.map(u32::to_ne_bytes).concat();
+    let size = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or_default();
+    let header = [HEADER, 0, size(&types), size(&types), size(&strings)];
+    let header = header.map(u32::to_ne_bytes);
+    [&MAGIC[..], &header.concat(), &types, &strings].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BpfProgram;
+
+    #[test]
+    fn the_kernel_accepts_the_types() {
+        if BpfProgram::empty().is_ok() {
+            load_types("rperf_switch").unwrap();
+            assert!(load_types("no name").is_err());
+        }
+    }
+}
