@@ -275,14 +275,14 @@ fn features_are_checked_by_status() {
         on.starts_with("                  zstd: [ on  ]  # "),
         "{on}"
     );
-    let (status, several, _) = check(&["feature", "ZSTD,bpf_skeletons"]);
+    let (status, several, _) = check(&["feature", "ZSTD,libbfd"]);
     assert_eq!((status, several.lines().count()), (1, 2), "{several}");
     let (status, known, errors) = check(&["feature", "nosuch,zstd"]);
     assert_eq!((status, known), (1, on));
     assert!(errors.starts_with("Unknown feature 'nosuch', "), "{errors}");
     for (words, status) in [
         (&["-q", "feature", "zstd,dwarf"][..], 0),
-        (&["feature", "-q", "bpf_skeletons"], 1),
+        (&["feature", "-q", "libbfd"], 1),
         (&["feature", "-q", "nosuch"], 1),
     ] {
         assert_eq!(

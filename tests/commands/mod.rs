@@ -86,6 +86,7 @@ pub(crate) mod script;
 mod settings;
 mod stat;
 mod stat_control;
+mod stat_bpf;
 mod stat_hist;
 mod stat_metrics;
 mod stat_record;

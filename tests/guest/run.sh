@@ -112,6 +112,16 @@ if [ -e bpf_programs ]; then
         timeout 120 rperf $words >"/out/bpf.$name" 2>"/out/bpf.$name.messages" </dev/null
         echo $? >>"/out/bpf.$name"
     done <bpf_programs
+    # Programs are counted while they run: those of a trace, which are found in a recording. bpf.counted is like the others.
+    timeout 120 rperf trace -s -a -o /out/bpf.traced -- sleep 100 >/dev/null 2>&1 </dev/null &
+    trace=$!
+    sleep 4
+    rperf record -o /out/bpf.loaded.data -e cpu-clock -- true >/dev/null 2>&1 </dev/null
+    ids=$(rperf report -i /out/bpf.loaded.data --header-only 2>/dev/null </dev/null |
+        sed -n 's/^# bpf_prog_info \([0-9]*\): .*_rperf_enter addr .*/\1/p')
+    timeout 120 rperf stat -b "$ids" -e task-clock -- ./load 60 >/out/bpf.counted 2>/out/bpf.counted.messages </dev/null
+    echo $? >>/out/bpf.counted
+    kill $trace
 fi
 
 if [ -e stat ]; then

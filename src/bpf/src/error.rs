@@ -51,6 +51,43 @@ pub enum Error {
         /// What bpf(2) reported.
         error: io::Error,
     },
+    /// Too many events, or events on too many CPUs.
+    #[error("too many events to count with BPF programs")]
+    TooManyEvents,
+    /// The kernel cannot run a program on a CPU to complete its sums.
+    #[error("the kernel cannot complete sums of BPF programs (needs Linux 5.10): {0}")]
+    Flush(#[source] io::Error),
+    /// A program to be counted is not loaded.
+    #[error("no BPF program has the id {id}")]
+    NoProgram {
+        /// The id.
+        id: u32,
+    },
+    /// A program to be counted has no type information, by which others are attached to it.
+    #[error("BPF program {id} has no type information (BTF), and cannot be counted")]
+    NoProgramTypes {
+        /// The id.
+        id: u32,
+    },
+    /// A program to be counted could not be opened.
+    #[error("BPF program {id}: {error}")]
+    Program {
+        /// The id.
+        id: u32,
+        /// What bpf(2) reported.
+        error: io::Error,
+    },
+    /// The kernel cannot run programs at others.
+    #[error(
+        "this kernel permits no programs at the begin and the end of BPF program {id} (fentry, fexit)"
+    )]
+    NoTracing {
+        /// The id of the program to be counted.
+        id: u32,
+    },
+    /// The hierarchy of cgroups is not that of version 2, or only a part of it is visible.
+    #[error("BPF programs count cgroups of version 2, below the root of their hierarchy")]
+    NoHierarchy,
     /// A program could not be built.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -65,6 +102,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// Classifies why a program was not loaded.
+    pub(crate) fn load(program: &'static str, failure: BpfLoadError) -> Self {
+        let log = failure.log;
+        Self::classify(failure.error, |error| Self::Rejected {
+            program,
+            error,
+            log,
+        })
+    }
+
     /// Classifies an error of bpf(2): a missing system call or missing permission, otherwise `other`.
     pub(crate) fn classify(error: io::Error, other: impl FnOnce(io::Error) -> Self) -> Self {
         match error.kind() {
@@ -76,13 +123,3 @@ impl Error {
         }
     }
 }
-    /// Classifies why a program was not loaded.
-    pub(crate) fn load(program: &'static str, failure: BpfLoadError) -> Self {
-        let log = failure.log;
-        Self::classify(failure.error, |error| Self::Rejected {
-            program,
-            error,
-            log,
-        })
-    }
-

@@ -1,6 +1,6 @@
 //! BPF programs without a compiler: an instruction builder with labels and maps, and Rust functions that return
-//! programs. These copy the memory of system call arguments, and sum up system calls, waits for locks and waits for CPUs in
-//! the kernel.
+//! programs. These copy the memory of system call arguments, and sum up system calls, waits for locks, waits for CPUs and
+//! counts of events in the kernel.
 //!
 //! The kernel frees maps and programs with their file descriptors, so nothing stays loaded after the process ends,
 //! however it ends.
@@ -12,6 +12,7 @@ mod builder;
 mod bytes;
 mod capture;
 mod contention;
+mod counters;
 mod error;
 mod instruction;
 mod loaded;
@@ -25,6 +26,9 @@ pub use capture::{ArgumentCapture, CaptureOptions};
 pub use contention::{
     ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, FUTEX, FUTEX_PI,
     OwnerLayout, UNKNOWN_OWNER, WaitKey, WaitSummary,
+};
+pub use counters::{
+    CgroupPlace, CountSum, CountedScope, CpuCounter, KernelCounters, MAX_COUNTED_EVENTS,
 };
 pub use error::Error;
 pub use instruction::{Condition, Helper, Instruction, Operand, Operation, Register, Width};

@@ -3,7 +3,8 @@
 use std::os::fd::{AsFd as _, AsRawFd as _};
 
 use rperf_sys::{
-    BpfLink, BpfMap, BpfMapKind, BpfMapShape, CpuState, RawTracepointProgram, Sysfs,
+    BpfLink, BpfLoadError, BpfMap, BpfMapKind, BpfMapShape, CpuState, RawTracepointProgram, Sysfs,
+    TracedBpfProgram, TracedPlace,
 };
 
 use crate::tasks::{self, slot};
@@ -161,6 +162,23 @@ impl LoadedPrograms {
         let link = link
             .map_err(|error| Error::classify(error, |error| Error::Attach { tracepoint, error }))?;
         self.links.push(link);
+        Ok(())
+    }
+
+    /// Runs a program each time another one is entered or left.
+    pub(crate) fn attach_to(
+        &mut self,
+        target: &TracedBpfProgram,
+        place: TracedPlace,
+        name: &'static str,
+        program: &ProgramBuilder,
+    ) -> Result<(), BpfLoadError> {
+        let encoded = self.encode(program).map_err(|error| BpfLoadError {
+            error: std::io::Error::other(error),
+            log: String::new(),
+        })?;
+        self.links
+            .push(target.attach(place, &format!("rperf_{name}"), &encoded)?);
         Ok(())
     }
 

@@ -5,6 +5,7 @@ mod events;
 mod field_ranges;
 mod grouping;
 mod hints;
+mod in_kernel;
 mod metrics;
 mod option_conflicts;
 mod output;

@@ -372,7 +372,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "stat.bpf-counter-events",
         kind: Text,
-        usage: Unused(&["stat"], "events are counted without BPF"),
+        usage: Read,
     },
     Setting {
         name: "stat.no-csv-summary",

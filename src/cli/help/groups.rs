@@ -76,10 +76,11 @@ const RECORD: &[Group] = &[
 const STAT: &[Group] = &[
     Group { heading: "Events and metrics", ids: &[
         "event", "filter", "hist", "probe", "group", "metrics", "metric-no-group", "metric-no-merge", "metric-no-threshold",
-        "topdown", "td-level", "detailed", "all-kernel", "all-user", "pmu-filter",
+        "topdown", "td-level", "detailed", "all-kernel", "all-user", "pmu-filter", "bpf-counters",
     ]},
     Group { heading: "Targets", ids: &[
-        "all-cpus", "cpu", "pid", "tid", "uid", "cgroup", "for-each-cgroup", "no-inherit", "delay", "timeout", "control",
+        "all-cpus", "cpu", "pid", "tid", "uid", "cgroup", "for-each-cgroup", "bpf-prog", "no-inherit", "delay", "timeout",
+        "control",
     ]},
     Group { heading: "Runs of the command", ids: &["repeat", "table", "null", "sync", "pre", "post"]},
     Group { heading: "Intervals", ids: &["interval-print", "interval-count", "interval-clear", "summary", "no-csv-summary"]},

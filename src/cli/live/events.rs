@@ -218,6 +218,17 @@ pub(crate) fn refuse_sample_filters(events: &[EventSpec]) -> Result<(), CliError
     }
 }
 
+/// Rejects events to be counted by BPF programs for commands that do not count.
+pub(crate) fn refuse_bpf_counters(events: &[EventSpec]) -> Result<(), CliError> {
+    match events.iter().find(|event| event.bpf) {
+        Some(event) => Err(CliError::usage(format!(
+            "event {}: the modifier `b' is supported by 'stat' only",
+            event.name
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Combines the filters of a tracepoint into one for the kernel.
 fn joined(
     event: &str,

@@ -113,8 +113,23 @@ fn of_rings(error: Error) -> CliError {
         Error::Thread(_) => CliError::failure(FAILURE_STATUS, error).hint(
             "check the limits: memory (ulimit -v), processes (ulimit -u) and pids.max of the cgroup",
         ),
+        Error::Bpf(error) => of_bpf(error),
         other => CliError::failure(FAILURE_STATUS, other),
     }
+}
+
+/// Errors of counting by BPF programs.
+fn of_bpf(error: rperf_bpf::Error) -> CliError {
+    let hint = match &error {
+        rperf_bpf::Error::NoProgram { .. } => {
+            "bpftool prog, or the header of 'record -a' ('report --header-only'), lists loaded programs"
+        }
+        rperf_bpf::Error::NoProgramTypes { .. } => {
+            "compile the program with -g, and load it with its BTF"
+        }
+        _ => "count without --bpf-counters, --bpf-prog and the modifier b",
+    };
+    CliError::failure(FAILURE_STATUS, error).hint(hint)
 }
 
 /// The note that only user space is observed; `doing` is what the command does: `recording`, `counting`.

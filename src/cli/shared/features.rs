@@ -24,9 +24,9 @@ pub(crate) const FEATURES: &[Feature] = &[
         "bpf",
         "no libbpf: trace -s, lock contention -b and bench uprobe load programs of their own",
     ),
-    without(
+    with(
         "bpf_skeletons",
-        "no BPF programs for counters, filters and off-CPU time; locks: see bpf",
+        "programs of its own: stat --bpf-counters and -b",
     ),
     with("debuginfod", "debug files over HTTP and HTTPS"),
     with("demangle", "C++ and Rust names"),

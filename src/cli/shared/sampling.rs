@@ -46,6 +46,7 @@ pub(crate) fn events_to_record(
         );
         return Err(CliError::usage(message));
     }
+    events::refuse_bpf_counters(&events)?;
     traces::check(&events)?;
     Ok(match flag(matches, "group") {
         Some(true) => events::grouped(events),

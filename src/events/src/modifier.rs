@@ -5,7 +5,7 @@ use rperf_wire::{Attr, AttrFlags};
 use crate::EventSpec;
 
 /// Letters that are modifiers. `X` (do not reorder the event) has no effect: events are never reordered.
-const LETTERS: &str = "ukhGHpPSDIWeX";
+const LETTERS: &str = "ukhGHpPSDIWebX";
 
 /// The modifiers of one event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,9 +27,6 @@ impl Modifiers {
         let most = |letter| if letter == 'p' { 3 } else { 1 };
         for (offset, letter) in letters.char_indices() {
             let bad = |reason: String| Err(BadModifier { offset, reason });
-            if letter == 'b' {
-                return bad("the modifier `b' (BPF counters) is not available yet".to_owned());
-            }
             if letter == 'R' {
                 return bad("the modifier `R' (retirement latency) is not available yet".to_owned());
             }
@@ -120,6 +117,7 @@ impl Modifiers {
         event.precise_max |= self.has('P');
         event.sample_read |= self.has('S');
         event.weak |= self.has('W');
+        event.bpf |= self.has('b');
     }
 
     fn precision(&self) -> u8 {

@@ -372,6 +372,7 @@ impl ListWord<'_> {
             precise_max: modifiers.has('P'),
             sample_read: modifiers.has('S'),
             weak: modifiers.has('W'),
+            bpf: modifiers.has('b'),
             machines: modifiers.has('G') || modifiers.has('H'),
             position: self.position.clone(),
             ..event

@@ -200,6 +200,9 @@ fn modifiers_set_bits() {
     );
     assert_eq!(one("cs:pup").attr.precise_ip(), 2);
     assert!(one("cs:P").precise_max && one("cs:S").sample_read && one("cs:W").weak);
+    assert!(one("cs:b").bpf && !one("cs:u").bpf);
+    let group = parse("{cs,faults:u}:b", &Catalogue::default()).unwrap();
+    assert!(group.iter().all(|event| event.bpf));
 }
 
 #[test]

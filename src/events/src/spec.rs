@@ -35,6 +35,8 @@ pub struct EventSpec {
     pub weak: bool,
     /// Whether the modifier `G` or `H` is given.
     pub(crate) machines: bool,
+    /// `:b`: BPF programs sum up its counts. Only for counting commands.
+    pub bpf: bool,
     /// Position in a group.
     pub group: GroupPosition,
     /// Byte range in the selector's text; empty for events not typed by the user.
@@ -82,6 +84,7 @@ impl EventSpec {
             sample_read: false,
             weak: false,
             machines: false,
+            bpf: false,
             group: GroupPosition::None,
             position: 0..0,
             tracepoint: None,

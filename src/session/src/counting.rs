@@ -3,6 +3,7 @@
 mod bundle;
 mod count_output;
 mod counter_affinity;
+mod in_kernel;
 mod kernel;
 mod open;
 mod request;
@@ -11,7 +12,7 @@ pub(crate) mod wait_conditions;
 
 pub use count_output::CountOutput;
 pub use request::{
-    CountEvent, CountObserver, CountRequest, CountStart, CountSummary, EventReadings,
+    BpfCounting, CountEvent, CountObserver, CountRequest, CountStart, CountSummary, EventReadings,
     IntervalOptions,
 };
 pub use run::count;

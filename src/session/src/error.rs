@@ -125,6 +125,9 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
+    /// BPF programs can't count.
+    #[error(transparent)]
+    Bpf(#[from] rperf_bpf::Error),
     /// A cgroup can't be opened.
     #[error("failed to open cgroup {name}")]
     Cgroup {

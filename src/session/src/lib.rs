@@ -61,8 +61,8 @@ mod unlinked;
 
 pub use control::{Control, ListedDetail};
 pub use counting::{
-    CountEvent, CountObserver, CountOutput, CountRequest, CountStart, CountSummary, EventReadings,
-    IntervalOptions, count,
+    BpfCounting, CountEvent, CountObserver, CountOutput, CountRequest, CountStart, CountSummary,
+    EventReadings, IntervalOptions, count,
 };
 pub use error::{Error, NotOpened};
 pub use losses::{EventLosses, SampledRate};

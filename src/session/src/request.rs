@@ -459,6 +459,11 @@ pub enum SessionNotice<'a> {
     Mapped {
         /// The size of each in bytes, including the control page.
         bytes: usize,
+    /// BPF programs had no room to observe tasks, which are not counted.
+    TasksNotCounted {
+        /// Their number.
+        lost: u64,
+    },
     },
     /// All AUX areas are mapped.
     TraceMapped {

@@ -106,7 +106,7 @@ fn signed(mut tids: Vec<u32>) -> Vec<i32> {
 }
 
 /// Returns the online CPUs; without sysfs, as many as this process may use, from 0.
-fn online_cpus(sysfs: &Sysfs) -> CpuList {
+pub(crate) fn online_cpus(sysfs: &Sysfs) -> CpuList {
     let listed = sysfs.cpus(CpuState::Online);
     listed.unwrap_or_else(|_: io::Error| {
         (0..u32::try_from(rperf_sys::parallelism()).unwrap_or(1)).collect()

@@ -220,7 +220,12 @@ fn timing() -> Vec<Arg> {
         control::option(),
         unsupported("iostat", "count the events of the uncore PMUs"),
         unsupported("hybrid-merge", ""),
-        unsupported("bpf-prog", "BPF programs cannot be counted").short('b'),
-        unsupported("bpf-counters", "events are counted without BPF"),
+        value("bpf-prog", "id")
+            .short('b')
+            .value_parser(number_list)
+            .help("count while these BPF programs run (list of ids)"),
+        switch("bpf-counters").help(
+            "open each event once per CPU, and add up counts of tasks or cgroups by BPF programs",
+        ),
     ]
 }

@@ -21,6 +21,7 @@ pub(super) fn explain_scope(context: &Context, plan: &StatPlan, verbose: bool) {
     let name = name.and_then(|path| path.file_name());
     if let (Target::Cpus(_), Some(name)) = (&request.target, name)
         && name != TIMER
+        && request.bpf.programs.is_empty()
     {
         let name = name.to_string_lossy();
         context.note(format_args!(

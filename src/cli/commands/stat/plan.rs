@@ -10,7 +10,7 @@ use rperf_sys::{Proc, WaitStatus};
 
 use super::metrics::StatMetrics;
 use super::tables::TableSubject;
-use super::{events, grouping, timing};
+use super::{events, grouping, in_kernel, timing};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::{PROC, explain, target, workload};
@@ -49,7 +49,9 @@ impl StatPlan {
         let mut pmus = MachinePmus::find(context);
         pmus.only = wanted_pmu(matches, &pmus)?;
         let grouping = grouping::grouping(matches, &target, &pmus.sysfs)?;
-        let (shown, metrics) = events::shown(matches, context, &target, &pmus)?;
+        let target = in_kernel::target(matches, target)?;
+        let (mut shown, metrics) = events::shown(matches, context, &target, &pmus)?;
+        let bpf = in_kernel::counting(matches, context, &target, &mut shown)?;
         let grouping = grouping::with_cores(grouping, &shown, &pmus.sysfs);
         let found = workload::find(matches, context);
         let workload = found.map_err(|(word, cause)| workload_failed(&word, &cause))?;
@@ -68,6 +70,7 @@ impl StatPlan {
                 // Counters of single threads exclude threads that these create.
                 inherit: flag(matches, "no-inherit") != Some(true)
                     && grouping.by != Aggregation::Thread,
+                bpf,
                 start: timing::start(matches)?,
                 interval: timing::interval(matches)?,
                 timeout: timing::timeout(matches, context)?,
@@ -124,6 +127,9 @@ fn wanted_pmu(matches: &ArgMatches, pmus: &MachinePmus) -> Result<Option<String>
 
 fn title(matches: &ArgMatches, target: &Target) -> String {
     let text = |id: &str| matches.get_one::<String>(id).map_or("", String::as_str);
+    if let Some(ids) = matches.get_one::<String>("bpf-prog") {
+        return format!("'BPF program(s) {ids}'");
+    }
     match target {
         Target::Cpus(Some(_)) if flag(matches, "all-cpus") != Some(true) => {
             format!("'CPU(s) {}'", text("cpu"))

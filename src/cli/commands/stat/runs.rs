@@ -230,6 +230,9 @@ impl SessionObserver for StatReporter<'_> {
             SessionNotice::GroupBroken { leader } => self.context.warn(format_args!(
                 "the group of {leader} needs more counters than there are: its events are counted separately"
             )),
+            SessionNotice::TasksNotCounted { lost } => self.context.warn(format_args!(
+                "{lost} tasks were not counted: BPF programs observe at most 32768 at a time"
+            )),
             other => self.reporter.on_event(other),
         }
     }

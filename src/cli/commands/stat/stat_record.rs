@@ -45,6 +45,11 @@ pub(super) fn with_output(
             "stat record: no events to record: give events with -e",
         ));
     }
+    if request.events.iter().any(|event| event.spec.bpf) {
+        return Err(CliError::usage(
+            "stat record: counts of BPF programs (--bpf-counters, --bpf-prog, `:b') cannot be recorded",
+        ));
+    }
     let stream = recording_output::stream(matches, context, "stat record", "stat report")?;
     let name = recording_output::name(matches);
     if recording_output::takes_stdout(&name) {

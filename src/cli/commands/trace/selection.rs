@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::exec_tree::TREE_CALLS;
 use crate::cli::error::CliError;
-use crate::cli::live::events::{ListedEvents, filter, parsed, refuse_sample_filters};
+use crate::cli::live::events::{
+    ListedEvents, filter, parsed, refuse_bpf_counters, refuse_sample_filters,
+};
 use crate::cli::options::{flag, is_given};
 
 /// What `-e` selects.
@@ -108,7 +110,8 @@ impl Selection {
         }
         filter(matches, &mut self.lists, tracefs)?;
         let events: Vec<EventSpec> = self.events().cloned().collect();
-        refuse_sample_filters(&events)
+        refuse_sample_filters(&events)?;
+        refuse_bpf_counters(&events)
     }
 }
 

@@ -7,7 +7,7 @@ use rperf_count::{CounterCounts, CounterReading};
 use rperf_events::{
     CountOptions, EventSpec, GroupPosition, count_attr, fires_only_in_kernel, user_only,
 };
-use rperf_sys::{Counter, CounterValue, ObservedTask, OpenCgroup, Sysctl};
+use rperf_sys::{Counter, CounterValue, CpuList, ObservedTask, OpenCgroup, Sysctl};
 use rperf_wire::{Attr, AttrFlags};
 
 use super::bundle::TracepointBundle;
@@ -28,6 +28,8 @@ pub(super) struct OpenEvent<C> {
     /// Index of its group leader, with which it is read.
     pub(super) leader: Option<usize>,
     pub(super) supported: bool,
+    /// For an event that BPF programs sum up: the index of the event whose counters they read, which may be its own.
+    pub(super) in_kernel: Option<usize>,
     pub(super) counters: Vec<CounterSlot<C>>,
 }
 
@@ -57,6 +59,10 @@ pub(super) struct OpenParameters<'a> {
     pub(super) on_exec: bool,
     /// Whether CPUs are observed instead of tasks.
     pub(super) on_cpus: bool,
+    /// Whether events are counted while BPF programs run.
+    pub(super) counts_programs: bool,
+    /// The CPUs on which BPF programs count for tasks.
+    pub(super) all_cpus: &'a CpuList,
     /// Whether events may be bundled: not with control commands for single events, or if counts are
     /// recorded.
     pub(super) bundles: bool,
@@ -87,7 +93,10 @@ impl<K: CounterKernel> OpenCounters<K> {
                 Some(leader) => (leader, true),
                 None => opened.group_of(&specs, index),
             };
-            let mut event = opening.closed(place, spec, leader, in_group);
+            let mut event = match opening.is_in_kernel(place) {
+                true => opened.summed(place, spec, wanted, opening),
+                false => opening.closed(place, spec, leader, in_group),
+            };
             if event.spec.tool.is_some() {
                 opened.events.push(event);
                 continue;
@@ -145,6 +154,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         observer: &mut dyn SessionObserver,
     ) -> io::Result<()> {
         let cgroup = wanted.cgroup.as_ref();
+        let cgroup = cgroup.filter(|_| event.in_kernel.is_none());
         let cgroup = cgroup.and_then(|name| opening.cgroups.get(name));
         loop {
             let attr = &event.attr;
@@ -265,8 +275,53 @@ impl<K: CounterKernel> OpenCounters<K> {
     /// Returns the group leaders and single events.
     fn leading(&self) -> impl Iterator<Item = usize> {
         let events = self.events.iter().enumerate();
-        let leading = events.filter(|(_, event)| event.leader.is_none() && event.supported);
+        let leading = events.filter(|(_, event)| {
+            event.leader.is_none() && event.supported && event.in_kernel.is_none()
+        });
         leading.map(|(index, _)| index)
+    }
+
+    /// Returns an event that BPF programs sum up, and that is not open yet. Equal events of several cgroups share the counters.
+    fn summed(
+        &self,
+        wanted: &CountEvent,
+        spec: EventSpec,
+        all: &[CountEvent],
+        opening: &OpenParameters<'_>,
+    ) -> OpenEvent<K::Counter> {
+        let own = self.events.len();
+        let is_same = |(index, other): &(usize, &OpenEvent<K::Counter>)| {
+            let cpus = all.get(*index).map(|other| &other.cpus);
+            other.in_kernel == Some(*index) && other.spec == spec && cpus == Some(&wanted.cpus)
+        };
+        let same = self.events.iter().enumerate().find(is_same);
+        let source = same.map_or(own, |(index, _)| index);
+        let options = CountOptions {
+            inherit: false,
+            on_exec: false,
+            in_group: false,
+            member: false,
+        };
+        let mut attr = count_attr(&spec, options);
+        attr.flags = attr.flags.with(AttrFlags::INHERIT, false);
+        let cpus = opening.all_cpus.numbers().iter();
+        let slots = cpus.map(|cpu| CounterSlot {
+            cpu: Some(*cpu),
+            thread: None,
+            counter: None,
+        });
+        OpenEvent {
+            attr,
+            spec,
+            leader: None,
+            supported: true,
+            counters: match (source == own, opening.on_cpus) {
+                (false, _) => Vec::new(),
+                (true, true) => opening.counters_of(wanted),
+                (true, false) => slots.collect(),
+            },
+            in_kernel: Some(source),
+        }
     }
 
     /// Returns the maximum number of counters of an event.
@@ -328,6 +383,24 @@ impl<K: CounterKernel> OpenCounters<K> {
 }
 
 impl OpenCounters<RunningKernel> {
+    /// Enables the events that BPF programs sum up.
+    pub(super) fn enable_summed(&self) -> Result<(), Error> {
+        for event in self.events.iter().filter(|event| event.in_kernel.is_some()) {
+            for counter in event
+                .counters
+                .iter()
+                .filter_map(|slot| slot.counter.as_ref())
+            {
+                counter.enable().map_err(|cause| Error::Control {
+                    what: "enable",
+                    event: event.spec.name.clone(),
+                    cause,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the events for control commands.
     pub(super) fn controlled_counters(&self) -> Vec<ControlledCounters<'_>> {
         fn controlled_counters(event: &OpenEvent<Counter>) -> ControlledCounters<'_> {
@@ -367,8 +440,15 @@ impl OpenParameters<'_> {
             spec,
             leader,
             supported: true,
+            in_kernel: None,
             counters,
         }
+    }
+
+    /// Whether BPF programs sum up an event. What all tasks of a CPU count needs no program.
+    fn is_in_kernel(&self, event: &CountEvent) -> bool {
+        let is_limited = !self.on_cpus || self.counts_programs || event.cgroup.is_some();
+        event.spec.bpf && event.spec.tool.is_none() && is_limited
     }
 
     /// Returns the CPUs and threads of an event, without open counters.
@@ -396,7 +476,7 @@ impl OpenParameters<'_> {
         cause: &io::Error,
         observer: &mut dyn SessionObserver,
     ) -> Option<EventSpec> {
-        if !is_denied(cause) || self.on_cpus {
+        if !is_denied(cause) || self.on_cpus || spec.bpf {
             return None;
         }
         let paranoid = self.sysctl.perf_event_paranoid();
@@ -422,8 +502,9 @@ impl<C> OpenEvent<C> {
         opening: &OpenParameters<'_>,
         observer: &mut dyn SessionObserver,
     ) -> Result<Self, Error> {
+        let on_cpus = opening.on_cpus || self.in_kernel.is_some();
         let target = CounterTarget {
-            observed: a_place(opening.on_cpus),
+            observed: a_place(on_cpus),
             cgroup: None,
         };
         let opens = |attr: &Attr| kernel.open(attr, target, None).is_ok();
@@ -432,7 +513,7 @@ impl<C> OpenEvent<C> {
             return Err(Error::from(Box::new(NotOpened {
                 refused,
                 cause,
-                on_cpus: opening.on_cpus,
+                on_cpus,
                 user_only: self.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL),
                 tracepoint: self.spec.tracepoint.is_some(),
                 event: self.spec.name,

@@ -41,6 +41,15 @@ pub struct IntervalOptions {
     pub times: Option<u64>,
 }
 
+/// How BPF programs count the events of [`EventSpec::bpf`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BpfCounting {
+    /// Ids of the programs during which events are counted, instead of those of tasks and cgroups; empty for tasks and cgroups.
+    pub programs: Vec<u32>,
+    /// The offset of `task_struct::pid` (from BTF), by which children are found.
+    pub task_pid: Option<u16>,
+}
+
 /// Options of a count.
 #[derive(Debug, Clone)]
 pub struct CountRequest {
@@ -53,6 +62,8 @@ pub struct CountRequest {
     pub events: Vec<CountEvent>,
     /// Whether children of the observed tasks are counted.
     pub inherit: bool,
+    /// How events are counted by BPF programs.
+    pub bpf: BpfCounting,
     /// When events are enabled.
     pub start: CountStart,
     /// Interval mode, if requested.

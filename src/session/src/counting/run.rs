@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use rperf_sys::{Counter, Pidfd, Proc, Signals, Sysctl, Sysfs, Workload, raise_open_files_limit};
 
 use super::count_output::{CountWriter, StatRoundKind};
+use super::in_kernel::KernelSums;
 use super::kernel::RunningKernel;
 use super::open::{OpenCounters, OpenParameters};
 use super::wait_conditions::{WaitConditions, WaitEnd};
 use super::{CountObserver, CountRequest, CountStart, CountSummary, EventReadings};
 use crate::opened::open_cgroup;
 use crate::recording::fork_workload;
-use crate::tasks::CpuTasks;
+use crate::tasks::{CpuTasks, online_cpus};
 use crate::{Control, Error, SessionNotice, Target};
 
 /// Counts as requested, until the workload or the observed tasks exit, or on a timeout, a signal or
@@ -33,15 +34,14 @@ pub fn count(
     let mut workload = fork_workload(request.workload.as_ref(), &signals)?;
     let controlled = control.is_some();
     let (opened, cpu_tasks) = open(request, workload.as_ref(), controlled, observer)?;
-    set_filters(&opened)?;
+    let sums = KernelSums::start(request, &opened, &cpu_tasks)?;
     let writer = request.record_to.as_ref();
     let writer = writer.map(|options| CountWriter::begin(request, options, &opened, &cpu_tasks));
-    if request.start == CountStart::AtOnce && request.target != Target::Workload {
-        opened.for_each_leader("enable", Counter::enable)?;
-    }
+    enable_at_once(request, &opened)?;
     let mut run = CountRun {
         request,
         opened: &opened,
+        sums,
         writer: writer.transpose()?,
         reader_gone: false,
         began: Instant::now(),
@@ -65,7 +65,8 @@ pub fn count(
     let signal = waiting.finish(woken)?;
     let elapsed = run.began.elapsed();
     opened.for_each_leader("disable", Counter::disable)?;
-    let mut readings = opened.read();
+    let mut readings = run.read()?;
+    run.report_lost_tasks(observer)?;
     // Ends the workload that served as a timer: the observed tasks have exited.
     let was_timer = woken == WaitEnd::TasksEnded;
     let ended = workload.as_mut().map(Workload::wait).transpose();
@@ -92,6 +93,19 @@ fn late_signal(signals: &Signals) -> Result<Option<i32>, Error> {
         }
     }
     Ok(None)
+}
+
+/// Enables the events, unless they are enabled later, or by the exec of the workload.
+fn enable_at_once(
+    request: &CountRequest,
+    opened: &OpenCounters<RunningKernel>,
+) -> Result<(), Error> {
+    match (request.start, &request.target) {
+        // Counters of CPUs are not enabled by the exec, from which on BPF programs add up what they count.
+        (CountStart::AtOnce, Target::Workload) => opened.enable_summed(),
+        (CountStart::AtOnce, _) => opened.for_each_leader("enable", Counter::enable),
+        _ => Ok(()),
+    }
 }
 
 /// Lets the program run to its first instruction.
@@ -136,9 +150,12 @@ fn open(
         inherit: request.inherit,
         on_exec: request.target == Target::Workload && request.start == CountStart::AtOnce,
         on_cpus: matches!(request.target, Target::Cpus(_)),
+        counts_programs: !request.bpf.programs.is_empty(),
+        all_cpus: &online_cpus(&sysfs),
         bundles: request.record_to.is_none() && !controlled,
     };
     let opened = OpenCounters::open(RunningKernel, &request.events, &opening, observer)?;
+    set_filters(&opened)?;
     Ok((opened, cpu_tasks))
 }
 
@@ -180,6 +197,8 @@ fn ends_of(target: &Target) -> Option<Vec<Pidfd>> {
 struct CountRun<'a> {
     request: &'a CountRequest,
     opened: &'a OpenCounters<RunningKernel>,
+    /// Sums of BPF programs.
+    sums: Option<KernelSums>,
     writer: Option<CountWriter<'a>>,
     reader_gone: bool,
     began: Instant,
@@ -230,7 +249,7 @@ impl<'a> CountRun<'a> {
             if woken != WaitEnd::Time || end.is_some_and(|end| end <= Instant::now()) {
                 return Ok(woken);
             }
-            let mut readings = self.opened.read();
+            let mut readings = self.read()?;
             let elapsed = self.began.elapsed();
             readings.set_times(elapsed, None);
             self.interval(elapsed, &readings, observer)?;
@@ -243,6 +262,24 @@ impl<'a> CountRun<'a> {
                 return Ok(WaitEnd::Time);
             }
         }
+    }
+
+    /// Reads all events.
+    fn read(&self) -> Result<EventReadings, Error> {
+        let mut readings = self.opened.read();
+        if let Some(sums) = &self.sums {
+            sums.fill(&mut readings)?;
+        }
+        Ok(readings)
+    }
+
+    /// Reports the number of tasks that BPF programs had no room for.
+    fn report_lost_tasks(&self, observer: &mut dyn CountObserver) -> Result<(), Error> {
+        let lost = self.sums.as_ref().map(KernelSums::lost_tasks).transpose()?;
+        if let Some(lost) = lost.filter(|lost| *lost > 0) {
+            observer.on_event(SessionNotice::TasksNotCounted { lost });
+        }
+        Ok(())
     }
 
     /// Waits, and executes commands.

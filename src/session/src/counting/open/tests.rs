@@ -172,11 +172,43 @@ fn opened(
         inherit: true,
         on_exec: false,
         on_cpus,
+        counts_programs: false,
+        all_cpus: &(0..CPUS).collect(),
         bundles: true,
     };
     let mut reported = ReportedEvents::default();
     let opened = OpenCounters::open(kernel, &wanted, &opening, &mut reported).unwrap();
     (opened, reported.0)
+}
+
+#[test]
+fn summed_events_of_a_task_are_open_on_all_cpus_once() {
+    let mut specs = parse("cycles:b,cycles,instructions:b", &Catalogue::default()).unwrap();
+    // As for two cgroups.
+    specs.insert(1, specs[0].clone());
+    let (opened, _) = opened(FakeKernel::default(), specs, false);
+    let places = opened.events.iter().map(|event| {
+        let cpus = event.counters.iter().map(|slot| slot.cpu);
+        (event.in_kernel, cpus.collect::<Vec<_>>())
+    });
+    let all: Vec<Option<u32>> = (0..CPUS).map(Some).collect();
+    let expected = [
+        (Some(0), all.clone()),
+        (Some(0), Vec::new()),
+        (None, vec![None]),
+        (Some(3), all),
+    ];
+    assert_eq!(places.collect::<Vec<_>>(), expected);
+    let inherited = opened.events.iter();
+    let inherited = inherited.map(|event| event.attr.flags.contains(AttrFlags::INHERIT));
+    assert_eq!(inherited.collect::<Vec<_>>(), [false, false, true, false]);
+}
+
+#[test]
+fn all_tasks_of_cpus_need_no_sums() {
+    let specs = parse("cycles:b", &Catalogue::default()).unwrap();
+    let (opened, _) = opened(FakeKernel::default(), specs, true);
+    assert_eq!(opened.events[0].in_kernel, None);
 }
 
 fn table(readings: &EventReadings, by: Aggregation) -> CountTable {

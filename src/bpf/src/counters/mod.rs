@@ -1,0 +1,276 @@
+//! Counts of perf events for tasks, cgroups and BPF programs, summed in the kernel: each event is open once on each CPU, however many tasks
+//! and cgroups are observed.
+
+mod programs;
+#[cfg(test)]
+mod tests;
+
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+use rperf_sys::{BpfMapKind, RawTracepointProgram, TracedBpfProgram, TracedPlace};
+
+use crate::bytes::number;
+use crate::loaded::{LoadedPrograms, NamedShape, possible_cpus};
+use crate::tasks::{self, LOST_TASKS, slot};
+use crate::{Error, TaskSet};
+use programs::{Events, Groups, SUM, reading};
+
+/// The maximum number of events: each has 70 instructions or so in a program, and 48 bytes of a map's value.
+pub const MAX_COUNTED_EVENTS: usize = 512;
+
+/// A cgroup of version 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CgroupPlace {
+    /// Its id: the inode number of its folder.
+    pub id: u64,
+    /// The number of its ancestors.
+    pub level: u32,
+}
+
+/// What is counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CountedScope {
+    /// One group: these tasks. [`TaskSet::All`] has no tasks.
+    Tasks(TaskSet),
+    /// A group for each of these cgroups, with its descendants.
+    Cgroups(Vec<CgroupPlace>),
+    /// One group: BPF programs while they run, by their ids.
+    Programs(Vec<u32>),
+}
+
+/// An event on a CPU. It counts everything that runs there, and must not be inherited.
+#[derive(Debug, Clone, Copy)]
+pub struct CpuCounter<'a> {
+    /// The CPU.
+    pub cpu: u32,
+    /// The descriptor of perf_event_open(2).
+    pub fd: BorrowedFd<'a>,
+}
+
+/// A sum of counts on one CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CountSum {
+    /// Counted events.
+    pub value: u64,
+    /// Nanoseconds for which the event was enabled while what is observed ran.
+    pub enabled: u64,
+    /// Nanoseconds of these in which the event was on a counter.
+    pub running: u64,
+}
+
+/// The running programs and their sums. Dropping this ends them.
+#[derive(Debug)]
+pub struct KernelCounters {
+    loaded: LoadedPrograms,
+    /// The program that makes sums complete, unless they always are.
+    account: Option<RawTracepointProgram>,
+    groups: u32,
+    events: usize,
+}
+
+impl KernelCounters {
+    /// Loads and attaches the programs. `events` are not enabled yet: what they count before is not known to belong to anything.
+    ///
+    /// # Errors
+    /// [`Error`]; [`Error::TooManyEvents`] for more than [`MAX_COUNTED_EVENTS`].
+    pub fn start(scope: &CountedScope, events: &[Vec<CpuCounter<'_>>]) -> Result<Self, Error> {
+        let cpus = possible_cpus()?;
+        let count = Some(events.len()).filter(|count| *count <= MAX_COUNTED_EVENTS);
+        let known = Events {
+            count: count
+                .and_then(|count| i16::try_from(count).ok())
+                .ok_or(Error::TooManyEvents)?,
+            cpus: i32::try_from(cpus).map_err(|_| Error::TooManyEvents)?,
+        };
+        let groups = scope.groups();
+        let readings = scope.readings();
+        let mut loaded = LoadedPrograms::new(&shapes(known, [readings, groups]))?;
+        for (index, counters) in (0_usize..).zip(events) {
+            for CpuCounter { cpu, fd } in counters {
+                let key = index * cpus + *cpu as usize;
+                let key = u32::try_from(key).map_err(|_| Error::TooManyEvents)?;
+                let fd = fd.as_raw_fd().to_ne_bytes();
+                loaded.set(programs::EVENTS, &key.to_ne_bytes(), &fd)?;
+            }
+        }
+        let account = attach(&mut loaded, scope, known)?;
+        Ok(Self {
+            loaded,
+            account,
+            groups,
+            events: events.len(),
+        })
+    }
+
+    /// Returns the sums up to now by group, event and CPU, of all possible CPUs. `cpus` are those on which something is counted.
+    ///
+    /// # Errors
+    /// [`Error::Map`]; [`Error::Flush`] before Linux 5.10.
+    pub fn read(&self, cpus: &[u32]) -> Result<Vec<Vec<Vec<CountSum>>>, Error> {
+        if let Some(account) = &self.account {
+            for cpu in cpus {
+                match account.run_on(*cpu) {
+                    // The CPU went offline.
+                    Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {}
+                    ran => ran.map_err(Error::Flush)?,
+                }
+            }
+        }
+        let sums = (0..self.groups).map(|group| {
+            let value = self.loaded.get(programs::SUMS, &group.to_ne_bytes())?;
+            Ok(decode(&value.unwrap_or_default(), self.events))
+        });
+        sums.collect()
+    }
+
+    /// Returns the number of tasks that were not observed, for lack of room.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn lost_tasks(&self) -> Result<u64, Error> {
+        Ok(self.loaded.losses()?.of(LOST_TASKS))
+    }
+}
+
+impl CountedScope {
+    fn groups(&self) -> u32 {
+        match self {
+            Self::Cgroups(cgroups) => u32::try_from(cgroups.len()).unwrap_or(u32::MAX).max(1),
+            Self::Tasks(_) | Self::Programs(_) => 1,
+        }
+    }
+
+    /// The number of values with readings.
+    fn readings(&self) -> u32 {
+        match self {
+            Self::Programs(programs) => u32::try_from(programs.len()).unwrap_or(u32::MAX).max(1),
+            Self::Tasks(_) | Self::Cgroups(_) => 1,
+        }
+    }
+}
+
+/// Returns the maps by their [`crate::MapId`].
+fn shapes(events: Events, [readings, groups]: [u32; 2]) -> [NamedShape; 6] {
+    use BpfMapKind::{Hash, PerCpuArray, PerfEventArray};
+    let count = u32::from(events.count.cast_unsigned());
+    let shape = NamedShape::new;
+    let size = u32::from(reading::LAST.cast_unsigned());
+    let reading = size + count * u32::from(reading::NEXT.cast_unsigned());
+    let sums = (count * u32::from(SUM.cast_unsigned())).max(8);
+    let counters = (count * events.cpus.cast_unsigned()).max(1);
+    [
+        shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
+        shape("losses", PerCpuArray, [4, 8, 1]),
+        shape("events", PerfEventArray, [4, 4, counters]),
+        shape("readings", PerCpuArray, [4, reading, readings]),
+        shape("sums", PerCpuArray, [4, sums, groups]),
+        shape("cgroups", Hash, [8, 4, groups]),
+    ]
+}
+
+/// Attaches the programs, and returns the one that makes sums complete.
+fn attach(
+    loaded: &mut LoadedPrograms,
+    scope: &CountedScope,
+    events: Events,
+) -> Result<Option<RawTracepointProgram>, Error> {
+    let groups = match scope {
+        CountedScope::Programs(programs) => {
+            return attach_to_programs(loaded, programs, events).map(|()| None);
+        }
+        CountedScope::Tasks(_) => Groups::Tasks,
+        CountedScope::Cgroups(cgroups) => Groups::Cgroups(place_cgroups(loaded, cgroups)?),
+    };
+    let account = loaded.load("count", &programs::account(events, &groups))?;
+    if let CountedScope::Tasks(set) = scope {
+        attach_tasks(loaded, set, &account)?;
+    }
+    loaded.run_at(&account, "sched_switch")?;
+    Ok(Some(account))
+}
+
+/// Adds the tasks, and attaches the programs that follow them.
+fn attach_tasks(
+    loaded: &mut LoadedPrograms,
+    set: &TaskSet,
+    account: &RawTracepointProgram,
+) -> Result<(), Error> {
+    loaded.add_tasks(set)?;
+    loaded.attach("count_end", "sched_process_exit", &programs::ends())?;
+    if let Some(offset) = set.task_pid()? {
+        loaded.attach("fork", "sched_process_fork", &tasks::fork(offset))?;
+    }
+    if matches!(
+        set,
+        TaskSet::Threads {
+            from_exec: true,
+            ..
+        }
+    ) {
+        // What was counted before the exec does not belong to the task.
+        loaded.run_at(account, "sched_process_exec")?;
+        loaded.attach("exec", "sched_process_exec", &tasks::exec())?;
+    }
+    Ok(())
+}
+
+/// Stores the group of each cgroup, and returns their levels.
+fn place_cgroups(loaded: &LoadedPrograms, cgroups: &[CgroupPlace]) -> Result<Vec<i32>, Error> {
+    let mut levels = Vec::new();
+    for (group, CgroupPlace { id, level }) in (0_u32..).zip(cgroups) {
+        loaded.set(programs::GROUPS, &id.to_ne_bytes(), &group.to_ne_bytes())?;
+        levels.push(level.cast_signed());
+    }
+    levels.sort_unstable();
+    levels.dedup();
+    Ok(levels)
+}
+
+/// Runs programs at the begin and at the end of others.
+fn attach_to_programs(
+    loaded: &mut LoadedPrograms,
+    ids: &[u32],
+    events: Events,
+) -> Result<(), Error> {
+    for (index, id) in (0..).zip(ids.iter().copied()) {
+        let opened = TracedBpfProgram::open(id).map_err(|error| match error.kind() {
+            std::io::ErrorKind::Unsupported => Error::NoProgramTypes { id },
+            _ => Error::classify(error, |error| Error::Program { id, error }),
+        })?;
+        let target = opened.ok_or(Error::NoProgram { id })?;
+        let ends = [
+            (TracedPlace::Exit, "leave", programs::leave(events, index)),
+            (TracedPlace::Entry, "enter", programs::enter(events, index)),
+        ];
+        for (place, name, program) in ends {
+            let attached = loaded.attach_to(&target, place, name, &program);
+            attached.map_err(|failure| match failure.error.raw_os_error() {
+                // Without a log, it is not the verifier's.
+                Some(libc::EPERM | libc::EOPNOTSUPP | ENOTSUPP) => Error::NoTracing { id },
+                _ => Error::load(name, failure),
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// `ENOTSUPP` of the kernel, which has no name in user space.
+const ENOTSUPP: i32 = 524;
+
+/// Returns the sums by event and CPU of a value of [`programs::SUMS`].
+fn decode(value: &[u8], events: usize) -> Vec<Vec<CountSum>> {
+    let size = (events * usize::from(SUM.cast_unsigned())).max(8);
+    let of_event = |index: usize| {
+        let per_cpu = value.chunks_exact(size).map(|cpu| {
+            let at = index * usize::from(SUM.cast_unsigned());
+            let sum = cpu.get(at..).unwrap_or_default();
+            CountSum {
+                value: number(sum, 0),
+                enabled: number(sum, 8),
+                running: number(sum, 16),
+            }
+        });
+        per_cpu.collect()
+    };
+    (0..events).map(of_event).collect()
+}

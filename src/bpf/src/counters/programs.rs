@@ -1,0 +1,241 @@
+//! The programs, and the layout of their maps.
+//!
+//! The counters of a CPU count whatever runs there. At each switch of tasks, what they counted since the last one belongs to the task that
+//! ends its run.
+
+use crate::Condition::{Equal, NotEqual};
+use crate::Operation::{Add, Sub};
+use crate::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R10};
+use crate::Width::{Double, Word};
+use crate::tasks::{INDEX, TASK, TASKS, current_task, key, look_up, slot};
+use crate::{Helper, Label, MapId, ProgramBuilder};
+
+/// Index of an event times the number of possible CPUs, plus a CPU, to the event there.
+pub(super) const EVENTS: MapId = MapId(2);
+/// Readings of a CPU, one value for each program that is counted.
+pub(super) const READINGS: MapId = MapId(3);
+/// Sums of a CPU by group.
+pub(super) const SUMS: MapId = MapId(4);
+/// Cgroup id to group.
+pub(super) const GROUPS: MapId = MapId(5);
+
+/// Offsets on the stack: what an event was read as, a cgroup's id.
+const VALUE: i16 = -32;
+const ID: i16 = -48;
+
+/// The value of [`READINGS`].
+pub(super) mod reading {
+    /// Not 0 while a program changes the value, or runs that is counted.
+    pub(in crate::counters) const BUSY: i16 = 0;
+    /// What the first event was last read as, and the difference to the reading before: count, time enabled and time running.
+    pub(in crate::counters) const LAST: i16 = 8;
+    pub(in crate::counters) const DELTA: i16 = 32;
+    /// The distance to the next event.
+    pub(in crate::counters) const NEXT: i16 = 48;
+}
+
+/// The size of a count in [`SUMS`]: count, time enabled, time running.
+pub(super) const SUM: i16 = 24;
+
+/// How counters are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Events {
+    /// The number of events.
+    pub(super) count: i16,
+    /// The number of possible CPUs.
+    pub(super) cpus: i32,
+}
+
+/// The sets of tasks whose counts are summed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Groups {
+    /// One: the tasks in the map of tasks.
+    Tasks,
+    /// Cgroups at these levels of the hierarchy.
+    Cgroups(Vec<i32>),
+}
+
+impl Events {
+    fn each(self) -> impl Iterator<Item = i16> {
+        0..self.count
+    }
+}
+
+/// Leaves the address of this CPU's readings in `R6`.
+fn readings(b: &mut ProgramBuilder, index: i32, out: Label) {
+    b.store(Word, R10, INDEX, index);
+    look_up(b, READINGS, INDEX);
+    b.jump_if(Equal, R0, 0, out);
+    b.set(R6, R0);
+}
+
+/// Reads an event of the CPU in `R7` to the stack; `failed` if it does not count there.
+fn read_event(b: &mut ProgramBuilder, events: Events, index: i16, failed: Label) {
+    b.map(R1, EVENTS);
+    b.set(R2, R7);
+    b.operate(Add, R2, i32::from(index) * events.cpus);
+    b.address(R3, R10, i32::from(VALUE));
+    b.set(R4, i32::from(SUM));
+    b.call(Helper::PerfEventReadValue);
+    b.jump_if(NotEqual, R0, 0, failed);
+}
+
+/// The reading on the stack is the last one now, of the readings at `R6`; also computes the difference.
+pub(super) fn advance(b: &mut ProgramBuilder, index: i16) {
+    let at = index * reading::NEXT;
+    for word in [0, 8, 16] {
+        b.load(Double, R1, R10, VALUE + word);
+        b.load(Double, R2, R6, reading::LAST + at + word);
+        b.store(Double, R6, reading::LAST + at + word, R1);
+        b.operate(Sub, R1, R2);
+        b.store(Double, R6, reading::DELTA + at + word, R1);
+    }
+}
+
+/// Stores a reading on the stack.
+#[cfg(test)]
+pub(super) fn on_stack(b: &mut ProgramBuilder, values: [u64; 3]) {
+    for (word, value) in [0, 8, 16].into_iter().zip(values) {
+        b.set_wide(R1, value);
+        b.store(Double, R10, VALUE + word, R1);
+    }
+}
+
+/// Adds the differences at `R6` to the sums at `R0`.
+pub(super) fn add_up(b: &mut ProgramBuilder, events: Events) {
+    for index in events.each() {
+        for word in [0, 8, 16] {
+            b.load(
+                Double,
+                R1,
+                R6,
+                reading::DELTA + index * reading::NEXT + word,
+            );
+            b.load(Double, R2, R0, index * SUM + word);
+            b.operate(Add, R2, R1);
+            b.store(Double, R0, index * SUM + word, R2);
+        }
+    }
+}
+
+/// Reads all events, and computes the differences; those of an event that does not count on this CPU are 0.
+fn read_all(b: &mut ProgramBuilder, events: Events) {
+    b.call(Helper::GetSmpProcessorId);
+    b.set(R7, R0);
+    for index in events.each() {
+        let (failed, next) = (b.label(), b.label());
+        read_event(b, events, index, failed);
+        advance(b, index);
+        b.jump(next);
+        b.place(failed);
+        for word in [0, 8, 16] {
+            let at = reading::DELTA + index * reading::NEXT + word;
+            b.store(Double, R6, at, 0);
+        }
+        b.place(next);
+    }
+}
+
+/// At `sched_switch`, and wherever the current task's counts are to be complete: what was counted since the last time belongs to
+/// the current task. Reads no arguments.
+pub(super) fn account(events: Events, groups: &Groups) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let (end, out) = (b.label(), b.label());
+    readings(&mut b, 0, out);
+    // An interrupt in the middle of this program must not run it.
+    b.load(Double, R1, R6, reading::BUSY);
+    b.jump_if(NotEqual, R1, 0, out);
+    b.store(Double, R6, reading::BUSY, 1);
+    read_all(&mut b, events);
+    match groups {
+        Groups::Tasks => of_task(&mut b, events, end),
+        Groups::Cgroups(levels) => {
+            for level in levels {
+                of_cgroup(&mut b, events, *level);
+            }
+        }
+    }
+    b.place(end);
+    b.store(Double, R6, reading::BUSY, 0);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// Adds the differences to the sums if the current task is observed. One that ended is forgotten.
+fn of_task(b: &mut ProgramBuilder, events: Events, end: Label) {
+    current_task(b);
+    look_up(b, TASKS, TASK);
+    b.jump_if(Equal, R0, 0, end);
+    b.set(R8, R0);
+    b.load(Word, R1, R8, slot::WAITS);
+    b.jump_if(NotEqual, R1, 0, end);
+    b.store(Word, R10, INDEX, 0);
+    look_up(b, SUMS, INDEX);
+    b.jump_if(Equal, R0, 0, end);
+    add_up(b, events);
+    b.load(Double, R1, R8, slot::START);
+    b.jump_if(Equal, R1, 0, end);
+    key(b, TASKS, TASK);
+    b.call(Helper::MapDeleteElem);
+}
+
+/// Adds the differences to the sums of the current task's cgroup at this level, if it is observed.
+fn of_cgroup(b: &mut ProgramBuilder, events: Events, level: i32) {
+    let next = b.label();
+    b.set(R1, level);
+    b.call(Helper::GetCurrentAncestorCgroupId);
+    b.store(Double, R10, ID, R0);
+    look_up(b, GROUPS, ID);
+    b.jump_if(Equal, R0, 0, next);
+    b.load(Word, R1, R0, 0);
+    b.store(Word, R10, INDEX, R1);
+    look_up(b, SUMS, INDEX);
+    b.jump_if(Equal, R0, 0, next);
+    add_up(b, events);
+    b.place(next);
+}
+
+/// At `sched_process_exit`: the task runs for the last time. It is counted until then.
+pub(super) fn ends() -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let out = b.label();
+    current_task(&mut b);
+    look_up(&mut b, TASKS, TASK);
+    b.jump_if(Equal, R0, 0, out);
+    b.store(Double, R0, slot::START, 1);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// Before a counted program: keeps the readings.
+pub(super) fn enter(events: Events, program: i32) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let out = b.label();
+    readings(&mut b, program, out);
+    read_all(&mut b, events);
+    b.store(Double, R6, reading::BUSY, 1);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// After a counted program: adds what was counted since its begin. Without a begin on this CPU (the counting has just begun, or the program
+/// slept and moved), nothing is added.
+pub(super) fn leave(events: Events, program: i32) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let out = b.label();
+    readings(&mut b, program, out);
+    b.load(Double, R1, R6, reading::BUSY);
+    b.jump_if(Equal, R1, 0, out);
+    b.store(Double, R6, reading::BUSY, 0);
+    read_all(&mut b, events);
+    b.store(Word, R10, INDEX, 0);
+    look_up(&mut b, SUMS, INDEX);
+    b.jump_if(Equal, R0, 0, out);
+    add_up(&mut b, events);
+    b.place(out);
+    b.exit();
+    b
+}

@@ -1,0 +1,204 @@
+//! The arithmetic in an interpreter, and counts in the running kernel.
+
+use std::os::fd::{AsFd as _, AsRawFd as _};
+
+use proptest::prelude::*;
+use rperf_sys::{AnonymousMap, Counter, ObservedTask, PageOptions, page_size};
+use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
+
+use super::*;
+use crate::ProgramBuilder;
+use crate::Register::{R0, R1, R6};
+
+/// Runs a part of a program with `R6` at the begin of the memory, and `R0` at `sums` in it.
+fn run(part: impl FnOnce(&mut ProgramBuilder), memory: &mut [u8], sums: usize) {
+    let mut b = ProgramBuilder::new();
+    b.set(R6, R1);
+    b.address(R0, R1, i32::try_from(sums).unwrap());
+    part(&mut b);
+    b.exit();
+    let program = b.encode(&[]).unwrap().concat();
+    let machine = rbpf::EbpfVmRaw::new(Some(&program)).unwrap();
+    machine.execute_program(memory).unwrap();
+}
+
+proptest! {
+    #[test]
+    fn sums_are_the_differences_of_readings(readings in prop::collection::vec(any::<[[u64; 3]; 2]>(), 1..8)) {
+        let events = Events { count: 2, cpus: 4 };
+        let sums = 8 + 2 * 48;
+        let mut memory = vec![0; sums + 2 * 24];
+        for of_events in &readings {
+            run(|b| {
+                for (index, values) in (0..).zip(of_events) {
+                    programs::on_stack(b, *values);
+                    programs::advance(b, index);
+                }
+            }, &mut memory, sums);
+            run(|b| programs::add_up(b, events), &mut memory, sums);
+        }
+        // The sum of all differences is the last reading, since the first one is the difference to 0.
+        let last = readings.last().unwrap();
+        let found = decode(&memory[sums..], 2);
+        for (values, found) in last.iter().zip(found) {
+            let expected = CountSum { value: values[0], enabled: values[1], running: values[2] };
+            prop_assert_eq!(found, vec![expected]);
+        }
+    }
+
+    #[test]
+    fn decoding_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200), events in 0..9_usize) {
+        prop_assert_eq!(decode(&bytes, events).len(), events);
+    }
+}
+
+/// `PERF_COUNT_SW_PAGE_FAULTS`, on all CPUs; `None` if not permitted.
+fn page_faults() -> Option<Vec<(u32, Counter)>> {
+    let attr = Attr {
+        kind: EventType::SOFTWARE,
+        config: 2,
+        flags: AttrFlags::DISABLED,
+        read_format: ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING,
+        ..Attr::default()
+    };
+    let cpus = rperf_sys::Sysfs::new("/sys")
+        .cpus(rperf_sys::CpuState::Online)
+        .unwrap();
+    let open = |cpu: &u32| {
+        let observed = ObservedTask {
+            pid: -1,
+            cpu: cpu.cast_signed(),
+        };
+        Some((*cpu, Counter::open(&attr, observed, None).ok()?))
+    };
+    cpus.numbers().iter().map(open).collect()
+}
+
+/// Counts page faults of a scope while `work` runs; `None` if this machine cannot.
+fn count(scope: &CountedScope, work: impl FnOnce()) -> Option<Vec<CountSum>> {
+    let counters = page_faults()?;
+    let fds = counters.iter().map(|(cpu, counter)| CpuCounter {
+        cpu: *cpu,
+        fd: counter.as_fd(),
+    });
+    let kernel = match KernelCounters::start(scope, &[fds.collect()]) {
+        Ok(kernel) => kernel,
+        Err(Error::NoBpf | Error::NotPermitted | Error::PidNamespace) => return None,
+        Err(error) => panic!("{error}"),
+    };
+    for (_, counter) in &counters {
+        counter.enable().unwrap();
+    }
+    work();
+    let cpus: Vec<u32> = counters.iter().map(|(cpu, _)| *cpu).collect();
+    let mut groups = kernel.read(&cpus).unwrap();
+    assert_eq!(kernel.lost_tasks().unwrap(), 0);
+    let groups = groups.iter_mut().map(|events| {
+        let all = events.remove(0).into_iter();
+        all.fold(CountSum::default(), |sum, one| CountSum {
+            value: sum.value + one.value,
+            enabled: sum.enabled + one.enabled,
+            running: sum.running + one.running,
+        })
+    });
+    Some(groups.collect())
+}
+
+/// Touches pages that were never touched.
+fn fault(pages: usize) {
+    for _ in 0..pages {
+        let mut page = AnonymousMap::new(page_size(), PageOptions::default()).unwrap();
+        page.bytes_mut()[0] = 1;
+    }
+}
+
+fn this_thread() -> u32 {
+    let link = rperf_sys::link_target("/proc/thread-self").unwrap();
+    link.file_name().unwrap().to_str().unwrap().parse().unwrap()
+}
+
+fn threads(threads: Vec<u32>) -> CountedScope {
+    CountedScope::Tasks(TaskSet::Threads {
+        threads,
+        follow: None,
+        from_exec: false,
+    })
+}
+
+#[test]
+fn a_running_thread_is_counted_up_to_now() {
+    let Some(counted) = count(&threads(vec![this_thread()]), || fault(2000)) else {
+        return;
+    };
+    let [sum] = counted[..] else {
+        panic!("{counted:?}")
+    };
+    assert!((2000..2400).contains(&sum.value), "{sum:?}");
+    assert!(sum.enabled > 0 && sum.running == sum.enabled, "{sum:?}");
+}
+
+#[test]
+fn other_threads_are_not_counted() {
+    let work = || std::thread::spawn(|| fault(2000)).join().unwrap();
+    if let Some(counted) = count(&threads(vec![this_thread()]), work) {
+        assert!(counted[0].value < 500, "{counted:?}");
+    }
+}
+
+#[test]
+fn threads_that_end_are_counted_to_their_end() {
+    let (send, receive) = std::sync::mpsc::channel();
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let worker = std::thread::spawn(move || {
+        send.send(this_thread()).unwrap();
+        wait.recv().unwrap();
+        fault(3000);
+    });
+    let scope = threads(vec![receive.recv().unwrap()]);
+    let counted = count(&scope, || {
+        go.send(()).unwrap();
+        worker.join().unwrap();
+    });
+    if let Some(counted) = counted {
+        assert!((3000..3400).contains(&counted[0].value), "{counted:?}");
+    }
+}
+
+#[test]
+fn the_root_cgroup_contains_all_tasks() {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    let folder = rperf_sys::CgroupFolder::find(&mounts);
+    let Some((id, level)) = folder.and_then(|folder| folder.place("/").unwrap()) else {
+        return;
+    };
+    let nobody = CgroupPlace {
+        id: u64::MAX,
+        level: 3,
+    };
+    let scope = CountedScope::Cgroups(vec![nobody, CgroupPlace { id, level }]);
+    if let Some(counted) = count(&scope, || fault(2000)) {
+        assert_eq!(counted[0], CountSum::default());
+        assert!(counted[1].value >= 2000, "{counted:?}");
+    }
+}
+
+#[test]
+fn programs_without_types_are_refused() {
+    let Ok(program) = rperf_sys::BpfProgram::empty() else {
+        return;
+    };
+    let described = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
+    let described = std::fs::read_to_string(described).unwrap();
+    let id = described
+        .lines()
+        .find_map(|line| line.strip_prefix("prog_id:\t"));
+    let id: u32 = id.unwrap().parse().unwrap();
+    for (program, expected) in [(id, "type information"), (u32::MAX, "no BPF program")] {
+        let scope = CountedScope::Programs(vec![program]);
+        match KernelCounters::start(&scope, &[Vec::new()]) {
+            Err(Error::NotPermitted | Error::PidNamespace) => {}
+            Err(error) => assert!(error.to_string().contains(expected), "{error}"),
+            Ok(_) => panic!("{program}"),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Events that BPF programs count: `--bpf-counters`, `--bpf-prog`, the modifier `b`.
+
+use clap::ArgMatches;
+use rperf_events::GroupPosition;
+use rperf_session::{BpfCounting, Target};
+
+use super::events::ShownEvent;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::live::kernel_offsets::member_offsets;
+use crate::cli::options::flag;
+
+/// Returns the target of the count. BPF programs are counted on CPUs; a command is only their timer.
+pub(super) fn target(matches: &ArgMatches, target: Target) -> Result<Target, CliError> {
+    if !matches.contains_id("bpf-prog") {
+        return Ok(target);
+    }
+    let excluded = ["pid", "tid", "uid", "cgroup", "for-each-cgroup"];
+    let excluded = excluded.into_iter().find(|id| matches.contains_id(id));
+    if let Some(excluded) = excluded {
+        let message = format!("--bpf-prog and --{excluded} exclude each other");
+        return Err(CliError::usage(message).hint("use -C to count programs on some CPUs"));
+    }
+    Ok(match target {
+        Target::Cpus(cpus) => Target::Cpus(cpus),
+        _ => Target::Cpus(None),
+    })
+}
+
+/// Marks the events that BPF programs count, and returns how.
+pub(super) fn counting(
+    matches: &ArgMatches,
+    context: &Context,
+    target: &Target,
+    shown: &mut [ShownEvent],
+) -> Result<BpfCounting, CliError> {
+    let programs = matches.get_one::<String>("bpf-prog");
+    let programs = programs
+        .map(|list| ids(list))
+        .transpose()?
+        .unwrap_or_default();
+    let all = flag(matches, "bpf-counters") == Some(true);
+    if all && !programs.is_empty() {
+        return Err(CliError::usage(
+            "--bpf-prog and --bpf-counters exclude each other",
+        ));
+    }
+    let named = context.config.text("stat.bpf-counter-events");
+    let named: Vec<&str> = named.iter().flat_map(|names| names.split(',')).collect();
+    for shown in &mut *shown {
+        let spec = &mut shown.event.spec;
+        spec.bpf |= all || !programs.is_empty() || named.contains(&spec.name.as_str());
+    }
+    if !shown.iter().any(|shown| shown.event.spec.bpf) {
+        return Ok(BpfCounting::default());
+    }
+    if flag(matches, "per-thread") == Some(true) {
+        return Err(CliError::usage(
+            "--per-thread needs a counter for each thread, which BPF programs do not have",
+        ));
+    }
+    ungroup(shown);
+    let task_pid = match target {
+        Target::Cpus(_) => None,
+        _ => member_offsets([("task_struct", "pid")]).ok(),
+    };
+    Ok(BpfCounting {
+        programs,
+        task_pid: task_pid.map(|[offset]| offset),
+    })
+}
+
+/// Parses a list of ids of BPF programs.
+fn ids(list: &str) -> Result<Vec<u32>, CliError> {
+    let id = |word: &str| {
+        let number = word.trim().parse::<u32>().ok();
+        number
+            .filter(|id| i32::try_from(*id).is_ok_and(|id| id > 0))
+            .ok_or_else(|| CliError::usage(format!("-b: '{word}' is not the id of a BPF program")))
+    };
+    list.split(',').map(id).collect()
+}
+
+/// Opens events one by one whose group has an event for BPF programs, which read each event separately.
+fn ungroup(shown: &mut [ShownEvent]) {
+    let mut start = 0;
+    while start < shown.len() {
+        let rest = shown.get(start + 1..).unwrap_or_default();
+        let members = rest
+            .iter()
+            .take_while(|shown| shown.event.spec.group == GroupPosition::Member);
+        let end = start + 1 + members.count();
+        let group = shown.get_mut(start..end).unwrap_or_default();
+        if group.iter().any(|shown| shown.event.spec.bpf) {
+            for shown in group {
+                shown.event.spec.group = GroupPosition::None;
+                shown.event.spec.weak = false;
+            }
+        }
+        start = end;
+    }
+}

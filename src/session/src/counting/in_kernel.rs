@@ -1,0 +1,196 @@
+//! Events whose counts BPF programs sum up in the kernel (`--bpf-counters`, `--bpf-prog`, modifier `b`).
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+
+use rperf_bpf::{CgroupPlace, CountSum, CountedScope, CpuCounter, KernelCounters, TaskSet};
+use rperf_count::{CounterCounts, CounterReading};
+use rperf_sys::{CgroupFolder, Counter, kernel_text};
+
+use super::kernel::RunningKernel;
+use super::open::{OpenCounters, OpenEvent};
+use super::{CountRequest, CountStart, EventReadings};
+use crate::tasks::CpuTasks;
+use crate::{Error, Target};
+
+/// The place of an event's sums.
+#[derive(Debug)]
+struct SummedEvent {
+    /// The index of the event.
+    event: usize,
+    /// The index of its counters among those that the programs read.
+    counters: usize,
+    /// The group of tasks.
+    group: usize,
+}
+
+/// The programs, and which events they sum up.
+#[derive(Debug)]
+pub(super) struct KernelSums {
+    counters: KernelCounters,
+    events: Vec<SummedEvent>,
+    /// The CPUs with counters.
+    cpus: Vec<u32>,
+    /// Whether each CPU has a reading of its own.
+    by_cpu: bool,
+}
+
+impl KernelSums {
+    /// Loads the programs for the open events that need them; `None` without such events.
+    pub(super) fn start(
+        request: &CountRequest,
+        opened: &OpenCounters<RunningKernel>,
+        cpu_tasks: &CpuTasks,
+    ) -> Result<Option<Self>, Error> {
+        let is_summed = |(_, event): &(usize, &OpenEvent<Counter>)| {
+            event.supported && event.in_kernel.is_some()
+        };
+        let summed = opened.events.iter().enumerate().filter(is_summed);
+        let summed: Vec<(usize, &OpenEvent<Counter>)> = summed.collect();
+        if summed.is_empty() {
+            return Ok(None);
+        }
+        let mut cgroups = Vec::new();
+        let (mut sources, mut events) = (Vec::new(), Vec::new());
+        for (index, event) in summed {
+            let source = event.in_kernel.unwrap_or(index);
+            let wanted = request.events.get(index);
+            let cgroup = wanted.and_then(|wanted| wanted.cgroup.as_deref());
+            events.push(SummedEvent {
+                event: index,
+                counters: index_of(&mut sources, source),
+                group: cgroup.map_or(0, |cgroup| index_of(&mut cgroups, cgroup)),
+            });
+        }
+        let by_cpu: Vec<Vec<CpuCounter<'_>>> = sources
+            .iter()
+            .map(|source| counters_of(opened, *source))
+            .collect();
+        let cpus: BTreeMap<u32, ()> = by_cpu.iter().flatten().map(|at| (at.cpu, ())).collect();
+        let scope = scope(request, &cgroups, cpu_tasks)?;
+        Ok(Some(Self {
+            counters: KernelCounters::start(&scope, &by_cpu)?,
+            events,
+            cpus: cpus.into_keys().collect(),
+            by_cpu: matches!(request.target, Target::Cpus(_)),
+        }))
+    }
+
+    /// Replaces the readings of these events by their sums.
+    pub(super) fn fill(&self, readings: &mut EventReadings) -> Result<(), Error> {
+        let groups = self.counters.read(&self.cpus)?;
+        for SummedEvent {
+            event,
+            counters,
+            group,
+        } in &self.events
+        {
+            let sums = groups.get(*group).and_then(|events| events.get(*counters));
+            let sums = sums.map(Vec::as_slice).unwrap_or_default();
+            let Some(cells) = readings.cells.get_mut(*event) else {
+                continue;
+            };
+            let on = |cpu: u32| sums.get(cpu as usize).copied().unwrap_or_default();
+            *cells = match self.by_cpu {
+                true => self
+                    .cpus
+                    .iter()
+                    .map(|cpu| reading(Some(*cpu), on(*cpu)))
+                    .collect(),
+                false => {
+                    let all = self.cpus.iter().map(|cpu| on(*cpu));
+                    vec![reading(None, all.fold(CountSum::default(), sum))]
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// Returns the number of tasks that could not be observed.
+    pub(super) fn lost_tasks(&self) -> Result<u64, Error> {
+        Ok(self.counters.lost_tasks()?)
+    }
+}
+
+/// Returns the index of a value, which is added if it is new.
+fn index_of<T: PartialEq>(all: &mut Vec<T>, wanted: T) -> usize {
+    if let Some(index) = all.iter().position(|one| *one == wanted) {
+        return index;
+    }
+    all.push(wanted);
+    all.len() - 1
+}
+
+fn counters_of(opened: &OpenCounters<RunningKernel>, event: usize) -> Vec<CpuCounter<'_>> {
+    let slots = opened
+        .events
+        .get(event)
+        .map(|event| event.counters.as_slice());
+    let slots = slots.unwrap_or_default().iter();
+    let counters = slots.filter_map(|slot| {
+        Some(CpuCounter {
+            cpu: slot.cpu?,
+            fd: slot.counter.as_ref()?.as_fd(),
+        })
+    });
+    counters.collect()
+}
+
+/// Returns what the programs sum up.
+fn scope(
+    request: &CountRequest,
+    cgroups: &[&str],
+    cpu_tasks: &CpuTasks,
+) -> Result<CountedScope, Error> {
+    if !request.bpf.programs.is_empty() {
+        return Ok(CountedScope::Programs(request.bpf.programs.clone()));
+    }
+    if !cgroups.is_empty() {
+        let places = cgroups.iter().map(|name| place(name, &request.proc));
+        return Ok(CountedScope::Cgroups(places.collect::<Result<_, _>>()?));
+    }
+    let threads = cpu_tasks.tasks.iter();
+    Ok(CountedScope::Tasks(TaskSet::Threads {
+        threads: threads.map(|task| task.unsigned_abs()).collect(),
+        follow: match request.inherit {
+            true => Some(request.bpf.task_pid.ok_or(rperf_bpf::Error::NoBtf)?),
+            false => None,
+        },
+        from_exec: request.target == Target::Workload && request.start == CountStart::AtOnce,
+    }))
+}
+
+/// Returns the place of a cgroup in the hierarchy of version 2.
+fn place(name: &str, proc: &Path) -> Result<CgroupPlace, Error> {
+    let mounts = kernel_text(proc.join("self/mounts")).unwrap_or_default();
+    let found = CgroupFolder::find(&mounts).ok_or_else(|| io::ErrorKind::NotFound.into());
+    let place = found.and_then(|folder| folder.place(name));
+    let place = place.map_err(|cause| Error::Cgroup {
+        name: name.to_owned(),
+        cause,
+    })?;
+    let (id, level) = place.ok_or(rperf_bpf::Error::NoHierarchy)?;
+    Ok(CgroupPlace { id, level })
+}
+
+fn reading(cpu: Option<u32>, sum: CountSum) -> CounterReading {
+    CounterReading {
+        cpu,
+        thread: None,
+        counts: CounterCounts {
+            value: sum.value,
+            enabled: sum.enabled,
+            running: sum.running,
+        },
+    }
+}
+
+fn sum(one: CountSum, other: CountSum) -> CountSum {
+    CountSum {
+        value: one.value.wrapping_add(other.value),
+        enabled: one.enabled.wrapping_add(other.enabled),
+        running: one.running.wrapping_add(other.running),
+    }
+}

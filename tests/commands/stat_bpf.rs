@@ -1,0 +1,295 @@
+//! `rperf stat` with counts that BPF programs sum up: `--bpf-counters`, the modifier `b`, `--bpf-prog`.
+
+use std::fs;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::path::PathBuf;
+
+use rperf_bpf::ProgramBuilder;
+use rperf_sys::{CgroupFolder, RawTracepointProgram};
+use rperf_testkit::{Outcome, Scratch, skip};
+
+use crate::kernel::rperf_in;
+
+fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
+    rperf_in(scratch, words).finish().expect("rperf starts")
+}
+
+/// Whether this machine runs BPF programs; otherwise prints that the test is skipped.
+fn has_bpf(test: &str) -> bool {
+    let mut program = ProgramBuilder::new();
+    program.exit();
+    let code = program.encode(&[]).expect("a program");
+    let has = RawTracepointProgram::load("", &code).is_ok();
+    if !has {
+        skip(test, "needs root and BPF");
+    }
+    has
+}
+
+/// Value, event and cgroup of the lines of `-x ,`.
+fn counts(text: &str) -> Vec<(f64, String, String)> {
+    let rows = text.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split(',').collect();
+        let value = words.first()?.parse().ok()?;
+        let cgroup = words.get(3).copied().unwrap_or_default();
+        Some((value, (*words.get(2)?).to_owned(), cgroup.to_owned()))
+    });
+    rows.collect()
+}
+
+fn assert_close(one: f64, other: f64, within: f64, text: &str) {
+    let distance = (one - other).abs();
+    assert!(distance <= within * one.max(other), "{one} {other}: {text}");
+}
+
+/// A shell that starts 100 children.
+const CHILDREN: &str = "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done";
+
+#[test]
+fn a_command_and_its_children_have_the_counts_of_ordinary_counters() {
+    if !has_bpf("a_command_and_its_children_have_the_counts_of_ordinary_counters") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let events = "page-faults,page-faults:b,minor-faults:u,minor-faults:ub,task-clock,task-clock:b";
+    let words = ["stat", "-x,", "-e", events, "--", "sh", "-c", CHILDREN];
+    let counted = rperf(&scratch, &words);
+    assert_eq!(counted.status, 0, "{}", counted.stderr);
+    let rows = counts(&counted.stderr);
+    assert_eq!(rows.len(), 6, "{}", counted.stderr);
+    for (pair, within) in rows.chunks(2).zip([0.02, 0.02, 0.2]) {
+        assert!(pair[0].0 > 1.0, "{}", counted.stderr);
+        assert_close(pair[0].0, pair[1].0, within, &counted.stderr);
+    }
+}
+
+#[test]
+fn without_inheritance_children_are_not_counted() {
+    if !has_bpf("without_inheritance_children_are_not_counted") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let faults = |options: &[&str]| {
+        let all = ["stat", "--bpf-counters", "-x,", "-e", "page-faults"];
+        let words = [&all[..], options, &["--", "sh", "-c", CHILDREN]].concat();
+        let counted = rperf(&scratch, &words);
+        let rows = counts(&counted.stderr);
+        assert_eq!(rows.len(), 1, "{}", counted.stderr);
+        rows[0].0
+    };
+    let (all, own) = (faults(&[]), faults(&["-i"]));
+    assert!(own > 50.0 && own * 2.0 < all, "{own} {all}");
+}
+
+#[test]
+fn intervals_and_repetitions_have_counts() {
+    if !has_bpf("intervals_and_repetitions_have_counts") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    let words = [
+        "stat",
+        "--bpf-counters",
+        "-I",
+        "20",
+        "-x,",
+        "-e",
+        "task-clock",
+        "--",
+        "sh",
+        "-c",
+        busy,
+    ];
+    let counted = rperf(&scratch, &words);
+    let of_intervals: Vec<f64> = counted
+        .stderr
+        .lines()
+        .filter_map(|line| line.split(',').nth(1)?.parse().ok())
+        .collect();
+    assert!(of_intervals.len() > 2, "{}", counted.stderr);
+    let words = [
+        "stat",
+        "--bpf-counters",
+        "-r",
+        "2",
+        "-x,",
+        "-e",
+        "page-faults",
+        "true",
+    ];
+    let counted = rperf(&scratch, &words);
+    assert!(counts(&counted.stderr)[0].0 > 10.0, "{}", counted.stderr);
+}
+
+/// Cgroups, removed when this is dropped.
+struct Cgroups(Vec<PathBuf>);
+
+impl Cgroups {
+    /// `None`, with a printed reason, without cgroups of version 2.
+    fn create(test: &str, names: &[&str]) -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mounts").expect("readable");
+        let folder = CgroupFolder::find(&mounts)?;
+        if !matches!(folder.place("/"), Ok(Some((_, 0)))) {
+            skip(test, "needs cgroups of version 2");
+            return None;
+        }
+        let own = Self(names.iter().map(|name| folder.path().join(name)).collect());
+        for path in &own.0 {
+            if fs::create_dir(path).is_err() {
+                skip(test, "cgroups cannot be created");
+                return None;
+            }
+        }
+        Some(own)
+    }
+}
+
+impl Drop for Cgroups {
+    fn drop(&mut self) {
+        for path in self.0.iter().rev() {
+            // It may not exist.
+            let _ = fs::remove_dir(path);
+        }
+    }
+}
+
+#[test]
+fn cgroups_have_the_counts_of_ordinary_counters() {
+    let test = "cgroups_have_the_counts_of_ordinary_counters";
+    if !has_bpf(test) {
+        return;
+    }
+    let own = format!("rperf-test-{}", std::process::id());
+    let inner = format!("{own}/inner");
+    let Some(cgroups) = Cgroups::create(test, &[&own, &inner]) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let work = format!(
+        "sh -c 'echo $$ >{}/cgroup.procs; exec sh -c \"{CHILDREN}\"'",
+        cgroups.0[1].display()
+    )
+    .replace("$i", "\\$i")
+    .replace("$((", "\\$((");
+    let list = format!("{own},{inner},/");
+    let all = [
+        "stat",
+        "-a",
+        "-x,",
+        "-e",
+        "page-faults,page-faults:b",
+        "--for-each-cgroup",
+    ];
+    let words = [&all[..], &[&list, "--", "sh", "-c", &work]].concat();
+    let counted = rperf(&scratch, &words);
+    assert_eq!(counted.status, 0, "{}", counted.stderr);
+    let rows = counts(&counted.stderr);
+    assert_eq!(rows.len(), 6, "{}", counted.stderr);
+    for pair in rows.chunks(2) {
+        assert_eq!(pair[0].2, pair[1].2);
+        assert!(pair[0].0 > 2000.0, "{}", counted.stderr);
+        assert_close(pair[0].0, pair[1].0, 0.02, &counted.stderr);
+    }
+    // Descendants count.
+    assert_close(rows[1].0, rows[3].0, 0.0, &counted.stderr);
+}
+
+#[test]
+fn programs_are_counted_or_refused_with_a_reason() {
+    let test = "programs_are_counted_or_refused_with_a_reason";
+    let mut program = ProgramBuilder::new();
+    program.exit();
+    let code = program.encode(&[]).expect("a program");
+    let load = |name: &str| RawTracepointProgram::load(name, &code);
+    let (Ok(typed), Ok(untyped)) = (load("counted"), load("")) else {
+        return skip(test, "needs root and BPF");
+    };
+    let id = |program: &RawTracepointProgram| {
+        let info = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
+        let info = fs::read_to_string(info).expect("own descriptor");
+        let id = info
+            .lines()
+            .find_map(|line| line.strip_prefix("prog_id:\t"));
+        id.expect("an id").to_owned()
+    };
+    let scratch = Scratch::new();
+    let count = |id: &str| {
+        rperf(
+            &scratch,
+            &["stat", "-b", id, "-e", "task-clock", "sleep", "0.05"],
+        )
+    };
+    let unknown = count("4294967295");
+    assert_eq!(unknown.status, 129, "{}", unknown.stderr);
+    let missing = count("2147483647");
+    assert!(
+        missing
+            .stderr
+            .contains("no BPF program has the id 2147483647\nhint: ")
+    );
+    let refused = count(&id(&untyped));
+    assert!(
+        refused.stderr.contains("has no type information (BTF)"),
+        "{}",
+        refused.stderr
+    );
+    let _link = typed.attach("sys_enter").expect("a tracepoint");
+    let counted = count(&id(&typed));
+    // Kernels that cannot change their code have no trampolines.
+    if counted.status != 0 {
+        assert!(
+            counted
+                .stderr
+                .contains("this kernel permits no programs at")
+        );
+        return;
+    }
+    let title = format!("for 'BPF program(s) {}':", id(&typed));
+    assert!(counted.stderr.contains(&title), "{}", counted.stderr);
+    assert!(
+        counted.stderr.contains("msec task-clock"),
+        "{}",
+        counted.stderr
+    );
+}
+
+#[test]
+fn combinations_without_meaning_are_refused() {
+    let scratch = Scratch::new();
+    for (words, line) in [
+        (
+            &["stat", "-b", "1", "--bpf-counters", "true"][..],
+            "exclude each other",
+        ),
+        (&["stat", "-b", "1", "-p", "1"], "exclude each other"),
+        (
+            &["stat", "--bpf-counters", "--per-thread", "-p", "1"],
+            "--per-thread needs a counter",
+        ),
+        (
+            &["stat", "record", "-e", "cs:b", "true"],
+            "cannot be recorded",
+        ),
+        (
+            &["record", "-e", "cs:b", "true"],
+            "the modifier `b' is supported by 'stat' only",
+        ),
+        (
+            &["top", "--stdio", "-e", "cs:b"],
+            "the modifier `b' is supported by 'stat' only",
+        ),
+        (
+            &["trace", "-e", "cs:b", "true"],
+            "the modifier `b' is supported by 'stat' only",
+        ),
+    ] {
+        let refused = rperf(&scratch, words);
+        assert_eq!(refused.status, 129, "{words:?}: {}", refused.stderr);
+        assert!(
+            refused.stderr.contains(line),
+            "{words:?}: {}",
+            refused.stderr
+        );
+    }
+}
