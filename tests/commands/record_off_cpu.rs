@@ -128,6 +128,82 @@ fn short_waits_are_one_sample_for_each_place() {
 }
 
 #[test]
+fn long_waits_have_the_time_at_which_they_end() {
+    let scratch = Scratch::new();
+    let words = [
+        "record",
+        "--off-cpu",
+        "--off-cpu-thresh",
+        "50",
+        "-e",
+        "cpu-clock",
+    ];
+    // The last wait of the shell ends 0.3 s after that of its first child.
+    let work = ["-o", "perf.data", "--", "sh", "-c", "sleep 0.2; sleep 0.3"];
+    rperf(&scratch, &[&words[..], &work].concat());
+    let fields = ["script", "-F", "comm,time,period,event", "--ns"];
+    let script = rperf(&scratch, &fields).stdout;
+    let ends = script.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["sleep", time, period, "offcpu-time:"] = words[..] else {
+            return None;
+        };
+        let period: f64 = period.parse().ok()?;
+        let time: f64 = time.trim_end_matches(':').parse().ok()?;
+        (period >= 0.19e9).then_some(time)
+    });
+    let ends: Vec<f64> = ends.collect();
+    assert_eq!(ends.len(), 2, "{script}");
+    assert!((0.3..0.5).contains(&(ends[1] - ends[0])), "{script}");
+}
+
+#[test]
+fn without_programs_switches_are_recorded_and_give_the_same_sums() {
+    let test = "without_programs_switches_are_recorded_and_give_the_same_sums";
+    let scratch = Scratch::new();
+    let sums = |script: &str| -> u64 {
+        let lines = script.lines().filter(|line| line.contains("offcpu-time:"));
+        let lines = lines.filter(|line| line.trim_start().starts_with("sleep "));
+        lines
+            .filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok())
+            .sum()
+    };
+    // Process ids in a PID namespace are not those that programs see.
+    let words = [
+        "-pf",
+        "--mount-proc",
+        env!("CARGO_BIN_EXE_rperf"),
+        "record",
+        "--off-cpu",
+    ];
+    let work = ["-e", "cpu-clock", "-o", "perf.data", "--", "sleep", "0.2"];
+    let run = rperf_testkit::Run::new("unshare").args([&words[..], &work].concat());
+    let Ok(inside) = run
+        .within(scratch.path())
+        .env("HOME", scratch.path())
+        .finish()
+    else {
+        return skip(test, "needs unshare");
+    };
+    if inside.stderr.starts_with("unshare:") {
+        return skip(test, "needs root");
+    }
+    let note = "--off-cpu records each context switch, since the kernel cannot sum up waits: ";
+    assert!(inside.stderr.contains(note), "{}", inside.stderr);
+    let fields = ["script", "-F", "comm,period,event"];
+    let switched = sums(&rperf(&scratch, &fields).stdout);
+    let done = rperf(&scratch, &[&["record", "--off-cpu"][..], &work].concat());
+    assert!(!done.stderr.contains(note), "{}", done.stderr);
+    let summed = sums(&rperf(&scratch, &fields).stdout);
+    for sum in [switched, summed] {
+        assert!(
+            (200_000_000..300_000_000).contains(&sum),
+            "{switched} {summed}"
+        );
+    }
+}
+
+#[test]
 fn conflicting_options_are_refused() {
     let scratch = Scratch::new();
     let words = ["record", "--off-cpu-thresh", "5", "true"];

@@ -5,13 +5,14 @@ use std::path::Path;
 use super::text;
 
 /// A name in `tests/guest/bpf_programs`, and what the output or the messages must contain.
-const SHOWN: [(&str, &[&str]); 7] = [
+const SHOWN: [(&str, &[&str]); 8] = [
     ("summary", &[" Summary of events:", " load (", "  execve "]),
     ("arguments", &["openat(dfd: CWD, filename: \"./cases\""]),
     ("contention", &["contended   total wait     max wait"]),
     ("owners", &["contended   total wait     max wait"]),
     ("latency", &["  load:", "  TOTAL:  "]),
     ("counters", &["      page-faults", " msec task-clock"]),
+    ("waits", &["record: Captured and wrote"]),
     ("counted", &[" for 'BPF program(s) ", " msec task-clock"]),
 ];
 

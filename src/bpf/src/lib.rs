@@ -1,6 +1,6 @@
 //! BPF programs without a compiler: an instruction builder with labels and maps, and Rust functions that return
-//! programs. These copy the memory of system call arguments, and sum up system calls, waits for locks, waits for CPUs and
-//! counts of events in the kernel.
+//! programs. These copy the memory of system call arguments, and sum up system calls, waits for locks, waits for CPUs, time off
+//! CPUs and counts of events in the kernel.
 //!
 //! The kernel frees maps and programs with their file descriptors, so nothing stays loaded after the process ends,
 //! however it ends.
@@ -16,6 +16,7 @@ mod counters;
 mod error;
 mod instruction;
 mod loaded;
+mod off_cpu;
 mod registers;
 mod run_queue;
 mod summary;
@@ -32,6 +33,7 @@ pub use counters::{
 };
 pub use error::Error;
 pub use instruction::{Condition, Helper, Instruction, Operand, Operation, Register, Width};
+pub use off_cpu::{OffCpuLosses, OffCpuOptions, OffCpuPrograms, OffCpuWait, WaitPlace};
 pub use run_queue::{
     RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskKey, TaskOffsets, TaskWaits,
 };

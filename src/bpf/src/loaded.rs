@@ -165,6 +165,23 @@ impl LoadedPrograms {
         Ok(())
     }
 
+    /// Checks that a program can run at a tracepoint.
+    pub(crate) fn can_run_at(
+        &self,
+        program: &RawTracepointProgram,
+        tracepoint: &'static str,
+    ) -> Result<(), Error> {
+        let link = program.attach(tracepoint);
+        let attached = link
+            .map_err(|error| Error::classify(error, |error| Error::Attach { tracepoint, error }));
+        attached.map(drop)
+    }
+
+    /// Ends all programs. The maps remain.
+    pub(crate) fn detach(&mut self) {
+        self.links.clear();
+    }
+
     /// Runs a program each time another one is entered or left.
     pub(crate) fn attach_to(
         &mut self,

@@ -8,6 +8,7 @@ mod losses;
 mod mapped_files;
 mod masks;
 mod off_cpu;
+mod off_cpu_programs;
 mod output;
 mod request;
 mod rotation;
@@ -47,7 +48,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let unwinding = LiveUnwinding::requested(matches, context, &request)?;
     let filters = SampleFilters::requested(&mut request)?;
     let off_cpu = OffCpuSampling::requested(matches, context, &mut request)?;
-    request.output.rewriter = rewriters(unwinding.clone(), filters.clone(), off_cpu);
+    let off_cpu = off_cpu.map(Arc::new);
+    request.output.rewriter = rewriters(unwinding.clone(), filters.clone(), off_cpu.clone());
     if flag(matches, "dry-run") == Some(true) {
         return Ok(ExitStatus::Ok);
     }
@@ -63,6 +65,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     unhit_probes::print(context, &recorded, is_verbose);
     if let Some(filters) = filters {
         filters.report(context);
+    }
+    if let Some(off_cpu) = off_cpu {
+        off_cpu.report(context);
     }
     if let (Some(unwinding), CallGraph::Dwarf { stack_size }) =
         (unwinding, request.observe.call_graph)
@@ -82,12 +87,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 fn rewriters(
     unwinding: Option<Arc<LiveUnwinding>>,
     filters: Option<Arc<SampleFilters>>,
-    off_cpu: Option<OffCpuSampling>,
+    off_cpu: Option<Arc<OffCpuSampling>>,
 ) -> Option<Arc<dyn BuildRewriter>> {
     // Unwinding precedes --off-cpu, which turns switches into later samples: a stack needs the mappings at the time of the switch.
     let unwinding = unwinding.map(|unwinding| unwinding as Arc<dyn BuildRewriter>);
     let filters = filters.map(|filters| filters as Arc<dyn BuildRewriter>);
-    let off_cpu = off_cpu.map(|off_cpu| Arc::new(off_cpu) as Arc<dyn BuildRewriter>);
+    let off_cpu = off_cpu.map(|off_cpu| off_cpu as Arc<dyn BuildRewriter>);
     rperf_rewrite::chain([unwinding, filters, off_cpu].into_iter().flatten())
 }
 

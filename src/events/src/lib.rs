@@ -45,7 +45,7 @@ pub use error::{ParseError, SelectorFault};
 pub use filter::{EventFilter, FilterError};
 pub use group::GroupPosition;
 pub use hybrid::on_all_cores;
-pub use off_cpu::{OFF_CPU, describe_off_cpu, off_cpu_event};
+pub use off_cpu::{OFF_CPU, describe_off_cpu, off_cpu_event, off_cpu_output};
 pub use parse::parse;
 pub use record_attr::{
     DEFAULT_FREQUENCY, RecordEvent, RecordOptions, Sampling, SamplingTarget, record_events,

@@ -29,6 +29,20 @@ pub fn off_cpu_event(call_graph: CallGraph) -> EventSpec {
     }
 }
 
+/// Returns the off-CPU event if BPF programs sum up the waits of tasks: they write to it on each CPU.
+#[must_use]
+pub fn off_cpu_output() -> EventSpec {
+    let settings = EventSettings {
+        call_graph: Some(CallGraph::None),
+        ..EventSettings::default()
+    };
+    EventSpec {
+        name: OFF_CPU.to_owned(),
+        settings,
+        ..EventSpec::bpf_output()
+    }
+}
+
 /// Converts the attr to the one stored in files: `bpf-output`, the event of perf's BPF program, with
 /// periods in nanoseconds.
 pub fn describe_off_cpu(attr: &mut Attr) {
@@ -39,9 +53,8 @@ impl EventSpec {
     /// Whether this is the off-CPU event.
     #[must_use]
     pub fn is_off_cpu(&self) -> bool {
-        let is_switches =
-            self.attr.kind == EventType::SOFTWARE && self.attr.config == CONTEXT_SWITCHES;
-        is_switches && self.name == OFF_CPU
+        let has_config = [CONTEXT_SWITCHES, BPF_OUTPUT].contains(&self.attr.config);
+        self.attr.kind == EventType::SOFTWARE && has_config && self.name == OFF_CPU
     }
 }
 

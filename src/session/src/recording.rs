@@ -187,6 +187,7 @@ impl LiveRecording {
             start.synthesize(records);
             self.rings.records(records, sink).map_err(write_error)?;
         }
+        begin_off_cpu(request, &self.opened)?;
         start_triggers(request, &self.triggers)?;
         let at_once = request.observe.switches.is_none();
         if request.observe.target != Target::Workload && at_once {
@@ -295,6 +296,26 @@ impl LiveRecording {
         summary.lost_by_cpu = self.rings.lost_by_cpu();
         Ok(summary)
     }
+}
+
+/// Runs the programs of the off-CPU event.
+fn begin_off_cpu(request: &RecordRequest, opened: &OpenedEvents) -> Result<(), Error> {
+    let Some(programs) = &request.observe.off_cpu else {
+        return Ok(());
+    };
+    let events = opened.events.iter();
+    let own = events.filter(|event| event.event.spec.is_off_cpu());
+    let outputs = own.flat_map(|event| &event.counters).filter_map(|placed| {
+        let cpu = u32::try_from(placed.cpu).ok()?;
+        Some((cpu, placed.counter.as_fd()))
+    });
+    let threads = opened.cpu_tasks.tasks.iter();
+    let threads: Vec<u32> = threads
+        .filter_map(|task| u32::try_from(*task).ok())
+        .collect();
+    let from_exec = request.observe.target == Target::Workload;
+    programs.begin(&outputs.collect::<Vec<_>>(), &threads, from_exec)?;
+    Ok(())
 }
 
 /// The output of a recording.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rperf_bpf::OffCpuPrograms;
 use rperf_events::{CallGraph, DEFAULT_FREQUENCY, EventSpec, RecordDetails, Sampling};
 use rperf_perfdata::BuildRewriter;
 use rperf_safefs::{Folder, PathOrigin};
@@ -176,6 +177,8 @@ pub struct ObserveOptions {
     pub switches: Option<Vec<TimedSwitch>>,
     /// The time after which the recording ends (`--duration`).
     pub duration: Option<Duration>,
+    /// The BPF programs that sum up waits of tasks, and write to the event [`off_cpu_output`](rperf_events::off_cpu_output) among `events`.
+    pub off_cpu: Option<Arc<OffCpuPrograms>>,
 }
 
 /// The ring buffers, and how they are drained.
@@ -315,6 +318,7 @@ impl ObserveOptions {
             traces: None,
             switches: None,
             duration: None,
+            off_cpu: None,
         }
     }
 }
@@ -455,15 +459,15 @@ pub enum SessionNotice<'a> {
         /// The name of its leader.
         leader: &'a str,
     },
-    /// All ring buffers are mapped.
-    Mapped {
-        /// The size of each in bytes, including the control page.
-        bytes: usize,
     /// BPF programs had no room to observe tasks, which are not counted.
     TasksNotCounted {
         /// Their number.
         lost: u64,
     },
+    /// All ring buffers are mapped.
+    Mapped {
+        /// The size of each in bytes, including the control page.
+        bytes: usize,
     },
     /// All AUX areas are mapped.
     TraceMapped {

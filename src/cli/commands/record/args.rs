@@ -272,7 +272,7 @@ fn output() -> Vec<Arg> {
             .long_help(THREADS),
         value("off-cpu-thresh", "ms")
             .value_parser(number)
-            .help("with --off-cpu: sum up shorter waits by task and callchain (default: 0)"),
+            .help("with --off-cpu: sum up shorter waits by task and callchain (default: 500)"),
         switch("off-cpu").help("record off-CPU time: how long tasks were blocked or waiting, with callchains"),
     ]
 }

@@ -1,26 +1,45 @@
-//! `--off-cpu`: the time that tasks spend off CPU, from context switches.
+//! `--off-cpu`: the time that tasks spend off CPU, summed up by BPF programs or from context switches.
+
+use std::sync::{Arc, OnceLock};
 
 use clap::ArgMatches;
-use rperf_events::{CallGraph, OFF_CPU, describe_off_cpu, off_cpu_event};
+use rperf_bpf::{Error, OffCpuPrograms};
+use rperf_events::{CallGraph, OFF_CPU, describe_off_cpu, off_cpu_event, off_cpu_output};
 use rperf_perfdata::{BuildRewriter, EventDesc, Rewriter};
 use rperf_replay::EventIndex;
-use rperf_rewrite::OffCpu;
+use rperf_rewrite::{OffCpu, OffCpuSums, describe_waits};
 use rperf_session::{RecordRequest, may_profile_kernel};
 
+use super::off_cpu_programs::{self, KernelWaits};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
 /// Nanoseconds per millisecond.
 const NANOS: u64 = 1_000_000;
+/// The default of `--off-cpu-thresh`, as in perf 7.2.
+const THRESHOLD_MILLIS: u64 = 500;
 
-/// Turns samples of context switches into samples of off-CPU time.
+/// Turns samples of context switches, or waits that programs summed up, into samples of off-CPU time.
 #[derive(Debug)]
 pub(super) struct OffCpuSampling {
     /// Whether records of context switches were requested, too.
     keeps_switches: bool,
     /// Shortest wait, in nanoseconds, that becomes a separate sample.
     threshold: u64,
+    /// The programs, if they sum up the waits.
+    programs: Option<Arc<OffCpuPrograms>>,
+    /// Why their sums could not be read.
+    failure: Arc<OnceLock<Error>>,
+    /// Which callchains samples have.
+    callchains: Callchains,
+}
+
+/// Which parts of a callchain are recorded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Callchains {
+    pub(super) kernel: bool,
+    pub(super) user: bool,
 }
 
 impl OffCpuSampling {
@@ -53,6 +72,33 @@ impl OffCpuSampling {
             let error = CliError::usage(format!("--off-cpu cannot be combined with {other}"));
             return Err(error.hint(format!("omit {other}")));
         }
+        let threshold = threshold.unwrap_or(THRESHOLD_MILLIS);
+        let own = Self {
+            keeps_switches: request.observe.details.side_band.switches,
+            threshold: threshold.saturating_mul(NANOS),
+            programs: off_cpu_programs::load(matches, context, request, threshold * NANOS),
+            failure: Arc::default(),
+            callchains: Callchains {
+                kernel: !request.observe.details.samples.user_callchains,
+                user: !request.observe.details.samples.kernel_callchains,
+            },
+        };
+        match own.programs.clone() {
+            Some(programs) => {
+                request.observe.events.push(off_cpu_output());
+                request.observe.off_cpu = Some(programs);
+            }
+            None => own.observe_switches(context, request)?,
+        }
+        Ok(Some(own))
+    }
+
+    /// Adds the event that is sampled at each context switch.
+    fn observe_switches(
+        &self,
+        context: &Context,
+        request: &mut RecordRequest,
+    ) -> Result<(), CliError> {
         if !may_profile_kernel() {
             let error = CliError::message(
                 255,
@@ -63,23 +109,29 @@ impl OffCpuSampling {
                 context.program
             )));
         }
-        let keeps_switches = request.observe.details.side_band.switches;
         request
             .observe
             .events
             .push(off_cpu_event(request.observe.call_graph));
         request.observe.details.side_band.switches = true;
-        Ok(Some(Self {
-            keeps_switches,
-            threshold: threshold.unwrap_or(0).saturating_mul(NANOS),
-        }))
+        Ok(())
+    }
+
+    /// Reports what the programs had no room for.
+    pub(super) fn report(&self, context: &Context) {
+        if let Some(programs) = &self.programs {
+            off_cpu_programs::report(context, programs, self.failure.get());
+        }
     }
 }
 
 impl BuildRewriter for OffCpuSampling {
     fn describe(&self, events: &mut [EventDesc]) {
         for event in events.iter_mut().filter(|event| event.name == OFF_CPU) {
-            describe_off_cpu(&mut event.attr);
+            match self.programs {
+                Some(_) => describe_waits(&mut event.attr),
+                None => describe_off_cpu(&mut event.attr),
+            }
         }
     }
 
@@ -87,6 +139,14 @@ impl BuildRewriter for OffCpuSampling {
         let index = events.iter().position(|event| event.name == OFF_CPU);
         let index = index.and_then(|index| u32::try_from(index).ok());
         let event = EventIndex(index.unwrap_or(u32::MAX));
+        if let Some(programs) = &self.programs {
+            let waits = KernelWaits::new(
+                Arc::clone(programs),
+                self.callchains,
+                Arc::clone(&self.failure),
+            );
+            return Box::new(OffCpuSums::new(events, event, waits));
+        }
         let off_cpu = OffCpu::new(events, event, self.keeps_switches);
         Box::new(off_cpu.adding_up_below(self.threshold))
     }

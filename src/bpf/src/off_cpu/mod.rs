@@ -1,0 +1,250 @@
+//! How long tasks wait, summed in the kernel by task and stack. Long waits are written as records to the rings of an event.
+
+mod programs;
+#[cfg(test)]
+mod tests;
+
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rperf_sys::{BpfMapKind, RawTracepointProgram, clock_time};
+
+use crate::Error;
+use crate::bytes::{number, word};
+use crate::loaded::{LoadedPrograms, MapEntry, NamedShape, possible_cpus};
+use crate::tasks::{self, LOST_TASKS, slot};
+use programs::{OffCpuProgram, losses, place, wait};
+
+/// The maximum number of sums.
+const MAX_SUMS: u32 = 1 << 16;
+/// The maximum number of stacks.
+const MAX_STACKS: u32 = 1 << 14;
+/// The maximum number of tasks that wait.
+const MAX_WAITS: u32 = 1 << 16;
+/// The maximum number of frames of a stack, as for all stacks of BPF programs.
+const MAX_FRAMES: u32 = 127;
+
+/// Which waits are summed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OffCpuOptions {
+    /// The offset of `task_struct::pid` in bytes (from BTF).
+    pub task_pid: u16,
+    /// Whether all tasks are observed, and not only those added later.
+    pub all_tasks: bool,
+    /// Whether tasks that observed ones create are observed, too.
+    pub follows: bool,
+    /// The maximum number of frames of a stack.
+    pub max_stack: u32,
+    /// The shortest wait, in ns, that is written as a record.
+    pub threshold: u64,
+}
+
+/// A task and where it waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WaitPlace {
+    /// The process.
+    pub process: u32,
+    /// The thread.
+    pub thread: u32,
+    /// The number of the kernel stack; `None` without one.
+    pub kernel_stack: Option<u32>,
+    /// The number of the user stack; `None` without one.
+    pub user_stack: Option<u32>,
+}
+
+/// A sum of waits, or a single one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OffCpuWait {
+    /// Who waited, and where.
+    pub place: WaitPlace,
+    /// How long, in nanoseconds.
+    pub nanos: u64,
+}
+
+/// Counts of what is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OffCpuLosses {
+    /// Attempts to observe a task.
+    pub tasks: u64,
+    /// Waits.
+    pub waits: u64,
+    /// Nanoseconds of these, as far as known.
+    pub nanos: u64,
+    /// Stacks of waits that are not missing.
+    pub stacks: u64,
+}
+
+/// The programs and their sums. Dropping this ends them.
+#[derive(Debug)]
+pub struct OffCpuPrograms {
+    loaded: Mutex<LoadedPrograms>,
+    switch: RawTracepointProgram,
+    options: OffCpuOptions,
+}
+
+impl OffCpuPrograms {
+    /// Loads the programs, which do not run yet.
+    ///
+    /// # Errors
+    /// [`Error`]; [`Error::Attach`] before Linux 5.18, whose `sched_switch` lacks the state of the task.
+    pub fn load(options: OffCpuOptions) -> Result<Self, Error> {
+        let loaded = LoadedPrograms::new(&shapes(&options)?)?;
+        let program = OffCpuProgram {
+            task_pid: i16::try_from(options.task_pid).map_err(|_| Error::NoBtf)?,
+            known_tasks_only: !options.all_tasks,
+            threshold: options.threshold,
+        };
+        let switch = loaded.load("off_cpu", &programs::switch(program))?;
+        loaded.can_run_at(&switch, "sched_switch")?;
+        Ok(Self {
+            loaded: Mutex::new(loaded),
+            switch,
+            options,
+        })
+    }
+
+    /// Runs the programs. `outputs` are open `bpf-output` events of all tasks by CPU, which receive a record ([`OffCpuWait::decode`]) of each
+    /// long wait; where there is none, it is added to the sums. `threads` are observed, with `from_exec` from their next exec on.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn begin(
+        &self,
+        outputs: &[(u32, BorrowedFd<'_>)],
+        threads: &[u32],
+        from_exec: bool,
+    ) -> Result<(), Error> {
+        let mut loaded = self.loaded();
+        for (cpu, event) in outputs {
+            let event = event.as_raw_fd().to_ne_bytes();
+            loaded.set(programs::EVENTS, &cpu.to_ne_bytes(), &event)?;
+        }
+        if !self.options.all_tasks {
+            let follow = i16::try_from(self.options.task_pid).ok();
+            let follow = follow.filter(|_| self.options.follows);
+            tasks::attach(&mut loaded, follow, from_exec)?;
+            loaded.add_threads(threads, from_exec)?;
+        }
+        loaded.run_at(&self.switch, "sched_switch")
+    }
+
+    /// Ends the programs. The sums can still be taken.
+    pub fn end(&self) {
+        self.loaded().detach();
+    }
+
+    /// Takes the sums, and the waits that have not ended, up to now. To be called once, after [`OffCpuPrograms::end`].
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn sums(&self) -> Result<Vec<OffCpuWait>, Error> {
+        let now = clock_time(libc::CLOCK_MONOTONIC).unwrap_or_default();
+        let loaded = self.loaded();
+        let sums = loaded.entries(programs::SUMS)?;
+        let sums = sums.into_iter().map(|MapEntry { key, value }| OffCpuWait {
+            place: WaitPlace::decode(&key),
+            nanos: number(&value, 0),
+        });
+        let waits = loaded.entries(programs::WAITS)?;
+        let waits = waits.into_iter().map(|MapEntry { key, value }| OffCpuWait {
+            place: WaitPlace {
+                process: word(&value, at(wait::PROCESS)),
+                thread: word(&key, 0),
+                kernel_stack: stack(word(&value, at(wait::KERNEL))),
+                user_stack: stack(word(&value, at(wait::USER))),
+            },
+            nanos: now.saturating_sub(number(&value, wait::START)),
+        });
+        let mut all: Vec<OffCpuWait> = sums.chain(waits).collect();
+        all.sort_unstable_by_key(|wait| wait.place);
+        // A task that waits where it waited before has one sum.
+        all.dedup_by(|one, kept| {
+            let is_same = one.place == kept.place;
+            if is_same {
+                kept.nanos = kept.nanos.saturating_add(one.nanos);
+            }
+            is_same
+        });
+        Ok(all)
+    }
+
+    /// Returns the addresses of a stack, innermost first; empty if the number is unknown.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn stack(&self, number: u32) -> Result<Vec<u64>, Error> {
+        let stack = self.loaded().get(programs::STACKS, &number.to_ne_bytes())?;
+        let stack = stack.unwrap_or_default();
+        let (frames, _) = stack.as_chunks();
+        let frames = frames.iter().map(|frame| u64::from_ne_bytes(*frame));
+        Ok(frames.take_while(|frame| *frame != 0).collect())
+    }
+
+    /// Returns what is missing, of all CPUs.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn losses(&self) -> Result<OffCpuLosses, Error> {
+        let lost = self.loaded().losses()?;
+        Ok(OffCpuLosses {
+            tasks: lost.of(LOST_TASKS),
+            waits: lost
+                .of(losses::BEGINS)
+                .saturating_add(lost.of(losses::SUMS)),
+            nanos: lost.of(losses::NANOS),
+            stacks: lost.of(losses::STACKS),
+        })
+    }
+
+    fn loaded(&self) -> MutexGuard<'_, LoadedPrograms> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OffCpuWait {
+    /// Decodes the raw data of a record; `None` if they are too short.
+    #[must_use]
+    pub fn decode(raw: &[u8]) -> Option<Self> {
+        let size = usize::try_from(programs::RECORD_SIZE).ok()?;
+        let raw = raw.get(..size)?;
+        Some(Self {
+            place: WaitPlace::decode(raw.get(8..)?),
+            nanos: number(raw, 0),
+        })
+    }
+}
+
+impl WaitPlace {
+    fn decode(key: &[u8]) -> Self {
+        Self {
+            process: word(key, place::PROCESS),
+            thread: word(key, place::THREAD),
+            kernel_stack: stack(word(key, place::KERNEL)),
+            user_stack: stack(word(key, place::USER)),
+        }
+    }
+}
+
+fn stack(number: u32) -> Option<u32> {
+    programs::is_stack(number).then_some(number)
+}
+
+fn at(offset: i16) -> usize {
+    usize::from(offset.unsigned_abs())
+}
+
+/// Returns the maps by their [`crate::MapId`].
+fn shapes(options: &OffCpuOptions) -> Result<[NamedShape; 6], Error> {
+    use BpfMapKind::{Hash, PerCpuArray, PerfEventArray, StackTrace};
+    let cpus = u32::try_from(possible_cpus()?).unwrap_or(u32::MAX);
+    let frames = options.max_stack.clamp(1, MAX_FRAMES);
+    let shape = NamedShape::new;
+    Ok([
+        shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
+        shape("losses", PerCpuArray, [4, 8, losses::COUNT]),
+        shape("events", PerfEventArray, [4, 4, cpus]),
+        shape("waits", Hash, [4, wait::SIZE, MAX_WAITS]),
+        shape("sums", Hash, [place::SIZE, 8, MAX_SUMS]),
+        shape("stacks", StackTrace, [4, 8 * frames, MAX_STACKS]),
+    ])
+}

@@ -1,0 +1,258 @@
+//! The program, and the layout of its maps.
+
+use crate::Condition::{Below, Equal, NotEqual, SignedLess};
+use crate::Operation::{Add, And, ShiftRight, Sub};
+use crate::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
+use crate::Width::{Double, Word};
+use crate::tasks::{INDEX, TASK, TASKS, count_loss, current_task, key, look_up, slot};
+use crate::{Helper, Label, MapId, ProgramBuilder};
+
+/// CPU to the event that long waits are written to.
+pub(super) const EVENTS: MapId = MapId(2);
+/// Task number to [`wait`].
+pub(super) const WAITS: MapId = MapId(3);
+/// [`place`] to nanoseconds.
+pub(super) const SUMS: MapId = MapId(4);
+/// Stacks.
+pub(super) const STACKS: MapId = MapId(5);
+
+/// The indices of [`crate::tasks::LOSSES`], after that of tasks.
+pub(super) mod losses {
+    /// Waits whose begin was not noted.
+    pub(in crate::off_cpu) const BEGINS: i32 = 1;
+    /// Waits that were not added to a sum, and their nanoseconds.
+    pub(in crate::off_cpu) const SUMS: i32 = 2;
+    pub(in crate::off_cpu) const NANOS: i32 = 3;
+    /// Stacks for which there was no room.
+    pub(in crate::off_cpu) const STACKS: i32 = 4;
+    pub(in crate::off_cpu) const COUNT: u32 = 5;
+}
+
+/// The value of [`WAITS`]: a task that waits.
+pub(super) mod wait {
+    /// ns of `CLOCK_MONOTONIC`.
+    pub(in crate::off_cpu) const START: i16 = 0;
+    pub(in crate::off_cpu) const PROCESS: i16 = 8;
+    pub(in crate::off_cpu) const KERNEL: i16 = 12;
+    pub(in crate::off_cpu) const USER: i16 = 16;
+    pub(in crate::off_cpu) const SIZE: u32 = 24;
+}
+
+/// The key of [`SUMS`]: the task, and numbers of its stacks, which are negative if there is none.
+pub(super) mod place {
+    pub(in crate::off_cpu) const THREAD: usize = 0;
+    pub(in crate::off_cpu) const PROCESS: usize = 4;
+    pub(in crate::off_cpu) const KERNEL: usize = 8;
+    pub(in crate::off_cpu) const USER: usize = 12;
+    pub(in crate::off_cpu) const SIZE: u32 = 16;
+}
+
+// Offsets on the stack, below those of [`crate::tasks`].
+/// The number of the task that is switched in.
+const NEXT: i16 = -44;
+/// The record of a long wait: nanoseconds, and the key of its sum.
+const RECORD: i16 = -80;
+const KEY: i16 = RECORD + 8;
+/// The size of a record.
+pub(super) const RECORD_SIZE: i32 = 24;
+/// A new wait.
+const WAIT: i16 = -104;
+/// Nanoseconds of a new sum.
+const NANOS: i16 = -112;
+
+/// `BPF_F_USER_STACK`, and `BPF_F_FAST_STACK_CMP`: stacks are compared by their hash.
+const USER_STACK: i32 = 1 << 8;
+const FAST_STACK_CMP: i32 = 1 << 9;
+/// `EFAULT`: the task has no user stack.
+const NO_USER: i32 = -14;
+/// States of a task that waits: interruptibly, uninterruptibly, stopped, traced (`TASK_INTERRUPTIBLE` to `__TASK_TRACED`).
+const WAITING: i32 = 0xf;
+/// How often a kernel stack without room is tried again, each time without another one of its innermost frames, which belong to the
+/// program: the place of a stack depends on all of them.
+const SKIPS: i32 = 3;
+
+/// What the program observes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OffCpuProgram {
+    /// The offset of `task_struct::pid`.
+    pub(super) task_pid: i16,
+    /// Whether only tasks in the map of tasks are observed.
+    pub(super) known_tasks_only: bool,
+    /// The shortest wait, in ns, that is written as a record.
+    pub(super) threshold: u64,
+}
+
+/// At `sched_switch(preempt, prev, next, prev_state)`.
+pub(super) fn switch(options: OffCpuProgram) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let (begins, out) = (b.label(), b.label());
+    b.set(R6, R1);
+    b.call(Helper::KtimeGetNs);
+    b.set(R9, R0);
+    ends(&mut b, options, begins);
+    b.place(begins);
+    waits(&mut b, out);
+    begin(&mut b, options, out);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// Ends the wait of the task that is switched in.
+fn ends(b: &mut ProgramBuilder, options: OffCpuProgram, done: Label) {
+    let short = b.label();
+    b.load(Double, R3, R6, 16);
+    b.operate(Add, R3, i32::from(options.task_pid));
+    b.address(R1, R10, i32::from(NEXT));
+    b.set(R2, 4);
+    b.call(Helper::ProbeReadKernel);
+    b.jump_if(SignedLess, R0, 0, done);
+    look_up(b, WAITS, NEXT);
+    b.jump_if(Equal, R0, 0, done);
+    record(b);
+    key(b, WAITS, NEXT);
+    b.call(Helper::MapDeleteElem);
+    b.set_wide(R1, options.threshold);
+    b.jump_if(Below, R7, R1, short);
+    b.set(R1, R6);
+    b.map(R2, EVENTS);
+    // BPF_F_CURRENT_CPU.
+    b.set_wide(R3, 0xffff_ffff);
+    b.address(R4, R10, i32::from(RECORD));
+    b.set(R5, RECORD_SIZE);
+    b.call(Helper::PerfEventOutput);
+    b.jump_if(Equal, R0, 0, done);
+    b.place(short);
+    add_up(b);
+}
+
+/// Stores the record of the wait at `R0`, which ends now, on the stack. Leaves its nanoseconds in `R7`.
+pub(super) fn record(b: &mut ProgramBuilder) {
+    b.load(Double, R1, R0, wait::START);
+    b.set(R7, R9);
+    b.operate(Sub, R7, R1);
+    b.store(Double, R10, RECORD, R7);
+    b.load(Word, R1, R10, NEXT);
+    b.store(Word, R10, KEY, R1);
+    for (from, to) in [(wait::PROCESS, 4), (wait::KERNEL, 8), (wait::USER, 12)] {
+        b.load(Word, R1, R0, from);
+        b.store(Word, R10, KEY + to, R1);
+    }
+}
+
+/// Adds `R7` nanoseconds to the sum of the key on the stack. Counts the wait as lost if there is no room.
+fn add_up(b: &mut ProgramBuilder) {
+    /// `BPF_NOEXIST`.
+    const ONLY_NEW: i32 = 1;
+    let (found, done) = (b.label(), b.label());
+    look_up(b, SUMS, KEY);
+    b.jump_if(NotEqual, R0, 0, found);
+    b.store(Double, R10, NANOS, R7);
+    key(b, SUMS, KEY);
+    b.address(R3, R10, i32::from(NANOS));
+    b.set(R4, ONLY_NEW);
+    b.call(Helper::MapUpdateElem);
+    b.jump_if(Equal, R0, 0, done);
+    // Another CPU may have added it meanwhile.
+    look_up(b, SUMS, KEY);
+    b.jump_if(NotEqual, R0, 0, found);
+    count_loss(b, losses::SUMS);
+    b.store(Word, R10, INDEX, losses::NANOS);
+    look_up(b, crate::tasks::LOSSES, INDEX);
+    b.jump_if(NotEqual, R0, 0, found);
+    b.jump(done);
+    b.place(found);
+    b.atomic_add(R0, 0, R7);
+    b.place(done);
+}
+
+/// Continues if the task that is switched out waits; preempted and ended ones do not.
+pub(super) fn waits(b: &mut ProgramBuilder, out: Label) {
+    // A bool; the other bytes of its word are not defined.
+    b.load(Double, R1, R6, 0);
+    b.operate(And, R1, 0xff);
+    b.jump_if(NotEqual, R1, 0, out);
+    b.load(Double, R1, R6, 24);
+    b.operate(And, R1, WAITING);
+    b.jump_if(Equal, R1, 0, out);
+}
+
+/// Notes that the current task begins to wait, unless it is not observed or a kernel thread: those are idle most of the time.
+fn begin(b: &mut ProgramBuilder, options: OffCpuProgram, out: Label) {
+    current_task(b);
+    b.set(R8, R0);
+    b.operate(ShiftRight, R8, 32);
+    if options.known_tasks_only {
+        look_up(b, TASKS, TASK);
+        b.jump_if(Equal, R0, 0, out);
+        b.load(Word, R1, R0, slot::WAITS);
+        b.jump_if(NotEqual, R1, 0, out);
+    }
+    b.store(Double, R10, WAIT + wait::START, R9);
+    b.store(Word, R10, WAIT + wait::PROCESS, R8);
+    b.store(Word, R10, WAIT + wait::SIZE as i16 - 4, 0);
+    stack(b, FAST_STACK_CMP | USER_STACK);
+    b.set(R7, R0);
+    b.jump_if(Equal, R7, NO_USER, out);
+    b.store(Word, R10, WAIT + wait::USER, R7);
+    let kernel = b.label();
+    b.jump_if(Below, R7, i32::MAX, kernel);
+    count_loss(b, losses::STACKS);
+    b.place(kernel);
+    kernel_stack(b);
+    b.store(Word, R10, WAIT + wait::KERNEL, R7);
+    key(b, WAITS, TASK);
+    b.address(R3, R10, i32::from(WAIT));
+    b.set(R4, 0);
+    b.call(Helper::MapUpdateElem);
+    b.jump_if(Equal, R0, 0, out);
+    count_loss(b, losses::BEGINS);
+}
+
+/// Leaves the number of the current task's stack in `R0`.
+fn stack(b: &mut ProgramBuilder, flags: i32) {
+    b.set(R1, R6);
+    b.map(R2, STACKS);
+    b.set(R3, flags);
+    b.call(Helper::GetStackid);
+}
+
+/// Leaves the number of the kernel stack in `R7`. Counts a loss if there is none.
+fn kernel_stack(b: &mut ProgramBuilder) {
+    let done = b.label();
+    for skip in 0..=SKIPS {
+        stack(b, FAST_STACK_CMP | skip);
+        b.set(R7, R0);
+        b.jump_if(Below, R7, i32::MAX, done);
+    }
+    count_loss(b, losses::STACKS);
+    b.place(done);
+}
+
+/// Whether a number of a stack is valid, as in programs.
+pub(super) fn is_stack(number: u32) -> bool {
+    number < i32::MAX.cast_unsigned()
+}
+
+/// Stores what [`record`] reads, for tests: the wait's task, and the time now.
+#[cfg(test)]
+pub(super) fn switched_in(b: &mut ProgramBuilder, thread: i32, now: u64) {
+    b.store(Word, R10, NEXT, thread);
+    b.set_wide(R9, now);
+    b.set(R0, R1);
+    record(b);
+    for at in (0..24).step_by(8) {
+        b.load(Double, R1, R10, RECORD + at);
+        b.store(Double, R0, at, R1);
+    }
+}
+
+/// Stores 1 at `R6` + 32 if the task waits, for tests.
+#[cfg(test)]
+pub(super) fn is_waiting(b: &mut ProgramBuilder) {
+    let out = b.label();
+    b.set(R6, R1);
+    waits(b, out);
+    b.store(Double, R6, 32, 1);
+    b.place(out);
+}

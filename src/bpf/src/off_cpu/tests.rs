@@ -1,0 +1,60 @@
+//! Parts of the program in an interpreter; tests/commands/off_cpu_programs.rs runs it in the kernel.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::ProgramBuilder;
+
+/// Runs a part of a program on a memory.
+fn run(part: impl FnOnce(&mut ProgramBuilder), memory: &mut [u8]) {
+    let mut b = ProgramBuilder::new();
+    part(&mut b);
+    b.exit();
+    let program = b.encode(&[]).unwrap().concat();
+    let machine = rbpf::EbpfVmRaw::new(Some(&program)).unwrap();
+    machine.execute_program(memory).unwrap();
+}
+
+proptest! {
+    #[test]
+    fn records_have_the_time_since_the_begin(start in any::<u32>(), nanos in any::<u32>(), [thread, process, kernel, user] in any::<[i32; 4]>()) {
+        let mut memory = Vec::from(u64::from(start).to_ne_bytes());
+        for word in [process, kernel, user, 0] {
+            memory.extend(word.to_ne_bytes());
+        }
+        let now = u64::from(start) + u64::from(nanos);
+        run(|b| programs::switched_in(b, thread, now), &mut memory);
+        let stack = |number: i32| u32::try_from(number).ok().filter(|number| *number != u32::MAX >> 1);
+        let place = WaitPlace {
+            process: process.cast_unsigned(),
+            thread: thread.cast_unsigned(),
+            kernel_stack: stack(kernel),
+            user_stack: stack(user),
+        };
+        prop_assert_eq!(OffCpuWait::decode(&memory), Some(OffCpuWait { place, nanos: nanos.into() }));
+    }
+
+    #[test]
+    fn decoding_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        prop_assert_eq!(OffCpuWait::decode(&bytes).is_some(), bytes.len() >= 24);
+    }
+}
+
+#[test]
+fn only_tasks_that_wait_wait() {
+    // The arguments preempt and prev_state; the upper bytes of both are not defined.
+    for (preempt, state, expected) in [
+        (0, 1, true),
+        (0xff00, 2, true),
+        (0, 0x402, true),
+        (1, 1, false),
+        (0, 0, false),
+        (0, 0x80, false),
+        (0, 0xffff_0000_0000_0000, false),
+    ] {
+        let words: [u64; 5] = [preempt, 0, 0, state, 0];
+        let mut memory = words.map(u64::to_ne_bytes).concat();
+        run(programs::is_waiting, &mut memory);
+        assert_eq!(memory[32] == 1, expected, "{preempt:#x} {state:#x}");
+    }
+}

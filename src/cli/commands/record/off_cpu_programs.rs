@@ -1,0 +1,214 @@
+//! The BPF programs of `--off-cpu`, and their sums as waits of tasks.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use clap::ArgMatches;
+use rperf_bpf::{Error, OffCpuLosses, OffCpuOptions, OffCpuPrograms, OffCpuWait};
+use rperf_events::CallGraph;
+use rperf_rewrite::{KernelWait, WaitSource};
+use rperf_session::{RecordRequest, Target};
+use rperf_sys::{Proc, Sysctl};
+use rperf_wire::{PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER};
+
+use super::off_cpu::Callchains;
+use crate::cli::context::Context;
+use crate::cli::live::PROC;
+use crate::cli::live::kernel_offsets::member_offsets;
+
+/// The function of the kernel that switches tasks, and at most its size in bytes.
+const SWITCHES: &str = "__schedule";
+const SWITCHES_SIZE: u64 = 0x4000;
+/// The maximum number of frames of the kernel's stacks, if it cannot be read.
+const MAX_STACK: u32 = 127;
+
+/// Loads the programs; `None` if the options need a sample at each switch, or if this kernel or user may not run them.
+pub(super) fn load(
+    matches: &ArgMatches,
+    context: &Context,
+    request: &RecordRequest,
+    threshold: u64,
+) -> Option<Arc<OffCpuPrograms>> {
+    if needs_switches(matches, request) {
+        return None;
+    }
+    let loaded = member_offsets([("task_struct", "pid")]).and_then(|[task_pid]| {
+        OffCpuPrograms::load(OffCpuOptions {
+            task_pid,
+            all_tasks: matches!(request.observe.target, Target::Cpus(_) | Target::Everyone),
+            follows: follows(request),
+            max_stack: max_stack(request),
+            threshold,
+        })
+    });
+    match loaded {
+        Ok(programs) => Some(Arc::new(programs)),
+        Err(error) => {
+            let error = error.to_string();
+            let first = error.lines().next().unwrap_or_default();
+            context.note(format_args!(
+                "--off-cpu records each context switch, since the kernel cannot sum up waits: {first}"
+            ));
+            None
+        }
+    }
+}
+
+/// Whether the samples have more than a callchain by frame pointers, or whether waits are not observed from the start to the end.
+fn needs_switches(matches: &ArgMatches, request: &RecordRequest) -> bool {
+    let (observe, output) = (&request.observe, &request.output);
+    let samples = &observe.details.samples;
+    !matches!(
+        observe.call_graph,
+        CallGraph::None | CallGraph::FramePointers
+    ) || matches!(observe.target, Target::Cpus(Some(_)))
+        || !observe.cgroups.is_empty()
+        || observe.switches.is_some()
+        || matches.contains_id("control")
+        || matches.contains_id("unwind")
+        || output.rotation.is_some()
+        || !output.switch_events.is_empty()
+        || observe.details.side_band.cgroups
+        || samples.user_regs != 0
+        || samples.intr_regs != 0
+}
+
+/// Whether tasks that observed ones create are observed, too.
+fn follows(request: &RecordRequest) -> bool {
+    let is_threads = matches!(request.observe.target, Target::Threads(_));
+    !is_threads && !request.observe.details.scope.no_inherit
+}
+
+fn max_stack(request: &RecordRequest) -> u32 {
+    match request.observe.max_stack {
+        0 => {
+            let limit = Sysctl::new(&request.roots.proc).perf_event_max_stack();
+            limit
+                .and_then(|limit| u32::try_from(limit).ok())
+                .unwrap_or(MAX_STACK)
+        }
+        frames => frames.into(),
+    }
+}
+
+/// Reports what the programs had no room for, and why their sums could not be read.
+pub(super) fn report(context: &Context, programs: &OffCpuPrograms, failure: Option<&Error>) {
+    let losses = programs.losses();
+    if let Some(error) = failure.or(losses.as_ref().err()) {
+        context.warn(format_args!(
+            "--off-cpu: the sums of waits could not be read: {error}"
+        ));
+    }
+    let losses = losses.unwrap_or_default();
+    let OffCpuLosses {
+        tasks,
+        waits,
+        nanos,
+        stacks,
+    } = losses;
+    if tasks > 0 {
+        context.warn(format_args!(
+            "--off-cpu: {tasks} tasks were not observed, since too many ran at a time"
+        ));
+    }
+    if waits > 0 {
+        let seconds = nanos / 1_000_000_000;
+        context.warn(format_args!(
+            "--off-cpu: {waits} waits ({seconds} s) are missing, since the kernel's map was full\nhint: record fewer tasks, or for a shorter time"
+        ));
+    }
+    if stacks > 0 {
+        context.warn(format_args!(
+            "--off-cpu: {stacks} stacks of waits are missing, since the kernel's map had no room for them"
+        ));
+    }
+}
+
+/// The waits that the programs report.
+#[derive(Debug)]
+pub(super) struct KernelWaits {
+    programs: Arc<OffCpuPrograms>,
+    callchains: Callchains,
+    /// Stacks by number, innermost frame first.
+    stacks: HashMap<u32, Vec<u64>>,
+    /// The address of [`SWITCHES`], once read.
+    switches: Option<Option<u64>>,
+    /// Why the sums could not be read.
+    failure: Arc<OnceLock<Error>>,
+}
+
+impl KernelWaits {
+    pub(super) fn new(
+        programs: Arc<OffCpuPrograms>,
+        callchains: Callchains,
+        failure: Arc<OnceLock<Error>>,
+    ) -> Self {
+        Self {
+            programs,
+            callchains,
+            stacks: HashMap::new(),
+            switches: None,
+            failure,
+        }
+    }
+
+    fn named(&mut self, wait: OffCpuWait) -> KernelWait {
+        let place = wait.place;
+        let mut callchain = Vec::new();
+        if let Some(number) = place.kernel_stack.filter(|_| self.callchains.kernel) {
+            let frames = self.stack(number);
+            let frames = self.without_program(&frames);
+            if !frames.is_empty() {
+                callchain.push(PERF_CONTEXT_KERNEL);
+                callchain.extend(frames);
+            }
+        }
+        if let Some(number) = place.user_stack.filter(|_| self.callchains.user) {
+            callchain.push(PERF_CONTEXT_USER);
+            callchain.extend(self.stack(number));
+        }
+        KernelWait {
+            process: place.process,
+            thread: place.thread,
+            nanos: wait.nanos,
+            callchain,
+        }
+    }
+
+    fn stack(&mut self, number: u32) -> Vec<u64> {
+        let programs = &self.programs;
+        let stack = self.stacks.entry(number);
+        stack
+            .or_insert_with(|| programs.stack(number).unwrap_or_default())
+            .clone()
+    }
+
+    /// Removes the frames of the program, and of the functions that call it.
+    fn without_program(&mut self, frames: &[u64]) -> Vec<u64> {
+        let switches = *self
+            .switches
+            .get_or_insert_with(|| Proc::new(PROC).kernel_symbol(SWITCHES).ok().flatten());
+        let is_switch = |frame: &u64| {
+            switches.is_some_and(|start| (start..start + SWITCHES_SIZE).contains(frame))
+        };
+        let first = frames.iter().position(is_switch).unwrap_or_default();
+        frames.get(first..).unwrap_or_default().to_vec()
+    }
+}
+
+impl WaitSource for KernelWaits {
+    fn wait(&mut self, raw: &[u8]) -> Option<KernelWait> {
+        OffCpuWait::decode(raw).map(|wait| self.named(wait))
+    }
+
+    fn sums(&mut self) -> Vec<KernelWait> {
+        self.programs.end();
+        match self.programs.sums() {
+            Ok(sums) => sums.into_iter().map(|wait| self.named(wait)).collect(),
+            Err(error) => {
+                self.failure.get_or_init(|| error);
+                Vec::new()
+            }
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Off-CPU time that BPF programs summed up, as samples.
+//!
+//! Long waits are in the raw data of samples of an event, which are replaced. The sums of the others are appended at the end.
+
+use rperf_perfdata::{EventDesc, Rewriter};
+use rperf_replay::{EventIndex, EventTable, Rounds};
+use rperf_wire::{
+    Attr, CpuMode, Endian, Misc, PERF_CONTEXT_KERNEL, RawRecord, RecordHeader, RecordKind,
+    SampleLayout, SampleRecord, SampleType, U64s,
+};
+
+/// A wait, or a sum of waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelWait {
+    /// The process.
+    pub process: u32,
+    /// The thread.
+    pub thread: u32,
+    /// How long it waited, in nanoseconds.
+    pub nanos: u64,
+    /// Where: addresses after the marks of their contexts, as in samples.
+    pub callchain: Vec<u64>,
+}
+
+/// Where waits come from.
+pub trait WaitSource: Send {
+    /// Returns the long wait in the raw data of a sample.
+    fn wait(&mut self, raw: &[u8]) -> Option<KernelWait>;
+    /// Ends the observation, and returns the sums of all other waits.
+    fn sums(&mut self) -> Vec<KernelWait>;
+}
+
+/// Generates off-CPU samples while recording.
+pub struct OffCpuSums<S> {
+    events: EventTable,
+    event: EventIndex,
+    /// The layout of the samples that the kernel writes.
+    raw: SampleLayout,
+    /// An id of the event.
+    id: u64,
+    order: Rounds,
+    position: u64,
+    source: S,
+}
+
+impl<S: WaitSource> OffCpuSums<S> {
+    /// Creates the rewriter for these events; `event` is one of them, as described by [`describe_waits`].
+    #[must_use]
+    pub fn new(events: &[EventDesc], event: EventIndex, source: S) -> Self {
+        let own = events.get(event.0 as usize);
+        let attr = own.map(|own| own.attr.clone()).unwrap_or_default();
+        Self {
+            events: EventTable::new(Endian::NATIVE, events),
+            event,
+            raw: SampleLayout::new(&Attr {
+                sample_type: attr.sample_type.with(SampleType::CALLCHAIN, false) | SampleType::RAW,
+                ..attr
+            }),
+            id: own
+                .and_then(|own| own.ids.first())
+                .copied()
+                .unwrap_or_default(),
+            order: Rounds::new(),
+            position: 0,
+            source,
+        }
+    }
+
+    /// Appends the sample that replaces a record; `false` if it is not one of the event.
+    fn replaces(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) -> bool {
+        if raw.kind != RecordKind::SAMPLE {
+            let time = self.events.record_time(raw);
+            self.order.order(time, self.position);
+            return false;
+        }
+        let Some(head) = self.events.sample_head(raw.body) else {
+            return false;
+        };
+        self.order.order(head.time, self.position);
+        if head.event != self.event {
+            return false;
+        }
+        if let Ok(written) = self.raw.decode(raw.body, Endian::NATIVE)
+            && let Some(wait) = written.raw.and_then(|raw| self.source.wait(raw))
+        {
+            let layout = self.events.layout(self.event);
+            let like = SampleRecord {
+                id: written.id,
+                stream_id: written.stream_id,
+                time: written.time,
+                cpu: written.cpu,
+                ..SampleRecord::default()
+            };
+            sample(layout, &wait, like, to);
+        }
+        true
+    }
+}
+
+/// Changes the attr of the event to that of the samples in the file: they have callchains instead of raw data.
+pub fn describe_waits(attr: &mut Attr) {
+    attr.sample_type = attr.sample_type.with(SampleType::RAW, false) | SampleType::CALLCHAIN;
+}
+
+impl<S: WaitSource> Rewriter for OffCpuSums<S> {
+    fn rewrite(&mut self, records: &[u8], _is_behind: bool, to: &mut Vec<u8>) {
+        for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
+            if raw.kind == RecordKind::FINISHED_ROUND {
+                self.order.finish_round();
+            }
+            if !self.replaces(&raw, to) {
+                to.extend_from_slice(record);
+            }
+            self.position += record.len() as u64;
+        }
+    }
+
+    /// Appends the sums, with the latest time.
+    fn end(&mut self, to: &mut Vec<u8>) {
+        self.order.finish_all();
+        let layout = self.events.layout(self.event);
+        for wait in self.source.sums() {
+            let like = SampleRecord {
+                id: Some(self.id),
+                stream_id: Some(self.id),
+                time: Some(self.order.limit()),
+                ..SampleRecord::default()
+            };
+            sample(layout, &wait, like, to);
+        }
+    }
+}
+
+/// Appends the sample of a wait, with the other fields of `like`.
+fn sample(
+    layout: Option<&SampleLayout>,
+    wait: &KernelWait,
+    like: SampleRecord<'_>,
+    to: &mut Vec<u8>,
+) {
+    let Some(layout) = layout else {
+        return;
+    };
+    let chain: Vec<u8> = wait
+        .callchain
+        .iter()
+        .flat_map(|word| word.to_ne_bytes())
+        .collect();
+    let in_kernel = wait.callchain.first() == Some(&PERF_CONTEXT_KERNEL);
+    let mode = if in_kernel {
+        CpuMode::Kernel
+    } else {
+        CpuMode::User
+    };
+    let wire = SampleRecord {
+        ip: wait.callchain.get(1).copied(),
+        pid_tid: Some((wait.process, wait.thread)),
+        period: Some(wait.nanos),
+        callchain: Some(U64s::new(&chain, Endian::NATIVE)),
+        ..like
+    };
+    // The longest callchain is far below the limit of a record.
+    let _fits = RecordHeader::encode_record(
+        RecordKind::SAMPLE,
+        Misc(mode as u16),
+        to,
+        Endian::NATIVE,
+        |to| layout.encode(&wire, to),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{AttrFlags, EventType, PERF_CONTEXT_USER};
+
+    /// A source whose raw data are the process, the thread, nanoseconds and one address.
+    struct Listed(Vec<KernelWait>);
+
+    impl WaitSource for Listed {
+        fn wait(&mut self, raw: &[u8]) -> Option<KernelWait> {
+            let words = U64s::new(raw, Endian::NATIVE);
+            Some(KernelWait {
+                process: u32::try_from(words.get(0)?).ok()?,
+                thread: u32::try_from(words.get(1)?).ok()?,
+                nanos: words.get(2)?,
+                callchain: vec![PERF_CONTEXT_USER, words.get(3)?],
+            })
+        }
+
+        fn sums(&mut self) -> Vec<KernelWait> {
+            std::mem::take(&mut self.0)
+        }
+    }
+
+    /// The event as it is opened.
+    fn opened() -> Attr {
+        Attr {
+            kind: EventType::SOFTWARE,
+            config: 10,
+            sample_type: SampleType::IDENTIFIER
+                | SampleType::IP
+                | SampleType::TID
+                | SampleType::TIME
+                | SampleType::CPU
+                | SampleType::PERIOD
+                | SampleType::RAW,
+            flags: AttrFlags::SAMPLE_ID_ALL,
+            ..Attr::default()
+        }
+    }
+
+    fn described() -> Vec<EventDesc> {
+        let mut attr = opened();
+        describe_waits(&mut attr);
+        vec![EventDesc::new(attr, vec![6, 7])]
+    }
+
+    fn written(time: u64, raw: &[u64]) -> Vec<u8> {
+        let raw: Vec<u8> = raw.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let sample = SampleRecord {
+            id: Some(7),
+            time: Some(time),
+            cpu: Some(3),
+            // The task that runs when the wait ends.
+            pid_tid: Some((1, 1)),
+            raw: Some(&raw),
+            ..SampleRecord::default()
+        };
+        let layout = SampleLayout::new(&opened());
+        let mut bytes = Vec::new();
+        assert!(RecordHeader::encode_record(
+            RecordKind::SAMPLE,
+            Misc(1),
+            &mut bytes,
+            Endian::NATIVE,
+            |to| layout.encode(&sample, to)
+        ));
+        bytes
+    }
+
+    type Shown = (u16, u64, u64, (u32, u32), Vec<u64>);
+
+    fn shown(bytes: &[u8]) -> Vec<Shown> {
+        let events = described();
+        let layout = SampleLayout::new(&events[0].attr);
+        let samples = RawRecord::all(bytes, Endian::NATIVE).map(|(raw, _)| {
+            let sample = layout.decode(raw.body, Endian::NATIVE).unwrap();
+            (
+                raw.misc.0,
+                sample.time.unwrap(),
+                sample.period.unwrap(),
+                sample.pid_tid.unwrap(),
+                sample.callchain.unwrap().iter().collect(),
+            )
+        });
+        samples.collect()
+    }
+
+    #[test]
+    fn long_waits_are_samples_of_their_tasks_and_sums_follow() {
+        let sum = KernelWait {
+            process: 8,
+            thread: 9,
+            nanos: 400,
+            callchain: vec![PERF_CONTEXT_KERNEL, 0x10, PERF_CONTEXT_USER, 0x20],
+        };
+        let mut sums = OffCpuSums::new(&described(), EventIndex(0), Listed(vec![sum.clone()]));
+        let mut out = Vec::new();
+        sums.rewrite(&written(50, &[5, 6, 700, 0x30]), false, &mut out);
+        let long = (2, 50, 700, (5, 6), vec![PERF_CONTEXT_USER, 0x30]);
+        assert_eq!(shown(&out), std::slice::from_ref(&long));
+        sums.end(&mut out);
+        assert_eq!(shown(&out), [long, (1, 50, 400, (8, 9), sum.callchain)]);
+        let before = out.len();
+        sums.end(&mut out);
+        assert_eq!(out.len(), before);
+    }
+
+    #[test]
+    fn data_of_another_size_are_dropped() {
+        let mut sums = OffCpuSums::new(&described(), EventIndex(0), Listed(Vec::new()));
+        let mut out = Vec::new();
+        sums.rewrite(&written(50, &[5, 6]), false, &mut out);
+        assert_eq!(out, []);
+    }
+}

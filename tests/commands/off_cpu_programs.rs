@@ -1,0 +1,102 @@
+//! The programs that sum up waits, in the running kernel.
+
+use std::time::Duration;
+
+use rperf_bpf::{Error, OffCpuOptions, OffCpuPrograms, OffCpuWait};
+
+/// The offset of `task_struct::pid` of the running kernel.
+fn task_pid() -> Option<u16> {
+    let types = std::fs::read("/sys/kernel/btf/vmlinux").ok()?;
+    let types = rperf_probe::Btf::parse(&types).ok()?;
+    let offset = types.member_offset("task_struct", "pid")?;
+    u16::try_from(offset).ok()
+}
+
+fn load(threshold: u64) -> Option<OffCpuPrograms> {
+    let options = OffCpuOptions {
+        task_pid: task_pid()?,
+        all_tasks: false,
+        follows: true,
+        max_stack: 64,
+        threshold,
+    };
+    match OffCpuPrograms::load(options) {
+        Ok(programs) => Some(programs),
+        Err(Error::NoBpf | Error::NotPermitted | Error::PidNamespace | Error::Attach { .. }) => {
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn this_thread() -> u32 {
+    let link = rperf_sys::link_target("/proc/thread-self").unwrap();
+    link.file_name().unwrap().to_str().unwrap().parse().unwrap()
+}
+
+/// Waits of this thread and its children while `work` runs.
+fn waits(programs: &OffCpuPrograms, work: impl FnOnce()) -> Vec<OffCpuWait> {
+    programs.begin(&[], &[this_thread()], false).unwrap();
+    work();
+    programs.end();
+    let losses = programs.losses().unwrap();
+    assert_eq!((losses.tasks, losses.waits), (0, 0));
+    programs.sums().unwrap()
+}
+
+const MILLI: u64 = 1_000_000;
+
+#[test]
+fn waits_of_a_place_are_summed() {
+    let Some(programs) = load(u64::MAX) else {
+        return;
+    };
+    let thread = this_thread();
+    let found = waits(&programs, || {
+        for _ in 0..20 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let longest = found.iter().max_by_key(|wait| wait.nanos).unwrap();
+    assert_eq!(
+        (longest.place.thread, longest.place.process),
+        (thread, std::process::id())
+    );
+    assert!(longest.nanos >= 100 * MILLI, "{found:?}");
+    for number in [longest.place.kernel_stack, longest.place.user_stack] {
+        let frames = programs.stack(number.unwrap()).unwrap();
+        assert!(frames.len() > 1, "{frames:x?}");
+    }
+}
+
+#[test]
+fn waits_of_new_threads_and_waits_in_progress_count() {
+    let Some(programs) = load(u64::MAX) else {
+        return;
+    };
+    let (send, receive) = std::sync::mpsc::channel();
+    let own = this_thread();
+    let found = waits(&programs, || {
+        drop(std::thread::spawn(move || {
+            send.send(this_thread()).unwrap();
+            std::thread::sleep(Duration::from_secs(3600));
+        }));
+        std::thread::sleep(Duration::from_millis(50));
+    });
+    let child = receive.recv().unwrap();
+    for thread in [own, child] {
+        let of_thread = found.iter().filter(|wait| wait.place.thread == thread);
+        let nanos: u64 = of_thread.map(|wait| wait.nanos).sum();
+        assert!(nanos >= 40 * MILLI, "{found:?}");
+    }
+}
+
+#[test]
+fn long_waits_without_an_event_are_summed_too() {
+    let Some(programs) = load(0) else {
+        return;
+    };
+    let found = waits(&programs, || std::thread::sleep(Duration::from_millis(20)));
+    let nanos: u64 = found.iter().map(|wait| wait.nanos).sum();
+    assert!(nanos >= 20 * MILLI, "{found:?}");
+}
