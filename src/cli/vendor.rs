@@ -1,143 +1,39 @@
-//! This machine's event tables: its processor, and the folder of the tables.
+//! The folder of event tables, and problems with them.
 
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
-use rperf_events::vendor::{
-    BuiltIn, LoadedTables, TableFolder, VendorTables, default_metrics, load,
-};
-use rperf_safefs::FoundFile;
+use rperf_input::{EVENT_TABLES, MachineTables};
 
 use crate::cli::context::Context;
 
-/// The default folder of tables.
-const FOLDER: &str = "/usr/share/rperf/events";
 const FOLDER_VARIABLE: &str = "RPERF_EVENTS";
 /// Overrides this machine's processor, as in perf.
 const CPUID_VARIABLE: &str = "PERF_CPUID";
 /// Problems that are reported; the rest is counted.
 const MAX_REPORTED: usize = 3;
 
-/// Tables that are read on first use.
-#[derive(Debug)]
-pub(crate) struct MachineTables {
-    folder: PathBuf,
-    cpuid: Option<String>,
-    loaded: OnceLock<LoadedTables>,
+/// Finds the tables for this machine's processor, which on some architectures is read from sysfs.
+pub(super) fn machine_tables(context: &Context, sysfs: &Path) -> MachineTables {
+    let folder = context.var(FOLDER_VARIABLE).map(PathBuf::from);
+    let given = context.var(CPUID_VARIABLE);
+    let given = given.and_then(|id| id.into_string().ok());
+    MachineTables::new(folder.unwrap_or_else(|| EVENT_TABLES.into()), given, sysfs)
 }
 
-impl MachineTables {
-    /// Finds the tables for this machine's processor, which on some architectures is read from sysfs.
-    pub(crate) fn find(context: &Context, sysfs: &Path) -> Self {
-        let folder = context.var(FOLDER_VARIABLE).map(PathBuf::from);
-        let given = context.var(CPUID_VARIABLE);
-        let given = given.and_then(|id| id.into_string().ok());
-        Self {
-            folder: folder.unwrap_or_else(|| FOLDER.into()),
-            cpuid: given.or_else(|| rperf_sys::cpuid(sysfs).map(|id| table_name(&id))),
-            loaded: OnceLock::new(),
-        }
+/// Reports problems with the tables, if they were read.
+pub(crate) fn report_problems(tables: &MachineTables, context: &Context) {
+    let findings = tables.findings();
+    let folder = tables.folder().display();
+    for finding in findings.iter().take(MAX_REPORTED) {
+        context.warn(format_args!("event tables: {folder}/{finding}"));
     }
-
-    /// Returns the processor's tables from the folder, or the few built-in events if the folder has none; in both cases with the metrics of
-    /// generic events.
-    pub(crate) fn get(&self) -> &VendorTables {
-        let loaded = self.loaded.get_or_init(|| {
-            let cpuid = self.cpuid();
-            let found = load(&DiskFolder(&self.folder), cpuid);
-            let loaded = match found.tables.is_empty() {
-                true => LoadedTables {
-                    findings: found.findings,
-                    ..load(&BuiltIn, cpuid)
-                },
-                false => found,
-            };
-            LoadedTables {
-                tables: loaded.tables.with_metrics(default_metrics()),
-                ..loaded
-            }
-        });
-        &loaded.tables
-    }
-
-    /// Returns the processor's name in tables; empty if unknown.
-    pub(crate) fn cpuid(&self) -> &str {
-        self.cpuid.as_deref().unwrap_or_default()
-    }
-
-    /// Reports problems with the tables, if they were read.
-    pub(crate) fn report_problems(&self, context: &Context) {
-        let findings = self.loaded.get().map(|loaded| &loaded.findings);
-        let findings = findings.map(Vec::as_slice).unwrap_or_default();
-        let folder = self.folder.display();
-        for finding in findings.iter().take(MAX_REPORTED) {
-            context.warn(format_args!("event tables: {folder}/{finding}"));
-        }
-        if let Some(more) = findings
-            .len()
-            .checked_sub(MAX_REPORTED)
-            .filter(|more| *more > 0)
-        {
-            context.warn(format_args!(
-                "event tables: {more} more entries cannot be used"
-            ));
-        }
-    }
-}
-
-/// Returns the processor's name in tables: `GenuineIntel-6-55-4` for the header's `GenuineIntel,6,85,4`.
-fn table_name(cpuid: &str) -> String {
-    let fields: Vec<&str> = cpuid.split(',').collect();
-    let hex = |text: &str| text.parse::<u32>().ok().map(|number| format!("{number:X}"));
-    match fields.as_slice() {
-        [vendor, family, model, stepping] => match (hex(model), hex(stepping)) {
-            (Some(model), Some(stepping)) => format!("{vendor}-{family}-{model}-{stepping}"),
-            _ => cpuid.to_owned(),
-        },
-        _ => cpuid.to_owned(),
-    }
-}
-
-/// The maximum size of a table, in bytes.
-const MAX_TABLE: u64 = 256 << 20;
-
-#[derive(Debug)]
-struct DiskFolder<'a>(&'a Path);
-
-impl TableFolder for DiskFolder<'_> {
-    fn read(&self, path: &str) -> io::Result<String> {
-        let bytes = rperf_safefs::read(&self.0.join(path), MAX_TABLE)?;
-        String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
-    }
-
-    fn names(&self, path: &str) -> Vec<String> {
-        let Ok(folder) = rperf_safefs::Folder::open(&self.0.join(path)) else {
-            return Vec::new();
-        };
-        let names = folder.names().unwrap_or_default().into_iter();
-        let named = names.filter_map(|name| {
-            let found = FoundFile::find(&folder.path().join(&name)).ok()?;
-            let name = name.into_string().ok()?;
-            // Hidden files are not tables but belong to a repository.
-            let is_hidden = name.starts_with('.');
-            let slash = if found.metadata().is_dir() { "/" } else { "" };
-            (!is_hidden).then(|| format!("{name}{slash}"))
-        });
-        let mut names: Vec<String> = named.collect();
-        names.sort_unstable();
-        names
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn processors_are_called_as_in_tables() {
-        assert_eq!(table_name("GenuineIntel,6,85,4"), "GenuineIntel-6-55-4");
-        assert_eq!(table_name("AuthenticAMD,25,33,10"), "AuthenticAMD-25-21-A");
-        assert_eq!(table_name("0x00000000410fd0c0"), "0x00000000410fd0c0");
+    if let Some(more) = findings
+        .len()
+        .checked_sub(MAX_REPORTED)
+        .filter(|more| *more > 0)
+    {
+        context.warn(format_args!(
+            "event tables: {more} more entries cannot be used"
+        ));
     }
 }

@@ -15,6 +15,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::{flag, switch, unsupported, value};
 use crate::cli::output_file::write_to;
 use crate::cli::shared::event_listing::{MachineEvents, MatchingEvents};
+use crate::cli::vendor::report_problems;
 
 const ABOUT: &str = "\
 Lists the events of this machine that -e accepts, one per line with its kind in brackets: hardware, software and cache \
@@ -108,7 +109,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         Some(path) => write_to(Path::new(path), context, write)?,
         None => print(context, on("json") || on("raw-dump"), write)?,
     }
-    machine.pmus.tables.report_problems(context);
+    report_problems(&machine.pmus.tables, context);
     Ok(match missed {
         true => ExitStatus::Failure(1),
         false => ExitStatus::Ok,

@@ -14,6 +14,7 @@ use crate::cli::options::flag;
 use crate::cli::pmus::MachinePmus;
 use crate::cli::shared::probing::ParserEvent;
 use crate::cli::tracefs::{MachineTracepoints, describe};
+use crate::cli::vendor::report_problems;
 
 /// perf's exit status for a filter that the kernel refuses.
 const FAILED: u8 = 255;
@@ -46,7 +47,7 @@ pub(crate) fn events(
             Err(error) => errors.push(error),
         }
     }
-    pmus.tables.report_problems(context);
+    report_problems(&pmus.tables, context);
     if !errors.is_empty() {
         return Err(unknown(&errors));
     }

@@ -13,7 +13,7 @@ use rperf_sys::WaitStatus;
 use super::{PROC, explain, workload};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::pmus::MachinePmus;
+use crate::cli::pmus::machine_pmus;
 use crate::cli::tracefs::MachineTracepoints;
 
 /// The maximum time of a wait for records.
@@ -32,7 +32,7 @@ pub(crate) fn request(
     context: &Context,
 ) -> Result<RecordRequest, CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
-    let pmus = MachinePmus::find(context);
+    let pmus = machine_pmus(context);
     let program = workload::find(matches, context).map_err(|(word, cause)| {
         let cause = explain::exec_reason(&cause);
         CliError::message(255, format!("{word}: {cause}"))

@@ -11,7 +11,7 @@ use rperf_view::list::MetricListing;
 use rperf_wire::{Attr, AttrFlags};
 
 use crate::cli::context::Context;
-use crate::cli::pmus::MachinePmus;
+use crate::cli::pmus::{MachinePmus, machine_pmus};
 use crate::cli::tracefs::MachineTracepoints;
 use crate::cli::usdt_markers::{UsdtMarker, installed_markers};
 
@@ -34,7 +34,7 @@ pub(crate) struct MatchingEvents<'m> {
 impl MachineEvents {
     pub(crate) fn find(context: &Context) -> Self {
         Self {
-            pmus: MachinePmus::find(context),
+            pmus: machine_pmus(context),
             tracepoints: MachineTracepoints::find(context.globals.debugfs_dir.as_deref()),
             cache: context.buildid_dir().map(Cache::new),
         }

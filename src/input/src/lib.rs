@@ -1,16 +1,20 @@
-//! The bytes of recordings and objects on this machine, for the front ends: mapped, buffered in memory or in an unnamed
-//! file, decompressed and joined.
+//! What the front ends read of this machine: the bytes of recordings and objects, mapped, buffered in memory or in an
+//! unnamed file, decompressed and joined; and its PMUs, event tables and tracepoints.
 //!
 //! Nothing is printed, and no environment is read: folders are passed, and problems are returned.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
+mod event_tables;
 mod files;
+mod local_events;
 mod spool;
 mod unmapped;
 mod unpacked;
 
+pub use event_tables::{EVENT_TABLES, MachineTables};
 pub use files::DiskFiles;
+pub use local_events::{MachinePmus, MachineTracepoints};
 pub use spool::{RecordingBytes, Spool};
 pub use unmapped::UnmappedObjects;
 pub use unpacked::{DIRECTORY_HEADER, DirectoryFile, PartError, UnpackedRecords};

@@ -331,6 +331,6 @@ pub(crate) fn tracepoint(sys: &str, name: &str) -> PyResult<u64> {
     use rperf_events::Tracepoints as _;
 
     let machine = LocalEvents::find();
-    let id = machine.id(sys, name);
+    let id = machine.tracepoints.id(sys, name);
     id.map_err(|error| system_error(&format!("tracepoint {sys}:{name}"), &error))
 }

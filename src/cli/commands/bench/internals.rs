@@ -20,7 +20,7 @@ use super::args::{BenchOptions, lettered, numeric};
 use super::catalogue::Benchmark;
 use super::runner::{Runner, Shown};
 use crate::cli::error::CliError;
-use crate::cli::pmus::MachinePmus;
+use crate::cli::pmus::machine_pmus;
 
 /// The benchmarks of the collection.
 pub(super) const BENCHMARKS: &[Benchmark] = &[
@@ -227,7 +227,7 @@ fn pmu_scan_command() -> Command {
 
 fn pmu_scan(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let iterations = BenchOptions(matches).positive("iterations", 100)?;
-    let pmus = MachinePmus::find(runner.context());
+    let pmus = machine_pmus(runner.context());
     runner.print_always(&format!(
         "Computing performance of sysfs PMU event scan for {iterations} times\n"
     ))?;

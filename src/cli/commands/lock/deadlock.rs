@@ -21,7 +21,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{PROC, explain, target};
 use crate::cli::options::{count, counter, flag, number, switch, value};
-use crate::cli::pmus::MachinePmus;
+use crate::cli::pmus::machine_pmus;
 use crate::cli::symbol_options::{SymbolSources, args as names};
 use crate::cli::tracefs::MachineTracepoints;
 
@@ -112,7 +112,7 @@ fn unreadable(pid: u32, error: &io::Error) -> CliError {
 /// Returns the mappings of the processes.
 fn world(pids: &[u32], matches: &ArgMatches, context: &Context) -> Result<LiveWorld, CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
-    let pmus = MachinePmus::find(context);
+    let pmus = machine_pmus(context);
     let roots = KernelRoots {
         proc: PROC.into(),
         sysfs: pmus.sysfs.root().to_owned(),

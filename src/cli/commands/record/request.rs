@@ -13,7 +13,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::{PROC, cgroups, events, explain, target, workload};
 use crate::cli::options::flag;
-use crate::cli::pmus::MachinePmus;
+use crate::cli::pmus::machine_pmus;
 use crate::cli::shared::recording_output::takes_stdout;
 use crate::cli::shared::sampling::{
     CallchainOptions, events_to_record, real_time, ring_size, sampling, synthesis, traces,
@@ -30,7 +30,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     note_emulated_options(matches, context);
     let target = target::target(matches, context, "recording")?;
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
-    let pmus = MachinePmus::find(context);
+    let pmus = machine_pmus(context);
     let mut events = events_to_record(matches, context, &target, &pmus, &machine)?;
     if let Some(level) = details.scope.level {
         events = events.into_iter().map(|event| level.of(event)).collect();

@@ -15,7 +15,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::{PROC, explain, target, workload};
 use crate::cli::options::flag;
-use crate::cli::pmus::MachinePmus;
+use crate::cli::pmus::{MachinePmus, machine_pmus};
 
 /// perf's exit status for a workload that can't be started.
 const NO_WORKLOAD_STATUS: u8 = 255;
@@ -46,7 +46,7 @@ impl StatPlan {
             Target::Cpus(None) if by_thread => Target::Everyone,
             target => target,
         };
-        let mut pmus = MachinePmus::find(context);
+        let mut pmus = machine_pmus(context);
         pmus.only = wanted_pmu(matches, &pmus)?;
         let grouping = grouping::grouping(matches, &target, &pmus.sysfs)?;
         let target = in_kernel::target(matches, target)?;

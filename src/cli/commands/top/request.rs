@@ -11,7 +11,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::{PROC, cgroups, events, target};
 use crate::cli::options::flag;
-use crate::cli::pmus::MachinePmus;
+use crate::cli::pmus::machine_pmus;
 use crate::cli::shared::sampling::{
     CallchainOptions, events_to_record, real_time, ring_size, sampling, synthesis, traces,
 };
@@ -34,7 +34,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
         false => target::target(matches, context, "observing")?,
     };
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
-    let pmus = MachinePmus::find(context);
+    let pmus = machine_pmus(context);
     let events = events_to_record(matches, context, &target, &pmus, &machine)?;
     traces::refuse(matches, context, &events)?;
     events::refuse_sample_filters(&events)?;

@@ -23,7 +23,7 @@ use crate::cli::error::CliError;
 use crate::cli::live::events::parsed;
 use crate::cli::live::{PROC, cgroups, explain, target, workload};
 use crate::cli::options::{flag, given_value, is_given};
-use crate::cli::pmus::MachinePmus;
+use crate::cli::pmus::machine_pmus;
 use crate::cli::shared::sampling::ring_size;
 use crate::cli::tracefs::MachineTracepoints;
 
@@ -317,7 +317,7 @@ pub(super) fn build(
 ) -> Result<(RecordRequest, TraceSettings), CliError> {
     let abi = native_abi()?;
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
-    let pmus = MachinePmus::find(context);
+    let pmus = machine_pmus(context);
     let target = target::target(matches, context, "tracing")?;
     let catalogue = pmus.catalogue(&machine);
     let mut selection = Selection::new(matches, SyscallTable::of(abi), Some(&catalogue))?;
@@ -388,7 +388,7 @@ fn details(matches: &ArgMatches, settings: &TraceSettings) -> RecordDetails {
 /// Returns an event that never happens, for a trace whose calls are not read from rings.
 pub(super) fn no_events(context: &Context) -> Result<Vec<EventSpec>, CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
-    let pmus = MachinePmus::find(context);
+    let pmus = machine_pmus(context);
     parsed("dummy", &pmus.catalogue(&machine))
 }
 

@@ -12,8 +12,9 @@ use crate::cli::commands::bench::runner::{Runner, Shown, not_applicable};
 use crate::cli::error::CliError;
 use crate::cli::live::{events, user};
 use crate::cli::options::{list, number, switch, value};
-use crate::cli::pmus::MachinePmus;
+use crate::cli::pmus::machine_pmus;
 use crate::cli::tracefs::MachineTracepoints;
+use crate::cli::vendor::report_problems;
 
 /// `PERF_COUNT_SW_DUMMY`.
 const DUMMY: u64 = 9;
@@ -141,10 +142,10 @@ impl EventsToOpen {
             });
         }
         let context = runner.context();
-        let pmus = MachinePmus::find(context);
+        let pmus = machine_pmus(context);
         let tracepoints = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
         let specs = events::listed(matches, "event", &pmus.catalogue(&tracepoints))?;
-        pmus.tables.report_problems(context);
+        report_problems(&pmus.tables, context);
         if let Some(tool) = specs.iter().find(|spec| spec.tool.is_some()) {
             let message = format!("{}: not an event of the kernel", tool.name);
             return Err(not_applicable(message));

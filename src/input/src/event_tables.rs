@@ -1,0 +1,131 @@
+//! This machine's event tables: its processor, and the folder of the tables.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rperf_events::vendor::{
+    BuiltIn, LoadedTables, TableFinding, TableFolder, VendorTables, default_metrics, load,
+};
+use rperf_safefs::FoundFile;
+
+/// The default folder of tables.
+pub const EVENT_TABLES: &str = "/usr/share/rperf/events";
+
+/// Tables that are read on first use.
+#[derive(Debug)]
+pub struct MachineTables {
+    folder: PathBuf,
+    cpuid: Option<String>,
+    loaded: OnceLock<LoadedTables>,
+}
+
+impl MachineTables {
+    /// The tables in `folder` for the processor with this name in tables; if not given, for that of this machine, which on
+    /// some architectures is read from `sysfs`.
+    #[must_use]
+    pub fn new(folder: PathBuf, cpuid: Option<String>, sysfs: &Path) -> Self {
+        Self {
+            folder,
+            cpuid: cpuid.or_else(|| rperf_sys::cpuid(sysfs).map(|id| table_name(&id))),
+            loaded: OnceLock::new(),
+        }
+    }
+
+    /// Returns the processor's tables from the folder, or the few built-in events if the folder has none; in both cases with the metrics of
+    /// generic events.
+    #[must_use]
+    pub fn get(&self) -> &VendorTables {
+        let loaded = self.loaded.get_or_init(|| {
+            let cpuid = self.cpuid();
+            let found = load(&DiskFolder(&self.folder), cpuid);
+            let loaded = match found.tables.is_empty() {
+                true => LoadedTables {
+                    findings: found.findings,
+                    ..load(&BuiltIn, cpuid)
+                },
+                false => found,
+            };
+            LoadedTables {
+                tables: loaded.tables.with_metrics(default_metrics()),
+                ..loaded
+            }
+        });
+        &loaded.tables
+    }
+
+    /// Returns the processor's name in tables; empty if unknown.
+    #[must_use]
+    pub fn cpuid(&self) -> &str {
+        self.cpuid.as_deref().unwrap_or_default()
+    }
+
+    /// The folder of the tables.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Unusable parts of the tables, if they were read.
+    #[must_use]
+    pub fn findings(&self) -> &[TableFinding] {
+        let loaded = self.loaded.get();
+        loaded.map_or(&[], |loaded| &loaded.findings)
+    }
+}
+
+/// Returns the processor's name in tables: `GenuineIntel-6-55-4` for the header's `GenuineIntel,6,85,4`.
+fn table_name(cpuid: &str) -> String {
+    let fields: Vec<&str> = cpuid.split(',').collect();
+    let hex = |text: &str| text.parse::<u32>().ok().map(|number| format!("{number:X}"));
+    match fields.as_slice() {
+        [vendor, family, model, stepping] => match (hex(model), hex(stepping)) {
+            (Some(model), Some(stepping)) => format!("{vendor}-{family}-{model}-{stepping}"),
+            _ => cpuid.to_owned(),
+        },
+        _ => cpuid.to_owned(),
+    }
+}
+
+/// The maximum size of a table, in bytes.
+const MAX_TABLE: u64 = 256 << 20;
+
+#[derive(Debug)]
+struct DiskFolder<'a>(&'a Path);
+
+impl TableFolder for DiskFolder<'_> {
+    fn read(&self, path: &str) -> io::Result<String> {
+        let bytes = rperf_safefs::read(&self.0.join(path), MAX_TABLE)?;
+        String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+    }
+
+    fn names(&self, path: &str) -> Vec<String> {
+        let Ok(folder) = rperf_safefs::Folder::open(&self.0.join(path)) else {
+            return Vec::new();
+        };
+        let names = folder.names().unwrap_or_default().into_iter();
+        let named = names.filter_map(|name| {
+            let found = FoundFile::find(&folder.path().join(&name)).ok()?;
+            let name = name.into_string().ok()?;
+            // Hidden files are not tables but belong to a repository.
+            let is_hidden = name.starts_with('.');
+            let slash = if found.metadata().is_dir() { "/" } else { "" };
+            (!is_hidden).then(|| format!("{name}{slash}"))
+        });
+        let mut names: Vec<String> = named.collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_called_as_in_tables() {
+        assert_eq!(table_name("GenuineIntel,6,85,4"), "GenuineIntel-6-55-4");
+        assert_eq!(table_name("AuthenticAMD,25,33,10"), "AuthenticAMD-25-21-A");
+        assert_eq!(table_name("0x00000000410fd0c0"), "0x00000000410fd0c0");
+    }
+}

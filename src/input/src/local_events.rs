@@ -1,0 +1,116 @@
+//! This machine's PMUs, event tables, kernel symbols and tracepoints, for the parser of event names.
+
+use std::io;
+use std::path::Path;
+
+use rperf_events::vendor::VendorTables;
+use rperf_events::{Catalogue, EventSources, Tracepoints};
+use rperf_safefs::Folder;
+use rperf_sys::{Proc, Sysfs, Tracefs, kernel_text};
+
+use crate::MachineTables;
+
+/// The PMUs of a sysfs, and the vendor's event tables.
+#[derive(Debug)]
+pub struct MachinePmus {
+    /// The sysfs.
+    pub sysfs: Sysfs,
+    /// The tables.
+    pub tables: MachineTables,
+    /// Of several identical PMUs, the one whose events are used (`stat --pmu-filter`); `None` for all of them.
+    pub only: Option<String>,
+}
+
+impl MachinePmus {
+    /// The PMUs of `sysfs`.
+    #[must_use]
+    pub fn new(sysfs: Sysfs, tables: MachineTables) -> Self {
+        Self {
+            sysfs,
+            tables,
+            only: None,
+        }
+    }
+
+    /// Returns all sources of event names of this machine.
+    #[must_use]
+    pub fn catalogue<'a>(&'a self, tracepoints: &'a MachineTracepoints) -> Catalogue<'a> {
+        Catalogue {
+            // Empty without sysfs.
+            pmus: self.sysfs.pmu_types().unwrap_or_default(),
+            only: self.only.clone(),
+            machine: self,
+            tracepoints,
+        }
+    }
+}
+
+impl EventSources for MachinePmus {
+    fn format(&self, pmu: &str, term: &str) -> Option<String> {
+        self.sysfs.pmu_file(pmu, "format", term)
+    }
+
+    fn event(&self, pmu: &str, name: &str) -> Option<String> {
+        self.sysfs.pmu_file(pmu, "events", name)
+    }
+
+    fn formats(&self, pmu: &str) -> Vec<String> {
+        self.sysfs.pmu_files(pmu, "format")
+    }
+
+    fn events(&self, pmu: &str) -> Vec<String> {
+        self.sysfs.pmu_files(pmu, "events")
+    }
+
+    fn kernel_symbol(&self, name: &str) -> Option<u64> {
+        Proc::new("/proc").kernel_symbol(name).ok().flatten()
+    }
+
+    /// Whether `pmu` is a PMU of the cores. On hybrid machines and on Arm, such PMUs list their CPUs in `cpus`.
+    fn is_core(&self, pmu: &str) -> bool {
+        pmu == "cpu" || self.sysfs.pmu_file(pmu, "", "cpus").is_some()
+    }
+
+    fn vendor(&self) -> &VendorTables {
+        self.tables.get()
+    }
+}
+
+/// Tracefs at its mount point according to `/proc`, or as given by the user.
+#[derive(Debug)]
+pub struct MachineTracepoints(pub Tracefs);
+
+impl MachineTracepoints {
+    /// Returns tracefs below `debugfs` if given (`--debugfs-dir`): a mounted debugfs, a tracefs, or a copy of one.
+    #[must_use]
+    pub fn find(debugfs: Option<&Path>) -> Self {
+        if let Some(folder) = debugfs {
+            let tracing = folder.join("tracing");
+            let root = match Folder::open(&tracing) {
+                Ok(_) => tracing,
+                Err(_) => folder.to_owned(),
+            };
+            return Self(Tracefs::new(root));
+        }
+        let mounts = kernel_text("/proc/self/mounts").unwrap_or_default();
+        Self(Tracefs::find(&mounts))
+    }
+}
+
+impl Tracepoints for MachineTracepoints {
+    fn folder(&self) -> &Path {
+        self.0.events()
+    }
+
+    fn systems(&self) -> io::Result<Vec<String>> {
+        self.0.systems()
+    }
+
+    fn names(&self, system: &str) -> io::Result<Vec<String>> {
+        self.0.names(system)
+    }
+
+    fn id(&self, system: &str, name: &str) -> io::Result<u64> {
+        self.0.id(system, name)
+    }
+}
