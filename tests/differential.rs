@@ -2,6 +2,7 @@
 //!
 //! Text is compared line by line. Intended differences are described in docs/compatibility.md and normalised only here.
 
+mod branch_flags;
 mod code;
 mod compare;
 mod diff;

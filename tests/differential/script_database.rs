@@ -10,7 +10,7 @@ use crate::commands::script::scripts::RECORDINGS;
 use crate::tidy::root;
 
 /// Prints each row.
-const ROWS: &str = "
+pub(super) const ROWS: &str = "
 perf_db_export_mode = True
 perf_db_export_calls = False
 perf_db_export_callchains = True

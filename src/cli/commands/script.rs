@@ -116,7 +116,10 @@ fn print_recording(
     if settings.header_only {
         return Ok(());
     }
-    let plan = ScriptPlan::new(context, &input.path, data.metadata(), settings)?;
+    let mut plan = ScriptPlan::new(context, &input.path, data.metadata(), settings)?;
+    if decoded.is_some() {
+        plan.show_kinds();
+    }
     let is_counted = counts::are_counted(data.events());
     if is_counted {
         counts::check(settings, context)?;

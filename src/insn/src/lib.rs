@@ -22,6 +22,29 @@ pub struct Insn {
     pub displacement: Option<i64>,
 }
 
+/// What kind of branch an instruction is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BranchKind {
+    /// An unconditional jump.
+    Jump,
+    /// A conditional jump or a loop.
+    Conditional,
+    /// A call of a function.
+    Call,
+    /// A return from a function.
+    Return,
+    /// A system call.
+    SystemCall,
+    /// A return from a system call.
+    SystemReturn,
+    /// A software interrupt.
+    Interrupt,
+    /// A return from an interrupt.
+    InterruptReturn,
+    /// The entry to a virtual machine.
+    VmEntry,
+}
+
 /// The maximum instruction length of all architectures, in bytes.
 pub const MAX_LEN: usize = 15;
 
@@ -32,5 +55,15 @@ pub fn decode(isa: Isa, bytes: &[u8]) -> Option<Insn> {
         Isa::X86 => x86::decode(32, bytes),
         Isa::X86_64 => x86::decode(64, bytes),
         Isa::Arm64 => arm64::decode(bytes),
+    }
+}
+
+/// The kind of the branch at the start of `bytes`; `None` if it is another instruction, invalid, or not of x86.
+#[must_use]
+pub fn branch_kind(isa: Isa, bytes: &[u8]) -> Option<BranchKind> {
+    match isa {
+        Isa::X86 => x86::branch_kind(32, bytes),
+        Isa::X86_64 => x86::branch_kind(64, bytes),
+        Isa::Arm64 => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use iced_x86::{Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, Mnemonic};
 
-use crate::{Insn, MAX_LEN};
+use crate::{BranchKind, Insn, MAX_LEN};
 
 /// Opcodes that are invalid in 64-bit mode, without those that became prefixes. They occur where data are decoded as code, and get their
 /// length in 32-bit mode.
@@ -13,17 +13,7 @@ const ONLY_32: [u8; 18] = [
 
 /// Decodes the instruction at the start of `bytes`, for code of `bits` bits; `None` if it is invalid or truncated.
 pub(crate) fn decode(bits: u32, bytes: &[u8]) -> Option<Insn> {
-    let bits = match bytes.first() {
-        Some(opcode) if ONLY_32.contains(opcode) => 32,
-        _ => bits,
-    };
-    let bytes = &bytes[..bytes.len().min(MAX_LEN)];
-    // Executed code was accepted by the processor, so reserved encodings must be decoded too.
-    let mut decoder = Decoder::with_ip(bits, bytes, 0, DecoderOptions::NO_INVALID_CHECK);
-    let insn = decoder.decode();
-    if decoder.last_error() != DecoderError::None {
-        return None;
-    }
+    let insn = instruction(bits, bytes)?;
     let is_near = insn.is_jcc_short_or_near()
         || insn.is_jmp_short_or_near()
         || insn.is_call_near()
@@ -35,6 +25,41 @@ pub(crate) fn decode(bits: u32, bytes: &[u8]) -> Option<Insn> {
         is_branch: is_branch(&insn),
         displacement: is_near.then(|| insn.near_branch_target().cast_signed()),
     })
+}
+
+fn instruction(bits: u32, bytes: &[u8]) -> Option<Instruction> {
+    let bits = match bytes.first() {
+        Some(opcode) if ONLY_32.contains(opcode) => 32,
+        _ => bits,
+    };
+    let bytes = &bytes[..bytes.len().min(MAX_LEN)];
+    // Executed code was accepted by the processor, so reserved encodings must be decoded too.
+    let mut decoder = Decoder::with_ip(bits, bytes, 0, DecoderOptions::NO_INVALID_CHECK);
+    let insn = decoder.decode();
+    (decoder.last_error() == DecoderError::None).then_some(insn)
+}
+
+/// The kind of the branch at the start of `bytes`; `None` if it is another instruction, invalid or truncated.
+pub(crate) fn branch_kind(bits: u32, bytes: &[u8]) -> Option<BranchKind> {
+    let insn = instruction(bits, bytes)?;
+    match (insn.flow_control(), insn.mnemonic()) {
+        (FlowControl::ConditionalBranch, _) => Some(BranchKind::Conditional),
+        (FlowControl::UnconditionalBranch | FlowControl::IndirectBranch, _) => {
+            Some(BranchKind::Jump)
+        }
+        (_, Mnemonic::Syscall | Mnemonic::Sysenter) => Some(BranchKind::SystemCall),
+        (_, Mnemonic::Sysret | Mnemonic::Sysretq | Mnemonic::Sysexit | Mnemonic::Sysexitq) => {
+            Some(BranchKind::SystemReturn)
+        }
+        (_, Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq | Mnemonic::Uiret) => {
+            Some(BranchKind::InterruptReturn)
+        }
+        (_, Mnemonic::Ret | Mnemonic::Retf) => Some(BranchKind::Return),
+        (_, Mnemonic::Vmlaunch | Mnemonic::Vmresume) => Some(BranchKind::VmEntry),
+        (_, Mnemonic::Call) => Some(BranchKind::Call),
+        (_, Mnemonic::Int | Mnemonic::Int3 | Mnemonic::Into) => Some(BranchKind::Interrupt),
+        _ => None,
+    }
 }
 
 fn is_branch(insn: &Instruction) -> bool {
@@ -57,6 +82,32 @@ mod tests {
 
     fn decode64(bytes: &[u8]) -> Option<Insn> {
         decode(64, bytes)
+    }
+
+    #[test]
+    fn kinds_of_branches() {
+        for (bytes, kind) in [
+            (&[0x89, 0xc8][..], None),                             // mov eax, ecx
+            (&[0xc3], Some(BranchKind::Return)),                   // ret
+            (&[0xf3, 0xc3], Some(BranchKind::Return)),             // repz ret
+            (&[0xeb, 0xfe], Some(BranchKind::Jump)),               // jmp .
+            (&[0xff, 0xe0], Some(BranchKind::Jump)),               // jmp rax
+            (&[0x75, 0x10], Some(BranchKind::Conditional)),        // jne
+            (&[0xe3, 0x02], Some(BranchKind::Conditional)),        // jrcxz
+            (&[0xe2, 0x02], Some(BranchKind::Conditional)),        // loop
+            (&[0xe8, 0, 0, 0, 0], Some(BranchKind::Call)),         // call
+            (&[0xff, 0xd0], Some(BranchKind::Call)),               // call rax
+            (&[0x0f, 0x05], Some(BranchKind::SystemCall)),         // syscall
+            (&[0x48, 0x0f, 0x07], Some(BranchKind::SystemReturn)), // sysretq
+            (&[0xcd, 0x80], Some(BranchKind::Interrupt)),          // int 0x80
+            (&[0x48, 0xcf], Some(BranchKind::InterruptReturn)),    // iretq
+            (&[0x0f, 0x01, 0xc2], Some(BranchKind::VmEntry)),      // vmlaunch
+            (&[0x0f, 0x01, 0xc1], None),                           // vmcall
+            (&[0x0f, 0x0b], None),                                 // ud2
+            (&[0xe8], None),                                       // truncated
+        ] {
+            assert_eq!(branch_kind(64, bytes), kind, "{bytes:x?}");
+        }
     }
 
     #[test]

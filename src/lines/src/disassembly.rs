@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rperf_insn::{Isa, Printer, Syntax};
+use rperf_insn::{BranchKind, Isa, Printer, Syntax};
 use rperf_replay::Order;
 use rperf_resolve::{AddressContext, Frame};
 use rperf_wire::CpuMode;
@@ -15,6 +15,13 @@ pub struct SampledInsn {
     /// Its bytes.
     pub bytes: Vec<u8>,
     isa: Isa,
+}
+
+impl SampledInsn {
+    /// The kind of branch that it is; `None` for other instructions.
+    pub(crate) fn branch_kind(&self) -> Option<BranchKind> {
+        rperf_insn::branch_kind(self.isa, &self.bytes)
+    }
 }
 
 impl LineBuilder<'_, '_> {

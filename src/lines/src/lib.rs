@@ -1,6 +1,7 @@
 //! Samples as printed by `script`: selected fields, and their values as plain data. Formatting is
 //! done by `view::script`.
 
+mod branch_flags;
 mod class;
 mod disassembly;
 mod error;
@@ -15,6 +16,7 @@ mod switch;
 mod switched_samples;
 mod texts;
 
+pub use branch_flags::BranchFlags;
 pub use class::EventClass;
 pub use disassembly::SampledInsn;
 pub use error::Error;

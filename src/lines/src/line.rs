@@ -4,6 +4,8 @@ use rperf_replay::{CommId, DsoKind, Sample};
 use rperf_resolve::{Frame, Resolver, SourceLine};
 use rperf_wire::Misc;
 
+use crate::BranchFlags;
+
 /// The values at the start of a line. Missing fields have perf's default values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleLine<'a> {
@@ -21,6 +23,8 @@ pub struct SampleLine<'a> {
     pub period: u64,
     /// The flags of the record header.
     pub misc: Misc,
+    /// What kind of branch it is, if it is decoded from a hardware trace and this is shown.
+    pub branch: BranchFlags,
 }
 
 /// A resolved address.
@@ -122,6 +126,7 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
             time: sample.wire.time.unwrap_or(u64::MAX),
             period: sample.period,
             misc: sample.misc,
+            branch: BranchFlags::default(),
         }
     }
 

@@ -194,6 +194,10 @@ impl TraceConversion {
     fn sample(&self, tid: u32, entry: &[u8], to: &mut Vec<u8>, endian: Endian) {
         let word = |at| endian.u64_at(entry, at).unwrap_or_default();
         let (from, target) = (word(0), word(8));
+        if (from, target) == (0, 0) {
+            // As in perf: nothing is known of such a branch.
+            return;
+        }
         // Kernel addresses are in the upper half.
         let misc = if from.cast_signed() < 0 { KERNEL } else { USER };
         let pid = self.processes.get(&tid).copied().unwrap_or(tid);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use rperf_lines::{LineBuilder, SourceFiles};
+use rperf_lines::{BranchFlags, LineBuilder, SourceFiles};
 use rperf_replay::{DsoId, EventIndex, NonSampleRecord, Render, Sample, ThreadCache, World};
 use rperf_resolve::{
     AddressContext, Frame, Resolver, SampleCriteria, SourceLine, StackOptions, StackScratch,
@@ -52,6 +52,8 @@ pub struct EventEncoder<'r, 'w> {
     build_ids: Mutex<FxHashMap<DsoId, Arc<str>>>,
     /// Formats registers as perf does.
     pub(crate) registers: RegisterText,
+    /// The event of the branches of a decoded hardware trace.
+    decoded: Option<EventIndex>,
 }
 
 /// A worker's caches.
@@ -159,6 +161,8 @@ pub struct EncoderOptions<'r> {
     pub sources: &'r SourceFiles<'r>,
     /// Formats registers as perf does.
     pub registers: RegisterText,
+    /// The event whose samples are the branches of a decoded hardware trace.
+    pub decoded: Option<EventIndex>,
 }
 
 impl<'r, 'w> EventEncoder<'r, 'w> {
@@ -182,7 +186,36 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
             sources: options.sources,
             build_ids: Mutex::default(),
             registers: options.registers,
+            decoded: options.decoded,
         }
+    }
+
+    /// What kind of branch a sample of a decoded trace is; 0 for other samples.
+    pub(crate) fn branch_flags(&self, sample: &Sample<'_>) -> BranchFlags {
+        match self.is_decoded(sample) {
+            true => self.lines.branch_flags(sample),
+            false => BranchFlags::default(),
+        }
+    }
+
+    /// Whether a sample is that of a decoded trace. What it does not have is 0.
+    fn is_decoded(&self, sample: &Sample<'_>) -> bool {
+        self.decoded == Some(sample.event)
+    }
+
+    /// The time of a sample in nanoseconds.
+    pub(crate) fn time(&self, sample: &Sample<'_>) -> u64 {
+        let unknown = || if self.is_decoded(sample) { 0 } else { u64::MAX };
+        sample.wire.time.unwrap_or_else(unknown)
+    }
+
+    /// The source of the data of a sample.
+    pub(crate) fn data_source(&self, sample: &Sample<'_>) -> u64 {
+        let unknown = || match self.is_decoded(sample) {
+            true => 0,
+            false => NO_DATA_SOURCE,
+        };
+        sample.wire.data_src.unwrap_or_else(unknown)
     }
 
     /// The results of unwinding user stacks so far.
@@ -291,7 +324,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
                 tid: sample.tid,
             },
             cpu: sample.cpu,
-            time: wire.time.unwrap_or(u64::MAX),
+            time: self.time(sample),
             frame: is_host.then(|| self.resolver.locate(at, mode, wire.ip.unwrap_or_default())),
             data: (is_host && call.names_data).then(data),
             callers: self.callers(call, frames),
@@ -302,7 +335,8 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
                 false => weight,
             },
             transaction: wire.transaction.unwrap_or_default(),
-            data_source: wire.data_src.unwrap_or(NO_DATA_SOURCE),
+            data_source: self.data_source(sample),
+            branch: self.branch_flags(sample),
             synthesized: call.synthesized.map(|config| {
                 let raw = wire.raw.unwrap_or_default();
                 (config, raw.to_vec())

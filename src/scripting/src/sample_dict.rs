@@ -1,6 +1,6 @@
 //! The dict that describes a sample: the argument of `process_event`, and the last argument of handlers that take it.
 
-use rperf_lines::ResolvedAddress;
+use rperf_lines::{BranchFlags, ResolvedAddress};
 use rperf_replay::{DsoId, DsoKind, Sample};
 use rperf_resolve::{AddressContext, Frame};
 use rperf_symbol::Binding;
@@ -108,7 +108,7 @@ impl EventEncoder<'_, '_> {
         dict.put("tid", |to| to.signed(sample.tid.cast_signed().into()));
         dict.number("cpu", sample.cpu.into());
         dict.number("ip", wire.ip.unwrap_or_default());
-        dict.number("time", wire.time.unwrap_or(u64::MAX));
+        dict.number("time", self.time(sample));
         dict.number("period", sample.period);
         dict.number("phys_addr", wire.phys_addr.unwrap_or_default());
         dict.number("addr", wire.addr.unwrap_or_default());
@@ -131,12 +131,23 @@ impl EventEncoder<'_, '_> {
             },
         );
         dict.number("transaction", wire.transaction.unwrap_or_default());
-        let source = wire.data_src.unwrap_or(NO_DATA_SOURCE);
+        let source = self.data_source(sample);
         dict.number("datasrc", source);
         dict.put("datasrc_decode", |to| {
             to.text(source_text(source).as_bytes());
         });
         dict.number("cpumode", (sample.misc.0 & 7).into());
+        let branch = match (dict.reads)("flags") || (dict.reads)("flags_disp") {
+            true => self.branch_flags(sample),
+            false => BranchFlags::default(),
+        };
+        if branch != BranchFlags::default() {
+            dict.put("flags", |to| to.text(branch.letters().as_bytes()));
+            // In 21 columns.
+            dict.put("flags_disp", |to| {
+                to.text(format!("{:<21}", branch.name()).as_bytes());
+            });
+        }
         if call.names_data {
             let at = AddressContext::of(sample);
             let address = wire.addr.unwrap_or_default();

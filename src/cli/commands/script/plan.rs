@@ -34,6 +34,8 @@ pub(super) struct EventPlan {
     pub(super) names_data: bool,
     /// Whether a sample is a single branch, whose target is shown after its address.
     pub(super) shows_target: bool,
+    /// Whether samples are branches of a decoded trace whose kind is shown.
+    pub(super) shows_kind: bool,
     /// Whether callchains include inlined functions.
     pub(super) inlines: bool,
     /// Whether weights have several parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
@@ -178,6 +180,15 @@ impl ScriptPlan {
     }
 }
 
+impl ScriptPlan {
+    /// Shows the kinds of branches, if requested. The last event is that of the branches of a decoded trace.
+    pub(super) fn show_kinds(&mut self) {
+        if let Some(event) = self.events.last_mut() {
+            event.shows_kind = event.layout.fields().has(LineField::Flags);
+        }
+    }
+}
+
 /// Refuses fields that the events do not record, and drops default ones.
 fn check_fields(recording: Metadata<'_>, selection: &mut FieldSelection) -> Result<(), CliError> {
     let events = recording.events.iter();
@@ -252,6 +263,7 @@ fn layouts(
             known,
             names_data: names_data(attr),
             shows_target,
+            shows_kind: false,
             inlines,
         })
     });

@@ -1,7 +1,7 @@
 //! Records other than samples, in the sample output: `--show-task-events` and the like.
 
 use clap::ArgMatches;
-use rperf_lines::SampleLine;
+use rperf_lines::{BranchFlags, SampleLine};
 use rperf_replay::{Machine, NonSampleRecord, Order, World};
 use rperf_resolve::AddressContext;
 use rperf_view::script::{ScriptBlock, write_record, write_text_poke};
@@ -79,6 +79,7 @@ impl SampleText<'_, '_> {
             time: source.id.time.unwrap_or(u64::MAX),
             period: 0,
             misc: source.raw.misc,
+            branch: BranchFlags::default(),
         };
         if self.plan.parts {
             block.begin_part(None);

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use clap::ArgMatches;
 use rperf_lines::{FieldSelection, SourceFiles};
 use rperf_perfdata::{EventDesc, Metadata};
-use rperf_replay::{Diagnostics, FoldControl};
+use rperf_replay::{Diagnostics, EventIndex, FoldControl};
 use rperf_resolve::SampleCriteria;
 use rperf_scripting::{
     EncoderOptions, EventBlock, EventEncoder, MarshalWriter, PerlWriter, ScriptCalls,
@@ -120,7 +120,7 @@ impl ScriptReading<'_> {
         }
         let calls = ScriptCalls::new(&functions, data.events(), &formats, data.metadata().endian);
         if interpreter.send(&calls.description()) {
-            self.send_events(&analysis, &calls, &mut interpreter)?;
+            self.send_events(&analysis, &calls, &mut interpreter, has_trace)?;
         }
         let status = interpreter.finish()?;
         analysis.conclude()?;
@@ -167,6 +167,7 @@ impl ScriptReading<'_> {
             kernel_paths: self.settings.kernel_paths,
             sources,
             registers: Box::new(move |registers| register_text(registers, architecture)),
+            decoded: None,
         }
     }
 
@@ -175,12 +176,19 @@ impl ScriptReading<'_> {
         analysis: &Analysis<'_>,
         calls: &ScriptCalls,
         interpreter: &mut Interpreter,
+        has_trace: bool,
     ) -> Result<(), CliError> {
         let recording = analysis.metadata();
         let filter = self.settings.filter(recording)?;
         let resolver = analysis.resolver(&self.settings.symbols);
         let sources = SourceFiles::new(&DiskFiles);
-        let options = self.options(recording, calls, &filter, &sources);
+        // Decoding adds the event of the branches.
+        let last = recording.events.len().checked_sub(1);
+        let last = last.and_then(|last| u32::try_from(last).ok());
+        let options = EncoderOptions {
+            decoded: last.filter(|_| has_trace).map(EventIndex),
+            ..self.options(recording, calls, &filter, &sources)
+        };
         let encoder = EventEncoder::new(&resolver, calls, options);
         let mut exporter = calls.exporter();
         if let Some(exporter) = &mut exporter

@@ -456,7 +456,10 @@ impl Render for SampleText<'_, '_> {
         }
         let at = AddressContext::of(sample);
         let moment = scratch.recent.moment(world, sample.who(), sample.order);
-        let line = self.lines.line(sample, moment.comm_at);
+        let mut line = self.lines.line(sample, moment.comm_at);
+        if event.shows_kind {
+            line.branch = self.lines.branch_flags(sample);
+        }
         let shown = ShownSample {
             event,
             sample,

@@ -569,12 +569,12 @@ fn write_sample(sample: &ExportedSample, ids: &SampleIds, ip: u64, to: &mut Mars
     ] {
         to.signed(value.cast_signed());
     }
-    // The kind of branch, and whether it is in a transaction: flags of decoded traces.
-    to.signed(0);
+    // The kind of branch, and whether it is in a transaction, which decoded traces do not tell.
+    to.unsigned(sample.branch.0.into());
     to.signed(0);
     to.unsigned(ids.path);
-    // Numbers of instructions and cycles, and flags: those of decoded traces.
-    for _ in 0..3 {
-        to.signed(0);
-    }
+    // Numbers of instructions and cycles: those of traces that are not decoded.
+    to.signed(0);
+    to.signed(0);
+    to.unsigned(sample.branch.0.into());
 }

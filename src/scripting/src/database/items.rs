@@ -1,5 +1,6 @@
 //! What a block of a recording contributes to a database, before ids are assigned.
 
+use rperf_lines::BranchFlags;
 use rperf_replay::NonSampleRecord;
 use rperf_resolve::Frame;
 use rperf_wire::{Endian, Misc, Record};
@@ -58,6 +59,7 @@ pub(crate) struct ExportedSample {
     pub(crate) weight: u64,
     pub(crate) transaction: u64,
     pub(crate) data_source: u64,
+    pub(crate) branch: BranchFlags,
     /// The raw data of a synthesized event, with the number of its type.
     pub(crate) synthesized: Option<(u64, Vec<u8>)>,
 }

@@ -35,6 +35,8 @@ const ADDRESS_COLUMNS: usize = 16;
 
 /// Columns of a branch's type, which only samples decoded from a hardware trace have.
 const FLAGS_COLUMNS: usize = 24;
+/// Blanks before it.
+const FLAGS_INDENT: usize = 2;
 
 /// The per-event settings of samples.
 #[derive(Debug, Clone, Copy)]
@@ -93,9 +95,6 @@ impl ScriptLayout {
             digits::right(&mut text, event.name.as_bytes(), style.name_columns);
             text.extend_from_slice(b": ");
         }
-        if fields.has(LineField::Flags) {
-            digits::blanks(&mut text, FLAGS_COLUMNS);
-        }
         Self {
             fields,
             stacked: event.stacked && fields.has(LineField::Ip),
@@ -127,6 +126,12 @@ impl ScriptLayout {
             out.push(b' ');
         }
         out.extend_from_slice(&self.event);
+        if self.fields.has(LineField::Flags) {
+            digits::blanks(out, FLAGS_INDENT);
+            let name = line.branch.name();
+            out.extend_from_slice(name.as_bytes());
+            digits::blanks(out, FLAGS_COLUMNS - FLAGS_INDENT - name.len());
+        }
     }
 
     /// Appends comm, ids, CPU and time, which all record types have.

@@ -1,4 +1,4 @@
-use rperf_lines::{SourceLine, SymbolOffset};
+use rperf_lines::{BranchFlags, SourceLine, SymbolOffset};
 
 use super::*;
 
@@ -34,6 +34,7 @@ fn line() -> SampleLine<'static> {
         time: 2_859_727_373_999,
         period: 1_001_001,
         misc: Misc(2),
+        branch: BranchFlags::default(),
     }
 }
 
@@ -156,6 +157,7 @@ fn values_that_are_missing_print_as_perf_prints_them() {
         time: u64::MAX,
         period: 0,
         misc: Misc(0),
+        branch: BranchFlags::default(),
     };
     let fields = [
         LineField::Comm,

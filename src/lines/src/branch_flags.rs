@@ -1,0 +1,131 @@
+//! What kind of branch a sample of a decoded hardware trace is.
+
+use rperf_insn::BranchKind;
+use rperf_replay::Sample;
+use rperf_resolve::AddressContext;
+use rperf_wire::CpuMode;
+
+use crate::LineBuilder;
+
+/// The first address of the kernel on x86-64.
+const KERNEL_START: u64 = 1 << 63;
+
+/// Flags of a branch, as Linux perf numbers them for scripts (`perf_sample.flags`); 0 if the code of the branch is unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BranchFlags(pub u32);
+
+impl BranchFlags {
+    const BRANCH: u32 = 1;
+    const CALL: u32 = 1 << 1;
+    const RETURN: u32 = 1 << 2;
+    const CONDITIONAL: u32 = 1 << 3;
+    const SYSCALL: u32 = 1 << 4;
+    const ASYNC: u32 = 1 << 5;
+    const INTERRUPT: u32 = 1 << 6;
+    const TRACE_BEGIN: u32 = 1 << 8;
+    const TRACE_END: u32 = 1 << 9;
+    const VM_ENTRY: u32 = 1 << 11;
+    /// A hardware interrupt: the branch is not that of an instruction.
+    const HARDWARE_INTERRUPT: Self =
+        Self(Self::BRANCH | Self::CALL | Self::ASYNC | Self::INTERRUPT);
+
+    /// The flags of a branch by an instruction of this kind; 0 for other instructions.
+    fn of_instruction(kind: Option<BranchKind>) -> Self {
+        let Some(kind) = kind else {
+            return Self(0);
+        };
+        Self(
+            Self::BRANCH
+                | match kind {
+                    BranchKind::Jump => 0,
+                    BranchKind::Conditional => Self::CONDITIONAL,
+                    BranchKind::Call => Self::CALL,
+                    BranchKind::Return => Self::RETURN,
+                    BranchKind::SystemCall => Self::CALL | Self::SYSCALL,
+                    BranchKind::SystemReturn => Self::RETURN | Self::SYSCALL,
+                    BranchKind::Interrupt => Self::CALL | Self::INTERRUPT,
+                    BranchKind::InterruptReturn => Self::RETURN | Self::INTERRUPT,
+                    BranchKind::VmEntry => Self::CALL | Self::VM_ENTRY,
+                },
+        )
+    }
+
+    /// A letter for each flag, from the lowest one on.
+    #[must_use]
+    pub fn letters(self) -> String {
+        let letters = "bcrosyiABExghDt".chars().enumerate();
+        let set = letters.filter(|(bit, _)| self.0 >> bit & 1 != 0);
+        set.map(|(_, letter)| letter).collect()
+    }
+
+    /// The short name; empty if there are no flags.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            1 => "jmp",
+            3 => "call",
+            5 => "return",
+            9 => "jcc",
+            19 => "syscall",
+            21 => "sysret",
+            67 => "int",
+            69 => "iret",
+            99 => "hw int",
+            0x101 => "tr strt",
+            0x201 => "tr end",
+            0x803 => "vmentry",
+            _ => "",
+        }
+    }
+}
+
+impl LineBuilder<'_, '_> {
+    /// The flags of a sample of a decoded trace, a branch from its instruction pointer to its address.
+    #[must_use]
+    pub fn branch_flags(&self, sample: &Sample<'_>) -> BranchFlags {
+        let from = sample.wire.ip.unwrap_or_default();
+        let target = sample.wire.addr.unwrap_or_default();
+        match (from, target) {
+            (0, 0) => return BranchFlags(0),
+            (0, _) => return BranchFlags(BranchFlags::BRANCH | BranchFlags::TRACE_BEGIN),
+            (_, 0) => return BranchFlags(BranchFlags::BRANCH | BranchFlags::TRACE_END),
+            _ => {}
+        }
+        let at = AddressContext::of(sample);
+        // The address itself shows whether it is in the kernel.
+        let frame = self.resolver().locate_data(at, CpuMode::User, from);
+        let Some(insn) = self.insn(&frame, sample.order) else {
+            return BranchFlags(0);
+        };
+        let kind = insn.branch_kind();
+        match from < KERNEL_START && target >= KERNEL_START {
+            true if kind != Some(BranchKind::SystemCall) => BranchFlags::HARDWARE_INTERRUPT,
+            _ => BranchFlags::of_instruction(kind),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_of_instructions_have_names() {
+        for (kind, flags, name) in [
+            (BranchKind::Jump, 1, "jmp"),
+            (BranchKind::Conditional, 9, "jcc"),
+            (BranchKind::Call, 3, "call"),
+            (BranchKind::Return, 5, "return"),
+            (BranchKind::SystemCall, 19, "syscall"),
+            (BranchKind::SystemReturn, 21, "sysret"),
+            (BranchKind::Interrupt, 67, "int"),
+            (BranchKind::InterruptReturn, 69, "iret"),
+            (BranchKind::VmEntry, 2051, "vmentry"),
+        ] {
+            let found = BranchFlags::of_instruction(Some(kind));
+            assert_eq!((found.0, found.name()), (flags, name));
+        }
+        assert_eq!(BranchFlags::of_instruction(None).name(), "");
+        assert_eq!(BranchFlags::HARDWARE_INTERRUPT.letters(), "bcyi");
+    }
+}

@@ -1,0 +1,206 @@
+//! Kinds of branches of an `intel_bts` trace, whose code is that of a program built for the test.
+
+use std::io::Cursor;
+
+use rperf_perfdata::{EventDesc, FeatureId, PerfData, Writer};
+use rperf_testkit::golden::difference;
+use rperf_testkit::{Bytes, Run, skip};
+use rperf_wire::{Endian, Misc, RawRecord, RecordKind, SampleType};
+
+use super::script_database::ROWS;
+use super::{Tool, Tools};
+use crate::tidy::root;
+
+/// One instruction in each 16 bytes.
+const PROGRAM: &str = "
+.globl _start
+_start:
+call next
+.org 0x10; next: ret
+.org 0x20; jne next
+.org 0x30; jmp next
+.org 0x40; syscall
+.org 0x50; int $0x80
+.org 0x60; iretq
+.org 0x70; nop
+.org 0x80; sysretq
+.org 0x90; loop .
+.org 0xa0; jmp *%rax
+.org 0xb0; call *%rax
+.org 0xc0; vmlaunch
+.org 0xd0; int3
+.org 0xe0; repz ret
+.org 0xf0; .byte 0x06, 0x06
+.org 0x100; nop
+";
+/// Where the program is mapped.
+const TEXT: u64 = 0x40_1000;
+const KERNEL: u64 = 0xffff_ffff_8100_0000;
+const TASK: u32 = 7;
+
+/// The branches of the trace.
+fn branches() -> Vec<[u64; 2]> {
+    let inside = (0..16).map(|number| [TEXT + number * 16, TEXT]);
+    let to_kernel = [0x40, 0x50, 0x70, 0x00].map(|offset| [TEXT + offset, KERNEL]);
+    let others = [
+        [0, TEXT],
+        [TEXT, 0],
+        [0, 0],
+        [0x99_0000, TEXT],
+        [KERNEL, TEXT],
+        // perf omits the last branch of a part.
+        [TEXT, TEXT],
+    ];
+    inside.chain(to_kernel).chain(others).collect()
+}
+
+fn record(kind: RecordKind, misc: u16, body: &[u8], endian: Endian, to: &mut Vec<u8>) {
+    let misc = Misc(misc);
+    RawRecord { kind, misc, body }.encode(endian, to);
+}
+
+/// A recording of the program with this trace, from the description of the trace in a recording of another machine.
+fn recording(program: &str) -> Vec<u8> {
+    let template = std::fs::read(root().join("tests/fixtures/x86_64/bts.data"));
+    let template = template.expect("a fixture");
+    let data = PerfData::parse(&template).expect("a recording");
+    let endian = data.endian();
+    let events: Vec<EventDesc> = data.events().to_vec();
+    let mut records = Vec::new();
+    let mut known = data.records().filter_map(Result::ok);
+    let info = known.find(|record| record.raw.kind == RecordKind::AUXTRACE_INFO);
+    info.expect("a trace").raw.encode(endian, &mut records);
+    // Sample ids of the events: identifier, task, time and CPU at the end of each record.
+    let identity = |task: u32| {
+        let size = events[0].attr.sample_type;
+        let fields = [
+            (SampleType::TID, u64::from(task) << 32 | u64::from(task)),
+            (SampleType::TIME, 1),
+            (SampleType::ID, events[0].ids[0]),
+            (SampleType::STREAM_ID, events[0].ids[0]),
+            (SampleType::CPU, 0),
+            (SampleType::IDENTIFIER, events[0].ids[0]),
+        ];
+        let recorded = fields
+            .into_iter()
+            .filter(|(field, _)| size.contains(*field));
+        recorded
+            .fold(Bytes::new(), |bytes, (_, value)| bytes.u64(value))
+            .done()
+    };
+    let comm = Bytes::new().u32(TASK).u32(TASK).text("kinds", 8).done();
+    record(
+        RecordKind::COMM,
+        0,
+        &[comm, identity(TASK)].concat(),
+        endian,
+        &mut records,
+    );
+    let mapped = Bytes::new()
+        .u32(TASK)
+        .u32(TASK)
+        .u64(TEXT)
+        .u64(0x1000)
+        .u64(0x1000);
+    let mapped = mapped
+        .u64(0)
+        .u64(0)
+        .u64(0)
+        .u32(5)
+        .u32(2)
+        .text(program, 8)
+        .done();
+    record(
+        RecordKind::MMAP2,
+        2,
+        &[mapped, identity(TASK)].concat(),
+        endian,
+        &mut records,
+    );
+    // Entries: source, target and flags.
+    let trace = branches()
+        .into_iter()
+        .fold(Bytes::new(), |bytes, [from, to]| {
+            bytes.u64(from).u64(to).u64(0)
+        });
+    let trace = trace.done();
+    let part = Bytes::new()
+        .u64(trace.len() as u64)
+        .u64(0)
+        .u64(0)
+        .u32(0)
+        .u32(TASK);
+    let part = part.u32(u32::MAX).u32(0).done();
+    record(RecordKind::AUXTRACE, 0, &part, endian, &mut records);
+    records.extend(trace);
+    let output = Cursor::new(Vec::new());
+    let mut writer = Writer::with_endian(output, &events, endian).expect("memory");
+    writer.write_data(&records).expect("memory");
+    let mut features = data.features_for(None);
+    // An empty index tells perf that there is a trace.
+    features.opaque(FeatureId::AUXTRACE, &[0; 8]);
+    let (_, file) = writer.finish(&features).expect("memory");
+    file.into_inner()
+}
+
+/// Prints all values of a sample.
+const FLAGS: &str = "
+def process_event(values):
+    sample = values['sample']
+    print('%x' % sample['ip'], sorted(sample.items()), values['comm'], values.get('symbol'), values.get('dso'))
+";
+
+#[test]
+fn branches_have_the_same_kinds() {
+    let test = "differential::branch_flags::branches_have_the_same_kinds";
+    let Some(tools) = Tools::find_for(test) else {
+        return;
+    };
+    let compiler = Run::new("cc").args(["--version"]).finish();
+    if !cfg!(target_arch = "x86_64") || compiler.is_err() {
+        return skip(test, "there is no compiler for x86-64");
+    }
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(tools.path().join(name), bytes).expect("a file can be written");
+    };
+    write("kinds.s", PROGRAM.as_bytes());
+    let options = [
+        "-nostdlib",
+        "-static",
+        "-Wl,--build-id=none",
+        "-Wl,-Ttext=0x401000",
+    ];
+    let built = Run::new("cc")
+        .args(options)
+        .args(["-o", "kinds", "kinds.s"]);
+    let built = built.within(tools.path()).finish().expect("a compiler");
+    assert_eq!(built.status, 0, "{}", built.stderr);
+    let program = tools.path().join("kinds");
+    write("kinds.data", &recording(&program.to_string_lossy()));
+    write("flags.py", FLAGS.as_bytes());
+    write("rows.py", ROWS.as_bytes());
+    for words in [
+        &["-F", "+addr,+flags"][..],
+        &["-F", "+flags"],
+        &["-s", "flags.py"],
+        &["-s", "rows.py"],
+    ] {
+        let own = ["script", "-f", "-i", "kinds.data", "--itrace=b"];
+        let line = [&own[..], words].concat();
+        let [perf, rperf] = [Tool::Perf, Tool::Rperf].map(|tool| tools.outcome(tool, &line));
+        assert_eq!(
+            (perf.status, rperf.status),
+            (0, 0),
+            "{words:?}: {}",
+            perf.stderr + &rperf.stderr
+        );
+        assert!(perf.stdout.lines().count() > 20, "{perf:?}");
+        // perf omits the last branch.
+        let mut lines: Vec<&str> = rperf.stdout.lines().collect();
+        let is_row = |line: &&str| !matches!(*line, "end");
+        let last = lines.iter().rposition(is_row).expect("there are branches");
+        lines.remove(last);
+        let ours = lines.join("\n") + "\n";
+        assert_eq!(difference(&perf.stdout, &ours), None, "{words:?}");
+    }
+}
