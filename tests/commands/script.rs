@@ -1,6 +1,7 @@
 //! `rperf script` on generated recordings; tests/differential.rs compares it with perf on real ones.
 
 mod built_in;
+mod columns;
 mod json;
 mod native;
 mod optional_fields;

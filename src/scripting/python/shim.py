@@ -16,6 +16,7 @@ import signal
 import types
 from functools import partial
 from importlib.machinery import ModuleSpec
+from struct import unpack
 
 SPECIAL = ("trace_unhandled", "process_event", "context_switch", "throttle", "unthrottle", "auxtrace_error",
            "aux_output_hw_id", "stat__interval")
@@ -32,6 +33,8 @@ class Stop(Exception):
 
 class State(object):
     stopped = False
+    # What is left of the current block.
+    remaining = []
     # Values of the current event for the functions of perf_trace_context.
     values = None
 
@@ -270,9 +273,47 @@ def with_context(function):
     return call
 
 
+class ColumnCalls(object):
+    """Calls of a handler whose arguments arrive as columns: only those that it reads, the others are None."""
+
+    SOURCE = """
+def run(columns, function=function, event=event, context=context):
+    for {targets} in {rows}:
+        function({arguments})
+def steps(columns, function=function, event=event, context=context):
+    for {targets} in {rows}:
+        function({arguments})
+        yield
+"""
+
+    def __init__(self, function, event, count, columns):
+        arguments = ["event", "context"] + ["None"] * (count - 2)
+        self.codes = []
+        for position, code in columns:
+            arguments[position] = "value%d" % position
+            self.codes.append(code)
+        targets = ", ".join(arguments[position] for position, _ in columns)
+        source = self.SOURCE.format(targets=targets or "_", arguments=", ".join(arguments),
+                                    rows="zip(*columns)" if len(columns) > 1 else "columns[0]")
+        own = {"function": function, "event": event, "context": CONTEXT}
+        exec(compile(source, "<calls>", "exec"), globals(), own)
+        self.run, self.steps = own["run"], own["steps"]
+
+    def decode(self, count, columns):
+        values = [self.array(column) if code is None else unpack("%d%s" % (count, code), column)
+                  for code, column in zip(self.codes, columns)]
+        return values or [[None] * count]
+
+    def array(self, column):
+        # Arrays of a tracepoint arrive as bytes, handlers get them as bytearray.
+        return [bytearray(value) if type(value) is bytes else value for value in column]
+
+
 def callee(main, kind, name, event, arrays, has_context):
     if kind == "none":
         return None
+    if kind == "columns":
+        return ColumnCalls(main.__dict__[name], event, arrays, has_context)
     function = main.__dict__[name]
     if kind == "direct":
         call = function
@@ -285,6 +326,31 @@ def callee(main, kind, name, event, arrays, has_context):
     return with_context(call) if has_context else call
 
 
+def call_each(calls, block):
+    for index, values in block:
+        calls[index](*values)
+        yield
+
+
+def call_in_columns(calls, block):
+    """Makes the calls of a block. The list of what is left is emptied by Ctrl-C, which ends the loop."""
+    groups, order = block["groups"], block["order"]
+    decoded = [(calls[number], calls[number].decode(count, columns)) for number, count, columns in groups]
+    if order is None and groups:
+        call, columns = decoded[0]
+        columns[0] = State.remaining = list(columns[0])
+        if not State.stopped:
+            call.run(columns)
+        return
+    steps = [call_each(calls, block["calls"]).__next__]
+    steps += [call.steps(columns).__next__ for call, columns in decoded]
+    order = unpack("%dH" % (len(order) // 2), order) if order is not None else [0] * len(block["calls"])
+    State.remaining = remaining = [steps[place] for place in order]
+    if not State.stopped:
+        for step in remaining:
+            step()
+
+
 def call_for_all(main, pipe):
     calls = []
     while not State.stopped:
@@ -294,17 +360,20 @@ def call_for_all(main, pipe):
         if type(block) is tuple:
             # A stream may describe further events later.
             calls = [callee(main, *entry) for entry in block]
-            continue
-        for index, values in block:
-            calls[index](*values)
-            if State.stopped:
-                break
+        elif type(block) is dict and block["groups"]:
+            call_in_columns(calls, block)
+        else:
+            for index, values in block["calls"] if type(block) is dict else block:
+                calls[index](*values)
+                if State.stopped:
+                    break
 
 
 def interrupted(number, frame):
     if State.stopped:
         raise KeyboardInterrupt
     State.stopped = True
+    del State.remaining[:]
 
 
 def run():

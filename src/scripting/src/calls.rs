@@ -6,6 +6,7 @@ use rperf_perfdata::EventDesc;
 use rperf_tracepoint::{FieldReader, Formats, Tracepoint};
 use rperf_wire::{Attr, AttrFlags, Endian, EventType, ReadFormat, RecordKind, SampleType};
 
+use crate::columns::{ArgumentColumn, columns_of};
 use crate::database::{DATABASE_RECORDS, DatabaseCalls, DatabaseExporter};
 use crate::functions::{ScriptFunction, ScriptFunctions};
 use crate::language::ScriptLanguage;
@@ -46,6 +47,8 @@ pub struct EventCall {
     /// The bytes of its `struct perf_event_attr`.
     pub(crate) attr: Vec<u8>,
     pub(crate) fields: Vec<CallField>,
+    /// The arguments that are sent as columns; `None` if they are sent as tuples.
+    pub(crate) columns: Option<Vec<ArgumentColumn>>,
     /// Whether the dict of the sample is the last argument.
     pub(crate) has_sample_dict: bool,
     pub(crate) common_pid: Option<FieldReader>,
@@ -134,24 +137,28 @@ impl ScriptCalls {
         let mut kinds: Vec<RecordKind> = records.iter().map(|call| call.kind).collect();
         kinds.extend(database.iter().flat_map(|_| DATABASE_RECORDS));
         let uses = |name| functions.uses(name);
+        let context = ContextUse {
+            common: uses("common_pc") || uses("common_flags") || uses("common_lock_depth"),
+            insn: uses("perf_sample_insn"),
+            source: uses("perf_sample_srcline") || uses("perf_sample_srccode"),
+            source_text: uses("perf_sample_srccode"),
+        };
+        let in_columns = language == ScriptLanguage::Python && !context.any();
+        let call_of_event = |event| {
+            let mut call = event_call(functions, event, formats, endian)?;
+            call.columns = columns_of(&call).filter(|_| in_columns);
+            Some(call)
+        };
         Self {
             language,
-            events: events
-                .iter()
-                .map(|event| event_call(functions, event, formats, endian))
-                .collect(),
+            events: events.iter().map(call_of_event).collect(),
             kinds,
             records,
             database,
             knows_programs: events
                 .iter()
                 .any(|event| event.attr.flags.contains(AttrFlags::COMM_EXEC)),
-            context: ContextUse {
-                common: uses("common_pc") || uses("common_flags") || uses("common_lock_depth"),
-                insn: uses("perf_sample_insn"),
-                source: uses("perf_sample_srcline") || uses("perf_sample_srccode"),
-                source_text: uses("perf_sample_srccode"),
-            },
+            context,
         }
     }
 
@@ -229,6 +236,10 @@ impl ScriptCalls {
                 unused(&mut writer);
                 continue;
             };
+            if let Some(columns) = &call.columns {
+                describe_columns(call, columns, &mut writer);
+                continue;
+            }
             writer.tuple(5);
             writer.text(kind);
             writer.text(call.function.name.as_bytes());
@@ -254,6 +265,25 @@ impl ScriptCalls {
             writer.boolean(false);
         }
         writer
+    }
+}
+
+/// Writes the description of a call whose arguments are sent as columns: the number of arguments, and the position of each
+/// column with its type.
+fn describe_columns(call: &EventCall, columns: &[ArgumentColumn], writer: &mut MarshalWriter) {
+    writer.tuple(5);
+    writer.text(b"columns");
+    writer.text(call.function.name.as_bytes());
+    writer.text(call.event.as_bytes());
+    writer.unsigned((COMMON_PARAMETERS + call.fields.len()) as u64);
+    writer.tuple(columns.len());
+    for column in columns {
+        writer.tuple(2);
+        writer.unsigned(column.argument as u64);
+        match column.source.code() {
+            Some(code) => writer.text(code.as_bytes()),
+            None => writer.none(),
+        }
     }
 }
 
@@ -396,6 +426,7 @@ fn call_of(
         name: event.name.clone(),
         attr: attr_bytes(attr, endian),
         fields,
+        columns: None,
         has_sample_dict: kind == CallKind::Direct
             || i64::try_from(before + 1) == Ok(function.arguments),
         common_pid: common("common_pid"),

@@ -12,7 +12,9 @@ use rperf_wire::{CpuMode, Endian, RecordKind, Regs, SampleType};
 use rustc_hash::FxHashMap;
 
 use crate::calls::{CallField, CallKind, EventCall, ScriptCalls};
+use crate::columns::ArgumentSample;
 use crate::database::{DatabaseExporter, DatabaseItem, ExportedSample, TaskIds, exported_record};
+use crate::encoded_calls::EncodedCalls;
 use crate::language::ScriptLanguage;
 use crate::marshal::MarshalWriter;
 use crate::perl::{PerlSample, PerlWriter};
@@ -64,38 +66,6 @@ pub struct EncoderScratch {
     pub(crate) frames: Vec<Frame>,
 }
 
-/// Calls of handlers, encoded.
-#[derive(Debug, Default)]
-pub(crate) struct EncodedCalls {
-    writer: MarshalWriter,
-    start: usize,
-    count: usize,
-}
-
-impl EncodedCalls {
-    /// The encoded calls; `None` if there are none.
-    pub(crate) fn bytes(&mut self) -> Option<&[u8]> {
-        self.writer.set_length(self.start, self.count);
-        (self.count > 0).then(|| self.writer.bytes())
-    }
-
-    /// Begins a call of the function with this number; a tuple of its arguments must follow.
-    pub(crate) fn begin(&mut self, number: usize) -> &mut MarshalWriter {
-        if self.count == 0 {
-            self.start = self.writer.open_list();
-        }
-        self.count += 1;
-        self.writer.tuple(2);
-        self.writer.unsigned(number as u64);
-        &mut self.writer
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.writer.clear();
-        self.count = 0;
-    }
-}
-
 /// The events of a block.
 #[derive(Debug, Default)]
 pub struct EventBlock {
@@ -129,9 +99,9 @@ impl EventBlock {
 
     /// Adds an item for a database, after the calls so far.
     fn add(&mut self, item: DatabaseItem) {
-        if self.calls.count > 0 {
+        if !self.calls.is_empty() {
             let calls = std::mem::take(&mut self.calls);
-            self.items.push(DatabaseItem::Calls(calls));
+            self.items.push(DatabaseItem::Calls(Box::new(calls)));
         }
         self.items.push(item);
     }
@@ -362,6 +332,37 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         callers
     }
 
+    /// Writes the arguments of a call as a tuple.
+    fn arguments(&self, call: &EventCall, of: &ArgumentSample<'_>, writer: &mut MarshalWriter) {
+        let ArgumentSample {
+            sample,
+            comm,
+            frames,
+        } = *of;
+        let has_context = self.calls.context.any();
+        let values = match call.kind {
+            CallKind::Handler => 6 + call.fields.len(),
+            CallKind::Unhandled => 1,
+            CallKind::Direct | CallKind::Database => 0,
+        };
+        writer.tuple(values + usize::from(has_context) + usize::from(call.has_sample_dict));
+        if has_context {
+            self.context(call, sample, writer);
+        }
+        match call.kind {
+            CallKind::Handler => self.tracepoint(call, sample, comm, frames, writer),
+            CallKind::Unhandled => {
+                writer.dict();
+                self.tracepoint(call, sample, comm, frames, writer);
+                writer.end_dict();
+            }
+            CallKind::Direct | CallKind::Database => {}
+        }
+        if call.has_sample_dict {
+            self.sample_dict(call, sample, comm, frames, writer);
+        }
+    }
+
     fn tracepoint(
         &self,
         call: &EventCall,
@@ -406,7 +407,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
 }
 
 /// Writes the value of a field: numbers shorter than 64 bits are zero-extended even if they are signed, as in perf.
-fn write_field(field: &CallField, raw: &[u8], writer: &mut MarshalWriter) {
+pub(crate) fn write_field(field: &CallField, raw: &[u8], writer: &mut MarshalWriter) {
     if field.is_array {
         let bytes = field.reader.bytes(raw).unwrap_or_default();
         return match printable(bytes).filter(|_| field.reader.is_text()) {
@@ -514,28 +515,17 @@ impl Render for EventEncoder<'_, '_> {
             };
             return self.perl_calls(&of, &mut block.perl);
         }
-        let writer = block.calls.begin(number);
-        let has_context = self.calls.context.any();
-        let values = match call.kind {
-            CallKind::Handler => 6 + call.fields.len(),
-            CallKind::Unhandled => 1,
-            CallKind::Direct | CallKind::Database => 0,
+        let of = ArgumentSample {
+            sample,
+            comm,
+            frames,
         };
-        writer.tuple(values + usize::from(has_context) + usize::from(call.has_sample_dict));
-        if has_context {
-            self.context(call, sample, writer);
-        }
-        match call.kind {
-            CallKind::Handler => self.tracepoint(call, sample, comm, frames, writer),
-            CallKind::Unhandled => {
-                writer.dict();
-                self.tracepoint(call, sample, comm, frames, writer);
-                writer.end_dict();
+        match &call.columns {
+            Some(columns) => {
+                let mut to = block.calls.begin_in_columns(number, columns.len());
+                self.columns(call, columns, &of, &mut to);
             }
-            CallKind::Direct | CallKind::Database => {}
-        }
-        if call.has_sample_dict {
-            self.sample_dict(call, sample, comm, frames, writer);
+            None => self.arguments(call, &of, block.calls.begin(number)),
         }
     }
 }

@@ -11,7 +11,9 @@
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
 mod calls;
+mod columns;
 mod database;
+mod encoded_calls;
 mod encoder;
 mod functions;
 mod generate;

@@ -16,6 +16,8 @@ pub struct MarshalWriter {
     bytes: Vec<u8>,
     /// Numbers of written texts.
     shared: FxHashMap<Vec<u8>, u32>,
+    /// The texts that values refer to, if they are kept apart.
+    texts: Option<Vec<u8>>,
 }
 
 impl MarshalWriter {
@@ -23,6 +25,38 @@ impl MarshalWriter {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.shared.clear();
+        if let Some(texts) = &mut self.texts {
+            texts.clear();
+        }
+    }
+
+    /// Keeps short texts apart: values refer to them by their position among all short texts.
+    #[inline]
+    pub(crate) fn refer_to_texts(&mut self) {
+        self.texts.get_or_insert_default();
+    }
+
+    /// The number of texts that are kept apart.
+    pub(crate) fn texts(&self) -> usize {
+        self.shared.len()
+    }
+
+    /// Appends the texts that another writer keeps apart. Texts before them must be plain.
+    pub(crate) fn append_texts(&mut self, other: &Self) {
+        let texts = other.texts.as_deref().unwrap_or_default();
+        self.bytes.extend_from_slice(texts);
+    }
+
+    /// Appends values that refer to texts of this writer, or have none.
+    pub(crate) fn append_bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends what `write` writes to `to` instead of the values of this writer, whose texts it refers to.
+    pub(crate) fn write_to(&mut self, to: &mut Vec<u8>, write: impl FnOnce(&mut Self)) {
+        std::mem::swap(&mut self.bytes, to);
+        write(self);
+        std::mem::swap(&mut self.bytes, to);
     }
 
     /// The bytes of all values.
@@ -97,7 +131,13 @@ impl MarshalWriter {
         }
         let number = u32::try_from(self.shared.len()).unwrap_or(u32::MAX);
         self.shared.insert(text.to_vec(), number);
-        self.flagged_text(text, FLAG_REF);
+        let Some(mut texts) = self.texts.take() else {
+            return self.flagged_text(text, FLAG_REF);
+        };
+        self.write_to(&mut texts, |to| to.flagged_text(text, FLAG_REF));
+        self.texts = Some(texts);
+        self.bytes.push(b'r');
+        self.bytes.extend_from_slice(&number.to_le_bytes());
     }
 
     /// Writes a str that later ones do not refer to.
@@ -156,7 +196,7 @@ impl MarshalWriter {
         }
     }
 
-    /// Appends the values of another writer, which must not have shared texts: they are numbered for each writer.
+    /// Appends the values of another writer, which must have no short texts of its own: they are numbered for each writer.
     pub fn append(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
     }

@@ -45,7 +45,7 @@ def throttle(*values): print(values)
 def unthrottle(*values): print(values)
 ";
 
-fn has_python() -> bool {
+pub(super) fn has_python() -> bool {
     let output = Command::new("python3").arg("--version").output();
     output.is_ok_and(|output| output.status.success())
 }

@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 use super::calls::{DatabaseCalls, Table};
 use super::items::{DatabaseItem, ExportedSample};
 use super::tasks::{Tasks, ThreadIndex};
-use crate::encoder::{EncodedCalls, EventEncoder};
+use crate::encoded_calls::EncodedCalls;
+use crate::encoder::EventEncoder;
 use crate::marshal::MarshalWriter;
 use crate::sample_dict::binding;
 

@@ -6,13 +6,13 @@ use rperf_resolve::Frame;
 use rperf_wire::{Endian, Misc, Record};
 
 use super::tasks::TaskIds;
-use crate::encoder::EncodedCalls;
+use crate::encoded_calls::EncodedCalls;
 
 /// A part of a block, in order.
 #[derive(Debug)]
 pub(crate) enum DatabaseItem {
     /// Calls of handlers.
-    Calls(EncodedCalls),
+    Calls(Box<EncodedCalls>),
     Sample(Box<ExportedSample>),
     Comm {
         task: TaskIds,

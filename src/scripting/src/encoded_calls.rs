@@ -1,0 +1,195 @@
+//! The calls of a block, encoded for the shim in Python.
+//!
+//! ```text
+//! texts   short texts, each once; all others refer to them
+//! calls   general calls in order: number of the function, tuple of arguments
+//! groups  calls of handlers by function: number of the function, number of calls, one value for each argument that is read:
+//!         bytes of numbers, or a list
+//! order   the group of each call, 0 for a general one; None if all calls are in one group
+//! ```
+//!
+//! The block is a dict with these members in Python's `marshal` format. Arguments in columns cost the interpreter a third of
+//! the time of arguments in tuples.
+
+use crate::marshal::MarshalWriter;
+
+/// A column of arguments.
+#[derive(Debug, Default)]
+struct Column {
+    /// Numbers in the byte order of this machine, or marshalled values.
+    bytes: Vec<u8>,
+    is_list: bool,
+}
+
+/// The calls of a handler.
+#[derive(Debug, Default)]
+struct CallGroup {
+    /// The number of the function.
+    number: usize,
+    count: usize,
+    columns: Vec<Column>,
+}
+
+/// Calls of functions, encoded.
+#[derive(Debug, Default)]
+pub(crate) struct EncodedCalls {
+    /// The general calls, and the texts of all.
+    writer: MarshalWriter,
+    count: usize,
+    /// The groups in use are the first ones.
+    groups: Vec<CallGroup>,
+    used: usize,
+    /// The group of each function, numbered as in `order`; 0 if it has none.
+    places: Vec<u16>,
+    /// The group of each call: 0 for a general one, otherwise one more than its index.
+    order: Vec<u16>,
+    message: MarshalWriter,
+}
+
+impl EncodedCalls {
+    /// Whether there are no calls.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Begins a call of the function with this number; a tuple of its arguments must follow.
+    pub(crate) fn begin(&mut self, number: usize) -> &mut MarshalWriter {
+        self.order.push(0);
+        self.count += 1;
+        self.writer.refer_to_texts();
+        self.writer.tuple(2);
+        self.writer.unsigned(number as u64);
+        &mut self.writer
+    }
+
+    /// Begins a call of the handler with this number, which has as many columns.
+    pub(crate) fn begin_in_columns(&mut self, number: usize, columns: usize) -> CallColumns<'_> {
+        self.writer.refer_to_texts();
+        let place = match self.places.get(number) {
+            Some(place) if *place > 0 => *place,
+            _ => self.new_group(number, columns),
+        };
+        self.order.push(place);
+        let group = self.groups.get_mut(usize::from(place) - 1);
+        let columns = match group {
+            Some(group) => {
+                group.count += 1;
+                group.columns.iter_mut()
+            }
+            None => [].iter_mut(),
+        };
+        CallColumns {
+            columns,
+            writer: &mut self.writer,
+        }
+    }
+
+    /// Begins a group of calls of this function, and returns its place in `order`.
+    fn new_group(&mut self, number: usize, columns: usize) -> u16 {
+        if self.groups.len() <= self.used {
+            self.groups.push(CallGroup::default());
+        }
+        if let Some(group) = self.groups.get_mut(self.used) {
+            group.number = number;
+            group.columns.resize_with(columns, Column::default);
+        }
+        self.used += 1;
+        // There are fewer tracepoints.
+        let place = u16::try_from(self.used).unwrap_or(u16::MAX);
+        if self.places.len() <= number {
+            self.places.resize(number + 1, 0);
+        }
+        if let Some(known) = self.places.get_mut(number) {
+            *known = place;
+        }
+        place
+    }
+
+    /// The encoded calls; `None` if there are none.
+    pub(crate) fn bytes(&mut self) -> Option<&[u8]> {
+        if self.is_empty() {
+            return None;
+        }
+        let to = &mut self.message;
+        to.clear();
+        to.dict();
+        // Nothing before the texts, which others refer to by their position.
+        to.plain_text(b"texts");
+        to.list(self.writer.texts());
+        to.append_texts(&self.writer);
+        to.plain_text(b"calls");
+        to.list(self.count);
+        to.append(&self.writer);
+        to.plain_text(b"groups");
+        to.list(self.used);
+        for group in self.groups.iter().take(self.used) {
+            to.tuple(3);
+            to.unsigned(group.number as u64);
+            to.unsigned(group.count as u64);
+            to.list(group.columns.len());
+            for column in &group.columns {
+                match column.is_list {
+                    true => {
+                        to.list(group.count);
+                        to.append_bytes(&column.bytes);
+                    }
+                    false => to.byte_string(&column.bytes),
+                }
+            }
+        }
+        to.plain_text(b"order");
+        match self.used + usize::from(self.count > 0) {
+            1 => to.none(),
+            _ => {
+                let order: Vec<u8> = self
+                    .order
+                    .iter()
+                    .flat_map(|place| place.to_ne_bytes())
+                    .collect();
+                to.byte_string(&order);
+            }
+        }
+        to.end_dict();
+        Some(to.bytes())
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.writer.clear();
+        self.count = 0;
+        self.order.clear();
+        for group in self.groups.iter_mut().take(self.used) {
+            group.count = 0;
+            if let Some(place) = self.places.get_mut(group.number) {
+                *place = 0;
+            }
+            for column in &mut group.columns {
+                column.bytes.clear();
+            }
+        }
+        self.used = 0;
+    }
+}
+
+/// The columns of a call, in order.
+pub(crate) struct CallColumns<'c> {
+    columns: std::slice::IterMut<'c, Column>,
+    writer: &'c mut MarshalWriter,
+}
+
+impl CallColumns<'_> {
+    /// Adds a number to the next column.
+    pub(crate) fn number<const N: usize>(&mut self, bytes: [u8; N]) {
+        if let Some(column) = self.columns.next() {
+            column.is_list = false;
+            column.bytes.extend_from_slice(&bytes);
+        }
+    }
+
+    /// Adds a value to the next column, which is a list.
+    pub(crate) fn value(&mut self, write: impl FnOnce(&mut MarshalWriter)) {
+        if let Some(column) = self.columns.next() {
+            column.is_list = true;
+            self.writer.write_to(&mut column.bytes, write);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Arguments of handlers in Python, which are sent in columns.
+
+use rperf_testkit::{Outcome, Run, Scratch, skip};
+
+fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
+    let run = Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
+    run.within(scratch.path()).finish().expect("rperf starts")
+}
+
+/// Three tracepoints with numbers of all sizes, texts and arrays; a handler with the sample's dict gets its arguments as a
+/// tuple, others as columns.
+const LINES: &str = "\
+a 1 [000] 1.000001: own:first: number=-5 big=18446744073709551615 name=x
+b 2 [001] 1.000002: own:second: number=6 name=y
+a 1 [000] 1.000003: own:first: number=7 big=8 name=z
+b 2 [001] 1.000004: own:third: number=9 name=\"\"
+";
+
+#[test]
+fn arguments_of_all_kinds_arrive_in_order() {
+    if !super::scripts::has_python() {
+        return skip("arguments_of_all_kinds", "there is no Python");
+    }
+    let scratch = Scratch::new();
+    let common = "name, context, cpu, secs, nsecs, pid, comm, chain";
+    let script = format!(
+        "def own__first({common}, number, big, text):\n    print(name, cpu, secs, nsecs, pid, comm, chain, number, big, text)\n\
+         def own__second({common}, number, text, sample):\n    print(name, number, text, sample['comm'])\n\
+         def own__third({common}, number, text):\n    print(name, repr(text))\n\
+         def trace_unhandled(event, context, fields): print('unhandled', event)\n"
+    );
+    scratch.write("text", LINES.as_bytes()).expect("a file");
+    scratch.write("own.py", script.as_bytes()).expect("a file");
+    let words = ["data", "convert", "-i", "text", "--to-perf", "perf.data"];
+    assert_eq!(rperf(&scratch, &words).status, 0);
+    let found = rperf(&scratch, &["script", "-s", "own.py"]);
+    let expected = "\
+own__first 0 1 1000 1 a [] 4294967291 18446744073709551615 x
+own__second 6 y b
+own__first 0 1 3000 1 a [] 7 8 z
+own__third '\"\"'
+";
+    assert_eq!(found.stdout, expected, "{}", found.stderr);
+    // One handler alone, which ends the program in the middle.
+    let script = format!(
+        "def own__first({common}, number, big, text):\n    print(number)\n    raise SystemExit(4)\n"
+    );
+    scratch.write("own.py", script.as_bytes()).expect("a file");
+    let found = rperf(&scratch, &["script", "-s", "own.py"]);
+    assert_eq!(
+        (found.status, &*found.stdout),
+        (4, "4294967291\n"),
+        "{}",
+        found.stderr
+    );
+    let script = format!("def own__first({common}, number, big, text): text + 1\n");
+    scratch.write("own.py", script.as_bytes()).expect("a file");
+    let found = rperf(&scratch, &["script", "-s", "own.py"]);
+    assert_eq!(found.status, 134);
+    assert!(
+        found.stderr.contains("line 1, in own__first"),
+        "{}",
+        found.stderr
+    );
+    assert!(!found.stderr.contains("<calls>"), "{}", found.stderr);
+}
