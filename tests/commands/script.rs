@@ -2,6 +2,7 @@
 
 mod built_in;
 mod columns;
+mod exported;
 mod json;
 mod native;
 mod optional_fields;

@@ -160,7 +160,11 @@ fn the_same_database_is_written() {
             &*script.to_string_lossy(),
         ];
         let words = [&words[..], &[&name, "all", "calls", "callchains"]].concat();
-        let run = tools.run(tool, &words).env("PYTHONPATH", tools.path());
+        // rperf has its own substitute for PySide2.
+        let run = match tool {
+            Tool::Perf => tools.run(tool, &words).env("PYTHONPATH", tools.path()),
+            Tool::Rperf => tools.run(tool, &words),
+        };
         let found = run.finish().expect("the tool starts");
         assert_eq!(found.status, 0, "{tool:?}: {}", found.stderr);
         let dump = Run::new("python3").args(["dump.py", &name]);
@@ -171,4 +175,89 @@ fn the_same_database_is_written() {
     assert!(expected.contains("INSERT INTO \"samples\""), "{expected}");
     let differences = rperf_testkit::golden::difference(&expected, &own);
     assert_alike(&differences.into_iter().collect::<Vec<_>>());
+}
+
+/// Prints the columns and rows of all tables and views, sorted by name.
+const TABLES: &str = "
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1])
+for kind, name in sorted(database.execute('SELECT type, name FROM sqlite_master').fetchall()):
+    print(kind, name)
+    if kind == 'table':
+        print([column[1:] for column in database.execute('PRAGMA table_info(%s)' % name)])
+    if kind in ('table', 'view'):
+        rows = database.execute('SELECT * FROM ' + name)
+        print([column[0] for column in rows.description], *rows, sep='\\n')
+";
+
+#[test]
+fn the_built_in_script_writes_the_same_tables() {
+    let test = "the_built_in_script_writes_the_same_tables";
+    let Some(tools) = tools(test) else {
+        return;
+    };
+    let Some(scripts) = scripts() else {
+        return skip(test, "there are no scripts of perf");
+    };
+    write(&tools, "PySide2/__init__.py", "");
+    write(&tools, "PySide2/QtSql.py", QT);
+    write(&tools, "tables.py", TABLES);
+    let script = scripts.join("python/export-to-sqlite.py");
+    let tables = |name: &str| {
+        let run = Run::new("python3").args(["tables.py", name]);
+        let printed = run.within(tools.path()).finish().expect("Python starts");
+        assert_eq!(printed.status, 0, "{}", printed.stderr);
+        printed.stdout
+    };
+    let mut differences = Vec::new();
+    for (number, words) in [
+        &[][..],
+        &["all"],
+        &["branches"],
+        &["all", "calls", "callchains"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let names = [Tool::Perf, Tool::Rperf].map(|tool| format!("{tool:?}-{number}.db"));
+        let own = [
+            "script",
+            "-i",
+            "threads.data",
+            "-s",
+            &*script.to_string_lossy(),
+            &names[0],
+        ];
+        let run = tools.run(Tool::Perf, &[&own, words].concat());
+        let perf = run.env("PYTHONPATH", tools.path()).finish();
+        let perf = perf.expect("perf starts");
+        assert_eq!(perf.status, 0, "{}", perf.stderr);
+        let own = [
+            "script",
+            "-i",
+            "threads.data",
+            "report",
+            "export-to-sqlite",
+            &names[1],
+        ];
+        let rperf = tools.outcome(Tool::Rperf, &[&own, words].concat());
+        assert_eq!(rperf.status, 0, "{}", rperf.stderr);
+        assert!(rperf.stdout.ends_with(" samples\n"), "{}", rperf.stdout);
+        let [expected, own] = names.each_ref().map(|name| tables(name));
+        assert!(expected.contains("table samples\n"), "{expected}");
+        differences.extend(rperf_testkit::golden::difference(&expected, &own));
+    }
+    let again = [
+        "script",
+        "-i",
+        "threads.data",
+        "report",
+        "export-to-sqlite",
+        "Rperf-0.db",
+    ];
+    let refused = tools.outcome(Tool::Rperf, &again);
+    let message = "export-to-sqlite: Rperf-0.db exists\nhint: remove it";
+    assert_eq!(refused.status, 255);
+    assert!(refused.stderr.starts_with(message), "{}", refused.stderr);
+    assert_alike(&differences);
 }

@@ -11,6 +11,7 @@ mod drops;
 mod first_seen;
 mod futexes;
 mod packets;
+mod physical;
 mod read_write;
 mod syscalls;
 mod tasks;
@@ -25,6 +26,7 @@ pub use packets::{
     FollowedCounts, Interrupt, PacketEnd, PacketEndKind, PacketTimes, ReceivedPacket, Reception,
     SentPacket, SoftirqEvent,
 };
+pub use physical::{MemoryRegion, MemoryRow, PhysicalCounts, PhysicalMemory};
 pub use read_write::{FileIo, TaskIo, TaskReadWrite};
 pub use syscalls::{
     ByTask, FailedByComm, FailedByTask, SyscallCounts, SyscallsByTask, TaskSelection,

@@ -13,6 +13,7 @@ mod interpreter;
 mod language;
 mod native;
 mod native_compaction;
+mod native_memory;
 mod native_packets;
 mod native_run;
 mod native_tasks;
@@ -24,6 +25,7 @@ mod rows;
 mod run_script;
 mod script_stream;
 mod settings;
+mod sqlite_export;
 mod stream;
 mod text;
 

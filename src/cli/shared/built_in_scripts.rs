@@ -25,6 +25,10 @@ pub(crate) enum ScriptKind {
     },
     /// A profile for profiler.firefox.com, as `data convert` writes it.
     Firefox,
+    /// A database of SQLite.
+    Database,
+    /// Samples by region of physical memory.
+    PhysicalMemory,
     /// A table that rperf computes.
     Native(NativeScript),
 }
@@ -59,7 +63,7 @@ impl NativeScript {
 }
 
 /// All built-in scripts.
-pub(crate) const SCRIPTS: [BuiltInScript; 17] = [
+pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
     native(
         NativeScript::CompactionTimes,
         [
@@ -80,6 +84,13 @@ pub(crate) const SCRIPTS: [BuiltInScript; 17] = [
             "compaction:mm_compaction_isolate_freepages",
         ],
     ),
+    BuiltInScript {
+        name: "export-to-sqlite",
+        arguments: "<database> [...]",
+        description: "samples, threads, objects and symbols as a database",
+        record: &[],
+        kind: ScriptKind::Database,
+    },
     native(
         NativeScript::FailedSyscalls,
         [
@@ -132,6 +143,13 @@ pub(crate) const SCRIPTS: [BuiltInScript; 17] = [
         description: "stacks as a profile for profiler.firefox.com",
         record: &["-F", "99", "-g"],
         kind: ScriptKind::Firefox,
+    },
+    BuiltInScript {
+        name: "mem-phys-addr",
+        arguments: "",
+        description: "samples by the region of physical memory of their data",
+        record: &["--phys-data"],
+        kind: ScriptKind::PhysicalMemory,
     },
     native(
         NativeScript::NetDropmonitor,
@@ -297,7 +315,7 @@ impl ScriptKind {
     pub(crate) fn translated(&self, word: &OsStr) -> Vec<OsString> {
         let options = match self {
             Self::Flamegraph { options, .. } => *options,
-            Self::Firefox | Self::Native(_) => &[],
+            Self::Firefox | Self::Database | Self::PhysicalMemory | Self::Native(_) => &[],
         };
         match options.iter().find(|(own, _)| word == *own) {
             Some((_, words)) => words.iter().map(OsString::from).collect(),

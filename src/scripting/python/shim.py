@@ -123,7 +123,7 @@ class Finder(object):
     def find_spec(self, name, path=None, target=None):
         if name not in self.sources and name not in self.refused:
             return None
-        if os.path.exists(os.path.join(self.folder, name + ".py")):
+        if self.folder is not None and os.path.exists(os.path.join(self.folder, name + ".py")):
             return None
         if name in self.refused:
             raise ImportError(self.refused[name])
@@ -137,6 +137,27 @@ class Finder(object):
         module.__dict__["_setup"] = SETUP
         module.__dict__["_context"] = CONTEXT
         exec(compile(self.sources[module.__name__], "<%s>" % module.__name__, "exec"), module.__dict__)
+
+
+class DatabaseFinder(object):
+    """Provides PySide's access to databases if PySide is not installed."""
+
+    NAMES = ("PySide2", "PySide2.QtSql", "PySide", "PySide.QtSql")
+
+    def __init__(self, source):
+        self.source = source
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.NAMES:
+            return None
+        return ModuleSpec(name, self, is_package="." not in name)
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        if module.__name__.endswith(".QtSql"):
+            exec(compile(self.source, "<QtSql>", "exec"), module.__dict__)
 
 
 SETUP = {}
@@ -385,9 +406,14 @@ def run():
     for number in (incoming, outgoing):
         os.set_inheritable(number, False)
     sys.argv = [path] + hello["arguments"]
-    folder = os.path.dirname(os.path.realpath(path))
-    sys.path.insert(0, folder)
-    sys.meta_path.insert(0, Finder(folder, hello["modules"], hello["refused"]))
+    source, folder = hello["source"], None
+    if source is None:
+        folder = os.path.dirname(os.path.realpath(path))
+        sys.path.insert(0, folder)
+    modules = dict(hello["modules"])
+    # Installed packages are found first.
+    sys.meta_path.append(DatabaseFinder(modules.pop("QtSql")))
+    sys.meta_path.insert(0, Finder(folder, modules, hello["refused"]))
     main = types.ModuleType("__main__")
     main.__file__ = path
     sys.modules["__main__"] = main
@@ -397,8 +423,10 @@ def run():
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     failed = "Error running python script %s" % path
     try:
-        with open(path, "rb") as file:
-            tree = ast.parse(file.read(), path)
+        if source is None:
+            with open(path, "rb") as file:
+                source = file.read()
+        tree = ast.parse(source, path)
         code = compile(tree, path, "exec", 0, True)
     except (OSError, SyntaxError, ValueError) as error:
         error.__traceback__ = None

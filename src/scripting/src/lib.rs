@@ -35,6 +35,6 @@ pub use generate_perl::perl_script;
 pub use language::ScriptLanguage;
 pub use marshal::MarshalWriter;
 pub use perl::{PERL_SHIM, PerlWriter};
-pub use python::{PYTHON_SHIM, python_modules};
+pub use python::{EXPORT_TO_SQLITE, PYTHON_SHIM, python_modules};
 pub use records::stream_records;
 pub use stat_calls::{ScriptCount, StatCalls};

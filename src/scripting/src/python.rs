@@ -3,13 +3,17 @@
 /// The program that imports the script and calls its functions.
 pub const PYTHON_SHIM: &str = include_str!("../python/shim.py");
 
+/// The script `export-to-sqlite`.
+pub const EXPORT_TO_SQLITE: &str = include_str!("../python/export_to_sqlite.py");
+
 /// The modules with the names of perf's, and their sources.
 #[must_use]
-pub fn python_modules() -> [(&'static str, &'static str); 4] {
+pub fn python_modules() -> [(&'static str, &'static str); 5] {
     [
         ("perf_trace_context", include_str!("../python/context.py")),
         ("Core", include_str!("../python/core.py")),
         ("Util", include_str!("../python/util.py")),
         ("EventClass", include_str!("../python/event_class.py")),
+        ("QtSql", include_str!("../python/qt_sql.py")),
     ]
 }

@@ -6,7 +6,7 @@ mod tasks;
 use std::io::{self, Write};
 
 use rperf_analysis::trace_scripts::{
-    CompactionTimes, CompactionTotals, FailedByComm, FailedByTask, FileIo, FutexWaits,
+    CompactionTimes, CompactionTotals, FailedByComm, FailedByTask, FileIo, FutexWaits, MemoryRow,
     SyscallCounts, SyscallsByTask, TaskIo, TaskReadWrite, WakeupLatencies, sum,
 };
 use rperf_syscalls::error_name;
@@ -19,6 +19,42 @@ pub use self::tasks::{
 
 /// The name of a system call by its number.
 pub type SyscallName<'n> = &'n dyn Fn(i64) -> String;
+
+/// Writes the regions of physical memory with their shares of `total` samples of an event.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_memory(
+    out: &mut dyn Write,
+    event: &str,
+    rows: &[MemoryRow<'_>],
+    total: u64,
+) -> io::Result<()> {
+    writeln!(out, "Event: {event}")?;
+    writeln!(
+        out,
+        "{:<40}  {:>10}  {:>10}",
+        "Memory type", "count", "percentage"
+    )?;
+    writeln!(
+        out,
+        "{}  {}  {}",
+        "-".repeat(40),
+        "-".repeat(10),
+        "-".repeat(10)
+    )?;
+    for MemoryRow { region, count } in rows {
+        let (begin, end, label) = (region.begin, region.end, &region.label);
+        let name = format!(
+            "{:indent$}{begin:x}-{end:x} : {label}",
+            "",
+            indent = region.indent
+        );
+        let percent = *count as f64 * 100.0 / total as f64;
+        writeln!(out, "{name:<40}  {count:>10}  {percent:>10.1}")?;
+    }
+    Ok(())
+}
 
 /// Writes the number of calls of each system call. `rule` is the number of dashes below the title of the counts.
 ///

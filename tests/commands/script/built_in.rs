@@ -29,6 +29,7 @@ fn scripts_are_listed_as_perf_lists_them() {
     let names: Vec<&str> = names.collect();
     let own = [
         "compaction-times",
+        "export-to-sqlite",
         "failed-syscalls",
         "failed-syscalls-by-pid",
     ];

@@ -10,12 +10,13 @@ use rperf_names::nearest;
 use super::firefox;
 use super::installed::{ScriptCall, installed, makes_own, run_both, split, take_input};
 use super::native::NativeTable;
-use super::native_run;
+use super::sqlite_export;
+use super::{native_memory, native_run};
 use crate::cli::context::Context;
 use crate::cli::dispatch;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
-use crate::cli::shared::built_in_scripts::{BuiltInScript, NativeScript, SCRIPTS, ScriptKind};
+use crate::cli::shared::built_in_scripts::{BuiltInScript, SCRIPTS, ScriptKind};
 
 /// Lists the scripts, as `perf script --list` does.
 pub(super) fn list(context: &Context) -> Result<ExitStatus, CliError> {
@@ -84,7 +85,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
             .ok_or_else(|| unknown(context, &name.to_string_lossy()));
     };
     if verb == "record" {
-        let words = script.record.iter().map(OsString::from);
+        let words = recorded(script, context)?.into_iter();
         let words = words.chain(all_cpus.then(|| OsString::from("-a")));
         let words: Vec<OsString> = words.chain(rest.iter().copied().cloned()).collect();
         return dispatch(context, OsStr::new("record"), &words).map(Some);
@@ -92,37 +93,40 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
     let rest: Vec<OsString> = rest.iter().copied().cloned().collect();
     match (script.kind, verb) {
         (_, "report") if all_cpus => Err(not_recorded("'script report' reads a recording")),
-        (ScriptKind::Native(native), "report") => report(native, rest, matches, context),
-        (ScriptKind::Native(_), _) if matches.contains_id("input") => Err(makes_own(script.name)),
-        (ScriptKind::Native(_), _) => live(script, rest, all_cpus, context),
-        (ScriptKind::Firefox, "report") => firefox::report(&rest, matches, context),
-        (ScriptKind::Firefox, _) if matches.contains_id("input") => Err(makes_own(script.name)),
-        (ScriptKind::Firefox, _) => firefox::live(script, rest, all_cpus),
         (ScriptKind::Flamegraph { words, .. }, _) => {
             let call = words.iter().map(OsString::from).collect();
             flamegraph(script, call, verb, &rest, matches, context)
         }
+        (ScriptKind::Firefox, "report") => firefox::report(&rest, matches, context),
+        (_, "report") => report(script, rest, matches, context),
+        (_, _) if matches.contains_id("input") => Err(makes_own(script.name)),
+        (ScriptKind::Firefox, _) => firefox::live(script, rest, all_cpus),
+        (_, _) => live(script, rest, all_cpus, context),
     }
     .map(Some)
 }
 
-/// Prints the table of a recording.
+/// Prints the table of a recording, or writes its database.
 fn report(
-    script: NativeScript,
+    script: &BuiltInScript,
     mut words: Vec<OsString>,
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     let Some(input) = take_input(&mut words)? else {
         words.retain(|word| word != "--");
-        return native_run::report(script, &words, matches, context);
+        return match script.kind {
+            ScriptKind::Native(native) => native_run::report(native, &words, matches, context),
+            ScriptKind::PhysicalMemory => native_memory::report(&words, matches, context),
+            _ => sqlite_export::report(words, matches, context),
+        };
     };
     // -i is given after the name of the script: the command is parsed again with -i before it.
     let mut call: Vec<OsString> = vec!["-i".into(), input];
     if flag(matches, "force") == Some(true) {
         call.push("-f".into());
     }
-    call.extend(["report".into(), script.name().into()]);
+    call.extend(["report".into(), script.name.into()]);
     call.extend(words);
     dispatch(context, OsStr::new("script"), &call)
 }
@@ -134,23 +138,33 @@ fn live(
     all_cpus: bool,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let ScriptKind::Native(native) = script.kind else {
-        return Err(lacks_command(context, script));
-    };
-    let (reported, mut recorded) = split(script.name, script.arguments, words)?;
+    let (reported, mut rest) = split(script.name, script.arguments, words)?;
     // Wrong arguments are reported before anything is recorded.
-    NativeTable::new(native, &reported)?;
-    if recorded.is_empty() || all_cpus {
-        recorded.insert(0, "-a".into());
+    match script.kind {
+        ScriptKind::Native(native) => drop(NativeTable::new(native, &reported)?),
+        ScriptKind::PhysicalMemory => native_memory::check(&reported)?,
+        _ => drop(sqlite_export::check(&reported)?),
+    }
+    if rest.is_empty() || all_cpus {
+        rest.insert(0, "-a".into());
     }
     let own = std::env::current_exe()?;
     let mut recorder = Command::new(&own);
-    recorder.arg("record").args(script.record);
-    recorder.args(["-q", "-o", "-"]).args(recorded);
+    recorder.arg("record").args(recorded(script, context)?);
+    recorder.args(["-q", "-o", "-"]).args(rest);
     let mut reporter = Command::new(&own);
     reporter.args(["script", "-i", "-", "report", script.name]);
     reporter.args(reported);
     run_both(recorder, reporter)
+}
+
+/// The options of `record` for the samples of a script.
+fn recorded(script: &BuiltInScript, context: &Context) -> Result<Vec<OsString>, CliError> {
+    let mut words: Vec<OsString> = script.record.iter().map(OsString::from).collect();
+    if matches!(script.kind, ScriptKind::PhysicalMemory) {
+        words.extend(native_memory::recorded_event(context)?);
+    }
+    Ok(words)
 }
 
 /// Runs a script that `flamegraph` implements.

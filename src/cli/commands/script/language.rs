@@ -17,6 +17,8 @@ pub(super) struct ScriptFile {
     pub(super) path: PathBuf,
     /// Its arguments.
     pub(super) arguments: Vec<OsString>,
+    /// The text of a script that is built in; `None` for a file.
+    pub(super) source: Option<&'static str>,
 }
 
 impl ScriptFile {
@@ -41,7 +43,18 @@ impl ScriptFile {
             language,
             path,
             arguments,
+            source: None,
         }))
+    }
+
+    /// A script in Python that is built in.
+    pub(super) fn built_in(name: &str, source: &'static str, arguments: Vec<OsString>) -> Self {
+        Self {
+            language: ScriptLanguage::Python,
+            path: name.into(),
+            arguments,
+            source: Some(source),
+        }
     }
 }
 

@@ -37,9 +37,22 @@ use rperf_input::DiskFiles;
 ///
 /// The recording or the script cannot be read, or the interpreter cannot be started.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<ExitStatus>, CliError> {
-    let Some(script) = ScriptFile::new(matches)? else {
-        return Ok(None);
-    };
+    match ScriptFile::new(matches)? {
+        Some(script) => run_file(&script, matches, context).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Passes the samples of the recording of `-i` to a script.
+///
+/// # Errors
+///
+/// The recording or the script cannot be read, or the interpreter cannot be started.
+pub(super) fn run_file(
+    script: &ScriptFile,
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
     let settings = ScriptSettings::new(FieldSelection::default(), matches, context)?;
     // Signals must be blocked before threads are started: after Ctrl-C no more events are sent, but this process
     // continues.
@@ -47,18 +60,18 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
     let reading = ScriptReading {
         context,
         settings: &settings,
-        script: &script,
+        script,
     };
     match OpenedInput::open(matches, context)? {
         OpenedInput::Stream(stream) if !matches.contains_id("itrace") => {
-            reading.run_stream(matches, stream).map(Some)
+            reading.run_stream(matches, stream)
         }
         // A hardware trace can only be decoded as a whole.
         OpenedInput::Stream(stream) => {
             let input = stream.spool(context)?;
-            reading.run_decoded(matches, &input).map(Some)
+            reading.run_decoded(matches, &input)
         }
-        OpenedInput::Whole(input) => reading.run_decoded(matches, &input).map(Some),
+        OpenedInput::Whole(input) => reading.run_decoded(matches, &input),
     }
 }
 
@@ -217,6 +230,9 @@ impl ScriptReading<'_> {
 
     /// The first line of the script.
     fn first_line(&self) -> Result<Vec<u8>, CliError> {
+        if self.script.source.is_some() {
+            return Ok(Vec::new());
+        }
         let shown = self.script.path.display();
         let failed = |error| CliError::message(255, format!("-s {shown}: {error}"));
         let file = rperf_safefs::open_regular(&self.script.path).map_err(failed)?;
@@ -268,6 +284,11 @@ impl ScriptReading<'_> {
         to.dict();
         to.text(b"script");
         to.text(self.script.path.as_os_str().as_bytes());
+        to.text(b"source");
+        match self.script.source {
+            Some(source) => to.plain_text(source.as_bytes()),
+            None => to.none(),
+        }
         to.text(b"arguments");
         to.list(self.script.arguments.len());
         for word in &self.script.arguments {
@@ -298,6 +319,10 @@ impl ScriptReading<'_> {
         to.boolean(kinds.any(|kind| kind > EventType::BREAKPOINT.0));
         to.text(b"config");
         to.dict();
+        for (name, value) in self.context.config.settings() {
+            to.text(name.as_bytes());
+            to.plain_text(value.as_bytes());
+        }
         to.end_dict();
         write_value_names(formats, events, &mut to);
         to.end_dict();

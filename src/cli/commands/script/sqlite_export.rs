@@ -1,0 +1,68 @@
+//! The script `export-to-sqlite`: a recording as a database, by a script in Python of rperf's own.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::ArgMatches;
+use rperf_safefs::Folder;
+use rperf_scripting::EXPORT_TO_SQLITE;
+
+use super::language::ScriptFile;
+use super::run_script::run_file;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+
+/// Exports the recording of `-i` to the database that the words name.
+///
+/// # Errors
+///
+/// Status 129: other words than the script takes. Status 255: the database exists, or cannot be written. Otherwise
+/// those of `script -s`.
+pub(super) fn report(
+    words: Vec<OsString>,
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let database = check(&words)?;
+    let shown = Path::new(&database).display().to_string();
+    let failed = |error| CliError::message(255, format!("export-to-sqlite: {shown}: {error}"));
+    let (folder, name) = Folder::of(Path::new(&database)).map_err(failed)?;
+    if folder.kind(name).map_err(failed)?.is_some() {
+        let message = format!("export-to-sqlite: {shown} exists");
+        return Err(CliError::message(255, message).hint("remove it, or name another file"));
+    }
+    let script = ScriptFile::built_in("export-to-sqlite", EXPORT_TO_SQLITE, words);
+    let status = run_file(&script, matches, context);
+    if !matches!(status, Ok(ExitStatus::Ok)) {
+        // An incomplete database is of no use. If it cannot be removed, the error above is still the one to report.
+        let _ = folder.remove_file(name);
+    }
+    status
+}
+
+/// Returns the name of the database.
+///
+/// # Errors
+///
+/// Status 129: other words than the script takes.
+pub(super) fn check(words: &[OsString]) -> Result<OsString, CliError> {
+    let refused = |message: String| {
+        CliError::usage(format!("script export-to-sqlite: {message}")).detail(
+            "usage: script report export-to-sqlite <database> [all|branches] [calls] [callchains]",
+        )
+    };
+    let Some((database, rest)) = words.split_first() else {
+        return Err(refused("the name of a database is missing".to_owned()));
+    };
+    for (index, word) in rest.iter().enumerate() {
+        let known: &[&str] = match index {
+            0 => &["all", "branches"],
+            _ => &["calls", "callchains"],
+        };
+        if !known.iter().any(|known| word == known) {
+            let word = word.to_string_lossy();
+            return Err(refused(format!("unknown word '{word}'")));
+        }
+    }
+    Ok(database.clone())
+}
