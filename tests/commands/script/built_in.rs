@@ -185,3 +185,26 @@ fn installed_scripts_are_listed_and_run() {
         assert_eq!(words_shown, ["own", "a", "b", "load"], "{words:?}");
     }
 }
+
+#[test]
+fn unknown_scripts_are_named_with_the_list() {
+    for (words, hint) in [
+        (
+            &["nosuch"][..],
+            "-i nosuch reads this recording; --list lists the scripts",
+        ),
+        (
+            &["report", "sctopp"],
+            "did you mean 'sctop'? --list lists the scripts",
+        ),
+        (
+            &["comm,ip"],
+            "-F comm,ip prints these fields; -f is --force",
+        ),
+    ] {
+        let found = outcome(&[&["script"], words].concat());
+        let word = words[words.len() - 1];
+        let message = format!("Couldn't find script '{word}'\nhint: {hint}\n");
+        assert_eq!((found.status, found.stderr), (129, message));
+    }
+}

@@ -82,7 +82,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
         let exit = run_installed(matches, (verb, name, rest), context)?;
         return exit
             .map(Some)
-            .ok_or_else(|| unknown(context, &name.to_string_lossy()));
+            .ok_or_else(|| unknown(&name.to_string_lossy()));
     };
     if verb == "record" {
         let words = recorded(script, context)?.into_iter();
@@ -208,11 +208,8 @@ fn lacks_command(context: &Context, script: &BuiltInScript) -> CliError {
     ))
 }
 
-fn unknown(context: &Context, word: &str) -> CliError {
-    let error = CliError::usage(format!(
-        "{} script: unknown script '{word}'",
-        context.program
-    ));
+fn unknown(word: &str) -> CliError {
+    let error = CliError::usage(format!("Couldn't find script '{word}'"));
     let fields = [
         "comm", "tid", "pid", "time", "cpu", "event", "trace", "ip", "sym", "dso", "period",
     ];
@@ -221,7 +218,7 @@ fn unknown(context: &Context, word: &str) -> CliError {
     }
     let near = nearest(word, SCRIPTS.iter().map(|script| script.name));
     error.hint(match near {
-        Some(near) => format!("did you mean '{near}'?"),
+        Some(near) => format!("did you mean '{near}'? --list lists the scripts"),
         None => format!("-i {word} reads this recording; --list lists the scripts"),
     })
 }
