@@ -86,6 +86,14 @@ def exit_status(error):
     return 1
 
 
+def script_frames(error):
+    """The traceback without the frames of this file at its start."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals is globals():
+        trace = trace.tb_next
+    return trace
+
+
 def report(error, message, status):
     """Prints the traceback without the frames of this file, and ends with this status."""
     if isinstance(error, SystemExit):
@@ -94,9 +102,11 @@ def report(error, message, status):
         os._exit(141)
     if isinstance(error, KeyboardInterrupt):
         leave(130)
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_globals is globals():
-        trace = trace.tb_next
+    trace = script_frames(error)
+    if trace is None and isinstance(error.__cause__, StopIteration):
+        # That of a handler which is called by a generator.
+        error = error.__cause__
+        trace = script_frames(error)
     flush()
     error.__traceback__ = trace
     sys.excepthook(type(error), error, trace)

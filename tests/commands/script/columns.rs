@@ -63,4 +63,14 @@ own__third '\"\"'
         found.stderr
     );
     assert!(!found.stderr.contains("<calls>"), "{}", found.stderr);
+    // Several handlers are called by generators, in which Python replaces this exception.
+    let script = format!(
+        "def own__first({common}, number, big, text): raise StopIteration\n\
+         def own__second({common}, number, text): pass\n"
+    );
+    scratch.write("own.py", script.as_bytes()).expect("a file");
+    let found = rperf(&scratch, &["script", "-s", "own.py"]);
+    assert_eq!(found.status, 134);
+    assert!(!found.stderr.contains("RuntimeError"), "{}", found.stderr);
+    assert!(found.stderr.contains("in own__first\n"), "{}", found.stderr);
 }
