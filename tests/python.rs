@@ -438,3 +438,51 @@ fn live_events_are_counted_and_sampled() {
     let printed = output(interpreter, scratch.path(), "tests/python/live.py", &[]);
     assert_eq!(printed, "good\n");
 }
+
+#[test]
+fn counts_are_passed_to_a_function() {
+    let Some(interpreter) = prepared("counts_are_passed_to_a_function", &[]) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let recorded = [
+        "stat",
+        "record",
+        "-e",
+        "page-faults,context-switches",
+        "-I",
+        "50",
+        "-o",
+        "stat.data",
+        "sh",
+        "-c",
+        "cat /etc/passwd > /dev/null; sleep 0.12; cat /etc/passwd > /dev/null",
+    ];
+    rperf(scratch.path(), &recorded);
+    let path = scratch.path().join("stat.data");
+    let path = path.to_string_lossy();
+    let printed = output(
+        interpreter,
+        scratch.path(),
+        "tests/python/counts.py",
+        &[&path],
+    );
+    // The counts of all intervals, in the lines of `script`: CPU, thread, value, times, event.
+    let mut sums = BTreeMap::new();
+    for line in rperf(scratch.path(), &["script", "-i", &path]).lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let [_, _, value, _, _, _, name] = words.as_slice()
+            && let Ok(value) = value.parse::<u64>()
+        {
+            *sums.entry((*name).to_owned()).or_insert(0) += value;
+        }
+    }
+    let expected: Vec<String> = sums
+        .iter()
+        .map(|(name, sum)| format!("{name} {sum}"))
+        .collect();
+    let mut found: Vec<&str> = printed.lines().collect();
+    found.sort_unstable();
+    assert!(found.len() == 2, "{printed}");
+    assert_eq!(found, expected);
+}

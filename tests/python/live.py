@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 
 import perf
 
@@ -75,4 +76,37 @@ for cpu in several.all_cpus():
             records.add(type(event).__name__)
 assert names == {"cpu-clock", "sched:sched_process_exec"}, names
 assert {"comm_event", "task_event", "mmap_event"} <= records, records
+
+
+class Tracepoint(perf.evsel):
+    """A class with arguments of its own, as in perf's examples."""
+
+    def __init__(self, system, name):
+        config = perf.tracepoint(system, name)
+        perf.evsel.__init__(self, type=perf.TYPE_TRACEPOINT, config=config, freq=0, sample_period=1, wakeup_events=1,
+                            sample_type=perf.SAMPLE_PERIOD | perf.SAMPLE_TID | perf.SAMPLE_CPU | perf.SAMPLE_RAW)
+
+
+derived = Tracepoint("sched", "sched_switch")
+assert isinstance(derived, perf.evsel) and derived.type == perf.TYPE_TRACEPOINT and derived.sample_period == 1
+assert derived.config == perf.tracepoint("sched", "sched_switch") and derived.config > 0
+switches = perf.evlist(cpus, perf.thread_map(-1))
+switches.add(derived)
+assert switches[0] is derived
+switches.open()
+switches.mmap()
+time.sleep(0.1)
+events = [event for cpu in cpus for event in iter(lambda: switches.read_on_cpu(cpu), None)]
+switches.close()
+assert any(event.evsel is derived and event.next_comm for event in events if isinstance(event, perf.sample_event)), events
+
+by_name = {pmu.name(): pmu for pmu in perf.pmus()}
+assert {"software", "tool", "tracepoint"} <= set(by_name) and repr(by_name["tool"]) == "pmu(tool)", by_name
+software = {event["name"]: event for event in by_name["software"].events()}
+assert software["page-faults"]["encoding_desc"] == "software/config=2/", software
+config = perf.tracepoint("sched", "sched_switch")
+traced = {event["name"]: event for event in by_name["tracepoint"].events()}
+assert traced["sched:sched_switch"]["str"] == "config=%#x" % config and "print fmt" in traced["sched:sched_switch"]["long_desc"]
+assert all(metric["MetricExpr"] and type(metric["MetricGroup"]) is list for metric in perf.metrics())
+assert "CPUs_utilized" in [metric["MetricName"] for metric in perf.metrics()]
 print("good")

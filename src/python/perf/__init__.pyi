@@ -187,6 +187,32 @@ class switch_event(event):
     def switch_out(self) -> bool: ...
 
 @final
+class stat_event(event):
+    """A count on one CPU or of one thread."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def cpu(self) -> int: ...
+    @property
+    def thread(self) -> int: ...
+    @property
+    def val(self) -> int: ...
+    @property
+    def ena(self) -> int: ...
+    @property
+    def run(self) -> int: ...
+
+@final
+class stat_round_event(event):
+    """The end of an interval of counts."""
+
+    @property
+    def time(self) -> int: ...
+    @property
+    def stat_round_type(self) -> int: ...
+
+@final
 class callchain_node:
     """A frame of a callchain."""
 
@@ -302,12 +328,12 @@ class counts_values:
     @property
     def values(self) -> list[int]: ...
 
-@final
 class evsel:
-    """An event that can be counted or sampled."""
+    """An event that can be counted or sampled. Classes may be derived from it."""
 
-    def __new__(
-        cls,
+    def __new__(cls, *settings: Any, **keywords: Any) -> Self: ...
+    def __init__(
+        self,
         type: int = ...,
         config: int = ...,
         sample_freq: int = ...,
@@ -337,7 +363,7 @@ class evsel:
         bp_type: int = ...,
         bp_addr: int = ...,
         bp_len: int = ...,
-    ) -> Self: ...
+    ) -> None: ...
     type: int
     config: int
     read_format: int
@@ -377,6 +403,16 @@ class evlist:
 
 def parse_events(event_string: str, cpus: cpu_map | None = None, threads: thread_map | None = None) -> evlist: ...
 def tracepoint(sys: str, name: str) -> int: ...
+
+@final
+class pmu:
+    """A source of events: a PMU of the processor, software, tracepoints."""
+
+    def name(self) -> str: ...
+    def events(self) -> list[dict[str, str]]: ...
+
+def pmus() -> list[pmu]: ...
+def metrics() -> list[dict[str, Any]]: ...
 
 @final
 class data:
@@ -426,6 +462,7 @@ class session:
         throttle: Callable[[throttle_event], object] | None = None,
         read: Callable[[read_event], object] | None = None,
         context_switch: Callable[[switch_event], object] | None = None,
+        stat: Callable[[stat_event | stat_round_event, str | None], object] | None = None,
         vmlinux: str | PathLike[str] | None = None,
         kallsyms: str | PathLike[str] | None = None,
         symfs: str | PathLike[str] | None = None,

@@ -248,7 +248,7 @@ impl Evlist {
 
     fn __repr__(&self, py: Python<'_>) -> String {
         let evsels = self.evsels(py);
-        let names: Vec<&str> = evsels
+        let names: Vec<String> = evsels
             .iter()
             .map(|evsel| evsel.get().event_name())
             .collect();
@@ -285,8 +285,9 @@ impl Evlist {
     ) -> PyResult<()> {
         for evsel in self.evsels(py) {
             let evsel = evsel.get();
-            for open in &evsel.state().counters {
-                act(&open.counter).map_err(|error| system_error(evsel.event_name(), &error))?;
+            let state = evsel.state();
+            for open in &state.counters {
+                act(&open.counter).map_err(|error| system_error(&state.name, &error))?;
             }
         }
         Ok(())

@@ -107,17 +107,18 @@ pub(crate) struct EvselCounter {
 /// What changes after the event was created.
 #[derive(Debug)]
 pub(crate) struct EvselState {
+    /// As parsed, or from the attr.
+    pub(crate) name: String,
     pub(crate) attr: Attr,
     pub(crate) cpus: Vec<i32>,
     pub(crate) threads: Vec<i32>,
     pub(crate) counters: Vec<EvselCounter>,
 }
 
-/// An event that can be counted or sampled.
-#[pyclass(frozen, name = "evsel", module = "perf")]
+/// An event that can be counted or sampled. Classes of programs may be derived from it, with arguments of their own.
+#[pyclass(frozen, subclass, name = "evsel", module = "perf")]
 #[derive(Debug)]
 pub(crate) struct Evsel {
-    name: String,
     state: Mutex<EvselState>,
     /// The parsed event, if it was created from a name: its attr may refer to its memory.
     spec: Option<EventSpec>,
@@ -125,19 +126,26 @@ pub(crate) struct Evsel {
 
 #[pymethods]
 impl Evsel {
-    /// Creates an event; the settings are those of `struct perf_event_attr`: type, config, sample_freq, sample_period,
+    /// Creates an event with default settings: arguments are those of `__init__`, which a derived class may override.
+    #[new]
+    #[pyo3(signature = (*_settings, **_keywords))]
+    fn new(_settings: &Bound<'_, PyTuple>, _keywords: Option<&Bound<'_, PyDict>>) -> Self {
+        let attr = default_attr();
+        Self::named(bare_name(&attr), attr)
+    }
+
+    /// Sets the event; the settings are those of `struct perf_event_attr`: type, config, sample_freq, sample_period,
     /// sample_type, read_format, disabled, inherit, pinned, exclusive, exclude_user, exclude_kernel, exclude_hv,
     /// exclude_idle, mmap, context_switch, comm, freq, inherit_stat, enable_on_exec, task, watermark, precise_ip,
     /// mmap_data, sample_id_all, wakeup_events, bp_type, bp_addr, bp_len. `sample_freq` and `sample_period` are the same
     /// field: with `freq=0` it is a period.
-    #[new]
     #[pyo3(signature = (*settings, **keywords))]
-    fn new(settings: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let mut attr = Attr {
-            sample_type: SampleType::PERIOD | SampleType::TID,
-            flags: AttrFlags::FREQ | AttrFlags::SAMPLE_ID_ALL,
-            ..Attr::default()
-        };
+    fn __init__(
+        &self,
+        settings: &Bound<'_, PyTuple>,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let mut attr = default_attr();
         if settings.len() > KEYWORDS.len() {
             let most = KEYWORDS.len();
             return Err(PyTypeError::new_err(format!(
@@ -159,12 +167,13 @@ impl Evsel {
             };
             (keyword.set)(&mut attr, number(keyword.name, &value)?);
         }
-        let mut name = event_name(&attr);
-        // The modifiers say what the settings say already.
-        if let Some((bare, _)) = name.rsplit_once(':') {
-            name.truncate(bare.len());
+        let mut state = self.state();
+        if !state.counters.is_empty() {
+            return Err(value_error(format!("{} is open", state.name)));
         }
-        Ok(Self::named(name, attr))
+        state.name = bare_name(&attr);
+        state.attr = attr;
+        Ok(())
     }
 
     /// Opens the event on all CPUs and threads.
@@ -205,12 +214,12 @@ impl Evsel {
         let Some(open) = found else {
             return Err(value_error(format!(
                 "{} is not open on CPU {cpu} for thread {thread}",
-                self.name
+                state.name
             )));
         };
         // A group is read by its leader.
         let value = open.counter.read(state.attr.read_format);
-        let value = value.map_err(|error| system_error(&self.name, &error))?;
+        let value = value.map_err(|error| system_error(&state.name, &error))?;
         Ok(CountsValues {
             val: value.value,
             ena: value.enabled.unwrap_or_default(),
@@ -232,8 +241,8 @@ impl Evsel {
 
     /// The name of the event.
     #[getter]
-    fn name(&self) -> &str {
-        &self.name
+    fn name(&self) -> String {
+        self.event_name()
     }
 
     #[getter]
@@ -318,8 +327,26 @@ impl Evsel {
     }
 
     fn __repr__(&self) -> String {
-        format!("evsel({})", self.name)
+        format!("evsel({})", self.event_name())
     }
+}
+
+/// The settings of an event without arguments.
+fn default_attr() -> Attr {
+    Attr {
+        sample_type: SampleType::PERIOD | SampleType::TID,
+        flags: AttrFlags::FREQ | AttrFlags::SAMPLE_ID_ALL,
+        ..Attr::default()
+    }
+}
+
+/// The name of an event without modifiers, which say what the settings say already.
+fn bare_name(attr: &Attr) -> String {
+    let mut name = event_name(attr);
+    if let Some((bare, _)) = name.rsplit_once(':') {
+        name.truncate(bare.len());
+    }
+    name
 }
 
 /// The value of a setting; booleans are 0 and 1.
@@ -342,8 +369,8 @@ impl Evsel {
 
     fn with(name: String, attr: Attr, spec: Option<EventSpec>) -> Self {
         Self {
-            name,
             state: Mutex::new(EvselState {
+                name,
                 attr,
                 cpus: vec![-1],
                 threads: vec![-1],
@@ -357,8 +384,8 @@ impl Evsel {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn event_name(&self) -> &str {
-        &self.name
+    pub(crate) fn event_name(&self) -> String {
+        self.state().name.clone()
     }
 
     /// Whether it belongs to the group of the event before it.
@@ -394,7 +421,7 @@ impl Evsel {
                 let lead = lead.map(|open| &open.counter);
                 let task = ObservedTask { pid: thread, cpu };
                 let counter = Counter::open(&state.attr, task, lead);
-                let counter = counter.map_err(|error| self.not_opened(task, &error))?;
+                let counter = counter.map_err(|error| not_opened(&state.name, task, &error))?;
                 opened.push(EvselCounter {
                     cpu,
                     thread,
@@ -405,23 +432,22 @@ impl Evsel {
         state.counters = opened;
         Ok(())
     }
+}
 
-    fn not_opened(&self, task: ObservedTask, error: &std::io::Error) -> PyErr {
-        let hint = match error.raw_os_error() {
-            Some(libc::EACCES | libc::EPERM) => {
-                "\nhint: observing the system or the kernel needs privileges: see /proc/sys/kernel/perf_event_paranoid"
-            }
-            _ => "",
-        };
-        let ObservedTask { pid, cpu } = task;
-        let what = format!("cannot open {} on CPU {cpu} for thread {pid}", self.name);
-        match (hint.is_empty(), error.raw_os_error()) {
-            (false, Some(number)) => pyo3::exceptions::PyPermissionError::new_err((
-                number,
-                format!("{what}: {error}{hint}"),
-            )),
-            _ => system_error(&what, error),
+fn not_opened(name: &str, task: ObservedTask, error: &std::io::Error) -> PyErr {
+    let hint = match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => {
+            "\nhint: observing the system or the kernel needs privileges: see /proc/sys/kernel/perf_event_paranoid"
         }
+        _ => "",
+    };
+    let ObservedTask { pid, cpu } = task;
+    let what = format!("cannot open {name} on CPU {cpu} for thread {pid}");
+    match (hint.is_empty(), error.raw_os_error()) {
+        (false, Some(number)) => {
+            pyo3::exceptions::PyPermissionError::new_err((number, format!("{what}: {error}{hint}")))
+        }
+        _ => system_error(&what, error),
     }
 }
 

@@ -11,6 +11,7 @@
 mod analysis;
 mod columns;
 mod constants;
+mod counts;
 mod error;
 mod evlist;
 mod evsel;
@@ -18,6 +19,7 @@ mod live;
 mod local_events;
 mod maps;
 mod names;
+mod pmus;
 mod recent_frames;
 mod recording;
 mod records;
@@ -34,11 +36,15 @@ mod native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::counts::{StatEvent, StatRoundEvent};
+    #[pymodule_export]
     use crate::evlist::{Evlist, parse_events, tracepoint};
     #[pymodule_export]
     use crate::evsel::{CountsValues, Evsel};
     #[pymodule_export]
     use crate::maps::{PyCpuMap, PyThreadMap};
+    #[pymodule_export]
+    use crate::pmus::{Pmu, metrics, pmus};
     #[pymodule_export]
     use crate::recording::Data;
     #[pymodule_export]

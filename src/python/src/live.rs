@@ -88,7 +88,7 @@ impl LiveRings {
             described.push(EventDesc {
                 attr: state.attr.clone(),
                 ids,
-                name: evsel.event_name().to_owned(),
+                name: state.name.clone(),
             });
         }
         let events = evsels.iter();

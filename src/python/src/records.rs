@@ -39,7 +39,7 @@ pub(crate) struct Event {
 
 impl Event {
     /// The part of a record other than a sample.
-    fn of_record(raw: &RawRecord<'_>, id: &SampleId) -> Self {
+    pub(crate) fn of_record(raw: &RawRecord<'_>, id: &SampleId) -> Self {
         let (pid, tid) = id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
         Self {
             kind: raw.kind.0,

@@ -1,5 +1,6 @@
 //! `perf.session`: the events of a recording, passed to functions or collected in tables.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,12 +17,13 @@ use rperf_tracepoint::{Formats, Tracepoint};
 use rperf_wire::{Endian, RawRecord, RecordKind};
 
 use crate::analysis::{AnalysisOptions, conclude};
+use crate::counts::count_event;
 use crate::error::value_error;
 use crate::evsel::Evsel;
 use crate::names::PythonNames;
 use crate::recording::{Data, RecordingFile};
 use crate::records::{object, record_event};
-use crate::render::{Decoded, DecodedSample, EventRenderer};
+use crate::render::{Decoded, DecodedSample, EventRenderer, RecordBytes};
 use crate::sample::{SampleEvent, SamplePlaces};
 use crate::session_tables::{DEFAULT_ROWS, TableRequest};
 use crate::table::PyTable;
@@ -40,7 +42,10 @@ const CALLBACKS: &[(&str, &[RecordKind])] = &[
         "context_switch",
         &[RecordKind::SWITCH, RecordKind::SWITCH_CPU_WIDE],
     ),
+    ("stat", &COUNTS),
 ];
+/// Records of `stat record`: a count, and the end of an interval. Their function also gets the event's name.
+const COUNTS: [RecordKind; 2] = [RecordKind::STAT, RecordKind::STAT_ROUND];
 
 /// A function, and the records that it is called with.
 struct Callback {
@@ -68,7 +73,8 @@ struct CurrentThreads {
 #[pymethods]
 impl PySession {
     /// Reads the events of the recording `data`. Keyword arguments are the functions that `process_events` calls, each with
-    /// one event: `sample`, `mmap`, `comm`, `task`, `lost`, `throttle`, `read`, `context_switch`.
+    /// one event: `sample`, `mmap`, `comm`, `task`, `lost`, `throttle`, `read`, `context_switch`; `stat` is called with a count of
+    /// `stat record` and the name of its event, or with the end of an interval and `None`.
     #[new]
     #[pyo3(signature = (data, sample = None, *, vmlinux = None, kallsyms = None, symfs = None, jobs = None, **callbacks))]
     fn new(
@@ -294,6 +300,8 @@ struct Delivery<'a> {
     names: PythonNames,
     /// By event: its Python object and its tracepoint.
     events: Vec<(Py<Evsel>, Option<Arc<Tracepoint>>)>,
+    /// The names of events by id.
+    names_by_id: HashMap<u64, String>,
     /// By type of record: the function.
     functions: Vec<(RecordKind, Py<PyAny>)>,
     /// The exception that ended the processing.
@@ -320,6 +328,12 @@ impl<'a> Delivery<'a> {
             endian: replay.data().endian(),
             names: PythonNames::default(),
             events: evsels.zip(tracepoints).collect(),
+            names_by_id: replay
+                .data()
+                .events()
+                .iter()
+                .flat_map(|event| event.ids.iter().map(|id| (*id, event.name.clone())))
+                .collect(),
             functions: functions.collect(),
             error: None,
         }
@@ -365,6 +379,9 @@ impl<'a> Delivery<'a> {
         session.threads_now().now = Some(order);
         let made = match event {
             Decoded::Sample(sample) => Some(self.sample(py, *sample)?),
+            Decoded::Record(record) if COUNTS.contains(&kind) => {
+                return self.count(py, &record);
+            }
             Decoded::Record(record) => {
                 let raw = RawRecord {
                     kind: record.kind,
@@ -377,6 +394,24 @@ impl<'a> Delivery<'a> {
         let Some(made) = made else { return Ok(()) };
         let mut functions = self.functions.iter().filter(|(wanted, _)| *wanted == kind);
         functions.try_for_each(|(_, function)| function.call1(py, (made.clone_ref(py),)).map(drop))
+    }
+
+    /// Calls the functions for a record of `stat record`.
+    fn count(&self, py: Python<'_>, record: &RecordBytes) -> PyResult<()> {
+        let raw = RawRecord {
+            kind: record.kind,
+            misc: record.misc,
+            body: &record.body,
+        };
+        let Some((made, id)) = count_event(py, &raw, &record.id, self.endian)? else {
+            return Ok(());
+        };
+        let name = id.and_then(|id| self.names_by_id.get(&id));
+        let mut functions = self.functions.iter();
+        functions.try_for_each(|(wanted, function)| match *wanted == record.kind {
+            true => function.call1(py, (made.clone_ref(py), name)).map(drop),
+            false => Ok(()),
+        })
     }
 
     /// The Python object of a sample.

@@ -1,0 +1,82 @@
+//! Counts of `stat record` as Python objects.
+
+use pyo3::prelude::*;
+use rperf_wire::{Endian, RawRecord, SampleId, UserRecord};
+
+use crate::records::{Event, object};
+
+/// A count on one CPU or of one thread: STAT.
+#[pyclass(extends = Event, frozen, get_all, name = "stat_event", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct StatEvent {
+    id: u64,
+    /// -1: any.
+    cpu: i32,
+    /// Index of the thread among the counted ones.
+    thread: u32,
+    val: u64,
+    /// Nanoseconds that the event was enabled, and that it was counted.
+    ena: u64,
+    run: u64,
+}
+
+#[pymethods]
+impl StatEvent {
+    fn __repr__(&self) -> String {
+        format!(
+            "{{ type: stat, id: {}, cpu: {}, thread: {}, val: {}, ena: {}, run: {} }}",
+            self.id, self.cpu, self.thread, self.val, self.ena, self.run
+        )
+    }
+}
+
+/// The end of an interval: STAT_ROUND.
+#[pyclass(extends = Event, frozen, get_all, name = "stat_round_event", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct StatRoundEvent {
+    /// Nanoseconds since the start.
+    time: u64,
+    /// 0: an interval, 1: the end.
+    stat_round_type: u64,
+}
+
+#[pymethods]
+impl StatRoundEvent {
+    fn __repr__(&self) -> String {
+        format!(
+            "{{ type: stat_round, time: {}, stat_round_type: {} }}",
+            self.time, self.stat_round_type
+        )
+    }
+}
+
+/// A record of `stat record` as a Python object, with the id of its event; `None` if it cannot be decoded.
+pub(crate) fn count_event(
+    py: Python<'_>,
+    raw: &RawRecord<'_>,
+    id: &SampleId,
+    endian: Endian,
+) -> PyResult<Option<(Py<PyAny>, Option<u64>)>> {
+    let base = PyClassInitializer::from(Event::of_record(raw, id));
+    Ok(match UserRecord::decode(raw, endian) {
+        Ok(UserRecord::Stat(stat)) => {
+            let event = StatEvent {
+                id: stat.id,
+                cpu: stat.cpu.cast_signed(),
+                thread: stat.thread,
+                val: stat.value,
+                ena: stat.enabled,
+                run: stat.running,
+            };
+            Some((object(py, base, event)?, Some(stat.id)))
+        }
+        Ok(UserRecord::StatRound(round)) => {
+            let event = StatRoundEvent {
+                time: round.time,
+                stat_round_type: round.kind,
+            };
+            Some((object(py, base, event)?, None))
+        }
+        _ => None,
+    })
+}

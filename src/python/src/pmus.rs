@@ -1,0 +1,198 @@
+//! `perf.pmus()` and `perf.metrics()`: what this machine can count, as `list` shows it.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use rperf_events::list::{EventKind, EventList, EventSelection, ListSources, ListedEvent};
+use rperf_events::vendor::UnitScale;
+use rperf_events::{EventSources as _, Tracepoints as _};
+use rperf_wire::EventType;
+
+use crate::local_events::LocalEvents;
+
+/// The PMU of events that `stat` measures itself.
+const TOOL: &str = "tool";
+/// What metrics and events of the processor cores have as PMU.
+const CORE: &str = "default_core";
+
+/// A source of events: a PMU of the processor, software, tracepoints.
+#[pyclass(frozen, name = "pmu", module = "perf")]
+#[derive(Debug)]
+pub(crate) struct Pmu {
+    name: String,
+}
+
+#[pymethods]
+impl Pmu {
+    /// The name in sysfs.
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The events, each as a dict: its `name`, and `alias`, `desc`, `long_desc`, `topic`, `scale_unit`, `encoding_desc`,
+    /// `str`, `event_type_desc` and `deprecated` if known.
+    fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let machine = LocalEvents::find();
+        let rows = py.detach(|| self.rows(&machine));
+        let list = PyList::empty(py);
+        for row in &rows {
+            list.append(self.described(py, row, &machine)?)?;
+        }
+        Ok(list)
+    }
+
+    fn __str__(&self) -> &str {
+        &self.name
+    }
+
+    fn __repr__(&self) -> String {
+        format!("pmu({})", self.name)
+    }
+}
+
+impl Pmu {
+    fn rows(&self, machine: &LocalEvents) -> Vec<ListedEvent> {
+        let kinds: &[EventKind] = match &*self.name {
+            "software" => &[EventKind::Software],
+            TOOL => &[EventKind::Tool],
+            "tracepoint" => &[EventKind::Tracepoint],
+            name if machine.pmus.is_core(name) => {
+                &[EventKind::Hardware, EventKind::Cache, EventKind::Pmu]
+            }
+            _ => &[EventKind::Pmu],
+        };
+        let catalogue = machine.catalogue();
+        let sources = ListSources {
+            catalogue: &catalogue,
+            opens: &|_| true,
+            marks: &Vec::new,
+        };
+        let mut rows = EventList::new(&EventSelection::All, sources).rows;
+        rows.retain(|row| {
+            kinds.contains(&row.kind) && (row.kind != EventKind::Pmu || self.has(row))
+        });
+        rows
+    }
+
+    /// Whether a named event belongs to this PMU.
+    fn has(&self, row: &ListedEvent) -> bool {
+        match (&row.described, row.name.split_once('/')) {
+            (_, Some((pmu, _))) => pmu == self.name,
+            (Some(described), None) => self.is_instance(&described.pmu),
+            (None, None) => false,
+        }
+    }
+
+    /// Whether this PMU is `name`, or one of several of this name, which are numbered: `uncore_imc_0`.
+    fn is_instance(&self, name: &str) -> bool {
+        let rest = self.name.strip_prefix(name);
+        rest.is_some_and(|rest| {
+            let number = rest.strip_prefix('_').unwrap_or(rest);
+            number.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    }
+
+    fn described<'py>(
+        &self,
+        py: Python<'py>,
+        row: &ListedEvent,
+        machine: &LocalEvents,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let item = PyDict::new(py);
+        item.set_item("name", &row.name)?;
+        item.set_item("event_type_desc", row.kind.to_string())?;
+        if let Some(alias) = &row.alias {
+            item.set_item("alias", alias)?;
+        }
+        if let Some(terms) = self.terms(row, machine) {
+            item.set_item("encoding_desc", format!("{}/{terms}/", self.name))?;
+            item.set_item("str", terms)?;
+        }
+        if let Some((system, name)) = row.tracepoint()
+            && let Ok(format) = machine.tracepoints.0.format(system, name)
+        {
+            item.set_item("long_desc", String::from_utf8_lossy(&format))?;
+        }
+        let Some(described) = &row.described else {
+            return Ok(item);
+        };
+        item.set_item("topic", &described.topic)?;
+        let texts = [("desc", &described.brief), ("long_desc", &described.long)];
+        for (key, text) in texts {
+            if let Some(text) = text {
+                item.set_item(key, text)?;
+            }
+        }
+        if let Some(scale) = &described.scale {
+            item.set_item("scale_unit", scale_text(scale))?;
+        }
+        if described.deprecated {
+            item.set_item("deprecated", "deprecated")?;
+        }
+        Ok(item)
+    }
+
+    /// The terms that select an event of this PMU.
+    fn terms(&self, row: &ListedEvent, machine: &LocalEvents) -> Option<String> {
+        if row.terms.is_some() {
+            return row.terms.clone();
+        }
+        let config = match (row.tracepoint(), row.config) {
+            (Some((system, name)), _) => machine.tracepoints.id(system, name).ok()?,
+            (None, Some((EventType::SOFTWARE, config))) => config,
+            _ => return None,
+        };
+        Some(match config {
+            0..=9 => format!("config={config}"),
+            _ => format!("config={config:#x}"),
+        })
+    }
+}
+
+fn scale_text(scale: &UnitScale) -> String {
+    format!("{}{}", scale.factor, scale.unit)
+}
+
+/// The sources of events of this machine.
+#[pyfunction]
+pub(crate) fn pmus() -> Vec<Pmu> {
+    let machine = LocalEvents::find();
+    let catalogue = machine.catalogue();
+    let mut names: Vec<String> = catalogue
+        .pmus
+        .iter()
+        .map(|(name, _)| name.clone())
+        .collect();
+    names.push(TOOL.to_owned());
+    names.sort_by_key(|name| (!machine.pmus.is_core(name), name.clone()));
+    names.into_iter().map(|name| Pmu { name }).collect()
+}
+
+/// The metrics of this machine's processor, each as a dict: `MetricName`, `MetricExpr`, `MetricGroup` (a list), `PMU`, and
+/// `ScaleUnit`, `BriefDescription`, `PublicDescription` and `MetricThreshold` if known.
+#[pyfunction]
+pub(crate) fn metrics(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let machine = LocalEvents::find();
+    let list = PyList::empty(py);
+    for metric in machine.pmus.tables.get().metrics() {
+        let item = PyDict::new(py);
+        item.set_item("MetricName", &metric.name)?;
+        item.set_item("MetricExpr", &metric.formula)?;
+        item.set_item("MetricGroup", &metric.groups)?;
+        item.set_item("PMU", metric.pmu.as_deref().unwrap_or(CORE))?;
+        let texts = [
+            ("BriefDescription", &metric.brief),
+            ("PublicDescription", &metric.long),
+            ("MetricThreshold", &metric.threshold),
+        ];
+        for (key, text) in texts {
+            if let Some(text) = text {
+                item.set_item(key, text)?;
+            }
+        }
+        if let Some(scale) = &metric.scale {
+            item.set_item("ScaleUnit", scale_text(scale))?;
+        }
+        list.append(item)?;
+    }
+    Ok(list)
+}
