@@ -9,6 +9,7 @@
 //! parser builds the same trees, so that traces read the same in both tools.
 
 mod compile;
+mod constants;
 mod digits;
 mod dynamic;
 mod eval;

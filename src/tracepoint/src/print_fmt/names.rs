@@ -39,6 +39,7 @@ impl ValueNames {
     #[must_use]
     pub fn of(format: &Format, field: &str) -> Option<Self> {
         let arguments = arguments_one_by_one(&format.print_fmt);
+        let arguments: Vec<Node> = arguments.into_iter().flatten().collect();
         let mut names = arguments.iter().find_map(|node| table(node, field))?;
         names.suffix = arguments.iter().find_map(|node| suffix(node, field));
         Some(names)

@@ -66,10 +66,16 @@ pub(super) fn parse(text: &str) -> Result<(String, Vec<Node>), FormatWarning> {
     Ok((format.text, arguments))
 }
 
-/// The arguments of a `print fmt`, parsed separately; invalid ones are omitted.
-pub(super) fn arguments_one_by_one(text: &str) -> Vec<Node> {
+/// The format string of a `print fmt`, if it begins with one.
+pub(super) fn format_text(text: &str) -> Option<String> {
+    let format = Lexer::new(text).read_item();
+    (format.kind == TokenKind::Text).then_some(format.text)
+}
+
+/// The arguments of a `print fmt`, parsed separately; `None` for invalid ones.
+pub(super) fn arguments_one_by_one(text: &str) -> Vec<Option<Node>> {
     let arguments = split_at_commas(text).skip(1);
-    let parsed = arguments.filter_map(|argument| {
+    let parsed = arguments.map(|argument| {
         let mut parser = Parser {
             lexer: Lexer::new(argument),
             depth: 0,

@@ -92,3 +92,23 @@ typed_event! {
         order: u32,
     }
 }
+
+typed_event! {
+    /// The page allocator takes pages of another migrate type than requested, since no free block of the requested type is large enough.
+    MmPageAllocExtfrag(MmPageAllocExtfragLayout) = "kmem:mm_page_alloc_extfrag" {
+        /// Frame number of the first page. Since Linux 4.1.
+        pfn: Option<u64>,
+        /// Address of the `struct page` of the first page. Before Linux 4.1.
+        page: Option<u64>,
+        /// Binary logarithm of the number of pages requested.
+        alloc_order: i32,
+        /// Binary logarithm of the number of pages of the free block that is divided.
+        fallback_order: i32,
+        /// Number of the requested migrate type.
+        alloc_migratetype: i32,
+        /// Number of the migrate type of the block.
+        fallback_migratetype: i32,
+        /// Whether the pageblock gets the requested migrate type; 0 or 1.
+        change_ownership: Option<i32>,
+    }
+}

@@ -31,8 +31,8 @@ pub use irq::{
 };
 pub use kmem::{
     Kfree, KfreeLayout, Kmalloc, KmallocLayout, KmemCacheAlloc, KmemCacheAllocLayout,
-    KmemCacheFree, KmemCacheFreeLayout, MmPageAlloc, MmPageAllocLayout, MmPageFree,
-    MmPageFreeLayout,
+    KmemCacheFree, KmemCacheFreeLayout, MmPageAlloc, MmPageAllocExtfrag, MmPageAllocExtfragLayout,
+    MmPageAllocLayout, MmPageFree, MmPageFreeLayout,
 };
 pub use lock::{
     ContentionBegin, ContentionBeginLayout, ContentionEnd, ContentionEndLayout, LockAcquire,
@@ -88,6 +88,7 @@ event::typed_events! {
     KmemCacheFree(KmemCacheFreeLayout),
     MmPageAlloc(MmPageAllocLayout),
     MmPageFree(MmPageFreeLayout),
+    MmPageAllocExtfrag(MmPageAllocExtfragLayout),
     ContentionBegin(ContentionBeginLayout),
     ContentionEnd(ContentionEndLayout),
     LockAcquire(LockAcquireLayout),

@@ -280,6 +280,18 @@ pub(super) const ALL: &[TracepointCase] = &[
         print_fmt: "",
     },
     TracepointCase {
+        names: &["kmem:mm_page_alloc_extfrag"],
+        fields: &[
+            ("unsigned long pfn", LONG),
+            ("int alloc_order", 4),
+            ("int fallback_order", 4),
+            ("int alloc_migratetype", 4),
+            ("int fallback_migratetype", 4),
+            ("int change_ownership", 4),
+        ],
+        print_fmt: "",
+    },
+    TracepointCase {
         names: &["lock:contention_begin"],
         fields: &[("void * lock_addr", LONG), ("unsigned int flags", 4)],
         print_fmt: FLAGS,

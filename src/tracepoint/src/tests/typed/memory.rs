@@ -6,8 +6,8 @@ use super::kernels::{
 use crate::typed::{
     BlockRqCompleteLayout, BlockRqIssueLayout, ContentionBeginLayout, ContentionEndLayout,
     KfreeLayout, KmallocLayout, KmemCacheAllocLayout, KmemCacheFreeLayout, LockAcquireLayout,
-    LockAcquiredLayout, LockContendedLayout, LockReleaseLayout, MmPageAllocLayout,
-    MmPageFreeLayout,
+    LockAcquiredLayout, LockContendedLayout, LockReleaseLayout, MmPageAllocExtfragLayout,
+    MmPageAllocLayout, MmPageFreeLayout,
 };
 
 use Put::{Number, Text};
@@ -121,6 +121,34 @@ fn page_events_have_a_pfn_or_an_address() {
             assert_eq!(freed.page(), is_old.then_some(0x7777_0000));
             assert_eq!(freed.order(), 3);
         }
+    }
+}
+
+#[test]
+fn events_of_external_fragmentation_are_read() {
+    let values = [
+        ("pfn", Number(0x1_0000)),
+        ("alloc_order", Number(3)),
+        ("fallback_order", Number(9)),
+        ("alloc_migratetype", Number(0)),
+        ("fallback_migratetype", Number(1)),
+        ("change_ownership", Number(1)),
+    ];
+    let name = "kmem:mm_page_alloc_extfrag";
+    let old = described_without(name, &["change_ownership"]);
+    for tracepoint in described(name).into_iter().chain(old) {
+        let raw = raw(&tracepoint, &values);
+        let layout = MmPageAllocExtfragLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let got = layout.read(&raw).expect("complete");
+        assert_eq!((got.pfn(), got.page()), (Some(0x1_0000), None));
+        assert_eq!((got.alloc_order(), got.fallback_order()), (3, 9));
+        assert_eq!(
+            (got.alloc_migratetype(), got.fallback_migratetype()),
+            (0, 1)
+        );
+        let is_known = tracepoint.format.field("change_ownership").is_some();
+        assert_eq!(got.change_ownership(), is_known.then_some(1));
     }
 }
 

@@ -1,0 +1,99 @@
+//! Constants of the kernel that a `print fmt` prints.
+
+use super::parse::{arguments_one_by_one, format_text};
+use super::spec::{FormatPart, parts};
+use super::tree::{Node, constant};
+use crate::Format;
+
+impl Format {
+    /// Returns the number that the `print fmt` prints after `name=`, if it is a constant of the kernel: the same for all samples.
+    ///
+    /// Arguments are parsed separately, so that an unsupported one doesn't affect the others.
+    #[must_use]
+    pub fn printed_constant(&self, name: &str) -> Option<i64> {
+        let place = argument_after(&self.print_fmt, &format!("{name}="))?;
+        let arguments = arguments_one_by_one(&self.print_fmt);
+        value(arguments.get(place)?.as_ref()?)
+    }
+}
+
+/// Returns the number of the argument whose conversion follows `title` directly.
+fn argument_after(print_fmt: &str, title: &str) -> Option<usize> {
+    let (mut arguments, mut before) = (0, Vec::new());
+    for part in parts(&format_text(print_fmt)?).ok()? {
+        match part {
+            FormatPart::Literal(text) => before.extend(text),
+            FormatPart::Conversion(conversion) => {
+                if before.ends_with(title.as_bytes()) {
+                    // The title must be a whole word: `order=` is not that of `alloc_order=`.
+                    let start = before.len() - title.len();
+                    let is_word = start == 0 || before.get(start - 1) == Some(&b' ');
+                    return (is_word && !conversion.takes_star).then_some(arguments);
+                }
+                before.clear();
+                arguments += 1 + usize::from(conversion.takes_star);
+            }
+        }
+    }
+    None
+}
+
+/// Returns the value of an expression of numbers.
+fn value(node: &Node) -> Option<i64> {
+    match node {
+        Node::Cast { item, .. } => value(item),
+        Node::Operation(operation) if operation.operator == "?" => {
+            let Node::Operation(branches) = &operation.right else {
+                return None;
+            };
+            match value(&operation.left)? {
+                0 => value(&branches.right),
+                _ => value(&branches.left),
+            }
+        }
+        _ if has_only_numbers(node) => constant(node),
+        _ => None,
+    }
+}
+
+fn has_only_numbers(node: &Node) -> bool {
+    match node {
+        Node::Atom(text) => text.starts_with(|letter: char| letter.is_ascii_digit()),
+        Node::Cast { item, .. } => has_only_numbers(item),
+        Node::Operation(operation) => {
+            let left = &operation.left;
+            (matches!(left, Node::Null) || has_only_numbers(left))
+                && has_only_numbers(&operation.right)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Format;
+
+    fn printed(print_fmt: &str, name: &str) -> Option<i64> {
+        let text = format!("name: x\nID: 1\nformat:\n\nprint fmt: {print_fmt}\n");
+        let format = Format::parse(&text, 8).expect("a description");
+        format.printed_constant(name)
+    }
+
+    #[test]
+    fn constants_are_evaluated_beside_unsupported_arguments() {
+        let text = "\"page=%p alloc_order=%d pageblock_order=%d other=%d\", (((struct page *)vmemmap_base) + (REC->pfn)), \
+            REC->alloc_order, (((unsigned int)((21 - 12))) < ((unsigned int)(10)) ? ((unsigned int)((21 - 12))) : \
+            ((unsigned int)(10))), HPAGE_ORDER";
+        assert_eq!(printed(text, "pageblock_order"), Some(9));
+        // Neither fields nor names are constants, nor is a part of a name.
+        assert_eq!(printed(text, "alloc_order"), None);
+        assert_eq!(printed(text, "other"), None);
+        assert_eq!(printed(text, "order"), None);
+        assert_eq!(printed(text, "missing"), None);
+        let larger = text.replace("(10)", "(8)");
+        assert_eq!(printed(&larger, "pageblock_order"), Some(8));
+        assert_eq!(printed("\"a=%d b=%d\", REC->a, (11-1)", "b"), Some(10));
+        assert_eq!(printed("", "a"), None);
+        assert_eq!(printed("\"a=%d\"", "a"), None);
+    }
+}
