@@ -207,6 +207,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
             "kmem stat --caller --live -s bytes -l 20",
             "kmem stat --page --caller -l 20",
             "kmem leaks --suspects",
+            "kmem fragmentation",
         ],
     },
     Example {

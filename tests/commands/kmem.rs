@@ -1,5 +1,6 @@
 //! `rperf kmem`: sums recomputed from `script`, order of options, and recordings without the events.
 
+mod fragmentation;
 mod recording;
 
 use std::collections::BTreeMap;
@@ -427,6 +428,35 @@ fn pages_of_64_kb_are_counted_as_such() {
     let small = of_pages(4096).map(|bytes| bytes.expect("a number"));
     assert_eq!(small[0], 81920);
     assert_eq!(of_pages(65536), small.map(|bytes| Some(bytes * 16)));
+}
+
+/// A table whose events were lost says so.
+#[test]
+fn losses_are_shown_by_all_subcommands() {
+    let scratch = Scratch::new();
+    let mut file = recording::KmemFile::new(4096);
+    file.object(1, 70, "leaking_driver", 0x1000, 64);
+    file.pages(2, "leaking_pages", 7, 0);
+    let file = file.finish_after_loss(30, 17);
+    scratch.write("perf.data", file).expect("a file");
+    for (line, doubtful) in [
+        ("kmem stat --slab --page", "sums of allocations"),
+        ("kmem leaks", "allocations that were not freed"),
+        (
+            "kmem fragmentation",
+            "numbers of pages and objects that were not freed",
+        ),
+    ] {
+        let shown = run(&scratch, &line.split(' ').collect::<Vec<_>>());
+        let warning = format!(
+            "17 records were lost between 1.002000 and 1.030000 s; {doubtful} are doubtful there"
+        );
+        assert!(shown.stderr.contains(&warning), "{line}: {shown:?}");
+        let line = format!("{line} --json");
+        let shown = run(&scratch, &line.split(' ').collect::<Vec<_>>());
+        let json: serde_json::Value = serde_json::from_str(&shown.stdout).expect("JSON");
+        assert_eq!(json["lost_records"], 17, "{line}");
+    }
 }
 
 /// Pipes that are held open are allocations of the kernel that are not freed.

@@ -1,16 +1,27 @@
 //! Allocations of kernel memory, for `kmem`: objects of the slab allocator and pages, by caller and by address, and
 //! memory that was not freed.
 
+mod caches;
 mod events;
+mod fragmentation;
 mod intervals;
 mod leaks;
+mod live_pages;
 mod pages;
 mod slab;
+mod slab_waste;
 
+pub use caches::SlabCache;
 pub use events::{KmemDetail, KmemEvents};
+pub use fragmentation::{
+    Fallback, FallbackCaller, Fragmentation, FragmentationReport, PageClassCounts, PageblockCounts,
+    Pageblocks, PinningCaller, is_fragmenting,
+};
 pub use leaks::{Allocator, LeakDetail, LeakReport, LiveMemory, StackMemory};
+pub use live_pages::PageClass;
 pub use pages::{MigrateTypes, PageRow, PageSortKey, PageStatistics, PageTotals, RequestCount};
 pub use slab::{SlabRow, SlabSortKey, SlabStatistics, SlabTotals};
+pub use slab_waste::CacheRow;
 
 /// The tracepoints of the slab allocator, `system:name`.
 pub const SLAB_EVENTS: [&str; 6] = [
@@ -24,3 +35,6 @@ pub const SLAB_EVENTS: [&str; 6] = [
 
 /// The tracepoints of the page allocator, `system:name`.
 pub const PAGE_EVENTS: [&str; 2] = ["kmem:mm_page_alloc", "kmem:mm_page_free"];
+
+/// The tracepoint of external fragmentation: the page allocator takes pages of another migrate type.
+pub const FALLBACK_EVENT: &str = "kmem:mm_page_alloc_extfrag";

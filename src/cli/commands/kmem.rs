@@ -1,13 +1,17 @@
 //! `rperf kmem`: records allocations of kernel memory, and analyses them.
 
 mod details;
+mod fragmentation;
 mod leaks;
 mod record;
 mod stat;
 mod tables;
 
 use clap::{Arg, ArgMatches, Command};
+use rperf_analysis::EventLayouts;
+use rperf_analysis::kmem::{PAGE_EVENTS, SLAB_EVENTS};
 
+pub(super) use self::fragmentation::{command as fragmentation_command, run as fragmentation};
 pub(super) use self::leaks::{command as leaks_command, run as leaks};
 pub(super) use self::stat::{command as stat_command, run as stat};
 use crate::cli::context::Context;
@@ -20,12 +24,13 @@ use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
 'kmem record' records allocations and frees of the slab allocator (--slab, the default) and of pages (--page) on the whole system. 'kmem stat' \
-shows their sums, on request by caller and by address, 'kmem leaks' what was not freed. Options may precede the subcommand.";
+shows their sums, on request by caller and by address, 'kmem leaks' what was not freed, \
+'kmem fragmentation' how memory is fragmented. Options may precede the subcommand.";
 
-const SUBCOMMANDS: &str = "use 'kmem record', 'kmem stat' or 'kmem leaks'";
+const SUBCOMMANDS: &str = "use 'kmem record', 'kmem stat', 'kmem leaks' or 'kmem fragmentation'";
 
 /// The subcommands that may be abbreviated, to at least three letters, as in perf.
-const ABBREVIATED: &[&str] = &["record", "stat", "leaks"];
+const ABBREVIATED: &[&str] = &["record", "stat", "leaks", "fragmentation"];
 
 /// The options that select an allocator.
 fn allocators() -> [Arg; 2] {
@@ -121,6 +126,22 @@ impl Allocators {
     fn given(matches: &ArgMatches) -> Self {
         let [slab, page] = ["slab", "page"].map(|id| flag(matches, id) == Some(true));
         Self { slab, page }
+    }
+
+    /// Returns the allocators whose events are read: those of `--slab` and `--page`, or all that were recorded. If none was, it is the slab
+    /// allocator.
+    fn given_or_recorded(matches: &ArgMatches, layouts: &EventLayouts) -> Self {
+        let has = |events: &[&str]| events.iter().any(|event| layouts.has(event));
+        match Self::given(matches) {
+            Self {
+                slab: false,
+                page: false,
+            } => Self {
+                slab: has(&SLAB_EVENTS) || !has(&PAGE_EVENTS),
+                page: has(&PAGE_EVENTS),
+            },
+            given => given,
+        }
     }
 
     /// Returns these allocators; if none is given, that of the setting `kmem.default`, by default the slab allocator.

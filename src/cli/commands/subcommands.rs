@@ -5,6 +5,13 @@ use super::{CommandEntry, kmem, kwork, lock, sched, stat, timechart};
 /// Subcommands, selected by the first argument of these commands.
 pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
     CommandEntry {
+        name: "kmem fragmentation",
+        summary: "Show fragmentation of pages and of objects",
+        usage: &["[<options>]"],
+        build: kmem::fragmentation_command,
+        run: kmem::fragmentation,
+    },
+    CommandEntry {
         name: "kmem leaks",
         summary: "Show memory that was not freed, by stack",
         usage: &["[<options>]"],

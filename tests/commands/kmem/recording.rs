@@ -7,6 +7,8 @@ use rperf_wire::Endian;
 const TRACEPOINT: u32 = 2;
 /// `sample_type`: IDENTIFIER, TID, TIME, CALLCHAIN, CPU and RAW.
 const FIELDS: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 10;
+/// `PERF_RECORD_LOST`.
+const LOST_RECORD: u32 = 2;
 /// `PERF_CONTEXT_KERNEL`.
 const KERNEL: u64 = -128_i64 as u64;
 
@@ -15,8 +17,10 @@ const KMALLOC: u64 = 801;
 const KFREE: u64 = 802;
 const PAGE_ALLOC: u64 = 803;
 const PAGE_FREE: u64 = 804;
+const FALLBACK: u64 = 805;
+const CACHE_ALLOC: u64 = 806;
 
-const FORMATS: [(u64, &str, &str); 4] = [
+const FORMATS: [(u64, &str, &str); 6] = [
     (
         KMALLOC,
         "kmalloc",
@@ -47,7 +51,44 @@ const FORMATS: [(u64, &str, &str); 4] = [
         "\tfield:unsigned long pfn;\toffset:8;\tsize:8;\tsigned:0;\n\
         \tfield:unsigned int order;\toffset:16;\tsize:4;\tsigned:0;\n",
     ),
+    (
+        FALLBACK,
+        "mm_page_alloc_extfrag",
+        "\tfield:unsigned long pfn;\toffset:8;\tsize:8;\tsigned:0;\n\
+        \tfield:int alloc_order;\toffset:16;\tsize:4;\tsigned:1;\n\
+        \tfield:int fallback_order;\toffset:20;\tsize:4;\tsigned:1;\n\
+        \tfield:int alloc_migratetype;\toffset:24;\tsize:4;\tsigned:1;\n\
+        \tfield:int fallback_migratetype;\toffset:28;\tsize:4;\tsigned:1;\n\
+        \tfield:int change_ownership;\toffset:32;\tsize:4;\tsigned:1;\n",
+    ),
+    (
+        CACHE_ALLOC,
+        "kmem_cache_alloc",
+        "\tfield:unsigned long call_site;\toffset:8;\tsize:8;\tsigned:0;\n\
+        \tfield:const void * ptr;\toffset:16;\tsize:8;\tsigned:0;\n\
+        \tfield:__data_loc char[] name;\toffset:24;\tsize:4;\tsigned:0;\n\
+        \tfield:size_t bytes_req;\toffset:32;\tsize:8;\tsigned:0;\n\
+        \tfield:size_t bytes_alloc;\toffset:40;\tsize:8;\tsigned:0;\n\
+        \tfield:unsigned long gfp_flags;\toffset:48;\tsize:8;\tsigned:0;\n\
+        \tfield:int node;\toffset:56;\tsize:4;\tsigned:1;\n",
+    ),
 ];
+
+/// The text of the event of external fragmentation; the order of pageblocks is 9.
+const FALLBACK_TEXT: &str = "\"page=%p pfn=0x%lx alloc_order=%d pageblock_order=%d\", (((struct page *)vmemmap_base) + (REC->pfn)), \
+    REC->pfn, REC->alloc_order, (((unsigned int)((21 - 12))) < ((unsigned int)(10)) ? ((unsigned int)((21 - 12))) : \
+    ((unsigned int)(10)))";
+
+/// An allocation of pages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pages {
+    /// The caller.
+    pub(super) function: &'static str,
+    /// `u64::MAX` if it fails.
+    pub(super) frame: u64,
+    pub(super) order: u32,
+    pub(super) migrate_type: u32,
+}
 
 /// The functions of the kernel, 0x1000 bytes each, from this address on.
 const TEXT: u64 = 0xffff_ffff_8100_0000;
@@ -80,14 +121,14 @@ fn within(function: &str) -> u64 {
 }
 
 /// A recording under construction; times in milliseconds.
-struct KmemFile {
+pub(super) struct KmemFile {
     file: PerfFile,
     /// Time, event and content of each sample, to be sorted.
     samples: Vec<(u64, Vec<u8>)>,
 }
 
 impl KmemFile {
-    fn new(page_size: u32) -> Self {
+    pub(super) fn new(page_size: u32) -> Self {
         let mut file = PerfFile::new();
         let mut tracing = TracingDataBuilder::new(Endian::Little, 8, page_size);
         for (id, name, fields) in FORMATS {
@@ -100,10 +141,14 @@ impl KmemFile {
                 ..FileAttr::default()
             };
             file.event(&attr, &[id]);
+            let print_fmt = match id {
+                FALLBACK => FALLBACK_TEXT,
+                _ => "\"%lx\", REC->call_site",
+            };
             let text = format!(
                 "name: {name}\nID: {id}\nformat:\n\
                 \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n{fields}\n\
-                print fmt: \"%lx\", REC->call_site\n"
+                print fmt: {print_fmt}\n"
             );
             tracing.event("kmem", text.as_bytes());
         }
@@ -144,7 +189,7 @@ impl KmemFile {
         self.samples.push((time, body));
     }
 
-    fn object(&mut self, time: u64, pid: u32, function: &str, pointer: u64, bytes: u64) {
+    pub(super) fn object(&mut self, time: u64, pid: u32, function: &str, pointer: u64, bytes: u64) {
         let site = within(function);
         let raw = self.bytes().raw([0; 8]).u64(site).u64(pointer);
         let raw = raw.u64(bytes - 8).u64(bytes).u64(0).u32(u32::MAX).u32(0);
@@ -153,30 +198,83 @@ impl KmemFile {
         self.sample(time, KMALLOC, pid, &chain, raw);
     }
 
-    fn free(&mut self, time: u64, pointer: u64) {
+    pub(super) fn free(&mut self, time: u64, pointer: u64) {
         let raw = self.bytes().raw([0; 8]).u64(within("busy_path"));
         let raw = raw.u64(pointer);
         self.sample(time, KFREE, 71, &[TEXT + 0x10], raw);
     }
 
-    fn pages(&mut self, time: u64, function: &str, frame: u64, order: u32) {
+    pub(super) fn pages(&mut self, time: u64, function: &'static str, frame: u64, order: u32) {
+        let pages = Pages {
+            function,
+            frame,
+            order,
+            migrate_type: 0,
+        };
+        self.pages_of(time, pages);
+    }
+
+    pub(super) fn pages_of(&mut self, time: u64, pages: Pages) {
+        let Pages {
+            function,
+            frame,
+            order,
+            migrate_type,
+        } = pages;
         let raw = self.bytes().raw([0; 8]).u64(frame).u32(order).u32(0);
-        let raw = raw.u64(0xcc0).u32(0).u32(0);
+        let raw = raw.u64(0xcc0).u32(migrate_type).u32(0);
         let chain = [within("__alloc_pages"), within(function)];
         self.sample(time, PAGE_ALLOC, 71, &chain, raw);
     }
 
-    fn free_pages(&mut self, time: u64, frame: u64, order: u32) {
+    /// Adds an allocation of pages without a free block of their type: a block of movable pages of `from_order` is used.
+    pub(super) fn fallback(&mut self, time: u64, pages: Pages, from_order: u32) {
+        let raw = self.bytes().raw([0; 8]).u64(pages.frame).u32(pages.order);
+        let raw = raw.u32(from_order).u32(pages.migrate_type).u32(1);
+        let raw = raw.u32(u32::from(from_order >= 9)).u32(0);
+        let chain = [within("__alloc_pages"), within(pages.function)];
+        self.sample(time, FALLBACK, 71, &chain, raw);
+    }
+
+    /// Adds an object of a cache, with the bytes requested and allocated.
+    pub(super) fn cache_object(&mut self, time: u64, cache: &str, pointer: u64, bytes: [u64; 2]) {
+        let [requested, allocated] = bytes;
+        let site = within("cache_fill");
+        let size = u32::try_from(cache.len() + 1).expect("a short name");
+        let raw = self.bytes().raw([0; 8]).u64(site).u64(pointer);
+        let raw = raw
+            .u32(size << 16 | 60)
+            .u32(0)
+            .u64(requested)
+            .u64(allocated);
+        let raw = raw.u64(0xcc0).u32(u32::MAX).text(cache, 4);
+        self.sample(time, CACHE_ALLOC, 71, &[TEXT + 0x10, site], raw);
+    }
+
+    pub(super) fn free_pages(&mut self, time: u64, frame: u64, order: u32) {
         let raw = self.bytes().raw([0; 8]).u64(frame).u32(order).u32(0);
         self.sample(time, PAGE_FREE, 71, &[TEXT + 0x10], raw);
     }
 
-    fn finish(mut self) -> Vec<u8> {
+    /// Adds the loss of `records` records at a time after all others.
+    pub(super) fn finish_after_loss(mut self, time: u64, records: u64) -> Vec<u8> {
+        self.put_samples();
+        let lost = self.bytes().u64(KMALLOC).u64(records);
+        let lost = self.trailer(lost, 0, 1_000_000_000 + time * 1_000_000);
+        self.file.record(LOST_RECORD, 0, lost);
+        self.file.finish()
+    }
+
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        self.put_samples();
+        self.file.finish()
+    }
+
+    fn put_samples(&mut self) {
         self.samples.sort_by_key(|(time, _)| *time);
         for (_, body) in &self.samples {
             self.file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body);
         }
-        self.file.finish()
     }
 }
 

@@ -42,6 +42,17 @@ impl MigrateTypes {
     }
 }
 
+impl MigrateTypes {
+    /// Whether the kernel can move pages of this type to other frames: movable ones, and those of the contiguous memory allocator.
+    #[must_use]
+    pub fn is_movable(self, number: i32) -> bool {
+        match self {
+            Self::UpTo4_3 => matches!(number, 2 | 4),
+            Self::Since4_4 => matches!(number, 1 | 4),
+        }
+    }
+}
+
 /// Sums of the allocations of one page or one caller with the same order, migrate type and flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRow {

@@ -53,6 +53,11 @@ const CHOICES: &[(&str, &str, &[&str])] = &[
     ("", "switch-output", &["signal"]),
     ("", "threads", &["cpu", "core", "package", "numa"]),
     ("", "unwind", &["later", "live"]),
+    (
+        "kmem leaks",
+        "sort",
+        &["suspect", "bytes", "count", "age", "growth"],
+    ),
     ("record", "call-graph", &["fp", "dwarf", "lbr"]),
     ("script", "gen-script", &["python", "perl"]),
     ("top", "call-graph", &["fp", "dwarf"]),
@@ -64,6 +69,14 @@ const CHOICES: &[(&str, &str, &[&str])] = &[
 /// Values of options that take a list of words.
 const LISTS: &[(&str, &str, &[&str])] = &[
     ("", "synth", &["no", "all", "task", "mmap", "cgroup"]),
+    (
+        "kmem stat",
+        "sort",
+        &[
+            "ptr", "page", "callsite", "bytes", "hit", "pingpong", "frag", "order", "migtype",
+            "gfp",
+        ],
+    ),
     (
         "report",
         "call-graph",

@@ -3,7 +3,7 @@
 use rperf_analysis::PrepareSamples;
 use rperf_analysis::kmem::KmemDetail;
 use rperf_replay::{Machine, Order, Sample, World};
-use rperf_resolve::{AddressContext, Resolver, TimeIntervals};
+use rperf_resolve::{AddressContext, Frame, Resolver, TimeIntervals};
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_view::kmem::CallSite;
 use rperf_wire::CpuMode;
@@ -48,7 +48,9 @@ impl PrepareSamples for KmemDetails<'_> {
             return None;
         }
         let page_caller = match event? {
-            TypedEvent::MmPageAlloc(_) => self.page_caller(sample),
+            TypedEvent::MmPageAlloc(_) | TypedEvent::MmPageAllocExtfrag(_) => {
+                self.page_caller(sample)
+            }
             _ => 0,
         };
         Some(KmemDetail { page_caller })
@@ -64,18 +66,54 @@ impl KmemDetails<'_> {
         self.resolver.callchain(at, chain, MOST_FRAMES, &mut frames);
         let caller = frames.iter().find(|frame| {
             let symbol = frame.symbol;
-            symbol.is_none_or(|symbol| !is_allocator(self.resolver.symbol_name(symbol)))
+            symbol.is_none_or(|symbol| !is_one_of(self.resolver.symbol_name(symbol), ALLOCATORS))
         });
         caller.or(frames.first()).map_or(0, |frame| frame.ip)
     }
 }
 
-/// Whether a function belongs to the page allocator.
-pub(super) fn is_allocator(function: &str) -> bool {
+/// The kernel's part of callchains.
+pub(super) struct KernelStacks<'r>(pub(super) &'r Resolver<'r>);
+
+impl KernelStacks<'_> {
+    /// Returns the frames of the kernel, innermost first.
+    fn frames(&self, sample: &Sample<'_>) -> Vec<Frame> {
+        let (at, mut frames) = (AddressContext::of(sample), Vec::new());
+        if let Some(chain) = sample.wire.callchain {
+            self.0.callchain(at, chain, usize::MAX, &mut frames);
+        }
+        frames.retain(|frame| frame.ip >= 1 << 63);
+        frames
+    }
+
+    /// Returns the addresses from `call_site` outwards; only `call_site` if the callchain does not have it.
+    pub(super) fn from(&self, sample: &Sample<'_>, call_site: u64) -> Vec<u64> {
+        let frames = self.frames(sample);
+        let place = frames.iter().position(|frame| frame.ip == call_site);
+        match place.and_then(|place| frames.get(place..)) {
+            Some(frames) => frames.iter().map(|frame| frame.ip).collect(),
+            None => vec![call_site],
+        }
+    }
+
+    /// Returns the addresses from the innermost function outside the page allocator outwards.
+    pub(super) fn outside_allocator(&self, sample: &Sample<'_>) -> Vec<u64> {
+        let frames = self.frames(sample);
+        let outside = frames.iter();
+        let outside = outside.skip_while(|frame| self.belongs_to(frame, ALLOCATORS));
+        outside.map(|frame| frame.ip).collect()
+    }
+
+    fn belongs_to(&self, frame: &Frame, functions: &[&str]) -> bool {
+        let symbol = frame.symbol;
+        symbol.is_some_and(|symbol| is_one_of(self.0.symbol_name(symbol), functions))
+    }
+}
+
+/// Whether the name of a function, without leading `_`, begins with one of these.
+fn is_one_of(function: &str, starts: &[&str]) -> bool {
     let name = function.trim_start_matches('_');
-    ALLOCATORS
-        .iter()
-        .any(|allocator| name.starts_with(allocator))
+    starts.iter().any(|start| name.starts_with(start))
 }
 
 /// Returns the symbol at an address of the kernel as of the end of the recording.

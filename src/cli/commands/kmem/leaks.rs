@@ -3,17 +3,15 @@
 use std::path::Path;
 
 use clap::{Arg, ArgMatches, Command};
-use rperf_analysis::kmem::{
-    LeakDetail, LeakReport, LiveMemory, PAGE_EVENTS, SLAB_EVENTS, StackMemory,
-};
+use rperf_analysis::kmem::{LeakDetail, LeakReport, LiveMemory, StackMemory};
 use rperf_analysis::{ObserverPass, PrepareSamples};
 use rperf_flame::CurveChart;
 use rperf_replay::{Order, Sample, World};
-use rperf_resolve::{AddressContext, Frame, Resolver, TimeIntervals};
+use rperf_resolve::{Resolver, TimeIntervals};
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_view::kmem::leaks::{self, NamedStack, StackLimits};
 
-use super::details::{call_site, is_allocator};
+use super::details::{KernelStacks, call_site};
 use super::stat::{page_size, require_events};
 use super::{Allocators, reading_options};
 use crate::cli::context::Context;
@@ -130,8 +128,7 @@ pub(in crate::cli::commands) fn run(
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let layouts = event_layouts(&analysis)?;
-    let has = |events: &[&str]| events.iter().any(|event| layouts.has(event));
-    let allocators = allocators(matches, has);
+    let allocators = Allocators::given_or_recorded(matches, &layouts);
     let needed = require_events(&analysis, allocators, |name| layouts.has(name))?;
     let resolver = analysis.resolver(&symbols);
     let details = LeakDetails {
@@ -208,21 +205,6 @@ fn chart(report: &LeakReport, path: &str) -> CurveChart {
     }
 }
 
-/// Returns the allocators whose events are read: those given, or all that were recorded. If none was, the error is that for
-/// the slab allocator. `has` returns whether any of these events were recorded.
-fn allocators(matches: &ArgMatches, has: impl Fn(&[&str]) -> bool) -> Allocators {
-    match Allocators::given(matches) {
-        Allocators {
-            slab: false,
-            page: false,
-        } => Allocators {
-            slab: has(&SLAB_EVENTS) || !has(&PAGE_EVENTS),
-            page: has(&PAGE_EVENTS),
-        },
-        given => given,
-    }
-}
-
 /// Selects events by time, and finds the stacks of allocations.
 struct LeakDetails<'r> {
     resolver: &'r Resolver<'r>,
@@ -243,46 +225,14 @@ impl PrepareSamples for LeakDetails<'_> {
         if intervals.is_some_and(|intervals| !intervals.contain(sample.order.time)) {
             return None;
         }
+        let stacks = KernelStacks(self.resolver);
         let stack = match event? {
-            TypedEvent::Kmalloc(event) => self.stack_from(sample, event.call_site()),
-            TypedEvent::KmemCacheAlloc(event) => self.stack_from(sample, event.call_site()),
-            TypedEvent::MmPageAlloc(_) => self.outside_allocator(sample),
+            TypedEvent::Kmalloc(event) => stacks.from(sample, event.call_site()),
+            TypedEvent::KmemCacheAlloc(event) => stacks.from(sample, event.call_site()),
+            TypedEvent::MmPageAlloc(_) => stacks.outside_allocator(sample),
             _ => Vec::new(),
         };
         Some(LeakDetail { stack })
-    }
-}
-
-impl LeakDetails<'_> {
-    /// Returns the frames of the kernel, innermost first.
-    fn kernel_frames(&self, sample: &Sample<'_>) -> Vec<Frame> {
-        let (at, mut frames) = (AddressContext::of(sample), Vec::new());
-        if let Some(chain) = sample.wire.callchain {
-            self.resolver.callchain(at, chain, usize::MAX, &mut frames);
-        }
-        frames.retain(|frame| frame.ip >= 1 << 63);
-        frames
-    }
-
-    /// Returns the addresses from `call_site` outwards; only `call_site` if the callchain does not have it.
-    fn stack_from(&self, sample: &Sample<'_>, call_site: u64) -> Vec<u64> {
-        let frames = self.kernel_frames(sample);
-        let place = frames.iter().position(|frame| frame.ip == call_site);
-        match place.and_then(|place| frames.get(place..)) {
-            Some(frames) => frames.iter().map(|frame| frame.ip).collect(),
-            None => vec![call_site],
-        }
-    }
-
-    /// Returns the addresses from the innermost function outside the page allocator outwards.
-    fn outside_allocator(&self, sample: &Sample<'_>) -> Vec<u64> {
-        let frames = self.kernel_frames(sample);
-        let is_inside = |frame: &&Frame| {
-            let symbol = frame.symbol;
-            symbol.is_some_and(|symbol| is_allocator(self.resolver.symbol_name(symbol)))
-        };
-        let outside = frames.iter().skip_while(is_inside);
-        outside.map(|frame| frame.ip).collect()
     }
 }
 

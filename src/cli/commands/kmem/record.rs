@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::ArgMatches;
-use rperf_analysis::kmem::{PAGE_EVENTS, SLAB_EVENTS};
+use rperf_analysis::kmem::{FALLBACK_EVENT, PAGE_EVENTS, SLAB_EVENTS};
 use rperf_events::Tracepoints as _;
 
 use super::Allocators;
@@ -45,7 +45,9 @@ pub(super) fn run(
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let known = known_events(RECORDER, &machine, "kmem")?;
     let slab_events = SLAB_EVENTS.iter().filter(|_| slab);
-    let page_events = PAGE_EVENTS.iter().filter(|_| page);
+    // For 'kmem fragmentation'; the event is rare.
+    let page_events = PAGE_EVENTS.iter().chain(&[FALLBACK_EVENT]);
+    let page_events = page_events.filter(|_| page);
     let events: Vec<String> = slab_events
         .chain(page_events)
         .filter(|event| {

@@ -4,15 +4,14 @@ use std::io::{self, Write};
 
 use clap::{ArgMatches, Command};
 use rperf_analysis::ObserverPass;
-use rperf_analysis::kmem::{
-    KmemEvents, MigrateTypes, PAGE_EVENTS, PageStatistics, SLAB_EVENTS, SlabStatistics,
-};
+use rperf_analysis::kmem::{KmemEvents, PAGE_EVENTS, PageStatistics, SLAB_EVENTS, SlabStatistics};
 use rperf_sys::CpuList;
 use rperf_view::kmem::pages::{PageLayout, PageTable};
 use rperf_view::kmem::slab::SlabTable;
 use rperf_view::kmem::{CallSiteNames, ShownRows, json, slab};
 
 use super::details::{KmemDetails, call_site};
+use super::fragmentation::migrate_types;
 use super::tables::{ShownTable, ShownTables};
 use super::{Allocators, stat_options};
 use crate::cli::context::Context;
@@ -70,10 +69,8 @@ pub(in crate::cli::commands) fn run(
     analysis.end_progress();
     context.paginate("kmem")?;
     let is_raw = flag(matches, "raw-ip") == Some(true);
-    let release = analysis.metadata().features.os_release();
-    let types = release.as_deref().map(MigrateTypes::of_release);
     let result = StatResult {
-        layout: PageLayout::new(&events.pages, types.unwrap_or_default(), is_live),
+        layout: PageLayout::new(&events.pages, migrate_types(&analysis), is_live),
         allocators,
         tables,
         is_live,

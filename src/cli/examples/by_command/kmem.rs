@@ -17,6 +17,20 @@ pub(super) const KMEM: &[(&str, &[CommandLine])] = &[
         ],
     ),
     (
+        "kmem fragmentation",
+        &[
+            run(
+                "kmem fragmentation --page",
+                "pages, and who pins pageblocks",
+            ),
+            run(
+                "kmem fragmentation --slab -l 10",
+                "caches that waste most bytes",
+            ),
+            run("kmem fragmentation --json", "all tables as JSON"),
+        ],
+    ),
+    (
         "kmem leaks",
         &[
             run("kmem leaks --suspects", "stacks that may leak"),

@@ -1,0 +1,152 @@
+//! Internal fragmentation of the slab allocator: bytes of objects that were not requested, by cache.
+
+use rustc_hash::FxHashMap;
+
+use super::RequestCount;
+use super::caches::{CacheNumbers, SlabCache};
+
+/// The objects of one cache or size class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheRow {
+    /// The cache.
+    pub cache: SlabCache,
+    /// Allocations, with the bytes of their objects.
+    pub allocated: RequestCount,
+    /// Bytes requested by these allocations.
+    pub requested: u64,
+    /// Objects that were not freed.
+    pub live: RequestCount,
+    /// Bytes requested of these objects.
+    pub live_requested: u64,
+    /// Allocations that failed; they are not in `allocated`.
+    pub failed: u64,
+}
+
+impl CacheRow {
+    /// Returns the bytes that were allocated but not requested.
+    #[must_use]
+    pub fn wasted(&self) -> u64 {
+        self.allocated.bytes.saturating_sub(self.requested)
+    }
+
+    /// Returns the bytes of objects that were not freed, and were not requested.
+    #[must_use]
+    pub fn live_wasted(&self) -> u64 {
+        self.live.bytes.saturating_sub(self.live_requested)
+    }
+}
+
+/// An object as its event describes it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SlabObject {
+    /// 0 if the allocation failed.
+    pub(super) pointer: u64,
+    pub(super) requested: u64,
+    pub(super) allocated: u64,
+}
+
+/// A live object: the number of its cache and its sizes in bytes.
+#[derive(Debug, Clone, Copy)]
+struct LiveObject {
+    cache: u32,
+    requested: u64,
+    allocated: u64,
+}
+
+/// Sums objects by cache.
+#[derive(Debug, Default)]
+pub(super) struct SlabWaste {
+    caches: CacheNumbers,
+    rows: Vec<CacheRow>,
+    live: FxHashMap<u64, LiveObject>,
+}
+
+impl SlabWaste {
+    /// Adds an object of kmalloc().
+    pub(super) fn kmalloc(&mut self, object: SlabObject) {
+        let cache = self.caches.of_kmalloc(object.allocated);
+        self.allocate(cache, object);
+    }
+
+    /// Adds an object of a cache.
+    pub(super) fn cache_alloc(&mut self, name: Option<&[u8]>, object: SlabObject) {
+        let cache = self.caches.of_cache(name, object.allocated);
+        self.allocate(cache, object);
+    }
+
+    fn allocate(&mut self, number: u32, object: SlabObject) {
+        let SlabObject {
+            pointer,
+            requested,
+            allocated,
+        } = object;
+        if let (true, Some(cache)) = (
+            self.rows.len() <= number as usize,
+            self.caches.get(number).cloned(),
+        ) {
+            self.rows.push(CacheRow {
+                cache,
+                allocated: RequestCount::default(),
+                requested: 0,
+                live: RequestCount::default(),
+                live_requested: 0,
+                failed: 0,
+            });
+        }
+        let Some(row) = self.rows.get_mut(number as usize) else {
+            return;
+        };
+        if pointer == 0 {
+            row.failed += 1;
+            return;
+        }
+        row.allocated.add(allocated);
+        row.requested = row.requested.saturating_add(requested);
+        let live = LiveObject {
+            cache: number,
+            requested,
+            allocated,
+        };
+        // The free of the older object was lost.
+        if let Some(older) = self.live.insert(pointer, live) {
+            self.change(older, false);
+        }
+        self.change(live, true);
+    }
+
+    pub(super) fn free(&mut self, pointer: u64) {
+        if let Some(object) = self.live.remove(&pointer) {
+            self.change(object, false);
+        }
+    }
+
+    fn change(&mut self, object: LiveObject, is_new: bool) {
+        let Some(row) = self.rows.get_mut(object.cache as usize) else {
+            return;
+        };
+        match is_new {
+            true => {
+                row.live.add(object.allocated);
+                row.live_requested = row.live_requested.saturating_add(object.requested);
+            }
+            false => {
+                row.live = row.live.without(RequestCount {
+                    requests: 1,
+                    bytes: object.allocated,
+                });
+                row.live_requested = row.live_requested.saturating_sub(object.requested);
+            }
+        }
+    }
+
+    /// Returns a row per cache, most wasted bytes first.
+    pub(super) fn rows(&self) -> Vec<CacheRow> {
+        let mut rows = self.rows.clone();
+        rows.sort_unstable_by(|left, right| {
+            let wasted = right.wasted().cmp(&left.wasted());
+            let bytes = wasted.then_with(|| right.allocated.bytes.cmp(&left.allocated.bytes));
+            bytes.then_with(|| left.cache.cmp(&right.cache))
+        });
+        rows
+    }
+}
