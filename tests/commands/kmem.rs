@@ -1,5 +1,6 @@
 //! `rperf kmem`: sums recomputed from `script`, order of options, and recordings without the events.
 
+mod distributions;
 mod fragmentation;
 mod recording;
 
@@ -441,6 +442,7 @@ fn losses_are_shown_by_all_subcommands() {
     scratch.write("perf.data", file).expect("a file");
     for (line, doubtful) in [
         ("kmem stat --slab --page", "sums of allocations"),
+        ("kmem stat --histogram", "sums of allocations"),
         ("kmem leaks", "allocations that were not freed"),
         (
             "kmem fragmentation",

@@ -2,6 +2,7 @@
 //! memory that was not freed.
 
 mod caches;
+mod distributions;
 mod events;
 mod fragmentation;
 mod intervals;
@@ -12,6 +13,7 @@ mod slab;
 mod slab_waste;
 
 pub use caches::SlabCache;
+pub use distributions::{AllocationDistributions, AllocationRate, KmemDistributions};
 pub use events::{KmemDetail, KmemEvents};
 pub use fragmentation::{
     Fallback, FallbackCaller, Fragmentation, FragmentationReport, PageClassCounts, PageblockCounts,

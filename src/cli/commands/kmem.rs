@@ -9,7 +9,7 @@ mod tables;
 
 use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::EventLayouts;
-use rperf_analysis::kmem::{PAGE_EVENTS, SLAB_EVENTS};
+use rperf_analysis::kmem::{Allocator, PAGE_EVENTS, SLAB_EVENTS};
 
 pub(super) use self::fragmentation::{command as fragmentation_command, run as fragmentation};
 pub(super) use self::leaks::{command as leaks_command, run as leaks};
@@ -75,6 +75,7 @@ fn options() -> Vec<Arg> {
         switch("alloc").help("show a table by address"),
         switch("caller").help("show a table by caller"),
         switch("live").help("tables show only memory that has not been freed"),
+        switch("histogram").help("also show distributions of sizes and life times, and rates over time"),
         switch("json").help("print sums and the requested tables as JSON, sizes in bytes"),
     ]);
     all
@@ -126,6 +127,13 @@ impl Allocators {
     fn given(matches: &ArgMatches) -> Self {
         let [slab, page] = ["slab", "page"].map(|id| flag(matches, id) == Some(true));
         Self { slab, page }
+    }
+
+    /// Returns each of them.
+    fn each(self) -> impl Iterator<Item = Allocator> {
+        let all = [(self.slab, Allocator::Slab), (self.page, Allocator::Page)];
+        let wanted = all.into_iter().filter(|(is_wanted, _)| *is_wanted);
+        wanted.map(|(_, allocator)| allocator)
     }
 
     /// Returns the allocators whose events are read: those of `--slab` and `--page`, or all that were recorded. If none was, it is the slab

@@ -98,6 +98,8 @@ const COMMANDS: &[&str] = &[
     "heatmap -o out.svg --rows 3 --from sched:sched_switch --to syscalls:sys_enter_write",
     "kmem stat --caller --alloc",
     "kmem stat --slab --page --caller --live --json",
+    "kmem stat --slab --page --histogram",
+    "kmem stat --slab --page --histogram --json",
     "kmem fragmentation",
     "kmem fragmentation --json",
     "lock contention -v",

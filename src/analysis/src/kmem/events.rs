@@ -2,6 +2,7 @@
 
 use rperf_tracepoint::typed::TypedEvent;
 
+use super::distributions::KmemDistributions;
 use super::pages::{PageAllocation, PageStatistics};
 use super::slab::{SlabAllocation, SlabStatistics};
 use crate::sched::LostStretches;
@@ -21,6 +22,8 @@ pub struct KmemEvents {
     pub slab: SlabStatistics,
     /// The page allocator.
     pub pages: PageStatistics,
+    /// Sizes, life times and rates, if requested.
+    pub distributions: Option<KmemDistributions>,
     /// Where records were lost.
     pub losses: LostStretches,
 }
@@ -29,6 +32,9 @@ impl Observer<KmemDetail> for KmemEvents {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, detail: KmemDetail) {
         if !self.losses.usable_event(at) {
             return;
+        }
+        if let Some(distributions) = &mut self.distributions {
+            distributions.event(at.time(), &event);
         }
         let cpu = at.cpu.unwrap_or(u32::MAX);
         match event {

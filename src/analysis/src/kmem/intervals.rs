@@ -93,6 +93,12 @@ impl LiveCurve {
         self.0 = halved;
     }
 
+    /// Returns the sum of an interval; a negative one is 0.
+    pub(super) fn of(&self, interval: usize) -> u64 {
+        let sum = self.0.get(interval).copied().unwrap_or_default();
+        u64::try_from(sum).unwrap_or_default()
+    }
+
     /// Returns the live bytes at the end of each of the first `intervals` intervals; negative sums are 0.
     pub(super) fn cumulative(&self, intervals: usize) -> Vec<u64> {
         let mut live = 0_i64;

@@ -11,7 +11,7 @@ use crate::sched::LostStretches;
 use crate::{EventContext, LogHistogram, Loss, Observer};
 
 /// Address of an object without bytes (`ZERO_SIZE_PTR` of linux/slab.h): kfree has an event for it, kmalloc has none.
-const ZERO_SIZE: u64 = 16;
+pub(super) const ZERO_SIZE: u64 = 16;
 
 /// An allocator of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -19,8 +19,16 @@ use crate::cli::tracefs::MachineTracepoints;
 const RECORDER: &str = "kmem record";
 
 /// Options of `kmem stat` alone.
-const READING: [&str; 8] = [
-    "alloc", "caller", "json", "line", "live", "raw-ip", "sort", "time",
+const READING: [&str; 9] = [
+    "alloc",
+    "caller",
+    "histogram",
+    "json",
+    "line",
+    "live",
+    "raw-ip",
+    "sort",
+    "time",
 ];
 
 /// Records with the options and the workload in `words`.

@@ -4,11 +4,13 @@ use std::io::{self, Write};
 
 use clap::{ArgMatches, Command};
 use rperf_analysis::ObserverPass;
-use rperf_analysis::kmem::{KmemEvents, PAGE_EVENTS, PageStatistics, SLAB_EVENTS, SlabStatistics};
+use rperf_analysis::kmem::{
+    KmemDistributions, KmemEvents, PAGE_EVENTS, PageStatistics, SLAB_EVENTS, SlabStatistics,
+};
 use rperf_sys::CpuList;
 use rperf_view::kmem::pages::{PageLayout, PageTable};
 use rperf_view::kmem::slab::SlabTable;
-use rperf_view::kmem::{CallSiteNames, ShownRows, json, slab};
+use rperf_view::kmem::{CallSiteNames, ShownRows, distributions, json, slab};
 
 use super::details::{KmemDetails, call_site};
 use super::fragmentation::migrate_types;
@@ -57,6 +59,11 @@ pub(in crate::cli::commands) fn run(
     let mut events = KmemEvents::default();
     events.slab.set_nodes(nodes(&analysis));
     events.pages.set_page_size(page_size(&analysis));
+    if flag(matches, "histogram") == Some(true) {
+        let mut distributions = KmemDistributions::default();
+        distributions.set_page_size(page_size(&analysis));
+        events.distributions = Some(distributions);
+    }
     if is_live {
         events.pages = events.pages.live_only();
     }
@@ -76,6 +83,7 @@ pub(in crate::cli::commands) fn run(
         is_live,
         slab: &events.slab,
         pages: &events.pages,
+        distributions: events.distributions.as_ref(),
         names: &|address| match is_raw {
             true => None,
             false => call_site(&resolver, address),
@@ -151,6 +159,7 @@ struct StatResult<'a> {
     slab: &'a SlabStatistics,
     pages: &'a PageStatistics,
     layout: PageLayout,
+    distributions: Option<&'a KmemDistributions>,
     names: &'a CallSiteNames<'a>,
 }
 
@@ -220,10 +229,24 @@ impl StatResult<'_> {
         if slab {
             slab::write_summary(out, self.slab.totals())?;
         }
-        if !page {
-            return Ok(());
+        if page {
+            self.write_pages(out)?;
         }
-        let tables = self.rows(Allocators { slab: false, page });
+        let Some(distributions) = self.distributions else {
+            return Ok(());
+        };
+        for allocator in self.allocators.each() {
+            let report = distributions.report(allocator);
+            distributions::write(out, allocator, &report, distributions.end())?;
+        }
+        Ok(())
+    }
+
+    fn write_pages(&self, out: &mut dyn Write) -> io::Result<()> {
+        let tables = self.rows(Allocators {
+            slab: false,
+            page: true,
+        });
         if !tables.is_empty() {
             self.layout.write_flags(out, self.pages)?;
         }
@@ -262,6 +285,12 @@ impl StatResult<'_> {
                     };
                     json::write_page_rows(out, key, &rows, &self.layout, self.names)?;
                 }
+            }
+        }
+        if let Some(distributions) = self.distributions {
+            for allocator in self.allocators.each() {
+                let report = distributions.report(allocator);
+                distributions::write_json(out, allocator, &report)?;
             }
         }
         json::write_end(out)

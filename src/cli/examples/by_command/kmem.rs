@@ -51,6 +51,10 @@ pub(super) const KMEM: &[(&str, &[CommandLine])] = &[
                 "what has not been freed",
             ),
             run("kmem stat --page --alloc -l 10", "page frames"),
+            run(
+                "kmem stat --histogram",
+                "sizes, life times, rates over time",
+            ),
             run("kmem stat --caller --json", "rows as JSON"),
         ],
     ),

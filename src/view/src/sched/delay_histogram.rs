@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use rperf_analysis::LogHistogram;
 use rperf_analysis::sched::latency::{LatencyRow, LatencySums, LatencyTable};
 
 use super::MICROSECOND;
@@ -46,7 +47,7 @@ fn write_histogram(out: &mut dyn Write, title: &str, sums: &LatencySums) -> io::
         "# {title}: {}, mean {mean} ms, maximum {max} ms",
         super::waits(waits)
     )?;
-    let counts = counts_by_power(sums);
+    let counts = counts_by_power(&sums.delays, FIRST_POWER);
     let most = counts.iter().copied().max().unwrap_or_default();
     let mut rows = Table::new([
         Column::right("From us"),
@@ -73,13 +74,13 @@ fn write_histogram(out: &mut dyn Write, title: &str, sums: &LatencySums) -> io::
     rows.write_text(out, TextStyle::PLAIN)
 }
 
-/// Returns the number of waits of each line, up to the longest wait.
-fn counts_by_power(sums: &LatencySums) -> Vec<u64> {
+/// Returns the number of values below two to the power of `first`, and in each power of two from there on, up to the highest value.
+pub(crate) fn counts_by_power(values: &LogHistogram, first: u32) -> Vec<u64> {
     let mut counts = Vec::new();
-    for bucket in sums.delays.buckets() {
+    for bucket in values.buckets() {
         // A bucket is within a power of two.
-        let power = bucket.from.checked_ilog2().unwrap_or_default();
-        let line = (power + 1).saturating_sub(FIRST_POWER) as usize;
+        let power = bucket.from.checked_ilog2().map_or(0, |power| power + 1);
+        let line = power.saturating_sub(first) as usize;
         if counts.len() <= line {
             counts.resize(line + 1, 0);
         }
@@ -90,7 +91,8 @@ fn counts_by_power(sums: &LatencySums) -> Vec<u64> {
     counts
 }
 
-fn bar(count: u64, most: u64) -> String {
+/// Returns the bar of a line; `most` is the highest count of all lines.
+pub(crate) fn bar(count: u64, most: u64) -> String {
     let length = count.saturating_mul(BAR).div_ceil(most.max(1));
     "#".repeat(usize::try_from(length).unwrap_or_default())
 }

@@ -1,0 +1,172 @@
+//! Distributions of sizes and life times of allocations, and their number over time.
+
+use rperf_tracepoint::typed::TypedEvent;
+use rustc_hash::FxHashMap;
+
+use super::RequestCount;
+use super::events::allocated_page;
+use super::intervals::{Intervals, LiveCurve};
+use super::leaks::{Allocator, ZERO_SIZE};
+use super::pages::PageSize;
+use crate::LogHistogram;
+
+/// The allocations and frees in an interval of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AllocationRate {
+    /// The begin, in nanoseconds of the recording's clock.
+    pub from: u64,
+    /// The end, exclusive, in nanoseconds of the same clock. The last interval contains the time of the last event.
+    pub to: u64,
+    /// Allocations, without failed ones.
+    pub allocated: RequestCount,
+    /// Frees. Their bytes are those of allocations in the recording.
+    pub freed: RequestCount,
+}
+
+/// The distributions of one allocator.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AllocationDistributions {
+    /// Bytes requested: of objects, or of blocks of pages.
+    pub sizes: LogHistogram,
+    /// Nanoseconds from allocation to free.
+    pub lifetimes: LogHistogram,
+    /// Allocations that were not freed.
+    pub live: u64,
+    /// At most 32 intervals of equal width, in order of time.
+    pub rates: Vec<AllocationRate>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct LiveAllocation {
+    time: u64,
+    bytes: u64,
+}
+
+/// Numbers of one allocator.
+#[derive(Debug, Default)]
+struct AllocatorState {
+    sizes: LogHistogram,
+    lifetimes: LogHistogram,
+    live: FxHashMap<u64, LiveAllocation>,
+    /// Allocations, their bytes, frees and their bytes in each interval.
+    curves: [LiveCurve; 4],
+}
+
+/// Counts sizes, life times and events over time. Its own memory grows with the number of live allocations.
+#[derive(Debug, Default)]
+pub struct KmemDistributions {
+    page_size: PageSize,
+    slab: AllocatorState,
+    pages: AllocatorState,
+    intervals: Intervals,
+}
+
+impl KmemDistributions {
+    /// Sets the page size of the recording kernel in bytes, if it is known.
+    pub fn set_page_size(&mut self, size: Option<u32>) {
+        self.page_size = PageSize::recorded(size);
+    }
+
+    pub(super) fn event(&mut self, time: u64, event: &TypedEvent<'_>) {
+        let slab = Allocator::Slab;
+        match event {
+            TypedEvent::Kmalloc(event) if event.ptr() != 0 => {
+                let sizes = [event.bytes_req(), event.bytes_alloc()];
+                self.allocate(time, slab, event.ptr(), sizes);
+            }
+            TypedEvent::KmemCacheAlloc(event) if event.ptr() != 0 => {
+                let sizes = [event.bytes_req(), event.bytes_alloc()];
+                self.allocate(time, slab, event.ptr(), sizes);
+            }
+            TypedEvent::Kfree(event) if event.ptr() > ZERO_SIZE => {
+                self.free(time, slab, event.ptr());
+            }
+            TypedEvent::KmemCacheFree(event) => self.free(time, slab, event.ptr()),
+            TypedEvent::MmPageAlloc(event) => {
+                if let Some(page) = allocated_page(event.pfn(), event.page()) {
+                    let bytes = self.page_size.of_order(event.order());
+                    self.allocate(time, Allocator::Page, page, [bytes, bytes]);
+                }
+            }
+            TypedEvent::MmPageFree(event) => {
+                let page = event.pfn().or(event.page()).unwrap_or_default();
+                self.free(time, Allocator::Page, page);
+            }
+            _ => {}
+        }
+    }
+
+    fn of(&mut self, allocator: Allocator) -> &mut AllocatorState {
+        match allocator {
+            Allocator::Slab => &mut self.slab,
+            Allocator::Page => &mut self.pages,
+        }
+    }
+
+    /// `sizes` are the bytes requested and allocated.
+    fn allocate(&mut self, time: u64, allocator: Allocator, address: u64, sizes: [u64; 2]) {
+        let interval = self.interval(time);
+        let [requested, bytes] = sizes;
+        let state = self.of(allocator);
+        state.sizes.add(requested);
+        // An older allocation at this address was freed at an unknown time.
+        state.live.insert(address, LiveAllocation { time, bytes });
+        let [allocations, allocated, ..] = &mut state.curves;
+        allocations.change(interval, 1, true);
+        allocated.change(interval, bytes, true);
+    }
+
+    fn free(&mut self, time: u64, allocator: Allocator, address: u64) {
+        let interval = self.interval(time);
+        let state = self.of(allocator);
+        let [.., frees, freed] = &mut state.curves;
+        frees.change(interval, 1, true);
+        if let Some(allocation) = state.live.remove(&address) {
+            freed.change(interval, allocation.bytes, true);
+            let age = time.saturating_sub(allocation.time);
+            state.lifetimes.add(age);
+        }
+    }
+
+    fn interval(&mut self, time: u64) -> usize {
+        let slab = self.slab.curves.iter_mut();
+        self.intervals.of(time, slab.chain(&mut self.pages.curves))
+    }
+
+    /// Returns the distributions of an allocator.
+    #[must_use]
+    pub fn report(&self, allocator: Allocator) -> AllocationDistributions {
+        let state = match allocator {
+            Allocator::Slab => &self.slab,
+            Allocator::Page => &self.pages,
+        };
+        let mut from = self.intervals.begin();
+        let [allocations, allocated, frees, freed] = &state.curves;
+        let mut rates = Vec::new();
+        for (interval, to) in self.intervals.ends().into_iter().enumerate() {
+            let count = |requests: &LiveCurve, bytes: &LiveCurve| RequestCount {
+                requests: requests.of(interval),
+                bytes: bytes.of(interval),
+            };
+            rates.push(AllocationRate {
+                from,
+                to,
+                allocated: count(allocations, allocated),
+                freed: count(frees, freed),
+            });
+            from = to;
+        }
+        AllocationDistributions {
+            sizes: state.sizes.clone(),
+            lifetimes: state.lifetimes.clone(),
+            live: state.live.len() as u64,
+            rates,
+        }
+    }
+
+    /// Returns the time of the last event, in nanoseconds of the recording's clock.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.intervals.last()
+    }
+}

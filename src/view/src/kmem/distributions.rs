@@ -1,0 +1,213 @@
+//! Distributions of allocations, for `kmem stat --histogram`.
+
+use std::io::{self, Write};
+
+use rperf_analysis::LogHistogram;
+use rperf_analysis::kmem::{AllocationDistributions, AllocationRate, Allocator};
+use serde_json::{Value, json};
+
+use crate::sched::delay_histogram::{bar, counts_by_power};
+use crate::table::{Cell, Column, Table, TextStyle};
+
+const NANOSECONDS: u64 = 1_000_000_000;
+
+/// The values of a histogram.
+#[derive(Debug, Clone, Copy)]
+struct Quantity {
+    /// The unit in titles.
+    unit: &'static str,
+    /// Units of the histogram in one of the text.
+    divisor: u64,
+    /// The first line is of all values below two to the power of this.
+    first_power: u32,
+}
+
+const BYTES: Quantity = Quantity {
+    unit: "bytes",
+    divisor: 1,
+    first_power: 3,
+};
+const MICROSECONDS: Quantity = Quantity {
+    unit: "us",
+    divisor: 1000,
+    first_power: 10,
+};
+
+impl Quantity {
+    /// Returns a value, with three decimals unless the units are equal.
+    fn shown(self, value: u64) -> String {
+        match self.divisor {
+            1 => value.to_string(),
+            divisor => format!("{}.{:03}", value / divisor, value % divisor),
+        }
+    }
+}
+
+/// Writes the histograms and the rates of an allocator. `end` is the time of the last event.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write(
+    out: &mut dyn Write,
+    allocator: Allocator,
+    distributions: &AllocationDistributions,
+    end: u64,
+) -> io::Result<()> {
+    let (what, name) = match allocator {
+        Allocator::Slab => ("objects", "SLAB allocator"),
+        Allocator::Page => ("requests", "page allocator"),
+    };
+    let AllocationDistributions {
+        sizes,
+        lifetimes,
+        live,
+        rates,
+    } = distributions;
+    writeln!(out, "\n# Sizes of {what} ({name})")?;
+    write_histogram(out, sizes, BYTES, what)?;
+    writeln!(
+        out,
+        "\n# Life times of {what} ({name}); {live} were not freed"
+    )?;
+    write_histogram(out, lifetimes, MICROSECONDS, what)?;
+    writeln!(out, "\n# Rates ({name})")?;
+    write_rates(out, rates, end)
+}
+
+fn write_histogram(
+    out: &mut dyn Write,
+    values: &LogHistogram,
+    quantity: Quantity,
+    what: &str,
+) -> io::Result<()> {
+    let count = values.count();
+    let shown = |value: Option<u64>| quantity.shown(value.unwrap_or_default());
+    writeln!(
+        out,
+        "# {count} {what}, mean {} {unit}, median {}, p90 {}, p99 {}, maximum {}",
+        quantity.shown(mean(values)),
+        shown(values.percentile(500)),
+        shown(values.percentile(900)),
+        shown(values.percentile(990)),
+        shown(values.max()),
+        unit = quantity.unit,
+    )?;
+    if count == 0 {
+        return Ok(());
+    }
+    let counts = counts_by_power(values, quantity.first_power);
+    let most = counts.iter().copied().max().unwrap_or_default();
+    let mut rows = Table::new([
+        Column::right(format!("From {}", quantity.unit)),
+        Column::right(format!("To {}", quantity.unit)),
+        Column::right("Count"),
+        Column::right("Share"),
+        Column::left(""),
+    ]);
+    let first = counts.iter().position(|count| *count > 0);
+    let mut from = 0;
+    for (line, (power, number)) in (quantity.first_power..).zip(&counts).enumerate() {
+        let to = 1_u64.checked_shl(power).unwrap_or(u64::MAX);
+        if Some(line) >= first {
+            rows.push([
+                quantity.shown(from).into(),
+                quantity.shown(to).into(),
+                (*number).into(),
+                Cell::share(*number, count),
+                bar(*number, most).into(),
+            ]);
+        }
+        from = to;
+    }
+    rows.write_text(out, TextStyle::PLAIN)
+}
+
+/// Returns the mean, rounded down.
+fn mean(values: &LogHistogram) -> u64 {
+    let mean = values.sum().checked_div(values.count().into());
+    u64::try_from(mean.unwrap_or_default()).unwrap_or(u64::MAX)
+}
+
+fn write_rates(out: &mut dyn Write, rates: &[AllocationRate], end: u64) -> io::Result<()> {
+    let titles = ["Seconds", "Allocs/s", "Bytes/s", "Frees/s", "Freed bytes/s"];
+    let mut rows = Table::new(Vec::from(titles.map(Column::right)));
+    let begin = rates.first().map_or(0, |rate| rate.from);
+    for rate in rates {
+        let to = rate.to.min(end.max(rate.from.saturating_add(1)));
+        let width = to.saturating_sub(rate.from);
+        let per_second = |number: u64| {
+            let rate = u128::from(number) * u128::from(NANOSECONDS) / u128::from(width.max(1));
+            u64::try_from(rate).unwrap_or(u64::MAX)
+        };
+        let time = rate.from.saturating_sub(begin) / 1000;
+        rows.push([
+            format!("{}.{:06}", time / 1_000_000, time % 1_000_000).into(),
+            per_second(rate.allocated.requests).into(),
+            per_second(rate.allocated.bytes).into(),
+            per_second(rate.freed.requests).into(),
+            per_second(rate.freed.bytes).into(),
+        ]);
+    }
+    rows.write_text(out, TextStyle::PLAIN)
+}
+
+/// Writes the same as keys of a JSON object that has keys already: `slab_sizes`, `slab_lifetimes_ns`, `slab_not_freed` and `slab_rates`, or the same
+/// with `page`.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_json(
+    out: &mut dyn Write,
+    allocator: Allocator,
+    distributions: &AllocationDistributions,
+) -> io::Result<()> {
+    let name = match allocator {
+        Allocator::Slab => "slab",
+        Allocator::Page => "page",
+    };
+    let rates: Vec<Value> = distributions
+        .rates
+        .iter()
+        .map(|rate| {
+            json!({
+                "from_ns": rate.from,
+                "to_ns": rate.to,
+                "allocations": rate.allocated.requests,
+                "allocated_bytes": rate.allocated.bytes,
+                "frees": rate.freed.requests,
+                "freed_bytes": rate.freed.bytes,
+            })
+        })
+        .collect();
+    let sizes = histogram_json(&distributions.sizes);
+    let lifetimes = histogram_json(&distributions.lifetimes);
+    write!(
+        out,
+        ",\"{name}_sizes\":{sizes},\"{name}_lifetimes_ns\":{lifetimes},\"{name}_not_freed\":{},\"{name}_rates\":{}",
+        distributions.live,
+        Value::from(rates),
+    )
+}
+
+/// Returns summary and counts by power of two, without empty ranges: `[from, to, count]`, `to` exclusive.
+fn histogram_json(values: &LogHistogram) -> Value {
+    let counts = counts_by_power(values, 0);
+    let ranges = (0..).zip(counts).filter(|(_, count)| *count > 0);
+    let ranges = ranges.map(|(power, count)| {
+        let from = if power == 0 { 0 } else { 1_u64 << (power - 1) };
+        [from, 1_u64.checked_shl(power).unwrap_or(u64::MAX), count]
+    });
+    json!({
+        "count": values.count(),
+        "sum": u64::try_from(values.sum()).unwrap_or(u64::MAX),
+        "mean": values.mean(),
+        "min": values.min(),
+        "max": values.max(),
+        "p50": values.percentile(500),
+        "p90": values.percentile(900),
+        "p99": values.percentile(990),
+        "histogram": ranges.collect::<Vec<[u64; 3]>>(),
+    })
+}

@@ -1,0 +1,240 @@
+//! `kmem stat --histogram`: numbers recomputed from `script`.
+
+use std::collections::BTreeMap;
+
+use rperf_testkit::{Scratch, may_trace};
+use serde_json::{Value, json};
+
+use super::recording;
+use super::{field, hex, run};
+
+/// An event of an allocator, as a line of `script` shows it.
+#[derive(Debug, Clone)]
+struct ScriptEvent {
+    time: u64,
+    is_free: bool,
+    address: u64,
+    /// Bytes requested and allocated; 0 if the event has none.
+    bytes: [u64; 2],
+}
+
+/// Parses `SECONDS.NANOSECONDS: EVENT: FIELDS`.
+fn parse(line: &str) -> Option<(bool, ScriptEvent)> {
+    let (time, rest) = line.trim().split_once(": ")?;
+    let (seconds, nanos) = time.split_once('.')?;
+    let number = |text: &str| text.parse::<u64>().expect("a number");
+    let time = number(seconds) * 1_000_000_000 + number(nanos);
+    let (event, fields) = rest.trim().split_once(": ")?;
+    let text = |name| field(fields, name).unwrap_or_else(|| panic!("{name}: {line}"));
+    let (is_free, is_page) = (event.contains("free"), event.contains("mm_page"));
+    let address = hex(text(if is_page { "pfn" } else { "ptr" }));
+    let bytes = match (is_free, is_page) {
+        (true, _) => [0; 2],
+        (_, true) => [4096 << number(text("order")); 2],
+        _ => [number(text("bytes_req")), number(text("bytes_alloc"))],
+    };
+    let failed = if is_page { u64::MAX } else { 0 };
+    // kfree() of an object without bytes has an event, its allocation has none.
+    let is_ignored = address == failed || !is_page && is_free && address == 16;
+    let event = ScriptEvent {
+        time,
+        is_free,
+        address,
+        bytes,
+    };
+    (!is_ignored).then_some((is_page, event))
+}
+
+/// Summary and counts by power of two.
+fn summary(values: &[u64]) -> Value {
+    let mut powers: BTreeMap<u64, u64> = BTreeMap::new();
+    for value in values {
+        let from = if *value == 0 { 0 } else { 1 << value.ilog2() };
+        *powers.entry(from).or_default() += 1;
+    }
+    let powers = powers.into_iter();
+    let histogram: Vec<[u64; 3]> = powers
+        .map(|(from, count)| [from, (from * 2).max(1), count])
+        .collect();
+    json!({
+        "count": values.len(),
+        "sum": values.iter().sum::<u64>(),
+        "min": values.iter().min(),
+        "max": values.iter().max(),
+        "histogram": histogram,
+    })
+}
+
+/// Compares a distribution with values: percentiles within 1/64.
+#[track_caller]
+fn check_values(found: &Value, values: &[u64], what: &str) {
+    let expected = summary(values);
+    for key in ["count", "sum", "min", "max", "histogram"] {
+        assert_eq!(found[key], expected[key], "{what}: {key}");
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    for (key, per_cent) in [("p50", 50), ("p90", 90), ("p99", 99)] {
+        let rank = (sorted.len() * per_cent).div_ceil(100).max(1);
+        let exact = sorted[rank - 1] as f64;
+        let value = found[key].as_f64().expect("a number");
+        assert!(
+            (value - exact).abs() <= exact / 64.0,
+            "{what}: {key} {value} instead of {exact}"
+        );
+    }
+}
+
+/// Compares all distributions of an allocator with its events. Returns the number of life times.
+fn check(found: &Value, name: &str, events: &[ScriptEvent], all: &[ScriptEvent]) -> usize {
+    let news = events.iter().filter(|event| !event.is_free);
+    let sizes: Vec<u64> = news.map(|event| event.bytes[0]).collect();
+    check_values(&found[format!("{name}_sizes")], &sizes, name);
+    let mut live: BTreeMap<u64, &ScriptEvent> = BTreeMap::new();
+    let (mut lifetimes, mut freed) = (Vec::new(), Vec::new());
+    for event in events {
+        if !event.is_free {
+            live.insert(event.address, event);
+            continue;
+        }
+        let allocation = live.remove(&event.address);
+        lifetimes.extend(allocation.map(|allocation| event.time - allocation.time));
+        freed.push((
+            event.time,
+            allocation.map_or(0, |allocation| allocation.bytes[1]),
+        ));
+    }
+    check_values(&found[format!("{name}_lifetimes_ns")], &lifetimes, name);
+    assert_eq!(found[format!("{name}_not_freed")], live.len(), "{name}");
+    let rates = found[format!("{name}_rates")]
+        .as_array()
+        .expect("intervals");
+    assert!((16..=32).contains(&rates.len()), "{}", rates.len());
+    assert_eq!(rates[0]["from_ns"], all[0].time);
+    for pair in rates.windows(2) {
+        assert_eq!(pair[0]["to_ns"], pair[1]["from_ns"]);
+    }
+    for rate in rates {
+        let bound = |key: &str| rate[key].as_u64().expect("a time");
+        let within = |time: u64| bound("from_ns") <= time && time < bound("to_ns");
+        let own = events
+            .iter()
+            .filter(|event| !event.is_free && within(event.time));
+        let sum = |values: &mut dyn Iterator<Item = u64>| {
+            values.fold([0, 0], |[count, sum], bytes| [count + 1, sum + bytes])
+        };
+        let [allocations, bytes] = sum(&mut own.map(|event| event.bytes[1]));
+        let own = freed.iter().filter(|(time, _)| within(*time));
+        let [frees, freed_bytes] = sum(&mut own.map(|(_, bytes)| *bytes));
+        assert_eq!(
+            (&rate["allocations"], &rate["allocated_bytes"]),
+            (&allocations.into(), &bytes.into())
+        );
+        assert_eq!(
+            (&rate["frees"], &rate["freed_bytes"]),
+            (&frees.into(), &freed_bytes.into())
+        );
+    }
+    lifetimes.len()
+}
+
+fn histograms(scratch: &Scratch) -> Value {
+    let words = "kmem stat --slab --page --histogram --json";
+    let found = run(scratch, &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(found.status, 0, "{found:?}");
+    serde_json::from_str(&found.stdout).expect("JSON")
+}
+
+#[test]
+fn distributions_match_the_events_of_script() {
+    const NAME: &str = "commands::kmem::distributions::distributions_match_the_events_of_script";
+    if !may_trace(NAME) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let command = "for i in 1 2 3; do ls -l /usr > /dev/null; done";
+    let words = [
+        "kmem",
+        "record",
+        "--page",
+        "--slab",
+        "-m",
+        "4096",
+        "-q",
+        "-o",
+        "perf.data",
+        "--",
+        "sh",
+        "-c",
+        command,
+    ];
+    let made = run(&scratch, &words);
+    assert_eq!(made.status, 0, "{made:?}");
+    let script = run(&scratch, &["script", "--ns", "-F", "time,event,trace"]);
+    assert_eq!(script.status, 0, "{script:?}");
+    let parsed: Vec<(bool, ScriptEvent)> = script.stdout.lines().filter_map(parse).collect();
+    let of = |page: bool| {
+        let own = parsed.iter().filter(|(is_page, _)| *is_page == page);
+        own.map(|(_, event)| event.clone()).collect::<Vec<_>>()
+    };
+    let all: Vec<ScriptEvent> = parsed.iter().map(|(_, event)| event.clone()).collect();
+    let found = histograms(&scratch);
+    for (name, page) in [("slab", false), ("page", true)] {
+        let lifetimes = check(&found, name, &of(page), &all);
+        assert!(lifetimes > 100, "{lifetimes}");
+    }
+}
+
+/// 100 objects of 120 bytes live for 5 ms each, 10 pages for 1 ms.
+#[test]
+fn planted_life_times_are_shown() {
+    let scratch = Scratch::new();
+    let file = recording::planted_leaks(4096);
+    scratch.write("perf.data", file).expect("a file");
+    let found = histograms(&scratch);
+    let objects = &found["slab_lifetimes_ns"];
+    assert_eq!(objects["histogram"], json!([[1 << 22, 1 << 23, 100]]));
+    assert_eq!(
+        (&objects["min"], &objects["max"]),
+        (&5_000_000.into(), &5_000_000.into())
+    );
+    let pages = &found["page_lifetimes_ns"];
+    assert_eq!(
+        (&pages["count"], &pages["max"]),
+        (&10.into(), &1_000_000.into())
+    );
+    assert_eq!(found["slab_not_freed"], 320);
+    assert_eq!(
+        found["page_sizes"]["histogram"],
+        json!([[4096, 8192, 10], [8192, 16384, 10]])
+    );
+    let words = "kmem stat --slab --page --histogram";
+    let text = run(&scratch, &words.split(' ').collect::<Vec<_>>()).stdout;
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    let bar = "#".repeat(40);
+    for line in [
+        "# Life times of objects (SLAB allocator); 320 were not freed".to_owned(),
+        "# 100 objects, mean 5000.000 us, median 5000.000, p90 5000.000, p99 5000.000, maximum 5000.000".to_owned(),
+        format!("4194.304 8388.608 100 100.00% {bar}"),
+        format!("4096 8192 10 50.00% {bar}"),
+    ] {
+        assert!(lines.contains(&line), "{line}: {text}");
+    }
+    // Without the option the text is that of perf.
+    let plain = run(&scratch, &["kmem", "stat", "--slab", "--page"]).stdout;
+    assert!(text.starts_with(&plain), "{plain}");
+    assert!(!plain.contains("Life times"), "{plain}");
+    // The rate of the leaking caller and of the one that frees: 20 objects each second, in the middle of the recording.
+    let rates = lines
+        .iter()
+        .skip_while(|line| *line != "# Rates (SLAB allocator)");
+    let middle: Vec<&String> = rates.skip(10).take(5).collect();
+    for row in middle {
+        let cells: Vec<&str> = row.split(' ').collect();
+        let rate: f64 = cells[1].parse().expect("a rate");
+        assert!((17.0..=23.0).contains(&rate), "{row}");
+    }
+}
