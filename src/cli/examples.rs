@@ -206,6 +206,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
             "kmem stat --caller -s bytes -l 20",
             "kmem stat --caller --live -s bytes -l 20",
             "kmem stat --page --caller -l 20",
+            "kmem usage -l 20",
             "kmem leaks --suspects",
             "kmem fragmentation",
         ],

@@ -5,6 +5,7 @@ pub(crate) mod annotation;
 pub(crate) mod browser;
 pub(crate) mod built_in_scripts;
 pub(crate) mod columns;
+pub(crate) mod containers;
 pub(crate) mod event_listing;
 pub(crate) mod event_pair;
 pub(crate) mod features;

@@ -3,6 +3,7 @@
 mod distributions;
 mod fragmentation;
 mod recording;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::io::{PipeReader, PipeWriter, pipe};
@@ -444,6 +445,7 @@ fn losses_are_shown_by_all_subcommands() {
         ("kmem stat --slab --page", "sums of allocations"),
         ("kmem stat --histogram", "sums of allocations"),
         ("kmem leaks", "allocations that were not freed"),
+        ("kmem usage", "sums of allocations"),
         (
             "kmem fragmentation",
             "numbers of pages and objects that were not freed",

@@ -175,6 +175,7 @@ pub(crate) fn commands() -> Vec<String> {
         "kmem fragmentation",
         "kmem leaks",
         "kmem stat",
+        "kmem usage",
         "lock contention",
         "lock deadlock",
         "lock info",

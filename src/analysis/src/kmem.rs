@@ -11,6 +11,7 @@ mod live_pages;
 mod pages;
 mod slab;
 mod slab_waste;
+mod usage;
 
 pub use caches::SlabCache;
 pub use distributions::{AllocationDistributions, AllocationRate, KmemDistributions};
@@ -24,6 +25,7 @@ pub use live_pages::PageClass;
 pub use pages::{MigrateTypes, PageRow, PageSortKey, PageStatistics, PageTotals, RequestCount};
 pub use slab::{SlabRow, SlabSortKey, SlabStatistics, SlabTotals};
 pub use slab_waste::CacheRow;
+pub use usage::{MemoryKind, MemoryUsage, UsageCache, UsageDetail, UsageReport, UsageRow};
 
 /// The tracepoints of the slab allocator, `system:name`.
 pub const SLAB_EVENTS: [&str; 6] = [

@@ -6,6 +6,8 @@ mod leaks;
 mod record;
 mod stat;
 mod tables;
+mod usage;
+mod usage_keys;
 
 use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::EventLayouts;
@@ -14,6 +16,7 @@ use rperf_analysis::kmem::{Allocator, PAGE_EVENTS, SLAB_EVENTS};
 pub(super) use self::fragmentation::{command as fragmentation_command, run as fragmentation};
 pub(super) use self::leaks::{command as leaks_command, run as leaks};
 pub(super) use self::stat::{command as stat_command, run as stat};
+pub(super) use self::usage::{command as usage_command, run as usage};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input;
@@ -24,13 +27,14 @@ use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
 'kmem record' records allocations and frees of the slab allocator (--slab, the default) and of pages (--page) on the whole system. 'kmem stat' \
-shows their sums, on request by caller and by address, 'kmem leaks' what was not freed, \
+shows their sums, on request by caller and by address, 'kmem usage' both in one table by stack, cache or cgroup, 'kmem leaks' what was not freed, \
 'kmem fragmentation' how memory is fragmented. Options may precede the subcommand.";
 
-const SUBCOMMANDS: &str = "use 'kmem record', 'kmem stat', 'kmem leaks' or 'kmem fragmentation'";
+const SUBCOMMANDS: &str =
+    "use 'kmem record', 'kmem stat', 'kmem usage', 'kmem leaks' or 'kmem fragmentation'";
 
 /// The subcommands that may be abbreviated, to at least three letters, as in perf.
-const ABBREVIATED: &[&str] = &["record", "stat", "leaks", "fragmentation"];
+const ABBREVIATED: &[&str] = &["record", "stat", "usage", "leaks", "fragmentation"];
 
 /// The options that select an allocator.
 fn allocators() -> [Arg; 2] {

@@ -26,6 +26,13 @@ pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
         run: kmem::stat,
     },
     CommandEntry {
+        name: "kmem usage",
+        summary: "Show memory of both allocators by stack, cache or cgroup",
+        usage: &["[<options>]"],
+        build: kmem::usage_command,
+        run: kmem::usage,
+    },
+    CommandEntry {
         name: "kwork latency",
         summary: "Show how long softirqs and work items were pending",
         usage: &["[<options>]"],

@@ -7,6 +7,10 @@ use rperf_wire::Endian;
 const TRACEPOINT: u32 = 2;
 /// `sample_type`: IDENTIFIER, TID, TIME, CALLCHAIN, CPU and RAW.
 const FIELDS: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 10;
+/// `sample_type`: CGROUP.
+const CGROUP: u64 = 1 << 21;
+/// `PERF_RECORD_CGROUP`.
+const CGROUP_RECORD: u32 = 19;
 /// `PERF_RECORD_LOST`.
 const LOST_RECORD: u32 = 2;
 /// `PERF_CONTEXT_KERNEL`.
@@ -92,7 +96,7 @@ pub(super) struct Pages {
 
 /// The functions of the kernel, 0x1000 bytes each, from this address on.
 const TEXT: u64 = 0xffff_ffff_8100_0000;
-const FUNCTIONS: [&str; 8] = [
+const FUNCTIONS: [&str; 9] = [
     "_text",
     "__alloc_pages",
     "leaking_driver",
@@ -101,6 +105,7 @@ const FUNCTIONS: [&str; 8] = [
     "late_burst",
     "leaking_pages",
     "ioctl_entry",
+    "allocate_slab",
 ];
 
 /// Returns `/proc/kallsyms` of this kernel.
@@ -125,10 +130,33 @@ pub(super) struct KmemFile {
     file: PerfFile,
     /// Time, event and content of each sample, to be sorted.
     samples: Vec<(u64, Vec<u8>)>,
+    /// The cgroup of the following samples, if cgroups are recorded.
+    cgroup: Option<u64>,
 }
 
 impl KmemFile {
     pub(super) fn new(page_size: u32) -> Self {
+        Self::with_fields(page_size, FIELDS)
+    }
+
+    /// Samples have cgroups, 1 and so on with these paths.
+    pub(super) fn with_cgroups(paths: &[&str]) -> Self {
+        let mut all = Self::with_fields(4096, FIELDS | CGROUP);
+        for (id, path) in (1..).zip(paths) {
+            let record = all.bytes().u64(id).text(path, 8);
+            let record = all.trailer(record, 0, 0);
+            all.file.record(CGROUP_RECORD, 0, record);
+        }
+        all.cgroup = Some(1);
+        all
+    }
+
+    /// Sets the cgroup of the following samples.
+    pub(super) fn enter_cgroup(&mut self, id: u64) {
+        self.cgroup = Some(id);
+    }
+
+    fn with_fields(page_size: u32, fields_of_samples: u64) -> Self {
         let mut file = PerfFile::new();
         let mut tracing = TracingDataBuilder::new(Endian::Little, 8, page_size);
         for (id, name, fields) in FORMATS {
@@ -136,7 +164,7 @@ impl KmemFile {
                 kind: TRACEPOINT,
                 config: id,
                 period: 1,
-                sample_type: FIELDS,
+                sample_type: fields_of_samples,
                 flags: FileAttr::SAMPLE_ID_ALL,
                 ..FileAttr::default()
             };
@@ -156,6 +184,7 @@ impl KmemFile {
         let mut all = Self {
             file,
             samples: Vec::new(),
+            cgroup: None,
         };
         let map = all.bytes().u32(u32::MAX).u32(0).u64(TEXT).u64(0x10000);
         let map = map.u64(TEXT).text("[kernel.kallsyms]_text", 8);
@@ -185,7 +214,11 @@ impl KmemFile {
         let body = body.u64(1_000_000_000 + time * 1_000_000).u32(0).u32(0);
         let body = body.u64(chain.len() as u64 + 1).u64(KERNEL);
         let body = chain.iter().fold(body, |body, ip| body.u64(*ip));
-        let body = body.u32(size).raw(raw).done();
+        let body = body.u32(size).raw(raw);
+        let body = match self.cgroup {
+            Some(id) => body.u64(id).done(),
+            None => body.done(),
+        };
         self.samples.push((time, body));
     }
 
@@ -225,6 +258,14 @@ impl KmemFile {
         let raw = raw.u64(0xcc0).u32(migrate_type).u32(0);
         let chain = [within("__alloc_pages"), within(function)];
         self.sample(time, PAGE_ALLOC, 71, &chain, raw);
+    }
+
+    /// Adds a page that the slab allocator allocates for an object of `function`.
+    pub(super) fn slab_page(&mut self, time: u64, function: &str, frame: u64) {
+        let raw = self.bytes().raw([0; 8]).u64(frame).u32(0).u32(0);
+        let raw = raw.u64(0xcc0).u32(0).u32(0);
+        let chain = ["__alloc_pages", "allocate_slab", function, "ioctl_entry"].map(within);
+        self.sample(time, PAGE_ALLOC, 70, &chain, raw);
     }
 
     /// Adds an allocation of pages without a free block of their type: a block of movable pages of `from_order` is used.

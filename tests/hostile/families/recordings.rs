@@ -100,6 +100,8 @@ const COMMANDS: &[&str] = &[
     "kmem stat --slab --page --caller --live --json",
     "kmem stat --slab --page --histogram",
     "kmem stat --slab --page --histogram --json",
+    "kmem usage",
+    "kmem usage --by caller,cache,cgroup,container,process --json",
     "kmem fragmentation",
     "kmem fragmentation --json",
     "lock contention -v",

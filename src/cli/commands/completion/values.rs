@@ -58,12 +58,28 @@ const CHOICES: &[(&str, &str, &[&str])] = &[
         "sort",
         &["suspect", "bytes", "count", "age", "growth"],
     ),
+    (
+        "kmem usage",
+        "sort",
+        &["bytes", "hit", "live", "peak", "life"],
+    ),
     ("record", "call-graph", &["fp", "dwarf", "lbr"]),
     ("script", "gen-script", &["python", "perl"]),
     ("top", "call-graph", &["fp", "dwarf"]),
     ("trace", "call-graph", &["fp", "dwarf"]),
     ("trace", "pf", &["all", "maj", "min"]),
     ("trace", "summary-mode", &["thread", "total", "cgroup"]),
+];
+
+/// Keys by which memory is summed up.
+const KMEM_KEYS: &[&str] = &[
+    "stack",
+    "caller",
+    "function",
+    "cache",
+    "cgroup",
+    "container",
+    "process",
 ];
 
 /// Values of options that take a list of words.
@@ -77,6 +93,7 @@ const LISTS: &[(&str, &str, &[&str])] = &[
             "gfp",
         ],
     ),
+    ("kmem usage", "by", KMEM_KEYS),
     (
         "report",
         "call-graph",

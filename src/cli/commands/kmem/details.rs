@@ -34,6 +34,31 @@ const ALLOCATORS: &[&str] = &[
     "alloc_contig",
 ];
 
+/// The start of the names of functions through which the slab allocator allocates its pages (SLUB, and SLAB up to Linux 6.7), and of those that
+/// call them, without leading `_`.
+const SLAB_ALLOCATORS: &[&str] = &[
+    "alloc_slab_page",
+    "allocate_slab",
+    "new_slab",
+    "slab_alloc",
+    "get_partial",
+    "refill_",
+    "alloc_from_pcs",
+    "pcs_replace_empty_main",
+    "cache_alloc",
+    "cache_grow",
+    "fallback_alloc",
+    "kmem_getpages",
+    "kmem_cache_alloc",
+    "kmem_alloc_batch",
+    "kmalloc",
+    "do_kmalloc",
+    "do_kmem_cache",
+    "krealloc",
+    "kmemdup",
+    "kzalloc",
+];
+
 impl PrepareSamples for KmemDetails<'_> {
     type Detail = KmemDetail;
 
@@ -102,6 +127,19 @@ impl KernelStacks<'_> {
         let outside = frames.iter();
         let outside = outside.skip_while(|frame| self.belongs_to(frame, ALLOCATORS));
         outside.map(|frame| frame.ip).collect()
+    }
+
+    /// Returns the addresses from the innermost function outside both allocators outwards, and whether the slab allocator allocates the pages.
+    pub(super) fn outside_allocators(&self, sample: &Sample<'_>) -> (Vec<u64>, bool) {
+        let frames = self.frames(sample);
+        let outside = frames.iter();
+        let outside = outside.skip_while(|frame| self.belongs_to(frame, ALLOCATORS));
+        let mut outside = outside.peekable();
+        let is_slab = outside
+            .peek()
+            .is_some_and(|frame| self.belongs_to(frame, SLAB_ALLOCATORS));
+        let outside = outside.skip_while(|frame| self.belongs_to(frame, SLAB_ALLOCATORS));
+        (outside.map(|frame| frame.ip).collect(), is_slab)
     }
 
     fn belongs_to(&self, frame: &Frame, functions: &[&str]) -> bool {

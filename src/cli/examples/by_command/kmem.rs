@@ -58,4 +58,12 @@ pub(super) const KMEM: &[(&str, &[CommandLine])] = &[
             run("kmem stat --caller --json", "rows as JSON"),
         ],
     ),
+    (
+        "kmem usage",
+        &[
+            run("kmem usage -l 10", "stacks that allocate most"),
+            run("kmem usage --by cgroup,cache -s live", "what cgroups keep"),
+            run("kmem usage --by container --json", "containers as JSON"),
+        ],
+    ),
 ];

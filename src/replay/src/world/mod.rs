@@ -207,6 +207,11 @@ impl World {
         self.cgroups.path(id)
     }
 
+    /// The ids and paths of all recorded cgroups, in no particular order.
+    pub fn cgroups(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.cgroups.all()
+    }
+
     /// The threads of the host as they were when the recording ended, in no particular order.
     pub fn threads(&self) -> impl Iterator<Item = ThreadInfo> + '_ {
         self.threads.all()

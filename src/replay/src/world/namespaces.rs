@@ -55,6 +55,10 @@ impl Cgroups {
         self.paths.entry(id).or_insert_with(|| path.into());
     }
 
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.paths.iter().map(|(id, path)| (*id, &**path))
+    }
+
     pub(crate) fn path(&self, id: u64) -> Option<&str> {
         self.paths.get(&id).map(AsRef::as_ref)
     }

@@ -192,7 +192,7 @@ pub fn write_json(
 }
 
 /// Returns summary and counts by power of two, without empty ranges: `[from, to, count]`, `to` exclusive.
-fn histogram_json(values: &LogHistogram) -> Value {
+pub(super) fn histogram_json(values: &LogHistogram) -> Value {
     let counts = counts_by_power(values, 0);
     let ranges = (0..).zip(counts).filter(|(_, count)| *count > 0);
     let ranges = ranges.map(|(power, count)| {

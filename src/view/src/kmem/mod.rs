@@ -7,6 +7,7 @@ pub mod json;
 pub mod leaks;
 pub mod pages;
 pub mod slab;
+pub mod usage;
 
 use std::io::{self, Write};
 

@@ -1,0 +1,263 @@
+//! The keys by which `kmem usage` sums up memory.
+
+use clap::{Arg, ArgMatches};
+use rperf_analysis::kmem::{MemoryUsage, UsageDetail, UsageReport};
+use rperf_analysis::sched::LostStretches;
+use rperf_analysis::{DeliveredCounts, ObserverPass, PrepareSamples};
+use rperf_replay::{Sample, World};
+use rperf_resolve::{AddressContext, Resolver, TimeIntervals};
+use rperf_tracepoint::typed::TypedEvent;
+use rperf_wire::{CpuMode, SampleType};
+use std::collections::HashMap;
+
+use super::Allocators;
+use super::details::KernelStacks;
+use super::stat::{page_size, require_events};
+use crate::cli::error::CliError;
+use crate::cli::options::value;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::containers::container_of;
+use crate::cli::shared::recorded_fields::event_layouts;
+use crate::cli::shared::time_range::time_intervals;
+
+/// A part of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeyPart {
+    /// The frames of the kernel outside the allocators.
+    Stack,
+    /// The innermost of them.
+    Caller,
+    /// Its function.
+    Function,
+    /// The cache of an object, the order of pages.
+    Cache,
+    Cgroup,
+    Container,
+    Process,
+}
+
+impl KeyPart {
+    const ALL: [(&'static str, Self); 7] = [
+        ("stack", Self::Stack),
+        ("caller", Self::Caller),
+        ("function", Self::Function),
+        ("cache", Self::Cache),
+        ("cgroup", Self::Cgroup),
+        ("container", Self::Container),
+        ("process", Self::Process),
+    ];
+
+    fn title(self) -> &'static str {
+        let mut all = Self::ALL.into_iter();
+        all.find(|(_, part)| *part == self)
+            .map_or("", |(name, _)| name)
+    }
+}
+
+/// Returns the option `--by`; `default` are its words if it is not given.
+pub(super) fn option(default: &str) -> Arg {
+    value("by", "key[,key...]").help(format!(
+        "sum up by stack, caller, function, cache (of pages: order), cgroup, container, process (default: {default})"
+    ))
+}
+
+/// The parts of a key, in the order of the columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct UsageKeys(Vec<KeyPart>);
+
+/// The memory of a recording.
+pub(super) struct UsageAnalysis {
+    pub(super) report: UsageReport,
+    pub(super) delivered: DeliveredCounts,
+    pub(super) losses: LostStretches,
+    /// Whether objects of the slab allocator were read.
+    pub(super) has_objects: bool,
+}
+
+impl UsageKeys {
+    /// Parses `--by`.
+    ///
+    /// # Errors
+    ///
+    /// Status 129: an unknown key.
+    pub(super) fn given(matches: &ArgMatches, default: &[KeyPart]) -> Result<Self, CliError> {
+        let Some(list) = matches.get_one::<String>("by") else {
+            return Ok(Self(default.into()));
+        };
+        let mut parts = Vec::new();
+        for word in list.split([',', ' ']).filter(|word| !word.is_empty()) {
+            let mut all = KeyPart::ALL.into_iter();
+            let Some((_, part)) = all.find(|(name, _)| *name == word) else {
+                return Err(CliError::usage(format!("Unknown key of --by: '{word}'")).hint(
+                    "the keys are stack, caller, function, cache, cgroup, container and process",
+                ));
+            };
+            if !parts.contains(&part) {
+                parts.push(part);
+            }
+        }
+        match parts.is_empty() {
+            true => Err(CliError::usage("--by: no key is given")),
+            false => Ok(Self(parts)),
+        }
+    }
+
+    /// Returns the parts.
+    pub(super) fn parts(&self) -> impl Iterator<Item = KeyPart> {
+        self.0.iter().copied()
+    }
+
+    /// Returns the titles of the columns of names.
+    pub(super) fn titles(&self) -> Vec<&'static str> {
+        self.0.iter().map(|part| part.title()).collect()
+    }
+
+    fn has(&self, part: KeyPart) -> bool {
+        self.0.contains(&part)
+    }
+
+    /// Sums up the memory of a recording.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: the recording does not have the events or their fields.
+    pub(super) fn analyse(
+        &self,
+        analysis: &Analysis<'_>,
+        resolver: &Resolver<'_>,
+        matches: &ArgMatches,
+    ) -> Result<UsageAnalysis, CliError> {
+        let layouts = event_layouts(analysis)?;
+        let allocators = Allocators::given_or_recorded(matches, &layouts);
+        let needed = require_events(analysis, allocators, |name| layouts.has(name))?;
+        if self.has(KeyPart::Cgroup) || self.has(KeyPart::Container) {
+            require_cgroups(analysis, &needed.concat())?;
+        }
+        let details = UsageDetails {
+            keys: self,
+            stacks: KernelStacks(resolver),
+            intervals: match matches.try_contains_id("time") {
+                Ok(true) => time_intervals(matches, analysis, "script")?,
+                _ => None,
+            },
+            containers: containers(analysis.replay.world()),
+        };
+        let mut usage = MemoryUsage::default().by_cache(self.has(KeyPart::Cache));
+        usage.set_page_size(page_size(analysis));
+        let pass = ObserverPass::new(&layouts, details).reading(&needed);
+        let delivered = pass.run(&analysis.replay, analysis.jobs, &mut usage)?;
+        Ok(UsageAnalysis {
+            losses: std::mem::take(&mut usage.losses),
+            report: usage.report(),
+            delivered,
+            has_objects: allocators.slab,
+        })
+    }
+}
+
+/// Checks that the samples of `events` have cgroups.
+fn require_cgroups(analysis: &Analysis<'_>, events: &[&str]) -> Result<(), CliError> {
+    let path = analysis.input.path.display();
+    let recorded = analysis.metadata().events.iter();
+    let mut needed = recorded.filter(|event| events.contains(&event.name.as_str()));
+    match needed.find(|event| !event.attr.sample_type.contains(SampleType::CGROUP)) {
+        Some(event) => {
+            let message = format!("{path}: samples of {} have no cgroup", event.name);
+            Err(CliError::message(255, message).hint("record with 'kmem record --all-cgroups'"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns for each cgroup one cgroup of its container: the same for all that belong to one; 0 for cgroups that belong to none.
+fn containers(world: &World) -> HashMap<u64, u64> {
+    let mut by_name: HashMap<String, u64> = HashMap::new();
+    let mut all: Vec<(u64, &str)> = world.cgroups().collect();
+    all.sort_unstable();
+    let containers = all.into_iter().map(|(id, path)| {
+        let container = container_of(path);
+        let first = container.map(|name| *by_name.entry(name).or_insert(id));
+        (id, first.unwrap_or_default())
+    });
+    containers.collect()
+}
+
+/// Selects events by time, and finds the keys of allocations.
+struct UsageDetails<'r> {
+    keys: &'r UsageKeys,
+    stacks: KernelStacks<'r>,
+    /// `--time`.
+    intervals: Option<TimeIntervals>,
+    containers: HashMap<u64, u64>,
+}
+
+impl PrepareSamples for UsageDetails<'_> {
+    type Detail = UsageDetail;
+
+    fn prepare(
+        &self,
+        _: &World,
+        sample: &Sample<'_>,
+        event: Option<&TypedEvent<'_>>,
+    ) -> Option<UsageDetail> {
+        let intervals = self.intervals.as_ref();
+        if intervals.is_some_and(|intervals| !intervals.contain(sample.order.time)) {
+            return None;
+        }
+        let (stack, is_slab_page) = match event? {
+            TypedEvent::Kmalloc(event) => (self.object_stack(sample, event.call_site()), false),
+            TypedEvent::KmemCacheAlloc(event) => {
+                (self.object_stack(sample, event.call_site()), false)
+            }
+            TypedEvent::MmPageAlloc(_) => self.stacks.outside_allocators(sample),
+            _ => return Some(UsageDetail::default()),
+        };
+        Some(UsageDetail {
+            key: self.key(sample, &stack),
+            is_slab_page,
+        })
+    }
+}
+
+impl UsageDetails<'_> {
+    /// Returns the stack of an object, only its caller if the key has no stack.
+    fn object_stack(&self, sample: &Sample<'_>, call_site: u64) -> Vec<u64> {
+        match self.keys.has(KeyPart::Stack) {
+            true => self.stacks.from(sample, call_site),
+            false => vec![call_site],
+        }
+    }
+
+    fn key(&self, sample: &Sample<'_>, stack: &[u64]) -> Vec<u64> {
+        let caller = stack.first().copied().unwrap_or_default();
+        let mut key = Vec::new();
+        for part in self.keys.parts() {
+            key.push(match part {
+                KeyPart::Stack | KeyPart::Cache => continue,
+                KeyPart::Caller => caller,
+                KeyPart::Function => self.function(sample, caller),
+                KeyPart::Cgroup => sample.wire.cgroup.unwrap_or_default(),
+                KeyPart::Container => {
+                    let cgroup = sample.wire.cgroup.unwrap_or_default();
+                    self.containers.get(&cgroup).copied().unwrap_or_default()
+                }
+                KeyPart::Process => sample.pid.into(),
+            });
+        }
+        if self.keys.has(KeyPart::Stack) {
+            key.extend_from_slice(stack);
+        }
+        key
+    }
+
+    /// Returns the start of the function of an address; the address itself if it is unknown.
+    fn function(&self, sample: &Sample<'_>, address: u64) -> u64 {
+        let resolver = self.stacks.0;
+        let frame = resolver.locate(AddressContext::of(sample), CpuMode::Kernel, address);
+        let start = frame
+            .symbol
+            .and_then(|symbol| Some(resolver.symbol(symbol)?.start));
+        let offset = start.map(|start| frame.address.wrapping_sub(start));
+        address.wrapping_sub(offset.unwrap_or_default())
+    }
+}

@@ -1,0 +1,144 @@
+//! Names of containers, from the paths of their cgroups.
+
+/// The shown length of an id, as in `docker ps`.
+const SHORT: usize = 12;
+/// The length of a complete id, in hexadecimal digits.
+const ID: usize = 64;
+
+/// Starts of cgroups of systemd, `START-ID.scope`, and the name of the runtime.
+const SCOPES: [(&str, &str); 4] = [
+    ("docker", "docker"),
+    ("libpod", "podman"),
+    ("cri-containerd", "containerd"),
+    ("crio", "cri-o"),
+];
+
+/// Returns the name of the container that a cgroup belongs to: its runtime and the first 12 digits of its id, or its own name. `None` if the path
+/// is not that of a container.
+///
+/// ```text
+/// /system.slice/docker-0123456789abcdef….scope      docker:0123456789ab
+/// /kubepods.slice/…/cri-containerd-0123….scope      containerd:0123456789ab
+/// /lxc.payload.web/system.slice                     lxc:web
+/// /machine.slice/machine-web.scope                  machine:web
+/// ```
+pub(crate) fn container_of(cgroup: &str) -> Option<String> {
+    let mut outer: Option<&str> = None;
+    let mut found = None;
+    for part in cgroup.split('/').filter(|part| !part.is_empty()) {
+        // The innermost container: containers may contain others.
+        found = container(outer, part).or(found);
+        outer = Some(part);
+    }
+    found
+}
+
+/// Returns the container of a directory of the path, which is below `outer`.
+fn container(outer: Option<&str>, part: &str) -> Option<String> {
+    if let Some(scope) = part.strip_suffix(".scope") {
+        if let Some(name) = scope.strip_prefix("machine-") {
+            return Some(format!("machine:{}", unescaped(name)));
+        }
+        let (runtime, id) = scope.rsplit_once('-')?;
+        let (_, runtime) = SCOPES.iter().find(|(start, _)| *start == runtime)?;
+        return short_id(id).map(|id| format!("{runtime}:{id}"));
+    }
+    if let Some(name) = part.strip_prefix("lxc.payload.") {
+        return Some(format!("lxc:{name}"));
+    }
+    if outer == Some("lxc") {
+        return Some(format!("lxc:{part}"));
+    }
+    let id = short_id(part)?;
+    let outer = outer.unwrap_or_default();
+    let runtime = match outer {
+        "docker" => "docker",
+        outer if outer.starts_with("pod") => "pod",
+        _ => "container",
+    };
+    Some(format!("{runtime}:{id}"))
+}
+
+fn short_id(text: &str) -> Option<&str> {
+    let is_id = text.len() == ID && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    text.get(..SHORT).filter(|_| is_id)
+}
+
+/// Replaces `\x2d`, which systemd writes for characters such as a hyphen.
+fn unescaped(name: &str) -> String {
+    let mut text = String::new();
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once("\\x") {
+        text.push_str(before);
+        let byte = after
+            .get(..2)
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match byte.filter(u8::is_ascii_graphic) {
+            Some(byte) => {
+                text.push(char::from(byte));
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                text.push_str("\\x");
+                rest = after;
+            }
+        }
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::container_of;
+
+    #[test]
+    fn containers_are_found_in_paths_of_all_runtimes() {
+        let id = "0123456789abcdef".repeat(4);
+        for (path, name) in [
+            (
+                format!("/system.slice/docker-{id}.scope"),
+                Some("docker:0123456789ab"),
+            ),
+            (format!("/docker/{id}"), Some("docker:0123456789ab")),
+            (
+                format!("/machine.slice/libpod-{id}.scope/container"),
+                Some("podman:0123456789ab"),
+            ),
+            (
+                format!("/kubepods.slice/kubepods-pod1.slice/cri-containerd-{id}.scope"),
+                Some("containerd:0123456789ab"),
+            ),
+            (
+                format!("/kubepods/burstable/pod12-34/{id}"),
+                Some("pod:0123456789ab"),
+            ),
+            (
+                format!("/kubepods.slice/crio-{id}.scope"),
+                Some("cri-o:0123456789ab"),
+            ),
+            ("/lxc.payload.web/system.slice".to_owned(), Some("lxc:web")),
+            ("/lxc/web/init.scope".to_owned(), Some("lxc:web")),
+            (
+                "/machine.slice/machine-my\\x2dweb.scope/payload".to_owned(),
+                Some("machine:my-web"),
+            ),
+            // A container in another one.
+            (
+                format!("/lxc/outer/docker/{id}"),
+                Some("docker:0123456789ab"),
+            ),
+            // The monitor of podman is no container.
+            (format!("/machine.slice/libpod-conmon-{id}.scope"), None),
+            ("/user.slice/user-0.slice/session-1.scope".to_owned(), None),
+            ("/system.slice/docker.service".to_owned(), None),
+            ("/docker/short".to_owned(), None),
+            ("/".to_owned(), None),
+            (
+                "/machine.slice/machine-a\\xzz.scope".to_owned(),
+                Some("machine:a\\xzz"),
+            ),
+        ] {
+            assert_eq!(container_of(&path).as_deref(), name, "{path}");
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! `kmem usage`: planted memory, and sums recomputed from `script`.
+
+use std::collections::BTreeMap;
+
+use rperf_testkit::{Scratch, may_trace};
+use serde_json::{Value, json};
+
+use super::recording::{self, KmemFile};
+use super::{field, hex, run};
+
+#[track_caller]
+fn printed(scratch: &Scratch, line: &str) -> Value {
+    let outcome = run(scratch, &line.split(' ').collect::<Vec<_>>());
+    assert_eq!(outcome.status, 0, "{line}: {outcome:?}");
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome:?}"))
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value}"))
+}
+
+/// Returns the rows with only these keys.
+fn rows(found: &Value, keys: &[&str]) -> Vec<Value> {
+    let rows = found["rows"].as_array().expect("rows").iter();
+    let rows = rows.map(|row| keys.iter().map(|key| row[*key].clone()).collect());
+    rows.collect()
+}
+
+/// Returns a recording of `seconds` with cgroups: each 100 ms `leaking_driver` keeps 64 bytes in a container, and `busy_path` uses 128 bytes for 5 ms
+/// outside of it. In a cgroup below the container, `leaking_pages` keeps ten blocks of two pages. The slab allocator takes three pages. With
+/// `is_new`, `late_burst` keeps 100 objects of 512 bytes.
+fn planted(seconds: u64, is_new: bool) -> Vec<u8> {
+    let id = "0123456789abcdef".repeat(4);
+    let docker = format!("/system.slice/docker-{id}.scope");
+    let inner = format!("{docker}/inner");
+    let mut file = KmemFile::with_cgroups(&["/user.slice", &docker, &inner]);
+    for number in 0..seconds * 10 {
+        file.enter_cgroup(2);
+        file.object(
+            number * 100,
+            70,
+            "leaking_driver",
+            0x10_0000 + number * 64,
+            64,
+        );
+        file.enter_cgroup(1);
+        file.object(number * 100 + 10, 71, "busy_path", 0x1000, 128);
+        file.free(number * 100 + 15, 0x1000);
+    }
+    file.enter_cgroup(3);
+    for number in 0..10 {
+        file.pages(number * 100 + 20, "leaking_pages", 2 * number, 1);
+    }
+    file.enter_cgroup(2);
+    for number in 0..3 {
+        file.slab_page(number * 100 + 30, "leaking_driver", 1000 + number);
+    }
+    file.free_pages(400, 1002, 0);
+    if is_new {
+        for number in 0..100 {
+            file.object(
+                500 + number,
+                71,
+                "late_burst",
+                0x80_0000 + number * 512,
+                512,
+            );
+        }
+    }
+    // The last event, so that the recording has this duration.
+    file.free(seconds * 1000, 0x9000);
+    file.finish()
+}
+
+fn folder(files: &[(&str, Vec<u8>)]) -> Scratch {
+    let scratch = Scratch::new();
+    for (name, content) in files {
+        scratch.write(name, content).expect("a file");
+    }
+    scratch
+        .write("symbols", recording::kallsyms())
+        .expect("a file");
+    scratch
+}
+
+#[test]
+fn slab_pages_are_not_counted_twice() {
+    let scratch = folder(&[("perf.data", planted(10, false))]);
+    let usage = "kmem usage --kallsyms symbols --json";
+    let found = printed(&scratch, usage);
+    let total = json!({
+        "allocated": {"requests": 210, "bytes": 6400 + 12800 + 81920},
+        "freed": {"requests": 100, "bytes": 12800},
+        "live": {"requests": 110, "bytes": 6400 + 81920},
+    });
+    assert_eq!(found["total"], total);
+    assert_eq!(
+        (
+            &found["unmatched_object_frees"],
+            &found["unmatched_page_frees"]
+        ),
+        (&1.into(), &0.into())
+    );
+    let keys = [
+        "memory",
+        "stack",
+        "allocations",
+        "allocated_bytes",
+        "freed_bytes",
+        "live_bytes",
+        "peak_bytes",
+    ];
+    let expected = [
+        json!(["pages", ["leaking_pages+0x10"], 10, 81920, 0, 81920, 81920]),
+        json!([
+            "objects",
+            ["busy_path+0x10", "ioctl_entry+0x10"],
+            100,
+            12800,
+            12800,
+            0,
+            128
+        ]),
+        json!([
+            "slab pages",
+            ["leaking_driver+0x10", "ioctl_entry+0x10"],
+            3,
+            12288,
+            4096,
+            8192,
+            12288
+        ]),
+        json!([
+            "objects",
+            ["leaking_driver+0x10", "ioctl_entry+0x10"],
+            100,
+            6400,
+            0,
+            6400,
+            6400
+        ]),
+    ];
+    assert_eq!(rows(&found, &keys), expected);
+    let kinds = found["kinds"].as_array().expect("kinds");
+    let counted = |kinds: &[Value]| -> Vec<Value> {
+        kinds
+            .iter()
+            .map(|kind| json!([kind["memory"], kind["is_counted"]]))
+            .collect()
+    };
+    let expected = [
+        json!(["objects", true]),
+        json!(["pages", true]),
+        json!(["slab pages", false]),
+    ];
+    assert_eq!(counted(kinds), expected);
+    // Without objects, the pages of the slab allocator count.
+    let pages = printed(&scratch, &format!("{usage} --page"));
+    assert_eq!(pages["total"]["allocated"]["bytes"], 81920 + 12288);
+    let life = &found["rows"][1]["lifetimes_ns"];
+    assert_eq!(
+        (&life["count"], &life["max"]),
+        (&100.into(), &5_000_000.into())
+    );
+    let text = run(&scratch, &["kmem", "usage", "--kallsyms", "symbols"]).stdout;
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    for line in [
+        "101120 bytes in 210 in total not freed: 88320 bytes in 110",
+        "12288 bytes in 3 slab pages not freed: 8192 bytes in 2 (contain the objects, not counted)",
+        "81920 81.01% 10 81920 10 81920 - pages leaking_pages+0x10",
+        // The only freed page lived from 230 to 400 ms.
+        "12288 - 3 8192 2 12288 170000.000 slab pages leaking_driver+0x10",
+        "12800 12.66% 100 0 0 128 5000.000 objects busy_path+0x10",
+    ] {
+        assert!(lines.iter().any(|found| found == line), "{line}: {text}");
+    }
+}
+
+#[test]
+fn memory_is_summed_up_by_cgroup_and_container() {
+    let scratch = folder(&[("perf.data", planted(10, false))]);
+    let by = |keys: &str| {
+        printed(
+            &scratch,
+            &format!("kmem usage --kallsyms symbols --json --by {keys}"),
+        )
+    };
+    let found = rows(
+        &by("container"),
+        &["memory", "container", "allocated_bytes", "live_bytes"],
+    );
+    let docker = "docker:0123456789ab";
+    let expected = [
+        // Both cgroups of the container.
+        json!(["pages", docker, 81920, 81920]),
+        json!(["objects", "no container", 12800, 0]),
+        json!(["slab pages", docker, 12288, 8192]),
+        json!(["objects", docker, 6400, 6400]),
+    ];
+    assert_eq!(found, expected);
+    let id = "0123456789abcdef".repeat(4);
+    let found = rows(
+        &by("cgroup,function"),
+        &["cgroup", "function", "allocated_bytes"],
+    );
+    let path = |end: &str| format!("/system.slice/docker-{id}.scope{end}");
+    let expected = [
+        json!([path("/inner"), "leaking_pages", 81920]),
+        json!(["/user.slice", "busy_path", 12800]),
+        json!([path(""), "leaking_driver", 12288]),
+        json!([path(""), "leaking_driver", 6400]),
+    ];
+    assert_eq!(found, expected);
+    let found = rows(&by("process,cache"), &["process", "cache", "allocations"]);
+    let expected = [
+        json!(["worker (71)", "order 1", 10]),
+        json!(["worker (71)", "kmalloc-128", 100]),
+        json!(["leaker (70)", "order 0", 3]),
+        json!(["leaker (70)", "kmalloc-64", 100]),
+    ];
+    assert_eq!(found, expected);
+    let refused = |line: &str, status: i32, message: &str| {
+        let outcome = run(&scratch, &line.split(' ').collect::<Vec<_>>());
+        assert_eq!(outcome.status, status, "{outcome:?}");
+        assert!(outcome.stderr.contains(message), "{outcome:?}");
+    };
+    refused("kmem usage --by pid", 129, "Unknown key of --by: 'pid'");
+    refused("kmem usage --by ,", 129, "--by: no key is given");
+    refused("kmem usage -s frag", 129, "Unknown --sort key: 'frag'");
+    scratch
+        .write("plain.data", recording::planted_leaks(4096))
+        .expect("a file");
+    refused(
+        "kmem usage -i plain.data --by container",
+        255,
+        "kmem record --all-cgroups",
+    );
+}
+
+/// An allocation of a recording.
+#[derive(Debug, Default, Clone)]
+struct Allocation {
+    kind: &'static str,
+    caller: String,
+    bytes: u64,
+    time: u64,
+}
+
+/// Sums by kind and caller: allocations, their bytes, freed bytes, live bytes, and the sum of life times.
+type Sums = BTreeMap<(&'static str, String), [u64; 5]>;
+
+/// The allocations of a recording, recomputed from the lines of `script` with stacks.
+#[derive(Debug, Default)]
+struct Recomputed {
+    sums: Sums,
+    live: BTreeMap<(bool, u64), Allocation>,
+}
+
+/// The functions of the page allocator and those of the slab allocator that occur in stacks, without leading `_`.
+const PAGE_ALLOCATOR: [&str; 5] = [
+    "alloc_pages",
+    "alloc_frozen_pages",
+    "get_free_page",
+    "folio_alloc",
+    "vma_alloc_folio",
+];
+const SLAB_ALLOCATOR: [&str; 5] = [
+    "allocate_slab",
+    "new_slab",
+    "slab_alloc",
+    "kmalloc_large",
+    "refill_",
+];
+
+impl Recomputed {
+    /// Adds an event with the functions of its stack, innermost first.
+    fn add(&mut self, time: u64, event: &str, fields: &str, stack: &[&str]) {
+        let text = |name| field(fields, name).unwrap_or_else(|| panic!("{name}: {fields}"));
+        let is_page = event.contains("mm_page");
+        let address = hex(text(if is_page { "pfn" } else { "ptr" }));
+        if event.contains("free") {
+            if let Some(allocation) = self.live.remove(&(is_page, address)) {
+                let sums = self
+                    .sums
+                    .entry((allocation.kind, allocation.caller))
+                    .or_default();
+                sums[2] += allocation.bytes;
+                sums[3] -= allocation.bytes;
+                sums[4] += time - allocation.time;
+            }
+            return;
+        }
+        let mut allocation = Allocation {
+            kind: "objects",
+            time,
+            ..Allocation::default()
+        };
+        if is_page {
+            let order: u32 = text("order").parse().expect("an order");
+            allocation.bytes = 4096 << order;
+            let begins = |frame: &&str, starts: &[&str]| {
+                let name = frame.trim_start_matches('_');
+                starts.iter().any(|start| name.starts_with(start))
+            };
+            let outside = stack.iter().find(|frame| !begins(frame, &PAGE_ALLOCATOR));
+            let is_slab = outside.is_some_and(|frame| begins(frame, &SLAB_ALLOCATOR));
+            allocation.kind = if is_slab { "slab pages" } else { "pages" };
+            allocation.caller = match is_slab {
+                // The callers of the slab allocator are not recomputed.
+                true => String::new(),
+                false => outside.map_or("unknown", |frame| *frame).to_owned(),
+            };
+        } else {
+            allocation.bytes = text("bytes_alloc").parse().expect("a size");
+            allocation.caller = text("call_site").to_owned();
+        }
+        let key = (allocation.kind, allocation.caller.clone());
+        let sums = self.sums.entry(key).or_default();
+        *sums = [
+            sums[0] + 1,
+            sums[1] + allocation.bytes,
+            sums[2],
+            sums[3] + allocation.bytes,
+            sums[4],
+        ];
+        if let Some(older) = self.live.insert((is_page, address), allocation) {
+            let sums = self.sums.entry((older.kind, older.caller)).or_default();
+            sums[3] -= older.bytes;
+        }
+    }
+
+    /// Reads the text of `script -F time,event,trace,ip,sym,symoff --ns`.
+    fn read(text: &str) -> Self {
+        let mut all = Self::default();
+        for block in text.split("\n\n") {
+            let mut lines = block.lines();
+            let Some((time, rest)) = lines.next().and_then(|line| line.trim().split_once(": "))
+            else {
+                continue;
+            };
+            let (event, fields) = rest.trim().split_once(": ").expect("an event");
+            let (seconds, nanos) = time.trim().split_once('.').expect("a time");
+            let whole = |text: &str| text.parse::<u64>().expect("a number");
+            let time = whole(seconds) * 1_000_000_000 + whole(nanos);
+            let stack: Vec<&str> = lines
+                .filter_map(|line| line.trim().split_once(' ').map(|(_, symbol)| symbol))
+                .collect();
+            all.add(time, event, fields, &stack);
+        }
+        all
+    }
+}
+
+#[test]
+fn sums_by_caller_match_the_events_of_script() {
+    const NAME: &str = "commands::kmem::usage::sums_by_caller_match_the_events_of_script";
+    if !may_trace(NAME) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let command = "mkdir d; i=0; while [ $i -lt 500 ]; do : > d/$i; i=$((i + 1)); done; rm -r d";
+    let words = [
+        "kmem",
+        "record",
+        "--page",
+        "--slab",
+        "-g",
+        "--all-cgroups",
+        "-m",
+        "4096",
+        "-q",
+        "-o",
+        "perf.data",
+        "--",
+        "sh",
+        "-c",
+        command,
+    ];
+    let made = run(&scratch, &words);
+    assert_eq!(made.status, 0, "{made:?}");
+    let script = run(
+        &scratch,
+        &["script", "--ns", "-F", "time,event,trace,ip,sym,symoff"],
+    );
+    assert_eq!(script.status, 0, "{script:?}");
+    let expected = Recomputed::read(&script.stdout).sums;
+    let found = printed(&scratch, "kmem usage --by caller --json");
+    let mut sums = Sums::new();
+    for row in found["rows"].as_array().expect("rows") {
+        let kind = match row["memory"].as_str() {
+            Some("objects") => "objects",
+            Some("pages") => "pages",
+            _ => "slab pages",
+        };
+        let caller = match kind {
+            "slab pages" => String::new(),
+            _ => row["caller"].as_str().expect("a caller").to_owned(),
+        };
+        let own = sums.entry((kind, caller)).or_default();
+        let numbers = [
+            &row["allocations"],
+            &row["allocated_bytes"],
+            &row["freed_bytes"],
+            &row["live_bytes"],
+            &row["lifetimes_ns"]["sum"],
+        ];
+        for (sum, value) in own.iter_mut().zip(numbers) {
+            *sum += number(value);
+        }
+    }
+    for kind in ["objects", "pages", "slab pages"] {
+        let bytes = |sums: &Sums| {
+            let own = sums.iter().filter(|((own, _), _)| *own == kind);
+            own.map(|(_, sums)| sums[1]).sum::<u64>()
+        };
+        assert!(bytes(&expected) > 0, "no {kind}");
+        assert_eq!(bytes(&sums), bytes(&expected), "{kind}");
+    }
+    assert_eq!(sums, expected);
+    // Every key divides the same memory.
+    for keys in ["stack", "process,cache", "cgroup,container,function"] {
+        let other = printed(&scratch, &format!("kmem usage --json --by {keys}"));
+        assert_eq!(other["total"], found["total"], "{keys}");
+        let rows = other["rows"].as_array().expect("rows").iter();
+        let counted = rows.filter(|row| row["memory"] != "slab pages");
+        let bytes: u64 = counted.map(|row| number(&row["allocated_bytes"])).sum();
+        assert_eq!(found["total"]["allocated"]["bytes"], bytes, "{keys}");
+    }
+    let cgroups = printed(&scratch, "kmem usage --json --by cgroup");
+    let first = cgroups["rows"][0]["cgroup"]
+        .as_str()
+        .expect("a path")
+        .to_owned();
+    assert!(first.starts_with('/'), "{first}");
+}
