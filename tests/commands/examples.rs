@@ -222,6 +222,7 @@ fn examples_of_each_command_run() {
                 "stat record --quiet -a -I 1000 -o counts.data -- sleep 1",
                 "stat record --quiet -a -A -- sleep 1",
             ][..],
+            "kmem diff" => &["kmem record --slab --page -q -- sleep 0.2"; 2],
             "kmem usage" => &["kmem record --slab --page -g --all-cgroups -q -- sleep 0.2"][..],
             "sched diff" => &["sched record -q -- sleep 0.2"; 2],
             command if command.starts_with("kwork ") => {

@@ -172,6 +172,7 @@ pub(crate) fn assert_refused(words: &[&str], status: i32, stderr: &str) {
 pub(crate) fn commands() -> Vec<String> {
     let listed = outcome(&["--list-cmds"]).stdout;
     let parts = [
+        "kmem diff",
         "kmem fragmentation",
         "kmem leaks",
         "kmem stat",

@@ -1,6 +1,7 @@
 //! `rperf kmem`: records allocations of kernel memory, and analyses them.
 
 mod details;
+mod diff;
 mod fragmentation;
 mod leaks;
 mod record;
@@ -13,6 +14,7 @@ use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::EventLayouts;
 use rperf_analysis::kmem::{Allocator, PAGE_EVENTS, SLAB_EVENTS};
 
+pub(super) use self::diff::{command as diff_command, run as diff};
 pub(super) use self::fragmentation::{command as fragmentation_command, run as fragmentation};
 pub(super) use self::leaks::{command as leaks_command, run as leaks};
 pub(super) use self::stat::{command as stat_command, run as stat};
@@ -28,13 +30,12 @@ use crate::cli::symbol_options::args as names;
 const ABOUT: &str = "\
 'kmem record' records allocations and frees of the slab allocator (--slab, the default) and of pages (--page) on the whole system. 'kmem stat' \
 shows their sums, on request by caller and by address, 'kmem usage' both in one table by stack, cache or cgroup, 'kmem leaks' what was not freed, \
-'kmem fragmentation' how memory is fragmented. Options may precede the subcommand.";
+'kmem fragmentation' how memory is fragmented, 'kmem diff' how two recordings differ. Options may precede the subcommand.";
 
-const SUBCOMMANDS: &str =
-    "use 'kmem record', 'kmem stat', 'kmem usage', 'kmem leaks' or 'kmem fragmentation'";
+const SUBCOMMANDS: &str = "use 'kmem record', 'kmem stat', 'kmem usage', 'kmem leaks', 'kmem fragmentation' or 'kmem diff'";
 
 /// The subcommands that may be abbreviated, to at least three letters, as in perf.
-const ABBREVIATED: &[&str] = &["record", "stat", "usage", "leaks", "fragmentation"];
+const ABBREVIATED: &[&str] = &["record", "stat", "usage", "leaks", "fragmentation", "diff"];
 
 /// The options that select an allocator.
 fn allocators() -> [Arg; 2] {

@@ -5,6 +5,13 @@ use super::{CommandEntry, kmem, kwork, lock, sched, stat, timechart};
 /// Subcommands, selected by the first argument of these commands.
 pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
     CommandEntry {
+        name: "kmem diff",
+        summary: "Compare the allocations of two recordings",
+        usage: &["[<options>] [<baseline>] [<new>]"],
+        build: kmem::diff_command,
+        run: kmem::diff,
+    },
+    CommandEntry {
         name: "kmem fragmentation",
         summary: "Show fragmentation of pages and of objects",
         usage: &["[<options>]"],

@@ -42,6 +42,7 @@ const SAMPLE_READERS: &[&str] = &[
     "heatmap",
     "histogram",
     "kmem",
+    "kmem diff",
     "kmem fragmentation",
     "kmem leaks",
     "kmem stat",
@@ -80,6 +81,7 @@ const RESOLVERS: &[&str] = &[
     "heatmap",
     "histogram",
     "kmem",
+    "kmem diff",
     "kmem fragmentation",
     "kmem leaks",
     "kmem stat",
@@ -419,6 +421,7 @@ const GROUPS: &[&[&str]] = &[
     ],
     &[
         "kmem",
+        "kmem diff",
         "kmem fragmentation",
         "kmem leaks",
         "kmem stat",

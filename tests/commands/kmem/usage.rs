@@ -1,4 +1,4 @@
-//! `kmem usage`: planted memory, and sums recomputed from `script`.
+//! `kmem usage` and `kmem diff`: planted memory, and sums recomputed from `script`.
 
 use std::collections::BTreeMap;
 
@@ -238,6 +238,111 @@ fn memory_is_summed_up_by_cgroup_and_container() {
         255,
         "kmem record --all-cgroups",
     );
+}
+
+#[test]
+fn recordings_of_different_length_are_compared_by_rates() {
+    let scratch = folder(&[
+        ("perf.data.old", planted(10, false)),
+        ("perf.data", planted(20, true)),
+    ]);
+    let found = printed(&scratch, "kmem diff --kallsyms symbols --json");
+    assert_eq!(
+        (&found["baseline_seconds"], &found["new_seconds"]),
+        (&10.0.into(), &20.0.into())
+    );
+    let delta = |row: &Value| row["delta"]["bytes_per_second"].as_f64().expect("a number");
+    let expected: [(&str, &str, f64); 5] = [
+        (
+            "leaking_pages+0x10",
+            "order 1",
+            81920.0 / 20.0 - 81920.0 / 10.0,
+        ),
+        ("late_burst+0x10", "kmalloc-512", 51200.0 / 20.0),
+        (
+            "leaking_driver+0x10",
+            "order 0",
+            12288.0 / 20.0 - 12288.0 / 10.0,
+        ),
+        // As many per second.
+        ("busy_path+0x10", "kmalloc-128", 0.0),
+        ("leaking_driver+0x10", "kmalloc-64", 0.0),
+    ];
+    let found_rows = found["rows"].as_array().expect("rows");
+    assert_eq!(found_rows.len(), expected.len());
+    for (row, (caller, cache, difference)) in found_rows.iter().zip(expected) {
+        assert_eq!(
+            (&row["caller"], &row["cache"]),
+            (&caller.into(), &cache.into())
+        );
+        assert!((delta(row) - difference).abs() < 1e-6, "{row}");
+    }
+    let driver = &found_rows[4];
+    assert_eq!(
+        (
+            &driver["baseline"]["live_bytes"],
+            &driver["new"]["live_bytes"]
+        ),
+        (&6400.into(), &12800.into())
+    );
+    assert_eq!(driver["new"]["growth_per_second"], 640.0);
+    assert_eq!(driver["delta"]["live_bytes"], 6400.0);
+    let burst = &found_rows[1];
+    assert_eq!(
+        (
+            &burst["baseline"]["allocations"],
+            &burst["new"]["allocations"]
+        ),
+        (&0.into(), &100.into())
+    );
+    // The sums are those of the rows that count.
+    let total = &found["totals"]["total"];
+    assert_eq!(
+        total["new"]["allocated_bytes"],
+        200 * (64 + 128) + 81920 + 51200
+    );
+    assert_eq!(
+        found["totals"]["slab pages"]["new"]["allocated_bytes"],
+        12288
+    );
+    let first = |sort: &str| {
+        let line =
+            format!("kmem diff perf.data.old perf.data --kallsyms symbols --json -l 1 -s {sort}");
+        let found = printed(&scratch, &line);
+        found["rows"][0]["caller"].as_str().map(str::to_owned)
+    };
+    assert_eq!(first("live").as_deref(), Some("late_burst+0x10"));
+    assert_eq!(first("hit").as_deref(), Some("late_burst+0x10"));
+    assert_eq!(first("growth").as_deref(), Some("leaking_pages+0x10"));
+    let text = run(
+        &scratch,
+        &[
+            "kmem",
+            "diff",
+            "--kallsyms",
+            "symbols",
+            "-l",
+            "2",
+            "--by",
+            "function",
+        ],
+    );
+    let lines: Vec<String> = text
+        .stdout
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    for line in [
+        "# Allocations per second: baseline 10.000000 s, new 20.000000 s. Growth: bytes that were not freed, per second",
+        "0 2560 +2560 0 5 0 2560 0 51200 +51200 objects late_burst",
+        "8192 4096 -4096 1 0 8192 4096 81920 81920 +0 pages leaking_pages",
+        "... 3 more; -l shows more",
+    ] {
+        assert!(lines.iter().any(|found| found == line), "{line}: {text:?}");
+    }
+    let same = printed(&scratch, "kmem diff perf.data perf.data --json");
+    let mut rows = same["rows"].as_array().expect("rows").iter();
+    assert!(rows.all(|row| delta(row) == 0.0), "{same}");
 }
 
 /// An allocation of a recording.

@@ -53,6 +53,7 @@ const CHOICES: &[(&str, &str, &[&str])] = &[
     ("", "switch-output", &["signal"]),
     ("", "threads", &["cpu", "core", "package", "numa"]),
     ("", "unwind", &["later", "live"]),
+    ("kmem diff", "sort", &["bytes", "hit", "growth", "live"]),
     (
         "kmem leaks",
         "sort",
@@ -85,6 +86,7 @@ const KMEM_KEYS: &[&str] = &[
 /// Values of options that take a list of words.
 const LISTS: &[(&str, &str, &[&str])] = &[
     ("", "synth", &["no", "all", "task", "mmap", "cgroup"]),
+    ("kmem diff", "by", KMEM_KEYS),
     (
         "kmem stat",
         "sort",

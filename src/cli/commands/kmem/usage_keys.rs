@@ -1,4 +1,4 @@
-//! The keys by which `kmem usage` sums up memory.
+//! The keys by which `kmem usage` and `kmem diff` sum up memory.
 
 use clap::{Arg, ArgMatches};
 use rperf_analysis::kmem::{MemoryUsage, UsageDetail, UsageReport};

@@ -17,6 +17,17 @@ pub(super) const KMEM: &[(&str, &[CommandLine])] = &[
         ],
     ),
     (
+        "kmem diff",
+        &[
+            run("kmem diff", "perf.data.old and perf.data"),
+            run(
+                "kmem diff perf.data.old perf.data -s growth",
+                "what grows faster",
+            ),
+            run("kmem diff --by cache --json", "caches as JSON"),
+        ],
+    ),
+    (
         "kmem fragmentation",
         &[
             run(

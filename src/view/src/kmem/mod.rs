@@ -1,5 +1,6 @@
 //! The tables of `kmem stat`, in the layout of perf 6.1, and those of the other subcommands.
 
+pub mod comparison;
 pub mod distributions;
 pub mod fragmentation;
 mod gfp;

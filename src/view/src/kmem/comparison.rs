@@ -1,0 +1,314 @@
+//! The memory of two recordings, compared, for `kmem diff`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use rperf_analysis::kmem::{MemoryKind, RequestCount};
+use serde_json::{Value, json};
+
+use super::usage::{NamedUsage, UsageTotals, kind_name, names_json};
+use crate::table::{Cell, Column, Table, TextStyle};
+
+/// The version of the JSON object; it changes if a key is removed or gets another meaning.
+pub const KMEM_DIFF_JSON_VERSION: u32 = 1;
+
+/// The memory of a recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedUsage {
+    /// Seconds between the first and the last event.
+    pub seconds: f64,
+    /// All rows with their names.
+    pub rows: Vec<NamedUsage>,
+    /// Sums of all rows.
+    pub totals: UsageTotals,
+}
+
+/// Sums of the allocations with one key in one recording.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct UsageSums {
+    /// All allocations.
+    pub allocated: RequestCount,
+    /// The allocations that were not freed.
+    pub live: RequestCount,
+    /// Seconds of the recording.
+    pub seconds: f64,
+}
+
+/// The number by which rows are sorted: largest difference first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsageDiffKey {
+    /// Bytes allocated per second.
+    Bytes,
+    /// Allocations per second.
+    Hits,
+    /// Bytes not freed, per second of the recording.
+    Growth,
+    /// Bytes not freed.
+    Live,
+}
+
+/// The memory of one key in both recordings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedUsage {
+    /// A row with the names of the key; its numbers are those of one of the recordings.
+    named: NamedUsage,
+    /// The sums in the baseline and in the other recording; zeros if it has no such allocation.
+    pub sums: [UsageSums; 2],
+}
+
+impl UsageSums {
+    /// Returns a number per second; 0 if the recording has no duration.
+    #[expect(clippy::cast_precision_loss, reason = "a rate")]
+    fn per_second(&self, number: u64) -> f64 {
+        match self.seconds > 0.0 {
+            true => number as f64 / self.seconds,
+            false => 0.0,
+        }
+    }
+
+    /// Returns the number by which rows are sorted.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "compared with a rate")]
+    pub fn number(&self, key: UsageDiffKey) -> f64 {
+        match key {
+            UsageDiffKey::Bytes => self.per_second(self.allocated.bytes),
+            UsageDiffKey::Hits => self.per_second(self.allocated.requests),
+            UsageDiffKey::Growth => self.per_second(self.live.bytes),
+            UsageDiffKey::Live => self.live.bytes as f64,
+        }
+    }
+
+    fn add(&mut self, allocated: RequestCount, live: RequestCount) {
+        let sums = [(&mut self.allocated, allocated), (&mut self.live, live)];
+        for (sum, more) in sums {
+            sum.requests = sum.requests.saturating_add(more.requests);
+            sum.bytes = sum.bytes.saturating_add(more.bytes);
+        }
+    }
+}
+
+impl ComparedUsage {
+    /// Returns the difference of a number: that of the other recording less that of the baseline.
+    #[must_use]
+    pub fn difference(&self, key: UsageDiffKey) -> f64 {
+        let [before, after] = &self.sums;
+        after.number(key) - before.number(key)
+    }
+}
+
+/// Compares the rows of two recordings by their names. Rows with the largest difference of `key` come first.
+#[must_use]
+pub fn compare(recordings: &[RecordedUsage; 2], key: UsageDiffKey) -> Vec<ComparedUsage> {
+    type RowNames<'r> = (MemoryKind, &'r [String], &'r [String]);
+    let mut pairs: BTreeMap<RowNames<'_>, ComparedUsage> = BTreeMap::new();
+    for (file, recording) in recordings.iter().enumerate() {
+        for named in &recording.rows {
+            let names: RowNames<'_> = (named.row.kind, &named.names, &named.frames);
+            let pair = pairs.entry(names).or_insert_with(|| ComparedUsage {
+                named: named.clone(),
+                sums: recordings.each_ref().map(|recording| UsageSums {
+                    seconds: recording.seconds,
+                    ..UsageSums::default()
+                }),
+            });
+            if let Some(sums) = pair.sums.get_mut(file) {
+                sums.add(named.row.allocated, named.row.live);
+            }
+        }
+    }
+    let mut rows: Vec<ComparedUsage> = pairs.into_values().collect();
+    // The sort is stable: rows with equal differences remain in order of names.
+    rows.sort_by(|left, right| {
+        let size = |row: &ComparedUsage| row.difference(key).abs();
+        size(right).total_cmp(&size(left))
+    });
+    rows
+}
+
+/// The sums of a kind of memory, or of all memory, in both recordings.
+fn total_sums(
+    recordings: &[RecordedUsage; 2],
+    of: impl Fn(&UsageTotals) -> [RequestCount; 2],
+) -> [UsageSums; 2] {
+    recordings.each_ref().map(|recording| {
+        let [allocated, live] = of(&recording.totals);
+        UsageSums {
+            allocated,
+            live,
+            seconds: recording.seconds,
+        }
+    })
+}
+
+/// Returns the sums of each kind of memory that occurs, and of all that is counted, with their titles.
+fn totals(recordings: &[RecordedUsage; 2]) -> Vec<(&'static str, [UsageSums; 2])> {
+    let kinds = [
+        MemoryKind::Objects,
+        MemoryKind::Pages,
+        MemoryKind::SlabPages,
+    ];
+    let occurring = kinds.into_iter().filter(|kind| {
+        let mut all = recordings.iter().flat_map(|one| &one.totals.kinds);
+        all.any(|totals| totals.kind == *kind)
+    });
+    let mut rows: Vec<(&'static str, [UsageSums; 2])> = occurring
+        .map(|kind| {
+            let of = |totals: &UsageTotals| {
+                let mut kinds = totals.kinds.iter();
+                let own = kinds.find(|totals| totals.kind == kind);
+                own.map_or([RequestCount::default(); 2], |own| {
+                    [own.allocated, own.live]
+                })
+            };
+            (kind_name(kind), total_sums(recordings, of))
+        })
+        .collect();
+    let counted = |totals: &UsageTotals| {
+        [
+            totals.counted(|totals| totals.allocated),
+            totals.counted(|totals| totals.live),
+        ]
+    };
+    rows.push(("total", total_sums(recordings, counted)));
+    rows
+}
+
+/// The titles of the columns of numbers.
+const TITLES: [&str; 10] = [
+    "Bytes/s",
+    "New bytes/s",
+    "Delta",
+    "Hits/s",
+    "New hits/s",
+    "Growth/s",
+    "New growth/s",
+    "Live bytes",
+    "New live",
+    "Delta",
+];
+
+/// Writes the sums and the first `most` rows; growth is the number of bytes that were not freed, per second.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write(
+    out: &mut dyn Write,
+    recordings: &[RecordedUsage; 2],
+    rows: &[ComparedUsage],
+    most: usize,
+) -> io::Result<()> {
+    let [before, after] = recordings;
+    writeln!(
+        out,
+        "# Allocations per second: baseline {:.6} s, new {:.6} s. Growth: bytes that were not freed, per second\n#",
+        before.seconds, after.seconds
+    )?;
+    let numbers = TITLES.into_iter().map(Column::right);
+    let columns = numbers.chain([Column::left("Memory"), Column::left("")]);
+    let mut table = Table::new(columns.collect::<Vec<_>>());
+    for (name, sums) in totals(recordings) {
+        let mut cells = number_cells(&sums);
+        cells.extend([Cell::from(name), "(all)".into()]);
+        table.push(cells);
+    }
+    for row in rows.iter().take(most) {
+        let mut cells = number_cells(&row.sums);
+        let name = kind_name(row.named.row.kind);
+        cells.extend([Cell::from(name), title(&row.named).into()]);
+        table.push(cells);
+    }
+    table.write_text(out, TextStyle::PLAIN)?;
+    match rows.len().saturating_sub(most) {
+        0 => Ok(()),
+        hidden => writeln!(out, "  ... {hidden} more; -l shows more"),
+    }
+}
+
+/// Returns the names of a row in one line, with all frames of a stack.
+fn title(named: &NamedUsage) -> String {
+    let outer = named.frames.iter().skip(1);
+    outer.fold(named.title(), |title, frame| title + " < " + frame)
+}
+
+fn number_cells(sums: &[UsageSums; 2]) -> Vec<Cell> {
+    let [before, after] = sums;
+    let number = |key| [before.number(key), after.number(key)];
+    let shown = |value: f64| Cell::from(format!("{value:.0}"));
+    let delta = |[before, after]: [f64; 2]| Cell::from(format!("{:+.0}", after - before));
+    let bytes = number(UsageDiffKey::Bytes);
+    let hits = number(UsageDiffKey::Hits);
+    let growth = number(UsageDiffKey::Growth);
+    let live = number(UsageDiffKey::Live);
+    vec![
+        shown(bytes[0]),
+        shown(bytes[1]),
+        delta(bytes),
+        shown(hits[0]),
+        shown(hits[1]),
+        shown(growth[0]),
+        shown(growth[1]),
+        shown(live[0]),
+        shown(live[1]),
+        delta(live),
+    ]
+}
+
+/// Writes the same as JSON; sums are not divided by the seconds of the recording, rates are. `titles` are those of the parts of the key.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_json(
+    out: &mut dyn Write,
+    recordings: &[RecordedUsage; 2],
+    rows: &[ComparedUsage],
+    titles: &[&'static str],
+) -> io::Result<()> {
+    let totals = totals(recordings).into_iter();
+    let totals = totals.map(|(name, sums)| (name.to_owned(), sums_json(&sums)));
+    let totals: serde_json::Map<String, Value> = totals.collect();
+    let [before, after] = recordings;
+    write!(
+        out,
+        "{{\"version\":{KMEM_DIFF_JSON_VERSION},\"baseline_seconds\":{},\"new_seconds\":{},\"totals\":{},\"rows\":[",
+        json!(before.seconds),
+        json!(after.seconds),
+        Value::from(totals),
+    )?;
+    for (number, row) in rows.iter().enumerate() {
+        out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
+        let mut object = names_json(titles, &row.named);
+        if let Value::Object(sums) = sums_json(&row.sums) {
+            object.extend(sums);
+        }
+        serde_json::to_writer(&mut *out, &object)?;
+    }
+    out.write_all(b"]}\n")
+}
+
+fn sums_json(sums: &[UsageSums; 2]) -> Value {
+    let one = |sums: &UsageSums| {
+        json!({
+            "allocations": sums.allocated.requests,
+            "allocated_bytes": sums.allocated.bytes,
+            "live": sums.live.requests,
+            "live_bytes": sums.live.bytes,
+            "allocations_per_second": sums.number(UsageDiffKey::Hits),
+            "bytes_per_second": sums.number(UsageDiffKey::Bytes),
+            "growth_per_second": sums.number(UsageDiffKey::Growth),
+        })
+    };
+    let [before, after] = sums;
+    let delta = |key| after.number(key) - before.number(key);
+    json!({
+        "baseline": one(before),
+        "new": one(after),
+        "delta": {
+            "allocations_per_second": delta(UsageDiffKey::Hits),
+            "bytes_per_second": delta(UsageDiffKey::Bytes),
+            "growth_per_second": delta(UsageDiffKey::Growth),
+            "live_bytes": delta(UsageDiffKey::Live),
+        },
+    })
+}
