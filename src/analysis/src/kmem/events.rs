@@ -46,7 +46,7 @@ impl Observer<KmemDetail> for KmemEvents {
                     allocated: event.bytes_alloc(),
                     node: event.node(),
                 };
-                self.slab.allocate(at.time(), cpu, allocation);
+                self.slab.allocate(cpu, allocation);
             }
             TypedEvent::KmemCacheAlloc(event) => {
                 let allocation = SlabAllocation {
@@ -56,7 +56,7 @@ impl Observer<KmemDetail> for KmemEvents {
                     allocated: event.bytes_alloc(),
                     node: event.node(),
                 };
-                self.slab.allocate(at.time(), cpu, allocation);
+                self.slab.allocate(cpu, allocation);
             }
             TypedEvent::Kfree(event) => self.slab.free(cpu, event.ptr()),
             TypedEvent::KmemCacheFree(event) => self.slab.free(cpu, event.ptr()),

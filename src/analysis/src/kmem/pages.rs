@@ -170,14 +170,20 @@ struct PageKey {
 
 /// Counts allocations and frees of pages. A page that is allocated again although no free was recorded belongs to its
 /// latest allocation.
+///
+/// Memory grows with the number of live pages and of callers: by some 50 bytes for each live page, and 220 more for each page with
+/// [`PageStatistics::with_pages`].
 #[derive(Debug, Default)]
 pub struct PageStatistics {
     page_size: PageSize,
     /// Whether freed pages are subtracted from the rows.
     live_only: bool,
-    /// Latest allocation of the pages that are not freed.
-    live: FxHashMap<u64, PageAllocation>,
-    pages: FxHashMap<PageKey, PageRow>,
+    /// Number of the key (of callers) of the latest allocation of the pages that are not freed.
+    live: FxHashMap<u64, u32>,
+    numbers: FxHashMap<PageKey, u32>,
+    keys: Vec<PageKey>,
+    /// Rows by page, if requested.
+    pages: Option<FxHashMap<PageKey, PageRow>>,
     callers: FxHashMap<PageKey, PageRow>,
     totals: PageTotals,
     /// By order and migrate type.
@@ -220,6 +226,15 @@ impl PageStatistics {
         }
     }
 
+    /// Returns statistics that also sum up each page, for [`PageStatistics::by_page`].
+    #[must_use]
+    pub fn with_pages(self) -> Self {
+        Self {
+            pages: Some(FxHashMap::default()),
+            ..self
+        }
+    }
+
     /// Sets the page size of the recording kernel in bytes, if it is known.
     pub fn set_page_size(&mut self, size: Option<u32>) {
         self.page_size = PageSize::recorded(size);
@@ -235,9 +250,12 @@ impl PageStatistics {
         self.gfp_names
             .entry(allocation.gfp)
             .or_insert_with(|| flags.to_string());
-        self.live.insert(page, *allocation);
         let site = allocation.call_site;
-        for (rows, address) in [(&mut self.pages, page), (&mut self.callers, site)] {
+        let caller = allocation.key(site);
+        let number = self.number(caller);
+        self.live.insert(page, number);
+        let pages = self.pages.as_mut().map(|rows| (rows, page));
+        for (rows, address) in pages.into_iter().chain([(&mut self.callers, site)]) {
             let key = allocation.key(address);
             let row = rows.entry(key).or_insert_with(|| allocation.row(page));
             row.page = page;
@@ -249,23 +267,34 @@ impl PageStatistics {
         *self.orders.entry(place).or_default() += 1;
     }
 
+    /// Returns the number of a key of callers.
+    fn number(&mut self, key: PageKey) -> u32 {
+        let keys = &mut self.keys;
+        *self.numbers.entry(key).or_insert_with(|| {
+            keys.push(key);
+            u32::try_from(keys.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+
     pub(super) fn free(&mut self, page: u64, order: u32) {
         let bytes = self.page_size.of_order(order);
         self.totals.freed.add(bytes);
-        let Some(allocation) = self.live.remove(&page) else {
+        let Some(number) = self.live.remove(&page) else {
             self.totals.unmatched.add(bytes);
             return;
         };
-        if !self.live_only {
+        let caller = self.keys.get(number as usize).copied();
+        let Some(caller) = caller.filter(|_| self.live_only) else {
             return;
-        }
-        let place = (allocation.order, allocation.migrate_type);
+        };
+        let place = (caller.order, caller.migrate_type);
         if let Some(count) = self.orders.get_mut(&place) {
             *count = count.saturating_sub(1);
         }
-        let site = allocation.call_site;
-        for (rows, address) in [(&mut self.pages, page), (&mut self.callers, site)] {
-            let key = allocation.key(address);
+        let pages = self.pages.as_mut().map(|rows| (rows, page));
+        let callers = (&mut self.callers, caller.address);
+        for (rows, address) in pages.into_iter().chain([callers]) {
+            let key = PageKey { address, ..caller };
             let Some(row) = rows.get_mut(&key) else {
                 continue;
             };
@@ -289,10 +318,11 @@ impl PageStatistics {
         sorted(&self.callers, keys)
     }
 
-    /// Returns a row per page, order, migrate type and flags.
+    /// Returns a row per page, order, migrate type and flags; none without [`PageStatistics::with_pages`].
     #[must_use]
     pub fn by_page(&self, keys: &[PageSortKey]) -> Vec<PageRow> {
-        let mut rows = sorted(&self.pages, keys);
+        let pages = self.pages.as_ref();
+        let mut rows = pages.map_or_else(Vec::new, |pages| sorted(pages, keys));
         if self.live_only {
             // perf puts the highest page first among equal rows.
             rows.sort_by(|left, right| {

@@ -124,62 +124,106 @@ impl SlabSortKey {
     }
 }
 
-/// The objects at one address.
-#[derive(Debug, Default)]
-struct SlabPointer {
-    row: SlabRow,
-    /// The latest allocation.
-    latest: LatestAllocation,
+/// The CPU of objects that were freed; that of events without a CPU is `u32::MAX`.
+const FREED: u32 = u32::MAX - 1;
+
+/// The latest object at an address, in few bytes, as recordings have millions of addresses.
+#[derive(Debug, Clone, Copy)]
+struct AddressState {
+    /// The number of the caller.
+    caller: u32,
+    /// The number of the sizes.
+    sizes: u32,
+    /// The CPU of the allocation, or [`FREED`].
+    cpu: u32,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct LatestAllocation {
-    /// `None` once freed.
-    cpu: Option<u32>,
-    time: u64,
-    requested: u64,
-    allocated: u64,
+/// Pairs of requested and allocated bytes. There are few, as there are few callers.
+#[derive(Debug, Default)]
+struct SizePairs {
+    numbers: FxHashMap<[u64; 2], u32>,
+    pairs: Vec<[u64; 2]>,
+}
+
+impl SizePairs {
+    fn number(&mut self, sizes: [u64; 2]) -> u32 {
+        let pairs = &mut self.pairs;
+        *self.numbers.entry(sizes).or_insert_with(|| {
+            pairs.push(sizes);
+            u32::try_from(pairs.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+
+    fn get(&self, number: u32) -> [u64; 2] {
+        self.pairs.get(number as usize).copied().unwrap_or_default()
+    }
 }
 
 /// Counts allocations and frees.
 ///
 /// Objects allocated before the recording are not counted when they are freed. Memory grows with the number of addresses and callers, not with
-/// the number of events.
+/// the number of events: by some 70 bytes for each address, and 120 more with [`SlabStatistics::with_addresses`].
 #[derive(Debug, Default)]
 pub struct SlabStatistics {
-    pointers: FxHashMap<u64, SlabPointer>,
-    callers: FxHashMap<u64, SlabRow>,
+    addresses: FxHashMap<u64, AddressState>,
+    sizes: SizePairs,
+    by_call_site: FxHashMap<u64, u32>,
+    callers: Vec<SlabRow>,
+    /// Rows by address, if requested.
+    rows: Option<FxHashMap<u64, SlabRow>>,
     totals: SlabTotals,
     /// The node of each CPU, if known.
     nodes: Vec<Option<u32>>,
 }
 
 impl SlabStatistics {
+    /// Returns statistics that also sum up each address, for [`SlabStatistics::by_address`].
+    #[must_use]
+    pub fn with_addresses(self) -> Self {
+        Self {
+            rows: Some(FxHashMap::default()),
+            ..self
+        }
+    }
+
     /// Sets the node of each CPU, by CPU number.
     pub fn set_nodes(&mut self, nodes: Vec<Option<u32>>) {
         self.nodes = nodes;
     }
 
-    pub(super) fn allocate(&mut self, time: u64, cpu: u32, allocation: SlabAllocation) {
+    pub(super) fn allocate(&mut self, cpu: u32, allocation: SlabAllocation) {
         let SlabAllocation {
             pointer, call_site, ..
         } = allocation;
-        let object = self.pointers.entry(pointer).or_default();
-        object.row.pointer = pointer;
-        object.row.call_site = call_site;
-        object.row.add(&allocation);
-        object.latest = LatestAllocation {
-            cpu: Some(cpu),
-            time,
-            requested: allocation.requested,
-            allocated: allocation.allocated,
-        };
-        let caller = self.callers.entry(call_site).or_insert_with(|| SlabRow {
+        let new = SlabRow {
             pointer,
             call_site,
             ..SlabRow::default()
+        };
+        if let Some(rows) = &mut self.rows {
+            let row = rows.entry(pointer).or_insert(new);
+            row.call_site = call_site;
+            row.add(&allocation);
+        }
+        let callers = &mut self.callers;
+        let caller = *self.by_call_site.entry(call_site).or_insert_with(|| {
+            callers.push(new);
+            u32::try_from(callers.len() - 1).unwrap_or(u32::MAX)
         });
-        caller.add(&allocation);
+        if let Some(caller) = self.callers.get_mut(caller as usize) {
+            caller.add(&allocation);
+        }
+        let sizes = [allocation.requested, allocation.allocated];
+        let state = AddressState {
+            caller,
+            sizes: self.sizes.number(sizes),
+            cpu,
+        };
+        self.addresses.insert(pointer, state);
+        self.add_to_totals(cpu, &allocation);
+    }
+
+    fn add_to_totals(&mut self, cpu: u32, allocation: &SlabAllocation) {
         let totals = &mut self.totals;
         totals.allocations += 1;
         totals.requested = totals.requested.saturating_add(allocation.requested);
@@ -191,18 +235,22 @@ impl SlabStatistics {
     }
 
     pub(super) fn free(&mut self, cpu: u32, pointer: u64) {
-        let Some(object) = self.pointers.get_mut(&pointer) else {
+        let Some(state) = self.addresses.get_mut(&pointer) else {
             return;
         };
+        let [_, allocated] = self.sizes.get(state.sizes);
         let totals = &mut self.totals;
-        totals.freed = totals.freed.saturating_add(object.latest.allocated);
-        if object.latest.cpu != Some(cpu) {
-            object.row.ping_pong += 1;
-            if let Some(caller) = self.callers.get_mut(&object.row.call_site) {
+        totals.freed = totals.freed.saturating_add(allocated);
+        if state.cpu != cpu {
+            let rows = self.rows.as_mut();
+            if let Some(row) = rows.and_then(|rows| rows.get_mut(&pointer)) {
+                row.ping_pong += 1;
+            }
+            if let Some(caller) = self.callers.get_mut(state.caller as usize) {
                 caller.ping_pong += 1;
             }
         }
-        object.latest.cpu = None;
+        state.cpu = FREED;
     }
 
     /// Returns the sums of all allocations.
@@ -214,14 +262,13 @@ impl SlabStatistics {
     /// Returns a row per caller.
     #[must_use]
     pub fn by_caller(&self, keys: &[SlabSortKey]) -> Vec<SlabRow> {
-        let rows = self.callers.values().copied();
-        sorted(rows.collect(), |row| row.call_site, keys)
+        sorted(self.callers.clone(), |row| row.call_site, keys)
     }
 
-    /// Returns a row per address.
+    /// Returns a row per address; none without [`SlabStatistics::with_addresses`].
     #[must_use]
     pub fn by_address(&self, keys: &[SlabSortKey]) -> Vec<SlabRow> {
-        let rows = self.pointers.values().map(|object| object.row);
+        let rows = self.rows.iter().flat_map(|rows| rows.values().copied());
         sorted(rows.collect(), |row| row.pointer, keys)
     }
 
@@ -249,33 +296,22 @@ impl SlabStatistics {
         sorted(callers.into_values().collect(), |row| row.call_site, keys)
     }
 
-    /// Returns the time of the oldest object of each caller that has not been freed, by address of the caller.
-    #[must_use]
-    pub fn oldest_live(&self) -> FxHashMap<u64, u64> {
-        let mut oldest: FxHashMap<u64, u64> = FxHashMap::default();
-        for object in self.pointers.values().filter(|object| object.is_live()) {
-            let time = oldest.entry(object.row.call_site).or_insert(u64::MAX);
-            *time = object.latest.time.min(*time);
-        }
-        oldest
-    }
-
+    /// Failed allocations have no address.
     fn live(&self) -> impl Iterator<Item = SlabRow> {
-        let live = self.pointers.values().filter(|object| object.is_live());
-        live.map(|object| SlabRow {
-            hits: 1,
-            requested: object.latest.requested,
-            allocated: object.latest.allocated,
-            ping_pong: 0,
-            ..object.row
+        let live = self.addresses.iter();
+        let live = live.filter(|(pointer, state)| **pointer != 0 && state.cpu != FREED);
+        live.map(|(pointer, state)| {
+            let [requested, allocated] = self.sizes.get(state.sizes);
+            let caller = self.callers.get(state.caller as usize);
+            SlabRow {
+                pointer: *pointer,
+                call_site: caller.map_or(0, |caller| caller.call_site),
+                hits: 1,
+                requested,
+                allocated,
+                ping_pong: 0,
+            }
         })
-    }
-}
-
-impl SlabPointer {
-    /// Whether it has not been freed. Failed allocations have no address.
-    fn is_live(&self) -> bool {
-        self.latest.cpu.is_some() && self.row.pointer != 0
     }
 }
 

@@ -64,6 +64,10 @@ pub(in crate::cli::commands) fn run(
         distributions.set_page_size(page_size(&analysis));
         events.distributions = Some(distributions);
     }
+    if tables.alloc.is_some() {
+        events.slab = events.slab.with_addresses();
+        events.pages = events.pages.with_pages();
+    }
     if is_live {
         events.pages = events.pages.live_only();
     }
