@@ -47,9 +47,10 @@ impl RankCodes {
         }
     }
 
-    /// Appends a column with `count` distinct ranks.
+    /// Appends a column of ranks below `count`.
     pub(crate) fn push(&mut self, ranks: impl Iterator<Item = u32>, count: u32) {
         let bits = u32::BITS - count.saturating_sub(1).leading_zeros();
+        // The columns no longer fit into one word: replaces the codes by their ranks, which need fewer bits.
         if self.bits + bits > u64::BITS {
             let column = RankColumn::new(self.codes.iter().copied());
             self.bits = u32::BITS - column.count.leading_zeros();
@@ -72,7 +73,7 @@ impl RankCodes {
         RankColumn::new(self.codes.into_iter())
     }
 
-    /// The positions of items with their codes, in order; stable.
+    /// Returns each item's code and position, sorted by code; items with equal codes keep their order.
     pub(crate) fn sorted(self) -> Vec<(u64, u32)> {
         let mut sorted: Vec<(u64, u32)> = self.codes.into_iter().zip(0..).collect();
         sorted.sort_unstable();

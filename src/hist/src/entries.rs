@@ -86,7 +86,7 @@ impl<'a> Entries<'a> {
         &self.list
     }
 
-    /// The chains of the call graph of each entry heavier than `least`; others are empty.
+    /// The chains of the call graph of each entry whose total period is at least `least`; other entries have none.
     pub(crate) fn chains(&self, least: u64, threads: NonZeroUsize) -> Vec<Vec<ChainTail>> {
         let shards = self.shards.iter().zip(0..).collect();
         let chains = parallel::map(shards, threads, |(numbers, shard)| {
@@ -211,7 +211,7 @@ impl ShardCounts {
 }
 
 impl FirstAppearance {
-    /// The first appearance for the frame `from` of a stack, or its leaf.
+    /// The first appearance for the frame `from` of a stack, or for its leaf if `from` is `None`.
     fn of(merged: &MergedStacks, stack: &MergedStack, from: Option<u32>) -> Self {
         let frames = merged.frames(stack);
         let frames = from.map_or(&[][..], |from| &frames[..=from as usize]);
@@ -238,7 +238,7 @@ impl Entry {
         }
     }
 
-    /// Counts a sample of the leaf.
+    /// Counts samples whose leaf is this entry.
     fn hit(&mut self, weight: &StackWeight, level: Level) {
         let weights = &mut self.weights;
         weights.own = weights.own.saturating_add(weight.period);
@@ -257,6 +257,7 @@ impl Entry {
         weights.modes[mode] = weights.modes[mode].saturating_add(weight.period);
     }
 
+    /// Counts samples with this entry in their stack; `depth` is the number of frames of its chain.
     fn add(&mut self, weight: &StackWeight, depth: u32) {
         let total = &mut self.weights.total;
         *total = total.saturating_add(weight.period);

@@ -229,7 +229,7 @@ impl SortColumns<'_, '_> {
 }
 
 impl ComparedLine {
-    /// Within one thread and for equal weight, callers first.
+    /// Compares in display order. Lines of one thread with equal totals are ordered by the depth of their call graphs, as in perf.
     fn compare(&self, other: &Self, callers: Direction) -> Ordering {
         let weights = other.total.cmp(&self.total);
         let by_total = if weights.is_ne() || self.thread != other.thread {

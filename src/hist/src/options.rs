@@ -17,7 +17,7 @@ pub struct HistogramOptions {
     pub columns: Vec<ReportField>,
     /// The sort order. Its keys distinguish rows.
     pub order_by: Vec<ReportField>,
-    /// Whether callees are added to their callers.
+    /// Whether the samples of callees are added to their callers.
     pub children: bool,
     /// Direction of call graphs.
     pub order: Direction,
@@ -34,7 +34,7 @@ pub struct HistogramOptions {
     /// Matches functions of callchains for the key `parent`: the match closest to the start of the
     /// graph is used.
     pub parent: Option<Regex>,
-    /// Whether samples without such a function are excluded from rows.
+    /// Whether samples without a function that matches `parent` are excluded from rows.
     pub exclude_other: bool,
     /// Matches functions to which their callees are attributed.
     pub ignore_callees: Option<Regex>,
@@ -127,13 +127,13 @@ pub enum Direction {
 pub struct GraphOptions {
     /// Form of the graph.
     pub form: GraphForm,
-    /// Minimum percentage of branches: of the parent's period in [`GraphForm::Fractal`], otherwise of the total period.
+    /// Minimum percentage of a branch of the graph: of its parent's period in [`GraphForm::Fractal`], otherwise of the total period.
     pub min_percent: f64,
-    /// Whether calls from different addresses of a function are separate branches.
+    /// Whether calls from different addresses of a function are separate branches of the graph.
     pub by_address: bool,
-    /// Whether calls from different lines of a function are separate branches.
+    /// Whether calls from different lines of a function are separate branches of the graph.
     pub by_line: bool,
-    /// Whether branch ends are annotated.
+    /// Whether the ends of sampled branches (branch stacks) are annotated with their statistics.
     pub annotates_branches: bool,
 }
 
@@ -151,7 +151,7 @@ impl HistogramOptions {
         self.keeps_chains() || self.parent.is_some() || self.ignore_callees.is_some()
     }
 
-    /// Whether branches are part of callchains.
+    /// Whether callchains begin with sampled branches.
     pub(crate) fn leads_with_branches(&self) -> bool {
         self.branch_chains && self.counted != CountedItems::Branches && self.reads_chains()
     }
@@ -211,10 +211,10 @@ impl HistogramOptions {
 /// Form of a call graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GraphForm {
-    /// A tree, with percentages of all events.
+    /// A tree, with percentages of the event's total period.
     #[default]
     Graph,
-    /// A tree, with percentages of the parent.
+    /// A tree, with percentages of the parent's period.
     Fractal,
     /// A list of chains, each with the sum of all chains that start with it.
     Flat,

@@ -31,7 +31,7 @@ pub(crate) fn copy_reference_call_graphs(histograms: &mut [Histogram], callchain
     histograms[reference].rows = reference_rows;
 }
 
-/// Ratio of a row's counts to another's.
+/// Ratio of a row's counts to those of its reference row; numerators are first.
 #[derive(Clone, Copy)]
 struct CountRatio {
     periods: (u64, u64),

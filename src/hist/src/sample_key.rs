@@ -80,7 +80,7 @@ fn mode_of(sample: &Sample<'_>) -> Misc {
 /// `PERF_RECORD_MISC_CPUMODE_MASK`.
 const CPU_MODE: u16 = 7;
 
-/// Number of last keys.
+/// Number of last keys that are kept; threads whose ids are equal modulo this number share one.
 pub(crate) const LAST_KEYS: usize = 64;
 
 /// The key of a thread's last sample.
@@ -92,9 +92,9 @@ pub(crate) struct LastKey {
     /// The range of the order in which the thread has the same state.
     pub(crate) span: OrderRange,
     pub(crate) head: SampleKey,
-    /// The index of the head.
+    /// The index of `head` among the sample keys.
     pub(crate) number: u32,
-    /// The address, and the index of the weight, of a sample that has nothing else.
+    /// The address and the index of the weight, if only address and period of samples are used.
     pub(crate) flat: Option<(u64, usize)>,
 }
 

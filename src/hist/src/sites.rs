@@ -88,7 +88,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
         }
     }
 
-    /// The sites of a callchain frame: the frame itself, after the functions inlined there.
+    /// Passes the sites of a callchain frame to `site`: the functions inlined there, then the frame itself.
     fn chain(&mut self, frame: &Frame, inlines: bool, mut site: impl FnMut(CodeSite)) {
         self.calls.clear();
         if inlines {
@@ -121,7 +121,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
         site
     }
 
-    /// A function, otherwise `address`.
+    /// The site of a frame: its function if known, otherwise `address`.
     fn site(&self, frame: &Frame, address: u64) -> CodeSite {
         let mapping = frame.mapping.filter(|_| self.keys_show_map_sizes);
         let mapping = mapping.map(|mapping| self.resolver.world().mapping(mapping));
@@ -192,7 +192,7 @@ pub(crate) struct KnownSites {
     /// Sampled locations: as in perf, unresolved addresses are shown relative to the object.
     leaves: FxHashMap<AddressLookup, (u32, SampleTreatment)>,
     found: FxHashMap<AddressLookup, FoundSites>,
-    /// Site indices that don't fit into [`FoundSites`].
+    /// Site indices of frames that do not have exactly one site.
     inlined: Vec<u32>,
 }
 
@@ -290,7 +290,7 @@ impl SiteFinder<'_, '_, '_> {
         self.known.found.insert(lookup, found);
     }
 
-    /// The other properties used by keys of the sample at `ip`.
+    /// The properties of the sample at `ip` that keys use, besides its site.
     pub(crate) fn properties(&self, mode: CpuMode, raw: &RawProperties, ip: u64) -> Properties {
         let finder = properties::PropertyResolver {
             sites: self.sites,

@@ -8,7 +8,7 @@ const CONFIDENCE: f64 = 0.95;
 /// Steps of the numerical integration, an even number; enough for the three digits of a quantile that are shown.
 const STEPS: u32 = 2000;
 
-/// The mean of a sample of values, with its variance.
+/// A mean estimated from some of the possible values, with its variance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The mean.

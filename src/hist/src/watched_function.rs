@@ -48,13 +48,13 @@ impl WatchedFunction {
         &self.symbol
     }
 
-    /// A frame in it, if known.
+    /// The last sampled frame in the function, if any.
     #[must_use]
     pub fn frame(&self) -> Option<&Frame> {
         self.frame.as_ref()
     }
 
-    /// Sums by address, in terms of [`Frame::address`], and event.
+    /// Returns each event and address ([`Frame::address`]) with the sum of its samples, unordered.
     pub fn sums(&self) -> impl Iterator<Item = (EventIndex, u64, ColumnSum)> {
         let sums = self.sums.iter();
         sums.map(|((event, address), sum)| (*event, *address, *sum))

@@ -10,7 +10,7 @@ use super::{
 use crate::fields::parse;
 use crate::histogram::{ColumnSum, Histogram, HistogramRow, Weights};
 
-/// Object, function (empty for code without a symbol), address, period.
+/// The number of the object, the index of the function in [`FUNCTIONS`] (0 for code without a symbol), the address and the period.
 type Hit = (u8, u8, u16, u64);
 
 const FUNCTIONS: &[&str] = &["", "a", "b", "main"];

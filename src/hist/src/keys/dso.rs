@@ -1,4 +1,4 @@
-//! `dso`: the object of the code by its short name: objects with the same name are one row.
+//! `dso`: the object that contains the code, by its short name. Objects with the same short name share a row.
 
 use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue};
 use crate::names::RecordingNames;

@@ -1,4 +1,4 @@
-//! Random samples, counted by both implementations.
+//! Random samples, counted by the crate and by a simple implementation ([`oracle`]).
 
 use std::num::NonZeroUsize;
 
@@ -20,7 +20,7 @@ fn sample() -> impl Strategy<Value = Sample> {
     let who = (0u32..3, 0u32..3, 0u32..2);
     (frames, who, 0..Fake::SITES, any::<bool>(), 0u64..50).prop_map(
         |(mut frames, (comm, tid, cpu), other, inside, period)| {
-            // The sample is in the innermost frame, or its callchain disagrees.
+            // The sampled location is the innermost frame, or is not in the callchain.
             let leaf = if inside { frames.last().copied() } else { None };
             // Recursion is the most error-prone case.
             if frames.len() > 4 {
@@ -202,8 +202,8 @@ proptest! {
             prop_assert!(!shows_names || row.cells.iter().any(|cell| cell.contains("main")));
             prop_assert!(rest.any(|known| known == row));
         }
-        let left_out = |row: HistogramRow| row.cells.iter().all(|cell| !cell.contains("] main"));
-        prop_assert!(!shows_names || rest.all(left_out));
+        let is_other = |row: HistogramRow| row.cells.iter().all(|cell| !cell.contains("] main"));
+        prop_assert!(!shows_names || rest.all(is_other));
     }
 
     #[test]
