@@ -62,9 +62,9 @@ pub struct MapRow<'m> {
     pub cpu: u32,
     /// The task switched in.
     pub task: &'m SchedTask,
-    /// Its code.
+    /// The code of `task`.
     pub code: TaskCode,
-    /// Whether this is its first row, or the first since it was renamed.
+    /// Whether this is the first row of `task`, or its first since it was renamed.
     pub is_unnamed: bool,
     /// Whether this is the first switch of its CPU.
     pub is_first_of_cpu: bool,

@@ -88,7 +88,7 @@ struct ReadingPair {
 }
 
 impl ReadingPair {
-    /// Returns how much each counter rose; `None` without a second reading. Counters wrap around at their size, which is in `bits`.
+    /// Returns how much each counter rose; `None` without a second reading. `bits` is the width of each counter, at which it wraps around.
     fn difference(&self, bits: &[u32]) -> Option<Vec<u64>> {
         let pairs = self.last.as_ref()?.iter().zip(&self.first).zip(bits);
         let rise = |((last, first), bits): ((&u64, &u64), &u32)| {
@@ -102,7 +102,7 @@ impl ReadingPair {
 #[derive(Default)]
 struct Readings {
     version: Option<u16>,
-    /// Times of the first and the last reading.
+    /// Times of the first and the last reading in jiffies.
     times: Option<(u64, u64)>,
     cpus: BTreeMap<u32, ReadingPair>,
     domains: BTreeMap<(u32, u16), ReadingPair>,
@@ -158,7 +158,8 @@ impl SchedStats {
     /// Reads the statistics of a recording; only those of `cpus`, if given.
     ///
     /// # Errors
-    /// There are none, or they are damaged or of an unknown version.
+    ///
+    /// The recording has no statistics, or its statistics are incomplete, damaged or of an unknown version.
     pub fn of_recording(data: &PerfData<'_>, cpus: Option<&[u32]>) -> Result<Self, StatsError> {
         let mut readings = Readings::default();
         let is_wanted = |cpu: u32| cpus.is_none_or(|cpus| cpus.contains(&cpu));
@@ -225,7 +226,8 @@ impl SchedStats {
         }
     }
 
-    /// Returns the averages over all CPUs, rounded down; those of a domain over the CPUs that have a domain of this number.
+    /// Returns the averages over all CPUs, rounded down. Those of a domain are over the CPUs that have a domain of this number; its name
+    /// and CPU list are those of the first such CPU. The result's `cpu` is 0.
     #[must_use]
     pub fn average(&self) -> CpuStats {
         let mut average = CpuStats {

@@ -87,11 +87,11 @@ pub enum TimeEvent<'r> {
     },
 }
 
-/// Receives the rows.
+/// Receives the rows. The results say whether more are wanted.
 pub trait TimeRows {
     /// Receives a row.
     fn row(&mut self, row: &TimeRow<'_>) -> FoldControl;
-    /// Receives a loss of records.
+    /// Receives a loss of records, with its time in nanoseconds, and its CPU if known.
     fn lost(&mut self, time: u64, cpu: Option<u32>, records: u64) -> FoldControl;
 }
 

@@ -16,12 +16,12 @@ pub struct Wakeup {
     pub woken: TaskIndex,
 }
 
-/// Wakeups in order of time: of those of one pair in one cell, the first.
+/// Wakeups in order of time. Of the wakeups with the same waker and woken task, only the first in each cell is kept.
 #[derive(Debug, Default)]
 pub(super) struct Wakeups {
     kept: Vec<Wakeup>,
     seen: FxHashSet<(u64, TaskIndex, TaskIndex)>,
-    /// One of this many cells can have a wakeup of a pair.
+    /// The number of cells of the grid that count as one cell here; 0 means 1.
     every: u64,
 }
 

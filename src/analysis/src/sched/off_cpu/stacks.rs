@@ -80,7 +80,7 @@ impl<'r, 'w> StackPrepare<'r, 'w> {
         })
     }
 
-    /// Returns how user stacks were unwound.
+    /// Returns the unwinder of user stacks, which has statistics of the samples it has unwound.
     #[must_use]
     pub fn user_stacks(&self) -> &UserStacks<'r, 'w> {
         &self.user

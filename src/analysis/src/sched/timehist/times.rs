@@ -62,8 +62,9 @@ pub(super) enum AwayState {
     /// It was still runnable.
     #[default]
     Runnable,
-    /// `D`.
+    /// It sleeps in state `D`.
     Uninterruptible,
+    /// It sleeps in another state, or has exited.
     Sleeping,
 }
 
@@ -83,9 +84,9 @@ pub struct StretchTimes {
 /// Nanoseconds not on a CPU, by the state in which the task was switched out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WaitTimes {
-    /// Asleep, except for `D`.
+    /// Asleep in a state other than `D`.
     pub sleep: u64,
-    /// `D`: usually waiting for a device.
+    /// Asleep in state `D`: usually waiting for a device.
     pub iowait: u64,
     /// Runnable: preempted.
     pub preempt: u64,
@@ -114,12 +115,12 @@ pub struct TaskTimes {
     pub wait: WaitTimes,
     /// Migrations to another CPU.
     pub migrations: u64,
-    /// When it was last switched out; 0 if never.
+    /// When it was last switched out, in nanoseconds; 0 if never.
     pub(super) switched_out: u64,
     pub(super) away: AwayState,
-    /// When it was woken; 0 if it was not since it was switched out.
+    /// When it was woken after this switch-out; 0 if it was not.
     pub(super) ready: u64,
-    /// When it was first moved to another CPU since then; 0 if it was not.
+    /// When it was first moved to another CPU after this switch-out; 0 if it was not.
     pub(super) moved: u64,
     /// Its priority at the last switch.
     pub(super) priority: Option<i32>,
