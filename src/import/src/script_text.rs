@@ -1,4 +1,4 @@
-//! Text of `perf script` in its default layout, as perf.data.
+//! Converts text of `perf script` in its default layout to a perf.data.
 //!
 //! ```text
 //! sh   126 [001]  11.634297: sched:sched_switch: prev_comm=sh ...          a tracepoint: task, CPU, time, event, fields
@@ -31,7 +31,7 @@ pub use self::write::ImportedText;
 
 use self::parse::{Items, LineProblem};
 
-/// A parsed text of `perf script`.
+/// A text of `perf script`, not yet parsed.
 #[derive(Debug)]
 pub struct ScriptText<'t> {
     bytes: &'t [u8],

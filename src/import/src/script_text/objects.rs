@@ -6,9 +6,10 @@ use std::ops::Range;
 use super::frame::TextFrame;
 use super::kernel::KernelCode;
 
-/// Addresses below are offsets in objects, or those of programs at fixed addresses: their objects get other addresses. 4 GiB.
+/// The end of low addresses, 4 GiB. An address below is an offset in its object, or that of a program at a fixed address.
 pub(super) const LOW_END: u64 = 1 << 32;
-/// The first address for objects with low addresses, above those of small machines and below those of large ones.
+/// The first address of objects that must be moved, because another object has the same low addresses. It is above the addresses of
+/// 32-bit programs and below the usual ones of 64-bit programs.
 const FIRST_BASE: u64 = 0x1000_0000_0000;
 const PAGE: u64 = 0x1000;
 /// Alignment of functions that have a name and no place in their object.
@@ -20,15 +21,15 @@ const NO_OBJECT: &str = "unknown";
 #[derive(Debug, Default)]
 pub(super) struct UserObject<'t> {
     pub(super) name: &'t str,
-    /// Functions at low addresses: start, and name with the size as far as it is known.
+    /// Functions at low addresses: the start, the name, and the size as far as known.
     placed: BTreeMap<u64, (&'t str, u64)>,
     /// Low addresses in functions with unknown starts.
     marks: BTreeMap<u64, &'t str>,
-    /// Functions at other addresses, and inlined ones: known sizes.
+    /// Functions at other addresses, and inlined functions: the name, and the size as far as known.
     named: BTreeMap<&'t str, u64>,
     /// The low addresses in whole pages; empty if there are none.
     pub(super) low: Range<u64>,
-    /// What is added to low addresses: 0 unless another object has them, too.
+    /// The offset by which low addresses are moved: 0 unless an earlier object has some of them, too.
     pub(super) base: u64,
     /// Places of `named` in the object.
     places: HashMap<&'t str, u64>,
@@ -182,7 +183,7 @@ impl<'t> UserObject<'t> {
         if let Some((start, known, end)) = run {
             self.placed.entry(start).or_insert((known, end - start));
         }
-        // Nothing reaches into the next function.
+        // A function ends where the next one starts.
         let starts: Vec<u64> = self.placed.keys().copied().collect();
         for ((start, (_, size)), next) in self.placed.iter_mut().zip(starts.iter().skip(1)) {
             *size = (*size).min(next - start);
@@ -202,7 +203,8 @@ impl<'t> UserObject<'t> {
         }
     }
 
-    /// Its name in mappings. Readers look for the functions of anonymous memory in a perf map, not in a file.
+    /// Its name in mappings. Readers look for the functions of anonymous memory in a perf map instead of a file, so names of anonymous
+    /// memory are changed.
     pub(super) fn recorded_name(&self) -> &'t str {
         if self.placed.is_empty() && self.named.is_empty() || self.is_vdso() {
             return self.name;

@@ -27,11 +27,11 @@ const MAX_TEXT: usize = 32_000;
 pub(super) struct FieldPattern<'t> {
     /// Keys in their order; empty if the texts differ in them, or have none.
     fields: Vec<FieldTexts<'t>>,
-    /// Whether keys of a text were different.
+    /// Whether the keys of the texts differ, are missing or occur twice: then each text is stored as a whole.
     is_free: bool,
     /// Whether no text was added yet.
     is_empty: bool,
-    /// Length of the longest text.
+    /// Length of the longest text in bytes.
     longest: usize,
     is_switch: bool,
 }
@@ -42,18 +42,21 @@ struct FieldTexts<'t> {
     /// The text before the key.
     before: &'t str,
     key: &'t str,
-    /// Whether the words before their first blank are decimal numbers.
+    /// Whether all values are decimal numbers up to their first blank.
     is_number: bool,
-    /// Width of numbers with leading zeros.
+    /// Length of the first value up to its first blank, in bytes.
     width: usize,
+    /// Whether a number has leading zeros.
     is_padded: bool,
+    /// Whether all values have the length `width` up to their first blank.
     is_same_width: bool,
-    /// Whether they fit into 32 bits.
+    /// Whether all numbers fit into 32 bits.
     is_short: bool,
     is_hexadecimal: bool,
     is_state: bool,
-    /// The text after the first blank, if it is the same in all of them.
+    /// The rest from the first blank on, if all values have the same.
     tail: Option<&'t str>,
+    /// Length of the longest value in bytes.
     longest: usize,
 }
 
@@ -179,7 +182,7 @@ impl<'t> FieldTexts<'t> {
         let is_padded = digits.len() > 1 && digits.starts_with('0');
         self.is_padded |= is_padded;
         self.is_same_width &= word.len() == self.width;
-        // Of what parse() accepts, a sign and -0 would be printed in another way.
+        // parse() accepts `+1` and `-0`, too, which would be printed in another way.
         self.is_number &= number.is_some() && !word.starts_with('+') && word != "-0";
         self.is_short &= number.is_some_and(|number| i32::try_from(number).is_ok());
         self.is_hexadecimal &= prefixed(word).is_some();

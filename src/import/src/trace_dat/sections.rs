@@ -10,8 +10,8 @@ use ruzstd::decoding::StreamingDecoder;
 use super::at;
 use crate::Error;
 
-/// The sections that together have the layout of perf.data's TRACING_DATA, in its order. For each, the id of the option with its
-/// offset, and the content assumed if the section is missing.
+/// The sections that together have the layout of perf.data's TRACING_DATA, in its order. For each, the id of the option that holds the
+/// section's offset, and the content assumed if the section is missing.
 pub(super) const DESCRIPTIONS: [(u16, &[u8]); 6] = [
     (16, b""),
     (17, &[0; 4]),
@@ -107,7 +107,7 @@ impl<'d> Sections<'d> {
         }
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let failed = at(start, "compressed pages of a CPU");
-        // The size in the table does not include the count.
+        // The size in the file's table of CPUs does not include the count of chunks.
         let mut from = self.from(offset);
         let count = from.u32("count of chunks").map_err(failed)?;
         let mut pages = Vec::new();
@@ -158,7 +158,9 @@ impl<'d> Sections<'d> {
         read.map_err(|error| problem(error.to_string()))?;
         match unpacked.len() - before == size as usize {
             true => Ok(()),
-            false => Err(problem(format!("it does not have {size} bytes"))),
+            false => Err(problem(format!(
+                "uncompressed, it does not have {size} bytes"
+            ))),
         }
     }
 }
