@@ -33,7 +33,7 @@ pub struct Aggregator<'a> {
 /// Sums of an event in one unit.
 #[derive(Debug, Clone, Default)]
 struct EventSums {
-    /// Number of CPUs or threads.
+    /// Number of CPUs or threads whose counts are added up.
     merged: usize,
     value: Spread,
     enabled: Spread,
@@ -47,7 +47,7 @@ struct RunSums {
     value: f64,
     enabled: u64,
     running: u64,
-    /// Time enabled of the counters that ran.
+    /// Time enabled of the counters that ran; of all counters without scaling.
     seen: u64,
 }
 

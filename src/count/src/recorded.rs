@@ -15,7 +15,7 @@ type CpuAndThread = (Option<u32>, Option<u32>);
 pub struct RecordedCounts {
     /// Event index by counter id.
     events: BTreeMap<u64, usize>,
-    /// By event: the last and the previous reading of each counter.
+    /// By event: the last reading of each counter, and its reading at the end of the last interval.
     counters: Vec<BTreeMap<CpuAndThread, (CounterCounts, CounterCounts)>>,
     /// The CPUs of events that aren't counted on all.
     own_cpus: BTreeMap<usize, BTreeSet<u32>>,

@@ -45,7 +45,7 @@ impl Aggregation {
             .unwrap_or(1)
     }
 
-    /// The mode for a number in a recording.
+    /// The mode for a number in a recording; global if the number is unknown.
     #[must_use]
     pub fn of_number(number: u64) -> Self {
         let mut known = Self::NUMBERS.iter();

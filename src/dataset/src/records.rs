@@ -18,7 +18,7 @@ pub struct RecordRows {
 /// A mapping: MMAP or MMAP2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MappingRow {
-    /// Nanoseconds of the recording's clock; `None` for a mapping that precedes the recording.
+    /// Nanoseconds of the recording's clock; `None` if the mapping precedes the recording or times are not recorded.
     pub time: Option<u64>,
     /// Process, `u32::MAX` for the kernel.
     pub pid: u32,
@@ -156,7 +156,7 @@ impl Gather {
         });
     }
 
-    /// The row of a running thread.
+    /// The row of a running thread, created if there is none.
     fn task(&mut self, pid: u32, tid: u32) -> &mut TaskRow {
         let tasks = &mut self.rows.tasks;
         let index = *self.running.entry(tid).or_insert_with(|| {

@@ -130,7 +130,7 @@ impl FunctionCode {
         })
     }
 
-    /// The address of an instruction in a process that executed it.
+    /// The address of an instruction in the process of the sample that `begin` comes from.
     #[must_use]
     pub fn in_memory(&self, instruction: &Instruction) -> u64 {
         let bytes = instruction.address.wrapping_sub(self.start);

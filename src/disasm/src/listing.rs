@@ -112,7 +112,7 @@ pub(crate) fn first(
     }
 }
 
-/// The frame `bytes` further.
+/// The frame of the code `bytes` after that of `frame`.
 fn moved(frame: &Frame, bytes: u64) -> Frame {
     Frame {
         ip: frame.ip.wrapping_add(bytes),
@@ -150,8 +150,8 @@ struct Walk<'r, 'w, 'o> {
 }
 
 impl<'r> Walk<'r, '_, '_> {
-    /// The ranges of `size` bytes that are code: a symbol without a size extends to the next one,
-    /// beyond its section.
+    /// The parts of the function's `size` bytes that are in sections with code. A symbol without a size extends to the next symbol, which
+    /// may be in another section.
     fn parts(&self, size: usize) -> Vec<Range<usize>> {
         let Some(sections) = self.resolver.code_sections(&self.first) else {
             return std::iter::once(0..size).collect();
@@ -215,7 +215,7 @@ impl<'r> Walk<'r, '_, '_> {
         };
         text.clear();
         match printed.filter(|printed| printed.len == len) {
-            // Symbols are added like for other lines.
+            // The symbol is removed here, and added as for lines without objdump.
             Some(printed) if printed.target.or(printed.refers).is_some() => {
                 let words = words.split(" <").next().unwrap_or(words);
                 let words = words.split("  #").next().unwrap_or(words);

@@ -10,7 +10,7 @@ use crate::profile::{PeriodUnit, Profile, ProfileFunction, Track};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
-/// Writes `profile` with a name.
+/// Writes `profile`. `name` is its title; `exporter` names the program that writes it.
 ///
 /// # Errors
 ///
@@ -90,7 +90,7 @@ struct SampledProfile<S, W> {
     weights: W,
 }
 
-/// The samples of a thread; the event is named if there are several.
+/// Returns the profile of one thread and event. Its name contains the event if the recording has `several` events with samples.
 fn sampled(profile: &Profile, track: &Track, several: bool) -> impl Serialize {
     let event = profile.events.get(track.event as usize);
     let thread = profile.threads.get(track.thread as usize);
@@ -121,7 +121,7 @@ fn sampled(profile: &Profile, track: &Track, several: bool) -> impl Serialize {
     }
 }
 
-/// The functions of frames.
+/// Returns the index of the function of each frame.
 fn functions(profile: &Profile, frames: &[u32]) -> Vec<u32> {
     let frames = frames.iter();
     let frames = frames.filter_map(|frame| profile.frames.get(*frame as usize));
