@@ -9,12 +9,12 @@ const STYLE: &str = include_str!("curves/style.css");
 /// Size of the picture in pixels.
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 420.0;
-/// The corners of the plot.
+/// The edges of the plot in pixels.
 const LEFT: f64 = 130.0;
 const RIGHT: f64 = WIDTH - 40.0;
 const TOP: f64 = 96.0;
 const BOTTOM: f64 = HEIGHT - 40.0;
-/// The number of lines across the plot, and of times below it.
+/// The number of intervals between the horizontal lines, and between the times below the plot.
 const LINES: u64 = 4;
 const TIMES: u64 = 6;
 /// The number of curves that have a color of their own.
@@ -29,7 +29,7 @@ pub struct CurveChart {
     pub subtitle: String,
     /// Seconds from the start, ascending: the end of each interval.
     pub times: Vec<f64>,
-    /// The name and the amounts at these times of each curve, at most two; each begins with 0.
+    /// The name of each curve, and its amount at each of `times`. Curves start at 0; only the first two are drawn.
     pub curves: Vec<(String, Vec<u64>)>,
 }
 
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_are_round_and_empty_charts_have_no_numbers_that_are_none() {
+    fn scales_are_round_and_empty_charts_have_no_nan() {
         assert_eq!([0, 4, 5, 801, 2001].map(scale), [4, 4, 8, 1200, 2400]);
         assert_eq!(scale(u64::MAX), u64::MAX);
         let empty = text(&CurveChart::default());

@@ -10,7 +10,7 @@ const SECOND: u64 = 1_000_000_000;
 /// The vertical scale of a heat map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeatScale {
-    /// Fractions of a column's time: read column by column, from bottom to top.
+    /// The offset within the time of the column: a column begins at its bottom and ends at its top.
     Offset,
     /// Durations.
     Duration,
@@ -36,15 +36,15 @@ pub struct HeatMap {
 }
 
 impl HeatMap {
-    /// Columns of a second each, from the second of `first` to that of `last`, with `rows` rows.
+    /// Creates columns of a second each, from the second of `first` to that of `last`, with `rows` rows. Times are in nanoseconds.
     #[must_use]
     pub fn of_seconds(first: u64, last: u64, rows: u32) -> Self {
         let start = first - first % SECOND;
         Self::new(HeatScale::Offset, start, last, SECOND, rows)
     }
 
-    /// `columns` columns from `first` to `last`, and a row from each of the `edges` to the next, in nanoseconds. The first row also has
-    /// shorter durations, the last one all longer ones.
+    /// Creates `columns` columns from `first` to `last`, and a row from each of the `edges` to the next, in nanoseconds. The first row also
+    /// counts shorter durations; the last row counts all durations from the last edge.
     #[must_use]
     pub fn of_durations(first: u64, last: u64, columns: u64, mut edges: Vec<u64>) -> Self {
         let column = last.saturating_sub(first) / columns.max(1) + 1;
@@ -71,7 +71,7 @@ impl HeatMap {
         }
     }
 
-    /// Counts an event at this time.
+    /// Counts an event at `time`, in nanoseconds of the recording's clock.
     pub fn add(&mut self, time: u64) {
         let since = time.saturating_sub(self.start);
         let row = u32::try_from(since % self.column / self.slot()).unwrap_or(u32::MAX);
@@ -83,7 +83,7 @@ impl HeatMap {
         (self.column / u64::from(self.rows)).max(1)
     }
 
-    /// Counts an interval that ended at `time` after `duration` nanoseconds.
+    /// Counts an interval that ended at `time` after `duration` nanoseconds. [`HeatScale::Offset`] ignores the duration.
     pub fn add_duration(&mut self, time: u64, duration: u64) {
         if self.scale == HeatScale::Offset {
             return self.add(time);
@@ -98,7 +98,7 @@ impl HeatMap {
         *self.counts.entry((column, row)).or_default() += 1;
     }
 
-    /// Adds the counts of an identical grid.
+    /// Adds the counts of a map with the same rows and columns.
     pub fn merge(&mut self, other: Self) {
         for (cell, count) in other.counts {
             *self.counts.entry(cell).or_default() += count;

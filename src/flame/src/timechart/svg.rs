@@ -15,8 +15,9 @@ const STYLE: &str = include_str!("style.css");
 /// Width of a picture that fits its window, until the script runs.
 const DEFAULT_WIDTH: u32 = 1200;
 const MIN_WIDTH: u32 = 400;
-/// Width left of the rows, in pixels: their labels.
+/// Width of the labels left of the rows, in pixels as all sizes here.
 const LEFT: u32 = 230;
+/// Width of the margin right of the rows.
 const RIGHT: u32 = 12;
 /// Height of the title and the buttons.
 const TITLE_HEIGHT: u32 = 34;
@@ -29,14 +30,14 @@ const HEADING: u32 = 20;
 /// Distance between rows.
 const SPACE: u32 = 3;
 const FOOTER: u32 = 16;
-/// Horizontal units of the rows; numbers up to 2 to the 24th are exact in browsers.
+/// Width of the rows in horizontal units; integers up to 2 to the 24th are exact in browsers.
 const UNITS: u64 = 1 << 22;
 /// Width of a character of a label, and of one within a box.
 const LABEL_CHARACTER: f64 = 6.65;
 const INNER_CHARACTER: f64 = 6.05;
-/// Distance of times above the rows.
+/// Minimum distance between the times above the rows.
 const TICK_DISTANCE: f64 = 110.0;
-/// Room of a time at the right edge.
+/// Minimum distance of a time from the right edge.
 const TICK_WIDTH: f64 = 90.0;
 
 impl TimeChart {
@@ -67,7 +68,7 @@ impl TimeChart {
     }
 }
 
-/// The dimensions of a picture.
+/// Writes a picture with these dimensions.
 struct ChartWriter<'c> {
     chart: &'c TimeChart,
     width: u32,
@@ -264,7 +265,7 @@ impl<'c> ChartWriter<'c> {
         writeln!(out, "</g>")
     }
 
-    /// Returns the shapes of the boxes of one colour and name.
+    /// Returns the path of each group of boxes with the same colour and name.
     fn paths(&self, row: &ChartRow, height: u32) -> BTreeMap<PathKey, String> {
         let mut paths: BTreeMap<PathKey, String> = BTreeMap::new();
         for item in &row.boxes {
@@ -326,7 +327,7 @@ impl<'c> ChartWriter<'c> {
         writeln!(out, "</g>")
     }
 
-    /// Returns the label and the middle of a row.
+    /// Returns the label of a row and the y coordinate of its middle.
     fn place(&self, index: usize) -> Option<(&str, u32)> {
         let (row, top) = self.chart.rows.get(index).zip(self.tops.get(index))?;
         Some((&row.label, top + row_height(row) / 2))
@@ -418,7 +419,7 @@ impl Display for Short {
     }
 }
 
-/// Names in the boxes of CPUs that are wide enough.
+/// Names in those boxes of CPU rows that are wide enough.
 struct InnerLabels<'w>(&'w ChartWriter<'w>);
 
 impl Display for InnerLabels<'_> {
