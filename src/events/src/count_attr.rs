@@ -18,7 +18,7 @@ pub struct CountOptions {
 }
 
 /// Returns the attr of a counter, identical to what perf 6.1 opens for `stat` with these settings.
-/// If `spec.precise_max` is set and the kernel refuses the attr, retry with lower `precise_ip`.
+/// If `spec.precise_max` is set and the kernel refuses the attr, the caller must retry with a lower `precise_ip`.
 #[must_use]
 pub fn count_attr(spec: &EventSpec, options: CountOptions) -> Attr {
     let mut attr = spec.attr.clone();

@@ -219,7 +219,7 @@ impl<'a> Parser<'a> {
                 ..self.error(
                     position,
                     format!(
-                        "`{name}' points to memory of the process, whose text this can never match"
+                        "`{name}' is a pointer into the process's memory: this never matches the text there"
                     ),
                 )
             });

@@ -145,7 +145,7 @@ impl EventSelection {
             "tracepoint" => Self::Kinds(&[EventKind::Tracepoint]),
             "sdt" => Self::Kinds(&[EventKind::Sdt]),
             "rNNN" => Self::Kinds(&[EventKind::Raw]),
-            // A word without digits, such as `read`, is rather a part of a name.
+            // A word such as `read` is a raw code, too (0xead), but without decimal digits it is rather a part of a name.
             _ if let Some(code) = listed_code(word)
                 && word.bytes().any(|byte| byte.is_ascii_digit()) =>
             {

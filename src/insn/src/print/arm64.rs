@@ -10,8 +10,8 @@ use super::{InsnFlow, Printed, lay_out};
 /// Instruction size in bytes.
 const LEN: usize = 4;
 
-/// Bit-manipulation instructions, whose numbers are decimal.
-const OF_BITS: &[&str] = &[
+/// Instructions whose numbers objdump prints in decimal, mostly shifts and bit fields.
+const WITH_DECIMALS: &[&str] = &[
     "lsl", "lsr", "asr", "ror", "ubfx", "ubfiz", "sbfx", "sbfiz", "bfi", "bfxil", "bfc", "tbz",
     "tbnz", "extr", "shl", "sshr", "ushr", "ssra", "usra", "srshr", "urshr", "srsra", "ursra",
     "sli", "sri", "shrn", "shrn2", "rshrn", "rshrn2", "sshll", "sshll2", "ushll", "ushll2",
@@ -104,7 +104,7 @@ struct Operands<'n> {
 }
 
 impl Operands<'_> {
-    /// Rewrites operands one by one; brackets enclose the parts of one.
+    /// Rewrites operands one by one. A memory operand is enclosed in brackets, and its parts are separated by commas, too.
     fn rewrite(&mut self, operands: &str) {
         let (mut inside, mut behind) = (false, false);
         for (index, part) in operands.split(", ").enumerate() {
@@ -149,7 +149,7 @@ impl Operands<'_> {
         } else if matches!(part, "hs" | "lo") {
             self.text.push_str(if part == "hs" { "cs" } else { "cc" });
         } else if let Some((before, number)) = part.split_once("#")
-            && (of_memory || OF_BITS.contains(&self.name))
+            && (of_memory || WITH_DECIMALS.contains(&self.name))
         {
             let end = number.find(|sign: char| !sign.is_ascii_alphanumeric() && sign != '-');
             let (number, after) = number.split_at(end.unwrap_or(number.len()));

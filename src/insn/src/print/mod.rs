@@ -64,7 +64,7 @@ impl Printer {
 
     /// Appends the instruction at the start of `bytes`, located at `address`, to `text`; the
     /// mnemonic is padded to six characters. Invalid instructions are printed as `(bad)`, or as their
-    /// encoding if instructions of the machine have a fixed length. `None` for no bytes.
+    /// encoding if instructions of the machine have a fixed length. Returns `None` if `bytes` is empty.
     pub fn print(&mut self, address: u64, bytes: &[u8], text: &mut String) -> Option<Printed> {
         if bytes.is_empty() {
             return None;
