@@ -7,11 +7,11 @@ use ureq::typestate::AgentScope;
 
 use crate::client::AgentError;
 
-/// Adds https to `config`. Servers are verified with the first readable certificate bundle.
+/// Adds https to `config`. Servers are verified with the first readable certificate bundle of `authorities`.
 ///
 /// # Errors
 ///
-/// [`AgentError::NoTls`] if the processor lacks instructions, or the bundle has no certificates.
+/// [`AgentError::NoTls`] if the processor lacks instructions, no bundle of `authorities` is readable, or the bundle has no certificates.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) fn with_tls(
     config: ConfigBuilder<AgentScope>,

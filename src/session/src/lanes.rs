@@ -1,7 +1,7 @@
 //! Threads that drain rings, each ring into a separate file (`--threads`).
 //!
-//! A lane owns its rings and their files, and shares only two pipes with the others: one is closed
-//! to end all lanes; through the other a lane notifies the main thread.
+//! A lane owns its rings and their files. It shares two pipes and two counters with the others: one pipe is closed to end all lanes;
+//! through the other a lane notifies the main thread.
 
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Write as _, pipe};
@@ -68,7 +68,8 @@ pub(crate) fn lanes(
 }
 
 impl Lane {
-    /// Adds the recorded data to the rest of the recording.
+    /// Returns the rings to `rings`, closes the lane's files, and adds their statistics to `sink`.
+
     pub(crate) fn merge(self, rings: &mut RingSet, sink: &mut CountedOutput) -> Result<(), Error> {
         for part in self.parts {
             rings.absorb(part.rings);
@@ -150,7 +151,9 @@ pub(crate) struct LaneShared<'e> {
     limits: NotifyLimits,
     /// Number of lanes with running tasks.
     busy: AtomicUsize,
+    /// Closed at the other end when the recording is over.
     over: PipeReader,
+    /// Writing to it wakes the main thread.
     wake_writer: PipeWriter,
     pub(crate) lane_events: LaneEvents,
 }
@@ -244,7 +247,7 @@ pub(crate) fn with_lanes<T>(
     })
 }
 
-/// Waits for a thread.
+/// Waits for the thread of a lane; returns its result.
 fn ended(thread: ScopedJoinHandle<'_, Result<u64, Error>>) -> Result<u64, Error> {
     thread.join().unwrap_or_else(|_| {
         let cause = std::io::Error::other("it panicked");

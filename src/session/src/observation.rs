@@ -88,7 +88,7 @@ impl Observation {
         &self.opened.descriptions
     }
 
-    /// Returns the CPU and the descriptor of each counter of an event, by its index among [`Observation::events`].
+    /// Returns the CPU and the descriptor of each counter of the event with this index in [`Observation::events`].
     pub fn counters(&self, event: usize) -> impl Iterator<Item = (i32, BorrowedFd<'_>)> {
         let event = self.opened.events.get(event);
         let counters = event.into_iter().flat_map(|event| &event.counters);
@@ -232,7 +232,7 @@ impl Observation {
         waiting.add([self.signals.as_fd()]);
         let input = waiting.add(input);
         let of_rings = waiting.add(alive.iter().map(|(_, placed)| placed.counter.as_fd()));
-        // Rounded up, since the last fraction of a millisecond would be busy waiting.
+        // Rounded up: with a timeout of 0 ms, the last fraction of a millisecond would be spent in busy waiting.
         let timeout = i32::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
         let states = waiting.wait(timeout)?;
         let numbers = alive.iter().map(|(index, _)| *index);

@@ -143,7 +143,7 @@ impl Replacement {
         }
     }
 
-    /// Creates the folder for kernel code in a directory output, until the commit.
+    /// Creates the folder for kernel code in a directory output. Must be called before the commit.
     pub(crate) fn kernel_folder(&self) -> io::Result<Folder> {
         let pending = self.pending.as_ref();
         let directory = pending.and_then(|pending| pending.directory.as_ref());
@@ -151,7 +151,7 @@ impl Replacement {
         directory.create_folder(KERNEL.as_ref(), 0o700)
     }
 
-    /// Renames the old file and then the new one. Events are already enabled.
+    /// Renames the old file and then the new one. Called when events are already enabled.
     pub(crate) fn commit(&mut self) -> Result<(), Error> {
         let Some(pending) = &self.pending else {
             return Ok(());
@@ -192,7 +192,8 @@ fn output_error(path: &Path) -> impl Fn(io::Error) -> Error + Copy {
 fn folder_and_name(path: &Path, reason: i32) -> io::Result<(Folder, OsString)> {
     let rejected = || io::Error::from_raw_os_error(reason);
     let name = path.file_name().ok_or_else(rejected)?.to_owned();
-    // A link's target is not touched, but a link to a directory refers to that directory.
+    // The target of a link is not touched, but a link to a directory that isn't a recording is rejected, too.
+
     let is_directory = FoundFile::find(path).is_ok_and(|found| found.metadata().is_dir());
     let is_recording = || Folder::open(path).is_ok_and(|folder| recording_folder::is_one(&folder));
     if is_directory && !is_recording() {

@@ -1,4 +1,4 @@
-//! simpleperf records are decoded as they were encoded, and no truncated body panics.
+//! simpleperf records are decoded as they were encoded, and decoding a truncated body does not panic.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn decode<'a>(kind: RecordKind, body: &'a [u8], endian: Endian) -> Option<UserRe
 }
 
 /// A record of every type, from the same words and bytes. An unwinding result has its input if `known` is at least 1,
-/// and the resulting frames if it is 2.
+/// and the resulting frames if `known` is 2.
 fn records<'a>(
     n: [u64; 6],
     chain: Chain<'a>,
@@ -110,7 +110,7 @@ proptest! {
 
 /// Bytes as written by simpleperf.
 #[test]
-fn a_file_with_its_number() {
+fn a_dso_record_of_simpleperf() {
     let bytes = b"\x02\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0/a/b.so\0";
     let dso = UserRecord::Simpleperf(Simpleperf::Dso {
         kind: 2,

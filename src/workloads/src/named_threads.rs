@@ -21,7 +21,7 @@ const ADDITIONS: u32 = 1000;
 macro_rules! thread_functions {
     ($($name:ident)*) => {
         $(
-            /// What the thread of this number runs.
+            /// The function of the thread with this number.
             #[unsafe(no_mangle)]
             #[inline(never)]
             pub(crate) extern "C" fn $name(rounds: u64) -> u64 {
