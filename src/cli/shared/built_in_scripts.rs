@@ -8,7 +8,7 @@ pub(crate) struct BuiltInScript {
     /// The arguments shown after the name in the list of scripts.
     pub(crate) arguments: &'static str,
     pub(crate) description: &'static str,
-    /// The options of `record` for the samples of the script.
+    /// The options of `record` that select the events that the script reads.
     pub(crate) record: &'static [&'static str],
     pub(crate) kind: ScriptKind,
 }
@@ -69,7 +69,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
         [
             "compaction-times",
             "[options] [tasks]",
-            "time in the compaction of memory",
+            "time spent in memory compaction",
         ],
         &[
             "-e",
@@ -153,11 +153,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
     },
     native(
         NativeScript::NetDropmonitor,
-        [
-            "net_dropmonitor",
-            "",
-            "functions of the kernel that drop packets",
-        ],
+        ["net_dropmonitor", "", "kernel functions that drop packets"],
         &["-e", "skb:kfree_skb"],
     ),
     native(
@@ -165,7 +161,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
         [
             "netdev-times",
             "[tx] [rx] [dev=] [debug]",
-            "times of sent packets, and of received ones in softirqs",
+            "latencies of sent packets, and of received packets in softirqs",
         ],
         &[
             "-e",
@@ -232,7 +228,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
     BuiltInScript {
         name: "stackcollapse",
         arguments: "",
-        description: "stacks in lines, with their samples at the end",
+        description: "folded stacks: one per line, with its number of samples",
         record: &[],
         kind: ScriptKind::Flamegraph {
             words: &["--folded"],
@@ -249,7 +245,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
         [
             "syscall-counts",
             "[comm]",
-            "system calls by number of calls",
+            "number of calls of each system call",
         ],
         &["-e", "raw_syscalls:sys_enter"],
     ),
@@ -258,7 +254,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
         [
             "syscall-counts-by-pid",
             "[comm|pid]",
-            "system calls of each process",
+            "number of calls of each system call, by process",
         ],
         &["-e", "raw_syscalls:sys_enter"],
     ),
@@ -267,7 +263,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
         [
             "task-analyzer",
             "[options]",
-            "when threads run, for how long, and the time between",
+            "when and for how long threads run, and the time between runs",
         ],
         &["-e", "sched:sched_switch", "-e", "sched:sched_migrate_task"],
     ),
@@ -294,7 +290,7 @@ const READ_WRITE: &[&str] = &[
     "syscalls:sys_exit_write",
 ];
 
-/// A native script with its name, arguments and description.
+/// A native script; `texts` are its name, arguments and description.
 const fn native(
     script: NativeScript,
     texts: [&'static str; 3],

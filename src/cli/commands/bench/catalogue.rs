@@ -6,9 +6,9 @@ use super::runner::Runner;
 use super::{breakpoint, epoll, futex, internals, mem, numa, sched, syscall, uprobe};
 use crate::cli::error::CliError;
 
-/// The name of all collections, or of all benchmarks of a collection.
+/// The word that selects all collections, or all benchmarks of a collection.
 pub(super) const ALL: &str = "all";
-/// The summary of all collections.
+/// The summary of [`ALL`] in the list of collections.
 pub(super) const ALL_SUMMARY: &str = "All benchmarks";
 
 /// Benchmarks of one part of the system.

@@ -59,7 +59,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 /// The kernel's symbols.
 const KALLSYMS: &str = "/proc/kallsyms";
 
-/// Calls a function this many times; returns the duration of a call in microseconds.
+/// Calls `run` `iterations` times, and returns the durations of the calls in microseconds.
 fn times(iterations: u64, mut run: impl FnMut() -> io::Result<()>) -> io::Result<Spread> {
     let mut spread = Spread::default();
     for _ in 0..iterations {
@@ -170,7 +170,10 @@ fn measure_synthesis(
                 records.add(synthesis.run(&proc)? as f64);
                 Ok(())
             });
-            Ok((taken.map_err(system("synthesis of records"))?, records))
+            Ok((
+                taken.map_err(system("failed to synthesize records"))?,
+                records,
+            ))
         },
         |(taken, records)| {
             let each = taken.mean() / records.mean().max(1.0);
@@ -247,11 +250,9 @@ fn pmu_scan(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErro
     runner.measure(
         || {
             let all = |_: &str| true;
-            let core = times(iterations, || scan(&is_core)).map_err(system("sysfs"))?;
-            Ok([
-                core,
-                times(iterations, || scan(&all)).map_err(system("sysfs"))?,
-            ])
+            let failed = || system("failed to read the PMUs in sysfs");
+            let core = times(iterations, || scan(&is_core)).map_err(failed())?;
+            Ok([core, times(iterations, || scan(&all)).map_err(failed())?])
         },
         |spreads| {
             let mut text = String::new();

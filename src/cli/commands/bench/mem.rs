@@ -46,11 +46,7 @@ const KILO: f64 = 1024.0;
 
 fn common() -> [Arg; 5] {
     [
-        lettered(
-            "cycles",
-            'c',
-            "count cycles of the processor instead of time",
-        ),
+        lettered("cycles", 'c', "count processor cycles instead of time"),
         value("function", "all")
             .short('f')
             .help("function to run: a name, all, or help for a list (default: all)"),
@@ -119,6 +115,10 @@ fn announce(function: (&str, &str), size: &str, runner: &mut Runner<'_>) -> Resu
 }
 
 /// Returns the names of the functions to run.
+///
+/// # Errors
+///
+/// Status 1, with a list of the functions: `help` or an unknown name is given.
 fn choose(
     functions: &[(&'static str, &'static str)],
     options: BenchOptions<'_>,
@@ -180,7 +180,8 @@ fn huge_bits(options: BenchOptions<'_>) -> Result<Option<u32>, CliError> {
     }
 }
 
-/// One result of a function.
+/// Returns the result of a function for output; `bytes` is the number of bytes it handled.
+
 fn speed(function: &str, cost: Cost, bytes: f64) -> Shown {
     let (text, simple) = match cost {
         Cost::Time(_) => {

@@ -26,7 +26,7 @@ const MAX_READINGS: usize = 32;
 pub(crate) const PROGRAMS: &str = "uprobe_events";
 pub(crate) const KERNEL: &str = "kprobe_events";
 
-/// Both lists.
+/// The lists of uprobe and of kprobe events.
 pub(crate) struct EventLists(Tracefs);
 
 impl EventLists {
@@ -34,13 +34,13 @@ impl EventLists {
         Self(MachineTracepoints::find(context.globals.debugfs_dir.as_deref()).0)
     }
 
-    /// Returns all events with their lists, in the order of their lines, for a command that changes them.
+    /// Returns all events, each with the list it is in, sorted by line. The error is for a command that changes them.
     pub(crate) fn existing(&self) -> Result<Vec<(ExistingEvent, &'static str)>, CliError> {
         let read = self.read();
         read.map_err(|error| self.refused(&error, PROGRAMS))
     }
 
-    /// Like [`Self::existing`], for a command that only reads.
+    /// Like [`Self::existing`]; the error is for a command that only reads.
     pub(crate) fn listed(&self) -> Result<Vec<(ExistingEvent, &'static str)>, CliError> {
         self.read().map_err(|error| self.unreadable(&error))
     }
@@ -85,8 +85,8 @@ impl EventLists {
             .collect())
     }
 
-    /// Reads a list until two consecutive reads agree. The kernel delivers it in chunks by line number: if lines are removed in between,
-    /// others are skipped.
+    /// Reads a list until two consecutive reads agree. The kernel delivers a list in chunks by line number: if lines are removed between two
+    /// chunks, other lines are skipped.
     fn settled(&self, list: &str) -> io::Result<Vec<u8>> {
         let mut text = self.0.read(list)?;
         for _ in 0..MAX_READINGS {
@@ -99,8 +99,8 @@ impl EventLists {
         Ok(text)
     }
 
-    /// Locks out other runs of this program while names are chosen, until dropped. `None` if the lists cannot be read: then no names are
-    /// chosen.
+    /// Locks the lists until the result is dropped, so that two runs of rperf do not choose the same name. `None` if no list can be
+    /// opened: then no name can be chosen either.
     pub(crate) fn lock(&self) -> Option<File> {
         let mut locks = [PROGRAMS, KERNEL].into_iter().map(|list| self.0.lock(list));
         locks.find_map(Result::ok)
@@ -118,7 +118,7 @@ impl EventLists {
             })
     }
 
-    /// Returns the error for an event that was not deleted.
+    /// Returns the error for an event that could not be deleted.
     pub(crate) fn unremoved(&self, error: &io::Error, list: &str, name: &str) -> CliError {
         let failure = match error.raw_os_error() {
             Some(libc::EACCES | libc::EPERM | libc::EROFS) => self.refused(error, list),
@@ -129,12 +129,12 @@ impl EventLists {
         failure.detail("  Error: Failed to delete events.")
     }
 
-    /// Writes one line; returns the plain error.
+    /// Appends one line to a list; the error is the kernel's, without explanation.
     pub(crate) fn try_write(&self, list: &str, line: &str) -> io::Result<()> {
         self.0.append(list, line)
     }
 
-    /// Whether lists exist that this user may not write. Such a user may not open the uprobe PMU either.
+    /// Whether this user may not read the list of uprobe events. Such a user may not open the uprobe PMU either.
     pub(crate) fn are_forbidden(&self) -> bool {
         let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
         self.0.read(PROGRAMS).is_err_and(denied)
@@ -158,7 +158,7 @@ impl EventLists {
             ))
     }
 
-    /// Returns the error for a list that cannot be opened.
+    /// Returns the error for a list that cannot be opened, for a command that changes it.
     fn refused(&self, error: &io::Error, list: &str) -> CliError {
         let root = self.0.root().display();
         match error.kind() {
@@ -189,7 +189,7 @@ impl EventLists {
         }
     }
 
-    /// Explains which part of a line the kernel rejected, from its error log.
+    /// Returns the error for a line that the kernel rejected, with the explanation in the kernel's error log.
     fn explained(&self, error: &io::Error, line: &str) -> CliError {
         let failure = CliError::message(
             NOT_FOUND,

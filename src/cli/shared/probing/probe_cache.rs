@@ -170,7 +170,7 @@ impl CacheAddition {
         let home = home.ok_or_else(|| {
             CliError::message(255, "--cache: events of this object cannot be stored")
                 .detail("  Error: Failed to add events.")
-                .hint("only objects with a build-id have a cache (link programs with --build-id), and no modules or other kernels")
+                .hint("the cache stores events of programs with a build-id (link with --build-id) and of the running kernel, not of its modules")
         })?;
         let is_marker = matches!(definition.point, Point::Marker { .. });
         let group = events.first().map(|event| event.group.clone());
@@ -195,7 +195,7 @@ pub(crate) fn keep(additions: Vec<CacheAddition>, context: &Context) -> Result<(
     Ok(())
 }
 
-/// Returns the cached objects with their entries; only the builds of a program if one is named.
+/// Returns the cached objects with their entries: only the builds of a program if `within` is one, and none for a module.
 fn lists(
     cache: &Cache,
     within: &ProbedObject,
@@ -218,7 +218,7 @@ fn lists(
     lists.collect()
 }
 
-/// `--list`: prints the entries of each object.
+/// `--list`: prints the entries that `pattern` matches, by object.
 pub(crate) fn list(
     pattern: &str,
     within: &ProbedObject,

@@ -1,4 +1,4 @@
-//! The kernel or a module: its symbols and types, and its image if available.
+//! The running kernel or one of its modules: its symbols and types, and its image if available.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -24,11 +24,11 @@ use rperf_input::DiskFiles;
 const SYSFS: &str = "/sys";
 const PROC: &str = "/proc";
 
-/// The symbols, types and image of the kernel or a module.
+/// The symbols, types and image of the running kernel or one of its modules.
 pub(crate) struct RunningKernel {
     /// `/proc/kallsyms`, which the kernel takes a while to generate.
     listing: OnceCell<FileBytes>,
-    /// BTF of the kernel and the module.
+    /// BTF of the kernel, then of the module if there is one.
     types: OnceCell<Vec<FileBytes>>,
     module: Option<String>,
     machine: String,
@@ -118,7 +118,7 @@ impl RunningKernel {
         }
     }
 
-    /// Returns the image given by the user, which then is the only source.
+    /// Returns the image given by the user. If there is one, nothing else is searched.
     pub(crate) fn named(&self) -> Option<&ProbedBinary> {
         self.named.as_deref()
     }
@@ -144,7 +144,8 @@ impl RunningKernel {
         image.has_debug_info().then_some(image)
     }
 
-    /// Returns the error if no image has debug information, with the searched paths.
+    /// Returns the error for a kernel without an image that has debug information. It lists the searched paths; `doing` is the action that
+    /// failed, such as `add events`.
     pub(crate) fn no_image(&self, doing: &str) -> CliError {
         let tried = self.paths.vmlinux_candidates.iter();
         let tried: Vec<String> = tried.map(|path| path.display().to_string()).collect();
@@ -154,7 +155,8 @@ impl RunningKernel {
         ))
     }
 
-    /// Finds the probe points of a definition: from the running kernel's symbols and BTF, otherwise from its image.
+    /// Finds the probe points of a definition: in the image given by the user, if any, otherwise with the running kernel's symbols and BTF, or
+    /// in its image if these are not sufficient.
     pub(crate) fn find(
         &self,
         definition: &Definition,

@@ -38,7 +38,7 @@ pub(crate) struct OwnProbes {
 pub(crate) enum ParserEvent {
     /// Event names.
     Text(String),
-    /// Events without names in the kernel.
+    /// Events of the uprobe PMU, which have no names in the kernel.
     Events(Vec<EventSpec>),
 }
 
@@ -142,8 +142,9 @@ impl OwnProbes {
         let DefinitionResult {
             definition, events, ..
         } = defined;
-        // Maps names before they are made unique to the final name and the lines to print.
+        // The final name and the index of its line, by the name before it was made unique.
         let mut shared: BTreeMap<String, (String, usize)> = BTreeMap::new();
+        // The number of places, by the index of the line.
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         for (mut event, _) in events {
             let (requested, base) = (event.full_name(), event.name.clone());
@@ -176,7 +177,8 @@ impl OwnProbes {
         Ok(())
     }
 
-    /// Deletes the events of this run, and reports those that others still use. Signals that arrived meanwhile are then delivered.
+    /// Deletes the events of this run, and reports those that other processes still use. If a signal has arrived meanwhile, it then ends the
+    /// process.
     pub(crate) fn remove(&self, context: &Context) {
         let made = std::mem::take(&mut *locked(&self.made));
         if !made.is_empty() {
@@ -266,8 +268,8 @@ fn delete_event(tables: &EventLists, list: &str, removal: &str) -> io::Result<()
     }
 }
 
-/// Splits `./calc:middle n`. The text before a colon is a program if `is_file` says so, or if it has a slash and no number follows; a
-/// function's name is followed by a line number.
+/// Splits `./calc:middle n` into program and definition. The text before a colon is the program if it names a file or contains a slash,
+/// unless a decimal number follows: then it is a function or a source file, and the number is that of a line.
 fn split(text: &str, is_file: impl Fn(&str) -> bool) -> (Option<&str>, &str) {
     let end = text.find([' ', '=', ';']).unwrap_or(text.len());
     let colons = text.match_indices(':').take_while(|(at, _)| *at < end);
