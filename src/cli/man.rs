@@ -1,6 +1,6 @@
 //! Manual pages in section 1: one for the program and one for each command, generated from the command table and clap declarations.
 //!
-//! Only this code builds the options of all commands; it runs for `help --man`.
+//! Only `help --man` builds the options of all commands at once.
 
 mod sections;
 
@@ -31,10 +31,10 @@ const PREAMBLE: &str = ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n";
 
 const ABOUT: &str = "\
 Samples and counts what programs, the kernel and the processor do, and shows where the time goes. Commands, options, output and \
-files are those of Linux perf: each reads the recordings of the other.
+files are those of Linux perf: each program reads the recordings of the other.
 
 A recording is made with 'record' and read with 'report', 'script', 'annotate' and others. 'stat' counts events, 'top' shows what \
-runs now, 'list' the events that exist.";
+runs now, and 'list' shows the events that exist.";
 
 const GRAMMAR: &str = "\
 A long option may be shortened to a prefix that no other option has. A switch --NAME is turned off by --no-NAME; the last one \

@@ -116,7 +116,7 @@ pub(crate) fn number(word: &str) -> Result<u64, String> {
 }
 
 /// Checks that a list (`1,2,3`) is complete, and returns it as text; its numbers are checked later. Spaces within one quoted word are
-/// accepted; a trailing comma means that the list continues in the next word, which would be taken for the workload.
+/// accepted. A trailing comma is refused: the list probably continues in the next word, which would be taken for the workload.
 pub(crate) fn number_list(word: &str) -> Result<String, String> {
     let list = word.trim();
     if list.is_empty() {
@@ -136,7 +136,7 @@ pub(crate) fn number_list(word: &str) -> Result<String, String> {
 /// [`clap::Command`] instead.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the one place that makes debug and release builds the same"
+    reason = "only here: hides the error that only debug builds report"
 )]
 pub(crate) fn given_value<'m, T>(matches: &'m ArgMatches, id: &str) -> Option<&'m T>
 where
@@ -153,7 +153,7 @@ pub(crate) fn flag(matches: &ArgMatches, id: &str) -> Option<bool> {
 /// Whether an option was given; for a [`switch`], not in its negative form.
 #[expect(
     clippy::disallowed_methods,
-    reason = "its error tells a switch from an option with a value here"
+    reason = "the error means that the option is not a switch but has a value"
 )]
 pub(crate) fn is_given(matches: &ArgMatches, id: &str) -> bool {
     match matches.try_get_one::<bool>(id) {

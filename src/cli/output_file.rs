@@ -9,7 +9,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::output::text_file;
 
-/// Writes a file atomically; `-` is the standard output.
+/// Writes a file. Regular files are replaced atomically, others are written in place; `-` is the standard output.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ pub(crate) fn write_to(
         return Ok(());
     }
     let written = find_in_place(path, PathOrigin::Given).and_then(|found| match found {
-        // Non-regular files, such as /dev/stdout, can't be replaced.
+        // Files that are not regular, such as /dev/stdout.
         Some(found) => {
             let mut out = BufWriter::new(text_file(found.for_writing()?));
             write(&mut out)?;

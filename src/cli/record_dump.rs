@@ -35,7 +35,7 @@ pub(crate) enum DumpSuffix<'a> {
     Record(&'a NonSampleRecord<'a>),
 }
 
-/// Dumps all records in perf's delivery order; `after` writes the text that follows each record.
+/// Dumps all records in perf's delivery order, or in file order if `dump` is not sorted. `after` writes the text that follows each record.
 pub(super) fn write<W: Write>(
     out: &mut W,
     replay: &Replay<'_>,

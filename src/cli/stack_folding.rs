@@ -184,7 +184,9 @@ pub(crate) fn warn_of_truncated(context: &Context, found: &StackSummary, copied:
             .truncated
             .iter()
             .map(|truncated| match &truncated.object {
-                Some(object) => format!("{} {} (as {object})", truncated.stacks, truncated.cause),
+                Some(object) => {
+                    format!("{} {} (mostly {object})", truncated.stacks, truncated.cause)
+                }
                 None => format!("{} {}", truncated.stacks, truncated.cause),
             });
         let causes: Vec<String> = causes.collect();

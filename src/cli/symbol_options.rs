@@ -50,7 +50,7 @@ impl SymbolSources {
             ));
         }
         let file = |option| {
-            // Commands that show user functions only have no options for the kernel's.
+            // Commands that show only functions of user space lack the options for the kernel.
             let path = given_value::<String>(matches, option).map(PathBuf::from);
             path.map(|path| readable(path, option)).transpose()
         };

@@ -108,7 +108,7 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// The socket of each CPU, if recorded.
+/// Returns the socket of each CPU, by CPU number; empty if not recorded.
 pub(crate) fn sockets(recording: Metadata<'_>) -> Vec<i32> {
     let topology = recording.features.cpu_topology();
     let cpus = topology.map(|topology| topology.cpus).unwrap_or_default();

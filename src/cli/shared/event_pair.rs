@@ -14,7 +14,8 @@ use crate::cli::event_lookup::find_event;
 ///
 /// # Errors
 ///
-/// Status 255: the recording `path` lacks one of the events, or an event lacks a field.
+/// Status 255: the recording `path` lacks one of the events, an event lacks a field of `key`, or `key` is given for an event that is not a
+/// tracepoint.
 pub(crate) fn event_pair(
     replay: &Replay<'_>,
     path: &Path,

@@ -31,7 +31,7 @@ impl PictureFormat {
     ///
     /// # Errors
     ///
-    /// Another word.
+    /// Status 129: the word is unknown.
     pub(crate) fn parse(word: &str) -> Result<Self, CliError> {
         match word {
             "svg" => Ok(Self::Svg),
@@ -53,7 +53,7 @@ impl PictureFormat {
     }
 }
 
-/// Writes a picture to `output` or the default file of its format, and names the file unless it is JSON or the standard output.
+/// Writes a picture to `output` or the default file of its format. Prints the file's name, except for JSON and the standard output.
 ///
 /// # Errors
 ///
@@ -82,7 +82,7 @@ pub(crate) fn write_picture(
     Ok(())
 }
 
-/// Writes folded stacks to `output` or the standard output. With `marks` the names of frames have suffixes for the kind of code.
+/// Writes folded stacks to `output` or the standard output. With `marks`, the names of frames have suffixes for the type of code.
 ///
 /// # Errors
 ///

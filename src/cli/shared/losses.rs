@@ -14,7 +14,7 @@ use crate::cli::error::{CliError, ExitStatus};
 const LISTED: usize = 5;
 
 /// Warns about skipped samples and about stretches of time with lost records, after all passes. `doubtful` names the numbers that may
-/// be wrong there.
+/// be wrong in these stretches.
 ///
 /// # Errors
 ///

@@ -27,9 +27,9 @@ const EXIT: &str = "syscalls:sys_exit_";
 /// The events that are written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TraceContent {
-    /// Context switches, wakeups and system calls.
+    /// Whether context switches, wakeups and system calls are written.
     pub(crate) has_tasks: bool,
-    /// Idle states and frequencies.
+    /// Whether idle states and frequencies of CPUs are written.
     pub(crate) has_power: bool,
     /// The first and the last time, in nanoseconds.
     pub(crate) range: (u64, u64),
@@ -126,7 +126,7 @@ struct TracedEvents<W> {
 }
 
 impl<W: Write> TracedEvents<W> {
-    /// Returns whether the event was written.
+    /// Writes an event, and returns whether it is of a written kind.
     fn write(
         &mut self,
         at: SchedEventContext,
@@ -196,7 +196,7 @@ impl<W: Write> TracedEvents<W> {
         self.writer.begin_call(at, by.pid.cast_signed(), name)
     }
 
-    /// Ends the call that a thread is in. Its result is unknown if the return is that of another call, because records were lost.
+    /// Ends the call that a thread is in. If the return belongs to another call, because records were lost, the result is unknown.
     fn end_call(
         &mut self,
         at: SchedEventContext,

@@ -36,7 +36,12 @@ pub(crate) fn hit_objects(
     objects(input, data, true, context)
 }
 
-/// Returns the mapped objects, or only those that samples hit.
+/// Returns the mapped objects, or only those that samples hit if `with_hits` is set. Objects without a file, such as JIT code and BPF
+/// programs, are omitted.
+///
+/// # Errors
+///
+/// The recording cannot be replayed.
 pub(crate) fn objects(
     input: &Input,
     data: &PerfData<'_>,

@@ -101,7 +101,7 @@ pub(crate) fn name(matches: &ArgMatches) -> PathBuf {
     }
 }
 
-/// Returns whether the user gave the path of the output, or it is the default.
+/// Returns whether the output's path was given by the user or is the default.
 pub(crate) fn naming(matches: &ArgMatches) -> PathOrigin {
     given_output(matches).map_or(PathOrigin::Default, |_| PathOrigin::Given)
 }

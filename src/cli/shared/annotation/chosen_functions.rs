@@ -23,11 +23,11 @@ pub(crate) struct ChosenFunctions {
     pub(crate) functions: Vec<SampledFunction>,
 }
 
-/// Returns the functions to show.
+/// Returns the functions to show, for each table of events.
 ///
 /// # Errors
 ///
-/// Status 1 or 255: there are none.
+/// Status 1: the requested function, or every function with a symbol, has no samples. Status 255: the recording has no samples.
 pub(crate) fn choose(
     request: &AnnotationRequest,
     functions: &SampledFunctions,

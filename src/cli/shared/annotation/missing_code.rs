@@ -90,11 +90,11 @@ impl MissingCode {
         *samples += function.samples();
     }
 
-    /// Warns once per object.
+    /// Warns once per object about the functions without code. `wanted` is the number of functions to show.
     ///
     /// # Errors
     ///
-    /// Status 1: none of the `wanted` functions could be shown.
+    /// Status 1: no function could be shown.
     pub(crate) fn report(
         &self,
         resolver: &Resolver<'_>,
@@ -116,7 +116,7 @@ impl MissingCode {
         }
     }
 
-    /// Returns for each object what is missing, and a hint.
+    /// Returns a message and a hint for each object with functions without code.
     pub(crate) fn lines(&self, resolver: &Resolver<'_>) -> Vec<(String, &'static str)> {
         let mut lines = Vec::new();
         for (dso, (why, functions, samples)) in &self.0 {

@@ -26,7 +26,7 @@ pub(crate) struct PercentType {
 }
 
 impl PercentType {
-    /// Parses `--percent-type`, for commands that have it.
+    /// Parses `--percent-type`; commands without this option get the default.
     fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let word = given_value::<String>(matches, "percent-type");
         let word = word.map_or("local-period", String::as_str);
@@ -173,7 +173,7 @@ impl AnnotationRequest {
         (self.looks, self.share.global)
     }
 
-    /// Returns how code is listed; `objdump` is objdump's output for it.
+    /// Returns how a function's code is listed; `objdump` is objdump's output for that function, if objdump is used.
     pub(crate) fn listing<'t>(&self, objdump: Option<&'t ObjdumpListing>) -> ListOptions<'t> {
         ListOptions {
             syntax: self.syntax,
@@ -186,7 +186,7 @@ impl AnnotationRequest {
     ///
     /// # Errors
     ///
-    /// Status 1: it cannot be started, or prints no code.
+    /// Status 1: objdump cannot be started, or prints no code.
     pub(crate) fn objdump_listing(
         &self,
         resolver: &Resolver<'_>,
@@ -232,7 +232,7 @@ fn column(matches: &ArgMatches, context: &Context) -> AnnotateColumn {
     }
 }
 
-/// Whether source lines are shown. The setting applies only to forms other than `--stdio` (`can_hide`), as in perf.
+/// Whether source lines are shown. As in perf, `annotate.hide_src_code` has no effect on `--stdio`, for which `can_hide` is false.
 fn shows_source(matches: &ArgMatches, context: &Context, can_hide: bool) -> bool {
     let configured = || context.config.flag("annotate.hide_src_code");
     let hidden = || can_hide && configured() == Some(true);
