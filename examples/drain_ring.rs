@@ -18,6 +18,7 @@ fn main() -> anyhow::Result<()> {
     let attr = Attr {
         kind: EventType::SOFTWARE,
         config: CPU_CLOCK,
+        // With FREQ, the frequency in Hz.
         sample_period: 1000,
         sample_type: SampleType::IP | SampleType::TID | SampleType::TIME,
         flags: AttrFlags::FREQ | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
