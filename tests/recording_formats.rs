@@ -76,7 +76,7 @@ fn every_form_is_read_as_perf_reads_it() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// A compressed stream is printed as it arrives, with the same result as for all of it.
+/// A compressed stream is printed as it arrives, with the same text as if it were read from a file.
 #[test]
 fn a_compressed_pipe_is_read_as_perf_reads_it() {
     let name = "a_compressed_pipe_is_read_as_perf_reads_it";

@@ -73,7 +73,7 @@ fn recording_of(samples: u64) -> Scratch {
     scratch
 }
 
-/// Starts the browser on that recording and waits until its rows are shown.
+/// Starts the browser on the recording in `scratch` and waits until its rows are shown.
 fn browser(size: (u16, u16), scratch: &Scratch, words: &str) -> Option<Tmux> {
     let words = format!("report {OPTIONS} {words}");
     let tmux = Tmux::start(size, scratch.path(), "", &words)?;
@@ -189,7 +189,7 @@ fn a_large_terminal_shows_menu_help_header_and_flames() {
     tmux.press(&["Enter"]);
     tmux.golden("menu", "Zoom into");
     tmux.press(&["Escape"]);
-    // Together the keys are Alt and '?'.
+    // Without a pause, Escape and '?' would be read as Alt+?.
     std::thread::sleep(std::time::Duration::from_millis(500));
     tmux.press(&["?"]);
     tmux.golden("help", "Navigate");
@@ -265,7 +265,7 @@ fn signals_restore_the_terminal() {
         };
         assert!(tmux.is_alternate());
         let program = tmux.program();
-        // While it is painting.
+        // The signal arrives while the browser is painting.
         tmux.press(&["E", "PageDown", "C"]);
         let killed = Command::new("kill")
             .args([&format!("-{signal}"), &program])

@@ -19,7 +19,7 @@ fn convert(scratch: &Scratch, words: &[&str]) -> Outcome {
     run.env("HOME", scratch.path()).finish().expect("it starts")
 }
 
-/// An event: task, CPU, microseconds, name and text.
+/// An event: comm, tid, CPU, time in microseconds, name and text.
 type Event = (String, String, String, u64, String, String);
 
 /// Parses `  sh-126   [001]    11.634297: sched_switch:         prev_comm=sh …`.

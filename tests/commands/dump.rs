@@ -25,7 +25,7 @@ fn recordings_are_dumped_alike() {
     let shell = ["sh", "-c", "ls / > /dev/null; sleep 0.01"];
     for (name, options) in [
         ("chains", &["-g", "-F", "4000"][..]),
-        // Kernel only: some objects of other programs have symbols that perf cannot read.
+        // An event of the kernel only: perf cannot read the symbols of some objects of other programs.
         ("system", &["-a", "-e", "cs", "--switch-events"]),
         (
             "namespaces",
@@ -34,7 +34,7 @@ fn recordings_are_dumped_alike() {
         ("weights", &["-d", "-e", "page-faults", "-c", "1"]),
     ] {
         for tool in BOTH {
-            // Recording with perf is slow; it only records what rperf cannot record yet.
+            // perf takes long to record, so it makes only two of these recordings.
             let made_by: &[Tool] = match name {
                 "chains" => &BOTH,
                 "namespaces" => &[Tool::Perf],
@@ -76,7 +76,7 @@ fn check(name: &str, bytes: &[u8]) {
     assert_golden(&golden, &dumped(name, bytes));
 }
 
-/// Dumps a file and compares the text with perf, if available.
+/// Returns the dump of a file, compared with perf's if perf is available.
 fn dumped(name: &str, bytes: &[u8]) -> String {
     let scratch = Scratch::new();
     scratch.write("perf.data", bytes).expect("a file");

@@ -64,7 +64,7 @@ fn text_of_script_folds_to_the_same_stacks() {
         let expected = converted(&scratch);
         let periods = ["flamegraph", "--folded", "--weight", "period", "-o", "-"];
         let periods = parse(&ran(&scratch, &periods));
-        // Newer versions add up periods if the text has them.
+        // Newer versions of these programs add up periods if the text has them.
         let text = ran(&scratch, &["script"]);
         let counts = ran(&scratch, &["script", "-F", "-period"]);
         for program in &installed {
@@ -81,8 +81,8 @@ fn text_of_script_folds_to_the_same_stacks() {
     }
 }
 
-/// The stacks in the objects of `script --json`. Frames without a function have the name of their object.
-fn of_objects(text: &str) -> Folded {
+/// The stacks in the JSON objects of `script --json`. Frames without a function are named after their dso.
+fn of_json(text: &str) -> Folded {
     let mut stacks = Folded::new();
     for line in text.lines() {
         let sample: Value = serde_json::from_str(line).expect("an object");
@@ -106,11 +106,11 @@ fn of_objects(text: &str) -> Folded {
 }
 
 #[test]
-fn objects_of_script_have_the_same_stacks() {
+fn json_of_script_has_the_same_stacks() {
     for options in RECORDINGS {
         let scratch = recorded(options);
-        let objects = of_objects(&ran(&scratch, &["script", "--json"]));
-        assert_eq!(objects, converted(&scratch), "{options:?}");
+        let stacks = of_json(&ran(&scratch, &["script", "--json"]));
+        assert_eq!(stacks, converted(&scratch), "{options:?}");
     }
 }
 

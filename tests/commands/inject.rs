@@ -15,7 +15,7 @@ pub(super) const WORKLOAD: [&str; 3] = [
     "for i in 1 2 3 4; do ls -R /usr/lib >/dev/null; done",
 ];
 
-/// Words for a recording without build-ids, which perf writes.
+/// Options of `record` for a recording without build-ids.
 pub(super) const WITHOUT_IDS: [&str; 6] = ["-B", "-N", "-e", "cpu-clock", "-F", "2000"];
 
 #[track_caller]
@@ -44,7 +44,7 @@ pub(super) fn printed(tools: &Tools, reader: Tool, words: &[&str]) -> String {
     lines.filter(|line| !line.contains("(Tip: ")).collect()
 }
 
-/// Runs a shell line in which `perf` and `rperf` are both tools.
+/// Runs a shell line in which `linux-perf` and `rperf` stand for the two programs.
 pub(super) fn shell(tools: &Tools, line: &str) -> Outcome {
     let line = line
         .replace(
@@ -112,7 +112,7 @@ fn all_objects_include_those_that_perf_adds() {
     for line in listed(&tools, "Perf.data") {
         assert!(ours.contains(&line), "{line}: {ours:?}");
     }
-    // Also a library that no sample hit.
+    // The shell is included even if no sample hit it.
     assert!(ours.iter().any(|line| line.ends_with("/dash")), "{ours:?}");
 }
 
@@ -141,7 +141,7 @@ fn pipes_of_both_tools_get_build_ids() {
     // Without options a stream is copied.
     succeeds(&shell(&tools, "cat pipe.data | rperf inject >copy.data"));
     assert!(bytes("copy.data") == bytes("pipe.data"));
-    // An ordinary recording in the pipe, which perf 6.1 cannot read, and one turned into a stream.
+    // An ordinary recording is read from a pipe, too, which perf 6.1 cannot do, and is written as a stream.
     let words = [&WITHOUT_IDS[..], &["ls", "-R", "/usr/lib"]].concat();
     let file = tools
         .record(Tool::Perf, "plain", &words)
@@ -315,7 +315,7 @@ fn a_failed_copy_leaves_nothing() {
     let scratch = Scratch::new();
     let whole = one_sample(false);
     scratch.write("perf.data", &whole).expect("a file");
-    // In the middle of the sample, which is before the 16 and 64 bytes of the one feature.
+    // Truncated within the sample. The 16 and 64 bytes of the only feature follow the sample.
     scratch
         .write("cut.data", &whole[..whole.len() - 100])
         .expect("a file");
@@ -384,7 +384,8 @@ fn sleeping_tasks_are_merged_as_by_perf() {
     if !rperf_testkit::may_trace(TEST) {
         return;
     }
-    // Kernels without statistics of the scheduler have this one, of the time that a task ran.
+    // sched_stat_runtime exists even in kernels without CONFIG_SCHEDSTATS.
+
     let events = "sched:sched_stat_runtime,sched:sched_switch,sched:sched_process_exit";
     let words = ["-a", "-g", "-e", events, "sleep", "0.3"];
     let file = tools

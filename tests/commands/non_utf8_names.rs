@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use rperf_testkit::{Scratch, real_perf, skip};
 
-/// Spends its time in one function.
+/// A program that spends its time in one function.
 const BUSY: &str = "\
 __attribute__((noinline)) static int busy(int n) { for (volatile long i = 0; i < 40000000; i++) ; return n; }
 int main(void) { return busy(0); }

@@ -23,14 +23,15 @@ fn files(scratch: &Scratch) -> Vec<String> {
 #[test]
 fn commands_are_executed_and_acknowledged() {
     let scratch = Scratch::new();
-    let (orders, answers) = (
-        scratch.path().join("orders"),
+    let (commands, answers) = (
+        scratch.path().join("commands"),
         scratch.path().join("answers"),
     );
-    let (mut to, mut replies) = (fifo(&orders), fifo(&answers));
+    let (mut to, mut replies) = (fifo(&commands), fifo(&answers));
     let target = Running::spin();
     let pid = target.0.id().to_string();
-    let place = format!("--control=fifo:{},{}", orders.display(), answers.display());
+    let fifos = commands.display();
+    let place = format!("--control=fifo:{fifos},{}", answers.display());
     let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
     let command = command
         .args(["record", "-o", "perf.data", "-D", "-1", "-e", "cpu-clock"])
@@ -40,21 +41,21 @@ fn commands_are_executed_and_acknowledged() {
         .stdin(Stdio::null())
         .stderr(Stdio::piped());
     let child = command.spawn().expect("rperf starts");
-    let mut order = |text: &str| {
+    let mut send = |text: &str| {
         writeln!(to, "{text}").expect("the FIFO takes a command");
         let mut answer = [0; 5];
         replies.read_exact(&mut answer).expect("an answer");
         assert_eq!(answer, *b"ack\n\0", "{text}");
     };
     for text in ["ping", "enable", "evlist", "snapshot"] {
-        order(text);
+        send(text);
     }
     // The command is acknowledged before the output is switched.
     while files(&scratch).is_empty() {
         std::thread::yield_now();
     }
-    order("disable");
-    order("stop");
+    send("disable");
+    send("stop");
     let ended = child.wait_with_output().expect("rperf ends");
     let message = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(0), "{message}");
@@ -72,7 +73,7 @@ fn a_trigger_event_starts_the_next_file() {
         return skip(NAME, "tracepoints need root");
     }
     let scratch = Scratch::new();
-    // After the shell, only `true` is executed.
+    // `true` is the only program that the shell executes.
     let script = format!(
         "{BUSY}; /bin/true; while set -- perf.data.2*; [ ! -e \"$1\" ]; do :; done; {BUSY}"
     );

@@ -11,7 +11,7 @@ use crate::kernel::{BUSY, Running, record_in, rperf_in};
 #[test]
 fn delayed_events_miss_the_beginning() {
     let scratch = Scratch::new();
-    // It outlasts the last range on any machine.
+    // The workload outlasts the last range on any machine.
     let rounds = format!("for round in 1 2 3 4 5 6; do {BUSY}; done");
     let work = ["sh", "-c", &rounds];
     let options = ["-e", "cpu-clock", "-D"];
@@ -107,9 +107,9 @@ fn build_ids_and_their_cache_can_be_disabled() {
     assert_eq!(with_id(&listed()), 0, "{}", listed());
     assert!(!scratch.path().join(".debug").exists());
     record_in(&scratch, &["-e", "cpu-clock"], &work);
-    // Of the mapped files those with samples are kept, under the recording's name.
+    // The mapped files that have samples are copied into the cache, by the path in the recording.
     let shell = std::fs::canonicalize("/bin/sh").expect("a shell");
-    let cached = scratch.path().join(".debug").join(below(&shell));
+    let cached = scratch.path().join(".debug").join(relative(&shell));
     let ids: Vec<_> = std::fs::read_dir(cached)
         .expect("the shell is kept")
         .map(|id| id.expect("a folder").path())
@@ -160,7 +160,7 @@ fn stacks_are_copied_to_be_unwound() {
 #[test]
 fn all_mapped_files_are_cached_on_request() {
     let scratch = Scratch::new();
-    // Without samples: no event is enabled.
+    // There are no samples: the dummy event never has any.
     let cached = |options: &[&str]| {
         record_in(
             &scratch,
@@ -168,13 +168,17 @@ fn all_mapped_files_are_cached_on_request() {
             &["sh", "-c", ":"],
         );
         let shell = std::fs::canonicalize("/bin/sh").expect("a shell");
-        scratch.path().join(".debug").join(below(&shell)).exists()
+        scratch
+            .path()
+            .join(".debug")
+            .join(relative(&shell))
+            .exists()
     };
     assert!(!cached(&[]), "it has no samples");
     assert!(cached(&["--buildid-all"]));
 }
 
-fn below(path: &Path) -> &Path {
+fn relative(path: &Path) -> &Path {
     path.strip_prefix("/").expect("an absolute path")
 }
 
@@ -351,8 +355,8 @@ fn user_callchains_are_deferred_if_the_kernel_supports_it() {
     let cannot = outcome
         .stderr
         .contains("Warning: deferred user callchains need Linux 6.19 or later: ");
-    let put_off = listed.contains("defer_callchain: 1, defer_output: 1");
-    assert_eq!(put_off, !cannot, "{listed}{}", outcome.stderr);
+    let is_deferred = listed.contains("defer_callchain: 1, defer_output: 1");
+    assert_eq!(is_deferred, !cannot, "{listed}{}", outcome.stderr);
     assert!(listed.contains("|CALLCHAIN|"), "{listed}");
     for (others, other) in [
         (&["record", "--off-cpu", "--", "true"][..], "--off-cpu"),

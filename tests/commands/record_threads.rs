@@ -144,7 +144,7 @@ fn threads_end_with_the_tasks_and_at_the_size() {
     let mut child = child.expect("sh starts");
     let outcome = record(&scratch, &["--threads", "-p", &child.id().to_string()], &[]);
     child.wait().expect("a child");
-    // On a busy machine it may have exited before the recording begins.
+    // On a busy machine the child may have exited before the recording begins.
     assert!(
         outcome.status == 0 || outcome.stderr.contains("No such process"),
         "{}",
@@ -281,7 +281,7 @@ fn system_wide_recordings_with_threads_are_directories() {
     );
     let parts = fs::read_dir(scratch.path().join("perf.data")).expect("a folder");
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    // Names and mappings are recorded on all CPUs.
+    // COMM and MMAP records come from the rings of all CPUs.
     assert_eq!(parts.count(), 1 + cpus, "the header, and the rings");
     let Some(samples) = lines(&scratch, &["script", "-F", "cpu,time"]) else {
         return skip(NAME, "there is no perf");

@@ -323,7 +323,7 @@ fn a_truncated_recording_ends_with_an_error() -> std::io::Result<()> {
     let mut file = SchedFile::new();
     waits(&mut file);
     let mut bytes = file.finish();
-    // Within the last switch: the features are missing too, except for what the header says.
+    // Truncated within the last switch: the features announced by the header are missing, too.
     let end = file.end_of_records() - 20;
     bytes.truncate(end);
     scratch.write("perf.data", bytes)?;
@@ -335,7 +335,7 @@ fn a_truncated_recording_ends_with_an_error() -> std::io::Result<()> {
     Ok(())
 }
 
-/// A damaged recording may have any number of CPUs, and a CPU of any number.
+/// A damaged recording may claim any number of CPUs, and have samples of a CPU with any number.
 #[test]
 fn impossible_cpus_are_skipped() -> std::io::Result<()> {
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! `rperf test -w`: profiles of the workloads show what they promise.
+//! `rperf test -w`: profiles of the workloads show what the workloads promise.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -148,8 +148,8 @@ fn short_workloads_succeed() {
     let scratch = Scratch::new();
     for name in ["landlock", "traploop 5", "deterministic", "noploop 0.01"] {
         let outcome = done(&scratch, &format!("test -w {name}"));
-        let said = (outcome.status, outcome.stdout.as_str(), outcome.stderr);
-        assert_eq!(said, (0, "", String::new()), "{name}");
+        let found = (outcome.status, outcome.stdout.as_str(), outcome.stderr);
+        assert_eq!(found, (0, "", String::new()), "{name}");
     }
 }
 

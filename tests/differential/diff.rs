@@ -6,7 +6,7 @@ use rperf_testkit::skip;
 
 use super::{Tool, Tools, assert_alike, difference};
 
-/// Functions of the program and the length of their loops in the old and in the new variant; 0 if it does not have the function.
+/// Functions of the program and the length of their loops in the old and in the new variant; 0 if the variant lacks the function.
 const FUNCTIONS: &[(&str, u32, u32)] = &[
     ("alpha", 50_000, 30_000),
     ("beta", 30_000, 52_000),
@@ -16,7 +16,7 @@ const FUNCTIONS: &[(&str, u32, u32)] = &[
     ("fresh", 0, 9_000),
 ];
 
-/// Lines for two files, and for three.
+/// Command lines with two recordings, and with three.
 const LINES: &[&[&str]] = &[
     &["old.data", "new.data"],
     &["new.data", "old.data"],

@@ -1,7 +1,7 @@
 //! `kwork`: the same text as perf 6.1 on recordings of several workloads.
 //!
 //! perf 6.1 keeps raises and entries without a counterpart and pairs them with later events, and pairs the events of a work item only if they are
-//! on one CPU (docs/compatibility.md). Such events are given to another tracepoint in the recording that both tools read.
+//! on one CPU (docs/compatibility.md). In the recording that both tools read, such events have the id of another tracepoint.
 
 mod unpaired;
 
@@ -38,7 +38,7 @@ const RECORDINGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Options that print the same.
+/// Command lines that print the same.
 const LINES: &[&[&str]] = &[
     &["report"],
     &["report", "-S"],
@@ -56,7 +56,7 @@ const LINES: &[&[&str]] = &[
     &["timehist", "-C", "0", "-n", "RCU"],
 ];
 
-/// Bytes of a function's name that perf 6.1 prints as they are: it overwrites the 20th of some.
+/// Number of bytes at the start of a function's name that are compared: perf 6.1 overwrites the 20th byte of some names.
 const SOUND_NAME: usize = 18;
 /// The width of the column of names.
 const COLUMN: usize = 30;

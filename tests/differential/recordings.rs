@@ -142,7 +142,7 @@ impl Recording {
         self.options.iter().any(|word| ["-a", "-C"].contains(word))
     }
 
-    /// The differences that `compare` finds in each attempt's file; none if it cannot be recorded.
+    /// The differences that `compare` finds in a recording, repeated as by [`settled`]; none if nothing can be recorded.
     pub(crate) fn differences(
         &self,
         tools: &Tools,
@@ -153,7 +153,7 @@ impl Recording {
         self.differences_beside(tools, workloads, recorder, |made| compare(&made.file))
     }
 
-    /// Like `differences`, with the process that ran throughout.
+    /// Like `differences`; `compare` also gets the pid of the process that ran throughout the recording.
     pub(crate) fn differences_beside(
         &self,
         tools: &Tools,
@@ -186,7 +186,7 @@ impl Recording {
         let mut program: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         if let Some(path) = words.first().and_then(|name| workloads.path(name)) {
             let copy = match *words {
-                // It deletes its own file.
+                // The program deletes its own file.
                 ["unlinked", ..] => {
                     let copy = folder.join(format!("unlinked-{recorder:?}"));
                     fs::copy(&path, &copy).expect("a program can be copied");

@@ -99,7 +99,7 @@ fn differing_samples(tools: &Tools) -> Vec<String> {
     differences
 }
 
-/// Both tools detect disorder and unknown events.
+/// Both tools count records that are out of order, and refuse unknown events.
 fn refusals_and_checks(tools: &Tools) {
     let file = RECORDING.make(tools, &Workloads::none(), Tool::Perf);
     let file = file.expect("perf has recorded before");
@@ -145,7 +145,7 @@ fn compare_files(tools: &Tools, file: &str) -> Vec<String> {
         "--ns",
     ];
     let texts = [Tool::Perf, Tool::Rperf].map(|tool| {
-        // With that name, messages mention perf as well.
+        // Called as perf, rperf uses that name in its messages.
         let outcome = tools
             .run(tool, &line)
             .arg0("perf")
@@ -191,7 +191,7 @@ fn compare_unsorted(tools: &Tools, file: &str) -> Option<String> {
     ];
     let [perf, rperf] = tools.outcomes(&line, &[]);
     assert_eq!((perf.status, rperf.status), (0, 0), "{rperf:?}");
-    // perf ignores rounds here, and prints so.
+    // perf does not handle rounds here, and says so.
     let perf = perf
         .stdout
         .replace("FINISHED_ROUND: unhandled!", "FINISHED_ROUND");

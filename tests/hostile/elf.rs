@@ -151,12 +151,12 @@ fn corrupt(fields: &[Field], bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Changes bytes inside a section, whose offset and size stay.
+/// Changes bytes inside a section, but not its offset and size.
 fn change_content(layout: &Layout, bytes: &mut [u8], other: &[u8], random: &mut Random) {
     let Some(section) = layout.section(random) else {
         return;
     };
-    // Lists begin with their sizes.
+    // Often only the start changes: lists begin with their sizes.
     let most = *random.pick(&[32, 256, usize::MAX]);
     let range = section.start..section.start + section.size.min(most);
     if random.one_in(2) {
@@ -170,7 +170,7 @@ fn change_content(layout: &Layout, bytes: &mut [u8], other: &[u8], random: &mut 
     bytes[range].copy_from_slice(&content);
 }
 
-/// Gives a section the offset, the size, the name or all fields of another.
+/// Gives a section the name, the offset, the offset and size, or all header fields of another section.
 fn exchange(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
     let (Some(one), Some(other)) = (layout.section(random), layout.section(random)) else {
         return;
@@ -188,7 +188,7 @@ fn exchange(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Replaces symbols whose names begin with `start` by paths that lead elsewhere.
+/// Replaces the texts that begin with `start`, such as names of symbols, by hostile names.
 pub(crate) fn with_symbol(seed: &[u8], start: &str, random: &mut Random) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for text in mutate::texts(seed) {

@@ -142,7 +142,7 @@ impl Seeds {
     pub(crate) fn load(folder: &Path) -> Self {
         fs::create_dir_all(folder).expect("a folder can be made");
         let lock = fs::File::create(folder.join("lock")).expect("a file can be made");
-        // One process makes them, others wait.
+        // One process makes the seeds; others wait.
         lock.lock().expect("a file can be locked");
         let folder = &folder.join("seeds");
         if !folder.join("whole").exists() {

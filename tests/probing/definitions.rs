@@ -6,7 +6,7 @@ use rperf_testkit::{real_perf, skip};
 
 use super::programs::{probe, programs, rperf};
 
-/// Equal for every C program.
+/// Definitions for which both tools print the same text, for every C program.
 const C: &[&str] = &[
     "leaf",
     "leaf n",
@@ -46,7 +46,7 @@ const C: &[&str] = &[
     "main%return ret=$retval",
 ];
 
-/// Equal without optimisation.
+/// Definitions for which both tools print the same text, for a program compiled without optimisation.
 const PLAIN: &[&str] = &[
     "leaf:2",
     "leaf:3",
@@ -67,7 +67,7 @@ const PLAIN: &[&str] = &[
     "main:7 rounds",
 ];
 
-/// Refused by both.
+/// Definitions that both tools refuse.
 const REFUSED: &[&str] = &[
     "leaf nosuch",
     "nosuch",
@@ -86,7 +86,7 @@ const REFUSED: &[&str] = &[
     "nosuch.c:3",
 ];
 
-/// Refused or interpreted differently by perf 6.1; docs/compatibility.md explains why.
+/// Programs with definitions that perf 6.1 refuses and rperf accepts; docs/compatibility.md explains why.
 const MORE: &[(&str, &str)] = &[
     ("plain", "middle it->flag it->mode"),
     ("optimised", "middle it->flag it->mode"),
@@ -194,7 +194,8 @@ fn definitions_that_perf_refuses_are_refused() {
     }
 }
 
-/// The kernel can only find code by its symbol.
+/// The kernel can find code only by its symbol.
+
 #[test]
 fn function_variants_are_probed_by_symbol() {
     let Some(perf) = real_perf() else {

@@ -22,7 +22,7 @@ const DEFINITIONS: [&str; 9] = [
     "* $vars",
 ];
 
-// The BTF of vmlinux, and after the last word of 0xff the BTF of a module.
+// The input is the BTF of vmlinux. The bytes after the last sequence of four 0xff, if any, are the BTF of a module.
 fuzz_target!(|bytes: &[u8]| {
     let mark = bytes.windows(4).rposition(|word| word == [0xff; 4]);
     let (kernel, module) = match mark {

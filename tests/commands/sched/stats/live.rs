@@ -19,7 +19,7 @@ fn fixture(name: &str) -> PathBuf {
 
 fn text(name: &str) -> String {
     let text = fs::read_to_string(fixture(name)).expect("a fixture");
-    // perf's name in one category of version 16 (docs/compatibility.md).
+    // rperf names one counter of version 16 differently from perf (docs/compatibility.md).
     text.replace("_lb_avg_count ", "_lb_avg_pulled")
 }
 
@@ -85,7 +85,7 @@ fn the_same_records_and_text_as_perf() -> std::io::Result<()> {
             data.features().sched_domains().expect("domains")
         };
         assert_eq!(domains(&ours), domains(&perfs), "version {version}");
-        // Enabled meanwhile, and disabled again.
+        // The statistics were enabled during the recording, and are disabled again.
         assert_eq!(fs::read_to_string(proc.path().join("enabled"))?, "1\n");
         let setting = proc.path().join("sys/kernel/sched_schedstats");
         assert_eq!(fs::read_to_string(setting)?, "0\n");
