@@ -63,6 +63,7 @@ pub(crate) fn write_trace(
     let pass = ObserverPass::new(layouts, flags).with_tasks();
     let mut walk = TraceWalk::default();
     let mut failure: Option<Error> = None;
+    let mut is_empty = false;
     let written = write_to(output, analysis.context, |out| {
         let features = data.features();
         let system = TracedSystem {
@@ -89,6 +90,7 @@ pub(crate) fn write_trace(
         }
         events.result?;
         if events.times.is_none() && !content.may_be_empty {
+            is_empty = true;
             return Err(io::ErrorKind::InvalidData.into());
         }
         (walk.losses, walk.times) = (events.losses, events.times);
@@ -96,7 +98,7 @@ pub(crate) fn write_trace(
     });
     match failure {
         Some(error) => Err(error.into()),
-        None if walk.times.is_none() && !content.may_be_empty => Ok(walk),
+        None if is_empty => Ok(walk),
         None => written.map(|()| walk),
     }
 }

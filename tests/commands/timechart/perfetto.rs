@@ -88,6 +88,16 @@ fn all_events_are_written_for_perfetto() -> std::io::Result<()> {
 }
 
 #[test]
+fn a_trace_that_cannot_be_written_is_reported() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    scratch.write("perf.data", tasks(Endian::Little).finish())?;
+    let failed = run(&scratch, &["-o", "absent/x.pftrace"]);
+    let message = "failed to write absent/x.pftrace: No such file or directory\n";
+    assert_eq!((failed.status, &*failed.stderr), (255, message));
+    Ok(())
+}
+
+#[test]
 fn system_calls_are_slices_of_their_threads() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = ChartFile::new(Endian::Little);
