@@ -33,14 +33,14 @@ pub struct KeyedEvent {
 #[derive(Debug, Default)]
 pub struct Durations {
     /// The spans, sorted by their end times.
-    pub spans: Vec<Duration>,
+    pub spans: Vec<TimedSpan>,
     /// How starts and ends were matched.
     pub counts: SpanCounts,
 }
 
 /// A span, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Duration {
+pub struct TimedSpan {
     /// When it ended.
     pub end: u64,
     /// How long it took.
@@ -138,7 +138,7 @@ impl PrepareSamples for SpanEdges<'_> {
 #[derive(Default)]
 struct DurationObserver {
     spans: Spans<DurationKey>,
-    durations: Vec<Duration>,
+    durations: Vec<TimedSpan>,
 }
 
 impl Observer<SpanEdge> for DurationObserver {
@@ -149,7 +149,7 @@ impl Observer<SpanEdge> for DurationObserver {
             && let Some(span) = self.spans.end(&edge.key, time)
         {
             let nanos = span.duration();
-            self.durations.push(Duration { end: time, nanos });
+            self.durations.push(TimedSpan { end: time, nanos });
         }
         if edge.begins {
             self.spans.begin(edge.key, time, ());

@@ -39,7 +39,7 @@ mod value_histogram;
 
 pub use completeness::{Completeness, ObjectCounts};
 pub use context::{EventContext, TaskId};
-pub use durations::{Duration, Durations, EventPair, KeyedEvent};
+pub use durations::{Durations, EventPair, KeyedEvent, TimedSpan};
 pub use histogram::{Distribution, HistogramBucket, LogHistogram};
 pub use layouts::{EventLayouts, UnreadableTracepoint};
 pub use live::LiveFeed;

@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_analysis::{Duration, Durations};
+use rperf_analysis::{Durations, TimedSpan};
 use rperf_flame::{HeatMap, linear_edges, logarithmic_edges};
 
 use super::{HeatmapInput, HeatmapOptions, text};
@@ -56,7 +56,7 @@ impl LatencyEvents {
 
 impl HeatmapInput<'_> {
     /// The latencies of a pair of events, by end time; not empty.
-    fn spans(&self, pair: &LatencyEvents, context: &Context) -> Result<Vec<Duration>, CliError> {
+    fn spans(&self, pair: &LatencyEvents, context: &Context) -> Result<Vec<TimedSpan>, CliError> {
         let names = [&*pair.from, &*pair.to];
         let events = event_pair(self.replay, &self.input.path, names, &pair.key)?;
         let Durations { spans, counts } =
@@ -104,7 +104,7 @@ impl HeatmapInput<'_> {
 
 impl HeatmapOptions {
     /// The shortest latencies of the rows.
-    fn edges(&self, spans: &[Duration]) -> Vec<u64> {
+    fn edges(&self, spans: &[TimedSpan]) -> Vec<u64> {
         if let Some(edges) = &self.edges {
             return edges.clone();
         }
@@ -123,7 +123,7 @@ impl HeatmapOptions {
     }
 
     /// The heat map of latencies, of which there is at least one.
-    pub(super) fn heat_map(&self, spans: &[Duration], title: String) -> HeatMap {
+    pub(super) fn heat_map(&self, spans: &[TimedSpan], title: String) -> HeatMap {
         let ends = spans.iter().map(|span| span.end);
         let (first, last) = (ends.clone().min(), ends.max());
         let (first, last) = (first.unwrap_or_default(), last.unwrap_or_default());

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_analysis::Duration;
+use rperf_analysis::TimedSpan;
 use rperf_safefs::open_regular;
 
 use super::text;
@@ -25,7 +25,7 @@ const STDIN: &str = "-";
 /// # Errors
 ///
 /// Status 129: options that apply to recordings. Status 255: the file cannot be read, or a line does not have two numbers.
-pub(super) fn read(matches: &ArgMatches) -> Result<Option<Vec<Duration>>, CliError> {
+pub(super) fn read(matches: &ArgMatches) -> Result<Option<Vec<TimedSpan>>, CliError> {
     let Some(path) = text(matches, "latencies") else {
         return Ok(None);
     };
@@ -63,11 +63,11 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Option<Vec<Duration>>, CliErr
     Ok(Some(latencies))
 }
 
-fn parse(line: &str) -> Option<Duration> {
+fn parse(line: &str) -> Option<TimedSpan> {
     let mut words = line.split_whitespace();
     let (end, latency) = (words.next()?, words.next()?);
     words.next().is_none().then_some(())?;
-    Some(Duration {
+    Some(TimedSpan {
         end: nanoseconds(end)?,
         nanos: nanoseconds(latency)?,
     })
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn lines_have_a_time_and_a_latency() {
-        let latency = |end, nanos| Some(Duration { end, nanos });
+        let latency = |end, nanos| Some(TimedSpan { end, nanos });
         assert_eq!(parse("1204.5 17.256789"), latency(1_204_500, 17_256));
         assert_eq!(parse("  7\t0.001 "), latency(7000, 1));
         for line in [
