@@ -84,8 +84,9 @@ impl MachineEvents {
                 continue;
             }
             let wanted = EventSelection::new(word);
-            let mut readings = EventSelection::readings(word).into_iter();
-            let found = readings.any(|wanted| take(&wanted) | chosen.take(&wanted));
+            let mut meanings = EventSelection::interpretations(word).into_iter();
+            let found = meanings.any(|wanted| take(&wanted) | chosen.take(&wanted));
+
             match &wanted {
                 _ if found => {}
                 // Errors of access are reported after the loop.

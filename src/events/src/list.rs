@@ -167,10 +167,10 @@ impl EventSelection {
         }
     }
 
-    /// The possible meanings of an argument, of which the first one that selects an event applies: that of [`EventSelection::new`],
-    /// the same case-insensitive, and the raw code of a word such as `rcafe`.
+    /// Returns the possible meanings of an argument, of which the first one that selects an event applies: that of [`EventSelection::new`],
+    /// the same but case-insensitive, and the raw code of a word such as `rcafe`.
     #[must_use]
-    pub fn readings(word: &str) -> Vec<Self> {
+    pub fn interpretations(word: &str) -> Vec<Self> {
         let first = Self::new(word);
         let case_insensitive = first.case_insensitive();
         let code = listed_code(word).map(Self::Code);

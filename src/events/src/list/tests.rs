@@ -61,7 +61,7 @@ fn words_without_digits_are_parts_of_names_before_they_are_codes() {
         );
     }
     assert!(names(&listed("ref")).contains(&"ref-cycles".to_owned()));
-    let last = |word| EventSelection::readings(word).pop();
+    let last = |word| EventSelection::interpretations(word).pop();
     assert_eq!(last("rcb"), Some(EventSelection::Code(0xcb)));
     assert!(matches!(
         last("reader"),
