@@ -25,7 +25,7 @@ pub struct AggregationRules {
 pub struct Aggregator<'a> {
     rules: &'a AggregationRules,
     events: Vec<CountedEvent>,
-    /// Sums by event.
+    /// By event: the sums of each unit.
     units: Vec<BTreeMap<AggregationUnit, EventSums>>,
     elapsed: Spread,
 }
@@ -40,7 +40,7 @@ struct EventSums {
     running: Spread,
 }
 
-/// Sums of one run.
+/// Sums of an event in one unit and one run.
 #[derive(Debug, Clone, Copy, Default)]
 struct RunSums {
     merged: usize,

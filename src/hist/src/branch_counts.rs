@@ -57,7 +57,7 @@ const NEW_TYPES: [&str; 8] = [
 ];
 
 impl BranchCounts {
-    /// Counts a branch that was taken `times` times, unless its type is unknown.
+    /// Counts a branch that was taken `times` times, unless its type or its source address is unknown.
     pub(crate) fn add(&mut self, branch: &BranchEntry, times: u64) {
         let field = |shift: u32| (branch.flags >> shift & 0xf) as usize;
         let kind = field(KIND_SHIFT);

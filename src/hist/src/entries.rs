@@ -1,5 +1,4 @@
-//! Entries from stacks: each stack is counted for its leaf, and with `children` for each of its
-//! callers.
+//! Entries from stacks: each stack is counted for its leaf, and, if callers have rows (`children`), for each of its callers.
 
 use std::num::NonZeroUsize;
 
@@ -18,7 +17,7 @@ use crate::tree::ChainTail;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) weights: Weights,
-    /// Number of samples with a callchain in its call graph.
+    /// Number of its samples that have a chain in its call graph.
     pub(crate) chains: u64,
     /// Maximum length of a chain in its call graph.
     pub(crate) depth: u32,
@@ -45,8 +44,8 @@ pub(crate) struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// Counts the entries distinguished by `labels`, including callers with `children`. Each thread
-    /// counts the labels of its shard.
+    /// Counts the entries distinguished by `labels`; callers have entries, too, if `children` is set. Each thread counts the labels of its
+    /// shard.
     pub(crate) fn count(
         merged: &'a MergedStacks,
         labels: EntryLabels,

@@ -17,7 +17,7 @@ pub(crate) struct RowLine {
     /// The first event with such an entry, and the index of the entry.
     pub(crate) event: u32,
     pub(crate) entry: u32,
-    /// Index of the line in order of creation, for its entries of other events.
+    /// Index of the line in order of creation, which locates its entries in [`RowLines::others`].
     place: u32,
 }
 
@@ -181,8 +181,8 @@ impl SortColumns<'_, '_> {
         self.rank.push(key, self.lines.iter().map(first), codes);
     }
 
-    /// Adds a number, descending. As in perf, the leader's number is ignored when sorting by another event, and only the leader's total
-    /// is used.
+    /// Adds a number as a sort column, in descending order. As in perf, totals are compared only for the leader. Other numbers are compared
+    /// for each event, but not for the leader if rows are sorted by another event.
     fn push_number(&self, number: NumberField, codes: &mut RankCodes) {
         let others = 1..self.lines.lists.len();
         let events: Vec<usize> = match (number, self.event) {

@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 
 use crate::histogram::{Branch, ColumnSum, Histogram, HistogramRow};
 
-/// Copies the call graphs of the first event with callchains to the rows with the same names of events without callchains. The
-/// copies are scaled to the counts of these rows.
+/// Copies the call graphs of the first event with callchains to events without callchains: to each row from the row with the same cells.
+/// The copies are scaled to the counts of the row.
 pub(crate) fn copy_reference_call_graphs(histograms: &mut [Histogram], callchains: &[bool]) {
     let has_chains = |histogram: &Histogram| {
         let leader = histogram.events.first();
@@ -15,7 +15,8 @@ pub(crate) fn copy_reference_call_graphs(histograms: &mut [Histogram], callchain
         return;
     };
     let reference_rows = std::mem::take(&mut histograms[reference].rows);
-    // Of several rows with the same name, the first is used.
+    // Of several rows with the same cells, the first is used.
+
     let rows = reference_rows.iter().rev();
     let graphs: FxHashMap<&[String], &HistogramRow> = rows.map(|row| (&*row.cells, row)).collect();
     for histogram in histograms.iter_mut().filter(|other| !has_chains(other)) {

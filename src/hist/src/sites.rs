@@ -52,7 +52,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
         }
     }
 
-    /// Uses `select` for the location of samples.
+    /// Lets `select` decide by the location of samples whether they are counted.
     pub(crate) fn choosing(mut self, select: Option<&'a dyn SelectSamples>) -> Self {
         self.select = select;
         self

@@ -210,7 +210,7 @@ fn without_a_pair_rows_are_dropped_and_the_total_is_that_of_the_rest() {
         panic!("{comparison:?}");
     };
     assert_eq!(comparison.baseline_share(row), Some(100.0));
-    // The difference is that of the shares of all samples.
+    // Differences are of shares of all samples, also those in dropped rows.
     assert_eq!(
         comparison.value(row, 1),
         Some(ComparedValue::Percent(-25.0))
