@@ -79,7 +79,7 @@ pub struct LossRow {
 }
 
 impl RecordRows {
-    /// The rows of a recording in byte order `endian`.
+    /// The rows of a recording; `endian` is its byte order.
     #[must_use]
     pub fn of(replay: &Replay<'_>, endian: Endian) -> Self {
         let mut gather = Gather::default();

@@ -18,7 +18,7 @@ const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 pub fn write(profile: &Profile, name: &str, exporter: &str, mut out: impl Write) -> io::Result<()> {
     let several = profile.sampled().count() > 1;
     let weights = profile.tracks.iter().map(weight).enumerate();
-    // Of equal weights, the first one.
+    // Of tracks with the same weight, the first one.
     let heaviest = weights.max_by_key(|(index, weight)| (*weight, Reverse(*index)));
     let file = File {
         schema: SCHEMA,

@@ -112,7 +112,7 @@ fn scale(most: u64) -> u64 {
     }
 }
 
-/// Writes lines with amounts, and times.
+/// Writes the horizontal lines with their amounts, and the times below the plot.
 fn write_axes(out: &mut dyn Write, top: u64, end: f64) -> io::Result<()> {
     for line in 0..=LINES {
         let y = BOTTOM - (BOTTOM - TOP) * line as f64 / LINES as f64;

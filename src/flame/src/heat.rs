@@ -123,7 +123,7 @@ impl HeatMap {
     }
 }
 
-/// Edges of `rows` rows of equal size up to `most` nanoseconds, and of a further row for longer durations.
+/// Returns the lower edges of `rows` rows of equal size up to `most` nanoseconds, and of one more row for longer durations.
 #[must_use]
 pub fn linear_edges(most: u64, rows: u32) -> Vec<u64> {
     let row = most / u64::from(rows.max(1)) + 1;
@@ -132,8 +132,8 @@ pub fn linear_edges(most: u64, rows: u32) -> Vec<u64> {
         .collect()
 }
 
-/// Edges of `rows` rows from `least` to `most` nanoseconds, each edge the same multiple of the one before, and of a further row for
-/// longer durations.
+/// Returns the lower edges of `rows` rows from `least` to `most` nanoseconds, each edge the same multiple of the one before, and of one
+/// more row for longer durations.
 #[must_use]
 pub fn logarithmic_edges(least: u64, most: u64, rows: u32) -> Vec<u64> {
     let least = least.max(1);

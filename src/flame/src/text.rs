@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-/// Escapes text for XML, without control characters.
+/// Displays text escaped for XML, with control characters replaced.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl Display for Escaped<'_> {

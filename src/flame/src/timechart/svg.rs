@@ -1,6 +1,6 @@
 //! A self-contained SVG whose script zooms, searches and shows details.
 //!
-//! Boxes of one colour and name in a row are one path, so a box takes some 20 bytes. The script reads the paths.
+//! Those boxes of a row that have the same colour and name are drawn by one path, so a box takes some 20 bytes. The script reads the paths.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
@@ -486,7 +486,8 @@ impl Display for Ticks<'_> {
     }
 }
 
-/// Returns the distance of the marks on the time axis in nanoseconds: 1, 2 or 5 times a power of ten, at most `most` in `span`.
+/// Returns the distance of the marks on the time axis in nanoseconds: 1, 2 or 5 times a power of ten, so that a time span of `span`
+/// nanoseconds has at most `most` marks.
 fn tick_step(span: u64, most: f64) -> u64 {
     let least = (span as f64 / most.max(1.0)).max(1.0);
     let mut power = 1_u64;

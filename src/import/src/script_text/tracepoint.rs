@@ -63,7 +63,7 @@ struct FieldTexts<'t> {
 /// How a field is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Storage {
-    /// A number of this size in bytes, and its width with leading zeros.
+    /// A number of this size in bytes, and its width with leading zeros; 0 if it has none.
     Number {
         size: usize,
         width: usize,
