@@ -82,7 +82,7 @@ impl Lane {
     /// of wake-ups.
     fn run(&mut self, shared: &LaneShared<'_>) -> Result<u64, Error> {
         let _wake = shared.wake_on_drop();
-        // This was verified before the recording started.
+        // An error is ignored: that the affinity can be set was verified before the recording started.
         let _bound = AffinityGuard::to(&self.runs_on);
         let own = |placed: &&OpenCounter| self.parts.iter().any(|part| part.cpu == placed.cpu);
         let mut watched: Vec<&OpenCounter> =
@@ -217,8 +217,8 @@ impl Drop for WakeOnDrop<'_, '_> {
     }
 }
 
-/// Runs `work` while each lane runs in a thread, and adds the wake-ups of lanes to its second
-/// result. Without lanes there are no notifications.
+/// Runs `work` while each lane runs in a thread, and adds the lanes' numbers of wake-ups to its second
+/// result. Without lanes, `work` gets no notifications.
 ///
 /// # Errors
 /// Those of the lanes, otherwise those of `work`.

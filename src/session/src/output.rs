@@ -217,8 +217,7 @@ fn create_unused<T>(
     }
 }
 
-/// Renames the existing output. A previous old one is removed: a file, a link (not its target), or
-/// the directory of a recording.
+/// Renames the existing output to `old`. What had that name is removed: a file, a link (not its target), or the directory of a recording.
 fn keep_old(folder: &Folder, name: &OsStr, old: &OsStr) -> io::Result<()> {
     let mut replaced = UnlinkedFiles::default();
     match (folder.kind(name)?, folder.kind(old)?) {

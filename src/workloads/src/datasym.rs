@@ -46,7 +46,7 @@ pub(crate) extern "C" fn datasym() {
         let first = buffer.data1.load(Ordering::Relaxed).wrapping_add(1);
         buffer.data1.store(first, Ordering::Relaxed);
         if first == 123 {
-            // One round in 256 has an additional store: a loop whose rounds are all alike could keep step with the sampling period.
+            // An additional store in some rounds: a loop whose rounds are all alike could keep step with the sampling period.
             buffer.data1.store(first.wrapping_add(1), Ordering::Relaxed);
         }
         let second = buffer.data2.load(Ordering::Relaxed).wrapping_add(first);

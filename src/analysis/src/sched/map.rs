@@ -32,7 +32,8 @@ impl TaskNames {
     }
 }
 
-/// The two characters for a task: `A0` to `Z9`, then again from `A0`; `.` for the idle task, `-` for one that is not selected.
+/// The two characters for a task: `A0`, `B0` and so on to `Z9`, then again from `A0`; `.` for the idle task, `-` for one that is not
+/// selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskCode([u8; 2]);
 

@@ -16,7 +16,7 @@ use super::tasks::{SchedTask, SchedTasks, TaskIndex, entry};
 use super::{LostStretches, ignored_wakeup};
 use crate::{EventContext, EventLayouts, Loss, Observer, Sleep, SwitchedOut, TaskChange};
 
-/// Selection of the events that are shown and counted.
+/// Selection of the events that are shown and counted. A list that is `None` selects all.
 #[derive(Debug, Clone, Default)]
 pub struct TimeHistoryOptions {
     /// Start of the time range in nanoseconds; 0 for no limit. Stretches are clipped to the range.

@@ -89,7 +89,7 @@ fn a_file_is_fetched_once_and_cached() {
     assert_eq!(seconds.as_secs(), 784_111_777);
     let all = format!("/bin/prog: all {} bytes", bytes.len());
     assert_eq!(callbacks.take(), [all, "ended".to_owned()]);
-    // It is not requested again, by this client or another, even without servers.
+    // The file is not requested again: this client and another, which has no servers, find it in the cache.
     assert!(client.find(&wanted(&id, FilePart::Debuginfo)).is_some());
     let other = Client::new(settings(&[], &scratch), callbacks.clone());
     assert_eq!(other.find(&wanted(&id, FilePart::Debuginfo)), Some(path));

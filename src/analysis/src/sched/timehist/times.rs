@@ -2,7 +2,7 @@
 
 use crate::sched::SchedTask;
 
-/// A running mean and variance (Welford's method), minimum and maximum.
+/// Mean, variance, minimum and maximum of the values added so far (Welford's method).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunStatistics {
     /// The number of values.
@@ -68,7 +68,7 @@ pub(super) enum AwayState {
     Sleeping,
 }
 
-/// Nanoseconds of the last stretch of a task: before, and on a CPU.
+/// Times of a task's last stretch on a CPU, and of the wait before it, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StretchTimes {
     /// From the last switch-out to the switch-in, by state.
