@@ -53,7 +53,7 @@ pub(crate) fn switch(long: &'static str) -> Arg {
     arg
 }
 
-/// A boolean with only a short form; its id is `id`.
+/// A boolean with the id `id` and only a short form, which the caller adds.
 pub(crate) fn short_switch(id: &'static str) -> Arg {
     Arg::new(id)
         .action(ArgAction::Set)

@@ -29,7 +29,7 @@ pub(super) fn is_wanted(matches: &ArgMatches) -> bool {
 
 /// A dumped record, passed to a command that adds text to it.
 pub(crate) enum DumpSuffix<'a> {
-    /// A sample, once for each of its events.
+    /// A sample derived from the dumped one by [`Replay::deliver`].
     Sample(&'a Sample<'a>),
     /// Any other record.
     Record(&'a NonSampleRecord<'a>),

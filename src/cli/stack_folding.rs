@@ -130,7 +130,7 @@ pub(crate) fn fold(
         });
         samples.inner.into_inner().finish(jobs)
     };
-    // A filter may drop all samples of the kernel.
+    // With a filter, the kernel's symbols may not be needed: it may drop all samples of the kernel.
     let needs_kernel = select.is_none() && replay.has_kernel_samples();
     let samples = match jobs.get() > 1 && needs_kernel {
         true => resolver.while_reading_kernel(fold),

@@ -16,12 +16,12 @@ use crate::cli::error::CliError;
 use crate::cli::options::{flag, given_value};
 use crate::cli::shared::report_options::limit_option;
 
-/// The total to which percentages are relative.
+/// What percentages are calculated from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PercentType {
-    /// Relative to the event's total instead of the function's.
+    /// Whether they are relative to the event's total instead of the function's.
     pub(crate) global: bool,
-    /// Count samples instead of periods.
+    /// Whether samples are counted instead of periods.
     pub(crate) hits: bool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct AnnotationRequest {
     /// The function to show; `None` for all.
     pub(crate) symbol: Option<String>,
     pub(crate) share: PercentType,
-    /// The minimum percentage of an event for a function to be shown.
+    /// The minimum percentage of an event's total that a function must have to be shown.
     pub(crate) limit: f64,
     pub(crate) syntax: Syntax,
     pub(crate) looks: AnnotateOptions,

@@ -34,7 +34,7 @@ pub(crate) struct CachedObject {
 }
 
 impl CachedObject {
-    /// Returns the place of `opened` in the cache; `None` for objects without a build-id, and for modules.
+    /// Returns the place of `opened` in the cache; `None` for objects without a build-id, modules, and kernels that are not running.
     pub(crate) fn of(opened: &OpenedObject) -> Option<Self> {
         match opened {
             OpenedObject::Program(binary) => Some(Self {
@@ -161,7 +161,7 @@ impl CacheAddition {
     /// Checks that the cache can store the definition.
     ///
     /// # Errors
-    /// The object has no build-id, or is a module.
+    /// `home` is `None`: the object has no place in the cache.
     pub(crate) fn new(
         definition: &Definition,
         home: Option<&CachedObject>,
@@ -310,7 +310,10 @@ pub(crate) fn objects_with(point: &Point, context: &Context) -> (Vec<PathBuf>, b
     (programs, in_kernel)
 }
 
-/// Returns the cached events, renamed to the group and the name of the definition if it gives them. Refuses a definition with arguments.
+/// Returns the cached events without places, renamed to the group and the name of the definition if it has them.
+///
+/// # Errors
+/// Status 129: the definition has arguments.
 pub(crate) fn renamed(
     cached: Vec<ProbeEvent>,
     definition: &Definition,

@@ -36,7 +36,7 @@ pub(crate) struct OwnProbes {
 /// The events that an option defines, for the event parser.
 #[derive(Debug)]
 pub(crate) enum ParserEvent {
-    /// Event names.
+    /// Names of events in tracefs, separated by commas.
     Text(String),
     /// Events of the uprobe PMU, which have no names in the kernel.
     Events(Vec<EventSpec>),
@@ -59,8 +59,8 @@ struct TemporaryEvent {
 }
 
 impl OwnProbes {
-    /// Creates the events of a definition, given as words of the `probe` command, and returns their names (`GROUP:EVENT`). Existing
-    /// events keep their names; several places share a name if their arguments are the same.
+    /// Creates the events of a definition, given as words of the `probe` command, and returns their names (`GROUP:EVENT`). If a name is
+    /// taken, the new event gets a numeric suffix; several places share a name if their arguments are the same.
     ///
     /// # Errors
     /// Those of `probe --add`. Events created before the error are kept until [`Self::remove`].
@@ -231,7 +231,7 @@ fn locked<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Creates an event under its name, or with a numeric suffix if it exists.
+/// Creates an event under its name, with a numeric suffix if the name is taken.
 fn create(
     event: &mut ProbeEvent,
     taken: &mut BTreeSet<String>,

@@ -9,7 +9,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
-/// The default time limit in milliseconds, as in perf.
+/// The default time limit for reading the mappings of one process, in milliseconds, as in perf.
 const MAPS_TIMEOUT: u64 = 500;
 
 const ALL: SynthesizedRecords = SynthesizedRecords {
