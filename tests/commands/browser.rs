@@ -40,7 +40,7 @@ fn named(thread: u32, name: &str) -> Vec<u8> {
     record(3, 0, Bytes::new().u32(thread).u32(thread).text(name, 8))
 }
 
-/// A directory with a recording of two programs and the symbols of its functions.
+/// A directory with a recording of two programs and the symbols of their functions.
 fn recording() -> Scratch {
     recording_of(200)
 }

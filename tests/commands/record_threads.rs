@@ -179,7 +179,7 @@ fn a_killed_directory_stays_readable() {
     let ours = ours.expect("rperf starts");
     let own = ours.stdout.lines().filter(|line| line.trim() == pid);
     assert!(own.count() > 10, "{}", ours.stdout);
-    // Unless the header has the directory feature, perf only reads the header's file.
+    // Unless the header has the directory feature, perf reads only the file with the header.
     if let Some(perf) = real_perf() {
         let theirs = perf_in(&perf, &scratch, &["script", "-F", "pid"]);
         assert_eq!(theirs.stdout, "");

@@ -30,7 +30,7 @@ fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     run.finish().expect("rperf starts")
 }
 
-/// Two tasks on CPU 0: 7 waits from 100 to 110 us after it was woken, and from 150 to 250 us after it was preempted.
+/// Two tasks on CPU 0. Task 7 waits from 100 to 110 us, after it was woken, and from 150 to 250 us, after it was preempted.
 fn waits(file: &mut SchedFile) {
     file.comm(7, "seven");
     file.comm(8, "eight");

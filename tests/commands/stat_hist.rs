@@ -60,7 +60,7 @@ fn ranges_of_a_field_are_counted_by_the_kernel() {
     let own = of(&["--hist", "ret:4096,4097"]);
     assert_eq!(found(&own, "4096 -> 4096"), Some(50), "{own:?}");
     assert_eq!(own.len(), 3, "{own:?}");
-    // With a filter of the user.
+    // A filter given by the user applies, too.
     let none = of(&["--filter", "ret < 100", "--hist", "ret:0,4096"]);
     assert_eq!(found(&none, "4096 ->"), Some(0), "{none:?}");
     // The counts are recorded with their ranges.

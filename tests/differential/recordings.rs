@@ -26,7 +26,7 @@ pub(crate) enum Target {
 }
 
 /// A finished recording.
-pub(crate) struct Made {
+pub(crate) struct FinishedRecording {
     /// Its name in the scratch directory.
     pub(crate) file: String,
     /// The pid of the process that ran throughout the recording, if any.
@@ -159,7 +159,7 @@ impl Recording {
         tools: &Tools,
         workloads: &Workloads,
         recorder: Tool,
-        compare: impl Fn(&Made) -> Vec<String>,
+        compare: impl Fn(&FinishedRecording) -> Vec<String>,
     ) -> Vec<String> {
         settled(|| match self.record(tools, workloads, recorder) {
             Some(made) => compare(&made),
@@ -177,7 +177,12 @@ impl Recording {
         Some(self.record(tools, workloads, recorder)?.file)
     }
 
-    fn record(&self, tools: &Tools, workloads: &Workloads, recorder: Tool) -> Option<Made> {
+    fn record(
+        &self,
+        tools: &Tools,
+        workloads: &Workloads,
+        recorder: Tool,
+    ) -> Option<FinishedRecording> {
         let folder = tools.path();
         let (words, join) = match self.target {
             Runs(words) => (words, false),
@@ -216,7 +221,7 @@ impl Recording {
             rperf_testkit::skip(&file, &outcome.stderr);
             return None;
         }
-        Some(Made { file, steady })
+        Some(FinishedRecording { file, steady })
     }
 }
 

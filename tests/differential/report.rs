@@ -8,7 +8,7 @@ use std::thread;
 use rperf_testkit::{Run, skip};
 
 use super::compare::difference;
-use super::recordings::{Made, RECORDINGS, Recording};
+use super::recordings::{FinishedRecording, RECORDINGS, Recording};
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike};
 
@@ -184,7 +184,7 @@ fn report_prints_the_same_rows_and_graphs() {
     let workloads = Workloads::build(tools.path());
     let mut differences = Vec::new();
     for recording in RECORDINGS {
-        let compare = |made: &Made| {
+        let compare = |made: &FinishedRecording| {
             let file = made.file.as_str();
             let lines = lines_for(recording).into_iter();
             let mut found: Vec<String> = lines

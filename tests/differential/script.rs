@@ -5,7 +5,7 @@ use std::fs;
 use rperf_testkit::{Run, may_trace, skip};
 
 use super::compare::with_lost_mappings;
-use super::recordings::{Made, RECORDINGS, Recording, Target};
+use super::recordings::{FinishedRecording, RECORDINGS, Recording, Target};
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike, difference, settled};
 
@@ -104,7 +104,7 @@ fn script_prints_the_same_lines() {
             let all = recorder == Tool::Perf && recording.name.starts_with("frames, ");
             let more: &[&[&str]] = if all { FIELDS } else { &[] };
             let lines = || SCRIPT.iter().chain(more);
-            let compare = |made: &Made| {
+            let compare = |made: &FinishedRecording| {
                 let of_all = recording.is_system_wide();
                 let found = lines().filter_map(|words| match of_all {
                     true => compare_all(&tools, made, words),
@@ -156,7 +156,7 @@ pub(crate) fn compare_script(tools: &Tools, file: &str, words: &[&str]) -> Optio
 }
 
 /// Like `compare_script`, for a system-wide recording.
-fn compare_all(tools: &Tools, made: &Made, words: &[&str]) -> Option<String> {
+fn compare_all(tools: &Tools, made: &FinishedRecording, words: &[&str]) -> Option<String> {
     let line = [&["script", "-i", &made.file], words].concat();
     compare_outcomes(tools, &line, &[], |perf, rperf| {
         difference(perf, &with_lost_mappings(perf, rperf, made.steady))

@@ -96,7 +96,7 @@ fn the_same_records_and_text_as_perf() -> std::io::Result<()> {
         let perfs = perfs.display().to_string();
         let report = observe(&proc, &["report", "-i", &perfs]);
         assert_prints(&report, &expected);
-        // Without a file: the same text.
+        // Without a recording, the same text is printed.
         fs::copy(
             fixture(&format!("{version}-first.txt")),
             proc.path().join("schedstat"),
