@@ -459,7 +459,7 @@ fn a_long_list_of_events_without_samples_is_shortened() {
 #[test]
 fn a_time_without_samples_is_an_error_that_names_the_options() {
     let outcome = report(&recording(), &["--time", "5000,6000"]);
-    let message = "The perf.data data has no samples!\nhint: no sample matches the filters (--time, --cpu, --hide-unresolved, ...)\n";
+    let message = "The perf.data data has no samples!\nhint: check the filters (--time, --cpu, --hide-unresolved, ...)\n";
     assert_eq!((outcome.status, outcome.stderr.as_str()), (255, message));
     assert_eq!(outcome.stdout, "");
 }

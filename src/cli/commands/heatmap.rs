@@ -238,8 +238,7 @@ impl HeatmapInput<'_> {
 
     fn no_samples_left(&self) -> CliError {
         let message = format!("{}: no samples to draw", self.input.path.display());
-        CliError::message(255, message)
-            .hint("no sample matches the filters (--time, --cpu, --comms, ...)")
+        CliError::message(255, message).hint("check the filters (--time, --cpu, --comms, ...)")
     }
 }
 

@@ -367,7 +367,7 @@ fn no_samples(input: &Input, data: &PerfData<'_>) -> CliError {
 fn no_samples_left(input: &Input) -> CliError {
     let message = format!("The {} data has no samples!", input.path.display());
     CliError::message(255, message)
-        .hint("no sample matches the filters (--time, --cpu, --hide-unresolved, ...)")
+        .hint("check the filters (--time, --cpu, --hide-unresolved, ...)")
 }
 
 /// The parameters of counting one recording.

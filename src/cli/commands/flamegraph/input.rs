@@ -59,13 +59,16 @@ pub(super) struct FlamegraphInput {
     force: bool,
     verbose: bool,
     inlines: Option<bool>,
-    /// The event's name.
+    /// Name of the event whose samples are drawn; `None` for the default.
     event: Option<String>,
     root: RootFrame,
     /// `None` for the default: the number of samples, or the periods of off-CPU time.
     weighing: Option<WeightKind>,
+    /// Whether to keep stacks of the kernel's idle loop.
     idle: bool,
+    /// Maximum number of frames of a callchain, innermost first.
     max_stack: Option<usize>,
+    /// Maximum number of frames of a stack from its root.
     max_depth: usize,
 }
 
@@ -104,7 +107,7 @@ impl FlamegraphInput {
         })
     }
 
-    /// The stacks of a file, by default of perf.data.
+    /// Reads the stacks of a recording or of folded text; of perf.data if `path` is `None`.
     pub(super) fn read(
         &self,
         path: Option<PathBuf>,
@@ -144,7 +147,7 @@ impl FlamegraphInput {
             damage?;
             let message = format!("{}: no samples to draw", input.path.display());
             return Err(CliError::message(255, message)
-                .hint("no sample matches the filters (--time, --cpu, --comms, --no-idle, ...)"));
+                .hint("check the filters (--time, --cpu, --comms, --no-idle, ...)"));
         }
         Ok(TitledStacks {
             stacks,
@@ -258,7 +261,7 @@ impl FlamegraphInput {
 
     fn root(&self, stack: &StackView<'_>) -> Option<String> {
         let comm = stack.comm.unwrap_or("[unknown]");
-        // As stackcollapse-perf.pl writes comms.
+        // stackcollapse-perf.pl writes comms without blanks, too.
         let comm = comm.replace(' ', "_");
         match self.root {
             RootFrame::None => None,
@@ -270,7 +273,7 @@ impl FlamegraphInput {
     }
 }
 
-/// Reads folded stacks from the file of this name.
+/// Reads folded stacks; `shown` names their source in errors.
 fn read_text(shown: &str, text: impl Read) -> Result<TitledStacks, CliError> {
     let failed =
         |error: &dyn std::fmt::Display| CliError::message(255, format!("{shown}: {error}"));
@@ -317,7 +320,7 @@ fn kind(origin: CodeOrigin) -> FrameKind {
     }
 }
 
-/// Whether this is a text file rather than a recording, which may also be a directory or a pipe.
+/// Whether `path` is a text file. Recordings, also directories and pipes, are not.
 fn is_text(path: &Path) -> bool {
     let mut first = Vec::new();
     let begin = |file: File| file.take(FileHeader::SIZE as u64).read_to_end(&mut first);
