@@ -18,7 +18,7 @@ use crate::cli::input::Input;
 use crate::cli::options::is_given;
 use crate::cli::shared::recorded_stat::RecordedStat;
 
-/// Options that apply to samples.
+/// Options that only apply to samples.
 const OF_SAMPLES: [&str; 23] = [
     "baseline-only",
     "compute",
@@ -49,7 +49,7 @@ const OF_SAMPLES: [&str; 23] = [
 pub(super) struct CountsFile {
     /// The file as the user named it.
     pub(super) name: String,
-    /// Total counts, a value for each event that was counted.
+    /// Total counts: one value for each event that was counted, none for others.
     totals: Vec<EventValues>,
     /// Counts per second in each interval.
     rates: Vec<EventValues>,
@@ -99,7 +99,7 @@ impl CountsFile {
     }
 }
 
-/// The sum of an event's intervals.
+/// Returns an event with the sum of its intervals as its only value.
 fn summed(event: EventValues) -> EventValues {
     let sum = event.values.iter().sum();
     let is_counted = !event.values.is_empty();
@@ -150,7 +150,7 @@ fn add(
     }
 }
 
-/// Prints the comparison, and checks `--fail-above`: growth in percent of the baseline.
+/// Prints the comparison, and checks `--fail-above`, the maximum growth in percent of the baseline.
 pub(super) fn print(
     files: &[CountsFile],
     settings: &DiffSettings,
@@ -159,7 +159,7 @@ pub(super) fn print(
 ) -> Result<(), CliError> {
     if let Some(option) = OF_SAMPLES.into_iter().find(|id| is_given(matches, id)) {
         let message = format!("--{option} is for samples; the files have counts (stat record)");
-        // Not status 129 (usage): the options are valid for other files.
+        // The status is not 129 (usage), because the options are valid for other files.
         return Err(CliError::message(255, message));
     }
     let baseline = match &settings.runs {
@@ -209,7 +209,7 @@ pub(super) fn print(
     growth(grown, settings.fail_above, "%")
 }
 
-/// Two files with at least two intervals each are compared by rates, others by total counts.
+/// Returns what is compared: the rates of intervals for two files with at least two intervals each, otherwise total counts.
 fn observation(files: &[CountsFile], settings: &DiffSettings) -> CountObservation {
     let has_intervals = |file: &CountsFile| file.rates.iter().any(|event| event.values.len() > 1);
     match settings.runs.is_none() && files.iter().all(has_intervals) {
@@ -218,7 +218,7 @@ fn observation(files: &[CountsFile], settings: &DiffSettings) -> CountObservatio
     }
 }
 
-/// The values of each event of a group.
+/// The values of each event in a group of files.
 fn values(group: &[CountsFile], of: CountObservation) -> Vec<EventValues> {
     let mut all: Vec<EventValues> = Vec::new();
     for file in group {
@@ -236,14 +236,15 @@ fn values(group: &[CountsFile], of: CountObservation) -> Vec<EventValues> {
     all
 }
 
-/// Names the events that only one group has.
+/// Warns of events that were not counted in both groups.
 fn warn_of_missing(groups: &[Vec<EventValues>; 2], rows: &[ComparedCount], context: &Context) {
-    for (group, name) in groups.iter().zip(["new files", "baseline"]) {
+    let names = [["baseline", "new files"], ["new files", "baseline"]];
+    for (group, [own, other]) in groups.iter().zip(names) {
         for event in group {
             if !rows.iter().any(|row| row.baseline.event == event.event) {
                 let missing = match event.values.is_empty() {
-                    true => "was not counted in all files".to_owned(),
-                    false => format!("has no count in the {name}"),
+                    true => format!("was not counted in the {own}"),
+                    false => format!("has no count in the {other}"),
                 };
                 context.warn(format_args!("'{}' {missing}", event.event));
             }
