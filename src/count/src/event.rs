@@ -17,18 +17,18 @@ pub struct CountedEvent {
     pub role: Role,
     /// Privilege levels and PMU on which it is counted.
     pub mode: CountingMode,
-    /// The cgroup it is restricted to.
+    /// Path of the cgroup whose tasks are counted; `None` for all tasks.
     pub cgroup: Option<String>,
     /// Whether the kernel supports it.
     pub supported: bool,
-    /// Index of the earlier event to which its counts are added: uncore PMUs of the same kind are summed up.
+    /// Index of the earlier event to which its counts are added: those of uncore PMUs of the same kind are summed up.
     pub merged_into: Option<usize>,
-    /// Whether the CPUs of a core share a row when each CPU otherwise has its own.
+    /// Whether the counts of a core's CPUs are summed up when other events have a row for each CPU (`-A`).
     pub per_core: bool,
 }
 
 impl CountedEvent {
-    /// Creates an event from its name and attr. Clocks are shown in milliseconds.
+    /// Creates an event from its name and attr. Clocks count nanoseconds and are shown in milliseconds.
     #[must_use]
     pub fn new(name: impl Into<String>, attr: &Attr) -> Self {
         let role = Role::of(attr);

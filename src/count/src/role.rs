@@ -23,9 +23,9 @@ pub enum Role {
     StalledFrontend,
     /// Cycles stalled in the backend.
     StalledBackend,
-    /// Loads from a cache or a TLB, by its number.
+    /// Loads from a cache or a TLB, which has this number (`PERF_COUNT_HW_CACHE_L1D` and others).
     Loads(u8),
-    /// Load misses of a cache or TLB, by its number.
+    /// Load misses of the cache or TLB that has this number.
     LoadMisses(u8),
     /// An elapsed time, for which no rate makes sense.
     Time,
@@ -34,7 +34,7 @@ pub enum Role {
     Other,
 }
 
-/// Caches by their number: first-level data and instructions, last level, both TLBs.
+/// The numbers of caches: first-level data and instructions, last level, both TLBs.
 const L1D: u8 = 0;
 const L1I: u8 = 1;
 const LL: u8 = 2;
@@ -45,7 +45,7 @@ impl Role {
     /// The role of the event with this attr.
     #[must_use]
     pub fn of(attr: &Attr) -> Self {
-        // On hybrid machines the upper 32 bits are the PMU.
+        // On hybrid machines the upper 32 bits are the type of the PMU.
         let config = attr.config & 0xffff_ffff;
         match (attr.kind, config) {
             // PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK
@@ -96,8 +96,8 @@ impl Role {
     }
 }
 
-/// The `exclude_*` bits of an event, and its PMU on hybrid machines: only counts with equal values
-/// may be divided.
+/// The `exclude_*` bits of an event, and its PMU on hybrid machines. A ratio of two counts makes sense only if their
+/// modes are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CountingMode {
     excluded: [bool; 5],
@@ -105,7 +105,7 @@ pub struct CountingMode {
 }
 
 impl CountingMode {
-    /// The value for an event with this attr.
+    /// The mode of the event with this attr.
     #[must_use]
     pub fn of(attr: &Attr) -> Self {
         let flags = [

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{Aggregation, AggregationUnit};
 
-/// Position of a CPU; -1 for unknown numbers.
+/// Position of a CPU in the machine; unknown numbers are -1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuLocation {
     /// Its socket.
@@ -17,7 +17,7 @@ pub struct CpuLocation {
     pub core: i32,
     /// Its NUMA node.
     pub node: i32,
-    /// Levels of its caches, each with the first CPU that shares the cache.
+    /// Its caches: level, and the first CPU that shares the cache.
     pub caches: Vec<(u8, i32)>,
 }
 

@@ -1,4 +1,4 @@
-//! Branch types, as named by `-j` and the term `branch_type`.
+//! Branch filters: the words of `-j` and of the term `branch_type`.
 
 use rperf_wire::BranchSampleType;
 
@@ -24,12 +24,12 @@ const KINDS: [(&str, BranchSampleType); 17] = [
 /// The privilege levels, which don't select a branch type.
 const LEVELS: u64 = BranchSampleType::USER.0 | BranchSampleType::KERNEL.0 | BranchSampleType::HV.0;
 
-/// An unknown branch type.
+/// The word that is not the name of a branch filter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown branch filter {0}")]
 pub struct UnknownBranches(pub String);
 
-/// Parses a list of branch types; all types if it contains only privilege levels.
+/// Parses a list of words separated by commas. If it contains only privilege levels, branches of any type are selected.
 ///
 /// # Errors
 /// [`UnknownBranches`] for the first word that is not in [`branch_names`].

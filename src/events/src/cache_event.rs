@@ -1,4 +1,4 @@
-//! Generalised cache events: `L1-dcache-load-misses` and its other spellings.
+//! Generalised cache events, such as `L1-dcache-load-misses`, in all their spellings.
 
 use rperf_wire::{Attr, CACHE_NAMES, EventType};
 
@@ -25,13 +25,13 @@ const OPERATIONS: [&[&str]; 3] = [
 ];
 /// Names of the results.
 const RESULTS: [&[&str]; 2] = [&["refs", "Reference", "ops", "access"], &["misses", "miss"]];
-/// The operations supported by each cache, one bit each.
+/// The operations that each cache supports: bit N stands for `OPERATIONS[N]`.
 const POSSIBLE: [u8; 7] = [0b111, 0b101, 0b111, 0b111, 0b001, 0b001, 0b111];
 
 /// Result of parsing a cache event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CacheEvent {
-    /// A supported event.
+    /// The `config` of a supported event.
     Known(u64),
     /// An operation that the cache with this number does not support.
     Impossible(usize),
@@ -71,7 +71,7 @@ pub(crate) fn attr(config: u64) -> Attr {
     }
 }
 
-/// The default names of a cache's events: loads, load misses, and so on.
+/// The default names of the events of the cache with this number: loads, load misses, and so on.
 pub(crate) fn names_of(cache: usize) -> Vec<String> {
     let name = CACHE_NAMES.get(cache).copied().unwrap_or_default();
     let possible = POSSIBLE.get(cache).copied().unwrap_or_default();
@@ -93,7 +93,7 @@ pub(crate) fn all_names() -> Vec<String> {
     (0..CACHE_NAMES.len()).flat_map(names_of).collect()
 }
 
-/// The config of a name in [`all_names`].
+/// The `config` of a supported event; `None` for other names.
 pub(crate) fn config_of(name: &str) -> Option<u64> {
     match CacheEvent::parse(name)? {
         CacheEvent::Known(config) => Some(config),
@@ -101,7 +101,7 @@ pub(crate) fn config_of(name: &str) -> Option<u64> {
     }
 }
 
-/// The cache at the start of a name, and the rest.
+/// The number of the cache at the start of a name, and the rest of the name. The longest spelling that fits is used.
 fn cache(name: &str) -> Option<(usize, &str)> {
     let spellings = CACHE_NAMES.iter().zip(CACHES).enumerate();
     let begins = spellings.flat_map(|(number, (first, others))| {
@@ -111,7 +111,7 @@ fn cache(name: &str) -> Option<(usize, &str)> {
     begins.min_by_key(|(_, rest)| rest.len())
 }
 
-/// The index of the list with a word that `text` starts with, and the rest.
+/// The index of the first list with a word that `text` starts with, and the text after the longest such word.
 fn word<'a>(lists: &[&[&str]], text: &'a str) -> Option<(usize, &'a str)> {
     let lists = lists.iter().enumerate();
     lists
@@ -124,7 +124,7 @@ fn word<'a>(lists: &[&[&str]], text: &'a str) -> Option<(usize, &'a str)> {
         .next()
 }
 
-/// The rest after `word`, if the word ends there.
+/// The text after `word`, if `text` starts with it and a hyphen or the end follows.
 fn rest_after<'a>(word: &str, text: &'a str) -> Option<&'a str> {
     let rest = text.strip_prefix(word)?;
     (rest.is_empty() || rest.starts_with('-')).then_some(rest)

@@ -10,7 +10,7 @@ use rperf_names::{is_pattern, matches_pattern};
 /// Tables of a machine without vendor tables.
 static NO_TABLES: VendorTables = VendorTables::EMPTY;
 
-/// The PMUs and tracepoints of the machine; empty if they could not be read.
+/// The PMUs and tracepoints of the machine; none if they could not be read.
 #[derive(Debug, Clone)]
 pub struct Catalogue<'a> {
     /// PMUs by name and `perf_event_attr::type`, from `/sys/bus/event_source/devices`.
@@ -25,7 +25,7 @@ pub struct Catalogue<'a> {
 
 /// Formats and events of PMUs, kernel symbols and vendor tables.
 ///
-/// Texts are the contents of the files without the newline; `None` if a file doesn't exist.
+/// Texts of PMUs are the contents of files in sysfs without the newline; `None` if a file doesn't exist.
 pub trait EventSources: Debug {
     /// `format/NAME` of a PMU: the bits set by a term (`config:0-7,32-35`).
     fn format(&self, pmu: &str, term: &str) -> Option<String>;
@@ -42,7 +42,7 @@ pub trait EventSources: Debug {
     /// The address of a symbol of the running kernel.
     fn kernel_symbol(&self, name: &str) -> Option<u64>;
 
-    /// Whether a PMU belongs to the processor cores. Vendor tables name no PMU (`Unit`) for its events.
+    /// Whether a PMU belongs to the processor cores. Events of vendor tables that name no PMU (`Unit`) are those of such PMUs.
     fn is_core(&self, pmu: &str) -> bool {
         pmu == "cpu"
     }
@@ -56,9 +56,9 @@ pub trait EventSources: Debug {
 /// The definition of a PMU's named event.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EventDefinition {
-    /// `event=0xcd,umask=0x1`.
+    /// The terms: `event=0xcd,umask=0x1`.
     pub(crate) terms: String,
-    /// Factor and unit of measure of counts.
+    /// Factor and unit of counts.
     pub(crate) scale: Option<UnitScale>,
     /// Whether the event counts the whole package on any of its CPUs.
     pub(crate) per_package: bool,
@@ -148,8 +148,9 @@ impl Default for Catalogue<'_> {
 }
 
 impl Catalogue<'_> {
-    /// The PMUs selected by a word: the one with this name, otherwise all that match it as a pattern, or have this name (`uncore_` may be
-    /// omitted) and an instance number, restricted by [`Catalogue::only`].
+    /// Returns the PMUs selected by a word. This is the PMU with that name, if there is one. Otherwise these are the PMUs that match the
+    /// word as a pattern; or if it is no pattern, those whose name without instance number (and perhaps without `uncore_`) is the word.
+    /// Several PMUs are restricted to [`Catalogue::only`].
     pub(crate) fn pmus_of(&self, word: &str) -> Vec<&(String, u32)> {
         if let Some(pmu) = self.pmus.iter().find(|(name, _)| name == word) {
             return vec![pmu];
@@ -166,7 +167,7 @@ impl Catalogue<'_> {
         self.only_wanted(covered.collect())
     }
 
-    /// The PMUs that have an event of this name in sysfs, otherwise those in tables.
+    /// Returns the PMUs that have an event of this name in sysfs; if there are none, those for which vendor tables have it.
     pub(crate) fn pmus_with(&self, event: &str) -> Vec<&(String, u32)> {
         let has = |pmu: &str| self.machine.event(pmu, event).is_some();
         let found: Vec<_> = self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect();
@@ -206,7 +207,7 @@ impl Catalogue<'_> {
         })
     }
 
-    /// The PMU of a table's event, without the instance number; `None` if the machine has none.
+    /// The name of the PMU of a table's event, without the instance number; `None` if the machine has no such PMU.
     pub(crate) fn pmu_of<'b>(&'b self, event: &'b VendorEvent) -> Option<&'b str> {
         let mut pmus = self.pmus.iter().map(|(pmu, _)| pmu.as_str());
         let found = pmus.find(|pmu| self.is_of(event, pmu))?;

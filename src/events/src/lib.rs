@@ -1,7 +1,7 @@
 //! Event selectors: the grammar of `-e`, and the attrs opened for them.
 //!
-//! A pure parser. Properties of the machine (PMUs, tracepoints) are passed as a [`Catalogue`],
-//! options of the command as [`RecordOptions`]. No files or environment variables are read.
+//! The crate reads no files and no environment variables. Properties of the machine (PMUs, tracepoints) are passed
+//! as a [`Catalogue`], options of the command as [`RecordOptions`].
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -46,8 +46,8 @@ pub(crate) fn all_names() -> impl Iterator<Item = &'static str> {
         .chain(aliases)
 }
 
-/// The number of a raw code, `r` and hexadecimal digits; `None` if the name is something else,
-/// `Some(None)` if the number is too long.
+/// The number of a raw code, `r` and hexadecimal digits; `None` if the name is not a raw code,
+/// `Some(None)` if the number has more than 64 bits.
 pub(crate) fn raw_code(name: &str) -> Option<Option<u64>> {
     let digits = name.strip_prefix('r')?;
     let is_hex = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -5,7 +5,7 @@ use crate::{EventSources, GroupPosition, Tracepoints};
 use std::io;
 use std::path::Path;
 
-/// Three systems in a fixed order; the id of the n-th event is n.
+/// Three systems in a fixed order. An event's id is its index in its system; those of `ftrace` have none.
 #[derive(Debug)]
 pub(crate) struct FakeTracefs;
 
@@ -25,7 +25,7 @@ impl Tracepoints for FakeTracefs {
 
     fn systems(&self) -> io::Result<Vec<String>> {
         let systems = EVENTS.iter().map(|(system, _)| *system);
-        // The last one is removed after listing.
+        // `gone` is listed but has no folder, as if it were removed in between.
         let systems = systems.chain(["gone"]).map(str::to_owned);
         Ok(systems.collect())
     }
@@ -49,6 +49,7 @@ impl Tracepoints for FakeTracefs {
 #[derive(Debug)]
 struct FakePmus;
 
+/// PMU, term, and the bits of the term.
 const FORMATS: [(&str, &str, &str); 8] = [
     ("msr", "event", "config:0-63"),
     ("uncore_imc_0", "event", "config:0-7"),
@@ -59,6 +60,7 @@ const FORMATS: [(&str, &str, &str); 8] = [
     ("big", "ldlat", "config1:0-15"),
     ("big", "wide", "config2:0-7,32-35"),
 ];
+/// PMU, event, and the terms of the event.
 const NAMED: [(&str, &str, &str); 3] = [
     ("msr", "tsc", "event=0x00"),
     ("big", "mem-loads", "event=0xcd,umask=0x1,ldlat=3\n"),
@@ -254,7 +256,7 @@ fn times_are_events_of_the_tool() {
     assert_eq!(tools, [Some(Tool::Duration), None, Some(Tool::System)]);
 }
 
-/// As perf 7.2 spells them.
+/// perf 7.2 writes these names.
 #[test]
 fn software_events_and_times_are_named_by_pmus() {
     let text = "software/cs/u,software/faults,period=5,name=x/,tool/duration_time/";
@@ -400,8 +402,8 @@ fn an_unknown_tracepoint_offers_the_nearest() {
             "sdt_demo:tick",
             ": 'buildid-cache --add PROGRAM' lists the SDT markers of a program",
         ),
-        ("sched:nosuch*", ": the pattern matches none"),
-        ("sched:", ", `sched:*' selects all of a system"),
+        ("sched:nosuch*", ": no tracepoint matches the pattern"),
+        ("sched:", ", `sched:*' selects all tracepoints of a system"),
     ] {
         assert_eq!(
             reasons(text),

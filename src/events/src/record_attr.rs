@@ -1,4 +1,4 @@
-//! The attrs of `record`: options of the recording added to those of each event.
+//! The attrs of `record`: those of each event with the settings of the recording.
 
 use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat, SampleType, event_name};
 
@@ -62,9 +62,9 @@ pub struct RecordEvent {
     pub leader: Option<usize>,
 }
 
-/// Returns the events of a recording in order: those of the list, and a `dummy` for side-band records
-/// where these must not depend on the other events: on CPUs, with a delayed start, with
-/// `--overwrite` and for traces.
+/// Returns the events to open, in the order of `specs`. A `dummy` follows for side-band records if these
+/// must not depend on the other events: on CPUs, with a delayed start, with `--overwrite` and for
+/// hardware traces. Otherwise the first event generates them.
 ///
 /// The attrs are identical to what perf 6.1 opens for `record` with these settings.
 #[must_use]
@@ -76,8 +76,8 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
     // Mappings are needed for the last samples as well as the first, so side-band records must not
     // be overwritten.
     let traced = specs.iter().any(|spec| spec.tracer().is_some());
-    let apart = on_cpus || details.scope.delayed || details.overwrite || traced;
-    if apart && !specs.first().is_some_and(EventSpec::is_dummy) {
+    let is_separate = on_cpus || details.scope.delayed || details.overwrite || traced;
+    if is_separate && !specs.first().is_some_and(EventSpec::is_dummy) {
         tracker = specs.len();
         specs.push(match traced {
             true => side_band_of_trace(),
@@ -106,7 +106,7 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
     events
 }
 
-/// Returns the events of `--switch-output-event`: each wakes up the reader, and none is recorded.
+/// Returns the events of `--switch-output-event`: each sample wakes up the reader, and none is recorded.
 #[must_use]
 pub fn trigger_events(specs: &[EventSpec], target: SamplingTarget) -> Vec<RecordEvent> {
     let trigger = |spec: &EventSpec| {
@@ -135,7 +135,7 @@ pub fn trigger_events(specs: &[EventSpec], target: SamplingTarget) -> Vec<Record
     specs.iter().map(trigger).collect()
 }
 
-/// The side-band event `dummy:HG`, which excludes neither guests nor hosts.
+/// The side-band event `dummy:HG`, which excludes neither guests nor the host; restricted to `level` if given.
 fn side_band_dummy(level: Option<PrivilegeLevel>) -> EventSpec {
     let mut attr = Attr {
         kind: EventType::SOFTWARE,
@@ -149,7 +149,7 @@ fn side_band_dummy(level: Option<PrivilegeLevel>) -> EventSpec {
     EventSpec::new(event_name(&attr), attr)
 }
 
-/// The side-band event of a trace, `dummy:u`: the event that writes the trace records no mappings.
+/// The side-band event of a hardware trace, `dummy:u`: the event that writes the trace records no mappings.
 fn side_band_of_trace() -> EventSpec {
     let mut spec = side_band_dummy(Some(PrivilegeLevel::User));
     spec.attr.flags |= AttrFlags::EXCLUDE_HV | AttrFlags::EXCLUDE_GUEST;
@@ -220,8 +220,8 @@ fn set_rate(attr: &mut Attr, sampling: Sampling) {
 
 fn set_flags(attr: &mut Attr, tracking: bool, options: &RecordOptions) {
     let target = options.target;
-    // System-wide side-band events are enabled when opened; otherwise mappings made meanwhile would be
-    // lost. With a delay they start with the program.
+    // System-wide side-band events are enabled when opened; otherwise mappings made before the start would
+    // be lost. With a delay (`-D`), the program's exec(2) enables only side-band events.
     let immediate = tracking && target == SamplingTarget::Cpus;
     let on_exec = match options.details.scope.delayed {
         true => tracking && !immediate,
@@ -248,9 +248,10 @@ fn set_flags(attr: &mut Attr, tracking: bool, options: &RecordOptions) {
     }
 }
 
-/// Sets up a group: members count only while their leader does. With `:S` only the leader samples, with the values of all members.
-/// Members have no sampling rate and are not inherited. They have the sample layout of the leader, as readers derive their samples
-/// from the leader's.
+/// Sets up a group: members are not started on their own, since they count only while their leader does.
+///
+/// With `:S` only the leader samples, with the counts of all members. Then no event of the group is inherited,
+/// and members have no sampling rate but the leader's sample layout, as readers derive their samples from the leader's.
 fn join(group: &mut [RecordEvent]) {
     let Some((leader, members)) = group.split_first_mut() else {
         return;
@@ -275,8 +276,8 @@ fn join(group: &mut [RecordEvent]) {
     }
 }
 
-/// Adds an id to every record if there are several events: the ID field if all samples have one
-/// layout, otherwise IDENTIFIER, whose position doesn't depend on the layout.
+/// Adds an id to the records if there are several events, or `always`: the ID field if all samples have one
+/// layout, otherwise IDENTIFIER, whose position doesn't depend on the layout. `always` adds IDENTIFIER.
 fn identify(events: &mut [RecordEvent], always: bool) {
     let Some(first) = events.first().map(|event| event.attr.sample_type) else {
         return;

@@ -1,4 +1,4 @@
-//! Selection of tracepoints by `system:event`, and suggestions if there are none.
+//! Selection of tracepoints by `system:event`, and suggestions if none matches.
 
 use std::io;
 
@@ -31,8 +31,7 @@ pub(crate) fn select(
                     let system = system.clone();
                     found.push((TracepointName { system, name }, id));
                 }
-                // Plain names are not checked against the list, and some listed folders are not
-                // events.
+                // A plain name may not exist, and some listed folders are not events.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(MissingTracepoint::Unreadable(error)),
             }
@@ -47,7 +46,7 @@ pub(crate) fn select(
     }
 }
 
-/// Returns the names in `all` that match a pattern; a plain name is returned unchanged.
+/// Returns the names in `all` that match a pattern. A plain name is returned without a look-up in `all`.
 fn expand(
     pattern: &str,
     all: impl Fn() -> io::Result<Vec<String>>,
@@ -80,7 +79,7 @@ impl MissingTracepoint {
         }
     }
 
-    /// How to fix it.
+    /// Returns the text of the `hint:` line, if the error can be fixed.
     pub(crate) fn hint(&self, catalogue: &Catalogue<'_>) -> Option<String> {
         let Self::Unreadable(error) = self else {
             return None;
@@ -88,10 +87,10 @@ impl MissingTracepoint {
         let mount = catalogue.tracepoints.folder().parent()?.display();
         match error.kind() {
             io::ErrorKind::PermissionDenied => Some(format!(
-                "run as root, or let everyone read it: 'sudo mount -o remount,mode=755 {mount}'"
+                "run as root, or let all users read tracefs: 'sudo mount -o remount,mode=755 {mount}'"
             )),
             io::ErrorKind::NotFound => Some(format!(
-                "mount it: 'sudo mount -t tracefs nodev {mount}'; a kernel without CONFIG_EVENT_TRACING has none"
+                "mount tracefs: 'sudo mount -t tracefs nodev {mount}'; a kernel without CONFIG_EVENT_TRACING has no trace events"
             )),
             _ => None,
         }
@@ -101,7 +100,9 @@ impl MissingTracepoint {
 fn unknown(system: &str, event: &str, catalogue: &Catalogue<'_>) -> String {
     let word = format!("{system}:{event}");
     if event.is_empty() {
-        return format!("unknown tracepoint `{word}', `{system}:*' selects all of a system");
+        return format!(
+            "unknown tracepoint `{word}', `{system}:*' selects all tracepoints of a system"
+        );
     }
     let all = catalogue.all_tracepoints();
     let same = |full: &&String| full.split_once(':').is_some_and(|(_, name)| name == event);
@@ -109,7 +110,7 @@ fn unknown(system: &str, event: &str, catalogue: &Catalogue<'_>) -> String {
         return format!("unknown tracepoint `{word}', did you mean `{elsewhere}'?");
     }
     if is_pattern(&word) {
-        return format!("unknown tracepoint `{word}': the pattern matches none");
+        return format!("unknown tracepoint `{word}': no tracepoint matches the pattern");
     }
     if system.starts_with("sdt_") {
         return format!(

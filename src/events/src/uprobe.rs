@@ -1,4 +1,4 @@
-//! Uprobes as events of the `uprobe` PMU (perf_event_open(2), "uprobe"), without tracefs; their
+//! Uprobes as events of the `uprobe` PMU (perf_event_open(2), "uprobe"), which do not need tracefs. Their
 //! samples have no fields.
 
 use std::ffi::{CStr, CString};
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_in_three_words() {
+    fn locations_are_encoded_in_three_words() {
         let uprobe = Uprobe {
             pmu: 8,
             path: c"/bin/calc".to_owned(),

@@ -53,9 +53,11 @@ fn machine() -> Catalogue<'static> {
     }
 }
 
-/// A test case: perf's options and what they mean to rperf.
+/// A test case: options of `perf record`, and what they mean to rperf.
 struct Case {
+    /// The value of `-e`; empty for the default event.
     events: &'static str,
+    /// The other options; `SLEEPER` stands for the pid of a sleeping process.
     words: &'static str,
     options: RecordOptions,
 }
@@ -190,7 +192,7 @@ fn cases() -> Vec<Case> {
         case("bpf-output", "-a", Cpus),
         case("cgroup-switches", "-g", Workload),
     ];
-    // In one recording, since each takes perf a second.
+    // These events are in one recording, since each recording takes perf a second.
     cases.push(case(
         "cs:u,cs:k,cs:h,cs:uk,cs:uh,cs:kh,cs:G,cs:H,cs:HG,cs:uG,cs:Gu,cs:p,cs:pp,cs:ppp,cs:P,cs:up,cs:Pp,cs:pG,\
          cs:D,cs:I,cs:W,cs:e,cs:uHIe",
@@ -218,7 +220,7 @@ fn cases() -> Vec<Case> {
 
 fn terms() -> Vec<Case> {
     use SamplingTarget::{Cpus, Workload};
-    // perf's names of breakpoints include what follows, so each is recorded alone.
+    // perf's name of a breakpoint includes the rest of the list, so each is recorded alone.
     vec![
         case(
             "cs/period=5/u,cs/freq=100,name=often/,cpu-clock/max-stack=2/,cs/time=0/,cs/no-inherit/,cs/inherit=0/,\
@@ -363,7 +365,7 @@ fn tracepoints() -> Vec<Case> {
     ]
 }
 
-/// perf drops the modifiers from the names of tracepoints.
+/// The name that perf shows, which for tracepoints has no modifiers.
 fn shown_name(spec: &EventSpec) -> String {
     match &spec.tracepoint {
         Some(tracepoint) => format!("{}:{}", tracepoint.system, tracepoint.name),
@@ -371,7 +373,7 @@ fn shown_name(spec: &EventSpec) -> String {
     }
 }
 
-/// The vendor of this machine's processor, if known.
+/// The vendor of this machine's processor; empty if unknown.
 fn cpuid() -> String {
     let known = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let vendor = known.lines().find(|line| line.starts_with("vendor_id"));
@@ -379,8 +381,9 @@ fn cpuid() -> String {
     vendor.unwrap_or_default().to_owned()
 }
 
-/// `name: key: value, …` for each event, in the format of evlist.
-fn ours(case: &Case, has_pmu: bool) -> Vec<String> {
+/// The events that rperf would open, in the format of `evlist -v`: `name: key: value, …`. Without a hardware PMU, a clock
+/// replaces `cycles`.
+fn opened_by_rperf(case: &Case, has_pmu: bool) -> Vec<String> {
     let mut specs: Vec<EventSpec> = if case.events.is_empty() {
         vec![default_event(true, &cpuid())]
     } else {
@@ -409,7 +412,8 @@ fn ours(case: &Case, has_pmu: bool) -> Vec<String> {
         .collect()
 }
 
-fn theirs(case: &Case, sleeper: u32, file: &Path) -> Vec<String> {
+/// The events that perf recorded, as `perf evlist -v` lists them. `file` is overwritten.
+fn opened_by_perf(case: &Case, sleeper: u32, file: &Path) -> Vec<String> {
     let words = case.words.replace("SLEEPER", &sleeper.to_string());
     let events = Some(case.events).filter(|events| !events.is_empty());
     let record = Run::new("perf")
@@ -455,7 +459,7 @@ fn attrs_match_perf() {
     let scratch = Scratch::new();
     let mut target = Command::new("sleep").arg("600").spawn().unwrap();
     let cases = cases();
-    // Opening and closing events mostly waits for the kernel.
+    // Several threads, because opening and closing events mostly waits for the kernel.
     let share = cases.len().div_ceil(WORKERS);
     let wrong: Vec<String> = thread::scope(|scope| {
         let compare = |(index, cases)| {
@@ -478,11 +482,11 @@ fn differences(cases: &[Case], sleeper: u32, file: &Path) -> Vec<String> {
     let has_pmu = Path::new("/sys/bus/event_source/devices/cpu").exists();
     let mut wrong = Vec::new();
     for case in cases {
-        let expected = theirs(case, sleeper, file);
-        let opened = ours(case, has_pmu);
+        let expected = opened_by_perf(case, sleeper, file);
+        let opened = opened_by_rperf(case, has_pmu);
         if opened != expected {
             let line = format!("record -e '{}' {}", case.events, case.words);
-            wrong.push(format!("{line}\n perf {expected:#?}\n ours {opened:#?}"));
+            wrong.push(format!("{line}\n perf {expected:#?}\n rperf {opened:#?}"));
         }
     }
     wrong

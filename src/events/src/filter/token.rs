@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+/// A token of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     /// The name of a field, a number, or anything else without blanks.
@@ -9,7 +10,7 @@ pub(super) enum Token<'a> {
     /// A quoted text.
     Text,
     Operator(&'a str),
-    /// An operator of other languages.
+    /// An operator of other languages, which filters do not have.
     Wrong(&'a str),
     And,
     Or,
@@ -19,7 +20,7 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// Operators and invalid ones, longer ones first.
+/// The text of operators, including invalid ones. An operator comes before those that are prefixes of it.
 const OPERATORS: [(&str, Token<'static>); 17] = [
     ("&&", Token::And),
     ("||", Token::Or),
@@ -40,7 +41,7 @@ const OPERATORS: [(&str, Token<'static>); 17] = [
     (")", Token::Close),
 ];
 
-/// The tokens of a text, each with its byte range.
+/// Returns the tokens of a text, each with its byte range.
 pub(super) struct Tokens<'a> {
     text: &'a str,
     at: usize,
@@ -74,7 +75,7 @@ fn first(rest: &str) -> (Token<'_>, usize) {
         let after = rest.get(1..).unwrap_or_default();
         return match after.find(character) {
             Some(end) => (Token::Text, end + 2),
-            // Without a closing quote it is not a text but a word that no field accepts.
+            // Text without a closing quote becomes a word, which no field accepts.
             None => (Token::Word(rest), rest.len()),
         };
     }

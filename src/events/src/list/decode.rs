@@ -1,4 +1,4 @@
-//! Decoding of raw codes: their terms, and the events with that code.
+//! Decoding of a raw code (`r1d2`): its terms, and the events with this code.
 
 use crate::Catalogue;
 use crate::pmu_event::PmuEvent;
@@ -9,14 +9,14 @@ use crate::pmu_format::FieldBits;
 pub struct DecodedEvent {
     /// The PMU.
     pub pmu: String,
-    /// `event=0xd2,umask=0x1`, and `config=` for bits not covered by any term.
+    /// The terms, such as `event=0xd2,umask=0x1`; `config=` has the bits not covered by any other term.
     pub terms: String,
     /// The events with exactly this code.
     pub names: Vec<String>,
 }
 
 impl DecodedEvent {
-    /// Decodes `config`; `None` without a core PMU.
+    /// Decodes `config` for the core PMU whose name sorts first; `None` without a core PMU.
     #[must_use]
     pub fn new(config: u64, catalogue: &Catalogue<'_>) -> Option<Self> {
         let pmus = catalogue.pmus.iter();
@@ -30,7 +30,7 @@ impl DecodedEvent {
     }
 }
 
-/// The non-zero values of all terms, ordered by their lowest bits.
+/// Returns the terms that are not zero, ordered by their lowest bits.
 fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
     let formats = catalogue.machine.formats(pmu).into_iter();
     let mut bits: Vec<(FieldBits, String)> = formats
@@ -58,6 +58,7 @@ fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
     terms.join(",")
 }
 
+/// Returns the events of the kernel and of vendor tables whose attr has this `config` and no other terms.
 fn names(config: u64, pmu: &str, kind: u32, catalogue: &Catalogue<'_>) -> Vec<String> {
     let described = catalogue.machine.vendor().events().iter();
     let described = described.filter(|event| catalogue.is_of(event, pmu));

@@ -8,7 +8,7 @@ pub(super) struct MemoryPart {
     pub(super) name: &'static str,
     /// First bit and number of bits.
     bits: (u32, u32),
-    /// The upper bits of the value, if they are elsewhere: first bit and number of bits.
+    /// The upper bits of the value, if the data source has them in another place: first bit and number of bits.
     more: Option<(u32, u32)>,
     /// Named values.
     words: &'static [(&'static str, u64)],

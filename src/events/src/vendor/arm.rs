@@ -3,8 +3,8 @@
 use super::row::{BadValue, Row};
 use super::{TableFinding, VendorEvent};
 
-/// Implementer and part of a `MIDR_EL1` in the notation of these files (`0x41d0c`). `None` for the
-/// CPUID strings of other architectures.
+/// Parses `MIDR_EL1` in hexadecimal and returns its implementer (bits 12 to 19) and part number (bits 0 to 11), the
+/// notation of these files (`0x41d0c`). `None` for the CPUID strings of other architectures.
 pub(super) fn processor(cpuid: &str) -> Option<u64> {
     let midr = u64::from_str_radix(cpuid.strip_prefix("0x")?, 16).ok()?;
     let implementer = (midr >> 24) & 0xff;
@@ -12,13 +12,13 @@ pub(super) fn processor(cpuid: &str) -> Option<u64> {
     Some(implementer << 12 | part)
 }
 
-/// Whether a file describes that processor.
+/// Whether a file with this member `cpuid` describes `processor`, a result of [`processor`].
 pub(super) fn is_of(cpuid: &str, processor: u64) -> bool {
     let digits = cpuid.trim().trim_start_matches("0x");
     u64::from_str_radix(digits, 16).is_ok_and(|number| number == processor)
 }
 
-/// The events of a file.
+/// Returns the events of the file `path`, which consists of `rows`.
 pub(super) fn events(
     path: &str,
     rows: &[Row],

@@ -27,7 +27,7 @@ pub struct VendorEvent {
     pub deprecated: bool,
 }
 
-/// Units whose PMU is not named `uncore_` and the unit in lower case.
+/// Unit and PMU, for units whose PMU is not `uncore_UNIT` with the unit in lower case.
 const UNITS: [(&str, &str); 11] = [
     ("CBO", "uncore_cbox"),
     ("QPI LL", "uncore_qpi"),
@@ -41,10 +41,10 @@ const UNITS: [(&str, &str); 11] = [
     ("UMCPMC", "amd_umc"),
     ("PAI-CRYPTO", "pai_crypto"),
 ];
-/// Prefixes of units that have the name of their PMU.
+/// Prefixes of units that are the name of a PMU.
 const PMUS: [&str; 4] = ["cpu_", "arm", "hisi_", "uncore_"];
 
-/// The PMU of a unit.
+/// Returns the name of the PMU that counts the events of a unit.
 pub(super) fn pmu_of(unit: &str) -> String {
     if let Some((_, pmu)) = UNITS.iter().find(|(known, _)| *known == unit) {
         return (*pmu).to_owned();
@@ -70,8 +70,8 @@ impl VendorEvent {
         }
     }
 
-    /// The event of a row. `topic` and `pmu` are the file's defaults; `None` for rows that are not
-    /// events.
+    /// Returns the event of a row; `None` for rows that are not events. `topic` is the file's, `pmu` is used if the row
+    /// has no unit.
     pub(super) fn of_row(
         row: &Row,
         topic: &str,
@@ -83,7 +83,7 @@ impl VendorEvent {
         let name = name.to_lowercase();
         // A name must be usable in `-e`.
         if name.contains([',', '/', '{', '}', ':']) || name.contains(char::is_whitespace) {
-            let reason = "a name with commas, slashes, colons, braces or blanks".to_owned();
+            let reason = "the name contains a comma, slash, colon, brace or blank".to_owned();
             return Err(UnusableRow { name, reason });
         }
         let terms = terms(&name, row).map_err(|BadValue { key, value }| UnusableRow {
@@ -115,7 +115,7 @@ impl UnusableRow {
     }
 }
 
-/// A description with additions from other fields; like in perf, without the final full stop.
+/// Returns the description in the field `key`, with additions from other fields; as in perf, without the final full stop.
 fn description(row: &Row, key: &str) -> Option<String> {
     let text = row.text(key)?;
     let text = text.trim_end().strip_suffix('.').unwrap_or(text);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_include_the_fields_effects() {
+    fn descriptions_mention_other_fields() {
         let row = Row::of(&[
             ("EventName", "A.B"),
             ("BriefDescription", "All retired loads. "),

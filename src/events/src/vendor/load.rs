@@ -1,4 +1,4 @@
-//! Finds a processor's tables in a folder.
+//! Loads a processor's tables from a folder.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::topic::topic;
 use super::{TableFinding, TableFolder, VendorEvent, VendorMetric, VendorTables, arm};
 
 const MAPFILE: &str = "mapfile.csv";
-/// The maximum depth of folders searched for a mapfile: `arch/x86` of perf's tree.
+/// The maximum depth of folders searched for a mapfile: enough for `arch/x86` of perf's tree.
 const DEPTH: usize = 2;
 /// The maximum depth of folders inside the folder of a processor.
 const NESTING: usize = 4;
@@ -24,8 +24,8 @@ pub struct LoadedTables {
     pub findings: Vec<TableFinding>,
 }
 
-/// Loads the tables of the processor with this CPUID string (`GenuineIntel-6-55-4`, `0x00000000410fd0c0`). Errors are
-/// findings.
+/// Loads the tables of the processor with this CPUID string (`GenuineIntel-6-55-4`, `0x00000000410fd0c0`). Errors
+/// become findings.
 #[must_use]
 pub fn load(folder: &dyn TableFolder, cpuid: &str) -> LoadedTables {
     let mut loader = Loader {
@@ -92,7 +92,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Loads the file or folder of a mapfile's entry.
+    /// Loads the file or folder that an entry of a mapfile names.
     fn load_entry(&mut self, subfolder: &str, entry: &Entry) {
         let pmu = match entry.role.as_deref() {
             Some("Core") => Some("cpu_core"),
@@ -129,7 +129,7 @@ impl Loader<'_> {
             return;
         };
         if document.foreign_metrics {
-            let reason = "metrics in Intel's own format are not supported; its folder 'perf' has them in perf's format";
+            let reason = "metrics in Intel's own format are not supported; the folder 'metrics/perf' of Intel's tables has them in perf's format";
             self.findings.push(TableFinding::new(path, None, reason));
         }
         for row in &document.rows {

@@ -9,14 +9,14 @@ use super::TableFinding;
 pub(super) struct Entry {
     /// Path relative to the folder of the mapfile.
     pub(super) path: String,
-    /// Content of the file: `core`, `uncore`, `metrics`.
+    /// Kind of the content: `core`, `uncore`, `metrics` and others.
     pub(super) contents: String,
     /// For hybrid processors, the kind of cores: `Core` or `Atom`.
     pub(super) role: Option<String>,
 }
 
-/// The entries of a processor in a mapfile, in order, without duplicates. `file` is its name in
-/// findings.
+/// Returns the entries of a processor in the mapfile `text`, in order, without duplicates. `file` is the mapfile's name
+/// in findings.
 ///
 /// A line is `CPUID,VERSION,PATH,CONTENTS[,TYPE,MODEL,ROLE]`, where the first field is a regular
 /// expression for the whole CPUID string, with or without stepping (`GenuineIntel-6-55-[01234]`,
@@ -47,7 +47,7 @@ pub(super) fn entries(
             wrong("expected CPUID,VERSION,FILE,TYPE".to_owned());
             continue;
         };
-        match names.fit(pattern) {
+        match names.matches(pattern) {
             Ok(true) => {}
             Ok(false) => continue,
             Err(error) => {
@@ -86,7 +86,7 @@ impl<'a> CpuidNames<'a> {
         Self { full, model }
     }
 
-    fn fit(&self, pattern: &str) -> Result<bool, String> {
+    fn matches(&self, pattern: &str) -> Result<bool, String> {
         // Most lines are plain strings that can be compared directly.
         if !pattern.contains(['[', '(', '.', '|', '*', '+', '?', '\\', '^', '$', '{']) {
             return Ok(pattern == self.full || Some(pattern) == self.model);
@@ -121,7 +121,7 @@ mod tests {
         0x00000000410fd0c0,v1,arm/neoverse-n1,core\n";
 
     #[test]
-    fn steppings_count_where_the_line_names_them() {
+    fn steppings_are_compared_if_the_line_has_them() {
         assert_eq!(paths(MAP, "GenuineIntel-6-55-4"), ["skylakex"]);
         assert_eq!(paths(MAP, "GenuineIntel-6-55-7"), ["cascadelakex"]);
         assert_eq!(paths(MAP, "GenuineIntel-6-4A-9"), ["SLM/core.json"]);

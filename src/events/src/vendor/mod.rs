@@ -1,12 +1,12 @@
 //! Vendor tables: events and metrics that neither the kernel nor sysfs has names for.
 //!
-//! Loaded from a [`TableFolder`] in the layouts of their publishers:
+//! The tables are loaded from a [`TableFolder`], in the layouts of their publishers:
 //!
 //! - perf's `tools/perf/pmu-events`: `mapfile.csv` maps each processor to a folder of JSON files;
 //! - Intel's `perfmon`: `mapfile.csv` maps each processor to single files;
 //! - Arm's `data`: one file in `pmu` for each processor, which contains its CPUID.
 //!
-//! Unusable parts are skipped and reported as [`TableFinding`]s; no table makes loading fail.
+//! Loading never fails: unusable parts are skipped and reported as [`TableFinding`]s.
 
 mod arm;
 mod built_in;
