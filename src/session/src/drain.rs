@@ -27,7 +27,8 @@ use crate::thread_layout::RingAffinity;
 use crate::triggers::TriggerEvents;
 use crate::{Control, Error, SessionNotice, SessionObserver};
 
-/// Passes the content of a ring to the file or the rewriter; returns whether there was any.
+/// Passes the content of a ring to the file or the rewriting thread, and adds the records reported as lost to `lost`. Returns whether
+/// the ring had data.
 fn empty_ring(
     ring: &mut Ring,
     lost: &mut u64,
@@ -38,11 +39,11 @@ fn empty_ring(
         return Ok(false);
     };
     let stats = &mut sink.stats;
-    let marked = stats.mismarked;
+    let mismarked = stats.mismarked;
     let runs = sink
         .walker
         .walk(chunk.pieces(), |record| *lost += stats.note(&record));
-    let is_right = stats.mismarked == marked;
+    let is_right = stats.mismarked == mismarked;
     for run in [runs.first, runs.straddling, runs.second] {
         let run = match is_right {
             true => Cow::Borrowed(run),
@@ -69,7 +70,7 @@ pub(crate) struct RingSet {
     pub(crate) rewrite_thread: Option<RewriteThread>,
     /// CPU affinity for draining (`--affinity`).
     affinity: RingAffinity,
-    /// Whether events are enabled: then a trace that stopped because its area was full is resumed.
+    /// Whether events are enabled. Only then a hardware trace that stopped because its AUX area was full is resumed.
     pub(crate) running: bool,
 }
 
@@ -144,13 +145,13 @@ impl RingSet {
         area.map_or(0, AuxArea::size)
     }
 
-    /// Whether traces are copied on request.
+    /// Whether AUX areas are overwritten, and copied on request (`--snapshot`).
     pub(crate) fn keeps_snapshots(&self) -> bool {
         let mut areas = self.rings.iter().filter_map(|ring| ring.area.as_ref());
         areas.any(AuxArea::is_overwritten)
     }
 
-    /// Writes the ends of all traces, after all previous records.
+    /// Writes the latest part of each AUX area, after the records that are in the rings.
     pub(crate) fn snapshot(&mut self, sink: &mut CountedOutput) -> Result<(), Error> {
         self.pass_from(0, sink).map_err(write_error)?;
         for area in self.rings.iter_mut().filter_map(|ring| ring.area.as_mut()) {
@@ -166,7 +167,7 @@ impl RingSet {
         lost.filter_map(|(cpu, lost)| Some((cpu?, *lost))).collect()
     }
 
-    /// Drains all rings with enough data.
+    /// Drains the rings that have at least the data of `--mmap-flush`; returns whether there was any.
     pub(crate) fn pass(&mut self, sink: &mut CountedOutput) -> Result<bool, WriteError> {
         self.pass_from(self.least, sink)
     }
@@ -191,7 +192,8 @@ impl RingSet {
                 }
             }
         }
-        // Overwritten samples at the end of the file are older than a round would allow.
+        // The samples of overwrite rings are written later, though they may be older than the previous round. FINISHED_ROUND would
+        // be wrong.
         if any && self.overwrite_rings.is_empty() && sink.output_sink.has_rounds() {
             self.end_round(sink)?;
         }
@@ -221,7 +223,7 @@ impl RingSet {
         any
     }
 
-    /// Writes synthesized records at their place among those of the rings.
+    /// Writes synthesized records after those that were drained from the rings so far.
     pub(crate) fn records(
         &mut self,
         records: &mut RecordBuffer,
@@ -340,21 +342,20 @@ pub(crate) struct DrainContext<'a> {
     pub(crate) events: &'a [OpenEvent],
     pub(crate) signals: &'a Signals,
     pub(crate) workload: Option<&'a mut Workload>,
-    /// Whether the exit of all observed tasks ends the recording; a workload's own exit is reported
-    /// by a signal.
+    /// Whether the exit of all observed tasks ends the recording. The exit of a workload does in any case; SIGCHLD reports it.
     pub(crate) until_tasks_end: bool,
     pub(crate) schedule: Schedule<'a>,
     /// Maximum output size in bytes.
     pub(crate) max_size: Option<u64>,
-    /// Notifications of draining threads, if any.
+    /// Notifications of the lanes (`--threads`), if any.
     pub(crate) lanes: Option<&'a LaneEvents>,
     /// Control commands.
     pub(crate) control: Option<&'a mut Control>,
-    /// Events that trigger a new file.
+    /// Events that request a new file (`--switch-output-event`).
     pub(crate) triggers: TriggerEvents<'a>,
 }
 
-/// Drains until the recording ends; returns why, and the number of wake-ups.
+/// Drains the rings until the recording ends; returns why it ended, and the number of wake-ups.
 pub(crate) fn run(
     context: &mut DrainContext<'_>,
     rings: &mut RingSet,
@@ -404,9 +405,9 @@ pub(crate) fn run(
         if rings.keeps_snapshots() && std::mem::take(&mut rotation.is_requested) {
             rings.snapshot(sink)?;
         }
-        rotation.is_requested |= states.is_readable(&awaited.happened) && context.triggers.take();
+        rotation.is_requested |= states.is_readable(&awaited.triggers) && context.triggers.take();
         rotation.switch_if_due(rings, sink, observer)?;
-        states.drop_ended(&awaited.happened, &mut triggers);
+        states.drop_ended(&awaited.triggers, &mut triggers);
         states.drop_ended(&awaited.rings, &mut counters);
         if counters.is_empty() && context.until_tasks_end && context.lanes.is_none() {
             return Ok((StopReason::TasksEnded, woken));
@@ -434,7 +435,7 @@ pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&OpenCounter> {
 /// Returns the events for control commands. The side-band event, which all need, is not disabled with the
 /// others.
 fn controlled_counters(events: &[OpenEvent]) -> Vec<ControlledCounters<'_>> {
-    fn controlled_counters(OpenEvent { event, counters }: &OpenEvent) -> ControlledCounters<'_> {
+    fn controlled(OpenEvent { event, counters }: &OpenEvent) -> ControlledCounters<'_> {
         ControlledCounters {
             spec: &event.spec,
             attr: &event.attr,
@@ -442,25 +443,26 @@ fn controlled_counters(events: &[OpenEvent]) -> Vec<ControlledCounters<'_>> {
             counters: counters.iter().map(|placed| &placed.counter).collect(),
         }
     }
-    events.iter().map(controlled_counters).collect()
+    events.iter().map(controlled).collect()
 }
 
-/// Poll results by type.
+/// The result of polling, and the kinds of descriptors that were polled.
 struct PollResults {
     states: PollStates,
     /// The reader of a pipe.
     reader: DescriptorKind,
+    /// The notifications of lanes.
     lanes: DescriptorKind,
+    /// The control commands.
     commands: DescriptorKind,
-    /// The counters of triggers.
-    happened: DescriptorKind,
+    /// The counters of [`DrainContext::triggers`].
+    triggers: DescriptorKind,
     /// The counters of rings.
     rings: DescriptorKind,
 }
 
 impl DrainContext<'_> {
-    /// Polls all descriptors, including the `reader` of a pipe and the counters of triggers and
-    /// rings, for this many milliseconds (-1: no limit).
+    /// Polls all descriptors, including the `reader` of a pipe, for at most `timeout` milliseconds (-1: no limit).
     fn wait(
         &self,
         reader: Option<BorrowedFd<'_>>,
@@ -473,14 +475,14 @@ impl DrainContext<'_> {
         let reader = waiting.add(reader);
         let lanes = waiting.add(self.lanes.map(LaneEvents::as_fd));
         let commands = waiting.add(self.control.as_ref().and_then(|control| control.as_fd()));
-        let happened = waiting.counters(triggers);
+        let triggers = waiting.counters(triggers);
         let rings = waiting.counters(counters);
         Ok(PollResults {
             states: waiting.wait(timeout)?,
             reader,
             lanes,
             commands,
-            happened,
+            triggers,
             rings,
         })
     }
@@ -523,6 +525,7 @@ impl DrainContext<'_> {
         Ok(requests.stop)
     }
 
+    /// Handles pending signals; returns why the recording ends, if it does.
     fn stopped(&mut self, rotation: &mut OutputRotation<'_>) -> Result<Option<StopReason>, Error> {
         while let Some(signal) = self.signals.next().map_err(Error::system("read signals"))? {
             match signal {
@@ -530,7 +533,7 @@ impl DrainContext<'_> {
                     rotation.is_requested = true;
                     continue;
                 }
-                // The write that exceeded the limit has failed and is reported.
+                // The write beyond RLIMIT_FSIZE fails, and its error is reported.
                 libc::SIGXFSZ => continue,
                 libc::SIGCHLD => {}
                 signal => return Ok(Some(StopReason::BySignal(signal))),

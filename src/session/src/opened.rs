@@ -23,7 +23,7 @@ pub(crate) struct OpenedEvents {
     pub(crate) cpu_tasks: CpuTasks,
     pub(crate) events: Vec<OpenEvent>,
     pub(crate) descriptions: Vec<EventDesc>,
-    /// Formats of the tracepoints; read before the recording, since probes may be removed until its end.
+    /// Formats of the tracepoints. They are read before the recording, since probes may be removed before it ends.
     pub(crate) tracing_data: Option<TracingDataBuilder>,
     pub(crate) kernel: KernelMaps,
     /// Conversion from the hardware clock, if the kernel provides it.
@@ -91,7 +91,7 @@ fn open(
     let mut opener = Opener::new(request, cpu_tasks, &sysctl, &cgroups);
     let events = opener.open(request.observe.events.clone(), observer)?;
     set_filters(&events)?;
-    // The limit of locked memory of an unprivileged user covers both rings and AUX areas.
+    // The limit of locked memory of an unprivileged user covers both rings and AUX areas, so rings get half of it.
     let shares = request
         .observe
         .traces
@@ -148,7 +148,7 @@ fn describe_tracepoints(
     })
 }
 
-/// Opens the cgroups of events.
+/// Opens the cgroups of events; `None` for an event without a cgroup.
 fn open_cgroups(request: &RecordRequest) -> Result<Vec<Option<OpenCgroup>>, Error> {
     let open = |name: &Option<String>| {
         let name = name.as_ref();
@@ -158,7 +158,7 @@ fn open_cgroups(request: &RecordRequest) -> Result<Vec<Option<OpenCgroup>>, Erro
     request.observe.cgroups.iter().map(open).collect()
 }
 
-/// Opens a cgroup by its path below the root.
+/// Opens a cgroup by its path below the mount point of the cgroup filesystem.
 pub(crate) fn open_cgroup(name: &str, proc: &Path) -> Result<OpenCgroup, Error> {
     let mounts = kernel_text(proc.join("self/mounts")).unwrap_or_default();
     let folder = CgroupFolder::find(&mounts);

@@ -195,7 +195,8 @@ fn folder_and_name(path: &Path, reason: i32) -> io::Result<(Folder, OsString)> {
     // The target of a link is not touched, but a link to a directory that isn't a recording is rejected, too.
 
     let is_directory = FoundFile::find(path).is_ok_and(|found| found.metadata().is_dir());
-    let is_recording = || Folder::open(path).is_ok_and(|folder| recording_folder::is_one(&folder));
+    let is_recording =
+        || Folder::open(path).is_ok_and(|folder| recording_folder::is_recording(&folder));
     if is_directory && !is_recording() {
         return Err(rejected());
     }

@@ -1,4 +1,4 @@
-//! Polling of descriptors of several kinds.
+//! poll(2) for descriptors of several kinds.
 
 use std::ops::Range;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -14,10 +14,10 @@ pub(crate) struct PollSet<'a> {
     fds: Vec<BorrowedFd<'a>>,
 }
 
-/// Descriptors of one kind.
+/// The descriptors that one call of [`PollSet::add`] added, as indexes into the set.
 pub(crate) struct DescriptorKind(Range<usize>);
 
-/// Results of a poll.
+/// States of the descriptors of a [`PollSet`], in the same order.
 pub(crate) struct PollStates(Vec<Ready>);
 
 impl<'a> PollSet<'a> {
@@ -33,7 +33,7 @@ impl<'a> PollSet<'a> {
         self.add(counters.iter().map(|placed| placed.counter.as_fd()))
     }
 
-    /// Waits until one of them is ready, or for this many milliseconds (-1: no limit).
+    /// Waits until a descriptor is ready, but at most `timeout` milliseconds (-1: no limit).
     pub(crate) fn wait(self, timeout: i32) -> Result<PollStates, Error> {
         let states = poll(&self.fds, timeout);
         states
@@ -43,22 +43,23 @@ impl<'a> PollSet<'a> {
 }
 
 impl PollStates {
-    /// Results of one kind.
+    /// The states of the descriptors of one kind, in the order in which they were added.
     pub(crate) fn of(&self, kind: &DescriptorKind) -> &[Ready] {
         self.0.get(kind.0.clone()).unwrap_or_default()
     }
 
-    /// Whether any of a kind is readable.
+    /// Whether any descriptor of this kind is readable.
     pub(crate) fn is_readable(&self, kind: &DescriptorKind) -> bool {
         self.of(kind).iter().any(|state| state.readable)
     }
 
-    /// Whether the other end of any of a kind is closed.
+    /// Whether the other end of any descriptor of this kind is closed.
     pub(crate) fn is_closed(&self, kind: &DescriptorKind) -> bool {
         self.of(kind).iter().any(|state| state.closed)
     }
 
-    /// Removes the counters of exited tasks, which would always be ready.
+    /// Removes the counters of exited tasks, which would always be ready. `kind` is what [`PollSet::counters`]
+    /// returned for the same `counters`.
     pub(crate) fn drop_ended(&self, kind: &DescriptorKind, counters: &mut Vec<&OpenCounter>) {
         let mut states = self.of(kind).iter();
         counters.retain(|_| !states.next().is_some_and(|state| state.closed));

@@ -13,17 +13,17 @@ use rperf_safefs::{FileKind, Folder};
 
 use crate::unlinked::UnlinkedFiles;
 
-/// The file with the header; names of the other files start with it, too.
+/// The file with the header. The names of the rings' files are this name, a dot and a number.
 pub(crate) const HEADER: &str = "data";
 /// The folder with kernel code, as in Linux perf.
 pub(crate) const KERNEL: &str = "kcore_dir";
-/// The files in that folder.
+/// The files that the folder [`KERNEL`] may contain.
 const KERNEL_FILES: [&str; 3] = ["kcore", "kallsyms", "modules"];
 /// Magic number of the header.
 const MAGIC: [u8; 8] = *b"PERFILE2";
 
-/// Whether it is the directory of a recording: no other directory is ever renamed or removed.
-pub(crate) fn is_one(directory: &Folder) -> bool {
+/// Whether `directory` is a recording. No other directory is ever renamed or removed.
+pub(crate) fn is_recording(directory: &Folder) -> bool {
     let mut begin = [0; MAGIC.len()];
     let file = directory.open_file(HEADER.as_ref());
     file.and_then(|mut file| file.read_exact(&mut begin))
@@ -31,15 +31,15 @@ pub(crate) fn is_one(directory: &Folder) -> bool {
         && begin == MAGIC
 }
 
-/// Removes the directory `name` if it is a recording and contains nothing else. Returns the files,
-/// whose blocks are freed when that is dropped.
+/// Removes the directory `name` if it is a recording and contains nothing else. Returns the removed
+/// files; their blocks are freed when the result is dropped.
 ///
 /// # Errors
 /// `DirectoryNotEmpty` if it contains anything else, or no header of a recording; then nothing is
 /// removed.
 pub(crate) fn remove(folder: &Folder, name: &OsStr) -> io::Result<UnlinkedFiles> {
     let directory = folder.below(name.as_ref())?;
-    if !is_one(&directory) {
+    if !is_recording(&directory) {
         return Err(foreign());
     }
     let unlinked = empty(&directory)?;
@@ -47,7 +47,10 @@ pub(crate) fn remove(folder: &Folder, name: &OsStr) -> io::Result<UnlinkedFiles>
     Ok(unlinked)
 }
 
-/// Removes all files of a recording, if there are no others.
+/// Removes all files of a recording.
+///
+/// # Errors
+/// `DirectoryNotEmpty` if it contains any other file; then nothing is removed.
 pub(crate) fn empty(directory: &Folder) -> io::Result<UnlinkedFiles> {
     let mut unlinked = UnlinkedFiles::default();
     let names = directory.names()?;
@@ -80,7 +83,7 @@ pub(crate) fn empty(directory: &Folder) -> io::Result<UnlinkedFiles> {
     Ok(unlinked)
 }
 
-/// Whether this is `data`, `data.0`, `data.1` and so on.
+/// Whether `name` is `data`, `data.0`, `data.1` and so on.
 fn is_part(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let number = name

@@ -21,14 +21,14 @@ use rperf_perfdata::{Rewriter, WriteError};
 use crate::Error;
 use crate::counted_output::CountedOutput;
 
-/// Maximum number of bytes between the rings and the file, unless a single pass over the rings has
-/// more. At this limit the rings are not drained.
+/// Maximum number of bytes between the rings and the file, unless a single pass over the rings reads
+/// more. At this limit the draining thread waits for the rewriter instead of draining.
 const MAX_QUEUED: usize = 64 << 20;
-/// Number of queued bytes above which the rewriter is behind, and should copy records unchanged.
+/// Number of queued bytes above which the rewriter is told to copy records unchanged.
 const BEHIND_THRESHOLD: usize = MAX_QUEUED / 2;
-/// Bytes collected for a busy thread before they are passed on.
+/// Number of bytes collected before they are passed on to a busy rewriting thread.
 const BATCH_BYTES: usize = 1 << 20;
-/// Poll interval for a busy thread, in milliseconds.
+/// Interval in which the draining thread looks for results of a busy rewriting thread, in milliseconds.
 const BUSY_POLL_MILLIS: i32 = 50;
 /// Number of empty buffers of each kind that are kept.
 const MAX_SPARE_BUFFERS: usize = 4;
@@ -37,6 +37,7 @@ const MAX_SPARE_BUFFERS: usize = 4;
 enum RewriteJob {
     /// Records, and an empty buffer for the result.
     Round(Vec<u8>, Vec<u8>),
+    /// All rounds have been sent: rewrite those that are waiting.
     End,
 }
 
@@ -44,13 +45,13 @@ enum RewriteJob {
 enum RewriteResult {
     /// A rewritten round, and its emptied input buffer.
     Round(Vec<u8>, Vec<u8>),
-    /// The end, with records held back.
+    /// The end, with records that the rewriter held back.
     End(Vec<u8>),
 }
 
 /// The rewriting thread.
 pub(crate) struct RewriteThread {
-    /// Records not passed on yet.
+    /// Records not passed on to the thread yet.
     round: Vec<u8>,
     /// `None` to end the thread.
     jobs: Option<Sender<RewriteJob>>,
@@ -60,9 +61,8 @@ pub(crate) struct RewriteThread {
     held: Arc<AtomicUsize>,
     /// Number of rounds passed on and not written yet.
     rounds: usize,
-    /// Spare input buffers.
     spare: SpareBuffers,
-    /// Spare output buffers: separate, since a stack copy is fifty times as long as its callchain.
+    /// Spare output buffers, separate from those for input: a stack copy is fifty times as long as its callchain.
     spare_rewritten: SpareBuffers,
 }
 
@@ -84,6 +84,7 @@ impl SpareBuffers {
 }
 
 impl RewriteThread {
+    /// Starts the thread.
     pub(crate) fn begin(rewriter: Box<dyn Rewriter>) -> Result<Self, Error> {
         let (jobs, todo) = channel();
         let (finished, done) = channel();
@@ -108,12 +109,12 @@ impl RewriteThread {
         })
     }
 
-    /// Adds complete records.
+    /// Adds complete records to the current round.
     pub(crate) fn take(&mut self, records: &[u8]) {
         self.round.extend_from_slice(records);
     }
 
-    /// Writes results and passes on collected records at the end of a round.
+    /// Ends a round: writes available results and passes on the collected records.
     pub(crate) fn end_round(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
         while let Ok(done) = self.done.try_recv() {
             self.write(done, sink)?;
@@ -130,7 +131,7 @@ impl RewriteThread {
         Ok(())
     }
 
-    /// Waits until everything is rewritten and written.
+    /// Waits until all records are rewritten and written.
     pub(crate) fn flush(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
         self.hand_over();
         self.send(RewriteJob::End);
@@ -165,7 +166,7 @@ impl RewriteThread {
         self.send(RewriteJob::Round(round, rewritten));
     }
 
-    /// Sends a job. If the thread panicked, that is reported when it is joined.
+    /// Sends a job. Sending fails if the thread panicked, which is reported when the thread is joined.
     fn send(&self, job: RewriteJob) {
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
     }
@@ -226,9 +227,9 @@ impl RewriteState {
         }
     }
 
-    /// Rewrites all but the last `last` rounds.
-    fn rewrite_up_to(&mut self, last: usize) {
-        while self.waiting.len() > last
+    /// Rewrites the waiting rounds except for the `kept` last ones.
+    fn rewrite_up_to(&mut self, kept: usize) {
+        while self.waiting.len() > kept
             && let Some((round, mut rewritten)) = self.waiting.pop_front()
         {
             let is_behind = self.held.load(Ordering::Acquire) > BEHIND_THRESHOLD;
@@ -252,7 +253,8 @@ mod tests {
 
     use crate::synthesize::RecordBuffer;
 
-    /// Returns records unchanged, after a delay; notes whether each was rewritten after a later one was noted.
+    /// Copies records unchanged, after a delay. Counts calls before the next round was noted (`late`) and
+    /// those while behind (`copied`).
     struct SlowRewriter {
         noted: usize,
         rewritten: usize,
@@ -298,7 +300,7 @@ mod tests {
         (CountedOutput::new(output_sink, stats, false), replacement)
     }
 
-    /// Keeps only the start of each piece.
+    /// Replaces each round by a short record.
     struct TruncatingRewriter;
 
     impl Rewriter for TruncatingRewriter {
@@ -375,7 +377,7 @@ mod tests {
         assert_eq!(
             late.load(Ordering::Acquire),
             0,
-            "the last round is not rewritten yet"
+            "a round was rewritten before the next one was noted"
         );
         assert!(most <= MAX_QUEUED, "{most} bytes were under way");
         replacement.commit().unwrap();

@@ -4,7 +4,7 @@ use rperf_sys::{AffinityGuard, CpuList, Sysfs};
 
 use crate::{DrainAffinity, DrainThreads, Error};
 
-/// Share of one thread.
+/// The rings that one thread drains, and the CPUs on which it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ThreadShare {
     /// The CPUs whose rings it drains.
@@ -21,8 +21,7 @@ impl ThreadShare {
     }
 }
 
-/// Returns the shares of threads as requested by `threads`; each of the CPUs is in one of them, other CPUs
-/// are omitted.
+/// Returns the shares of threads as requested by `threads`. Each of `cpus` is in a share; other CPUs are not drained.
 ///
 /// # Errors
 /// [`Error::UnservedCpu`], [`Error::IdleThread`], and [`Error::Bind`] if an affinity can't be set.
@@ -47,7 +46,7 @@ pub(crate) fn shares(
         DrainThreads::Node => grouped(&cpus, node_lists, sysfs),
     };
     for share in &shares {
-        // Checked before the recording starts.
+        // The affinity is checked here, before the recording starts.
         try_to_run_on(&share.runs_on)?;
     }
     Ok(shares)
@@ -73,6 +72,7 @@ fn each(cpus: &CpuList) -> Vec<ThreadShare> {
     cpus.numbers().iter().map(one).collect()
 }
 
+/// Returns a share for each of the masks: CPUs to drain, and the thread's affinity.
 fn masked(masks: &[(CpuList, CpuList)], cpus: &CpuList) -> Result<Vec<ThreadShare>, Error> {
     let mut shares = Vec::new();
     for (drains, runs_on) in masks {
@@ -93,7 +93,8 @@ fn masked(masks: &[(CpuList, CpuList)], cpus: &CpuList) -> Result<Vec<ThreadShar
     }
 }
 
-/// Returns one thread per group, with its affinity; a CPU in no group gets a separate thread.
+/// Returns one share per group of CPUs; its thread may run on the whole group. A CPU in no group gets a separate share.
+/// `groups` reads the lists of CPUs from sysfs.
 fn grouped(
     cpus: &CpuList,
     groups: impl Fn(&Sysfs) -> Option<Vec<String>>,
@@ -133,7 +134,7 @@ fn undrained_cpu(shares: &[ThreadShare], cpus: &CpuList) -> Option<u32> {
     cpus.numbers().iter().copied().find(|cpu| !served(cpu))
 }
 
-/// Affinity of the single draining thread for each ring (`--affinity`).
+/// The affinity of the draining thread, if there is only one, while it drains each ring (`--affinity`).
 #[derive(Debug, Default)]
 pub(crate) struct RingAffinity {
     /// CPUs of rings, and the affinity for draining them.
@@ -161,8 +162,8 @@ impl RingAffinity {
         })
     }
 
-    /// Sets the affinity for draining the ring of `cpu`. If that is no longer possible, the ring is
-    /// drained with the current one.
+    /// Sets the affinity for draining the ring of `cpu`. If the kernel refuses it, the ring is drained with the
+    /// current affinity.
     pub(crate) fn go_to(&mut self, cpu: i32) {
         let has = |cpus: &CpuList| u32::try_from(cpu).is_ok_and(|cpu| cpus.contains(cpu));
         let Some(index) = self.affinities.iter().position(|(cpus, _)| has(cpus)) else {

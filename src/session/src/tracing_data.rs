@@ -1,4 +1,4 @@
-//! TRACING_DATA: formats of the recorded tracepoints from tracefs.
+//! TRACING_DATA: the formats of the recorded tracepoints, read from tracefs.
 
 use std::io;
 
@@ -8,10 +8,10 @@ use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::Endian;
 
 /// Returns the formats of `tracepoints`, without duplicates and in tracefs order, as in perf; `None` if
-/// there are none.
+/// there are no tracepoints.
 ///
 /// # Errors
-/// Errors of reading tracefs. Samples of a tracepoint without format can't be decoded.
+/// A format or a header can't be read: without it the samples could not be decoded.
 pub(crate) fn tracing_data<'a>(
     tracepoints: impl Iterator<Item = &'a TracepointName>,
     tracefs: &Tracefs,
@@ -40,7 +40,7 @@ pub(crate) fn tracing_data<'a>(
     }
     let text = |path| tracefs.read(path);
     builder.headers(&text("events/header_page")?, &text("events/header_event")?);
-    // Strings and command names are optional; without them readers show numbers.
+    // Strings of printk formats and names of tasks are optional: without them readers show numbers.
     builder.printk_formats(&text("printk_formats").unwrap_or_default());
     builder.saved_cmdlines(&text("saved_cmdlines").unwrap_or_default());
     Ok(Some(builder))

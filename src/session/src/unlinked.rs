@@ -1,15 +1,15 @@
 //! Removal of files while recording.
 //!
-//! The kernel frees a file's blocks when its last name and descriptor are gone, which takes half a
-//! second for a gigabyte, in which a ring may overflow. Names are removed at once, descriptors
-//! closed in a separate thread.
+//! The kernel frees a file's blocks when its last name and descriptor are gone. For a gigabyte this takes half a
+//! second, in which a ring may overflow. Therefore names are removed at once, but descriptors are closed in a separate
+//! thread.
 
 use std::ffi::OsStr;
 use std::thread;
 
 use rperf_safefs::{Folder, FoundFile};
 
-/// Open removed files. Dropping this doesn't wait for their blocks to be freed.
+/// Open files whose names are removed. Dropping this doesn't wait for their blocks to be freed.
 #[derive(Debug, Default)]
 pub(crate) struct UnlinkedFiles(Vec<FoundFile>);
 
@@ -24,7 +24,7 @@ impl Drop for UnlinkedFiles {
     fn drop(&mut self) {
         let files = std::mem::take(&mut self.0);
         if !files.is_empty() {
-            // Without a thread they are closed here, when the closure is dropped.
+            // If no thread can be started, the files are closed here, when the closure is dropped.
             let thread = thread::Builder::new().name("unlink".to_owned());
             let _ = thread.spawn(move || drop(files));
         }

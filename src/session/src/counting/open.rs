@@ -20,7 +20,7 @@ use crate::refused_part::{a_place, refused_part};
 use crate::tasks::CpuTasks;
 use crate::{Error, NotOpened, SessionNotice, SessionObserver};
 
-/// An event on all CPUs or tasks that it counts.
+/// An event with the counters for all its CPUs or tasks.
 #[derive(Debug)]
 pub(super) struct OpenEvent<C> {
     pub(super) spec: EventSpec,
@@ -33,7 +33,8 @@ pub(super) struct OpenEvent<C> {
     pub(super) counters: Vec<CounterSlot<C>>,
 }
 
-/// A counter, with its CPU or thread; without a counter if the event isn't supported, or the thread has exited.
+/// The CPU, the thread, or both, that one counter counts. `counter` is `None` before it is opened, if the event isn't supported, and
+/// if the thread has exited.
 #[derive(Debug)]
 pub(super) struct CounterSlot<C> {
     pub(super) cpu: Option<u32>,
@@ -63,8 +64,8 @@ pub(super) struct OpenParameters<'a> {
     pub(super) counts_programs: bool,
     /// The CPUs on which BPF programs count for tasks.
     pub(super) all_cpus: &'a CpuList,
-    /// Whether events may be bundled: not with control commands for single events, or if counts are
-    /// recorded.
+    /// Whether tracepoints may be opened in bundles: not with control commands, which can name single events, and not
+    /// if counts are recorded.
     pub(super) bundles: bool,
 }
 
@@ -106,7 +107,7 @@ impl<K: CounterKernel> OpenCounters<K> {
                     opened.events.push(event);
                     bundle.grow(bundled.map(|leader| leader.unwrap_or(index)));
                 }
-                // It is retried separately.
+                // The next iteration opens the event without a bundle.
                 Err(_) if bundled.is_some() => bundle.give_up(),
                 Err(cause) if event.spec.weak && in_group && breaks_group(&cause) => {
                     let first = start_of_group(&specs, index);
@@ -126,8 +127,8 @@ impl<K: CounterKernel> OpenCounters<K> {
         Ok(opened)
     }
 
-    /// Returns the leader of event `index` unless it leads itself, and whether the event is in a group at all. If a group's leader isn't
-    /// supported, the first supported event replaces the leader.
+    /// Returns the leader of event `index`, `None` if the event is a leader or in no group; and whether it is in a group. If a group's
+    /// leader isn't supported, the first supported event of the group replaces it.
     fn group_of(&self, specs: &[EventSpec], index: usize) -> (Option<usize>, bool) {
         let is_member = |index: usize| {
             specs
@@ -235,7 +236,7 @@ impl<K: CounterKernel> OpenCounters<K> {
             let cells = event.counters.iter().map(CounterSlot::empty);
             readings.cells.push(cells.collect());
         }
-        // By CPU: counts used in the same metric are read as closely together as possible.
+        // Counters are read CPU by CPU, so that counts used in the same metric are read shortly after each other.
         let leaders: Vec<Vec<usize>> = self.leading().map(|leader| self.members(leader)).collect();
         let mut affinity = CounterAffinity::new(leaders.len());
         for index in 0..self.max_counters() {
@@ -247,7 +248,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         readings
     }
 
-    /// Reads the counters of a group with this index, its leader first.
+    /// Reads the group `members`, whose first event is the leader: the counters with this index.
     fn read_group(&self, members: &[usize], index: usize, cells: &mut [Vec<CounterReading>]) {
         let counter_of = |member: &usize| {
             self.events
@@ -272,7 +273,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         }
     }
 
-    /// Returns the group leaders and single events.
+    /// Returns the indexes of supported events that are group leaders or in no group.
     fn leading(&self) -> impl Iterator<Item = usize> {
         let events = self.events.iter().enumerate();
         let leading = events.filter(|(_, event)| {
@@ -330,7 +331,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         counts.max().unwrap_or_default()
     }
 
-    /// Returns the events that are read with a leader, including itself.
+    /// Returns the indexes of the events of a group, beginning with `leader`.
     fn members(&self, leader: usize) -> Vec<usize> {
         let rest = self.events.iter().enumerate().skip(leader + 1);
         let members = rest.filter(|(_, event)| event.leader == Some(leader));
@@ -338,13 +339,13 @@ impl<K: CounterKernel> OpenCounters<K> {
         std::iter::once(leader).chain(members).collect()
     }
 
-    /// Returns the CPU of the counters with this index, from the first open event.
+    /// Returns the CPU of the counters with this index, from the first event that has one.
     fn cpu_at(&self, index: usize) -> Option<u32> {
         let mut events = self.events.iter();
         events.find_map(|event| event.counters.get(index)?.cpu)
     }
 
-    /// Applies an ioctl to leaders and single events, by CPU.
+    /// Calls `act`, an ioctl, for the counters of leaders and of events without a group, CPU by CPU. `what` names it in errors.
     pub(super) fn for_each_leader(
         &self,
         what: &'static str,
@@ -368,7 +369,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         Ok(())
     }
 
-    /// Closes all counters, by CPU.
+    /// Closes all counters, CPU by CPU.
     pub(super) fn close(mut self) {
         let mut affinity = CounterAffinity::new(self.events.len());
         for index in 0..self.max_counters() {
@@ -403,7 +404,7 @@ impl OpenCounters<RunningKernel> {
 
     /// Returns the events for control commands.
     pub(super) fn controlled_counters(&self) -> Vec<ControlledCounters<'_>> {
-        fn controlled_counters(event: &OpenEvent<Counter>) -> ControlledCounters<'_> {
+        fn controlled(event: &OpenEvent<Counter>) -> ControlledCounters<'_> {
             let counters = event.counters.iter();
             ControlledCounters {
                 spec: &event.spec,
@@ -412,12 +413,12 @@ impl OpenCounters<RunningKernel> {
                 counters: counters.filter_map(|slot| slot.counter.as_ref()).collect(),
             }
         }
-        self.events.iter().map(controlled_counters).collect()
+        self.events.iter().map(controlled).collect()
     }
 }
 
 impl OpenParameters<'_> {
-    /// Returns an event that is not open yet, with its leader, and whether it is in a group.
+    /// Returns an event that is not open yet. `leader` and `in_group` are results of [`OpenCounters::group_of`].
     fn closed<C>(
         &self,
         wanted: &CountEvent,
@@ -451,7 +452,7 @@ impl OpenParameters<'_> {
         event.spec.bpf && event.spec.tool.is_none() && is_limited
     }
 
-    /// Returns the CPUs and threads of an event, without open counters.
+    /// Returns a slot without a counter for each CPU and thread of an event.
     fn counters_of<C>(&self, event: &CountEvent) -> Vec<CounterSlot<C>> {
         let mut slots = Vec::new();
         for cpu in &self.cpu_tasks.cpus {
@@ -494,7 +495,7 @@ impl OpenParameters<'_> {
 }
 
 impl<C> OpenEvent<C> {
-    /// Returns the event without counters if it isn't supported; other errors are fatal.
+    /// Returns the event without counters if `cause` means that it isn't supported; otherwise the error.
     fn unsupported(
         mut self,
         cause: io::Error,
@@ -569,12 +570,12 @@ fn start_of_group(specs: &[EventSpec], index: usize) -> usize {
     start.unwrap_or_default()
 }
 
-/// Whether a weak group can't be scheduled.
+/// Whether the error means that the events can't be scheduled as a group.
 fn breaks_group(cause: &io::Error) -> bool {
     matches!(cause.raw_os_error(), Some(libc::EINVAL | libc::EBADF))
 }
 
-/// Whether the event isn't supported, so that the others can still be counted.
+/// Whether the error means that the event isn't supported; then the other events are still counted.
 fn is_unsupported(cause: &io::Error) -> bool {
     matches!(
         cause.raw_os_error(),

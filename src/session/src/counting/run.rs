@@ -19,8 +19,8 @@ use crate::{Control, Error, SessionNotice, Target};
 /// Counts as requested, until the workload or the observed tasks exit, or on a timeout, a signal or
 /// a stop command.
 ///
-/// SIGINT, SIGTERM, SIGHUP and SIGCHLD are handled meanwhile. The workload gets SIGTERM and SIGHUP
-/// forwarded; SIGINT is sent by the terminal to the workload, too.
+/// SIGINT, SIGTERM, SIGHUP and SIGCHLD are handled meanwhile. SIGTERM and SIGHUP are forwarded to the workload;
+/// SIGINT is not, because the terminal sends it to the workload, too.
 ///
 /// # Errors
 /// [`Error`].
@@ -67,7 +67,8 @@ pub fn count(
     opened.for_each_leader("disable", Counter::disable)?;
     let mut readings = run.read()?;
     run.report_lost_tasks(observer)?;
-    // Ends the workload that served as a timer: the observed tasks have exited.
+    // With `-p` or `-t`, the workload only limits the time. If the observed tasks exited first, `finish` has killed it,
+    // and its status is not reported.
     let was_timer = woken == WaitEnd::TasksEnded;
     let ended = workload.as_mut().map(Workload::wait).transpose();
     let ended = ended.map_err(Error::system("wait for the workload"))?;
@@ -84,8 +85,8 @@ pub fn count(
     })
 }
 
-/// The signal that arrived after the workload's end, while the counters were closed. The caller needs it: if this run is one of many,
-/// the signal ends them all.
+/// Returns the signal that arrived since the count ended, while counters were read and closed. The caller needs it: if this run is
+/// one of many, the signal ends them all.
 fn late_signal(signals: &Signals) -> Result<Option<i32>, Error> {
     while let Some(signal) = signals.next().map_err(Error::system("read signals"))? {
         if signal != libc::SIGCHLD {
@@ -108,7 +109,7 @@ fn enable_at_once(
     }
 }
 
-/// Lets the program run to its first instruction.
+/// Lets the forked workload execute its program.
 fn start(workload: &mut Workload, request: &CountRequest) -> Result<(), Error> {
     let program = request.workload.as_ref();
     let path = program.map(|program| program.path().to_owned());
@@ -179,8 +180,8 @@ fn set_filters(opened: &OpenCounters<RunningKernel>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Descriptors for the exit of observed tasks; `None` if there are none, or the kernel doesn't
-/// support it.
+/// Returns descriptors that report the exit of the observed tasks; `None` if no tasks are observed or have a
+/// descriptor, for example on kernels without pidfds.
 fn ends_of(target: &Target) -> Option<Vec<Pidfd>> {
     let ends: Vec<Pidfd> = match target {
         Target::Processes(pids) => {
@@ -200,15 +201,18 @@ struct CountRun<'a> {
     /// Sums of BPF programs.
     sums: Option<KernelSums>,
     writer: Option<CountWriter<'a>>,
+    /// Whether the reader of the recorded counts closed the pipe.
     reader_gone: bool,
+    /// When events were enabled.
     began: Instant,
     /// Readings at the end of the last interval.
     last: EventReadings,
+    /// End of the last interval, since `began`.
     last_at: Duration,
 }
 
 impl<'a> CountRun<'a> {
-    /// Waits until events are enabled; returns the reason if the count ended before.
+    /// Waits for the delay of `-D` and enables the events; returns the reason if the count ended before.
     fn start(
         &mut self,
         waiting: &mut WaitConditions<'_>,
@@ -231,7 +235,7 @@ impl<'a> CountRun<'a> {
         Ok(None)
     }
 
-    /// Waits for the end, and reads at intervals.
+    /// Waits for the end of the count, and reads counters at intervals.
     fn observe(
         &mut self,
         waiting: &mut WaitConditions<'_>,
@@ -282,7 +286,7 @@ impl<'a> CountRun<'a> {
         Ok(())
     }
 
-    /// Waits, and executes commands.
+    /// Waits for anything but control commands, which are executed.
     fn wait(
         &mut self,
         waiting: &mut WaitConditions<'_>,
@@ -305,6 +309,7 @@ impl<'a> CountRun<'a> {
         }
     }
 
+    /// Returns the end of the interval after `done` ones; `None` if there is none.
     fn next_interval(&self, done: u64) -> Option<Instant> {
         let interval = self.request.interval?;
         if interval.times.is_some_and(|times| done >= times) {
@@ -314,10 +319,11 @@ impl<'a> CountRun<'a> {
         let due = self
             .began
             .checked_add(interval.every.checked_mul(number)?)?;
-        // After suspend there is one long interval, instead of many short ones.
+        // After a suspend there is one long interval, not many short ones to catch up.
         Some(due.max(self.began + self.last_at + interval.every / 2))
     }
 
+    /// Reports and records the counts of the interval that ended `at`, since `began`.
     fn interval(
         &mut self,
         at: Duration,
@@ -368,7 +374,7 @@ impl<'a> CountRun<'a> {
 }
 
 impl WaitConditions<'_> {
-    /// Ends the workload by the received signal or after the timeout; returns the signal.
+    /// Terminates the workload unless it has exited, and waits for its exit. Returns the signal that ended the count, if any.
     pub(crate) fn finish(&mut self, woken: WaitEnd) -> Result<Option<i32>, Error> {
         let signal = match woken {
             WaitEnd::Signal(signal) => Some(signal),
@@ -380,7 +386,7 @@ impl WaitConditions<'_> {
         };
         match woken {
             WaitEnd::WorkloadEnded => return Ok(None),
-            // The terminal has sent it to the workload, too.
+            // The terminal has sent SIGINT to the workload, too.
             WaitEnd::Signal(libc::SIGINT) => {}
             WaitEnd::Signal(signal) => workload.kill(signal),
             WaitEnd::Time

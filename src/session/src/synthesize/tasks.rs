@@ -20,7 +20,7 @@ use super::RecordBuffer;
 const USER: Misc = Misc(2);
 /// perf's name of anonymous memory.
 const ANONYMOUS: &[u8] = b"//anon";
-/// Number of processes per batch. Each takes some tenths of a millisecond, so no thread is started for fewer.
+/// Number of processes per batch. A process takes some tenths of a millisecond, so no thread is started for fewer.
 const BATCH_SIZE: usize = 16;
 
 /// Which mappings are synthesized.
@@ -30,7 +30,7 @@ pub(crate) enum SynthesizedMappings {
     Nothing,
     /// Executable mappings.
     Code,
-    /// Also readable data, like the kernel with `mmap_data`.
+    /// Executable mappings, and readable ones as the kernel records them with `mmap_data`.
     Data,
 }
 
@@ -46,10 +46,11 @@ pub(crate) struct TaskRecordOptions {
     pub(crate) namespaces: bool,
 }
 
-/// Synthesizes FORK and COMM of every process and thread, and MMAP2 of each process after the COMM of its leader.
+/// Appends FORK, NAMESPACES (if requested) and COMM of every process and thread, and MMAP2 of each process after the
+/// COMM of its leader.
 ///
-/// The forks are marked as synthesized: children share nothing with their parents. Tasks that exit
-/// meanwhile are skipped.
+/// `PERF_RECORD_MISC_FORK_EXEC` in the FORK records tells readers that children inherit no mappings from their parents.
+/// Tasks that exit meanwhile are skipped.
 pub(crate) fn all_tasks(
     to: &mut RecordBuffer,
     proc: &Proc,
@@ -91,7 +92,7 @@ fn a_process(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRecordOp
     }
 }
 
-/// Appends COMM of these threads, and MMAP2 of their processes.
+/// Appends NAMESPACES (if requested) and COMM of these threads, and COMM and MMAP2 of their leaders.
 pub(crate) fn some_tasks(
     to: &mut RecordBuffer,
     proc: &Proc,
@@ -105,14 +106,14 @@ pub(crate) fn some_tasks(
             return;
         };
         one_task(to, proc, pid, tid, options);
-        // Mappings belong to the leader, so it is included even if not requested.
+        // MMAP2 records are those of the leader, so the leader is included even if not requested.
         if pid != tid && !leaders.contains(&pid.cast_signed()) {
             one_task(to, proc, pid, pid, options);
         }
     });
 }
 
-/// Creates the records of each item, in order, in several threads if there are many.
+/// Calls `make` for each item, in several threads if there are many items. Appends the records in the order of items.
 fn in_threads<T: Sync>(
     to: &mut RecordBuffer,
     items: &[T],
@@ -149,13 +150,14 @@ fn in_threads<T: Sync>(
     }
 }
 
-/// Appends COMM of a workload that waits for its start.
+/// Appends COMM of a workload that has not been started by exec(2) yet.
 pub(crate) fn workload_comm(to: &mut RecordBuffer, proc: &Proc, pid: u32) {
     if let Ok(status) = proc.status(pid, pid) {
         comm(to, pid, pid, &status.name);
     }
 }
 
+/// Appends the records of a thread, with the mappings of its process if it is the leader.
 fn one_task(to: &mut RecordBuffer, proc: &Proc, pid: u32, tid: u32, options: TaskRecordOptions) {
     let Ok(status) = proc.status(pid, tid) else {
         return;
@@ -169,7 +171,7 @@ fn one_task(to: &mut RecordBuffer, proc: &Proc, pid: u32, tid: u32, options: Tas
     }
 }
 
-/// Appends NAMESPACES of a thread, in the kernel's order; nothing if they can't be read.
+/// Appends NAMESPACES of a thread, with the namespaces in the kernel's order; nothing if any can't be read.
 fn namespaces(to: &mut RecordBuffer, proc: &Proc, pid: u32, tid: u32) {
     let kinds = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
     let link = |kind| {
@@ -196,8 +198,8 @@ fn comm(to: &mut RecordBuffer, pid: u32, tid: u32, name: &[u8]) {
     );
 }
 
-/// Appends MMAP2 of a process's mappings; nothing if its maps can't be read. If that takes too long, the
-/// last one is flagged as truncated.
+/// Appends MMAP2 of a process's mappings; nothing if they can't be read. If reading takes longer than
+/// `options.within`, the last record is flagged as truncated (`PERF_RECORD_MISC_PROC_MAP_PARSE_TIMEOUT`).
 fn mappings(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRecordOptions) {
     if options.mapped == SynthesizedMappings::Nothing {
         return;
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_fork_comm_maps_and_its_threads_hang_on_it() {
+    fn a_process_has_fork_comm_and_mmap2_and_is_the_parent_of_its_threads() {
         let (proc, root) = fake_proc();
         fs::remove_dir_all(root.join("9")).unwrap();
         let mut records = RecordBuffer::new(8);
@@ -446,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_brings_its_leader_and_the_maps() {
+    fn a_requested_thread_adds_its_leader_with_mappings() {
         let (proc, root) = fake_proc();
         let mut records = RecordBuffer::new(0);
         some_tasks(
