@@ -24,7 +24,7 @@ pub enum ColumnKind {
 /// A column of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
-    /// Its name in both formats.
+    /// Its name in Parquet and NDJSON.
     pub name: &'static str,
     /// Type of its cells.
     pub kind: ColumnKind,
@@ -52,12 +52,12 @@ pub enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// A count or a time in nanoseconds. Values from 2^63 on, which no real recording has, become the largest number.
+    /// A count or a time in nanoseconds. Values from 2^63 on, which no real recording has, become `i64::MAX`.
     pub(crate) fn count(value: u64) -> Self {
         Self::Signed(i64::try_from(value).unwrap_or(i64::MAX))
     }
 
-    /// A process, thread or CPU, which is `u32::MAX` if not recorded.
+    /// The number of a process, thread or CPU; null for `u32::MAX`, which means not recorded.
     pub(crate) fn id(value: u32) -> Self {
         match value {
             u32::MAX => Self::Null,
@@ -65,7 +65,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Text that is missing if empty.
+    /// Text; null if it is empty.
     pub(crate) fn text(text: &'a str) -> Self {
         match text {
             "" => Self::Null,
@@ -73,7 +73,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Whether a column of this type may have the cell.
+    /// Whether the cell may be in a column of type `kind`.
     pub(crate) fn suits(&self, kind: ColumnKind) -> bool {
         match self {
             Self::Null => true,
@@ -103,7 +103,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Errors of `sink`, which end the iteration.
+    /// Errors of reading the recording, and of `sink`; the first one ends the iteration.
     pub fn rows(&self, dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
         (self.rows)(dataset, &mut |row| {
             debug_assert!(

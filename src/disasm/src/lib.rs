@@ -1,10 +1,12 @@
 //! Disassembly with samples: the data of `annotate`.
 //!
-//! [`AddressCounts`] folds samples by address; [`SampledFunctions`] groups them by function, each a [`SampledFunction`]; a
-//! [`Listing`] has its instructions with samples and source locations; [`Labels`] provide the short
-//! disassembly; [`FunctionCode`] is a copy of all of this without references to its inputs.
+//! - [`AddressCounts`] folds samples by address.
+//! - [`SampledFunctions`] groups the addresses by function, each of which is a [`SampledFunction`].
+//! - A [`Listing`] has a function's instructions, with samples and source locations.
+//! - [`Labels`] replace addresses in the text of instructions.
+//! - [`FunctionCode`] is a copy of all of this without references to its inputs.
 //!
-//! **Invariants.** No code makes it panic. Addresses in a listing are those of the object, as in
+//! **Invariants.** No machine code causes a panic. Addresses in a listing are those of the object, as in
 //! objdump's output.
 
 mod code;

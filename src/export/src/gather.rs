@@ -20,7 +20,7 @@ const CYCLES: u64 = 0;
 /// The event of `record --off-cpu`, whose periods are nanoseconds.
 pub(crate) const OFF_CPU: &str = "offcpu-time";
 
-/// The conversion of one recording, from which each worker creates its fold.
+/// The conversion of one recording. [`ProfileFold::worker`] creates the fold of each worker.
 pub struct ProfileFold<'r, 'w> {
     resolver: &'r Resolver<'w>,
     endian: Endian,
@@ -32,7 +32,7 @@ struct EventProperties {
     event: ProfileEvent,
     /// Whether its samples have callchains.
     callchains: bool,
-    /// Whether they include inlined functions.
+    /// Whether the stacks of its samples include inlined functions.
     inlines: bool,
 }
 
@@ -60,7 +60,7 @@ impl<'r, 'w> ProfileFold<'r, 'w> {
         }
     }
 
-    /// The fold of one worker.
+    /// Creates the fold of one worker.
     #[must_use]
     pub fn worker(&self) -> GatheredProfile<'_, 'w> {
         GatheredProfile {
@@ -102,9 +102,11 @@ pub struct GatheredProfile<'r, 'w> {
     gather: &'r ProfileFold<'r, 'w>,
     recent: ThreadCache,
     code: CodeTables<'r, 'w>,
-    /// Stacks of callers by their inputs; outer `None` for a corrupted chain.
+    /// Results of [`GatheredProfile::callers()`] by their inputs: epochs, mode, inlines and raw callers.
     callers: FxHashMap<Box<[u8]>, Option<Option<u32>>>,
+    /// Buffer for a key of `callers`.
     key: Vec<u8>,
+    /// Buffer for decoded callers, innermost first.
     path: Vec<(CpuMode, u64)>,
     cache: CallerCache,
     stacks: Interner<ProfileStack>,
@@ -112,17 +114,17 @@ pub struct GatheredProfile<'r, 'w> {
     rows: Vec<(TrackKey, Vec<ProfileSample>)>,
 }
 
-/// The last resolved callers: the next ones usually have the outer callers in common.
+/// The callers resolved last. Consecutive samples usually have their outer callers in common.
 #[derive(Default)]
 struct CallerCache {
-    /// Inputs of the lookup.
+    /// Inputs, other than addresses, with which the callers were resolved.
     at: Option<(Epoch, Machine, bool)>,
-    /// Outermost first, each with its stack.
+    /// Mode and address, outermost first, each with the stack that ends in it.
     callers: Vec<((CpuMode, u64), Option<u32>)>,
 }
 
 impl CallerCache {
-    /// Keeps the common part with `callers`, outermost first, and returns its length.
+    /// Keeps the outer callers that `callers` (outermost first) has in common with the cache, and returns their number.
     fn keep(&mut self, at: SampleContext, callers: impl Iterator<Item = (CpuMode, u64)>) -> usize {
         let here = Some((at.epoch, at.place.machine, at.inlines));
         if self.at != here {
@@ -168,7 +170,8 @@ impl GatheredProfile<'_, '_> {
         self.called(callers, at, split.mode, split.ip)
     }
 
-    /// The stack of some callers, the first in `mode`; `None` for a corrupted chain.
+    /// Returns the stack of the raw entries `callers`, the first of which is in `mode`. The outer `None` means a
+    /// corrupted chain, the inner one no callers.
     fn callers(&mut self, at: SampleContext, mode: CpuMode, callers: &[u8]) -> Option<Option<u32>> {
         self.key.clear();
         self.key.extend(at.epoch.user.to_ne_bytes());
@@ -199,7 +202,7 @@ impl GatheredProfile<'_, '_> {
         found
     }
 
-    /// The stack of `caller` and the frames it called: several if functions were inlined.
+    /// Returns the stack `caller` extended by the frames of the address `ip`: several if functions are inlined there.
     fn called(
         &mut self,
         caller: Option<u32>,
@@ -258,7 +261,7 @@ impl Fold for GatheredProfile<'_, '_> {
         let frames = self.code.merge(later.code);
         let mut stacks: Vec<u32> = Vec::new();
         for stack in later.stacks.items() {
-            // Callers come first.
+            // A caller's stack precedes those of its callees, so its new number is known.
             let renumbered = |caller: u32| stacks.get(caller as usize).copied();
             let stack = ProfileStack {
                 caller: stack.caller.and_then(renumbered),

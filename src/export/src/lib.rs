@@ -7,7 +7,7 @@
 //! ```
 //!
 //! **Invariants.** The output doesn't depend on the number of threads: tables are numbered in order
-//! of first use in the recording. Writers only need a [`Profile`], so that they can be tested
+//! of first use in the recording. The writers of a [`Profile`] need nothing else, so that they can be tested
 //! without a recording.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]

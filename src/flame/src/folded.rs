@@ -6,15 +6,16 @@ use crate::error::Error;
 use crate::kind::FrameKind;
 use crate::stacks::{Label, Stacks};
 
-/// Number of characters of an invalid line in errors.
+/// Maximum number of characters of an invalid line in errors.
 const MAX_SHOWN: usize = 60;
 
-/// Parses folded text. Empty lines and those that begin with `#` are ignored; of two numbers, as in
+/// Parses folded text. Empty lines and lines that begin with `#` are ignored. If a line ends with two numbers, as in
 /// differential text, the last one is used.
 ///
 /// # Errors
 ///
-/// Read errors; a line without a number ([`Error::NoCount`]); no stacks ([`Error::Empty`]).
+/// Outer result: read errors. Inner result: a line without a number ([`Error::NoCount`]), or no stacks
+/// ([`Error::Empty`]).
 pub fn read(text: impl BufRead) -> io::Result<Result<Stacks, Error>> {
     let mut stacks = Stacks::default();
     let mut frames = Vec::new();
@@ -45,7 +46,7 @@ pub fn read(text: impl BufRead) -> io::Result<Result<Stacks, Error>> {
     })
 }
 
-/// Splits stack and weight. Fractions, which some tools write, are rounded.
+/// Splits a line into stack and weight; `None` without a weight. Fractions, which some tools write, are rounded.
 fn split(line: &str) -> Option<(&str, u64)> {
     let (stack, word) = line.rsplit_once(char::is_whitespace)?;
     let weight: f64 = word.parse().ok()?;
@@ -92,7 +93,7 @@ pub fn write(stacks: &Stacks, marks: bool, out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-/// A semicolon would start a new frame, a newline a new stack.
+/// Appends a name. Semicolons, which would start a frame, become colons; newlines, which would start a stack, become spaces.
 fn push(label: &Label, marks: bool, line: &mut String) {
     let clean = |c| match c {
         ';' => ':',

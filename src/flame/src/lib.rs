@@ -1,6 +1,9 @@
-//! Flame graphs: stacks merged into a tree, as an interactive SVG with zoom and search. Heat maps:
-//! counts in a grid, as an SVG in which time ranges can be selected. Time charts: rows of boxes over time.
-//! Bar charts. Curves.
+//! Charts as SVG files:
+//!
+//! - flame graphs: stacks merged into a tree, with zoom and search
+//! - heat maps: counts in a grid, in which time ranges can be selected
+//! - time charts: rows of boxes over time
+//! - bar charts, and curves of amounts over time
 //!
 //! ```text
 //! stacks of names, or folded text --add--> Stacks --tree--> Flame (frames in drawing order) --svg::write--> SVG

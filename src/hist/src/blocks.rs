@@ -26,11 +26,12 @@ pub struct Blocks<'a, 'w> {
 /// The blocks of one event.
 #[derive(Default)]
 struct EventBlocks {
-    /// By function and the address of the branch at the end.
+    /// The blocks by function and by the address of the branch that ends them.
     blocks: FxHashMap<(SymbolId, u64), BlockCounts>,
     cycles: u64,
 }
 
+/// The executions of blocks with the same end.
 #[derive(Clone, Copy)]
 struct BlockCounts {
     /// The branch at the end.
@@ -86,7 +87,7 @@ impl BlockTable {
 }
 
 impl Block {
-    /// Average cycles.
+    /// Average number of cycles of an execution.
     #[must_use]
     pub fn average(&self) -> u64 {
         self.cycles / self.times.max(1)
@@ -94,7 +95,7 @@ impl Block {
 }
 
 impl<'a, 'w> Blocks<'a, 'w> {
-    /// Creates an empty collection for samples accepted by `select`. `consecutive` means that all branches were recorded.
+    /// Creates an empty collection for samples accepted by `select`. `consecutive` means that branches of all types were recorded.
     #[must_use]
     pub fn new(
         resolver: &'a Resolver<'w>,
@@ -109,7 +110,7 @@ impl<'a, 'w> Blocks<'a, 'w> {
         }
     }
 
-    /// The tables of `events` events.
+    /// Returns a table for each of `events` events, by index.
     #[must_use]
     pub fn tables(mut self, events: usize) -> Vec<BlockTable> {
         self.events.resize_with(events, EventBlocks::default);
@@ -175,7 +176,7 @@ impl<'a, 'w> Blocks<'a, 'w> {
         choice.is_none_or(|choice| choice == SampleTreatment::Counted)
     }
 
-    /// The source of a branch, if in an accepted function.
+    /// Returns the source of a branch and its function; `None` if `select` does not accept the function.
     fn end(&self, frame: Frame) -> Option<(SymbolId, Frame)> {
         let choice = self
             .select
@@ -266,7 +267,7 @@ impl EventBlocks {
 }
 
 impl FirstCycles {
-    /// The number of bars that perf draws.
+    /// Maximum number of executions: the number of bars that perf draws.
     const MOST: usize = 8;
 
     fn of(cycles: u64) -> Self {

@@ -7,7 +7,7 @@ use rperf_wire::CpuMode;
 /// whose sites are reused.
 #[derive(Debug, Default)]
 pub(crate) struct ChainCache {
-    /// Inputs of site lookups besides the frames.
+    /// Inputs of site lookups other than frames: epoch and event.
     of: Option<(Epoch, u32)>,
     /// The frames of the resolved chain, outermost first.
     frames: Vec<(CpuMode, u64)>,
@@ -22,20 +22,20 @@ pub(crate) struct ChainCache {
 }
 
 impl ChainCache {
-    /// Starts a chain of a sample of this event and epoch.
+    /// Starts the chain of a sample with this epoch and event.
     pub(crate) fn begin(&mut self, epoch: Epoch, event: u32) {
         self.next_of = Some((epoch, event));
         self.next.clear();
     }
 
-    /// Adds the next outer frame.
+    /// Adds a frame: the caller of the one that was added before.
     #[inline]
     pub(crate) fn push(&mut self, mode: CpuMode, ip: u64) {
         self.next.push((mode, ip));
     }
 
-    /// Resolves the sites of all frames, outermost first. `append` adds those of a frame, innermost
-    /// first, unless known from the previous chain.
+    /// Returns the sites of all frames, outermost first. `append` is called for frames that differ from the previous
+    /// chain, and appends their sites, innermost first.
     pub(crate) fn name(&mut self, mut append: impl FnMut(CpuMode, u64, &mut Vec<u32>)) -> &[u32] {
         if self.of != self.next_of {
             self.frames.clear();
@@ -75,7 +75,7 @@ mod tests {
             let mut looked_up = Vec::new();
             let sites = cache.name(|_, ip, sites| {
                 looked_up.push(ip);
-                // Inlined functions are frames, too.
+                // The frame at 2 has an inlined function, which is a site of its own.
                 sites.extend((ip == 2).then_some(2));
                 sites.push(ip as u32 + 100);
             });

@@ -28,7 +28,7 @@ use crate::keys::{FUNCTION_NAME, Key};
 pub enum ComparisonMethod {
     /// Difference of the shares in percentage points.
     Delta,
-    /// The same, ordered by its absolute value.
+    /// Like [`Self::Delta`], but rows are ordered by the absolute value.
     #[default]
     AbsoluteDelta,
     /// Quotient of the periods.
@@ -60,11 +60,11 @@ pub struct ComparisonOptions {
 pub struct Comparison {
     /// The method of [`Self::value`].
     pub method: ComparisonMethod,
-    /// The keys of the rows.
+    /// The sort keys of the rows.
     pub keys: Vec<&'static Key>,
-    /// The sum of periods of each file, for percentages.
+    /// The sum of periods of each file, which is 100 percent.
     pub totals: Vec<u64>,
-    /// The total for the baseline's own percentages. With [`ComparisonOptions::baseline_only`] this is the sum of the rows that are kept.
+    /// The total for [`Self::baseline_share`]. With [`ComparisonOptions::baseline_only`] it is the sum of the rows that are kept.
     pub baseline_total: u64,
     /// Sorted rows.
     pub rows: Vec<ComparedRow>,
@@ -75,11 +75,11 @@ pub struct Comparison {
 pub struct ComparedRow {
     /// The text of each key, from the first file that has the row.
     pub cells: Vec<String>,
-    /// The name of its function; empty if it is unknown, or not a key.
+    /// The name of its function; empty if the function is unknown, or not a sort key.
     pub function: String,
     /// Whether its function is unknown.
     pub unresolved: bool,
-    /// Its period in each file; `None` without a row.
+    /// Its period in each file; `None` if the file has no such row.
     pub periods: Vec<Option<u64>>,
 }
 
@@ -138,13 +138,13 @@ impl Comparison {
         percent(period, self.totals.get(file).copied().unwrap_or_default())
     }
 
-    /// The baseline's share of a row, in percent of [`Self::baseline_total`]; `None` if it has no such row.
+    /// The share of a row in the baseline, in percent of [`Self::baseline_total`]; `None` if the baseline has no such row.
     #[must_use]
     pub fn baseline_share(&self, row: &ComparedRow) -> Option<f64> {
         Some(percent(row.period(0)?, self.baseline_total))
     }
 
-    /// Compares the row of a file with that of the baseline; `None` if the file does not have it.
+    /// Compares the row of a file with that of the baseline; `None` if the file has no such row.
     #[must_use]
     pub fn value(&self, row: &ComparedRow, file: usize) -> Option<ComparedValue> {
         let is_relative = matches!(
@@ -165,7 +165,7 @@ impl Comparison {
         share(file) - share(0)
     }
 
-    /// The value, also without a row in the baseline.
+    /// Like [`Self::value`], but with a period of 0 if the baseline has no such row.
     fn computed(&self, row: &ComparedRow, file: usize) -> Option<ComparedValue> {
         let new = row.period(file)?;
         let old = row.period(0).unwrap_or_default();
@@ -208,7 +208,7 @@ impl ComparedRow {
 }
 
 impl ComparedValue {
-    /// Descending order; `absolute` ignores the sign of percentages.
+    /// Compares two values for descending order; `absolute` ignores the sign of percentages.
     fn descending(self, other: Self, absolute: bool) -> Ordering {
         match (self, other) {
             (Self::Percent(one), Self::Percent(other)) if absolute => {

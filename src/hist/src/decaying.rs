@@ -25,11 +25,11 @@ pub enum Decay {
     Slowly,
     /// Rows are removed: only the last interval is shown.
     AtOnce,
-    /// Rows are unchanged, while events are disabled.
+    /// Rows are unchanged; for use while events are disabled.
     Not,
 }
 
-/// Rows that are removed at a refresh, since all their own samples have a hidden mode.
+/// The modes of samples that are hidden. Rows whose own samples all have such a mode are removed at a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HiddenSamples {
     /// Whether rows with kernel samples only are hidden.
@@ -43,9 +43,9 @@ pub struct HiddenSamples {
 pub struct DecayingHistogram {
     order_by: Vec<ReportField>,
     graph: Option<GraphOptions>,
-    /// As last shown, with complete call graphs.
+    /// The rows of the last refresh, with complete call graphs.
     rows: Vec<HistogramRow>,
-    /// Samples without a row, by event.
+    /// Sums of the samples that have no row, by event.
     rest: Vec<ColumnSum>,
     /// Samples since the last refresh.
     fresh: Option<Histogram>,
@@ -75,7 +75,7 @@ impl DecayingHistogram {
         }
     }
 
-    /// Options for histograms that can be added to each other: with all branches of call graphs.
+    /// Returns `options` for histograms that can be added to each other: these have all branches of call graphs.
     #[must_use]
     pub fn addable_options(options: &HistogramOptions) -> HistogramOptions {
         let graph = options.graph.map(|graph| GraphOptions {
@@ -88,7 +88,7 @@ impl DecayingHistogram {
         }
     }
 
-    /// Adds samples, to be shown at the next refresh.
+    /// Adds a histogram of new samples, which are shown at the next refresh.
     pub fn add(&mut self, more: Histogram) {
         self.seen += more.total().samples;
         match &mut self.fresh {
@@ -257,7 +257,7 @@ fn add_row(row: &mut HistogramRow, more: HistogramRow, is_list: bool) {
     graph::add(&mut row.graph, more.graph, is_list);
 }
 
-/// Descending by the numbers in the sort order; then by cells.
+/// Compares rows for descending order by the numbers in the sort order, then by cells.
 fn by_weight(one: &HistogramRow, other: &HistogramRow, order_by: &[ReportField]) -> Ordering {
     let numbers = order_by.iter().filter_map(|field| match field {
         ReportField::Number(number) => Some(*number),

@@ -9,13 +9,13 @@ use crate::keys::{KEYS, Key};
 pub enum NumberField {
     /// [`Weights::own`].
     Own,
-    /// The part of it in the kernel.
+    /// The part of [`Weights::own`] in the kernel.
     Kernel,
-    /// The part in user space.
+    /// The part of [`Weights::own`] in user space.
     User,
-    /// The part in a guest's kernel.
+    /// The part of [`Weights::own`] in a guest's kernel.
     GuestKernel,
-    /// The part in a guest's user space.
+    /// The part of [`Weights::own`] in a guest's user space.
     GuestUser,
     /// [`Weights::total`].
     Total,
@@ -27,15 +27,15 @@ pub enum NumberField {
     Latency,
     /// [`Weights::total_latency`].
     TotalLatency,
-    /// The first of [`Weights::costs`], averaged over [`Weights::samples`]: the weight.
+    /// The weight: the first of [`Weights::costs`], averaged over [`Weights::samples`].
     FirstCost,
-    /// The second: on x86 the instruction latency.
+    /// The average of the second of [`Weights::costs`]: on x86 the instruction latency.
     SecondCost,
-    /// The third: the time until retirement.
+    /// The average of the third of [`Weights::costs`]: on x86 the time until retirement.
     ThirdCost,
 }
 
-/// All numbers by name, in perf's order.
+/// All numbers with their names, in perf's order.
 const NUMBERS: &[(&str, NumberField)] = &[
     ("overhead", NumberField::Own),
     ("overhead_sys", NumberField::Kernel),
@@ -60,7 +60,7 @@ impl NumberField {
         known.map_or("", |(name, _)| name)
     }
 
-    /// The value: events, samples, or a sum of costs.
+    /// The value: a number of events or samples, or a sum of costs. Costs are not averaged yet.
     #[must_use]
     pub fn of(self, weights: &Weights) -> u64 {
         match self {
@@ -79,7 +79,7 @@ impl NumberField {
         }
     }
 
-    /// The total for percentages.
+    /// The total that is 100 percent.
     #[must_use]
     pub fn total(self, sum: &ColumnSum) -> u64 {
         match self {
@@ -88,19 +88,19 @@ impl NumberField {
         }
     }
 
-    /// Whether it is a latency (wall-clock time).
+    /// Whether the number is a latency (wall-clock time).
     #[must_use]
     pub fn is_latency(self) -> bool {
         matches!(self, Self::Latency | Self::TotalLatency)
     }
 
-    /// Whether it is shown as a percentage of the total.
+    /// Whether the number is shown as a percentage of [`Self::total`].
     #[must_use]
     pub fn is_share(self) -> bool {
         !matches!(self, Self::Samples | Self::Period) && !self.is_average()
     }
 
-    /// Whether it is shown as an average over samples.
+    /// Whether the number is shown as an average over samples.
     #[must_use]
     pub fn is_average(self) -> bool {
         matches!(self, Self::FirstCost | Self::SecondCost | Self::ThirdCost)
@@ -117,7 +117,7 @@ pub enum ReportField {
 }
 
 impl ReportField {
-    /// The key, if it is one.
+    /// The sort key, if the field is one.
     #[must_use]
     pub fn key(self) -> Option<&'static Key> {
         match self {
@@ -126,7 +126,7 @@ impl ReportField {
         }
     }
 
-    /// The number, if it is one.
+    /// The number, if the field is one.
     #[must_use]
     pub fn number(self) -> Option<NumberField> {
         match self {
@@ -142,12 +142,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     keys.chain(NUMBERS.iter().map(|(name, _)| *name))
 }
 
-/// Parses comma-separated field names: case-insensitive prefixes, as in perf. Duplicates are
-/// ignored.
+/// Parses field names, separated by commas or blanks. As in perf, a case-insensitive prefix of a name is enough.
+/// Duplicates are ignored.
 ///
 /// # Errors
 ///
-/// [`Error::UnknownField`] for a word that is no prefix of a name.
+/// [`Error::UnknownField`] for a word that is not a prefix of a name.
 pub fn parse(words: &str) -> Result<Vec<ReportField>, Error> {
     let mut fields: Vec<ReportField> = Vec::new();
     for word in words.split([',', ' ']).filter(|word| !word.is_empty()) {
@@ -159,7 +159,7 @@ pub fn parse(words: &str) -> Result<Vec<ReportField>, Error> {
     Ok(fields)
 }
 
-/// The field with this name: a case-insensitive prefix.
+/// The first field, keys before numbers, whose name begins with `word`; case is ignored.
 #[must_use]
 pub fn find(word: &str) -> Option<ReportField> {
     let begins = |name: &str| {

@@ -1,4 +1,4 @@
-//! Text after branch ends in call graphs.
+//! The text that call graphs show after frames at which a branch starts or ends.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use rperf_wire::BranchEntry;
 
 use crate::branch_counts::BranchCounts;
 
-/// The branch end at a frame.
+/// The branch that starts or ends at a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum BranchMark {
     /// The target, with the fields of [`BranchEntry`].

@@ -1,4 +1,4 @@
-//! Resolves the frames of raw stacks.
+//! Resolution of raw stacks: each becomes a stack of named frames with its sample's keys.
 
 use rperf_replay::{EventIndex, Machine};
 use rperf_resolve::{AddressContext, Resolver};
@@ -17,7 +17,7 @@ use crate::sites::{KnownSites, SiteBuilder, SiteFinder};
 use crate::stacks::{StackKey, StackWeight, UniqueStacks};
 use crate::values::{self, ValuesId};
 
-/// Shared data of all workers.
+/// Data shared by all workers.
 #[derive(Clone, Copy)]
 pub(crate) struct SharedPools<'a> {
     pub(crate) payloads: &'a PayloadPool,
@@ -25,20 +25,26 @@ pub(crate) struct SharedPools<'a> {
     pub(crate) properties: &'a properties::PropertyPool,
 }
 
-/// Resolves the frames of stacks.
+/// Resolves the frames of stacks and collects the results by event.
 pub(crate) struct FrameNamer<'a, 'w> {
     sites: SiteBuilder<'a, 'w>,
     payload_text: &'a dyn PayloadText,
     pools: SharedPools<'a>,
     patterns: ReportPatterns<'w, 'a>,
+    /// Whether stacks without a parent are filtered (`--exclude-other`).
     exclude_other: bool,
+    /// Whether callers are kept after `patterns` were searched in them.
     keeps_chains: bool,
+    /// Whether a key shows the text of raw data.
     shows_payload: bool,
+    /// Whether a key shows a field of raw data.
     shows_fields: bool,
     resolver: &'a Resolver<'w>,
     counts_branches: bool,
+    /// Buffer for the text of raw data.
     text: Vec<u8>,
     chains: ChainResolver,
+    /// Whether frames of inlined functions are added, by event.
     inlines: Vec<bool>,
     /// The resolved stacks of each event.
     pub(crate) events: Vec<UniqueStacks>,
@@ -80,7 +86,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
         self.resolver
     }
 
-    /// Resolves the frames of samples with this head and key.
+    /// Resolves the stack of the samples with this head and key, and adds it with their `weight`.
     pub(crate) fn add(
         &mut self,
         head: &SampleKey,
@@ -166,7 +172,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
     }
 }
 
-/// Process and time of the samples of a stack.
+/// Machine, process and first time of the samples of a stack.
 pub(crate) fn address_context(head: &SampleKey, weight: &StackWeight) -> AddressContext {
     let pid = weight.thread.pid;
     AddressContext {

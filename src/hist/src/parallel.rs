@@ -9,7 +9,7 @@ use rperf_replay::on_threads;
 /// Maximum number of items a thread takes at a time.
 const BATCH: usize = 16;
 
-/// Applies `each` to all `items` and returns the results in order.
+/// Applies `each` to all `items` on up to `threads` threads, and returns the results in the order of the items.
 pub fn map<T: Send, R: Send>(
     items: Vec<T>,
     threads: NonZeroUsize,
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_stays() {
+    fn results_are_in_the_order_of_the_items() {
         let threads = NonZeroUsize::new(3).expect("not zero");
         let squares = map((0u64..1000).collect(), threads, |number| number * number);
         assert!(

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use rperf_events::list::{EventKind, ListedEvent};
 use rperf_events::vendor::{UnitScale, VendorMetric, metric_groups};
 
-/// Columns of a name; a longer one shifts the rest of the line.
+/// Width of a name in columns; a longer one shifts the rest of the line.
 const NAME: usize = 50;
 /// Lines of descriptions are shorter than this, in columns.
 const WIDTH: usize = 78;
-/// Columns before the text of a description, including the bracket.
+/// Number of columns before the text of a description, including the bracket.
 const INDENT: usize = 8;
 
 /// An event with its details.
@@ -17,7 +17,7 @@ const INDENT: usize = 8;
 pub struct EventRow {
     /// The event.
     pub row: ListedEvent,
-    /// The vendor's description, if shown; it replaces the kind.
+    /// The vendor's description, if it is shown; then the kind is not shown.
     pub description: Option<String>,
     /// Lines below the event.
     pub details: Vec<String>,
@@ -66,7 +66,7 @@ pub fn write_text(out: &mut dyn Write, events: &[EventRow]) -> io::Result<()> {
     Ok(())
 }
 
-/// Wraps text into lines, indented after the first.
+/// Wraps text into lines, of which all but the first are indented.
 fn wrapped(text: &str) -> String {
     let (mut lines, mut column) = (String::new(), INDENT);
     for word in text.split_whitespace() {
@@ -85,7 +85,7 @@ fn wrapped(text: &str) -> String {
     lines
 }
 
-/// Writes metrics with their description and formula.
+/// Writes metrics, each with the lines that `describe` returns, or only the names of their groups.
 ///
 /// # Errors
 /// Errors of `out`.
@@ -122,7 +122,7 @@ pub fn write_metrics(
     Ok(())
 }
 
-/// Writes names on one line, each followed by a blank; name patterns are skipped.
+/// Writes names on one line, each followed by a blank. Kinds of events that are listed as a pattern (`rNNN`) are skipped.
 ///
 /// # Errors
 /// Errors of `out`.

@@ -31,7 +31,8 @@ impl Write for MemoryFile {
     }
 }
 
-/// The streams of these events: time, CPU and content; an event's payload is one byte, its class.
+/// Writes events (time, CPU, content) and returns the stream of each CPU, and the total size in bytes. An event's payload is
+/// one byte, its class.
 fn streams(events: &[(u64, u32, CtfContent)]) -> (BTreeMap<u32, Vec<u8>>, u64) {
     let mut block = CtfBlock::default();
     for (time, cpu, content) in events {
@@ -82,10 +83,11 @@ fn event(class: u8, time: u64) -> Vec<u8> {
 #[test]
 fn each_cpu_has_a_stream_of_packets() {
     let (files, bytes) = streams(&[
+        // A record without a time, at the start, gets the first time.
         (0, 0, CtfContent::Event(3)),
         (100, 1, CtfContent::Event(1)),
         (110, 0, CtfContent::Event(2)),
-        // A record that comes late has the time of the one before it.
+        // A record that is out of order gets the time of the previous one.
         (105, 0, CtfContent::Event(2)),
     ]);
     let first = [event(3, 100), event(2, 110), event(2, 110)].concat();
@@ -110,7 +112,7 @@ fn losses_are_packets_without_events() {
         packet((400, 400), 7, 1, &[]),
     ];
     assert_eq!(files[&1], expected.concat());
-    // Readers compare counts of consecutive packets, so an empty packet precedes the first loss.
+    // Readers compare the counts of lost events in consecutive packets, so an empty packet precedes the first loss.
     let expected = [packet((400, 400), 0, 0, &[]), packet((400, 400), 3, 0, &[])];
     assert_eq!(files[&0], expected.concat());
 }

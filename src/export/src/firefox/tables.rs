@@ -7,11 +7,11 @@ use super::meta::category;
 use crate::intern::Interner;
 use crate::profile::{CodeKind, Profile, ProfileFrame, ProfileFunction};
 
-/// Tables that are filled while stacks are added.
+/// The tables of a thread, which are filled while its stacks are added.
 pub(super) struct Tables<'p> {
     profile: &'p Profile,
     strings: Interner<&'p str>,
-    /// Maps indices in the profile to those in the thread.
+    /// This map and the following ones convert indices in the profile to indices in the thread's tables.
     stacks: FxHashMap<u32, usize>,
     frames: FxHashMap<u32, usize>,
     functions: FxHashMap<u32, usize>,
@@ -59,7 +59,7 @@ pub(super) struct FuncTable {
     is_js: Vec<bool>,
     #[serde(rename = "relevantForJS")]
     relevant_for_js: Vec<bool>,
-    /// -1 for none.
+    /// -1 for functions without a resource.
     resource: Vec<i64>,
     file_name: Vec<Option<u32>>,
     line_number: Vec<Option<u32>>,
@@ -115,12 +115,12 @@ impl<'p> Tables<'p> {
         self.strings.number(text)
     }
 
-    /// The index of a stack.
+    /// The index of a stack, which is added with its callers if necessary; `None` if the profile has no such stack.
     pub(super) fn stack(&mut self, stack: u32) -> Option<usize> {
         if let Some(known) = self.stacks.get(&stack) {
             return Some(*known);
         }
-        // New callers, innermost first; not recursive, since stacks may be deep.
+        // Collects the callers to add, innermost first. A loop, not a recursion, since stacks may be deep.
         let mut missing = Vec::new();
         let mut next = Some(stack);
         let mut prefix = None;
@@ -154,7 +154,7 @@ impl<'p> Tables<'p> {
         Some(at)
     }
 
-    /// The index of a frame with the caller `outer`.
+    /// The index of a frame, which is added if necessary. `outer` is the index of its caller.
     fn frame(&mut self, number: u32, outer: Option<usize>) -> Option<usize> {
         if let Some(known) = self.frames.get(&number) {
             return Some(*known);

@@ -1,4 +1,5 @@
-//! The messages of `profile.proto`. Ids start at 1; strings are indices in the string table.
+//! The messages of pprof's `profile.proto`, with the fields that are written. Ids start at 1; strings are indexes into
+//! the string table.
 
 use prost::Message;
 

@@ -1,4 +1,4 @@
-//! Rows of several histograms with the same names.
+//! Pairs rows of several histograms by the names in them.
 
 use std::collections::hash_map::Entry;
 
@@ -8,10 +8,10 @@ use super::ComparedRow;
 use crate::histogram::{Histogram, HistogramRow};
 use crate::keys::{FUNCTION_NAME, Key};
 
-/// The cells that identify a row: those of its keys, with the name of the function in place of its text.
+/// The cells that identify a row: those of its sort keys, but for a function just its name.
 type RowNames = Vec<String>;
 
-/// The keys of the rows, without the name of the function.
+/// The sort keys of the rows, without [`FUNCTION_NAME`], which follows them.
 pub(super) fn keys(files: &[Option<&Histogram>]) -> Vec<&'static Key> {
     let known = files.iter().flatten().next();
     let columns = known.map_or(&[][..], |histogram| &histogram.columns);
@@ -79,7 +79,7 @@ fn names(row: &HistogramRow, keys: &[&Key]) -> RowNames {
         .collect()
 }
 
-/// Whether a row with these cells has lower addresses: perf shows the lowest of those that it adds up.
+/// Whether a row with `cells` has lower addresses than one with `known`. Of rows that are added up, perf shows the lowest address.
 fn comes_first(cells: &[String], known: &[String]) -> bool {
     let length_and_text = |cells: &[String]| -> Vec<(usize, String)> {
         let cells = cells.iter().cloned();

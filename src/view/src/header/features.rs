@@ -84,7 +84,7 @@ fn is_long(feature: FeatureId) -> bool {
     )
 }
 
-/// Features that are a single number or a flag.
+/// Returns the text of a feature that is a single number or a flag.
 fn fact(features: &Features<'_>, feature: FeatureId) -> Option<String> {
     Some(match feature {
         FeatureId::TOTAL_MEM => {
@@ -107,7 +107,7 @@ fn fact(features: &Features<'_>, feature: FeatureId) -> Option<String> {
     })
 }
 
-/// Features that are a single string, with their titles.
+/// Returns title and text of a feature that is a single string.
 fn string(features: &Features<'_>, feature: FeatureId) -> Option<(&'static str, Option<String>)> {
     Some(match feature {
         FeatureId::HOSTNAME => ("hostname", features.hostname()),
@@ -128,7 +128,7 @@ fn cpus(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     writeln!(out, "# nrcpus avail : {available}")
 }
 
-/// Like perf, escapes single quotes, but no other character of the shell.
+/// Writes the words of the command line. As in perf, single quotes are escaped, but no other character of the shell.
 fn cmdline(out: &mut dyn Write, words: &[String]) -> io::Result<()> {
     write!(out, "# cmdline : ")?;
     for word in words {
@@ -210,7 +210,7 @@ fn groups(out: &mut dyn Write, recording: Metadata<'_>) -> io::Result<()> {
         let members = events
             .skip(group.leader as usize)
             .take(group.members as usize);
-        // perf's text for a group without a name.
+        // `{anon_group}` is perf's name of a group without a name.
         let name = group
             .name
             .strip_prefix("{anon_group}")
@@ -255,6 +255,7 @@ fn memory(out: &mut dyn Write, topology: Option<&MemoryTopology>) -> io::Result<
     Ok(())
 }
 
+/// Returns the numbers of the memory blocks of a node.
 fn set_bits(node: &MemoryNode) -> Vec<u64> {
     let is_set = |bit: u64| {
         let word = usize::try_from(bit / 64)
@@ -276,7 +277,7 @@ fn ranges(numbers: &[u64]) -> String {
     runs.collect::<Vec<_>>().join(",")
 }
 
-/// Bytes in the largest unit with a value of at least 2, rounded down: `24G`.
+/// Formats a number of bytes in the largest unit in which it is at least 2, rounded down: `24G`.
 pub(crate) fn unit_size(mut size: u64) -> String {
     let mut units = ['B', 'K', 'M', 'G'].into_iter();
     let mut unit = units.next().unwrap_or_default();
@@ -341,7 +342,7 @@ fn domains(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// The same instant on both clocks; the time of day also as a local date.
+/// Writes one instant in the times of both clocks; the time of day also as a local date.
 fn clock_data(
     out: &mut dyn Write,
     clock: &ClockData,

@@ -8,7 +8,7 @@ use rperf_count::{AggregationUnit, CountState, MetricValue};
 use super::number::unpadded;
 use super::{StatLine, StatPrefix};
 
-/// Writes a row, and an object for each further metric.
+/// Writes a row with its first metric as an object, and an object for each further metric.
 pub(super) fn write_row(out: &mut dyn Write, line: &StatLine<'_>) -> io::Result<()> {
     let first = first(line);
     let mut object = first.clone();
@@ -43,7 +43,7 @@ pub(super) fn write_metrics<'m>(
     writeln!(out, "{{{}}}", object.text)
 }
 
-/// The time and unit of a row.
+/// Returns an object with the time and the unit of aggregation of a row.
 fn first(line: &StatLine<'_>) -> StatObject {
     let mut first = StatObject::default();
     if let StatPrefix::Time(time) = line.style.prefix {
@@ -99,7 +99,7 @@ fn metric(object: &mut StatObject, metric: &MetricValue) {
     object.text("metric-unit", &metric.unit);
 }
 
-/// Adds the fields of a missing metric: its unit is empty.
+/// Adds the fields of a missing metric: value 0 and an empty unit.
 fn no_metric(object: &mut StatObject) {
     object.plain("metric-value", format!("{:.6}", 0.0));
     object.text("metric-unit", "");

@@ -27,7 +27,7 @@ fn row(kind: RowKind, label: &str, boxes: Vec<ChartBox>) -> ChartRow {
     }
 }
 
-/// A CPU and two tasks in a second that has as many nanoseconds as units.
+/// A CPU and two tasks, over [`UNITS`] nanoseconds, so that a unit of the drawing is a nanosecond.
 fn chart() -> TimeChart {
     let cpu = vec![
         item(1_000, 1_000 + (UNITS >> 1), 100, Paint::Task(1), Some(0)),
@@ -95,7 +95,7 @@ fn assert_has(svg: &str, line: &str) {
 #[test]
 fn boxes_of_one_colour_are_one_path() {
     let svg = drawn(&chart());
-    // Title, a note, legend, times, heading: the CPU is at 110, 26 pixels high.
+    // Below title, note, legend, times and heading, the row of the CPU begins at y = 110 and is 26 pixels high.
     let whole =
         "<path class=\"ru t1\" d=\"M0 0h2097152v26h-2097152z\"><title>a&amp;b:7</title></path>";
     assert_has(&svg, whole);
@@ -162,7 +162,7 @@ fn a_box_takes_few_bytes() {
 }
 
 #[test]
-fn times_have_the_decimals_of_their_distance() {
+fn times_have_the_decimals_that_their_step_needs() {
     for (span, most, step) in [
         (10_000_000_000, 10.0, 1_000_000_000),
         (10_000_000_001, 10.0, 2_000_000_000),
