@@ -4,9 +4,11 @@
 use gimli::Register;
 use object::Architecture;
 
+/// By DWARF register number.
 const X86: [&str; 8] = ["%ax", "%cx", "%dx", "%bx", "%sp", "%bp", "%si", "%di"];
+/// By DWARF register number.
 const X86_64: [&str; 8] = ["%ax", "%dx", "%cx", "%bx", "%si", "%di", "%bp", "%sp"];
-/// Other x86 registers of the kernel, which hold no variables, and `%sp`.
+/// x86 registers that the kernel knows, but in which DWARF has no variables; and `%sp`.
 const X86_UNNUMBERED: [&str; 10] = [
     "%ip", "%cs", "%ss", "%flags", "%ds", "%es", "%fs", "%gs", "%orig_ax", "%sp",
 ];
@@ -14,7 +16,7 @@ const X86_UNNUMBERED: [&str; 10] = [
 const X86_64_PARAMETERS: [&str; 6] = ["%di", "%si", "%dx", "%cx", "%r8", "%r9"];
 const ARM64_PARAMETERS: [&str; 8] = ["%x0", "%x1", "%x2", "%x3", "%x4", "%x5", "%x6", "%x7"];
 
-/// Returns the name of a DWARF register number.
+/// Returns the kernel's name of the register with this DWARF number; `None` if probes cannot read it.
 pub(crate) fn name(architecture: Architecture, register: Register) -> Option<String> {
     let number = usize::from(register.0);
     let known = |names: &[&str]| names.get(number).map(|name| (*name).to_owned());
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_assembly_are_explained() {
+    fn names_in_assembly_syntax_are_converted() {
         let machine = Architecture::X86_64;
         for (word, name) in [
             ("%rax", "%ax"),

@@ -21,7 +21,7 @@ pub enum DsoKind {
     Vdso,
     /// `[vdso32]`: the vdso of 32-bit processes.
     Vdso32,
-    /// Code without a file, named by `/tmp/perf-PID.map` of this process.
+    /// Code without a file in the process with this id; `/tmp/perf-PID.map` has its symbols.
     PerfMap(u32),
     /// Memory without a file or code: `//anon`, `[heap]`, `[stack]`.
     Memory,
@@ -35,9 +35,9 @@ pub enum DsoKind {
 pub struct Dso {
     /// The name shown by script.
     pub name: String,
-    /// The name shown by report: the last component of the path, `[JIT] tid PID`.
+    /// The name shown by report: the last component of the path, or `[JIT] tid PID`.
     pub short_name: String,
-    /// The path of the file, if it has one: for a module, of its `.ko`.
+    /// The path of the file, for a module that of its `.ko`; otherwise the name.
     pub long_name: String,
     /// Its type.
     pub kind: DsoKind,
@@ -47,7 +47,7 @@ pub struct Dso {
     pub build_id: Option<Vec<u8>>,
     /// For the kernel: the relocation symbol (`_text`, `_stext`), and its recorded address.
     pub relocation: Option<(String, u64)>,
-    /// Start of its first mapping; 0 if there is none.
+    /// Start address of its first mapping; 0 if there is none.
     pub map_start: u64,
     /// For [`DsoKind::Bpf`]: length of the code in bytes.
     pub code_len: u64,
@@ -124,7 +124,7 @@ fn short_name(name: &str, kind: DsoKind) -> String {
     basename(name).to_owned()
 }
 
-/// basename(3): trailing slashes are ignored.
+/// Returns the last component of a path, as basename(3) does: trailing slashes are ignored.
 pub(crate) fn basename(path: &str) -> &str {
     let trimmed = path.trim_end_matches('/');
     if trimmed.is_empty() {
@@ -133,7 +133,7 @@ pub(crate) fn basename(path: &str) -> &str {
     trimmed.rsplit('/').next().unwrap_or(trimmed)
 }
 
-/// A mapping. Immutable: a later mapping of the same addresses overrides it.
+/// A mapping. It never changes: a later mapping of the same addresses hides it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
     /// First address.
@@ -150,7 +150,7 @@ pub struct Mapping {
     pub flags: u32,
     /// The file's inode number; 0 if it has none, or a build-id was recorded instead.
     pub inode: u64,
-    /// Whether symbols have addresses of the process instead of file offsets.
+    /// Whether the DSO's symbols have the addresses of the mapping, not file offsets.
     pub identity: bool,
     /// For memory with JIT-compiled code: the number of the function.
     pub function: Option<u32>,

@@ -18,19 +18,19 @@ use crate::{BadRecord, FoldControl, Order, Render, Sample, Take, World};
 
 /// Access to samples by their order.
 pub(crate) trait OrderedSamples: Sync {
-    /// Processes and mappings, as needed for the samples of a block.
+    /// The processes and mappings for all samples.
     fn world(&self) -> &World;
 
-    /// Returns the bytes from a position on.
+    /// Returns the bytes of the recording from a position on.
     fn bytes_from(&self, position: u64) -> &[u8];
 
-    /// How records are decoded.
+    /// The events, with which records are decoded.
     fn events(&self) -> &EventTable;
 
     /// The samples that are shared by several events.
     fn group_samples(&self) -> &GroupSamples;
 
-    /// Deferred user callchains.
+    /// The user callchains that were recorded after their samples.
     fn deferred(&self) -> &DeferredCallchains;
 
     /// Calls `each` with the samples derived from `sample`, with complete callchains.
@@ -63,7 +63,7 @@ struct RenderQueue<Out> {
 const BLOCKS_PER_WORKER: usize = 4;
 
 /// Renders all blocks with at most one worker per scratch. The calling thread passes the outputs to `take` in the order
-/// of the blocks. With one scratch, it also renders them; without any, nothing is rendered.
+/// of the blocks. With one scratch, the calling thread also renders; without a scratch, nothing is rendered.
 ///
 /// # Panics
 /// With the payload of the first worker that panics.
@@ -112,7 +112,7 @@ pub(crate) fn render_blocks<S: OrderedSamples, R: Render, T: Take<R::Out>>(
     });
 }
 
-/// Bytes of a record to prefetch: usually all of it.
+/// Number of bytes of a record to prefetch: usually the whole record.
 const RECORD_START: usize = 128;
 
 /// Sends blocks to workers and receives their outputs. Dropping it ends the workers.
@@ -124,7 +124,7 @@ struct Feeder<'s, Out> {
 }
 
 impl<Out> Feeder<'_, Out> {
-    /// Processes all blocks in order.
+    /// Passes the outputs of all blocks to `take`, in order, until it stops or a worker panics.
     fn feed<R: Render<Out = Out>, T: Take<Out>>(
         self,
         blocks: &mut impl Iterator<Item = Vec<Order>>,

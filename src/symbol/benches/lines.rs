@@ -2,7 +2,7 @@
 //! 0005.
 //!
 //! `cargo bench -p rperf-symbol --bench lines -- OBJECT [COUNT]` looks up COUNT addresses (default: 100,000) of
-//! OBJECT's code with each of them, in separate single-threaded processes, and prints time and memory.
+//! OBJECT's code with rperf and with addr2line, in separate single-threaded processes, and prints time and memory.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -27,12 +27,17 @@ fn files(object: &Path) -> MemoryFiles {
 
 /// Measurements of one process; times are seconds of CPU.
 struct Figures {
+    /// Until the object was opened.
     open: f64,
+    /// Until the first address was looked up.
     first: f64,
+    /// Until all addresses were looked up.
     all: f64,
+    /// Number of frames found.
     frames: usize,
-    /// Anonymous memory in KiB before reading anything.
+    /// Anonymous memory in KiB before debug information was read.
     before: u64,
+    /// Anonymous memory in KiB after all look-ups.
     after: u64,
 }
 
@@ -49,8 +54,8 @@ fn main() {
         .get(1)
         .map_or(100_000, |count| count.parse().expect("a number"));
     match words.get(2).map(String::as_str) {
-        Some("rperf") => print(&ours(Path::new(object), count)),
-        Some(_) => print(&theirs(Path::new(object), count)),
+        Some("rperf") => print(&measure_rperf(Path::new(object), count)),
+        Some(_) => print(&measure_addr2line(Path::new(object), count)),
         None => {
             for tool in ["rperf", "addr2line"] {
                 println!("{tool}:");
@@ -69,8 +74,8 @@ fn main() {
     }
 }
 
-/// Addresses spread over the functions of an object, in the symbol table's and in the file's address space, in random
-/// order.
+/// Random addresses in the functions of an object: as file offsets, which rperf's symbol table has, and as virtual
+/// addresses.
 fn addresses(files: &MemoryFiles, object: &Path, count: usize) -> Vec<(u64, u64)> {
     let mut paths = SearchPaths::new(None);
     paths.demangle = false;
@@ -105,7 +110,7 @@ fn addresses(files: &MemoryFiles, object: &Path, count: usize) -> Vec<(u64, u64)
     (0..count).map(|_| any()).collect()
 }
 
-fn ours(object: &Path, count: usize) -> Figures {
+fn measure_rperf(object: &Path, count: usize) -> Figures {
     let files = files(object);
     let addresses = addresses(&files, object, count);
     let mut paths = SearchPaths::new(None);
@@ -156,10 +161,10 @@ fn ours(object: &Path, count: usize) -> Figures {
     figures
 }
 
-fn theirs(object: &Path, count: usize) -> Figures {
+fn measure_addr2line(object: &Path, count: usize) -> Figures {
     let files = files(object);
     let addresses = addresses(&files, object, count);
-    // As above, so that both start with the same memory.
+    // The symbols are loaded here, too, so that both start with the same memory.
     let mut paths = SearchPaths::new(None);
     paths.demangle = false;
     let loaded = load(

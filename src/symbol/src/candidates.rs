@@ -15,9 +15,9 @@ pub fn cache_entry(cache: &Path, id: &BuildId) -> PathBuf {
     cache.join(".build-id").join(first).join(rest)
 }
 
-/// The candidates for a user object: the build-id cache and the debug files, then the object itself and files near
-/// it. With a build-id to verify them, also a file that replaced a deleted one, and the file at that path in the mount
-/// namespaces of processes that mapped the object.
+/// Returns the candidates for a user object: the file of its debug link, the build-id cache and installed debug files, then
+/// the object itself and debug files in folders related to its own. If `id` can verify them, also a file at the path of a
+/// deleted object, and the file at that path in the mount namespaces of processes that mapped the object.
 pub(crate) fn of_user_object(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -60,7 +60,7 @@ pub(crate) fn of_user_object(
     found
 }
 
-/// The installed debug files for `id`: `/usr/lib/debug/.build-id/xx/yyyy….debug`.
+/// Returns the paths of installed debug files for `id`: `/usr/lib/debug/.build-id/xx/yyyy….debug`.
 pub(crate) fn installed_by_id(paths: &SearchPaths, id: &BuildId) -> impl Iterator<Item = PathBuf> {
     let (first, rest) = split(id);
     let roots = paths.debug_dirs.iter().map(|root| paths.under_symfs(root));
@@ -70,7 +70,7 @@ pub(crate) fn installed_by_id(paths: &SearchPaths, id: &BuildId) -> impl Iterato
     })
 }
 
-/// The cache's copies of an object and of its debug file.
+/// Returns the paths of the cache's copies of an object and of its debug file.
 pub(crate) fn cached(cache: &Path, id: &BuildId, kind: ObjectKind) -> [PathBuf; 2] {
     let entry = cache_entry(cache, id);
     let file = match kind {
@@ -81,7 +81,7 @@ pub(crate) fn cached(cache: &Path, id: &BuildId, kind: ObjectKind) -> [PathBuf; 
     [entry.join(file), entry.join("debug")]
 }
 
-/// The file named by `.gnu_debuglink`: next to the object, in `.debug`, or below the debug roots.
+/// Returns the file named by `.gnu_debuglink`, if it exists: next to the object, in `.debug`, or below the debug roots.
 fn debug_link(files: &dyn Files, paths: &SearchPaths, path: &Path) -> Vec<PathBuf> {
     let object = paths.under_symfs(path);
     let Ok(bytes) = files.read(&object) else {
@@ -109,6 +109,7 @@ fn debug_link(files: &dyn Files, paths: &SearchPaths, path: &Path) -> Vec<PathBu
         .collect()
 }
 
+/// Returns the first two hexadecimal digits of a build-id, and the others.
 fn split(id: &BuildId) -> (String, String) {
     let mut first = id.to_string();
     let rest = first.split_off(first.len().min(2));

@@ -46,7 +46,7 @@ pub(crate) fn are_variants(first: &str, second: &str) -> bool {
     };
     let around = |at: usize| first.get(at..at + 4);
     let is_structor = |around: &[u8]| {
-        // After an S it would be a substitution number.
+        // After an S, the letter and the digit belong to the number of a substitution.
         matches!(around, [before, b'C' | b'D', _, b'E' | b'B' | b'I'] if *before != b'S')
     };
     first.len() == second.len()
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn each_rule_yields_to_the_one_before() {
         use Binding::{Global, Local, Weak};
-        // Better, worse: rules after the deciding one favour the worse.
+        // The better and the worse symbol. Rules after the one that decides favour the worse.
         let cases = [
             ((1, Weak, "__a"), (0, Global, "longer")),
             ((1, Local, "__a"), (1, Weak, "longer")),

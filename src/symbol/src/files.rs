@@ -46,7 +46,7 @@ pub trait Files: Send + Sync {
         Ok(count)
     }
 
-    /// Lists the folder at `path`, unsorted.
+    /// Returns the paths of the entries of the folder at `path`, unsorted.
     ///
     /// # Errors
     ///
@@ -61,9 +61,9 @@ pub trait Files: Send + Sync {
         None
     }
 
-    /// Reads a file that is trusted only if it belongs to root or the current user; `None` if it
-    /// belongs to another user. Any user can create a perf map in `/tmp`. The provider on disk also
-    /// refuses files that are too large.
+    /// Reads a file, for example a perf map in `/tmp`, where any user can create files. Returns `None` if the
+    /// file belongs neither to root nor to the current user. The provider for files on disk also refuses files that
+    /// are too large. By default, all files are trusted.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ pub enum SymbolOrigin {
     Kallsyms,
     /// An image of the kernel.
     Vmlinux,
-    /// The file of a module.
+    /// An uncompressed module file.
     Module,
     /// A compressed module file.
     CompressedModule,

@@ -36,7 +36,7 @@ pub struct ObjectRequest<'a> {
     pub kernel_build_id: Option<&'a BuildId>,
     /// Its type.
     pub kind: ObjectKind,
-    /// The content, if the caller has it already (the vdso from this process's memory).
+    /// The content, if the caller has it already, for example the vdso from its own memory.
     pub image: Option<&'a FileBytes>,
     /// The kernel's relocation symbol (`_text`, `_stext`) with its recorded address: the suffix of
     /// the name and the pgoff of the kernel's MMAP record.
@@ -79,7 +79,7 @@ impl<'a> ObjectRequest<'a> {
     }
 }
 
-/// Where symbols are searched. The caller fills it from options, configuration and environment.
+/// Where symbols are searched for. The caller sets the paths according to options, configuration and environment.
 #[derive(Debug, Clone)]
 pub struct SearchPaths {
     /// The build-id cache (`~/.debug`, `--buildid-dir`); `None` disables it (`-N`).
@@ -98,7 +98,7 @@ pub struct SearchPaths {
     pub vmlinux_candidates: Vec<PathBuf>,
     /// `--symfs DIR`: prefix of the paths of objects.
     pub symfs: Option<PathBuf>,
-    /// Servers for files that are in none of these places.
+    /// Servers for files that are not found in any of the above places.
     pub servers: Option<Arc<dyn Servers>>,
     /// Whether C++, Rust and OCaml names are demangled (`--no-demangle` disables it).
     pub demangle: bool,
@@ -149,7 +149,7 @@ impl SearchPaths {
         Some((path, bytes))
     }
 
-    /// `path` below `--symfs`.
+    /// Returns `path` below the folder of `--symfs`, or `path` itself if none is given.
     #[must_use]
     pub fn under_symfs(&self, path: &Path) -> PathBuf {
         match &self.symfs {
@@ -159,7 +159,7 @@ impl SearchPaths {
     }
 }
 
-/// `path` in the mount namespace of process `pid`.
+/// Returns the path by which this process sees `path` of the mount namespace of process `pid`.
 pub(crate) fn seen_by(pid: u32, path: &Path) -> PathBuf {
     join_below(Path::new(&format!("/proc/{pid}/root")), path)
 }

@@ -14,7 +14,7 @@ use crate::ties::{ComparedNames, TiedSymbols};
 pub enum AddressKind {
     /// Offsets in the object's file: `ip - map.start + map.pgoff`.
     FileOffset,
-    /// Sampled addresses.
+    /// Addresses at run time, as sampled.
     Runtime,
 }
 
@@ -39,11 +39,11 @@ impl SymbolIndex {
 #[derive(Debug, Clone)]
 pub struct SymbolTable {
     pub(crate) symbols: PackedSymbols,
-    /// The groups in `symbols`.
+    /// The symbols of groups with one address, to which entries of `symbols` refer.
     pub(crate) tied: TiedSymbols,
     /// Shared by tables from the same listing.
     pub(crate) names: Arc<NameTable>,
-    /// For overlapping symbols the result depends on the search order.
+    /// The ranges of overlapping symbols, if any, in which look-ups must search like Linux perf.
     pub(crate) overlaps: Option<OverlappingRanges>,
     /// Whether symbols are unordered and only found by position.
     pub(crate) is_numbered: bool,
@@ -65,7 +65,7 @@ impl SymbolTable {
         }
     }
 
-    /// Creates a table whose order isn't by address, so that symbols can't be found by address.
+    /// Creates a table whose order isn't by address: symbols can only be found by position.
     pub(crate) fn numbered(symbols: PackedSymbols, names: NameTable) -> Self {
         Self {
             symbols,
@@ -80,7 +80,7 @@ impl SymbolTable {
         self.space
     }
 
-    /// The symbol that covers `address`; of overlapping ones, the one that Linux perf finds.
+    /// The symbol that covers `address`; of several, the one that Linux perf finds.
     pub fn find(&self, address: u64) -> Option<SymbolIndex> {
         if let Some(overlaps) = &self.overlaps
             && overlaps.covers(address)
@@ -134,7 +134,7 @@ impl SymbolTable {
         })
     }
 
-    /// Two texts; [`name`](Self::name) starts with one of them. Doesn't demangle.
+    /// Two texts, one of which [`name`](Self::name) starts with: names can be compared without demangling them.
     pub fn name_beginnings(&self, index: SymbolIndex) -> [&str; 2] {
         let Some(symbol) = self.get(index) else {
             return [""; 2];
@@ -146,7 +146,7 @@ impl SymbolTable {
         }
     }
 
-    /// The displayed name, if it is known to be the same as in the object.
+    /// The displayed name if it is the name in the object, neither demangled nor with `@plt`; otherwise `None`.
     pub fn plain_name(&self, index: SymbolIndex) -> Option<&str> {
         let symbol = self.get(index)?;
         (symbol.form == NameForm::Plain).then(|| self.names.get(symbol.name))

@@ -9,13 +9,13 @@ use rperf_memory::{OutOfMemory, read_to_end, reserve};
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 
-/// Maximum decompressed size of modules and symbol tables, against decompression bombs.
+/// Maximum decompressed size of modules and symbol tables in bytes, against decompression bombs.
 const MAX_UNPACKED: u64 = 1 << 30;
 
 /// Maximum plausible compression ratio.
 const MAX_EXPANSION: u64 = 1 << 11;
 
-/// Decompressed size that is always allowed: short data may be uniform.
+/// Decompressed size in bytes that is always allowed, because short data may be uniform and have a high ratio.
 const MIN_LIMIT: u64 = 1 << 20;
 
 /// Compression formats, by magic number.
@@ -27,7 +27,7 @@ pub(crate) enum PackedFormat {
 }
 
 impl PackedFormat {
-    /// `None` if the bytes are not compressed in a known format.
+    /// Returns the format of compressed bytes; `None` if they have no known magic number.
     pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
@@ -61,7 +61,7 @@ pub(crate) fn decompressed(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     }
 }
 
-/// Decompresses all of `packed` bytes.
+/// Reads all decompressed data, up to the limit for `packed` bytes of compressed data.
 fn read_all(reader: impl Read, packed: usize) -> io::Result<Vec<u8>> {
     let mut unpacked = Vec::new();
     let limit = max_decompressed(packed).clamp(MIN_LIMIT, MAX_UNPACKED);
@@ -73,8 +73,8 @@ fn read_all(reader: impl Read, packed: usize) -> io::Result<Vec<u8>> {
     Ok(unpacked)
 }
 
-/// The content of a compressed section. `None` if it is damaged, larger than its header says, or
-/// implausibly large.
+/// Returns the content of a compressed section. `None` if it is damaged, if its size differs from that in its header, or
+/// if that size is implausible.
 #[must_use]
 pub fn unpack_section(packed: CompressedData<'_>) -> Option<Vec<u8>> {
     if packed.uncompressed_size > max_decompressed(packed.data.len()) {
@@ -90,8 +90,8 @@ pub fn unpack_section(packed: CompressedData<'_>) -> Option<Vec<u8>> {
     }
 }
 
-/// Checks that memory is available for the content of a compressed section. Implausible sizes are
-/// not refused here.
+/// Checks that memory is available for the content of a compressed section. An implausible size is not an error here;
+/// [`unpack_section`] refuses it.
 pub(crate) fn check_memory(packed: CompressedData<'_>) -> Result<(), OutOfMemory> {
     let is_plausible = packed.uncompressed_size <= max_decompressed(packed.data.len());
     let size = usize::try_from(packed.uncompressed_size).unwrap_or(usize::MAX);
@@ -101,7 +101,7 @@ pub(crate) fn check_memory(packed: CompressedData<'_>) -> Result<(), OutOfMemory
     }
 }
 
-/// Maximum decompressed size of compressed data.
+/// Maximum plausible size of the content of `packed` bytes of compressed data.
 fn max_decompressed(packed: usize) -> u64 {
     (packed as u64).saturating_mul(MAX_EXPANSION)
 }

@@ -1,4 +1,4 @@
-//! Compilation of a frame information row to a [`Step`].
+//! Compilation of a row of frame information (CFI) to a [`Step`].
 
 use gimli::{
     BaseAddresses, CfaRule, Encoding, EndianSlice, FrameDescriptionEntry, Reader as _, Register,
@@ -11,7 +11,7 @@ use crate::step::{Cfa, RegisterLocation, Step};
 /// Reader of section bytes.
 pub(crate) type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// The step of `entry` in `section` for `address`.
+/// Returns the step from the frame at `address` to its caller, according to `entry` in `section`.
 pub(crate) fn compile<'a, S: UnwindSection<Bytes<'a>>>(
     section: &S,
     bases: &BaseAddresses,
@@ -61,7 +61,7 @@ pub(crate) fn compile<'a, S: UnwindSection<Bytes<'a>>>(
     })
 }
 
-/// Only general registers are tracked.
+/// Returns a DWARF register number. `None` for numbers above 255, which only special registers have; these are not tracked.
 fn number(register: Register) -> Option<u8> {
     u8::try_from(register.0).ok()
 }

@@ -1,4 +1,4 @@
-//! Probe targets in the kernel.
+//! Targets of probes in the kernel and its modules.
 
 use super::Kernel;
 use super::symbols::BASE;
@@ -6,8 +6,8 @@ use crate::event::ProbeTarget;
 use crate::object::ProbeObject;
 use crate::search::Probe;
 
-/// Returns the target of a probe found in the image of the kernel or a module. For the running kernel it is relative to the kernel's
-/// start: names may be ambiguous.
+/// Returns the target of a probe found in the image of the kernel or a module. In the running kernel, the target is relative to the
+/// kernel's start, because names of functions may be ambiguous.
 #[must_use]
 pub fn place_in_kernel(
     object: &ProbeObject<'_>,
@@ -35,7 +35,7 @@ pub fn place_in_kernel(
 }
 
 impl Kernel<'_> {
-    /// Returns the target of a probe found in kallsyms.
+    /// Returns the target of a probe found in kallsyms, where `file_offset` is an address.
     #[must_use]
     pub fn target(&self, probe: &Probe) -> ProbeTarget {
         let base = self.symbols.base().filter(|_| self.module.is_none());

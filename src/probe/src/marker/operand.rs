@@ -1,4 +1,4 @@
-//! Arguments of markers in assembler syntax: `SIZE@OPERAND`.
+//! Arguments of SDT markers in assembler syntax: `SIZE@OPERAND`.
 
 use object::Architecture;
 
@@ -9,18 +9,19 @@ use crate::register;
 /// The base of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OperandBase {
-    /// In the kernel's syntax.
+    /// A register or a constant, in the kernel's syntax for probes (`%ax`, `\5`).
     Known(String),
     /// Memory at an offset from a symbol.
     Symbol(String, i64),
 }
 
-/// A value.
+/// A parsed argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Operand {
     pub(super) base: OperandBase,
+    /// Reads of memory, the first of which is at an offset from the base.
     pub(super) reads: Vec<Dereference>,
-    /// The type: `s32`.
+    /// The type of the value: `s32`.
     pub(super) kind: String,
 }
 
@@ -80,7 +81,7 @@ pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
     Some(known(register(inside)?, vec![read]))
 }
 
-/// Parses `[sp, 8]`, `x0`, `5`.
+/// Parses an operand of arm64: `[sp, 8]`, `x0` or `5`. Returns its base and reads.
 fn arm64(
     operand: &str,
     register: &dyn Fn(&str) -> Option<String>,
@@ -100,7 +101,7 @@ fn arm64(
     }
 }
 
-/// Returns the type for a size in bytes, negative for signed numbers.
+/// Returns the type for a size in bytes, which is negative for signed numbers; `None` if the kernel has no such type.
 fn kind(size: &str) -> Option<String> {
     // Floating point numbers have an f after the size.
     let size = signed(size.trim_end_matches('f'))?;
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn forms() {
+    fn operands_are_converted_to_the_kernels_syntax() {
         for (word, expected) in [
             ("4@%esi", Some("%si:u32")),
             ("-4@%ebx", Some("%bx:s32")),

@@ -6,13 +6,13 @@ use super::thread_cache::OrderRange;
 use super::{SpaceId, World};
 use crate::{Machine, Order};
 
-/// Determines all results of [`World::lookup`] for one process at one moment. Samples of equal
-/// epochs see the same mappings, so equal stacks have equal frames.
+/// The state of the mappings of one process and of its kernel at one moment, as two numbers. Samples with equal
+/// epochs see the same mappings: [`World::lookup`] returns the same for them, and equal stacks have equal frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Epoch {
-    /// The process's address space and number of mappings; `u64::MAX` if unknown.
+    /// Id of the process's address space and number of its mappings so far; `u64::MAX` if the process is unknown.
     pub user: u64,
-    /// The same for the kernel.
+    /// The same for the kernel of the machine.
     pub kernel: u64,
 }
 
@@ -35,7 +35,7 @@ impl World {
         self.epoch_span(machine, pid, order).0
     }
 
-    /// Like [`World::epoch`], with the range of the order in which it is the same.
+    /// Like [`World::epoch`], with the range of orders in which the result is the same.
     pub(super) fn epoch_span(
         &self,
         machine: Machine,
@@ -53,8 +53,8 @@ impl World {
         (epoch, span.and(user_span).and(kernel_span))
     }
 
-    /// Inherited mappings are fixed at the start of a space, so its own mappings determine its
-    /// state.
+    /// Returns the state of an address space as a number, and the range of orders in which it is the same.
+    /// Inherited mappings are fixed at the start of a space, so the number of its own mappings determines the state.
     fn own_state(&self, space: Option<SpaceId>, order: Order) -> (u64, OrderRange) {
         let found = space.and_then(|id| Some((id, self.spaces.get(id.0 as usize)?)));
         found.map_or((u64::MAX, OrderRange::ALL), |(id, space)| {

@@ -1,4 +1,4 @@
-//! Valid recordings, damaged in many ways and truncated at every byte.
+//! Valid recordings that are damaged in many ways, and truncated at many places.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use crate::damage::recording;
 use crate::exercise::exercise;
 use crate::stream::piped;
 
-/// Mutations of each seed; can be set by `RPERF_MUTATIONS`.
+/// Number of damaged copies of each seed; the variable `RPERF_MUTATIONS` overrides it.
 const MUTATIONS: u64 = 15;
-/// The maximum size of seeds from files.
+/// The maximum size of seeds from files, in bytes.
 const MAX_FILE_BYTES: u64 = 32 << 10;
-/// The time limit for a damaged file of that size, in an unoptimised build.
+/// The time limit for a damaged file of up to [`MAX_FILE_BYTES`], in an unoptimised build.
 const MAX_ROUND_TIME: Duration = Duration::from_secs(10);
 
 /// Recordings in every format.
@@ -124,14 +124,14 @@ fn damaged_recordings_are_read_or_refused_in_time() {
 
 /// Every prefix of a recording is refused, or yields the complete records and an error about the missing ones.
 #[test]
-fn recordings_truncated_at_every_byte() {
+fn truncated_recordings_are_refused_or_reported() {
     let small = |(name, bytes): &(String, Vec<u8>)| {
         bytes.len() < 10_000 && !name.contains("fuzz") && !name.ends_with(".0")
     };
     let seeds = seeds().into_iter().filter(small);
     for (name, bytes) in seeds.filter(|(_, bytes)| PerfData::parse(bytes).is_ok()) {
         let complete = exercise(&bytes).expect("a recording").samples;
-        // Larger recordings, which have the same parts, are truncated at fewer places.
+        // Recordings below 1000 bytes are truncated at every byte, larger ones, which have the same parts, at about 1000 places.
         let step = bytes.len().div_ceil(1000);
         for end in (0..bytes.len()).step_by(step) {
             let truncated = &bytes[..end];

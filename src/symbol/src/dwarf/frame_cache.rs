@@ -8,19 +8,19 @@ use super::SourceFrame;
 
 /// Number of shards with separate locks, to reduce contention. A power of two.
 const SHARDS: usize = 16;
-/// Maximum number of results per shard before it is cleared; in total, a few dozen megabytes.
+/// Number of results at which a shard is cleared. All shards together take up to a few dozen megabytes.
 const MAX_RESULTS: usize = 1 << 14;
 
 type Shard = RwLock<FxHashMap<u64, Box<[SourceFrame]>>>;
 
-/// The frames by address.
+/// The frames of addresses that were looked up.
 #[derive(Debug, Default)]
 pub(super) struct FrameCache {
     shards: [Shard; SHARDS],
 }
 
 impl FrameCache {
-    /// Appends the frames at `address` to `frames`, computed by `compute` the first time.
+    /// Appends the frames at `address` to `frames`. If they are not cached, `compute` appends them.
     pub(super) fn append(
         &self,
         address: u64,
@@ -46,7 +46,8 @@ impl FrameCache {
         known.insert(address, found.into());
     }
 
-    /// Distributes neighbouring addresses over the shards, because threads tend to look them up at the same time.
+    /// Returns the shard of an address. Neighbouring addresses have different shards, because threads tend to look them up at the
+    /// same time.
     fn shard(address: u64) -> usize {
         (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % SHARDS
     }

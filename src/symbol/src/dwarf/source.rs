@@ -28,12 +28,12 @@ impl DebugSource {
     }
 }
 
-/// Maps addresses of an object's symbol table to addresses in its file.
+/// Maps addresses of an object's symbol table to virtual addresses of its file, which DWARF has.
 #[derive(Debug, Clone)]
 pub(crate) enum AddressMap {
-    /// The table has file offsets: these segments determine the addresses.
+    /// The table has file offsets; these segments map them to virtual addresses.
     Segments(Vec<Segment>),
-    /// The table has addresses of a kernel relocated by this offset.
+    /// The table has addresses of a running kernel, which was relocated by this offset.
     Shift(u64),
 }
 
@@ -42,7 +42,7 @@ impl AddressMap {
         Self::Segments(image.segments.clone())
     }
 
-    /// The address in the file.
+    /// Returns the virtual address in the file.
     pub(super) fn in_file(&self, address: u64) -> u64 {
         match self {
             Self::Shift(distance) => address.wrapping_sub(*distance),
@@ -50,7 +50,7 @@ impl AddressMap {
                 let holders = segments.iter().filter(|segment| {
                     address >= segment.offset && address - segment.offset < segment.memory_size
                 });
-                // The zero-filled end of data may overlap the following parts of the file.
+                // `memory_size` includes zero-filled data, so that a segment may overlap the next one in file offsets.
                 let holder = holders.max_by_key(|segment| segment.offset);
                 holder.map_or(address, |segment| {
                     (address - segment.offset).wrapping_add(segment.address)

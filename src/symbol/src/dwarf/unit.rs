@@ -1,4 +1,4 @@
-//! The parsed data of one unit, loaded when the first address in it is looked up.
+//! The parsed data of one compile unit, read when the first address in it is looked up.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub(super) struct ReadUnit {
     split: Option<SplitUnit>,
 }
 
-/// The entries of a skeleton unit in another file.
+/// The split unit, in a `.dwo` or `.dwp` file, that has the entries of a skeleton unit.
 #[derive(Debug)]
 struct SplitUnit {
     file: SplitEntries,
@@ -34,7 +34,7 @@ struct SplitUnit {
     basics: UnitBasics,
 }
 
-/// The string tables for a unit's names and files.
+/// The string tables shared by units, and whether names are demangled.
 pub(super) struct StringInterners<'a> {
     pub(super) functions: &'a Interner,
     pub(super) files: &'a Interner,
@@ -102,7 +102,7 @@ impl ReadUnit {
         true
     }
 
-    /// Returns the unit that has the entries: itself, or its split unit.
+    /// Returns the unit that has the entries of functions, this unit or its split unit, and which file it is in.
     fn open<'a>(
         &'a self,
         object: &'a DebugObject,
@@ -147,7 +147,7 @@ impl ReadUnit {
         }
     }
 
-    /// Size in memory, in bytes.
+    /// Approximate size in memory, in bytes.
     pub(super) fn size(&self) -> usize {
         size_of::<Self>()
             + self.functions.size()

@@ -25,7 +25,7 @@ const BATCH: u32 = 8;
 /// A function to search for.
 #[derive(Clone, Copy)]
 pub struct FunctionQuery<'s> {
-    /// Known prefix of its names.
+    /// A prefix of all names that match.
     pub start: &'s str,
     /// Whether a name matches.
     pub is_name: &'s (dyn Fn(&str) -> bool + Sync),
@@ -39,24 +39,24 @@ pub struct FunctionQuery<'s> {
 pub struct UnitPrefilter<'s> {
     /// Number of threads.
     pub threads: NonZeroUsize,
-    /// The unit must have this function, with code or inlined copies.
+    /// If given, the unit must have this function, with code or inlined copies.
     pub function: Option<FunctionQuery<'s>>,
-    /// Further criterion for units with the function.
+    /// If given, a further criterion, which is checked for units with the function.
     pub keep: Option<&'s (dyn Fn(DebugUnit<'_>) -> bool + Sync)>,
 }
 
 /// The selected units.
 #[derive(Debug, Default)]
 pub(super) struct SelectedUnits {
-    /// Ascending.
+    /// Their numbers, ascending.
     pub(super) selected: Vec<UnitNumber>,
-    /// Number of units whose entries are in missing files.
+    /// Number of units whose entries are in missing files, so that they could not be searched.
     pub(super) missing: usize,
-    /// For each name seen so far, whether it matches.
+    /// A cache of whether names match, for the caller's own search; `None` without a function.
     pub(super) known: Option<CachedNames>,
 }
 
-/// State of a search.
+/// State of a search, shared by its threads.
 struct PrefilterState<'s> {
     prefilter: &'s UnitPrefilter<'s>,
     info: &'s DebugInfo,
@@ -67,7 +67,7 @@ struct PrefilterState<'s> {
 }
 
 impl UnitPrefilter<'_> {
-    /// Searches all compilation units.
+    /// Searches all compile units.
     pub(super) fn select_units(&self, info: &DebugInfo, files: &dyn Files) -> SelectedUnits {
         let main = Units::new(&info.object).main;
         let search = PrefilterState {
@@ -104,7 +104,7 @@ impl UnitPrefilter<'_> {
 }
 
 impl PrefilterState<'_> {
-    /// The initial cache of names.
+    /// Creates a thread's cache of names.
     fn initial_names(&self) -> NameCache {
         match &self.mentions {
             Some(mentions) => NameCache::of_offsets(mentions.places()),
@@ -112,7 +112,7 @@ impl PrefilterState<'_> {
         }
     }
 
-    /// Processes units in one thread.
+    /// Processes units in one thread until all are processed.
     fn part(&self) -> SelectedUnits {
         let units = Units::new(&self.info.object);
         let count = UnitNumber::try_from(self.info.object.index.len()).unwrap_or(UnitNumber::MAX);

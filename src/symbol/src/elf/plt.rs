@@ -7,7 +7,7 @@ use crate::builder::{NewSymbol, TableBuilder};
 use crate::symbol::{Binding, NameForm, SymbolKind};
 
 /// Adds a symbol per relocation of `.rela.plt` (or `.rel.plt`), for consecutive entries of `.plt`
-/// after its header. Like in perf 6.1, `.plt.sec` and `.plt.got` get no names. If damaged, no
+/// after its header. As in perf 6.1, entries of `.plt.sec` and `.plt.got` get no names. If a section is damaged, no
 /// symbols are added.
 pub(super) fn add_entries(image: &ElfImage<'_>, builder: &mut TableBuilder) {
     let Some(targets) = targets(image) else {
@@ -37,7 +37,7 @@ pub(super) fn add_entries(image: &ElfImage<'_>, builder: &mut TableBuilder) {
     }
 }
 
-/// The names of the functions that the PLT's relocations refer to, in order.
+/// The names of the functions that the PLT's relocations refer to, in order; empty names for invalid relocations.
 fn targets<'a>(image: &ElfImage<'a>) -> Option<Vec<&'a [u8]>> {
     let (dynsym_number, dynsym) = image.dynsym()?;
     let relocations = [b".rela.plt".as_slice(), b".rel.plt"]

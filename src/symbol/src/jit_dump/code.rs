@@ -25,8 +25,7 @@ pub(super) struct FunctionParts {
     pub(super) frames: ByteRange,
 }
 
-/// The functions of a dump, by their positions in the corresponding
-/// [`SymbolTable`](crate::SymbolTable).
+/// The functions of a dump, in the order of the corresponding [`SymbolTable`](crate::SymbolTable).
 #[derive(Debug, Clone)]
 pub struct JitCode {
     file: FileBytes,
@@ -72,7 +71,7 @@ impl JitCode {
         })
     }
 
-    /// An ELF file with the function.
+    /// Returns an ELF file in memory with the function's code and unwind tables; `None` if there is no such function.
     #[must_use]
     pub fn image(&self, function: SymbolIndex) -> Option<JitImage> {
         let body = self.bodies.get(function.as_usize())?;

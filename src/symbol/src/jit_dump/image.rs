@@ -1,7 +1,7 @@
 //! A dumped function as an ELF file in memory, for callers that read code and unwind tables from ELF files.
 //!
-//! The file has the layout of those written by `perf inject --jit`: `.eh_frame` of a dump refers to the code by
-//! relative addresses, which are correct only if both sections are at these offsets.
+//! The file has the layout of those written by `perf inject --jit`. `.eh_frame` in a dump refers to the code by
+//! relative addresses, which are correct only if code and `.eh_frame` have the offsets of this layout.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ const FILE_HEADER: u16 = 64;
 const PROGRAM_HEADER: u16 = 56;
 /// Size of `Elf64_Shdr`, in bytes.
 const SECTION_HEADER: u16 = 64;
-/// The content of `.shstrtab`; the offsets of the names in it follow.
+/// The content of `.shstrtab`. The following constants are offsets of names in it.
 const NAMES: &[u8] = b"\0.text\0.eh_frame\0.shstrtab\0";
 const TEXT_NAME: u32 = 1;
 const FRAMES_NAME: u32 = 7;
@@ -37,6 +37,7 @@ pub struct JitImage {
 
 /// Inputs of an image.
 pub(super) struct ImageInputs<'a> {
+    /// Whether the byte order is big-endian.
     pub(super) big: bool,
     /// `EM_*`.
     pub(super) machine: u16,

@@ -1,16 +1,19 @@
 //! `.eh_frame` of all functions of a dump as one section with its index, `.eh_frame_hdr`.
 //!
-//! Addresses in a function's tables are relative, and computed for the function's own file ([`super::image`]): the
-//! code, then the tables at the next multiple of eight. Here the distances differ, so the addresses are changed.
+//! A function's tables have addresses relative to their own place. The run-time compiler computed them for a file with
+//! this function alone ([`super::image`]): the code, then the tables at the next multiple of eight. In the merged section
+//! the distance between code and tables is another one, so the addresses are changed.
 
 use std::ops::Range;
 
 use super::image::Writer;
 use super::reader::DumpReader;
 
-/// `DW_EH_PE_pcrel`, and the formats of four and eight bytes.
+/// `DW_EH_PE_pcrel`.
 const PC_RELATIVE: u8 = 0x10;
+/// Formats of four bytes: `DW_EH_PE_udata4` and `_sdata4`.
 const DATA4: [u8; 2] = [0x03, 0x0b];
+/// Formats of eight bytes: `DW_EH_PE_absptr`, `_udata8` and `_sdata8`.
 const DATA8: [u8; 3] = [0x00, 0x04, 0x0c];
 
 /// Collects the tables of functions.
@@ -31,11 +34,11 @@ struct FrameEntry {
     entry: usize,
 }
 
-/// The first address in an FDE of a function.
+/// The place of an FDE's first field, the address of the code.
 struct CodeAddress {
-    /// Offset of the FDE.
+    /// Offset of the FDE in the function's tables.
     entry: usize,
-    /// Offset of the address.
+    /// Offset of the field in the function's tables.
     place: usize,
     /// Size of the address in bytes.
     size: usize,
@@ -62,7 +65,7 @@ impl MergedFrames {
             return;
         };
         let offset = self.bytes.len().next_multiple_of(8);
-        // In its own file, the tables are at this distance from the start of the code.
+        // In the function's own file, the tables are at this distance from the start of the code.
         let distance = code.len().next_multiple_of(8);
         let mut moved = tables.get(..len).unwrap_or_default().to_vec();
         let mut index = Vec::new();
@@ -90,7 +93,7 @@ impl MergedFrames {
         self.index.append(&mut index);
     }
 
-    /// Replaces an address; `false` if it does not fit.
+    /// Replaces an address in `tables` by `value`; `false` if that does not fit.
     fn write(&self, tables: &mut [u8], address: &CodeAddress, value: i64) -> bool {
         let mut number = Writer::new(self.reader.big);
         match (address.size, i32::try_from(value)) {
@@ -105,14 +108,15 @@ impl MergedFrames {
         })
     }
 
-    /// The sections `.eh_frame` and `.eh_frame_hdr`, which follows at the next multiple of eight.
+    /// Returns the sections `.eh_frame` and `.eh_frame_hdr`. The second one must follow the first at the next multiple of eight.
     pub(super) fn sections(mut self) -> (Vec<u8>, Vec<u8>) {
         // An entry of length 0 ends the section.
         self.bytes.extend([0; 4]);
         let start = (self.start + self.bytes.len()).next_multiple_of(8);
         self.index.sort_unstable();
         let mut header = Writer::new(self.reader.big);
-        // Version 1; encodings: relative to the field, a number, relative to this section.
+        // Version 1; encodings of the address of .eh_frame (relative to the field), of the count (a number), and of the
+        // index (relative to .eh_frame_hdr).
         header.bytes.extend([1, 0x1b, 0x03, 0x3b]);
         let relative =
             |address: usize, origin: usize| (address as i64 - origin as i64).cast_unsigned() as u32;
@@ -126,8 +130,8 @@ impl MergedFrames {
     }
 }
 
-/// The length of a function's tables without their end, and the first address of each FDE; `None` if they
-/// are damaged, or addresses are not relative.
+/// Returns the length of a function's tables without the terminating entry, and the place of each FDE's address. `None` if the
+/// tables are damaged, or their addresses are not relative.
 fn code_addresses(reader: DumpReader, tables: &[u8]) -> Option<(usize, Vec<CodeAddress>)> {
     let mut addresses = Vec::new();
     let mut encodings: Vec<(usize, u8)> = Vec::new();
@@ -161,13 +165,13 @@ fn code_addresses(reader: DumpReader, tables: &[u8]) -> Option<(usize, Vec<CodeA
     Some((at, addresses))
 }
 
-/// The encoding of addresses by a CIE, from its version on.
+/// Returns the encoding of addresses (`DW_EH_PE_*`) in FDEs of a CIE, whose bytes begin with its version.
 fn encoding(cie: &[u8]) -> Option<u8> {
     let (version, rest) = cie.split_first()?;
     let end = rest.iter().position(|byte| *byte == 0)?;
     let (augmentation, rest) = rest.split_at_checked(end)?;
     let mut rest = rest.get(1..)?;
-    // Code and data alignment.
+    // Code alignment and data alignment, then the return address register.
     rest = after_leb(after_leb(rest)?)?;
     rest = match version {
         1 => rest.get(1..)?,

@@ -28,7 +28,7 @@ impl DumpReader {
         })
     }
 
-    /// Reads a length or count.
+    /// Reads a length or count of 64 bits.
     pub(super) fn length(self, bytes: &[u8], at: usize) -> Option<usize> {
         usize::try_from(self.long(bytes, at)?).ok()
     }

@@ -1,4 +1,4 @@
-//! kallsyms, real and generated.
+//! Symbols of kallsyms, the running kernel's and generated ones, compared with perf.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::{Disk, assert_no_differences, differences, scratch};
 
 const TEXT: u64 = 0xffff_ffff_8100_0000;
 
-/// Compares all symbols of `listing` except modules, for a kernel with `_text` at `text` while recording.
+/// Compares all symbols of `listing` except for those of modules. The recording has `_text` at `text`.
 fn compare(dir: &Path, listing: &Path, text: u64, what: &str) {
     let mut paths = SearchPaths::new(None);
     paths.kallsyms_override = Some(listing.to_owned());

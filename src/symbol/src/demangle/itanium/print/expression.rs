@@ -1,10 +1,11 @@
-//! Expressions and literals.
+//! Printing of expressions and literals.
 
 use super::Printer;
 use crate::demangle::itanium::tables::LITERAL_SUFFIXES;
 use crate::demangle::itanium::{Id, Node};
 
 impl<'t, 'a> Printer<'t, 'a> {
+    /// Prints an expression; `None` if it is invalid or another kind of node.
     pub(super) fn expression(&mut self, node: &'t Node<'a>) -> Option<()> {
         match node {
             Node::FunctionParameter(number) => self.push(&format!("{{parm#{number}}}")),
@@ -69,7 +70,7 @@ impl<'t, 'a> Printer<'t, 'a> {
             self.push("]");
             return Some(());
         }
-        // A bare > would end the arguments.
+        // Without parentheses, > would end the template arguments.
         let (open, close) = if symbol == ">" { ("(", ")") } else { ("", "") };
         self.push(open);
         self.subexpression(left)?;
@@ -79,7 +80,8 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// The address of a function in a scope is printed as its name only, except for const members.
+    /// Returns what to print for the operand of a unary operator: for the address of a function in a scope only its name, unless
+    /// it is a member function with qualifiers (`const`). Otherwise `operand`.
     fn without_parameters(&self, symbol: &str, operand: Id) -> Id {
         let Some(&Node::Typed(name, function)) = self.tree.node(operand) else {
             return operand;
@@ -100,6 +102,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
+    /// Prints an operand, in parentheses unless it is a name or braced.
     pub(super) fn subexpression(&mut self, id: Id) -> Option<()> {
         let simple = matches!(
             self.tree.node(id)?,
