@@ -1,13 +1,13 @@
-//! Requests of ioctl(2).
+//! Names of the requests of ioctl(2).
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::OnceLock;
 
-/// The known requests.
+/// The known requests: a hexadecimal number and a name in each line.
 const REQUESTS: &str = include_str!("../ioctls.txt");
 
-/// Writes the name of a request, or its parts: direction, type, number and size (asm-generic/ioctl.h).
+/// Writes the name of a request; if it is unknown, its parts: direction, type, number and size (asm-generic/ioctl.h).
 pub(crate) fn write_request(to: &mut dyn Write, request: u64) -> io::Result<()> {
     if let Some(name) = names().get(&request) {
         return to.write_all(name.as_bytes());

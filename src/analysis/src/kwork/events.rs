@@ -20,7 +20,7 @@ pub(super) struct KworkEvent {
     pub(super) class: KworkClass,
     /// The number of the interrupt or softirq, or the address of the work item.
     pub(super) id: u64,
-    /// Absent in exits, and where old kernels do not record it.
+    /// `None` for exits, and for work items activated on old kernels, which do not record it.
     pub(super) name: Option<NameIndex>,
 }
 
@@ -77,7 +77,7 @@ impl KworkEvent {
         })
     }
 
-    /// Returns the key of its span, for an event on this CPU.
+    /// Returns the key of the span to which the event belongs if it happened on `cpu`.
     pub(super) fn key(&self, cpu: u32) -> SpanKey {
         SpanKey {
             class: self.class,
@@ -87,7 +87,7 @@ impl KworkEvent {
     }
 }
 
-/// Returns the number of an interrupt without its sign, which no kernel uses.
+/// Returns the number of an interrupt, which tracepoints record as signed though it is never negative.
 fn number(irq: i32) -> u64 {
     u64::from(irq.cast_unsigned())
 }

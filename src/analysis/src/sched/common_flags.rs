@@ -10,10 +10,10 @@ use crate::PrepareSamples;
 /// `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ` and `TRACE_FLAG_NMI` of the kernel's `include/linux/trace_events.h`.
 const INTERRUPT: u32 = 0x08 | 0x10 | 0x40;
 
-/// Reads `common_flags`.
+/// Reads `common_flags` of samples.
 #[derive(Debug)]
 pub struct CommonFlags {
-    /// By event.
+    /// By event; `None` for events without the field.
     readers: Vec<Option<FieldReader>>,
 }
 
@@ -49,7 +49,7 @@ impl CommonFlags {
     }
 }
 
-/// Selects typed events, with their flags.
+/// Selects samples of typed events, with their flags.
 impl PrepareSamples for CommonFlags {
     type Detail = Option<u32>;
 

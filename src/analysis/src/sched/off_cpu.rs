@@ -1,4 +1,4 @@
-//! The time that tasks do not run, by state, by the stack that they leave the CPU with, and by the tasks that wake them.
+//! The time that tasks do not run, by state, by the stack with which they leave the CPU, and by the tasks that wake them.
 //!
 //! ```text
 //! switch out (S, D, ...) --sleeping--> wakeup --run queue--> switch in
@@ -32,7 +32,7 @@ pub struct OffCpuOptions {
     pub pids: Option<Vec<i32>>,
     /// Only these threads.
     pub tids: Option<Vec<i32>>,
-    /// The number of wakers that sleeps are divided by: 1 for the waker, 2 for the waker and its own waker.
+    /// The number of wakers by which sleeps are divided: 1 for the waker, 2 for the waker and the waker's waker.
     pub wakers: usize,
 }
 
@@ -68,9 +68,10 @@ pub struct OffCpuRow {
     pub state: OffCpuState,
     /// The stack, as an index of [`OffCpuTable::stacks`].
     pub stack: usize,
-    /// Who woke it, then who woke the waker. Empty if unknown, in a run queue, or not requested.
+    /// The task that woke it, then the one that woke the waker, and so on. Empty for time in a run queue, and if wakers are unknown or
+    /// not requested.
     pub wakers: Vec<OffCpuWaker>,
-    /// Its time.
+    /// The sum of the intervals.
     pub time: OffCpuTime,
 }
 
@@ -79,7 +80,7 @@ pub struct OffCpuRow {
 pub struct OffCpuWaker {
     /// The name of the waking task; `None` for an interrupt.
     pub comm: Option<Vec<u8>>,
-    /// Its stack, as an index of [`OffCpuTable::stacks`].
+    /// The stack at the wakeup, as an index of [`OffCpuTable::stacks`].
     pub stack: usize,
 }
 
@@ -103,17 +104,18 @@ pub struct OffCpu {
     names: NameTable,
     stacks: StackTable,
     chains: WakerChains,
-    /// By thread.
+    /// Tasks that have left their CPU at least once, by thread id.
     away: FxHashMap<u32, AwayTask>,
     sums: FxHashMap<RowKey, OffCpuTime>,
     losses: LostStretches,
 }
 
-/// A task, since it last left its CPU.
+/// What is known of a task since it last left its CPU.
 #[derive(Debug, Clone, Copy, Default)]
 struct AwayTask {
+    /// The stack with which it left.
     stack: StackNumber,
-    /// Who woke it after its last sleep.
+    /// The tasks that ended its last sleep.
     wakers: WakerChain,
 }
 
@@ -173,7 +175,7 @@ impl OffCpu {
             time,
         });
         let mut rows: Vec<OffCpuRow> = rows.collect();
-        // Stacks are numbered in order of their first event: the order of rows does not depend on the hash table.
+        // Stacks are numbered in order of their first event, so the order of rows does not depend on the hash table.
         rows.sort_by_cached_key(|row| {
             let wakers = row.wakers.iter();
             let wakers: Vec<_> = wakers
@@ -208,7 +210,7 @@ impl OffCpu {
             stack: self.stacks.add(stack.frames),
         };
         let before = match is_interrupt {
-            // The interrupted task is not the waker.
+            // The interrupted task is not the waker, so its own wakers do not matter.
             true => WakerChain::default(),
             false => {
                 self.away
@@ -246,7 +248,7 @@ impl OffCpu {
             }
             RunState::New | RunState::Running => return,
         };
-        // What a task does before its first switch is unknown.
+        // The stack of a task before its first switch is unknown.
         let Some(away) = self.away.get(&interval.tid).copied() else {
             return;
         };
@@ -282,7 +284,7 @@ impl Observer<SwitchStack> for OffCpu {
             }
             _ => {}
         }
-        // A switch ends at most two states, and three if it contradicts earlier ones.
+        // A switch ends at most two states, or three if it contradicts earlier events.
         let mut ended = Vec::new();
         self.states
             .event(at, &event, |interval| ended.push(interval));

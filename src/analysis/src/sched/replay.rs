@@ -22,7 +22,7 @@ pub enum ReplayStep {
     Run(u64),
     /// Sleeps for this many nanoseconds.
     Sleep(u64),
-    /// Sleeps until the wakeup with this number.
+    /// Sleeps until another task makes the wakeup with this number.
     Await(u32),
     /// Wakes a task.
     Wake {
@@ -46,8 +46,8 @@ pub struct ReplayTask {
     pub steps: Vec<ReplayStep>,
 }
 
-/// The steps of all tasks. Wakeups are numbered in order of time, and each task makes and awaits them in this order, so that threads cannot
-/// deadlock.
+/// The steps of all tasks. Wakeups are numbered in order of time. Each task makes and awaits them in this order, so that the
+/// replaying threads cannot deadlock.
 #[derive(Debug, Default)]
 pub struct ReplayPlan {
     /// The tasks, in order of their first events.
@@ -56,12 +56,12 @@ pub struct ReplayPlan {
     pub wakeups: u32,
     /// Numbers of events in the recording.
     pub counts: ReplayCounts,
-    /// Where records were lost.
+    /// The stretches of time in which records were lost.
     pub losses: LostStretches,
 }
 
 impl ReplayPlan {
-    /// Returns the run and sleep time of the longest task in nanoseconds, without waiting for other tasks: no repetition is shorter.
+    /// Returns the largest sum of run and sleep times of a task in nanoseconds. A repetition takes at least this long.
     #[must_use]
     pub fn longest(&self) -> u64 {
         let time = |step: &ReplayStep| match step {
@@ -135,7 +135,7 @@ pub struct ReplayRecorder {
     /// The index in `tasks` of each task of the plan.
     indices: Vec<TaskIndex>,
     plan: ReplayPlan,
-    /// The end of the time that is already in a task's steps, by CPU; from the CPU's first switch on.
+    /// By CPU, the time up to which run time was added to a task's steps; absent before the CPU's first switch.
     run_until: FxHashMap<u32, u64>,
     /// Time of the recording's first event.
     start: Option<u64>,
@@ -165,7 +165,7 @@ impl ReplayRecorder {
         self.plan
     }
 
-    /// Returns the task with this thread id, and its index in the plan.
+    /// Returns the task with this thread id, and its index in the plan, to which it is added if necessary.
     fn task(&mut self, tid: i32) -> (TaskIndex, usize) {
         let index = self.tasks.find_or_add(-1, tid);
         let next = self.plan.tasks.len();
@@ -243,14 +243,14 @@ impl ReplayRecorder {
         let (waker, by) = self.task(at.task.tid.cast_signed());
         let (woken, planned) = self.task(event.pid());
         self.count_wakeup(waker, by, woken);
-        // The idle task wakes others only in interrupts; an exited task has no id.
+        // The idle task wakes others only in interrupts; a waker that has exited has the id -1.
         let is_by_task = at.task.tid.cast_signed() > 0 && !event.is_by_interrupt() && by != planned;
         let is_asleep = entry(&mut self.states, woken).activity != Activity::Awake;
         if !is_asleep || !is_by_task || event.pid() == 0 || self.plan.wakeups == u32::MAX {
             self.wake_up(woken, planned, time);
             return;
         }
-        // The run time of the waker since its last step.
+        // The waker's run time that is not in its steps yet.
         let until = at.cpu.and_then(|cpu| self.run_until.get_mut(&cpu));
         let nanos = until.map_or(0, |until| {
             time.saturating_sub(std::mem::replace(until, time))

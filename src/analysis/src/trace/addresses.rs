@@ -23,7 +23,7 @@ pub trait EnumerationNames: std::fmt::Debug + Send + Sync {
 /// How stacks and page faults are decoded.
 #[derive(Default)]
 pub struct AddressOptions {
-    /// What names their addresses. If `None`, samples have no stacks, and page faults only the address of the code.
+    /// Names their addresses. If `None`, samples have no stacks, and page faults only have the address of the code.
     pub names: Option<Box<dyn AddressNames>>,
     /// Whether samples of page faults become `TraceRecord::Fault`, instead of `TraceRecord::Event` without fields.
     pub shows_faults: bool,

@@ -19,22 +19,22 @@ pub struct TaskRun {
     pub pid: u32,
     /// The thread.
     pub tid: u32,
-    /// The thread's name at the start, or the one that replaces it.
+    /// The thread's name at the start, or its replacement in [`TaskRuns::names`].
     pub comm: String,
-    /// Times since the thread's previous run.
+    /// Times since the thread's previous run; `None` for its first run.
     pub gaps: Option<TaskGaps>,
 }
 
 /// Times between a run of a thread and its previous one, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskGaps {
-    /// From the end of the previous run to the start.
+    /// From the end of the previous run to the start of this one.
     pub out_in: u64,
-    /// From the end of the previous run to the end.
+    /// From the end of the previous run to the end of this one.
     pub out_out: u64,
-    /// From the start of the previous run to the start.
+    /// From the start of the previous run to the start of this one.
     pub in_in: u64,
-    /// From the start of the previous run to the end.
+    /// From the start of the previous run to the end of this one.
     pub in_out: u64,
 }
 
@@ -47,11 +47,11 @@ pub struct TaskSummary {
     pub comm: String,
     /// The length of each run in nanoseconds.
     pub runs: Vec<u64>,
-    /// The start of the longest run in nanoseconds; the first one of equals.
+    /// The start of the longest run in nanoseconds; if several are equally long, that of the first one.
     pub longest_at: u64,
-    /// The largest of each time between runs; they can be of different runs.
+    /// The maximum of each time between runs. The maxima can be of different runs.
     pub gaps: Option<TaskGaps>,
-    /// The start of the run after the longest time on other CPUs or asleep, in nanoseconds.
+    /// The start of the run with the maximum of [`TaskGaps::out_in`], in nanoseconds.
     pub longest_gap_at: u64,
     longest: u64,
     last: (u64, u64),
@@ -94,7 +94,7 @@ impl TaskSummary {
     }
 }
 
-/// The times, in nanoseconds, within which switches count.
+/// A range of times in nanoseconds, including both ends. Switches outside it are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeWindow {
     /// The first time.
@@ -145,25 +145,25 @@ impl TaskRun {
     }
 }
 
-/// Runs of threads by their ends. The idle task has none.
+/// Collects the runs of all threads except for the idle task.
 #[derive(Debug, Default)]
 pub struct TaskRuns {
-    /// Switches that count.
+    /// The switches that are used.
     pub window: TimeWindow,
-    /// Names by thread, instead of those in the recording.
+    /// Names by thread id, which replace those in the recording.
     pub names: FxHashMap<u32, String>,
-    /// The runs that are kept.
+    /// The threads whose runs are kept.
     pub shown: TaskWords,
-    /// Whether no runs are kept, just the summary.
+    /// Whether no runs are kept, just the summaries.
     pub only_summary: bool,
-    /// By thread and CPU: start of the run, and name.
+    /// Current runs, by thread and CPU: start, and the thread's name.
     running: FxHashMap<(u32, u32), (u64, String)>,
     runs: Vec<TaskRun>,
     tasks: BTreeMap<u32, TaskSummary>,
 }
 
 impl TaskRuns {
-    /// The tracepoints that it reads.
+    /// The tracepoints whose samples are needed.
     pub const EVENTS: &'static [EventFields] = &[EventFields {
         tracepoint: "sched:sched_switch",
         numbers: &["prev_pid", "next_pid"],

@@ -24,7 +24,7 @@ const TASKS: usize = 5;
 /// A step of a schedule; impossible steps are skipped.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// The CPU's task is switched out in this state, and one of the runnable ones in.
+    /// The CPU's task is switched out in the state with this index, and a runnable task is switched in.
     Switch(usize, usize),
     /// A sleeping task is woken.
     Wake(usize),
@@ -36,13 +36,13 @@ struct Event {
     time: u64,
     cpu: u32,
     task: u32,
-    /// The woken task, or the next one.
+    /// The woken task, or the task that is switched in.
     other: u32,
-    /// The state in which the task is switched out; `None` for a wakeup.
+    /// Index of the state in which `task` is switched out; `None` for a wakeup.
     state: Option<usize>,
 }
 
-/// Gives each event a stack of one frame: an object numbered by its time.
+/// Gives each event a stack of one frame, whose object has the event's time as its number.
 struct TimeStacks;
 
 impl PrepareSamples for TimeStacks {
@@ -170,10 +170,10 @@ fn measured(
     })
 }
 
-/// Name, state, time of the switch, and the wakeups: name (`None` for an interrupt) and time.
+/// Name of the task, its state, time of the switch, and its wakers: name (`None` for an interrupt) and time of the wakeup.
 type Key = (String, OffCpuState, u64, Vec<(Option<String>, u64)>);
 
-/// The last wakeup of `task` before an event that ended a sleep, then those of its wakers.
+/// The waker that ended the last sleep of `task` before the event with index `before`, then the waker of that waker, and so on.
 fn wakers(events: &[Event], before: usize, task: u32, limit: usize) -> Vec<(Option<String>, u64)> {
     let slept = events[..before].iter().rposition(|event| {
         event.task == task && event.state.is_some_and(|state| STATES[state] & 3 != 0)
@@ -202,7 +202,7 @@ fn oracle(events: &[Event], limit: usize) -> BTreeMap<Key, OffCpuTime> {
     let mut found: BTreeMap<Key, OffCpuTime> = BTreeMap::new();
     for (at, event) in events.iter().enumerate() {
         let task = event.other;
-        // The switch out of the task that this event wakes or switches in.
+        // The event that switched out the task which `event` wakes or switches in.
         let left = events[..at]
             .iter()
             .rev()

@@ -34,7 +34,7 @@ impl Event {
     }
 }
 
-/// Events of a scheduler that makes no mistakes: a task runs on one CPU at a time. 0 is the idle task.
+/// Consistent events of a scheduler: a task runs on one CPU at a time. 0 is the idle task.
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let step = (1..40_000_u64, 0..CPUS, 0..3_usize, 0..=TASKS, any::<bool>());
     proptest::collection::vec(step, 2..150).prop_map(|steps| {
@@ -57,7 +57,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-/// The state of a task that event `at` begins; `None` if it is an event of other tasks.
+/// The state of `task` that begins with event `at`; `None` if it is an event of other tasks.
 fn entered(events: &[Event], at: usize, task: u32) -> Option<TaskActivity> {
     match events[at] {
         Event::Switch(.., next) if next == task => Some(TaskActivity::Running),

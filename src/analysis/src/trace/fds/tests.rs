@@ -1,4 +1,4 @@
-//! Names of descriptors after calls.
+//! Names of descriptors after system calls.
 
 use super::*;
 
@@ -111,7 +111,7 @@ fn flags_of_descriptors() {
     assert_eq!(names, [Some("/a"), None, None, Some("/c")]);
 }
 
-/// Descriptors in messages have unknown numbers.
+/// A message with control data may pass descriptors whose numbers are unknown, so all names are forgotten.
 #[test]
 fn messages_without_control_data_keep_the_names() {
     let mut tables = FileTables::new(true);
