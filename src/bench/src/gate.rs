@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rperf_sys::poll;
 
-/// The main task's end: it waits until all workers are ready, then starts them.
+/// The end of the main task, which waits until all workers are ready and then starts them.
 #[derive(Debug)]
 pub(crate) struct Gate {
     ready: PipeReader,
@@ -14,7 +14,7 @@ pub(crate) struct Gate {
     worker: WorkerGate,
 }
 
-/// A worker's end.
+/// The end of a worker, a thread or a forked process.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerGate {
     ready: Arc<PipeWriter>,
@@ -41,26 +41,30 @@ impl Gate {
         self.worker.clone()
     }
 
-    /// Waits until `workers` are ready, then starts them all.
+    /// Waits until `workers` workers are ready, then starts them all.
+    ///
+    /// # Errors
+    ///
+    /// `UnexpectedEof` if all workers ended before that many were ready.
     pub(crate) fn open(self, workers: u64) -> io::Result<()> {
         let Self {
             ready,
             mut start,
             worker,
         } = self;
-        // From here on, a read finds the end of the pipe if all workers have ended.
+        // Without this writer, a read finds the end of the pipe once all workers have ended.
         drop(worker.ready);
         let arrived = io::copy(&mut ready.take(workers), &mut io::sink())?;
         if arrived < workers {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        // The byte stays in the pipe, where each worker finds it.
+        // Workers only poll, so that the byte stays in the pipe for all of them.
         start.write_all(b"s")
     }
 }
 
 impl WorkerGate {
-    /// Reports this worker as ready and waits for the start.
+    /// Reports this worker as ready and waits for the start; fails if the main task has ended.
     pub(crate) fn pass(&self) -> io::Result<()> {
         (&*self.ready).write_all(b"r")?;
         loop {

@@ -20,7 +20,7 @@ pub(crate) struct DownloadTransfer<'a> {
     pub(crate) server: &'a Server,
     pub(crate) url: &'a str,
     pub(crate) limits: DownloadLimits,
-    /// The file to write to.
+    /// Path of the file that is written to, for messages.
     pub(crate) temporary: &'a Path,
 }
 
@@ -33,8 +33,8 @@ pub(crate) enum Received {
 }
 
 impl DownloadTransfer<'_> {
-    /// Downloads the file and writes it to `into`. `progress` gets the bytes so far and the total,
-    /// if the server sent it.
+    /// Downloads the file and writes it to `into`. `progress` gets the number of bytes received so far, and the
+    /// total number if the server sent it.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl DownloadTransfer<'_> {
     }
 }
 
-/// Download speed.
+/// Checks that a download does not stall.
 struct SpeedCheck {
     started: Instant,
     stall: Option<Duration>,

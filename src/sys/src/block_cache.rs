@@ -2,11 +2,11 @@
 //!
 //! The allocator of musl takes one lock for each request, and maps and unmaps memory for each block of 128 KiB or more,
 //! which the kernel fills with zeros again. Here, blocks up to 32 KiB are kept by the thread that freed them, without a
-//! lock. Blocks up to 1 MiB are kept by all threads together, also those above 4 KiB that a thread has too many of: one
-//! thread reads a file in blocks, and others free them.
+//! lock. Lists shared by all threads keep larger blocks up to 1 MiB, and blocks above 4 KiB that a thread has too many
+//! of: if one thread allocates the blocks of a file and others free them, the first thread gets them back.
 //!
 //! Sizes are rounded up to [size classes](class), so that a block serves all requests of its class. Blocks have no
-//! header: a request to free a block has its size ([`Layout`]).
+//! header: a request to free a block contains the block's size ([`Layout`]).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -14,7 +14,7 @@ use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Largest alignment of blocks that are kept: the one of malloc(3).
+/// Largest alignment of blocks that are kept, in bytes: that of malloc(3).
 const ALIGNMENT: usize = 16;
 /// Number of classes that are multiples of 16, up to 128 bytes.
 const FINE: usize = 8;
@@ -31,7 +31,7 @@ const KEPT_BY_THREAD: usize = 64 << 10;
 /// Maximum number of bytes of shared blocks that are kept.
 const KEPT_BY_ALL: usize = 8 << 20;
 
-/// An allocator that gives freed blocks out again, and asks `System` for others.
+/// An allocator that reuses freed blocks, and requests others from `System`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockCache;
 
@@ -59,15 +59,15 @@ unsafe impl Send for SharedBlocks {}
 /// Whether a thread keeps blocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Unknown: it has not requested or freed any yet.
+    /// It has not requested or freed a block yet.
     New,
     /// It keeps blocks.
     Keeps,
-    /// It keeps none: it is ending, or a destructor that frees the blocks at its end could not be registered.
+    /// It keeps none: it is ending, or the destructor that frees the blocks at its end could not be registered.
     Passes,
 }
 
-/// Blocks kept by a thread. Has no destructor: registering one would allocate.
+/// Blocks kept by a thread. The type has no destructor, because registering one would allocate memory.
 struct ThreadBlocks {
     state: Cell<State>,
     classes: [Cell<Blocks>; SMALL],
@@ -174,7 +174,7 @@ unsafe impl GlobalAlloc for BlockCache {
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         match class(layout) {
-            // `System` does not clear memory that it maps anew; large kept blocks would have to be cleared.
+            // `System` need not clear memory that it has just mapped. A large kept block would have to be cleared.
             Some(class) if class >= SMALL => {
                 // SAFETY: the size is not zero.
                 unsafe { System.alloc_zeroed(class_layout(class)) }
@@ -259,7 +259,7 @@ unsafe fn take_shared(class: usize) -> *mut u8 {
     let Some(place) = class.checked_sub(UNSHARED) else {
         return ptr::null_mut();
     };
-    // Waiting would be wrong in a child after fork(2), whose other threads are gone.
+    // Waiting would never end in a child after fork(2) if another thread, which the child does not have, held the lock.
     let Ok(mut shared) = SHARED.try_lock() else {
         return ptr::null_mut();
     };
@@ -351,7 +351,7 @@ impl ThreadBlocks {
 
 /// The key whose destructor frees the blocks of a thread.
 fn key() -> Option<libc::pthread_key_t> {
-    /// The key plus one, 0 before there is one.
+    /// The key plus one; 0 before the key is created.
     static KEY: AtomicU32 = AtomicU32::new(0);
     if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
         return Some(key);

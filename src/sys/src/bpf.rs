@@ -12,7 +12,7 @@ const PROG_GET_NEXT_ID: libc::c_int = 11;
 const TYPE_KPROBE: u32 = 2;
 /// `BPF_FUNC_trace_printk`.
 const TRACE_PRINTK: i32 = 6;
-/// The text that [`BpfProgram::trace_printk`] writes, in words of the stack.
+/// The text that [`BpfProgram::trace_printk`] writes, padded to the words in which the program stores it on its stack.
 const TEXT: &[u8; 16] = b"rperf uprobe\0\0\0\0";
 
 /// The part of `union bpf_attr` for `BPF_PROG_GET_NEXT_ID`.
@@ -48,13 +48,13 @@ pub fn bpf_program_ids() -> io::Result<Vec<u32>> {
 #[derive(Debug, Clone, Copy)]
 struct Instruction {
     code: u8,
-    /// Destination in the low half, source in the high half.
+    /// Destination in the low four bits, source in the high four.
     registers: u8,
     offset: i16,
     immediate: i32,
 }
 
-/// The stack pointer.
+/// The frame pointer, which is the end of the stack.
 const R10: u8 = 10;
 
 impl Instruction {
@@ -74,14 +74,14 @@ impl Instruction {
         Self::new(0xb7, register, value)
     }
 
-    /// The kernel's layout.
+    /// Returns the instruction in the kernel's layout.
     fn encoded(&self) -> [u8; 8] {
         let [low, high] = self.offset.to_ne_bytes();
         let [a, b, c, d] = self.immediate.to_ne_bytes();
         [self.code, self.registers, low, high, a, b, c, d]
     }
 
-    /// Stores four bytes at an offset from the stack pointer.
+    /// Stores four bytes at an offset from the frame pointer.
     const fn store(offset: i16, value: i32) -> Self {
         Self {
             offset,
@@ -115,7 +115,7 @@ impl BpfProgram {
             .map(|(offset, word)| Instruction::store(offset, i32::from_ne_bytes(*word)))
             .collect();
         program.extend([
-            // R1 = R10 - 16, the text.
+            // R1 = R10 - 16, the address of the text.
             Instruction::new(0xbf, R10 << 4 | 1, 0),
             Instruction::new(0x07, 1, -16),
             Instruction::set(2, 16),
@@ -159,7 +159,7 @@ mod tests {
         for load in [BpfProgram::empty, BpfProgram::trace_printk] {
             match load() {
                 Ok(_) => {}
-                // Not permitted, or a kernel without BPF. EINVAL and EACCES would mean an invalid program.
+                // The user lacks permission, or the kernel BPF. EINVAL and EACCES would mean an invalid program.
                 Err(error) => {
                     let code = error.raw_os_error();
                     assert!(matches!(code, Some(libc::EPERM | libc::ENOSYS)), "{error}");

@@ -65,9 +65,9 @@ impl Proc {
         Ok(find_text(lines, size.flatten()))
     }
 
-    /// Bytes from `_text` to `_etext` as reserved by x86 kernels (arch/x86/kernel/setup.c,
-    /// `code_resource`; on other architectures the region has another end). `None` if that is
-    /// hidden from the caller.
+    /// Number of bytes from `_text` to `_etext`, which x86 kernels reserve (arch/x86/kernel/setup.c,
+    /// `code_resource`; on other architectures the region has another end). `None` if `iomem` hides
+    /// addresses from the caller.
     fn code_size(&self) -> Option<u64> {
         let text = fs::read_to_string(self.path("iomem")).ok()?;
         let line = text
@@ -111,7 +111,7 @@ impl Proc {
     }
 }
 
-/// Finds start and end of the text. If its size is known, reading stops at its first address.
+/// Finds start and end of the text. If its size is known, only the symbols at its start are read.
 fn find_text(mut lines: impl BufRead, size: Option<u64>) -> Option<KernelText> {
     let mut found: Option<(&'static str, u64)> = None;
     let mut line = Vec::new();
@@ -144,7 +144,7 @@ fn find_text(mut lines: impl BufRead, size: Option<u64>) -> Option<KernelText> {
     None
 }
 
-/// The third word of a line, which is the last one for symbols outside modules.
+/// The last word of a line: the name of the symbol, except for symbols of modules.
 fn name(line: &[u8]) -> &[u8] {
     let line = line.trim_ascii_end();
     let last = line.iter().rposition(|byte| *byte == b' ');
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn this_kernel_has_the_size_that_it_reserved() {
+    fn the_size_in_iomem_is_that_of_the_symbols() {
         let proc = Proc::new("/proc");
         let lines = || BufReader::new(File::open("/proc/kallsyms").unwrap());
         let Some(searched) = find_text(lines(), None) else {

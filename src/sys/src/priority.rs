@@ -19,11 +19,12 @@ pub fn run_in_real_time(priority: i32) -> io::Result<()> {
     }
 }
 
-/// Raises the priority of the calling thread until dropped: nice -20 for the largest share of a
-/// busy processor, and a short time slice for low wake-up latency (Linux 6.12). Without the
-/// privilege for the nice value only the slice is set.
+/// A raised priority of the calling thread, until dropped: nice -20 for the largest share of a
+/// busy processor, and a short time slice for low wake-up latency (since Linux 6.12). Without the
+/// privilege for the nice value, only the slice is set.
 #[derive(Debug)]
 pub struct PriorityBoost {
+    /// The attributes to restore; `None` if they were not changed.
     before: Option<Attributes>,
 }
 
@@ -90,7 +91,7 @@ impl Attributes {
         (result == 0).then_some(found)
     }
 
-    /// Sets the attributes of the calling thread; returns whether that is permitted.
+    /// Sets the attributes of the calling thread; returns whether that succeeded.
     fn set(&self) -> bool {
         let wanted = Self {
             size: SIZE,

@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_micros(100);
 /// `EIO`, for an error without a number.
 const IO_ERROR: u64 = 5;
 
-/// Words that the processes share: a header, and two for each task.
+/// Words that the processes share: a header, and the results of each task in two words, bytes and nanoseconds.
 struct Board<'m>(&'m [AtomicU64]);
 
 /// Words of the header.
@@ -62,7 +62,7 @@ impl Board<'_> {
         self.set(Header::Failed as usize, number.unwrap_or(IO_ERROR));
     }
 
-    /// The error of a task that failed.
+    /// The error of the task that failed last, if any.
     fn error(&self) -> Option<io::Error> {
         match self.get(Header::Failed as usize) {
             0 => None,
@@ -97,7 +97,7 @@ impl Board<'_> {
     }
 }
 
-/// Runs the tasks.
+/// Forks the processes, starts the tasks when all are ready, and returns what they measured.
 pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
     let cannot_map = "cannot map the memory";
     let board = SharedMemory::new(Board::bytes(bench.tasks()));
@@ -143,12 +143,14 @@ pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
 struct Process<'a> {
     bench: &'a NumaMem,
     global: &'a SharedMemory,
+    /// The memory of the process.
     own: SharedMemory,
-    /// Held by the thread that passes over the locked part of the process's memory.
+    /// Held by the thread that accesses the locked part of the process's memory.
     lock: Mutex<()>,
     board: &'a Board<'a>,
 }
 
+/// Runs the threads of process `number`, in the forked process.
 fn run_process(
     bench: &NumaMem,
     number: usize,
@@ -189,7 +191,7 @@ impl Process<'_> {
     fn run_thread(&self, task: usize) -> io::Result<()> {
         let work = self.measure(task);
         let work = work.inspect_err(|error| {
-            // A task that was waiting when another one failed ends with `Interrupted`; the other one's error is reported.
+            // A task that was waiting when another one failed ends with `Interrupted`. Only the error of the failed task is reported.
             if error.kind() != io::ErrorKind::Interrupted {
                 self.board.fail(error);
             }
@@ -198,6 +200,7 @@ impl Process<'_> {
         Ok(())
     }
 
+    /// Waits for the start, then accesses memory until the number of loops or the time is reached.
     fn measure(&self, task: usize) -> io::Result<TaskWork> {
         let NumaMem {
             sizes,
@@ -239,7 +242,7 @@ impl Process<'_> {
 /// Binds the calling thread to the CPU of a task as long as the guard lives, and its memory to the task's node.
 fn bind(bench: &NumaMem, task: usize) -> io::Result<Option<AffinityGuard>> {
     bind_memory(bench.nodes.get(task).copied()).or_else(|error| {
-        // Without NUMA there is nothing to undo.
+        // For a task without a node, an error is ignored: on kernels without NUMA no binding needs to be undone.
         let is_bound = task < bench.nodes.len();
         if is_bound { Err(error) } else { Ok(()) }
     })?;
