@@ -1,6 +1,6 @@
 //! perf's configuration: `PERF_CONFIG` alone, or `/etc/perfconfig` and then `~/.perfconfig`.
 //!
-//! A file that cannot be read or a line that cannot be parsed is a warning with file and line, not an error: the other settings apply.
+//! A file that cannot be read or a line that cannot be parsed causes a warning with file and line, not an error. The other settings apply.
 
 pub(crate) mod edit;
 mod keys;
@@ -17,7 +17,7 @@ use super::context::variable;
 /// The system-wide file.
 const SYSTEM: &str = "/etc/perfconfig";
 
-/// All settings in the order read; the last one of a name applies.
+/// All settings in the order in which they were read; of several with one name, the last one applies.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
     entries: Vec<parse::ConfigEntry>,
@@ -109,8 +109,8 @@ impl Config {
         &self.findings
     }
 
-    /// Returns a line for each setting that has an effect in this command of perf but not here, and for unknown settings of
-    /// the command's own section.
+    /// Returns a message for each setting that has an effect in perf's `command` but not in rperf's, and for unknown settings of
+    /// the section of that name.
     pub(crate) fn unused(&self, command: &str) -> Vec<String> {
         let mut lines = Vec::new();
         for (index, entry) in self.entries.iter().enumerate() {
@@ -203,7 +203,8 @@ pub(crate) fn boolean(value: &str) -> Option<bool> {
 /// The maximum size of a settings file, in bytes.
 pub(crate) const MAX_SIZE: u64 = 1 << 20;
 
-/// Reads a file owned by root or by the current user. Returns `None` for a file of another user, which could name a pager or redirect output.
+/// Reads a file owned by root or by the current user. Returns `None` for a file of another user, whose settings could execute a program as
+/// pager or redirect output.
 fn read_trusted(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let found = FoundFile::find(path)?;
     match found.is_users() {
@@ -226,14 +227,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_setting_of_a_name_counts() {
+    fn the_last_setting_of_a_name_applies() {
         let config = config("[report]\nchildren = false\n[report]\nchildren\n");
         assert_eq!(config.flag("report.children"), Some(true));
         assert_eq!(config.findings(), &[] as &[String]);
     }
 
     #[test]
-    fn bad_values_are_named_with_their_line_and_do_not_count() {
+    fn bad_values_are_reported_with_their_line_and_ignored() {
         let config = config("[report]\n\tchildren = maybe\n\tpercent-limit = 5x\n");
         assert_eq!(config.flag("report.children"), None);
         assert_eq!(

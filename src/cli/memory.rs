@@ -15,7 +15,7 @@ const STATUS: u8 = 255;
 /// Texts that identify an out-of-memory error, our own and the system's.
 const MARKS: [&str; 2] = ["out of memory", "Cannot allocate memory"];
 
-/// The hint for the running command.
+/// The hint for running out of memory, which depends on the command.
 pub(crate) struct MemoryHint {
     program: ProgramName,
     hint: Mutex<String>,
@@ -62,7 +62,7 @@ impl MemoryHint {
     }
 }
 
-/// Returns the error for objects missing for lack of memory; `None` if there are none.
+/// Returns the error for objects that could not be mapped for lack of memory; `None` if there are none.
 pub(crate) fn unmapped_objects() -> Option<CliError> {
     let UnmappedObjects { first, all } = UnmappedObjects::found()?;
     let mut text = first;

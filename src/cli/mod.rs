@@ -1,7 +1,7 @@
 //! The command line.
 //!
-//! Only this code prints, reads the environment or ends the process. One pass over the words finds the command ([`globals`]), [`argv`]
-//! rewrites what follows it, clap parses that, and the command's `run` does the work.
+//! Only this code prints, reads the environment or ends the process. One pass over the words of the command line finds the
+//! command ([`globals`]). [`argv`] rewrites the words after it, clap parses the result, and the command's `run` does the work.
 
 mod argv;
 mod color;
@@ -188,7 +188,7 @@ fn line(context: &Context, text: &str) -> Result<ExitStatus, CliError> {
     Ok(ExitStatus::Ok)
 }
 
-/// Flushes, waits for the pager, prints the error, and returns the exit status.
+/// Flushes the output, waits for the pager, prints the error, and returns the exit status.
 fn finish(context: &Context, result: Result<ExitStatus, CliError>) -> ExitCode {
     let flushed = context.output.finish();
     context.pager.wait();
@@ -218,7 +218,7 @@ fn finish(context: &Context, result: Result<ExitStatus, CliError>) -> ExitCode {
     })
 }
 
-/// Reports a file that was truncated while being read: the output is incomplete, so the exit is not a success.
+/// Reports that a file was truncated while being read. The output is incomplete, so the exit status is not 0.
 fn report_truncated_file(context: &Context, exit: ExitStatus) -> ExitStatus {
     context.warn("a file was truncated while being read; the output above is incomplete");
     match exit {

@@ -7,10 +7,11 @@ use rperf_perfdata::Metadata;
 use super::error::CliError;
 use super::options::flag;
 
-/// The values of the options.
+/// The values of `--switch-on`, `--switch-off` and `--show-on-off-events`.
 pub(crate) struct SwitchOptions {
-    /// Event names.
+    /// Name of the event that enables output.
     on: Option<String>,
+    /// Name of the event that disables output.
     off: Option<String>,
     shows_switch_events: bool,
 }
@@ -25,11 +26,11 @@ impl SwitchOptions {
         }
     }
 
-    /// Returns the switch for the events of `recording`.
+    /// Looks up the event names in `recording`.
     ///
     /// # Errors
     ///
-    /// Status 255: no event of that name.
+    /// Status 255: the recording has no event of a given name.
     pub(crate) fn find(&self, recording: Metadata<'_>) -> Result<EventSwitch, CliError> {
         let index = |what, name: &Option<String>| {
             let Some(name) = name else {

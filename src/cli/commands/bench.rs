@@ -30,14 +30,14 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::parsing::{self, Parsed};
 
-/// The options of each benchmark.
+/// Returns a command with the options of each benchmark.
 #[cfg(test)]
 pub(crate) fn benchmark_commands() -> impl Iterator<Item = Command> {
     let benchmarks = COLLECTIONS.iter().flat_map(|one| one.benchmarks);
     benchmarks.map(|benchmark| (benchmark.build)())
 }
 
-/// Runs a benchmark, those of a collection or all of them; lists them if none is named.
+/// Runs a benchmark, all of a collection, or all. Without the name of a collection or a benchmark, lists the names.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let given = GivenSettings::new(matches);
     let words = matches.get_many::<OsString>("words").unwrap_or_default();
@@ -212,7 +212,7 @@ mod tests {
     fn every_benchmark_has_options_with_help() {
         for benchmark in benchmarks() {
             let command = with_common((benchmark.build)());
-            // Names and letters occur once: clap checks it here.
+            // clap checks that names and letters are unique.
             command.clone().debug_assert();
             for arg in options(&command) {
                 let is_explained = arg.get_help().is_some();
@@ -231,7 +231,7 @@ mod tests {
                 .find(|arg| arg.get_long() == Some(long))
                 .and_then(clap::Arg::get_short)
         };
-        // `-r` is the runtime of some, `-f` a function or a number of futexes.
+        // In some benchmarks `-r` is the run time, and `-f` a function or a number of futexes, not the common option.
         assert_eq!(letter("hash", "runtime"), Some('r'));
         assert_eq!(letter("hash", "repeat"), None);
         assert_eq!(letter("memcpy", "function"), Some('f'));

@@ -42,7 +42,7 @@ of each task and how long it waited for a CPU, 'sched timehist' each time that a
 /// The hint for an unknown subcommand.
 const KNOWN: &str = "use 'sched record', 'sched latency', 'sched timehist', 'sched map', 'sched off-cpu', 'sched diff', 'sched perfetto', 'sched replay', 'sched stats' or 'sched script'";
 
-/// The words that Linux perf abbreviates, to at least three letters.
+/// The subcommands that may be abbreviated to three or more letters, as in Linux perf.
 const ABBREVIATED: &[&str] = &["record", "latency", "replay"];
 
 /// The options of `sched` and of its subcommands that read a recording.

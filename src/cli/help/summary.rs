@@ -12,8 +12,8 @@ use crate::cli::shared::wrap::wrap;
 /// The column of the descriptions.
 const COLUMN: usize = 26;
 
-/// Returns the output of `-h`: usage; the options of each group, short ones first; examples. With keywords only the options that match
-/// one.
+/// Returns the output of `-h`: usage, the options of each group, and examples. If keywords are given, only options that match one of
+/// them are listed, and no examples.
 pub(crate) fn summary(
     program: ProgramName,
     title: CommandTitle<'_>,
@@ -51,14 +51,14 @@ pub(crate) fn usage(program: ProgramName, title: CommandTitle<'_>, lead: &str) -
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the summary lines of the `wanted` options.
+/// Returns the lines of the `wanted` options, without those that are not supported yet.
 pub(crate) fn lines_of(command: &Command, wanted: impl Fn(&Arg) -> bool) -> String {
     let shown =
         options(command).filter(|arg| OptionShape::of(arg) != OptionShape::NotYet && wanted(arg));
     lines(shown.collect())
 }
 
-/// Returns the lines of options: those with a letter first, then by name.
+/// Returns the lines of options: those with a letter first, ordered by letter, then the others by name.
 fn lines(mut shown: Vec<&Arg>) -> String {
     shown.sort_by_key(|arg| match arg.get_short() {
         Some(short) => (false, short.to_ascii_lowercase().to_string()),
@@ -97,7 +97,7 @@ fn described(head: &str, text: &str) -> String {
     }
 }
 
-/// Returns every long option of the command, on one line.
+/// Returns the supported long options of the command, on one line.
 pub(crate) fn list_options(command: &Command) -> String {
     let shown = options(command).filter(|arg| OptionShape::of(arg) != OptionShape::NotYet);
     shown
@@ -107,7 +107,7 @@ pub(crate) fn list_options(command: &Command) -> String {
         .join(" ")
 }
 
-/// Formats the value of an option as shown after its name.
+/// Formats the name of an option's value as shown after the option.
 pub(super) fn value_text(arg: &Arg) -> String {
     let name = arg
         .get_value_names()

@@ -46,14 +46,14 @@ pub(super) struct ComparedEvent {
     kind: EventType,
     config: u64,
     pub(super) histogram: Histogram,
-    /// The histogram without the filters of tasks and code; only if percentages refer to its total.
+    /// The histogram of samples selected without the filters of tasks and code; only if percentages refer to its total.
     pub(super) unfiltered: Option<Histogram>,
     /// With `-c cycles`, the basic blocks between branches.
     pub(super) blocks: Vec<Block>,
 }
 
 impl CountedFile {
-    /// Counts the samples of a file; `number` is its index among the files.
+    /// Counts the samples of a file; `number` is its index among the compared files.
     pub(super) fn count(
         input: &Input,
         data: &PerfData<'_>,
@@ -133,7 +133,8 @@ fn without_tasks_and_code(
     })
 }
 
-/// Returns an error if records are missing, so that the exit status is not 0. What is missing was reported when the file was opened.
+/// Returns an error if records are missing, so that the exit status is not 0. A message about the missing records was printed when the
+/// file was opened.
 pub(super) fn check_complete(data: &PerfData<'_>, path: &Path) -> Result<(), CliError> {
     match data.is_truncated() {
         true => Err(CliError::message(

@@ -74,7 +74,7 @@ impl TableCommand {
         let classes = recording.classes.clone();
         let mut selection = selection(matches, recording.classes)?;
         if is_default && self.columns == KworkColumns::Delay {
-            // All classes are read. Interrupts have no raise event; each is counted as an entry without a raise.
+            // Interrupts are read, too, though they have no raise event: each is counted as an entry without a raise.
             selection.classes = CLASSES.to_vec();
         }
         let is_json = flag(matches, "json") == Some(true);

@@ -16,7 +16,7 @@ use crate::cli::shared::probing::running_kernel::module_name;
 use crate::cli::shared::probing::target::{ProbedObject, named};
 use crate::cli::shared::probing::{on, probe_cache};
 
-/// Removes and prints the events that match the patterns.
+/// Removes the events that match the patterns, and prints their names.
 pub(super) fn run(
     patterns: &[&String],
     matches: &ArgMatches,

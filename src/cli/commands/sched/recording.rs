@@ -16,7 +16,7 @@ use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
 /// The event that every analysis needs.
 const SWITCH: &str = "sched:sched_switch";
 
-/// The numbers that may be wrong where records were lost.
+/// The numbers that a warning names as possibly wrong where records were lost.
 const DOUBTFUL: &str = "run times and delays of its tasks";
 
 /// The layouts of the scheduler's events in a recording.

@@ -16,7 +16,7 @@ pub(super) struct BatchOutput {
     pub(super) limits: RowLimits,
     /// Whether JSON objects, one per line, are written instead of text.
     pub(super) json: bool,
-    /// The annotation of the watched function, instead of rows.
+    /// If given, the annotation of the watched function is written instead of rows.
     pub(super) code: Option<LiveCode>,
 }
 
@@ -60,6 +60,7 @@ impl BatchOutput {
     }
 }
 
+/// Writes the title of a block:
 /// `12:30:01  245 samples/s  kernel 2.6%  lost 0/0  [499Hz cpu-clock], (all, 2 CPUs)  own CPU 0.4%`.
 fn title(
     out: &mut dyn Write,

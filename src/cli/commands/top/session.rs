@@ -35,11 +35,14 @@ pub(super) struct TopSession {
     groups: Vec<Vec<usize>>,
     /// The sampling rate.
     sampling: Sampling,
+    /// The observed tasks and CPUs, for the status line.
     scope: String,
     /// The clock used instead of a missing hardware counter.
     clock: Option<String>,
+    /// Time of the next refresh.
     due: Instant,
     interval: IntervalResult,
+    /// Whether all observed tasks have exited.
     ended: bool,
     /// Whether events are disabled.
     stopped: bool,
@@ -54,13 +57,15 @@ pub(super) struct IntervalResult {
     lost: u64,
     /// Samples since the start that could not be decoded.
     damaged: u64,
-    /// How many times records were lost since the start.
+    /// Number of LOST records since the start.
     pub(super) losses: u64,
     /// The length of the interval.
     length: Duration,
     /// The CPU usage of this process, in percent of one CPU.
     pub(super) own_cpu: f64,
+    /// Start of the current interval.
     began: Instant,
+    /// CPU time of this process at that start, in nanoseconds.
     own_time: u64,
 }
 
@@ -118,13 +123,13 @@ impl TopSession {
         })
     }
 
-    /// Drains ring buffers until a refresh is due, keys are pressed or a signal is received; with `patience`, no longer than that.
+    /// Drains ring buffers until a refresh is due, keys are pressed, a signal is received, or `timeout` expires.
     pub(super) fn step(
         &mut self,
         input: Option<BorrowedFd<'_>>,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> Result<StepEnd, CliError> {
-        let end = patience.map(|patience| Instant::now() + patience);
+        let end = timeout.map(|timeout| Instant::now() + timeout);
         loop {
             if end.is_some_and(|end| end <= Instant::now() && end < self.due) {
                 return Ok(StepEnd::Idle);
@@ -134,7 +139,7 @@ impl TopSession {
                 self.refresh();
                 return Ok(StepEnd::Refreshed);
             }
-            let left = patience.map_or(left, |patience| patience.min(left));
+            let left = timeout.map_or(left, |timeout| timeout.min(left));
             let woken = self.observation.wait(left, input)?;
             if let Some(signal) = woken.signal {
                 return Ok(StepEnd::Signal(signal));
@@ -192,7 +197,7 @@ impl TopSession {
         self.groups.len()
     }
 
-    /// A table with its events' names.
+    /// Returns the names of a table's events, and the table.
     pub(super) fn table(&self, number: usize) -> Option<(String, &DecayingHistogram)> {
         let events = self.groups.get(number)?.iter();
         let names = events.filter_map(|event| Some(self.event(*event)?.name.as_str()));
@@ -234,7 +239,7 @@ impl TopSession {
         })
     }
 
-    /// The sampling rate of the event, if there is only one table with one event.
+    /// The sampling rate of the event, if there is only one table, and it has one event.
     pub(super) fn rate(&self, number: usize) -> Option<DisplayedRate> {
         let [events] = &self.groups[..] else {
             return None;
@@ -255,7 +260,7 @@ impl TopSession {
         self.ended
     }
 
-    /// Why a table has no rows.
+    /// Returns the reason why a table has no rows, as text.
     pub(super) fn why_empty(&self) -> String {
         let hidden = self.live.hidden();
         if self.ended {
@@ -305,7 +310,7 @@ impl IntervalResult {
     }
 }
 
-/// Reports messages, and stores the name of the clock that replaced the default event, which explains an empty screen.
+/// Reports messages, and stores the name of the clock that replaced the default event: it is part of the explanation of an empty screen.
 struct TopReporter<'a> {
     reporter: RecordReporter<'a>,
     clock: Option<String>,

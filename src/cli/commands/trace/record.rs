@@ -1,4 +1,4 @@
-//! `trace record`: an ordinary recording of system calls.
+//! `trace record`: runs `record` with the events of system calls.
 
 use std::ffi::{OsStr, OsString};
 
@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::dispatch;
 use crate::cli::error::{CliError, ExitStatus};
 
-/// The options of `record` before those of the user.
+/// The options that are passed to `record` before those of the user.
 const OPTIONS: [&str; 7] = [
     "-R",
     "-m",

@@ -56,7 +56,7 @@ pub(super) fn command() -> Command {
                 .short('u')
                 .help("open the events for the threads of this user"),
         )
-        .arg(switch("per-thread").help("open the events for any CPU"))
+        .arg(switch("per-thread").help("open one event for any CPU, not one for each CPU"))
 }
 
 pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
@@ -120,7 +120,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
 /// The events to open, all disabled.
 struct EventsToOpen {
     attrs: Vec<Attr>,
-    /// The events of -e, kept because attrs of uprobes have pointers to the paths in them.
+    /// The events of `-e`. They must live as long as `attrs`, because attrs of uprobes point to paths in them.
     specs: Vec<EventSpec>,
 }
 

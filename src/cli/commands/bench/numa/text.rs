@@ -6,12 +6,12 @@ use rperf_bench::numa::{NumaMem, NumaResult};
 
 use super::NumaMachine;
 
-/// Bytes of a gigabyte in results.
+/// Number of bytes in a gigabyte, as results use it.
 const GIGA: f64 = 1e9;
 
 /// Speeds in gigabytes per second, over the run time of the slowest task.
 pub(super) struct Speeds {
-    /// Of one thread.
+    /// Average of a thread.
     pub(super) thread: f64,
     /// Of all threads.
     pub(super) total: f64,
@@ -65,7 +65,8 @@ pub(super) fn introduction(bench: &NumaMem, machine: &NumaMachine) -> String {
     text
 }
 
-/// Returns the lines on the CPUs or nodes that tasks are bound to; empty if no task is bound.
+/// Returns the lines on the CPUs or nodes that tasks are bound to; empty if no task is bound. `places` has a CPU or node for
+/// each task, or for the first ones.
 fn bound(what: &str, how: &str, places: &[u32], tasks: usize) -> String {
     if places.is_empty() {
         return String::new();
@@ -89,13 +90,13 @@ pub(super) fn startup(result: &NumaResult) -> String {
     )
 }
 
-/// A result.
+/// A value of the results.
 struct Row {
     value: f64,
     unit: &'static str,
-    /// The name in the table.
+    /// The name in [`table`].
     name: &'static str,
-    /// The text after the value in the summary.
+    /// The text after the value in [`summary`].
     words: &'static str,
 }
 
@@ -156,7 +157,7 @@ fn rows(result: &NumaResult) -> [Row; 9] {
     ]
 }
 
-/// Returns the table of the results, each line with the test's name.
+/// Returns the table of the results; each line begins with the test's name.
 pub(super) fn table(test: &str, result: &NumaResult) -> String {
     let line = |row: Row| {
         let (test, unit) = (format!("{test},"), format!("{},", row.unit));
@@ -165,7 +166,7 @@ pub(super) fn table(test: &str, result: &NumaResult) -> String {
     rows(result).map(line).concat()
 }
 
-/// Returns the results of `-q`.
+/// Returns the results as `-q` prints them.
 pub(super) fn summary(result: &NumaResult) -> String {
     let line = |row: Row| format!("{:>15.3} {}\n", row.value, row.words);
     rows(result).map(line).concat()

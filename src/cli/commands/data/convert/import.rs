@@ -20,7 +20,7 @@ use crate::cli::shared::sampling::command_line;
 /// The first bytes of a perf.data.
 const PERF_DATA: &[u8] = b"PERFILE2";
 
-/// The size of the part that decides whether a file is text.
+/// Number of bytes at the start of a file that decide whether it is text.
 const TEXT_START: usize = 4096;
 
 /// Converts the file of `-i`.
@@ -55,7 +55,7 @@ pub(super) fn run(
     Ok(ExitStatus::Ok)
 }
 
-/// Whether a file can be text of `script`: not empty, without NUL at its start.
+/// Whether a file can be text of `script`: it is not empty, and its first [`TEXT_START`] bytes have no NUL.
 fn is_text(bytes: &[u8]) -> bool {
     let start = bytes.get(..TEXT_START).unwrap_or(bytes);
     !start.is_empty() && !start.contains(&0)
@@ -178,7 +178,7 @@ fn write<T>(
     let (folder, name) = Folder::of(Path::new(target.path)).map_err(WriteFailure::Output)?;
     let kind = folder.kind(name).map_err(WriteFailure::Output)?;
     if kind.is_some_and(|kind| kind != FileKind::File) {
-        let error = io::Error::other("it exists and is not a file");
+        let error = io::Error::other("it exists and is not a regular file");
         return Err(WriteFailure::Output(error));
     }
     let mut failure = None;
@@ -194,7 +194,7 @@ fn write<T>(
     })
 }
 
-/// Keeps files of functions in the build-id cache, where 'report' finds them.
+/// Adds files with symbols to the build-id cache, where 'report' finds them.
 fn keep_symbols(files: &[SymbolFile], context: &Context) {
     let Some(root) = context.buildid_dir().filter(|_| !files.is_empty()) else {
         return;

@@ -17,18 +17,18 @@ use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{explain, kernel_sums};
 use crate::cli::options::{flag, is_given};
 
-/// The option.
+/// Id of the option `--live`.
 pub(super) const LIVE: &str = "live";
-/// The maximum number of tasks that have waited and not ended: 33 MB.
+/// The maximum number of tasks that have waited and not exited; their sums take up to 33 MB.
 const MAX_ROWS: u32 = 4096;
 /// Options that need a recording.
 const OF_RECORDINGS: [&str; 4] = ["input", "dump-raw-trace", super::ANTAGONISTS, "force"];
 
-/// Whether the running system is observed.
+/// Whether `--live` is given.
 ///
 /// # Errors
 ///
-/// Options that need a recording, and a command without `--live`.
+/// `--live` is given with an option that needs a recording, or a command without `--live`.
 pub(super) fn is_requested(matches: &ArgMatches) -> Result<bool, CliError> {
     let is_live = flag(matches, LIVE) == Some(true);
     if !is_live {
@@ -52,7 +52,7 @@ pub(super) fn run(
     context: &Context,
     query: &LatencyQuery,
 ) -> Result<ExitStatus, CliError> {
-    // The programs know the names of tasks.
+    // The BPF programs read the names of tasks, so that no records are needed.
     let nothing = SynthesizedRecords {
         tasks: false,
         mappings: false,
@@ -95,6 +95,7 @@ fn start(cpu: Option<u32>) -> Result<RunQueueSummary, Error> {
     })
 }
 
+/// The error of a BPF program or map.
 fn unavailable(error: Error) -> CliError {
     CliError::message(255, format!("sched latency --live: {error}"))
         .hint("'sched record' and 'sched latency -i' work without BPF programs")

@@ -16,16 +16,16 @@ use crate::cli::symbol_options::args as names;
 const ABOUT: &str = "\
 Shows the time that tasks do not run, by task, by state and by the stack at the switch (sched record -g). A sleep lasts from \
 the switch to the wakeup, the time in a run queue from the wakeup or the preemption to the switch to the task. Waits that have not ended \
-are not counted.
+by the end of the recording are not counted.
 
---wakers also divides sleeps by the tasks that end them: the stack of the waker, then that of the task which woke the waker before. With \
--o, --format or --folded the result is a flame graph; a frame [interruptible sleep] or [run queue (woken)] follows the task.";
+--wakers also divides sleeps by the stacks of the tasks that end them: first the waker's, then that of the task which had woken the \
+waker. With -o, --format or --folded the result is a flame graph; a frame [interruptible sleep] or [run queue (woken)] follows the task.";
 
 /// The default of `--rows`.
 const LISTED: usize = 20;
 /// The default of `--max-stack` in text.
 const SHOWN_FRAMES: usize = 8;
-/// The default of `--max-stack` in other formats, and of the kernel's setting kernel.perf_event_max_stack.
+/// The default of `--max-stack` in other formats: that of the sysctl kernel.perf_event_max_stack.
 const MAX_STACK: usize = 127;
 /// The maximum of `--wakers`.
 const MAX_WAKERS: u64 = 8;
@@ -52,7 +52,7 @@ fn selection() -> [Arg; 4] {
         optional("wakers", "n", "2")
             .short('w')
             .value_parser(number)
-            .help("divide sleeps by waker, these by the waker of the waker, and so on: n levels, at most 8 (default: 0; without n: 2)"),
+            .help("divide sleeps by waker, then by the waker of the waker, and so on: n levels, at most 8 (default: 0; without n: 2)"),
         value("max-stack", "n")
             .value_parser(number)
             .help("number of frames of a stack (default: 8 in text, otherwise 127)"),
@@ -75,7 +75,7 @@ fn output() -> [Arg; 6] {
     ]
 }
 
-/// What is written.
+/// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OffCpuOutput {
     Text,
@@ -84,14 +84,19 @@ pub(super) enum OffCpuOutput {
     Picture(PictureFormat),
 }
 
-/// What the options request.
+/// The values of the options.
 pub(super) struct OffCpuRequest {
     pub(super) options: OffCpuOptions,
     pub(super) output: OffCpuOutput,
+    /// Output file of a picture or of folded stacks.
     pub(super) path: Option<PathBuf>,
+    /// Title of a picture.
     pub(super) title: Option<String>,
+    /// Maximum number of frames of a stack in formats other than text.
     pub(super) max_stack: usize,
+    /// Maximum number of frames of a stack in text.
     pub(super) shown_frames: usize,
+    /// Maximum number of rows in text; 0: all.
     pub(super) listed: usize,
 }
 
