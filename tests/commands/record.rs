@@ -16,7 +16,7 @@ fn record(scratch: &Scratch, words: &[&str]) -> Outcome {
     rperf_in(scratch, &words).finish().expect("rperf starts")
 }
 
-/// Checks the last two lines of a recording, with any numbers.
+/// Checks the last two lines that `record` prints, except for their numbers.
 fn assert_closing_lines(stderr: &str, program: &str, file: &str) {
     let lines: Vec<&str> = stderr.lines().collect();
     let [.., woken, wrote] = lines[..] else {
@@ -64,7 +64,7 @@ fn a_command_is_recorded_and_its_status_passed_on() {
     }
     assert!(
         scratch.path().join("perf.data.old").exists(),
-        "the first of the two"
+        "the first of the two recordings"
     );
     let names = fs::read_dir(scratch.path()).expect("a directory").flatten();
     let names: Vec<_> = names
@@ -357,7 +357,7 @@ fn a_killed_recording_stays_readable() {
     let scratch = Scratch::new();
     let target = Running::spin();
     let pid = target.0.id().to_string();
-    // A small ring, so that much is written before the end.
+    // The ring is small, so that most records are written before the end.
     let mut recording = start(
         &scratch,
         &["-e", "cpu-clock", "-m", "1", "-F", "5000", "-p", &pid],
@@ -394,7 +394,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Otherwise the directory below could not be removed; nothing depends on it.
+        // The directory can only be removed once the file system is unmounted. A failure does not affect the test.
         let _ = Command::new("umount").arg(self.0.path()).status();
     }
 }

@@ -10,10 +10,10 @@ use rperf_testkit::{Outcome, Run, Scratch, skip};
 
 use crate::kernel::{BUSY, Running, rperf_in};
 
-const OLD: &str = "env knows no --ignore-signal (coreutils 8.31)";
+const OLD: &str = "env has no option --ignore-signal (coreutils before 8.31)";
 const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
 
-/// The outcome of a recorder that env(1) executes with these options.
+/// The outcome of a `record` that env(1) executes; `options` are those of env.
 fn after(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     let env = Run::new("env").args(options).args([RPERF, "record"]);
     let env = env
@@ -51,7 +51,7 @@ fn ignored_signals_do_not_end_the_recording() {
     );
     assert_eq!(outcome.status, 3, "{}", outcome.stderr);
     assert!(is_whole(&scratch));
-    // Unless the signal is ignored, it does.
+    // A signal that is not ignored ends the recording.
     let outcome = after(
         &scratch,
         &[],
@@ -76,7 +76,7 @@ fn the_workloads_exit_is_seen_with_sigchld_ignored() {
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let mask = outcome.stdout.split_whitespace().nth(1);
     let mask = mask.and_then(|mask| u64::from_str_radix(mask, 16).ok());
-    let mask = mask.expect("the kernel tells the mask");
+    let mask = mask.expect("a mask of signals");
     // SIGCHLD is 17 on x86 and Arm.
     assert!(mask & 0x10000 != 0, "the workload ignores it: {mask:x}");
 }

@@ -1,4 +1,4 @@
-//! Generated perf.data files: cases that cannot be recorded on demand.
+//! Generated perf.data files, for cases that cannot be recorded on demand.
 
 use rperf_testkit::{Bytes, FileAttr, PerfFile};
 
@@ -14,7 +14,7 @@ pub(super) const MISC_USER: u16 = PerfFile::USER;
 /// `PERF_RECORD_MISC_COMM_EXEC`, `_SWITCH_OUT` and `_FORK_EXEC`, which are the same bit.
 pub(super) const MISC_EXEC: u16 = 1 << 13;
 
-/// Records of one event, cpu-clock with callchains.
+/// A recording of one event, cpu-clock with callchains.
 pub(super) struct Recording {
     file: PerfFile,
     branches: bool,
@@ -23,8 +23,10 @@ pub(super) struct Recording {
 
 /// One sample.
 pub(super) struct Sampled<'a> {
+    /// Process and thread.
     pub(super) ids: (u32, u32),
     pub(super) time: u64,
+    /// The raw callchain, with context markers such as `PERF_CONTEXT_USER`.
     pub(super) chain: &'a [u64],
 }
 
@@ -49,7 +51,7 @@ impl Recording {
         self.file.record(kind, misc, body.done());
     }
 
-    /// Adds a COMM record; by exec if `misc` has that bit.
+    /// Adds a COMM record; [`MISC_EXEC`] in `misc` means that exec(2) set the name.
     pub(super) fn comm(&mut self, misc: u16, (pid, tid): (u32, u32), name: &str, time: u64) {
         let body = Bytes::new().u32(pid).u32(tid).text(name, 8);
         self.push(3, misc, body.u32(pid).u32(tid).u64(time));
@@ -66,7 +68,7 @@ impl Recording {
         self.push(7, 0, body.u32(parent.0).u32(parent.1).u64(time));
     }
 
-    /// Adds a SWITCH record: the thread is switched in or out.
+    /// Adds a SWITCH record of a thread of process 10, which is switched in or out.
     pub(super) fn switch(&mut self, tid: u32, is_in: bool, time: u64) {
         self.switches = true;
         let misc = if is_in { 0 } else { MISC_EXEC };

@@ -35,7 +35,7 @@ fn drawn(scratch: &Scratch, words: &[&str]) -> String {
     fs::read_to_string(scratch.path().join("out.svg")).expect("a picture")
 }
 
-/// A millisecond of two CPUs: 7 and 8 alternate on CPU 0 and wake each other.
+/// A millisecond of two CPUs: tasks 7 and 8 alternate on CPU 0, and 7 wakes 8.
 fn tasks(endian: Endian) -> ChartFile {
     let mut file = ChartFile::new(endian);
     file.comm(7, "older");
@@ -54,7 +54,7 @@ fn tasks(endian: Endian) -> ChartFile {
     file
 }
 
-/// The paths in the row of this label, without those of other rows.
+/// The paths in the row with this label.
 #[track_caller]
 fn row<'p>(picture: &'p str, label: &str) -> Vec<&'p str> {
     let start = format!("data-n=\"{label}\">");
@@ -66,12 +66,13 @@ fn row<'p>(picture: &'p str, label: &str) -> Vec<&'p str> {
         .collect()
 }
 
-/// A unit of a picture of 1 ms: 4194304 units are 1000 us.
+/// Converts a time to the x coordinate in a picture of 1 ms, which is 4194304 units wide.
 fn x(micros: u64) -> u64 {
     (micros << 22) / 1000
 }
 
-/// The path of boxes from one time to another, in microseconds, of this height.
+/// The start of a path of boxes: class, and the times from and to which they reach, in microseconds. `height` is the rest of a box's
+/// path after its x coordinate, where `w` stands for the width: `0hwv15` is a box from y = 0 that is 15 pixels high.
 fn boxes(class: &str, times: &[(u64, u64)], height: &str) -> String {
     let boxes = times.iter().map(|(from, to)| {
         let wide = x(*to) - x(*from);
@@ -251,15 +252,15 @@ fn losses_and_damage_are_marked() -> std::io::Result<()> {
     let picture = fs::read_to_string(scratch.path().join("output.svg"))?;
     assert!(picture.contains("<title>5 records of CPU 0 were lost</title>"));
     assert!(picture.contains("class=\"note\""), "{picture}");
-    // The last switch has 112 bytes, whose length is in the header's last two.
-    let mut cut = whole.clone();
+    // The last switch has 112 bytes. Its size, in the last two bytes of the header, becomes an invalid one.
+    let mut damaged = whole.clone();
     let size = file.end_of_records() - 112 + 6;
-    assert_eq!(cut[size..size + 2], [112, 0]);
-    cut[size] = 4;
-    scratch.write("perf.data", cut)?;
-    let cut = run(&scratch, &["-o", "cut.svg"]);
-    assert_eq!(cut.status, 255, "{cut:?}");
-    let picture = fs::read_to_string(scratch.path().join("cut.svg"))?;
+    assert_eq!(damaged[size..size + 2], [112, 0]);
+    damaged[size] = 4;
+    scratch.write("perf.data", damaged)?;
+    let drawn = run(&scratch, &["-o", "damaged.svg"]);
+    assert_eq!(drawn.status, 255, "{drawn:?}");
+    let picture = fs::read_to_string(scratch.path().join("damaged.svg"))?;
     assert!(picture.contains(">Incomplete: "), "{picture}");
     Ok(())
 }
@@ -392,14 +393,14 @@ fn a_browser_zooms_and_searches() {
     assert_eq!(shown(&page, "range"), "1 tasks, 500.0 us");
     let faded = page.matches("<g class=\"row box faded\"").count();
     assert_eq!(faded, 1, "{page}");
-    // A twentieth of a millisecond between two times.
+    // The labels of the time axis are 0.05 ms apart.
     assert!(page.contains(">0.00030 s</text>"), "{page}");
     let page = browse(&picture, "from=838860&to=2516582").expect("a browser");
     assert_eq!(shown(&page, "range"), "--time 0.000200000,0.000600000");
     assert!(page.contains(">task&lt;8&gt;:8</text>"), "{page}");
 }
 
-/// Options of `record`, and the recorded events.
+/// Options of `timechart record`, and the recorded events.
 const RECORDED: &[(&[&str], &str)] = &[
     (
         &[],

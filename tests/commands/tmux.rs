@@ -1,4 +1,4 @@
-//! A terminal for browser tests: tmux with its own server, keys in, screens out.
+//! A terminal for tests of the terminal browser: a tmux server of its own, which receives keys and returns screens.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use rperf_testkit::{assert_golden, skip};
 
 use crate::tidy::root;
 
-/// The time limit for a screen: test machines are busy.
+/// The time limit for a screen; long, since test machines are busy.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The time limit for a screen to match the golden one; shorter, since a mismatch always waits for all of it.
-const PARTS: Duration = Duration::from_secs(20);
+/// The time limit for a screen to match the golden file; shorter, since a mismatch always takes this long.
+const GOLDEN_LIMIT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(20);
 /// Printed by the shell when the program has exited.
 const ENDED: &str = "ended with";
@@ -37,7 +37,7 @@ impl Tmux {
         Self::start_line(size, folder, &format!("{settings} {program} {words}"))
     }
 
-    /// Like `start` for a command line that begins with settings.
+    /// Like `start`, for a command line that begins with settings of the environment and the program's path.
     pub(crate) fn start_line(
         (width, height): (u16, u16),
         folder: &Path,
@@ -63,27 +63,27 @@ impl Tmux {
         start.extend(size);
         let folder = folder.to_string_lossy();
         start.extend(["-c", &folder, "sh", "-c", &script]);
-        tmux.tell(&start);
+        tmux.run(&start);
         Some(tmux)
     }
 
     /// Presses keys, by tmux's names: `Enter`, `Escape`, `Down`, `e`.
     pub(crate) fn press(&self, keys: &[&str]) {
         for key in keys {
-            self.tell(&["send-keys", key]);
+            self.run(&["send-keys", key]);
         }
     }
 
     /// Resizes the terminal.
     pub(crate) fn resize(&self, width: u16, height: u16) {
         let (width, height) = (width.to_string(), height.to_string());
-        self.tell(&["resize-window", "-x", &width, "-y", &height]);
+        self.run(&["resize-window", "-x", &width, "-y", &height]);
     }
 
     /// The screen's contents, without trailing blanks.
     pub(crate) fn screen(&self) -> String {
         let mut screen = String::new();
-        for line in self.tell(&["capture-pane", "-p"]).lines() {
+        for line in self.run(&["capture-pane", "-p"]).lines() {
             // Writing to a String cannot fail.
             let _ = writeln!(screen, "{}", line.trim_end());
         }
@@ -92,16 +92,16 @@ impl Tmux {
 
     /// The screen's contents with the control sequences of colours.
     pub(crate) fn colored_screen(&self) -> String {
-        self.tell(&["capture-pane", "-e", "-p"])
+        self.run(&["capture-pane", "-e", "-p"])
     }
 
     /// Waits until the screen satisfies a condition and returns it.
     #[track_caller]
-    pub(crate) fn wait(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn wait(&self, what: &str, is_met: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {
             let screen = self.screen();
-            if is_so(&screen) {
+            if is_met(&screen) {
                 return screen;
             }
             assert!(
@@ -126,7 +126,7 @@ impl Tmux {
         let start = Instant::now();
         let expected = std::fs::read_to_string(&path).unwrap_or_default();
         // A frame may arrive in two parts.
-        while screen != expected && start.elapsed() < PARTS {
+        while screen != expected && start.elapsed() < GOLDEN_LIMIT {
             sleep(PAUSE);
             screen = self.screen();
         }
@@ -135,19 +135,19 @@ impl Tmux {
 
     /// Whether the alternate screen is shown.
     pub(crate) fn is_alternate(&self) -> bool {
-        let flag = self.tell(&["display-message", "-p", "#{alternate_on}"]);
+        let flag = self.run(&["display-message", "-p", "#{alternate_on}"]);
         flag.trim() == "1"
     }
 
     /// The pid of the program.
     pub(crate) fn program(&self) -> String {
-        let shell = self.tell(&["display-message", "-p", "#{pane_pid}"]);
+        let shell = self.run(&["display-message", "-p", "#{pane_pid}"]);
         let children = format!("/proc/{0}/task/{0}/children", shell.trim());
         let children = std::fs::read_to_string(children).expect("the pane's shell runs");
         children.trim().to_owned()
     }
 
-    /// Waits for the program to exit, and checks its status and that the terminal is restored.
+    /// Waits for the program to exit, and checks its status and that the terminal is restored. Returns the screen.
     #[track_caller]
     pub(crate) fn ends_with(&self, status: i32) -> String {
         let ended = format!("{ENDED} {status}\n");
@@ -165,7 +165,8 @@ impl Tmux {
         screen
     }
 
-    fn tell(&self, words: &[&str]) -> String {
+    /// Runs a command of tmux and returns its output.
+    fn run(&self, words: &[&str]) -> String {
         let output = Command::new("tmux")
             .env_remove("TMUX")
             .args(["-L", &self.socket])
@@ -178,6 +179,6 @@ impl Tmux {
 
 impl Drop for Tmux {
     fn drop(&mut self) {
-        self.tell(&["kill-server"]);
+        self.run(&["kill-server"]);
     }
 }

@@ -40,7 +40,7 @@ const SHOWN: [&[&str]; 6] = [
     &["--per-node"],
 ];
 
-/// Metrics of intervals divide by the time of their interval: docs/compatibility.md.
+/// Removes the metrics of intervals, which differ from perf's: they divide by the time of the interval (docs/compatibility.md).
 fn without_metrics_of_intervals(text: &str, in_intervals: bool) -> String {
     let metric = Regex::new("(?m)( *#  .*| +)$").expect("a pattern");
     match in_intervals {
@@ -49,7 +49,7 @@ fn without_metrics_of_intervals(text: &str, in_intervals: bool) -> String {
     }
 }
 
-/// The rows of counts as `script` prints them, and its dump, from a file and through a pipe.
+/// Differences in what `script` prints: the rows of counts, from a file and through a pipe, and the dump of the file.
 fn script_differences(tools: &Tools, words: &[&str], recorder: Tool) -> Vec<String> {
     let file = "counts.data";
     let line = [&["stat", "record", "-o", "-"], words].concat();
@@ -80,7 +80,7 @@ fn differences(tools: &Tools, counted: &[&str], recorder: Tool) -> Vec<String> {
     let words = [&["stat", "record", "-o", "counts.data"], counted].concat();
     let made = tools.outcome(recorder, &words);
     assert_eq!(made.status, 0, "{recorder:?} {words:?}: {}", made.stderr);
-    // Per-task counts cannot be aggregated by CPU, which is reported.
+    // Counts of tasks cannot be aggregated by CPU. For them the first two modes are enough: the default, and one that is refused.
     let of_cpus = words
         .iter()
         .any(|word| word.starts_with("-a") || *word == "-C");

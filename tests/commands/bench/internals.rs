@@ -51,7 +51,7 @@ fn build_ids_are_injected_into_a_generated_recording() {
 
 #[test]
 fn tasks_of_a_user_are_observed() {
-    // Tasks that end meanwhile are left out.
+    // Tasks that exit meanwhile are skipped.
     let report = json(&["internals", "evlist-open-close", "-i", "3", "-u", "root"]);
     let mean = report["benchmarks"][0]["results"][0]["mean"].as_f64();
     assert!(mean > Some(0.0), "{report}");

@@ -1,6 +1,6 @@
-//! Not a target: writes initial inputs for others. The fuzzer passes input files on unchanged; here they are object
-//! files, whose parts are written to `$SEED`, with those of `$SPLIT`, their separate debug file, and with `$QUESTIONS`.
-//! A jitdump is written to `$DUMP`.
+//! Writes initial inputs for fuzz targets; it is not a target itself. Its input is an object file, which the fuzzer
+//! passes on unchanged. The parts of the object are written to the file `$SEED`, with those of its separate debug file
+//! `$SPLIT` and the text `$QUESTIONS`, if these are set. A jitdump is written to the file `$DUMP`, if set.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use object::{Object as _, ObjectSection as _};
 use rperf_fuzz::{Extra, Layout, Parts, Section};
 
-/// The maximum size of a section; the rest is dropped.
+/// The maximum size of a section in bytes; the rest is dropped.
 const MAX_CONTENT_BYTES: usize = 12_000;
 
 fuzz_target!(|file: &[u8]| {
@@ -51,7 +51,7 @@ fn sections(file: &[u8]) -> Vec<Section<'_>> {
         let name = section.name().ok()?;
         let content = section.data().ok()?;
         Some(Section {
-            // The program exits soon.
+            // Leaking the name does no harm, since the program exits soon.
             name: name.trim_end_matches(".dwo").to_owned().leak(),
             address: section.address(),
             content: &content[..content.len().min(MAX_CONTENT_BYTES)],
@@ -60,7 +60,8 @@ fn sections(file: &[u8]) -> Vec<Section<'_>> {
     found.collect()
 }
 
-/// Two functions with lines and unwind information, one of which moves (jitdump-specification.txt).
+/// Returns a jitdump of two functions with lines and unwind information, one of which moves (jitdump-specification.txt), followed by
+/// lines of a perf map and of kallsyms.
 fn dump() -> Vec<u8> {
     let mut out = Vec::new();
     words(&mut out, &[0x4a69_5444, 1, 40, 62, 0, 77]);
