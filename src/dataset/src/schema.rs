@@ -103,7 +103,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Errors of reading the recording, and of `sink`; the first one ends the iteration.
+    /// Errors of `sink`. The first one ends the iteration.
     pub fn rows(&self, dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
         (self.rows)(dataset, &mut |row| {
             debug_assert!(

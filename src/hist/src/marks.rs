@@ -17,7 +17,7 @@ pub(crate) enum BranchMark {
         cycles: u64,
         /// Number of loop iterations that were removed before this branch.
         passes: u32,
-        /// Cycles of the last of them.
+        /// Cycles of the last removed iteration.
         loop_cycles: u64,
     },
 }

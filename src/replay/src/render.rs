@@ -18,7 +18,7 @@ use crate::{BadRecord, FoldControl, Order, Render, Sample, Take, World};
 
 /// Access to samples by their order.
 pub(crate) trait OrderedSamples: Sync {
-    /// The processes and mappings for all samples.
+    /// The processes and mappings that the samples refer to. For a stream, the World grows from batch to batch.
     fn world(&self) -> &World;
 
     /// Returns the bytes of the recording from a position on.

@@ -16,8 +16,9 @@ pub fn cache_entry(cache: &Path, id: &BuildId) -> PathBuf {
 }
 
 /// Returns the candidates for a user object: the file of its debug link, the build-id cache and installed debug files, then
-/// the object itself and debug files in folders related to its own. If `id` can verify them, also a file at the path of a
-/// deleted object, and the file at that path in the mount namespaces of processes that mapped the object.
+/// the object itself, the file in `.debug` next to it, and for a library in `/usr/lib` the debug file at its path without
+/// `/usr`. If `id` can verify them, also a file at the path of a deleted object, and the file at that path in the mount
+/// namespaces of processes that mapped the object.
 pub(crate) fn of_user_object(
     files: &dyn Files,
     paths: &SearchPaths,

@@ -111,7 +111,7 @@ impl Proc {
     }
 }
 
-/// Finds start and end of the text. If its size is known, only the symbols at its start are read.
+/// Finds start and end of the text. If its size is known, lines after those of its first address are not read.
 fn find_text(mut lines: impl BufRead, size: Option<u64>) -> Option<KernelText> {
     let mut found: Option<(&'static str, u64)> = None;
     let mut line = Vec::new();

@@ -58,7 +58,7 @@ fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
     terms.join(",")
 }
 
-/// Returns the events of the kernel and of vendor tables whose attr has this `config` and no other terms.
+/// Returns the events of the kernel and of vendor tables whose attr has this `config`, and 0 in `config1` and `config2`.
 fn names(config: u64, pmu: &str, kind: u32, catalogue: &Catalogue<'_>) -> Vec<String> {
     let described = catalogue.machine.vendor().events().iter();
     let described = described.filter(|event| catalogue.is_of(event, pmu));

@@ -203,7 +203,7 @@ struct CountRun<'a> {
     writer: Option<CountWriter<'a>>,
     /// Whether the reader of the recorded counts closed the pipe.
     reader_gone: bool,
-    /// When events were enabled.
+    /// When counting began: when the events were opened or, with a delay, enabled.
     began: Instant,
     /// Readings at the end of the last interval.
     last: EventReadings,
@@ -212,7 +212,7 @@ struct CountRun<'a> {
 }
 
 impl<'a> CountRun<'a> {
-    /// Waits for the delay of `-D` and enables the events; returns the reason if the count ended before.
+    /// If the start is delayed (`-D`), waits and then enables the events. Returns the reason if the count ended before.
     fn start(
         &mut self,
         waiting: &mut WaitConditions<'_>,

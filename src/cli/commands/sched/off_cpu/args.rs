@@ -92,9 +92,9 @@ pub(super) struct OffCpuRequest {
     pub(super) path: Option<PathBuf>,
     /// Title of a picture.
     pub(super) title: Option<String>,
-    /// Maximum number of frames of a stack in formats other than text.
+    /// Maximum number of frames of a stack.
     pub(super) max_stack: usize,
-    /// Maximum number of frames of a stack in text.
+    /// Maximum number of frames of a stack that are shown in text.
     pub(super) shown_frames: usize,
     /// Maximum number of rows in text; 0: all.
     pub(super) listed: usize,
