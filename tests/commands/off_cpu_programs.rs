@@ -7,7 +7,7 @@ use rperf_bpf::{Error, OffCpuOptions, OffCpuPrograms, OffCpuWait};
 /// The offset of `task_struct::pid` of the running kernel.
 fn task_pid() -> Option<u16> {
     let types = std::fs::read("/sys/kernel/btf/vmlinux").ok()?;
-    let types = rperf_probe::Btf::parse(&types).ok()?;
+    let types = rperf_btf::Btf::parse(&types).ok()?;
     let offset = types.member_offset("task_struct", "pid")?;
     u16::try_from(offset).ok()
 }

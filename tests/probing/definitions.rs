@@ -195,7 +195,6 @@ fn definitions_that_perf_refuses_are_refused() {
 }
 
 /// The kernel can find code only by its symbol.
-
 #[test]
 fn function_variants_are_probed_by_symbol() {
     let Some(perf) = real_perf() else {

@@ -181,7 +181,6 @@ fn huge_bits(options: BenchOptions<'_>) -> Result<Option<u32>, CliError> {
 }
 
 /// Returns the result of a function for output; `bytes` is the number of bytes it handled.
-
 fn speed(function: &str, cost: Cost, bytes: f64) -> Shown {
     let (text, simple) = match cost {
         Cost::Time(_) => {
