@@ -227,7 +227,7 @@ fn report_truncated_file(context: &Context, exit: ExitStatus) -> ExitStatus {
     }
 }
 
-/// Ends by a signal if the exit status is one; otherwise returns the status.
+/// Ends this process by a signal if the exit status is that of a signal; otherwise returns the status.
 fn end(exit: ExitStatus) -> ExitCode {
     if let ExitStatus::Signal(signal) = exit {
         rperf_sys::exit_by_signal(signal);

@@ -309,10 +309,10 @@ fn samples(perf: &Path, scratch: &Scratch) -> (usize, String) {
 }
 
 #[test]
-fn a_signal_ends_it_with_a_complete_file() {
+fn a_signal_ends_the_recording_with_a_complete_file() {
     let Some(perf) = real_perf() else {
         return skip(
-            "commands::record::a_signal_ends_it_with_a_complete_file",
+            "commands::record::a_signal_ends_the_recording_with_a_complete_file",
             "there is no perf",
         );
     };
@@ -337,7 +337,7 @@ fn a_signal_ends_it_with_a_complete_file() {
 }
 
 #[test]
-fn it_ends_with_the_processes_it_follows() {
+fn a_recording_ends_with_the_observed_processes() {
     let scratch = Scratch::new();
     let target = Running::spin();
     let pid = target.0.id().to_string();

@@ -82,7 +82,7 @@ fn the_workloads_exit_is_seen_with_sigchld_ignored() {
 }
 
 #[test]
-fn sigusr2_without_rotation_does_not_end_it() {
+fn sigusr2_without_rotation_does_not_end_the_recording() {
     let scratch = Scratch::new();
     let outcome = after(&scratch, &[], &["sh", "-c", "kill -USR2 $PPID; exit 3"]);
     assert_eq!(outcome.status, 3, "{}", outcome.stderr);

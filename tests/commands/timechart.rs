@@ -71,8 +71,8 @@ fn x(micros: u64) -> u64 {
     (micros << 22) / 1000
 }
 
-/// The start of a path of boxes: class, and the times from and to which they reach, in microseconds. `height` is the rest of a box's
-/// path after its x coordinate, where `w` stands for the width: `0hwv15` is a box from y = 0 that is 15 pixels high.
+/// The start of a path element that draws boxes: its class, and the start and end of each box, in microseconds. `height` is what
+/// follows the x coordinate of a box, where `w` stands for the width: `0hwv15` is a box from y = 0 that is 15 pixels high.
 fn boxes(class: &str, times: &[(u64, u64)], height: &str) -> String {
     let boxes = times.iter().map(|(from, to)| {
         let wide = x(*to) - x(*from);

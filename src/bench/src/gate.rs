@@ -14,7 +14,7 @@ pub(crate) struct Gate {
     worker: WorkerGate,
 }
 
-/// The end of a worker, a thread or a forked process.
+/// The end of a worker, which is a thread or a forked process.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerGate {
     ready: Arc<PipeWriter>,
@@ -64,7 +64,7 @@ impl Gate {
 }
 
 impl WorkerGate {
-    /// Reports this worker as ready and waits for the start; fails if the main task has ended.
+    /// Reports this worker as ready and waits for the start. In a thread, fails if the [`Gate`] is dropped without being opened.
     pub(crate) fn pass(&self) -> io::Result<()> {
         (&*self.ready).write_all(b"r")?;
         loop {

@@ -2,7 +2,7 @@
 
 use rperf_wire::{Attr, AttrFlags, EventType};
 
-/// Role of an event in metrics. Numbers are those of `uapi/linux/perf_event.h`.
+/// Role of an event in metrics. Numbers of caches are those of `uapi/linux/perf_event.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
     /// A clock of tasks or CPUs, in nanoseconds.

@@ -24,7 +24,7 @@ const KINDS: [(&str, BranchSampleType); 17] = [
 /// The privilege levels, which don't select a branch type.
 const LEVELS: u64 = BranchSampleType::USER.0 | BranchSampleType::KERNEL.0 | BranchSampleType::HV.0;
 
-/// The word that is not the name of a branch filter.
+/// The error of [`branch_filter`]: the word that is not the name of a branch filter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown branch filter {0}")]
 pub struct UnknownBranches(pub String);

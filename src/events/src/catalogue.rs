@@ -42,7 +42,7 @@ pub trait EventSources: Debug {
     /// The address of a symbol of the running kernel.
     fn kernel_symbol(&self, name: &str) -> Option<u64>;
 
-    /// Whether a PMU belongs to the processor cores. Events of vendor tables that name no PMU (`Unit`) are those of such PMUs.
+    /// Whether a PMU belongs to the processor cores. Events of vendor tables without the name of a PMU (`Unit`) are events of these PMUs.
     fn is_core(&self, pmu: &str) -> bool {
         pmu == "cpu"
     }
@@ -67,7 +67,7 @@ pub(crate) struct EventDefinition {
 /// The `events` folder of tracefs: systems and their events. Lists are in directory order, in which
 /// perf opens the matches of a glob.
 ///
-/// All methods return `NotFound` if tracefs is not mounted and `PermissionDenied` if the user may
+/// Methods that read tracefs return `NotFound` if it is not mounted, and `PermissionDenied` if the user may
 /// not read it.
 pub trait Tracepoints: Debug {
     /// The folder, for messages.
@@ -148,9 +148,9 @@ impl Default for Catalogue<'_> {
 }
 
 impl Catalogue<'_> {
-    /// Returns the PMUs selected by a word. This is the PMU with that name, if there is one. Otherwise these are the PMUs that match the
-    /// word as a pattern; or if it is no pattern, those whose name without instance number (and perhaps without `uncore_`) is the word.
-    /// Several PMUs are restricted to [`Catalogue::only`].
+    /// Returns the PMUs that a word selects: the PMU with this name. If there is none, a pattern selects all PMUs that match it, and
+    /// another word all PMUs that are named by it and an instance number, with or without `uncore_` before it. Several PMUs are restricted
+    /// to [`Catalogue::only`].
     pub(crate) fn pmus_of(&self, word: &str) -> Vec<&(String, u32)> {
         if let Some(pmu) = self.pmus.iter().find(|(name, _)| name == word) {
             return vec![pmu];

@@ -202,8 +202,8 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
     attr
 }
 
-/// Sets the sampling rate; an explicit rate overrides an event's default. With a frequency the
-/// kernel adapts the period, so each sample must have it.
+/// Sets the sampling rate; an explicit rate overrides an event's default. With a frequency, the
+/// kernel adapts the period, so each sample must contain its period.
 fn set_rate(attr: &mut Attr, sampling: Sampling) {
     let frequency = match sampling {
         Sampling::Default(_) if attr.sample_period != 0 => return,
@@ -250,8 +250,8 @@ fn set_flags(attr: &mut Attr, tracking: bool, options: &RecordOptions) {
 
 /// Sets up a group: members are not started on their own, since they count only while their leader does.
 ///
-/// With `:S` only the leader samples, with the counts of all members. Then no event of the group is inherited,
-/// and members have no sampling rate but the leader's sample layout, as readers derive their samples from the leader's.
+/// With `:S` only the leader samples, with the counts of all members. Then no event of the group is inherited. Members
+/// have no sampling rate, and they have the leader's sample layout, since readers derive their samples from the leader's.
 fn join(group: &mut [RecordEvent]) {
     let Some((leader, members)) = group.split_first_mut() else {
         return;
@@ -276,8 +276,8 @@ fn join(group: &mut [RecordEvent]) {
     }
 }
 
-/// Adds an id to the records if there are several events, or `always`: the ID field if all samples have one
-/// layout, otherwise IDENTIFIER, whose position doesn't depend on the layout. `always` adds IDENTIFIER.
+/// Adds an id to the records if there are several events: the ID field if all samples have one layout, otherwise
+/// IDENTIFIER, whose position doesn't depend on the layout. With `always`, IDENTIFIER is added in any case.
 fn identify(events: &mut [RecordEvent], always: bool) {
     let Some(first) = events.first().map(|event| event.attr.sample_type) else {
         return;

@@ -13,7 +13,7 @@
 //! amounts over time --> CurveChart --write--> SVG
 //! ```
 //!
-//! **Invariants.** The output depends only on the stacks, not on their order: siblings are sorted
+//! **Invariants.** A flame graph depends only on the stacks, not on their order: siblings are sorted
 //! by name, colours are derived from names.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]

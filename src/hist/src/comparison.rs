@@ -49,9 +49,9 @@ pub enum ComparisonMethod {
 pub struct ComparisonOptions {
     /// How files are compared.
     pub method: ComparisonMethod,
-    /// The file whose values decide the order of rows; 0 for the shares of the baseline.
+    /// The index of the file whose values decide the order of rows; 0: the order of shares in the baseline.
     pub order: usize,
-    /// Whether only rows of the baseline that another file has, too, are kept.
+    /// Whether to keep only rows that both the baseline and another file have.
     pub baseline_only: bool,
 }
 
@@ -106,8 +106,8 @@ pub fn compared_columns(columns: &[ReportField], order_by: &[ReportField]) -> Ve
 }
 
 impl Comparison {
-    /// Compares the histograms of one event in several files, the baseline first; `None` if a file does not have the event. Their columns
-    /// are those of [`compared_columns`].
+    /// Compares the histograms of one event. `files` has one for each file, the baseline first, and `None` for files without the event.
+    /// The columns of the histograms are those of [`compared_columns`].
     #[must_use]
     pub fn new(files: &[Option<&Histogram>], options: &ComparisonOptions) -> Self {
         let totals: Vec<u64> = files.iter().map(|file| total(*file)).collect();

@@ -60,7 +60,7 @@ impl NumberField {
         known.map_or("", |(name, _)| name)
     }
 
-    /// The value: a number of events or samples, or a sum of costs. Costs are not averaged yet.
+    /// The value in `weights`. For an average this is the sum, which the caller divides by the number of samples.
     #[must_use]
     pub fn of(self, weights: &Weights) -> u64 {
         match self {

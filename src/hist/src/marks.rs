@@ -27,10 +27,13 @@ pub(crate) enum BranchMark {
 pub(crate) struct BranchMarks {
     /// Number of samples with a mark.
     count: u64,
+    /// Whether the marks are targets.
     is_target: bool,
+    /// Number of samples with a predicted branch; only for targets, like the next two fields.
     predicted: u64,
     aborted: u64,
     kinds: BranchCounts,
+    /// Sum of cycles; only for sources, like the next two fields.
     cycles: u64,
     passes: u64,
     loop_cycles: u64,

@@ -50,7 +50,7 @@ fn empty_ring(
             false => corrected(run),
         };
         match rewrite_thread {
-            Some(rewrite_thread) => rewrite_thread.take(&run),
+            Some(rewrite_thread) => rewrite_thread.add(&run),
             None => write_run(&run, &mut sink.compressor, &mut sink.output_sink)?,
         }
     }
@@ -231,7 +231,7 @@ impl RingSet {
     ) -> Result<(), WriteError> {
         match &mut self.rewrite_thread {
             Some(rewrite_thread) => {
-                rewrite_thread.take(&sink.note(records));
+                rewrite_thread.add(&sink.note(records));
                 Ok(())
             }
             None => sink.records(records),

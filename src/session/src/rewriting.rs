@@ -110,7 +110,7 @@ impl RewriteThread {
     }
 
     /// Adds complete records to the current round.
-    pub(crate) fn take(&mut self, records: &[u8]) {
+    pub(crate) fn add(&mut self, records: &[u8]) {
         self.round.extend_from_slice(records);
     }
 
@@ -171,7 +171,7 @@ impl RewriteThread {
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
     }
 
-    /// Writes a result; false for the end.
+    /// Writes a result; returns false if it is the last one.
     fn write(&mut self, done: RewriteResult, sink: &mut CountedOutput) -> Result<bool, WriteError> {
         let (records, round) = match done {
             RewriteResult::Round(records, round) => (records, round),
@@ -315,7 +315,7 @@ mod tests {
         let (mut sink, _replacement) = sink(&path);
         let mut rewrite_thread = RewriteThread::begin(Box::new(TruncatingRewriter)).unwrap();
         for _ in 0..100 {
-            rewrite_thread.take(&numbered(0, 60_000));
+            rewrite_thread.add(&numbered(0, 60_000));
             rewrite_thread.end_round(&mut sink).unwrap();
             rewrite_thread.flush(&mut sink).unwrap();
         }
@@ -356,14 +356,14 @@ mod tests {
         let mut most = 0;
         for _ in 0..120 {
             for _ in 0..20 {
-                rewrite_thread.take(&numbered(count, 65_000));
+                rewrite_thread.add(&numbered(count, 65_000));
                 count += 1;
             }
             rewrite_thread.end_round(&mut sink).unwrap();
             most = most.max(rewrite_thread.queued_bytes());
         }
         rewrite_thread.flush(&mut sink).unwrap();
-        rewrite_thread.take(&numbered(count, 8));
+        rewrite_thread.add(&numbered(count, 8));
         rewrite_thread.flush(&mut sink).unwrap();
         assert_eq!(
             (

@@ -24,7 +24,8 @@ impl ThreadShare {
 /// Returns the shares of threads as requested by `threads`. Each of `cpus` is in a share; other CPUs are not drained.
 ///
 /// # Errors
-/// [`Error::UnservedCpu`], [`Error::IdleThread`], and [`Error::Bind`] if an affinity can't be set.
+/// [`Error::UnservedCpu`] if a CPU is in no mask, [`Error::IdleThread`] if a mask has none of `cpus`, and [`Error::Bind`]
+/// if an affinity can't be set.
 pub(crate) fn shares(
     threads: &DrainThreads,
     cpus: &[i32],
@@ -148,7 +149,7 @@ impl RingAffinity {
     /// Computes the affinities for rings of these CPUs.
     ///
     /// # Errors
-    /// [`Error::Bind`].
+    /// [`Error::Bind`] if an affinity can't be set.
     pub(crate) fn new(affinity: DrainAffinity, cpus: &[i32], sysfs: &Sysfs) -> Result<Self, Error> {
         let threads = match affinity {
             DrainAffinity::Anywhere => return Ok(Self::default()),

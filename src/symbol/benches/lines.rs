@@ -18,7 +18,7 @@ use rperf_symbol::{
     load,
 };
 
-/// The object in memory, shared by both tools; its size is not counted.
+/// The object in memory, from which each tool reads; its size is not counted.
 fn files(object: &Path) -> MemoryFiles {
     let mut files = MemoryFiles::new();
     files.insert(object, fs::read(object).expect("the object"));

@@ -159,7 +159,7 @@ mod tests {
         for load in [BpfProgram::empty, BpfProgram::trace_printk] {
             match load() {
                 Ok(_) => {}
-                // The user lacks permission, or the kernel BPF. EINVAL and EACCES would mean an invalid program.
+                // The user lacks permission, or the kernel has no BPF. EINVAL and EACCES would mean an invalid program.
                 Err(error) => {
                     let code = error.raw_os_error();
                     assert!(matches!(code, Some(libc::EPERM | libc::ENOSYS)), "{error}");

@@ -28,9 +28,9 @@ use crate::{
 /// Selection of the tasks, and the number of wakers.
 #[derive(Debug, Clone, Default)]
 pub struct OffCpuOptions {
-    /// Only tasks of these processes.
+    /// Only tasks of these processes; `None` for all.
     pub pids: Option<Vec<i32>>,
-    /// Only these threads.
+    /// Only these threads; `None` for all.
     pub tids: Option<Vec<i32>>,
     /// The number of wakers by which sleeps are divided: 1 for the waker, 2 for the waker and the waker's waker.
     pub wakers: usize,
@@ -91,7 +91,7 @@ pub struct OffCpuTable {
     pub rows: Vec<OffCpuRow>,
     /// The stacks that rows refer to, innermost frame first.
     pub stacks: Vec<Box<[StackFrame]>>,
-    /// Where records were lost.
+    /// The stretches of time in which records were lost.
     pub losses: LostStretches,
 }
 

@@ -128,7 +128,7 @@ impl Default for PlannedTask {
 /// Collects the steps of all tasks.
 #[derive(Debug)]
 pub struct ReplayRecorder {
-    /// The tracepoint that reports a wakeup a second time.
+    /// The tracepoint whose events are ignored, because another one reports the same wakeups.
     ignored: Option<&'static str>,
     tasks: SchedTasks,
     states: Vec<PlannedTask>,

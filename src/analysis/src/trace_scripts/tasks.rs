@@ -118,9 +118,9 @@ pub enum TaskWords {
     /// All threads.
     #[default]
     All,
-    /// Only these.
+    /// Only threads that match one of these words.
     Only(Vec<String>),
-    /// All but these.
+    /// Only threads that match none of these words.
     Except(Vec<String>),
 }
 

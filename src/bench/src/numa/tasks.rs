@@ -25,9 +25,9 @@ struct Board<'m>(&'m [AtomicU64]);
 enum Header {
     /// Number of tasks that are ready.
     Ready,
-    /// Not 0 when tasks may start.
+    /// 1 once tasks may start, 0 before.
     Start,
-    /// Not 0 if a task has failed: the number of its error.
+    /// The error number of a task that has failed; 0 if there is none.
     Failed,
 }
 

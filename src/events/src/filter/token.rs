@@ -41,7 +41,7 @@ const OPERATORS: [(&str, Token<'static>); 17] = [
     (")", Token::Close),
 ];
 
-/// Returns the tokens of a text, each with its byte range.
+/// Splits a text into tokens, each with its byte range.
 pub(super) struct Tokens<'a> {
     text: &'a str,
     at: usize,

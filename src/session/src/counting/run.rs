@@ -23,7 +23,7 @@ use crate::{Control, Error, SessionNotice, Target};
 /// SIGINT is not, because the terminal sends it to the workload, too.
 ///
 /// # Errors
-/// [`Error`].
+/// Events can't be opened, read or controlled, the workload can't be started, or recorded counts can't be written.
 pub fn count(
     request: &CountRequest,
     control: Option<&mut Control>,
@@ -286,7 +286,7 @@ impl<'a> CountRun<'a> {
         Ok(())
     }
 
-    /// Waits for anything but control commands, which are executed.
+    /// Executes control commands until anything else ends the wait, and returns what ended it.
     fn wait(
         &mut self,
         waiting: &mut WaitConditions<'_>,
@@ -323,7 +323,7 @@ impl<'a> CountRun<'a> {
         Some(due.max(self.began + self.last_at + interval.every / 2))
     }
 
-    /// Reports and records the counts of the interval that ended `at`, since `began`.
+    /// Reports and records the counts of an interval. `at` is the time from `began` to its end.
     fn interval(
         &mut self,
         at: Duration,

@@ -28,7 +28,7 @@ const OF_RECORDINGS: [&str; 4] = ["input", "dump-raw-trace", super::ANTAGONISTS,
 ///
 /// # Errors
 ///
-/// `--live` is given with an option that needs a recording, or a command without `--live`.
+/// `--live` is given with an option that needs a recording, or a command is given without `--live`.
 pub(super) fn is_requested(matches: &ArgMatches) -> Result<bool, CliError> {
     let is_live = flag(matches, LIVE) == Some(true);
     if !is_live {

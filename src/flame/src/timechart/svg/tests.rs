@@ -122,7 +122,7 @@ fn labels_notes_legend_and_gaps_are_drawn() {
     assert_has(&svg, "<title>3 records of CPU 0 were lost</title>");
     assert_has(&svg, ">waiting for a CPU</text>");
     assert!(!svg.contains(">sleeping</text>"), "{svg}");
-    // The name is written into its box.
+    // The box is wide enough for its name.
     assert_has(
         &svg,
         "<text class=\"inner\" x=\"233.0\" y=\"127\">a&amp;b:7</text>",
