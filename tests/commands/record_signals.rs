@@ -14,7 +14,7 @@ const OLD: &str = "env has no option --ignore-signal (coreutils before 8.31)";
 const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
 
 /// The outcome of a `record` that env(1) executes; `options` are those of env.
-fn after(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
+fn record_under_env(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     let env = Run::new("env").args(options).args([RPERF, "record"]);
     let env = env
         .args(["-o", "perf.data", "-e", "cpu-clock"])
@@ -29,7 +29,7 @@ fn can_ignore() -> bool {
     tried.finish().expect("env starts").status == 0
 }
 
-fn is_whole(scratch: &Scratch) -> bool {
+fn is_complete(scratch: &Scratch) -> bool {
     let words = ["data", "check", "perf.data"];
     let checked = rperf_in(scratch, &words).finish().expect("rperf starts");
     checked.status == 0
@@ -44,21 +44,21 @@ fn ignored_signals_do_not_end_the_recording() {
         );
     }
     let scratch = Scratch::new();
-    let outcome = after(
+    let outcome = record_under_env(
         &scratch,
         &["--ignore-signal=HUP"],
         &["sh", "-c", "kill -HUP $PPID; exit 3"],
     );
     assert_eq!(outcome.status, 3, "{}", outcome.stderr);
-    assert!(is_whole(&scratch));
+    assert!(is_complete(&scratch));
     // A signal that is not ignored ends the recording.
-    let outcome = after(
+    let outcome = record_under_env(
         &scratch,
         &[],
         &["sh", "-c", "kill -HUP $PPID; exec sleep 60"],
     );
     assert_eq!(outcome.status, 128 + 1, "{}", outcome.stderr);
-    assert!(is_whole(&scratch));
+    assert!(is_complete(&scratch));
 }
 
 #[test]
@@ -69,10 +69,10 @@ fn the_workloads_exit_is_seen_with_sigchld_ignored() {
     }
     let scratch = Scratch::new();
     let ignored = &["--ignore-signal=CHLD"];
-    let outcome = after(&scratch, ignored, &["sh", "-c", "exit 3"]);
+    let outcome = record_under_env(&scratch, ignored, &["sh", "-c", "exit 3"]);
     assert_eq!(outcome.status, 3, "{}", outcome.stderr);
-    assert!(is_whole(&scratch));
-    let outcome = after(&scratch, ignored, &["grep", "SigIgn", "/proc/self/status"]);
+    assert!(is_complete(&scratch));
+    let outcome = record_under_env(&scratch, ignored, &["grep", "SigIgn", "/proc/self/status"]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let mask = outcome.stdout.split_whitespace().nth(1);
     let mask = mask.and_then(|mask| u64::from_str_radix(mask, 16).ok());
@@ -84,9 +84,9 @@ fn the_workloads_exit_is_seen_with_sigchld_ignored() {
 #[test]
 fn sigusr2_without_rotation_does_not_end_the_recording() {
     let scratch = Scratch::new();
-    let outcome = after(&scratch, &[], &["sh", "-c", "kill -USR2 $PPID; exit 3"]);
+    let outcome = record_under_env(&scratch, &[], &["sh", "-c", "kill -USR2 $PPID; exit 3"]);
     assert_eq!(outcome.status, 3, "{}", outcome.stderr);
-    assert!(is_whole(&scratch));
+    assert!(is_complete(&scratch));
 }
 
 #[test]
@@ -105,13 +105,13 @@ fn a_file_at_its_size_limit_is_complete() {
         "{}",
         outcome.stderr
     );
-    assert!(is_whole(&scratch));
+    assert!(is_complete(&scratch));
 }
 
 /// Kills a process that was not waited for, on drop.
-struct Stubborn(String);
+struct KillOnDrop(String);
 
-impl Drop for Stubborn {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         send("-KILL", &self.0);
     }
@@ -161,7 +161,7 @@ fn the_second_signal_does_not_wait_for_the_workload() {
         .current_dir(scratch.path())
         .env("HOME", scratch.path());
     let mut recording = Running(command.spawn().expect("rperf starts"));
-    let workload = Stubborn(line_of(&scratch.path().join("pid")));
+    let workload = KillOnDrop(line_of(&scratch.path().join("pid")));
     let mut stderr = recording.0.stderr.take().expect("a pipe");
     send("-INT", &recording.0.id().to_string());
     // The file is complete while the workload keeps running.
@@ -170,7 +170,7 @@ fn the_second_signal_does_not_wait_for_the_workload() {
     let message = String::from_utf8_lossy(message.get(..length).unwrap_or_default()).into_owned();
     let waits = format!("waiting for process {} to exit", workload.0);
     assert!(message.contains(&waits), "{message}");
-    assert!(is_whole(&scratch));
+    assert!(is_complete(&scratch));
     assert_eq!(ended_by(&mut recording.0, "-INT"), Some(2));
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).expect("text");

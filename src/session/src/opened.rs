@@ -92,12 +92,12 @@ fn open(
     let events = opener.open(request.observe.events.clone(), observer)?;
     set_filters(&events)?;
     // The limit of locked memory of an unprivileged user covers both rings and AUX areas, so rings get half of it.
-    let shares = request
+    let is_shared = request
         .observe
         .traces
         .as_ref()
         .is_some_and(|traces| !traces.privileged);
-    let usual = || default_pages(&sysctl) >> u32::from(shares);
+    let usual = || default_pages(&sysctl) >> u32::from(is_shared);
     let pages = request.rings.pages.unwrap_or_else(|| usual().max(1));
     let (mut rings, overwrite_rings) = map_rings(&events, pages, observer)?;
     map_areas(request, &events, &mut rings, observer)?;

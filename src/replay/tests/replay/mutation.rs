@@ -34,9 +34,9 @@ fn seeds() -> Vec<(String, Vec<u8>)> {
 }
 
 /// A pseudorandom number generator (xorshift64).
-struct Chance(u64);
+struct RandomNumbers(u64);
 
-impl Chance {
+impl RandomNumbers {
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -63,15 +63,15 @@ const NUMBERS: [u64; 10] = [
     u64::MAX,
 ];
 
-fn mutate(bytes: &mut Vec<u8>, chance: &mut Chance) {
-    let at = chance.below(bytes.len());
-    let length = chance.below(64).min(bytes.len() - at);
-    match chance.below(8) {
-        0 => bytes[at] ^= 1 << chance.below(8),
-        1 => bytes[at] = u8::try_from(chance.below(256)).expect("a byte"),
+fn mutate(bytes: &mut Vec<u8>, random: &mut RandomNumbers) {
+    let at = random.below(bytes.len());
+    let length = random.below(64).min(bytes.len() - at);
+    match random.below(8) {
+        0 => bytes[at] ^= 1 << random.below(8),
+        1 => bytes[at] = u8::try_from(random.below(256)).expect("a byte"),
         2..=4 => {
-            let width = [1, 2, 4, 8][chance.below(4)];
-            let number = NUMBERS[chance.below(NUMBERS.len())].to_le_bytes();
+            let width = [1, 2, 4, 8][random.below(4)];
+            let number = NUMBERS[random.below(NUMBERS.len())].to_le_bytes();
             let at = at / width * width;
             for (to, from) in bytes.iter_mut().skip(at).zip(&number[..width]) {
                 *to = *from;
@@ -81,7 +81,7 @@ fn mutate(bytes: &mut Vec<u8>, chance: &mut Chance) {
             bytes.drain(at..at + length);
         }
         6 => {
-            let from = chance.below(bytes.len() - length + 1);
+            let from = random.below(bytes.len() - length + 1);
             bytes.copy_within(from..from + length, at);
         }
         _ => bytes.truncate(at),
@@ -103,11 +103,11 @@ fn mutations() -> u64 {
 fn damaged_recordings_are_read_or_refused_in_time() {
     for (name, seed) in seeds() {
         for round in 1..=mutations() {
-            let mut chance = Chance(round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let mut random = RandomNumbers(round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let mut bytes = seed.clone();
-            for _ in 0..=chance.below(6) {
+            for _ in 0..=random.below(6) {
                 if !bytes.is_empty() {
-                    mutate(&mut bytes, &mut chance);
+                    mutate(&mut bytes, &mut random);
                 }
             }
             let begun = Instant::now();

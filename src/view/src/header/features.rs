@@ -60,11 +60,11 @@ pub(super) fn write(
             pmus.drain(..).try_for_each(|pmu| capabilities(out, &pmu))
         }
         FeatureId::CPU_DOMAIN_INFO => domains(out, features),
-        FeatureId::E_MACHINE => features.elf_machine().map_or(Ok(()), |of| {
+        FeatureId::E_MACHINE => features.elf_machine().map_or(Ok(()), |elf| {
             writeln!(
                 out,
                 "# e_machine : {}\n#   e_flags : {}",
-                of.machine, of.flags
+                elf.machine, elf.flags
             )
         }),
         _ => Ok(()),
@@ -327,10 +327,10 @@ fn domains(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     let found = features.sched_domains().unwrap_or_default();
     writeln!(out, "# schedstat version\t: {}", found.version)?;
     writeln!(out, "# Maximum sched domains\t: {}", found.most)?;
-    for of in &found.cpus {
-        writeln!(out, "# cpu\t\t: {}", of.cpu)?;
-        writeln!(out, "# nr_domains\t: {}", of.domains.len())?;
-        for domain in &of.domains {
+    for entry in &found.cpus {
+        writeln!(out, "# cpu\t\t: {}", entry.cpu)?;
+        writeln!(out, "# nr_domains\t: {}", entry.domains.len())?;
+        for domain in &entry.domains {
             writeln!(out, "# Domain\t\t: {}", domain.number)?;
             if let Some(name) = &domain.name {
                 writeln!(out, "# Domain name      : {name}")?;
