@@ -168,6 +168,7 @@ fn find_symbol(mut lines: impl BufRead, name: &str) -> Option<u64> {
     None
 }
 
+/// Finds the images of BPF, whose lines name the module `[bpf]` as those of BPF programs do.
 fn find_bpf_images(mut lines: impl BufRead) -> Vec<BpfImage> {
     let (mut images, mut line) = (Vec::new(), Vec::new());
     while lines
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn images_of_bpf_programs_are_told_from_programs() {
+    fn images_are_distinguished_from_bpf_programs() {
         let text = b"ffffffff81000000 T bpf_trampoline_\n\
             ffffffffc0000000 t bpf_prog_6deef7357e7b4530_sd\t[bpf]\n\
             ffffffffc0001000 t bpf_trampoline_6442536467\t[bpf]\n\

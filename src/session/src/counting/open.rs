@@ -273,7 +273,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         }
     }
 
-    /// Returns the indexes of supported events that are group leaders or in no group.
+    /// Returns the indexes of the supported events that are group leaders or in no group, without those that BPF programs sum up.
     fn leading(&self) -> impl Iterator<Item = usize> {
         let events = self.events.iter().enumerate();
         let leading = events.filter(|(_, event)| {
@@ -446,7 +446,7 @@ impl OpenParameters<'_> {
         }
     }
 
-    /// Whether BPF programs sum up an event. What all tasks of a CPU count needs no program.
+    /// Whether BPF programs sum up an event. An event that counts all tasks of a CPU needs no program.
     fn is_in_kernel(&self, event: &CountEvent) -> bool {
         let is_limited = !self.on_cpus || self.counts_programs || event.cgroup.is_some();
         event.spec.bpf && event.spec.tool.is_none() && is_limited

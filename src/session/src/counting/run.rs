@@ -102,7 +102,7 @@ fn enable_at_once(
     opened: &OpenCounters<RunningKernel>,
 ) -> Result<(), Error> {
     match (request.start, &request.target) {
-        // Counters of CPUs are not enabled by the exec, from which on BPF programs add up what they count.
+        // exec(2) does not enable the counters of CPUs. BPF programs add up what these count from the exec on.
         (CountStart::AtOnce, Target::Workload) => opened.enable_summed(),
         (CountStart::AtOnce, _) => opened.for_each_leader("enable", Counter::enable),
         _ => Ok(()),
