@@ -67,8 +67,7 @@ pub fn count(
     opened.for_each_leader("disable", Counter::disable)?;
     let mut readings = run.read()?;
     run.report_lost_tasks(observer)?;
-    // With `-p` or `-t`, the workload only limits the time. If the observed tasks exited first, `finish` has killed it,
-    // and its status is not reported.
+    // Beside observed tasks, the workload only limits the time: if they exited first, `finish` has killed it.
     let was_timer = woken == WaitEnd::TasksEnded;
     let ended = workload.as_mut().map(Workload::wait).transpose();
     let ended = ended.map_err(Error::system("wait for the workload"))?;
