@@ -24,7 +24,7 @@ use crate::counted_output::CountedOutput;
 /// Maximum number of bytes between the rings and the file, unless a single pass over the rings reads
 /// more. At this limit the draining thread waits for the rewriter instead of draining.
 const MAX_QUEUED: usize = 64 << 20;
-/// Number of queued bytes above which the rewriter is told to copy records unchanged.
+/// Number of queued bytes above which the rewriter should copy records unchanged.
 const BEHIND_THRESHOLD: usize = MAX_QUEUED / 2;
 /// Number of bytes collected before they are passed on to a busy rewriting thread.
 const BATCH_BYTES: usize = 1 << 20;
@@ -253,8 +253,8 @@ mod tests {
 
     use crate::synthesize::RecordBuffer;
 
-    /// Copies records unchanged, after a delay. Counts calls before the next round was noted (`late`) and
-    /// those while behind (`copied`).
+    /// Copies records unchanged, after a delay unless it is behind. Counts the rounds that were rewritten before the next
+    /// one was noted (`late`), and the rounds that were rewritten while behind (`copied`).
     struct SlowRewriter {
         noted: usize,
         rewritten: usize,
