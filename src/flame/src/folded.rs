@@ -61,7 +61,7 @@ fn split(line: &str) -> Option<(&str, u64)> {
     }
 }
 
-/// Writes the stacks sorted by their text. With `marks` names have suffixes for kernel, inlined and
+/// Writes the stacks sorted by their text. A first name that begins with `#` gets a `_` before it. With `marks` names have suffixes for kernel, inlined and
 /// JIT code.
 ///
 /// # Errors
@@ -71,6 +71,11 @@ pub fn write(stacks: &Stacks, marks: bool, out: &mut dyn Write) -> io::Result<()
     let mut lines: Vec<(String, u64)> = Vec::new();
     for (frames, weight) in stacks.iter() {
         let mut line = String::new();
+        let first = frames.first().and_then(|frame| stacks.labels().get(*frame as usize));
+        if first.is_some_and(|label| label.name.starts_with('#')) {
+            // Readers take lines that begin with `#` for comments.
+            line.push('_');
+        }
         for (index, frame) in frames.iter().enumerate() {
             if index > 0 {
                 line.push(';');
@@ -149,5 +154,15 @@ mod tests {
         let frame = stacks.label("a;b\nc", FrameKind::User);
         stacks.add(&[frame], 1);
         assert_eq!(text(&stacks, false), "a:b c 1\n");
+    }
+
+    #[test]
+    fn no_stack_is_written_as_a_comment() {
+        let mut stacks = Stacks::default();
+        let frame = stacks.label("#1 worker", FrameKind::User);
+        stacks.add(&[frame], 3);
+        let written = text(&stacks, false);
+        assert_eq!(written, "_#1 worker 3\n");
+        assert_eq!(text(&parse(&written).expect("folded text"), false), written);
     }
 }
