@@ -151,6 +151,12 @@ static void messages(void)
 	message.msg_namelen = 0;
 	CALL(sendmsg, pair[0], &message, 0L);
 	CALL(recvmsg, pair[1], &received, 0L);
+	struct iovec other = { "fgh", 3 };
+	struct mmsghdr two[2] = { { message, 0 }, { { .msg_iov = &other, .msg_iovlen = 1 }, 0 } };
+	CALL(sendmmsg, pair[0], two, 2L, 0L);
+	struct iovec spaces[2] = { { buffer + 200, 50 }, { buffer + 300, 50 } };
+	struct mmsghdr got[2] = { { { .msg_iov = spaces, .msg_iovlen = 1 }, 0 }, { { .msg_iov = spaces + 1, .msg_iovlen = 1 }, 0 } };
+	CALL(recvmmsg, pair[1], got, 2L, MSG_DONTWAIT, NULL);
 	CALL(close, pair[0]);
 	CALL(close, pair[1]);
 	message.msg_name = &address;

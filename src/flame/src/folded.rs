@@ -71,7 +71,9 @@ pub fn write(stacks: &Stacks, marks: bool, out: &mut dyn Write) -> io::Result<()
     let mut lines: Vec<(String, u64)> = Vec::new();
     for (frames, weight) in stacks.iter() {
         let mut line = String::new();
-        let first = frames.first().and_then(|frame| stacks.labels().get(*frame as usize));
+        let first = frames
+            .first()
+            .and_then(|frame| stacks.labels().get(*frame as usize));
         if first.is_some_and(|label| label.name.starts_with('#')) {
             // Readers take lines that begin with `#` for comments.
             line.push('_');

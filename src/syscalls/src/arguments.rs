@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use crate::captured_record::{ADDRESS_ITEM, HEADER_ITEM};
 use crate::constants::{
     self as names, access_text, files, futex_text, policy_text, socket_type_text, system,
 };
 use crate::ioctl::write_request;
 use crate::kernel_structures::{given_part, structure_name};
+use crate::messages::{write_message, write_messages};
 use crate::mode::mode_text;
-use crate::structures::{MessageEnd, device_text, socket_address, structure};
+use crate::structures::{device_text, structure};
 use crate::{
     Abi, Argument, ArgumentKind, CapturedBytes, StructureTexts, Syscall, write_buffer, write_name,
     write_quoted,
@@ -294,7 +294,10 @@ fn write_captured(
         return write!(to, "{value:#x} (unreadable)");
     }
     let bytes = first.bytes;
-    if matches!(argument.name, "msg" | "mmsg") {
+    if argument.name == "mmsg" {
+        return write_messages(to, call, captured, options);
+    }
+    if argument.name == "msg" {
         return write_message(to, call, captured, options);
     }
     let is_list = matches!(argument.name, "argv" | "vec" | "iov" | "uiov");
@@ -333,7 +336,7 @@ fn structure_text(
 }
 
 /// Returns the text of a structure without the names of its fields: `{1, 0}`.
-fn without_names(text: &str) -> String {
+pub(crate) fn without_names(text: &str) -> String {
     let is_name = |word: &&str| word.starts_with('.') && word.ends_with(':');
     let values: Vec<&str> = text.split(' ').filter(|word| !is_name(word)).collect();
     values.join(" ").replace("{ ", "{").replace(" }", "}")
@@ -378,57 +381,8 @@ fn write_content(
     }
 }
 
-/// Writes the address, the buffers, the size of control data and the flags of a message; of several messages, those of
-/// the first one.
-fn write_message(
-    to: &mut dyn Write,
-    call: &CallArguments<'_>,
-    captured: &[&CapturedBytes<'_>],
-    options: ArgumentOptions,
-) -> io::Result<()> {
-    let item = |item: u16| {
-        let mut found = captured.iter();
-        found.find(|one| one.item == usize::from(item))
-    };
-    let mut buffers = captured.to_vec();
-    let others = [HEADER_ITEM, ADDRESS_ITEM].map(usize::from);
-    buffers.retain(|one| !others.contains(&one.item));
-    let label = |name| if options.hides_names { "" } else { name };
-    let is_array = call.name() == "sendmmsg";
-    to.write_all(if is_array { b"[{ " } else { b"{ " })?;
-    if let Some(address) = item(ADDRESS_ITEM) {
-        let text = match address.is_unreadable {
-            true => None,
-            false => socket_address(address.bytes, address.is_truncated),
-        };
-        let text = text.unwrap_or_else(|| "(unreadable)".to_owned());
-        let text = match options.hides_names {
-            true => without_names(&text),
-            false => text,
-        };
-        write!(to, "{}{text}, ", label(".name: "))?;
-    }
-    to.write_all(label(".iov: ").as_bytes())?;
-    write_items(to, &buffers)?;
-    let header = item(HEADER_ITEM).map_or(&[][..], |header| header.bytes);
-    let MessageEnd { control, flags } = MessageEnd::of(header);
-    if control != 0 {
-        write!(to, ", {}{control}", label(".controllen: "))?;
-    }
-    // Only the kernel writes flags.
-    if flags != 0 && call.name() == "recvmsg" {
-        write!(to, ", {}{}", label(".flags: "), names::MSG.text(flags))?;
-    }
-    let is_more = is_array && call.named("vlen") & 0xffff_ffff > 1;
-    to.write_all(match (is_array, is_more) {
-        (true, true) => b" }, ...]",
-        (true, false) => b" }]",
-        _ => b" }",
-    })
-}
-
 /// Writes the texts or buffers of a list.
-fn write_items(to: &mut dyn Write, items: &[&CapturedBytes<'_>]) -> io::Result<()> {
+pub(crate) fn write_items(to: &mut dyn Write, items: &[&CapturedBytes<'_>]) -> io::Result<()> {
     to.write_all(b"[")?;
     for (index, item) in items.iter().enumerate() {
         let separator: &[u8] = if index == 0 { b"" } else { b", " };

@@ -33,6 +33,10 @@ pub enum CaptureSource {
     /// `struct user_msghdr` as the item [`crate::captured_record::HEADER_ITEM`], the socket address (`msg_name`) as
     /// [`crate::captured_record::ADDRESS_ITEM`], and the buffers of `msg_iov`.
     Message,
+    /// `struct mmsghdr[]`, at most [`crate::captured_record::MAX_MESSAGES`]: each like [`CaptureSource::Message`], with items from n times
+    /// [`crate::captured_record::MESSAGE_ITEMS`] on. The argument with this index is the number of elements; if the call
+    /// returned, its result is.
+    Messages(u8),
 }
 
 /// A number of bytes.
@@ -71,7 +75,7 @@ pub enum CaptureLimit {
 }
 
 /// What to copy of one call: at most [`MAX_CAPTURES`] entries at each time. At most one of them is of
-/// [`CaptureSource::Texts`], [`CaptureSource::Vectors`] or [`CaptureSource::Message`]; it is the first entry.
+/// [`CaptureSource::Texts`], [`CaptureSource::Vectors`], [`CaptureSource::Message`] or [`CaptureSource::Messages`]; it is the first entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturePlan {
     /// What to copy when the call begins.
@@ -241,7 +245,10 @@ impl Capture {
     fn is_list(&self) -> bool {
         matches!(
             self.source,
-            CaptureSource::Texts | CaptureSource::Vectors(_) | CaptureSource::Message
+            CaptureSource::Texts
+                | CaptureSource::Vectors(_)
+                | CaptureSource::Message
+                | CaptureSource::Messages(_)
         )
     }
 }
@@ -276,9 +283,10 @@ fn list(call: &str, name: &str, index: u8) -> Option<(Direction, Capture)> {
         ("readv" | "preadv" | "preadv2", _) if is_vector(name) => {
             (Direction::Out, CaptureSource::Vectors(index + 1))
         }
-        // Of several messages, the first one, which is at the beginning of `struct mmsghdr[]`.
-        ("sendmsg", "msg") | ("sendmmsg", "mmsg") => (Direction::In, CaptureSource::Message),
+        ("sendmsg", "msg") => (Direction::In, CaptureSource::Message),
         ("recvmsg", "msg") => (Direction::Out, CaptureSource::Message),
+        ("sendmmsg", "mmsg") => (Direction::In, CaptureSource::Messages(index + 1)),
+        ("recvmmsg", "mmsg") => (Direction::Out, CaptureSource::Messages(index + 1)),
         _ => return None,
     };
     Some((

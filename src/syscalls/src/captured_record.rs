@@ -27,9 +27,15 @@ pub const UNREADABLE: u8 = 3;
 /// There are more items.
 pub const MORE: u8 = 4;
 /// The item of a message that is its `struct user_msghdr`.
-pub const HEADER_ITEM: u16 = 0x7ffd;
+pub const HEADER_ITEM: u16 = 0x3fd;
 /// The item of a message that is its address.
-pub const ADDRESS_ITEM: u16 = 0x7ffe;
+pub const ADDRESS_ITEM: u16 = 0x3fe;
+/// The item of a message that says that it has more buffers.
+pub const MORE_ITEM: u16 = 0x3ff;
+/// The items of message n of several begin at n times this number.
+pub const MESSAGE_ITEMS: u16 = 0x400;
+/// The maximum number of messages of one call that are captured.
+pub const MAX_MESSAGES: u16 = 4;
 
 /// A decoded record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

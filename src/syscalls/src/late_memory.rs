@@ -1,6 +1,6 @@
 //! Memory that arguments point to, read by another process after the call has begun. Its content may have changed since.
 
-use crate::captured_record::{ADDRESS_ITEM, HEADER_ITEM};
+use crate::captured_record::{ADDRESS_ITEM, HEADER_ITEM, MAX_MESSAGES, MESSAGE_ITEMS, MORE_ITEM};
 use crate::{Capture, CaptureLength, CaptureLimit, CaptureSource, CapturedBytes, Syscall};
 
 /// Reads memory of a process that runs.
@@ -34,6 +34,8 @@ const MAX_VECTORS: u64 = 8;
 /// `struct sockaddr_storage`, and `struct user_msghdr` with its fields.
 const LONGEST_ADDRESS: usize = 128;
 const MESSAGE_SIZE: usize = 56;
+/// The size of `struct mmsghdr` in bytes.
+const MESSAGE_STRIDE: u64 = 64;
 
 impl Syscall {
     /// Reads what the call reads of its arguments' memory. What cannot be read is missing, and so is all of a call that
@@ -124,9 +126,13 @@ impl Reader<'_> {
             }
             CaptureSource::Texts => self.texts(argument, address, limit),
             CaptureSource::Vectors(count) => {
-                self.vectors(argument, address, self.value(count), limit);
+                let count = self.value(count);
+                self.vectors(argument, 0, [address, count], limit);
             }
-            CaptureSource::Message => self.message(argument, address, limit),
+            CaptureSource::Message => self.message(argument, 0, address, limit),
+            CaptureSource::Messages(count) => {
+                self.messages(argument, address, self.value(count), limit);
+            }
         }
     }
 
@@ -246,20 +252,29 @@ impl Reader<'_> {
         }
     }
 
-    fn vectors(&mut self, argument: usize, address: u64, count: u64, limit: usize) {
+    /// Reads the buffers of a list of vectors (address, count); their items begin at `first`.
+    fn vectors(&mut self, argument: usize, first: u16, [address, count]: [u64; 2], limit: usize) {
         for item in 0..count.min(MAX_VECTORS) {
             let vector = address.wrapping_add(16 * item);
             let base = self.word(vector).zip(self.word(vector.wrapping_add(8)));
             let Some((base, length)) = base else { return };
             let buffer = self.bytes(base, length, limit);
-            self.add(argument, item as usize, buffer);
+            self.add(argument, usize::from(first) + item as usize, buffer);
         }
         if count > MAX_VECTORS {
-            self.add_more(argument, MAX_VECTORS);
+            self.add_more(argument, (first + MORE_ITEM).into());
         }
     }
 
-    fn message(&mut self, argument: usize, address: u64, limit: usize) {
+    fn messages(&mut self, argument: usize, address: u64, count: u64, limit: usize) {
+        for (message, at) in (0..MAX_MESSAGES).zip(0_u64..count & 0xffff_ffff) {
+            let address = address.wrapping_add(MESSAGE_STRIDE * at);
+            self.message(argument, message * MESSAGE_ITEMS, address, limit);
+        }
+    }
+
+    /// Reads a message; its items begin at `first`.
+    fn message(&mut self, argument: usize, first: u16, address: u64, limit: usize) {
         let header = self.bytes(address, MESSAGE_SIZE as u64, MESSAGE_SIZE);
         let Some(header) = header else { return };
         let word = |at: usize| {
@@ -270,10 +285,10 @@ impl Reader<'_> {
         let (vectors, count) = (word(16), word(24));
         if name != 0 && length > 0 {
             let name = self.bytes(name, length, LONGEST_ADDRESS);
-            self.add(argument, ADDRESS_ITEM.into(), name);
+            self.add(argument, (first + ADDRESS_ITEM).into(), name);
         }
-        self.add(argument, HEADER_ITEM.into(), Some(header));
-        self.vectors(argument, vectors, count, limit);
+        self.add(argument, (first + HEADER_ITEM).into(), Some(header));
+        self.vectors(argument, first, [vectors, count], limit);
     }
 }
 

@@ -22,6 +22,7 @@ mod ioctl;
 mod kernel_structures;
 mod kind;
 mod late_memory;
+mod messages;
 mod mode;
 mod result;
 mod structures;

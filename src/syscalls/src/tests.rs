@@ -525,6 +525,14 @@ fn messages_with_their_address_and_buffers() {
         line("sendmmsg", &[9, 16, 3], 1, &memory),
         format!("fd: 9, mmsg: [{text}, ...], vlen: 3 = 1")
     );
+    let second = usize::from(captured_record::MESSAGE_ITEMS);
+    let both = [memory[0], memory[1], memory[2], buffer(second, b"c")];
+    let second = r#"{ .iov: ["c"] }"#;
+    for (call, more) in [("sendmmsg", ", ..."), ("recvmmsg", "")] {
+        let shown = line(call, &[9, 16, 3, 0, 0], 2, &both);
+        let expected = format!("fd: 9, mmsg: [{text}, {second}{more}], vlen: 3");
+        assert!(shown.starts_with(&expected), "{shown}");
+    }
     let mut header = [0; 56];
     (header[40], header[48]) = (24, 0x20);
     let header = buffer(usize::from(captured_record::HEADER_ITEM), &header);

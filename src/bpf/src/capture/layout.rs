@@ -27,6 +27,7 @@ pub(super) const SOURCE_TEXT: i32 = 2;
 pub(super) const SOURCE_TEXTS: i32 = 3;
 pub(super) const SOURCE_VECTORS: i32 = 4;
 pub(super) const SOURCE_MESSAGE: i32 = 5;
+pub(super) const SOURCE_MESSAGES: i32 = 6;
 
 pub(super) const LENGTH_FIXED: i32 = 0;
 pub(super) const LENGTH_OF_ARGUMENT: i32 = 1;

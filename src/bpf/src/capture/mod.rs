@@ -2,6 +2,7 @@
 //! buffers of a perf event.
 
 mod layout;
+mod messages;
 mod programs;
 #[cfg(test)]
 mod tests;
@@ -150,6 +151,10 @@ fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
             CaptureSource::Message => (layout::SOURCE_MESSAGE, CaptureLength::Fixed(0)),
             CaptureSource::Vectors(argument) => (
                 layout::SOURCE_VECTORS,
+                CaptureLength::Argument { argument, unit: 1 },
+            ),
+            CaptureSource::Messages(argument) => (
+                layout::SOURCE_MESSAGES,
                 CaptureLength::Argument { argument, unit: 1 },
             ),
         };

@@ -11,11 +11,13 @@ use crate::Width::{Byte, Double, Half, Word};
 use crate::registers::RegisterLayout;
 use crate::tasks::{INDEX, TASK, TASKS, current_task, key, look_up, slot};
 use crate::{Helper, Label, MapId, ProgramBuilder};
+use rperf_syscalls::captured_record;
 
 use super::layout::{
     CALLS, LENGTH_OF_ARGUMENT, LENGTH_OF_RESULT, LENGTH_POINTED, MAX_ENTRIES, SOURCE_MESSAGE,
-    SOURCE_TEXT, SOURCE_TEXTS, SOURCE_VECTORS, buffer, entry, record,
+    SOURCE_MESSAGES, SOURCE_TEXT, SOURCE_TEXTS, SOURCE_VECTORS, buffer, entry, record,
 };
+use super::messages::{read_message, read_messages};
 
 /// Call number, or that number + `CALLS` for returns, to what is captured.
 pub(super) const PLANS: MapId = MapId(2);
@@ -37,20 +39,18 @@ const MAX_TEXTS: i16 = 16;
 const MAX_VECTORS: i16 = 8;
 /// The item index of the segment that follows all items of a list.
 const LAST_ITEM: i16 = i16::MAX;
-/// The item index of the structure of a message.
-const HEADER_ITEM: i16 = rperf_syscalls::captured_record::HEADER_ITEM as i16;
-/// The item index of the address of a message.
-const ADDRESS_ITEM: i16 = rperf_syscalls::captured_record::ADDRESS_ITEM as i16;
+/// The item index of the segment that follows all buffers of a message.
+const MORE_ITEM: i16 = captured_record::MORE_ITEM as i16;
 
 // Offsets on the stack, below those of [`crate::tasks`].
 /// The address to read.
-const ADDRESS: i16 = -48;
+pub(super) const ADDRESS: i16 = -48;
 /// The number of bytes to read; in lists of texts and vectors, the address of the list.
-const LENGTH: i16 = -56;
+pub(super) const LENGTH: i16 = -56;
 /// The number of bytes that the memory has.
-const WANTED: i16 = -64;
+pub(super) const WANTED: i16 = -64;
 /// An item of a list.
-const ITEM: i16 = -80;
+pub(super) const ITEM: i16 = -80;
 
 /// What the programs depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -225,7 +225,7 @@ fn entries(b: &mut ProgramBuilder) {
 /// Captures the entry at the offset `at` of the plan. Jumps to `done` after the last entry, or if the record is full.
 fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
     let (text, texts, vectors, next) = (b.label(), b.label(), b.label(), b.label());
-    let (message, list) = (b.label(), b.label());
+    let (message, messages, list) = (b.label(), b.label(), b.label());
     b.load(Byte, R2, R7, at + entry::SOURCE);
     b.jump_if(Equal, R2, 0, done);
     argument(b, at + entry::ARGUMENT);
@@ -236,6 +236,7 @@ fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
         b.jump_if(Equal, R2, SOURCE_TEXTS, texts);
         b.jump_if(Equal, R2, SOURCE_VECTORS, vectors);
         b.jump_if(Equal, R2, SOURCE_MESSAGE, message);
+        b.jump_if(Equal, R2, SOURCE_MESSAGES, messages);
     }
     wanted_length(b, at);
     begin_segment(b, at, 0, done);
@@ -249,16 +250,19 @@ fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
         b.place(texts);
         read_texts(b, at, next, done);
         b.jump(next);
+        b.place(messages);
+        read_messages(b, at, next, done);
+        b.jump(next);
         b.place(message);
-        read_message(b, at, next, done);
+        read_message(b, at, 0, next, done);
         b.jump(list);
         b.place(vectors);
         argument(b, at + entry::LENGTH_ARGUMENT);
         b.store(Double, R10, COUNT, R1);
         b.place(list);
-        read_vectors(b, at, next, done);
+        read_vectors(b, at, 0, next, done);
     } else {
-        for unused in [texts, vectors, message, list] {
+        for unused in [texts, vectors, message, messages, list] {
             b.place(unused);
         }
     }
@@ -266,7 +270,7 @@ fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
 }
 
 /// Leaves in `R1` the argument whose index is at the offset `at` of the plan.
-fn argument(b: &mut ProgramBuilder, at: i16) {
+pub(super) fn argument(b: &mut ProgramBuilder, at: i16) {
     b.load(Byte, R1, R7, at);
     b.operate(And, R1, 7);
     b.operate(ShiftLeft, R1, 3);
@@ -307,7 +311,7 @@ fn wanted_length(b: &mut ProgramBuilder, at: i16) {
 }
 
 /// Sets `R9` to the record's size and begins a segment there. Jumps to `done` if the record is too long.
-fn begin_segment(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
+pub(super) fn begin_segment(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
     begin_segment_up_to(b, at, item, buffer::LIMIT, done);
 }
 
@@ -361,7 +365,7 @@ fn read_bytes(b: &mut ProgramBuilder, at: i16, next: Label) {
 }
 
 /// Like [`read_bytes`], with the limit in `R2`.
-fn read_bytes_up_to(b: &mut ProgramBuilder, next: Label) {
+pub(super) fn read_bytes_up_to(b: &mut ProgramBuilder, next: Label) {
     let (is_short, unreadable, end) = (b.label(), b.label(), b.label());
     b.load(Double, R1, R10, WANTED);
     b.jump_if(Equal, R1, 0, next);
@@ -398,7 +402,7 @@ fn end_segment(b: &mut ProgramBuilder, state: i32) {
 }
 
 /// Completes the segment as unreadable, without data.
-fn fail_segment(b: &mut ProgramBuilder) {
+pub(super) fn fail_segment(b: &mut ProgramBuilder) {
     b.store(Double, R8, buffer::FAILED, 1);
     b.store(Double, R10, WANTED, 0);
     b.set(R0, 0);
@@ -422,7 +426,7 @@ fn read_texts(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
         }
     }
     b.place(full);
-    more_items(b, at, done);
+    more_items(b, at, LAST_ITEM, done);
     b.jump(next);
     b.place(unreadable);
     begin_segment(b, at, LAST_ITEM, done);
@@ -430,16 +434,16 @@ fn read_texts(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
 }
 
 /// Adds a segment `IS_MORE`, which has room also behind `LIMIT`. Jumps to `done` if there is no room.
-fn more_items(b: &mut ProgramBuilder, at: i16, done: Label) {
+fn more_items(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
     let longest = buffer::LONGEST_RECORD - i32::from(record::DATA);
-    begin_segment_up_to(b, at, LAST_ITEM, longest, done);
+    begin_segment_up_to(b, at, item, longest, done);
     b.store(Double, R10, WANTED, 0);
     b.set(R0, 0);
     end_segment(b, record::IS_MORE);
 }
 
 /// Reads `size` bytes at an offset of the list whose address is in `LENGTH`.
-fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
+pub(super) fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
     b.store(Double, R10, ITEM, 0);
     b.address(R1, R10, i32::from(ITEM));
     b.set(R2, size);
@@ -448,43 +452,9 @@ fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
     b.call(Helper::ProbeReadUser);
 }
 
-/// Reads `struct user_msghdr` at `ADDRESS` as the item [`HEADER_ITEM`] and the address in it as [`ADDRESS_ITEM`], then
-/// sets `ADDRESS` and `COUNT` to its vectors. Jumps to `next` if the structure cannot be read.
-fn read_message(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
-    let (unreadable, no_address, end) = (b.label(), b.label(), b.label());
-    b.address(R1, R10, i32::from(MESSAGE));
-    b.set(R2, i32::from(message::SIZE));
-    b.load(Double, R3, R10, ADDRESS);
-    b.call(Helper::ProbeReadUser);
-    b.jump_if(NotEqual, R0, 0, unreadable);
-    b.store(Double, R10, WANTED, message::WHOLE_SIZE);
-    begin_segment(b, at, HEADER_ITEM, done);
-    b.set(R2, message::WHOLE_SIZE);
-    read_bytes_up_to(b, next);
-    b.load(Double, R1, R10, MESSAGE + message::ADDRESS);
-    b.jump_if(Equal, R1, 0, no_address);
-    b.store(Double, R10, ADDRESS, R1);
-    b.load(Word, R1, R10, MESSAGE + message::ADDRESS_LENGTH);
-    b.store(Double, R10, WANTED, R1);
-    begin_segment(b, at, ADDRESS_ITEM, done);
-    b.set(R2, LONGEST_ADDRESS);
-    read_bytes_up_to(b, no_address);
-    b.place(no_address);
-    b.load(Double, R1, R10, MESSAGE + message::VECTORS);
-    b.store(Double, R10, ADDRESS, R1);
-    b.load(Double, R1, R10, MESSAGE + message::COUNT);
-    b.store(Double, R10, COUNT, R1);
-    b.jump(end);
-    b.place(unreadable);
-    begin_segment(b, at, 0, done);
-    fail_segment(b);
-    b.jump(next);
-    b.place(end);
-}
-
-/// Reads the beginnings of the buffers of the `COUNT` elements of `struct iovec[]` at `ADDRESS`, only as many bytes as
-/// the result says.
-fn read_vectors(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
+/// Reads the beginnings of the buffers of the `COUNT` elements of `struct iovec[]` at `ADDRESS` as the items from
+/// `first` on, only as many bytes as the result says.
+pub(super) fn read_vectors(b: &mut ProgramBuilder, at: i16, first: i16, next: Label, done: Label) {
     let (unreadable, full) = (b.label(), b.label());
     b.load(Double, R1, R10, ADDRESS);
     b.store(Double, R10, VECTORS, R1);
@@ -492,7 +462,7 @@ fn read_vectors(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
         let (rest, filled, skip) = (b.label(), b.label(), b.label());
         b.load(Double, R1, R10, COUNT);
         b.jump_if(AtMost, R1, i32::from(item), next);
-        begin_segment(b, at, item, full);
+        begin_segment(b, at, first + item, full);
         b.load(Double, R1, R10, VECTORS);
         b.store(Double, R10, LENGTH, R1);
         read_item(b, 16, 16 * i32::from(item));
@@ -521,7 +491,7 @@ fn read_vectors(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     b.place(full);
     b.load(Double, R2, R8, buffer::RESULT);
     b.jump_if(Equal, R2, 0, next);
-    more_items(b, at, done);
+    more_items(b, at, first + MORE_ITEM, done);
     b.jump(next);
     b.place(unreadable);
     fail_segment(b);
@@ -530,22 +500,7 @@ fn read_vectors(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
 /// The address of the list of vectors on the stack.
 const VECTORS: i16 = -88;
 /// The number of vectors on the stack.
-const COUNT: i16 = -96;
-/// The beginning of `struct user_msghdr` on the stack.
-const MESSAGE: i16 = COUNT - message::SIZE;
-/// `struct sockaddr_storage`.
-const LONGEST_ADDRESS: i32 = 128;
-
-/// Offsets in `struct user_msghdr` (linux/socket.h).
-mod message {
-    pub(super) const ADDRESS: i16 = 0;
-    pub(super) const ADDRESS_LENGTH: i16 = 8;
-    pub(super) const VECTORS: i16 = 16;
-    pub(super) const COUNT: i16 = 24;
-    /// Up to the number of vectors.
-    pub(super) const SIZE: i16 = 32;
-    pub(super) const WHOLE_SIZE: i32 = 56;
-}
+pub(super) const COUNT: i16 = -96;
 
 /// Remembers a task whose memory could not be read: the call itself makes the pages resident, so that the program at
 /// its return can read them.

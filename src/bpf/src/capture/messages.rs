@@ -1,0 +1,119 @@
+//! Reads messages: `struct user_msghdr`, and `struct mmsghdr[]` (linux/socket.h). Registers are those of
+//! [`super::programs`].
+
+use rperf_syscalls::captured_record;
+
+use crate::Condition::{Above, AtMost, Equal, NotEqual};
+use crate::Operation::{Add, ShiftLeft, ShiftRight};
+use crate::Register::{R0, R1, R2, R3, R8, R10};
+use crate::Width::{Double, Word};
+use crate::{Helper, Label, ProgramBuilder};
+
+use super::layout::{buffer, entry};
+use super::programs::{
+    ADDRESS, COUNT, ITEM, LENGTH, WANTED, argument, begin_segment, fail_segment, read_bytes_up_to,
+    read_item, read_vectors,
+};
+
+/// The item index of the structure of a message.
+const HEADER_ITEM: i16 = captured_record::HEADER_ITEM as i16;
+/// The item index of the address of a message.
+const ADDRESS_ITEM: i16 = captured_record::ADDRESS_ITEM as i16;
+/// The distance between the items of two messages.
+const MESSAGE_ITEMS: i16 = captured_record::MESSAGE_ITEMS as i16;
+/// The maximum number of messages of one list.
+const MAX_MESSAGES: i16 = captured_record::MAX_MESSAGES as i16;
+
+/// The beginning of `struct user_msghdr` on the stack.
+const MESSAGE: i16 = COUNT - message::SIZE;
+/// The address of a list of messages, their number, and the result of the call, on the stack.
+const MESSAGES: i16 = MESSAGE - 8;
+const MESSAGE_COUNT: i16 = MESSAGE - 16;
+const RESULT: i16 = MESSAGE - 24;
+/// `struct sockaddr_storage`.
+const LONGEST_ADDRESS: i32 = 128;
+
+/// Offsets in `struct user_msghdr`.
+mod message {
+    pub(super) const ADDRESS: i16 = 0;
+    pub(super) const ADDRESS_LENGTH: i16 = 8;
+    pub(super) const VECTORS: i16 = 16;
+    pub(super) const COUNT: i16 = 24;
+    /// Up to the number of vectors.
+    pub(super) const SIZE: i16 = 32;
+    pub(super) const WHOLE_SIZE: i32 = 56;
+    /// The size of `struct mmsghdr`: a message, and the number of bytes that were sent or received.
+    pub(super) const STRIDE: i32 = 64;
+}
+
+/// Reads the messages of `struct mmsghdr[]` at `ADDRESS`. Their number is an argument, or the result if the call
+/// returned; then each structure says how many bytes were received.
+pub(super) fn read_messages(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
+    let counted = b.label();
+    b.load(Double, R1, R10, ADDRESS);
+    b.store(Double, R10, MESSAGES, R1);
+    argument(b, at + entry::LENGTH_ARGUMENT);
+    b.operate(ShiftLeft, R1, 32);
+    b.operate(ShiftRight, R1, 32);
+    b.load(Double, R2, R8, buffer::RESULT);
+    b.store(Double, R10, RESULT, R2);
+    b.jump_if(AtMost, R1, R2, counted);
+    b.set(R1, R2);
+    b.place(counted);
+    b.store(Double, R10, MESSAGE_COUNT, R1);
+    for message in 0..MAX_MESSAGES {
+        let (begins, behind) = (b.label(), b.label());
+        let start = i32::from(message) * message::STRIDE;
+        b.load(Double, R1, R10, MESSAGE_COUNT);
+        b.jump_if(AtMost, R1, i32::from(message), next);
+        b.load(Double, R1, R10, RESULT);
+        b.store(Double, R8, buffer::RESULT, R1);
+        b.jump_if(Above, R1, i32::MAX, begins);
+        b.load(Double, R1, R10, MESSAGES);
+        b.store(Double, R10, LENGTH, R1);
+        read_item(b, 4, start + message::WHOLE_SIZE);
+        b.load(Double, R1, R10, ITEM);
+        b.store(Double, R8, buffer::RESULT, R1);
+        b.place(begins);
+        b.load(Double, R1, R10, MESSAGES);
+        b.operate(Add, R1, start);
+        b.store(Double, R10, ADDRESS, R1);
+        read_message(b, at, message * MESSAGE_ITEMS, behind, done);
+        read_vectors(b, at, message * MESSAGE_ITEMS, behind, done);
+        b.place(behind);
+    }
+}
+
+/// Reads `struct user_msghdr` at `ADDRESS` as the item [`HEADER_ITEM`] and the address in it as [`ADDRESS_ITEM`], both
+/// after `first`, then sets `ADDRESS` and `COUNT` to its vectors. Jumps to `next` if the structure cannot be read.
+pub(super) fn read_message(b: &mut ProgramBuilder, at: i16, first: i16, next: Label, done: Label) {
+    let (unreadable, no_address, end) = (b.label(), b.label(), b.label());
+    b.address(R1, R10, i32::from(MESSAGE));
+    b.set(R2, i32::from(message::SIZE));
+    b.load(Double, R3, R10, ADDRESS);
+    b.call(Helper::ProbeReadUser);
+    b.jump_if(NotEqual, R0, 0, unreadable);
+    b.store(Double, R10, WANTED, message::WHOLE_SIZE);
+    begin_segment(b, at, first + HEADER_ITEM, done);
+    b.set(R2, message::WHOLE_SIZE);
+    read_bytes_up_to(b, next);
+    b.load(Double, R1, R10, MESSAGE + message::ADDRESS);
+    b.jump_if(Equal, R1, 0, no_address);
+    b.store(Double, R10, ADDRESS, R1);
+    b.load(Word, R1, R10, MESSAGE + message::ADDRESS_LENGTH);
+    b.store(Double, R10, WANTED, R1);
+    begin_segment(b, at, first + ADDRESS_ITEM, done);
+    b.set(R2, LONGEST_ADDRESS);
+    read_bytes_up_to(b, no_address);
+    b.place(no_address);
+    b.load(Double, R1, R10, MESSAGE + message::VECTORS);
+    b.store(Double, R10, ADDRESS, R1);
+    b.load(Double, R1, R10, MESSAGE + message::COUNT);
+    b.store(Double, R10, COUNT, R1);
+    b.jump(end);
+    b.place(unreadable);
+    begin_segment(b, at, first, done);
+    fail_segment(b);
+    b.jump(next);
+    b.place(end);
+}

@@ -1,0 +1,79 @@
+//! Messages of sendmsg(2), recvmsg(2), sendmmsg(2) and recvmmsg(2) as text.
+
+use std::io::{self, Write};
+
+use crate::arguments::{CallArguments, without_names, write_items};
+use crate::captured_record::{ADDRESS_ITEM, HEADER_ITEM, MESSAGE_ITEMS};
+use crate::structures::{MessageEnd, socket_address};
+use crate::{ArgumentOptions, CapturedBytes, constants as names};
+
+/// Writes the captured messages of an array, `...` after them if there are more.
+pub(crate) fn write_messages(
+    to: &mut dyn Write,
+    call: &CallArguments<'_>,
+    captured: &[&CapturedBytes<'_>],
+    options: ArgumentOptions,
+) -> io::Result<()> {
+    to.write_all(b"[")?;
+    let mut written = 0;
+    for of_one in captured.chunk_by(|one, next| message_of(one) == message_of(next)) {
+        let separator: &[u8] = if written == 0 { b"" } else { b", " };
+        to.write_all(separator)?;
+        write_message(to, call, of_one, options)?;
+        written += 1;
+    }
+    let is_more = call.named("vlen") & 0xffff_ffff > written;
+    to.write_all(if is_more && call.name() == "sendmmsg" {
+        b", ...]"
+    } else {
+        b"]"
+    })
+}
+
+/// Returns the number of the message that captured memory belongs to, from 0.
+fn message_of(captured: &CapturedBytes<'_>) -> usize {
+    captured.item / usize::from(MESSAGE_ITEMS)
+}
+
+/// Writes the address, the buffers, the size of control data and the flags of a message.
+pub(crate) fn write_message(
+    to: &mut dyn Write,
+    call: &CallArguments<'_>,
+    captured: &[&CapturedBytes<'_>],
+    options: ArgumentOptions,
+) -> io::Result<()> {
+    let number_of = |one: &CapturedBytes<'_>| one.item % usize::from(MESSAGE_ITEMS);
+    let item = |item: u16| {
+        let mut found = captured.iter();
+        found.find(|one| number_of(one) == usize::from(item))
+    };
+    let mut buffers = captured.to_vec();
+    let others = [HEADER_ITEM, ADDRESS_ITEM].map(usize::from);
+    buffers.retain(|one| !others.contains(&number_of(one)));
+    let label = |name| if options.hides_names { "" } else { name };
+    to.write_all(b"{ ")?;
+    if let Some(address) = item(ADDRESS_ITEM) {
+        let text = match address.is_unreadable {
+            true => None,
+            false => socket_address(address.bytes, address.is_truncated),
+        };
+        let text = text.unwrap_or_else(|| "(unreadable)".to_owned());
+        let text = match options.hides_names {
+            true => without_names(&text),
+            false => text,
+        };
+        write!(to, "{}{text}, ", label(".name: "))?;
+    }
+    to.write_all(label(".iov: ").as_bytes())?;
+    write_items(to, &buffers)?;
+    let header = item(HEADER_ITEM).map_or(&[][..], |header| header.bytes);
+    let MessageEnd { control, flags } = MessageEnd::of(header);
+    if control != 0 {
+        write!(to, ", {}{control}", label(".controllen: "))?;
+    }
+    // Only the kernel writes flags.
+    if flags != 0 && matches!(call.name(), "recvmsg" | "recvmmsg") {
+        write!(to, ", {}{}", label(".flags: "), names::MSG.text(flags))?;
+    }
+    to.write_all(b" }")
+}
