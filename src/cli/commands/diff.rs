@@ -27,7 +27,7 @@ use crate::cli::input::OpenedInput;
 
 pub(super) use self::args::command;
 
-/// The most rows that a message lists.
+/// Maximum number of rows that a message lists.
 const LISTED: usize = 3;
 
 /// A file to compare.

@@ -25,7 +25,7 @@ impl<M: Memory> Chunk<'_, M> {
         self.memory.bytes(self.tail, self.head).into()
     }
 
-    /// Position of the first byte.
+    /// Position of the first byte: the number of bytes written before it since the ring's creation.
     #[must_use]
     pub fn start(&self) -> u64 {
         self.tail

@@ -59,9 +59,10 @@ impl Mapping {
         self.size
     }
 
-    /// Returns `length` bytes from a position on, in the circular part of the memory from `offset`
-    /// to its end, whose size is a power of two: in two pieces if they wrap around the end, empty
-    /// if `length` exceeds the size.
+    /// Returns `length` bytes from `position` on in the circular part of the memory. This part
+    /// begins at `offset` and ends with the memory; its size must be a power of two. The second
+    /// piece is empty unless the bytes wrap around the end; both are empty if `length` exceeds the
+    /// size of the part.
     ///
     /// # Safety
     ///

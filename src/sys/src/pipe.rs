@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
 
-/// The default limit for unprivileged users (`/proc/sys/fs/pipe-max-size`), in bytes.
+/// The increased capacity in bytes: the default limit for unprivileged users (`/proc/sys/fs/pipe-max-size`).
 const WIDE: i32 = 1 << 20;
 
 /// Increases the capacity of a pipe from 64 KiB to 1 MiB, to reduce context switches between writer

@@ -16,7 +16,8 @@ const MAX_DIGITS: usize = 20;
 /// Bytes copied at once: a fixed length avoids a call of memcpy, and few numbers are longer.
 const CHUNK: usize = 16;
 
-/// Digits of a number. The last one is before index [`MAX_DIGITS`]; the bytes from there on are only copied along, and truncated.
+/// Digits of a number. The last digit is before index [`MAX_DIGITS`]. The bytes after it are padding, so that whole chunks can be copied; the
+/// copy is truncated.
 struct Digits {
     bytes: [u8; MAX_DIGITS + CHUNK],
     start: usize,

@@ -11,7 +11,7 @@ pub struct EventGroups(Vec<EventGroup>);
 /// A group of more than one event, with the leader first.
 #[derive(Debug)]
 pub struct EventGroup {
-    /// The text before the braces; often empty.
+    /// The name, which is written before the braces; often empty.
     pub name: String,
     leader: usize,
     member_count: usize,
@@ -29,7 +29,7 @@ impl EventGroup {
 }
 
 impl EventGroups {
-    /// Finds the groups among this many events.
+    /// Finds the groups that the header describes in a recording with this number of events.
     #[must_use]
     pub fn new(described: Vec<GroupDesc>, events: usize) -> Self {
         let group = |group: GroupDesc| {

@@ -15,7 +15,7 @@ use crate::timed::TimedThreads;
 pub struct Control {
     /// Number of threads.
     pub threads: u32,
-    /// Descriptors of each thread.
+    /// Number of descriptors of each thread.
     pub descriptors: u32,
     /// How long it runs.
     pub duration: Duration,
@@ -77,7 +77,7 @@ fn in_order(set: &Epoll, own: &[EventFd], stop: &AtomicBool) -> io::Result<[u64;
     Ok([operations; 3])
 }
 
-/// Operations on descriptors at random; those that fail because of a descriptor's state are not counted.
+/// Performs random operations on random descriptors. Operations that fail because of a descriptor's state are not counted.
 fn at_random(set: &Epoll, own: &[EventFd], stop: &AtomicBool, seed: u64) -> io::Result<[u64; 3]> {
     let (mut counts, mut state) = ([0; 3], seed);
     let mode = EpollMode::default();

@@ -64,7 +64,7 @@ impl PingPong {
     }
 }
 
-/// Reads a message, waiting if the pipe doesn't.
+/// Reads a whole message. Waits with poll(2) if the pipe is empty and nonblocking.
 fn receive(reader: &mut PipeReader, message: &mut [u8]) -> io::Result<()> {
     let mut read = 0;
     while let Some(rest) = message.get_mut(read..).filter(|rest| !rest.is_empty()) {

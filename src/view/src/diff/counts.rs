@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{DIFF_JSON_VERSION, DiffLayout, shown};
 use crate::table::{Cell, Column, Table, TextStyle};
 
-/// The counts of an event in one group.
+/// The counts of an event in one of the two groups of files.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EventValues {
     /// The event's name.

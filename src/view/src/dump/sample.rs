@@ -75,7 +75,8 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Writes the thread of a sample after the record, once for each event that it represents.
+/// Writes the thread and the object of a sample. They follow the other fields, once for each event whose value the sample contains
+/// (`PERF_SAMPLE_READ` of a group).
 ///
 /// # Errors
 /// Errors of `out`.
