@@ -89,7 +89,7 @@ fn parse_moments(text: &str) -> Option<Vec<TimeInterval>> {
     let text = single.as_deref().unwrap_or(text);
     let mut intervals: Vec<TimeInterval> = Vec::new();
     for (index, pair) in text.split(' ').enumerate() {
-        // Several blanks are one separator; at the end something is missing.
+        // Several blanks are one separator; after a blank at the end, an interval is missing.
         let last = index + 1 == text.split(' ').count();
         if pair.is_empty() && !last {
             continue;
@@ -115,7 +115,7 @@ fn parse_moments(text: &str) -> Option<Vec<TimeInterval>> {
     Some(intervals)
 }
 
-/// Parses seconds with at most nine decimals. A time beyond the largest one is that.
+/// Parses seconds with at most nine decimals, and returns nanoseconds. Larger times than `u64::MAX` nanoseconds become `u64::MAX`.
 fn parse_moment(text: &str) -> Option<u64> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -132,7 +132,8 @@ fn parse_percents(text: &str, first: u64, last: u64) -> Option<TimeInterval> {
     let (from, to) = if let Some((part, number)) = text.split_once('/') {
         let part = parse_percent(part).filter(|part| *part > 0.0)?;
         let number: i32 = number.parse().ok()?;
-        (part * f64::from(number - 1), part * f64::from(number))
+        let number = f64::from(number);
+        (part * (number - 1.0), part * number)
     } else if let Some((from, to)) = text.split_once('-') {
         (parse_percent(from)?, parse_percent(to)?)
     } else {
@@ -205,7 +206,15 @@ mod tests {
         assert_eq!(parsed("20%"), Some(vec![(100, 299)]));
         assert_eq!(parsed("0%-10%,30%-40%"), Some(vec![(100, 199), (400, 499)]));
         for wrong in [
-            "10%/0", "10%/11", "-10%", "101%", "0%/1", "1%/x", "%", "5,10%",
+            "10%/0",
+            "10%/11",
+            "10%/-2147483648",
+            "-10%",
+            "101%",
+            "0%/1",
+            "1%/x",
+            "%",
+            "5,10%",
         ] {
             assert_eq!(parsed(wrong), None, "{wrong}");
         }
