@@ -8,7 +8,7 @@ use rperf_wire::Endian;
 
 use crate::kernel::rperf_in;
 
-/// In every planted text.
+/// The beginning of every planted text.
 const PLANTED: &str = "PLANTED";
 /// The address of a breakpoint, and its id.
 const BREAKPOINT: u64 = 0x5a5b_5c5d_5e58;
@@ -299,7 +299,8 @@ impl Recorded {
     }
 }
 
-/// The first column of a report, largest first.
+/// The first column of a report by `key`, largest first.
+
 fn shares(scratch: &Scratch, file: &str, key: &str) -> Vec<String> {
     let words = [
         "report",

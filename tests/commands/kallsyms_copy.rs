@@ -44,14 +44,14 @@ fn reports_with_a_valid_a_damaged_and_no_copy_are_the_same() {
     assert_eq!(of_kernel(split(&whole).1), of_kernel(&listing));
     assert_eq!(report(&scratch), expected);
 
-    // Names of functions are changed: the sum in the first line reveals it, and the copy is replaced.
+    // Names of functions are changed: the checksum in the first line reveals the change, and the copy is replaced.
     let (_, text) = split(&whole);
     fs::write(&copy, whole.replace('_', "x")).unwrap();
     assert_eq!(report(&scratch), expected);
     assert_eq!(of_kernel(split(&read(&copy)).1), of_kernel(text));
 
-    // That a valid copy is read shows in names that only it has. Another test may load a BPF program meanwhile, which
-    // changes the key.
+    // A report with names that only the copy contains has read the copy. Another test may load a BPF program
+    // meanwhile, which changes the key.
     let is_read = (0..10).any(|_| {
         let whole = read(&copy);
         fs::write(&copy, with_other_names(&whole)).unwrap();

@@ -16,10 +16,13 @@ const FREE: u64 = 0xffff_ffff_c020_0000;
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2;
 const KERNEL_MODE: u16 = 1;
 
-/// The events of a recording, in order.
+/// What happens during a recording, at the next nanosecond.
 enum Step {
+    /// Code is announced: its address, length in bytes and name.
     Announced(u64, u32, &'static str),
+    /// The code at this address is removed.
     Gone(u64),
+    /// A sample is taken at this address.
     Sampled(u64),
 }
 
@@ -64,7 +67,7 @@ fn recording(steps: &[Step]) -> Vec<u8> {
 
 const SCRIPT: [&str; 5] = ["script", "-i", "perf.data", "-F", "ip,sym,symoff,dso"];
 
-/// Checks that both tools print the same and returns it.
+/// Checks that `script` and `report` of both tools print the same, and returns the output of `script`.
 fn same(tools: &Tools, steps: &[Step]) -> String {
     let path = tools.path().join("perf.data");
     fs::write(path, recording(steps)).expect("a recording");
@@ -139,7 +142,8 @@ fn code_next_to_and_inside_other_code() {
     assert_eq!(text.matches("[unknown] ([unknown])").count(), 1, "{text}");
 }
 
-/// perf uses the name of the older code at its start and for what remains of it.
+/// Not compared with perf, which names such code differently (docs/compatibility.md, "A KSYMBOL record for the start of an earlier one").
+
 #[test]
 fn code_that_replaces_registered_code() {
     let test = "commands::ksymbols::code_that_replaces_registered_code";

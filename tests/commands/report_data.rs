@@ -19,7 +19,7 @@ fn report(scratch: &Scratch, words: &[&str]) -> String {
     outcome.stdout
 }
 
-/// The cells of a row as text has them.
+/// The cells of a JSON row, formatted as in the text.
 fn cells(row: &Value) -> Vec<String> {
     let text = |(key, value): (&String, &Value)| match (key.as_str(), value) {
         ("overhead" | "overhead_children", share) => {
@@ -34,7 +34,7 @@ fn cells(row: &Value) -> Vec<String> {
     cells
 }
 
-/// The rows of the text in the same form.
+/// The cells of the rows of the text.
 fn text_rows(text: &str) -> Vec<Vec<String>> {
     let rows = text
         .lines()

@@ -6,7 +6,7 @@ use rperf_testkit::{Run, Scratch, skip};
 
 use super::trace::can_trace;
 
-/// Memory of a command is read after its calls have begun, and marked. What may have been replaced since names nothing.
+/// Memory of a command is read after its calls have begun, and marked as late. Memory of other processes is not read.
 #[test]
 fn memory_of_commands_is_read_late_without_bpf() {
     let test = "memory_of_commands_is_read_late_without_bpf";
@@ -35,7 +35,7 @@ fn memory_of_commands_is_read_late_without_bpf() {
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     let expected = "clock_nanosleep(rqtp: { .tv_sec: 0, .tv_nsec: 200000000 } (late), rmtp: 0x";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
-    // Processes that are no children are not read.
+    // The memory of processes that rperf has not started is not read.
     let ran = trace(&["-a", "-e", "clock_nanosleep"], &sleep);
     assert!(
         ran.stderr.contains("are shown as addresses") && !ran.stderr.contains("(late)"),

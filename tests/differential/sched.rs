@@ -54,7 +54,7 @@ for i in range(10):
     base.commit()
 ' 2> /dev/null || dd if=/dev/zero of=base bs=4k count=10 oflag=dsync 2> /dev/null";
 
-/// Options that print the same.
+/// Options with which both tools print the same.
 const LINES: &[&[&str]] = &[
     &["latency"],
     &["latency", "-p"],

@@ -16,17 +16,17 @@ pub(crate) struct Case {
     pub(crate) stdin: Option<String>,
     /// Additional environment variables.
     pub(crate) env: Vec<(&'static str, String)>,
-    /// Files that must exist if it succeeds.
+    /// Files that must exist if the command succeeds.
     pub(crate) outputs: Vec<String>,
-    /// Files outside of the sandbox that it may have changed; they are removed.
+    /// Files outside of the sandbox that the command may have changed; they are removed.
     pub(crate) beside: Vec<String>,
-    /// Why it must print something to stderr even if it succeeds, if it must.
+    /// Why the command must print something to stderr even if it succeeds. `None` if it need not.
     pub(crate) must_report_error: Option<&'static str>,
-    /// Whether it may fail with a usage error on this input, which may lack the given events and fields.
+    /// Whether the command may fail with a usage error, since the input may lack the given events and fields.
     pub(crate) may_be_misused: bool,
-    /// Whether it may create files through links in its input.
+    /// Whether the command may create files through links in its input.
     pub(crate) follows_links: bool,
-    /// Whether it may succeed without output.
+    /// Whether the command may succeed without output.
     pub(crate) may_be_silent: bool,
 }
 

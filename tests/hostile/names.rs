@@ -50,7 +50,7 @@ const NAMES: [&str; 36] = [
     "name with \"quotes\", <angles> & 'more'\\",
 ];
 
-/// A random such name.
+/// A random path that leads elsewhere, or a name with a special meaning.
 pub(crate) fn hostile(random: &mut Random) -> Vec<u8> {
     match random.below(12) {
         0 => format!("{OUTSIDE}/{TAG}").into_bytes(),

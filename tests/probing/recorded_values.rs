@@ -168,7 +168,7 @@ const CPP: &[Row] = &[
     ("main", "^"),
 ];
 
-/// Rows for the optimised C++ program: other variables and functions do not exist there.
+/// Rows for the optimised C++ program, which lacks the other variables and functions of [`CPP`].
 const OPTIMISED_CPP: &[Row] = &[
     ("area", ""),
     ("area scale", "scale={area.scale}"),
@@ -233,7 +233,7 @@ fn facts(printed: &str) -> Vec<BTreeMap<String, String>> {
     rounds
 }
 
-/// A row's record in one round.
+/// Replaces the `{…}` in a template by what the program printed in one round.
 fn with_facts(template: &str, facts: &BTreeMap<String, String>) -> String {
     let mut text = String::new();
     let mut rest = template;
@@ -252,7 +252,7 @@ fn with_facts(template: &str, facts: &BTreeMap<String, String>) -> String {
     text + rest
 }
 
-/// Whether a record matches.
+/// Whether a record has the expected fields; those that end with `*` only begin like that.
 fn matches_record(expected: &str, found: &str) -> bool {
     let (expected, found) = (expected.split(' '), found.split(' '));
     expected.clone().count() == found.clone().count()
@@ -264,7 +264,7 @@ fn matches_record(expected: &str, found: &str) -> bool {
             })
 }
 
-/// All records of a row.
+/// All records that are expected for the template of a row.
 fn expected(template: &str, rounds: &[BTreeMap<String, String>]) -> Vec<String> {
     let template = template.trim_start_matches('~');
     let (once, each) = match template.strip_prefix('^') {
@@ -331,7 +331,7 @@ pub(super) fn check(program: &str, rows: &[&[Row]], name: &str) {
             continue;
         };
         let values = rest.split_once(')').map_or("", |(_, values)| values.trim());
-        // Each location of a definition has an event, numbered from the second on.
+        // Each location of a definition has an event; the names of all but the first one end with `_` and a number.
         let index = name.split('_').next().unwrap_or_default();
         let index = index.parse().expect("the number of a row");
         found.entry(index).or_default().push(values);

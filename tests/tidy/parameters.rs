@@ -10,7 +10,7 @@ fn code(text: &str) -> &str {
         .map_or(text, |end| text.get(..end).unwrap_or_default())
 }
 
-/// The text up to the closing bracket of the one before it.
+/// Takes the text after an opening bracket, and returns the part before the bracket that closes it.
 fn closed(text: &str) -> &str {
     let mut depth = 1;
     for (at, letter) in text.char_indices() {
@@ -26,7 +26,7 @@ fn closed(text: &str) -> &str {
     text
 }
 
-/// Whether a text in brackets has a comma outside of inner brackets: a tuple.
+/// Whether a text between brackets has a comma outside of inner brackets, like a tuple.
 fn is_tuple(text: &str) -> bool {
     let mut depth = 0;
     let mut before = ' ';

@@ -121,7 +121,7 @@ pub(super) struct When {
     pub(super) cpu: u32,
 }
 
-/// Returns the place of an event.
+/// Returns the time of an event in microseconds, with its CPU.
 pub(super) fn at(time: u64, cpu: u32) -> When {
     When { time, cpu }
 }

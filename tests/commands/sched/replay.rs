@@ -11,7 +11,7 @@ use super::{run, waits};
 
 const MILLI: u64 = 1_000_000;
 
-/// 7 runs for 20 ms, wakes 8 and sleeps until an unknown waker; 8 runs for 10 ms.
+/// Task 7 runs for 20 ms, wakes task 8 and sleeps until an unknown task wakes it; task 8 runs for 10 ms.
 fn relay(file: &mut SchedFile) {
     file.comm(7, "seven");
     file.comm(8, "eight");
@@ -80,7 +80,7 @@ fn recorded_loads_are_repeated() -> std::io::Result<()> {
             .collect();
         let time: f64 = words[1].parse().expect("a time");
         let cpu_time: f64 = words[5].parse().expect("a time");
-        // 20 ms of 7, then 10 of 8; 7 sleeps for 30.
+        // Task 7 runs for 20 ms, then task 8 for 10 ms; task 7 sleeps for 30 ms.
         assert!((49.0..=elapsed).contains(&time), "{line} of {elapsed}");
         assert!((29.0..=time).contains(&cpu_time), "{line}");
     }

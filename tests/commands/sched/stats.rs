@@ -1,4 +1,4 @@
-//! `sched stats`: counters of generated recordings, as perf 7.2 writes them: without events.
+//! `sched stats` of generated recordings, which have counters but no events, like those of perf 7.2.
 
 mod live;
 
@@ -113,7 +113,7 @@ impl StatsFile {
     }
 }
 
-/// Returns a recording as perf 7.2 writes it.
+/// Returns a recording of two readings, in the format of perf 7.2.
 pub(crate) fn stats_file(version: u16, endian: Endian) -> Vec<u8> {
     let mut file = StatsFile::new(version, endian);
     file.readings();

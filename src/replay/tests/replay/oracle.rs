@@ -58,7 +58,7 @@ pub(crate) enum Step {
     },
 }
 
-/// A step at a time (0: none), or the end of a round.
+/// A step with its time (0: a record without a time), or the end of a round.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     Step(u64, Step),
@@ -397,7 +397,7 @@ impl Fold for Gather {
     }
 }
 
-/// Writes the events to a file and to perf's queue. Late records are omitted: there rperf differs intentionally.
+/// Writes the events to a file and to perf's queue. Late records are omitted, since rperf intentionally handles them differently from perf.
 pub(crate) fn record(events: &[Event]) -> (Vec<u8>, Vec<(u64, Step)>) {
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);

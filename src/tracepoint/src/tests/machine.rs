@@ -11,7 +11,7 @@ use rperf_testkit::{Scratch, real_perf, skip};
 use super::perf_file::{Sample, build, pad};
 use crate::{Abi, Format, NoSymbols, PrintContext, PrintFmt, PrintkFormats};
 
-/// Events in one file: perf slows down with many.
+/// Maximum number of events in a file: perf is slow if there are many.
 const BATCH: usize = 100;
 
 /// A tracepoint listed by tracefs.
