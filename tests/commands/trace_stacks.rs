@@ -192,7 +192,7 @@ fn what_does_not_apply_is_refused() {
     assert_refused(
         &["trace", "-F", "some", "true"],
         129,
-        "-F: 'some' is no kind of page faults\nhint: use all, maj or min\n",
+        "-F: 'some' is not a kind of page faults\nhint: use all, maj or min\n",
     );
     assert_refused(
         &["trace", "--min-stack", "2", "true"],

@@ -142,7 +142,7 @@ fn refusal_of_calls() -> String {
     match status.is_ok_and(|status| status.is_filtered) {
         true => "a seccomp filter forbids perf_event_open(2): start the container with --cap-add PERFMON or \
                  --security-opt seccomp=unconfined",
-        false => "perf_event_open(2) is forbidden, as by a security module",
+        false => "perf_event_open(2) is forbidden, possibly by a security module",
     }
     .to_owned()
 }

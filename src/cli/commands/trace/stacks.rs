@@ -140,7 +140,7 @@ fn faults(matches: &ArgMatches) -> Result<&'static [&'static str], CliError> {
         Some("maj") => Ok(&["major-faults"]),
         Some("min") => Ok(&["minor-faults"]),
         Some(word) => Err(
-            CliError::usage(format!("-F: '{word}' is no kind of page faults"))
+            CliError::usage(format!("-F: '{word}' is not a kind of page faults"))
                 .hint("use all, maj or min"),
         ),
     }
