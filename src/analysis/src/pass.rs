@@ -46,8 +46,8 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         }
     }
 
-    /// Skips samples of tracepoints other than these (`system:name`). They are still delivered if the recording has losses, and from live
-    /// ring buffers.
+    /// Skips samples of tracepoints other than these (`system:name`). Samples of the others are still delivered if the recording has losses,
+    /// and from live ring buffers.
     #[must_use]
     pub fn reading(mut self, tracepoints: &[&[&'static str]]) -> Self {
         self.needed = Some(tracepoints.concat());

@@ -45,7 +45,7 @@ impl MountNamespace {
         Self { root: None }
     }
 
-    /// Parses the option.
+    /// Parses `--target-ns`; without it, returns this process's namespace.
     ///
     /// # Errors
     ///

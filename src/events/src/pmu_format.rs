@@ -32,7 +32,7 @@ impl FieldBits {
         })
     }
 
-    /// The largest value.
+    /// The largest value that the bits can hold.
     pub(crate) fn max(&self) -> u64 {
         let width: u32 = self
             .parts

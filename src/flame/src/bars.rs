@@ -6,7 +6,7 @@ use crate::text::{Escaped, Grouped};
 
 const STYLE: &str = include_str!("bars/style.css");
 
-/// Height of a bar with its margin, in pixels.
+/// Height of a bar with its margin, in pixels like the other sizes.
 const ROW: usize = 20;
 /// Height above the bars.
 const HEADER_HEIGHT: usize = 64;

@@ -41,7 +41,7 @@ pub enum ZstdError {
     /// Out of memory for the window.
     #[error("the zstd frame needs a window of {window} bytes: {source}")]
     OutOfMemory {
-        /// Allowed window size.
+        /// Size of the window that cannot be allocated.
         window: u64,
         /// The failed allocation.
         source: OutOfMemory,

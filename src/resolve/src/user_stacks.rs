@@ -62,7 +62,7 @@ struct StackCounts {
     stacks: AtomicU64,
     guessed: AtomicU64,
     deep: AtomicU64,
-    /// Rare, so a single lock is sufficient.
+    /// Numbers of truncated stacks. They are rare, so a single lock is sufficient.
     truncated: Mutex<FxHashMap<(TruncationCause, Option<ModuleId>), u64>>,
 }
 
@@ -102,7 +102,7 @@ impl StackSummary {
             .sum()
     }
 
-    /// Whether some would be complete if a larger part had been copied.
+    /// Whether some stacks would be complete if a larger part of them had been copied.
     #[must_use]
     pub fn is_copied_too_short(&self) -> bool {
         self.truncated
@@ -309,7 +309,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         else {
             return None;
         };
-        // Kernel threads have neither, and unwinding of guests is not supported.
+        // Kernel threads have no user registers, and unwinding of guests is not supported.
         if registers.values.is_empty() || sample.machine() != Machine::Host {
             return None;
         }

@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 /// How a registered descriptor reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EpollMode {
-    /// Once for each change instead of as long as it is readable.
+    /// Whether it reports once for each change, instead of as long as it is readable.
     pub edge: bool,
-    /// Only once until it is modified.
+    /// Whether it reports only once, until [`Epoll::modify`] enables it again.
     pub oneshot: bool,
 }
 

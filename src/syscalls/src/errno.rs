@@ -139,7 +139,7 @@ const NAMES: [&str; 133] = [
     "EHWPOISON",
 ];
 
-/// Numbers that only the kernel uses inside (linux/errno.h): they appear when a signal interrupts a call.
+/// Numbers that the kernel uses only internally (linux/errno.h): they appear when a signal interrupts a call.
 const INTERNAL: [(u32, &str); 5] = [
     (512, "ERESTARTSYS"),
     (513, "ERESTARTNOINTR"),

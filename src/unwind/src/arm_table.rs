@@ -39,7 +39,7 @@ const MULTI_WORD_ROUTINES: [u32; 2] = [1, 2];
 
 impl ArmTable {
     /// The step for `address`; `None` without an entry, or if it marks the function as one that can't be unwound. `exact` means that
-    /// this instruction is executed next.
+    /// the instruction at `address` is executed next.
     pub(crate) fn step(
         &self,
         image: &Image,

@@ -81,7 +81,7 @@ impl Unwinder {
     pub fn caller_of_leaf(&mut self, leaf: LeafSample, space: &impl AddressSpace) -> Option<u64> {
         let LeafSample { arch, ip, link } = leaf;
         let mut registers = Registers::new(ip);
-        // Frames are relative to it, but the stack isn't read.
+        // Any stack pointer will do: frames are relative to it, but the stack isn't read.
         registers.set(arch.stack_pointer(), 0);
         registers.set(arch.link_register()?, link);
         let snapshot = Snapshot {

@@ -474,7 +474,7 @@ fn call_name(number: u32, syscall: Option<&Syscall>) -> String {
 }
 
 impl<S: TraceSink> TraceObserver<S> {
-    /// Counts a sample, unless its call is not selected. Passes the time of the first one to the sink.
+    /// Counts a sample, except that of a call that is not selected. Passes the time of the first counted sample to the sink.
     fn count(&mut self, at: &EventContext, record: &TraceRecord) {
         let number = match record {
             TraceRecord::Enter { number, .. } | TraceRecord::Exit { number, .. } => Some(*number),

@@ -133,7 +133,7 @@ impl HeatMap {
     }
 }
 
-/// In nanoseconds.
+/// Nanoseconds in a millisecond.
 const MILLISECOND: u64 = 1_000_000;
 
 /// Nanoseconds in the format of `--time`, without trailing zeros.

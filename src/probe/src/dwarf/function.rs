@@ -37,8 +37,8 @@ impl<'w, 'u> Functions<'w, 'u> {
         }
     }
 
-    /// Reads the functions, and finds those whose source or linkage name passes `is_name`. If units were filtered by names, it must
-    /// be the same condition.
+    /// Reads the functions, and finds those whose source or linkage name passes `is_name`. If units were filtered by names, `is_name` must
+    /// be the condition of that filter.
     pub(crate) fn with_names(
         compile_unit: &'w CompileUnit<'u>,
         is_name: &dyn Fn(&str) -> bool,
@@ -60,7 +60,7 @@ impl<'w, 'u> Functions<'w, 'u> {
         }
     }
 
-    /// Returns the functions with such a name that have code or inlined instances.
+    /// Returns the functions whose name passed `is_name` and that have code or inlined instances.
     pub(crate) fn named(&self) -> impl Iterator<Item = Die<'w, 'u>> {
         let named = self.found.named.iter();
         named.filter_map(|offset| self.compile_unit.at(*offset))
@@ -154,7 +154,7 @@ impl<'w, 'u> FunctionInstances<'w, 'u> {
 pub(crate) struct InlinedInstances;
 
 impl InlinedInstances {
-    /// Returns the functions at `address` within `function`, from itself to the innermost inlined one.
+    /// Returns the functions at `address` within `function`, from `function` itself to the innermost inlined one.
     pub(crate) fn at<'w, 'u>(function: &Die<'w, 'u>, address: u64) -> Vec<Die<'w, 'u>> {
         let mut found = vec![function.clone()];
         function.walk(&mut |die| {

@@ -1,4 +1,4 @@
-//! Searches units by functions; by lines in [`super::lines`].
+//! Searches units by functions. Searches by lines are in [`super::lines`].
 
 use std::cell::LazyCell;
 use std::collections::BTreeSet;

@@ -28,7 +28,7 @@ impl ColumnValues {
             .collect()
     }
 
-    /// Returns the name used in titles.
+    /// Returns what percentages are relative to, as titles show it: `local period`.
     pub(super) fn text(&self) -> String {
         let scope = if self.global { "global" } else { "local" };
         let what = if self.by_samples { "hits" } else { "period" };

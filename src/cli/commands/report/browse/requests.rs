@@ -86,7 +86,7 @@ struct RequestServer<'s> {
 }
 
 impl RequestServer<'_> {
-    /// Answers requests until the browser exits, or until one needs an annotator; returns that request.
+    /// Answers requests until the browser exits, or until a request needs an annotator that is not there; returns this request.
     fn serve(
         &self,
         requests_in: &Receiver<BrowserRequest>,
