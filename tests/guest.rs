@@ -95,7 +95,7 @@ impl Guest {
             "schedstat",
         ];
         others.extend(bless().then_some("fixtures"));
-        // Not where time passes with instructions: the case with one CPU.
+        // The exact cases have no BPF programs: there, time passes with instructions, on a single CPU.
         if self.folder != EXACT {
             files.push(source.join("bpf_programs"));
         }
@@ -236,8 +236,8 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
     faults
 }
 
-/// The fault of a recording whose header lacks a feature of perf's, or has another: those that only tell what the samples
-/// contain, such as branch stacks.
+/// The fault of a recording whose header has other features than perf's. Only features without data are compared, which tell what the
+/// samples contain, such as branch stacks.
 fn feature_fault(out: &Path, case: &str) -> Option<String> {
     let features = |recorder: &str| -> Vec<String> {
         let header = text(&out.join(format!("{case}.{recorder}.header")));
@@ -557,7 +557,7 @@ fn aarch64_to_the_last_sample() {
     }
 }
 
-/// Not run in a guest, but on its static build: the only arm64 object available.
+/// Needs no guest, but the static build that is made for it: no other arm64 object is available.
 #[test]
 fn instructions_of_arm64_read_as_in_objdump() {
     const NAME: &str = "guest::instructions_of_arm64_read_as_in_objdump";

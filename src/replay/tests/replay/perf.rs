@@ -53,7 +53,7 @@ fn main_threads_only(event: Event) -> Event {
 }
 
 /// A kernel mapped at an unusual address confuses perf, so it is omitted. perf keeps the older name of code that is
-/// registered in place of other code, so the older is unregistered first.
+/// registered in place of other code, so the older code is unregistered first.
 fn announced_apart(event: Event) -> Vec<Event> {
     match event {
         Event::Step(_, Step::Kernel { .. }) => Vec::new(),
