@@ -7,9 +7,9 @@ use crate::profile::Profile;
 /// The distinct locations of all samples.
 #[derive(Debug, Default)]
 pub(crate) struct Locations {
-    /// By the innermost frame, which determines the others.
+    /// The id of each location by its innermost frame, which determines the others.
     numbers: FxHashMap<u32, u64>,
-    /// The frames of each, innermost first.
+    /// The frames of each location, innermost first.
     frames: Vec<Vec<u32>>,
 }
 

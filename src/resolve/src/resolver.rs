@@ -347,7 +347,7 @@ impl<'w> Resolver<'w> {
         innermost.or_else(|| self.no_line(frame))
     }
 
-    /// The source line of a JIT function; if it has no lines, as for files without lines.
+    /// The source line of a JIT function; [`SourceLine::UNKNOWN`] if the function has no lines.
     fn jit_line(&self, frame: &Frame) -> Option<SourceLine<'_>> {
         let SymbolId { dso, index } = frame.symbol?;
         let object = self.object(dso)?;

@@ -8,7 +8,7 @@
 //!    1  u8   state: 1 bytes, 2 text with its NUL, 3 unreadable, 4 more items
 //!    2  u16  index of the item, of lists
 //!    4  u32  bytes of data
-//!    8  u64  bytes that there were; of a text, those that would have been copied at most
+//!    8  u64  bytes that there were; for a text, the maximum number of bytes to copy
 //!    16 data
 //! ```
 

@@ -107,7 +107,7 @@ impl Drop for GeneratedCode {
     }
 }
 
-/// Writes the file, and maps it as executable for a moment: recorders see it by that.
+/// Writes the file, and maps it as executable for a moment: recorders notice the file by this mapping.
 fn describe(code: &GeneratedCode) -> io::Result<()> {
     let pid = std::process::id();
     let name = OsString::from(format!("jit-{pid}.dump"));

@@ -21,7 +21,7 @@ const REST: Duration = Duration::from_nanos(500);
 pub struct Wait {
     /// Number of threads.
     pub threads: u32,
-    /// Descriptors of each thread.
+    /// Number of descriptors of each thread.
     pub descriptors: u32,
     /// How long it runs.
     pub duration: Duration,
@@ -29,7 +29,7 @@ pub struct Wait {
     pub bound: bool,
     /// Whether each thread has an epoll set of its own.
     pub multiple: bool,
-    /// Sets around the one with the descriptors.
+    /// Number of epoll sets nested around the one with the descriptors.
     pub nested: u32,
     /// Whether descriptors are written in random order.
     pub random: bool,
@@ -61,7 +61,8 @@ impl Wait {
     /// Runs the benchmark.
     ///
     /// # Errors
-    /// Too few threads or descriptors.
+    /// A descriptor or a thread cannot be created.
+
     pub fn run(&self) -> Result<WaitResult, BenchError> {
         let events = events(self.threads, self.descriptors)?;
         let sets = self.sets(&events).map_err(BenchError::of("epoll"))?;

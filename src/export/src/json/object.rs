@@ -32,17 +32,17 @@ impl<'o> JsonObject<'o> {
         self.out
     }
 
-    /// A string.
+    /// Appends a string.
     pub fn text(&mut self, key: &str, text: &str) {
         push_string(self.member(key), text);
     }
 
-    /// A value without quotes: a number, `true`, a list of numbers.
+    /// Appends a value without quotes: a number, `true`, a list of numbers.
     pub fn plain(&mut self, key: &str, number: impl Display) {
         let _ = write!(self.member(key), "{number}");
     }
 
-    /// An address or a mask, as a string with `0x`.
+    /// Appends an address or a mask, as a string with `0x`.
     pub fn hex(&mut self, key: &str, number: impl LowerHex) {
         let _ = write!(self.member(key), "\"{number:#x}\"");
     }

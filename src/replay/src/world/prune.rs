@@ -14,8 +14,9 @@ impl World {
 }
 
 impl WorldBuilder {
-    /// Removes the threads in `ended`, each with the time of exit, processes without threads,
-    /// unused names, and overridden mappings. The rest is as if it had existed from the beginning.
+    /// Removes the threads in `ended` (each is given with the time of its exit), processes without
+    /// threads, unused names, and overridden mappings. The rest is as if it had existed from the
+    /// beginning.
     /// Ids of mappings change; those of DSOs and of names in use don't.
     ///
     /// Does nothing if there are JIT-compiled functions, which only occur in recordings.

@@ -32,7 +32,7 @@ pub(super) struct NameSearch<'n> {
 struct SearchTerms<'n> {
     /// Prefix of the names.
     start: Finder<'n>,
-    /// Lower halves of references to them, in the file's byte order.
+    /// Lower halves of references to the names in `.debug_str`, in the file's byte order.
     references: Vec<Finder<'static>>,
 }
 

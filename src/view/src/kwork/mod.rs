@@ -7,7 +7,7 @@ pub mod top;
 
 use rperf_analysis::kwork::{Kwork, KworkClass};
 
-/// The width of the column of names, and the most bytes of a name in it.
+/// The width of the column of names, and the maximum number of bytes of a name in it.
 const NAME_WIDTH: usize = 30;
 const NAME_BYTES: usize = NAME_WIDTH - 1;
 

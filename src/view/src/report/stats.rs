@@ -30,9 +30,9 @@ impl Stats {
 pub struct EventStats<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Samples in the recording.
+    /// Number of samples in the recording.
     pub samples: u64,
-    /// Lost samples.
+    /// Number of lost samples.
     pub lost: u64,
 }
 
