@@ -33,7 +33,7 @@ struct ClientState {
     servers: Vec<Server>,
     /// Files that were not found.
     absent: HashSet<(String, FilePart)>,
-    /// Created on first use, with and without https.
+    /// The HTTP client without https and the one with https, each created on first use.
     agents: [Option<Agent>; 2],
     cleaned: bool,
 }
@@ -247,8 +247,8 @@ fn explain(error: AgentError, server: &Server) -> Error {
     }
 }
 
-/// The build-id in hexadecimal. Recorded ids may be padded with zeros to twenty bytes; those of 8
-/// and 16 bytes, which some linkers use, are detected by that.
+/// The build-id in hexadecimal. Recorded ids may be padded with zeros to twenty bytes. The padding
+/// is removed from ids of 8 and 16 bytes, which some linkers use.
 fn query_id(id: &BuildId) -> String {
     let mut hexadecimal = id.to_string();
     let is_padded = |length: usize| {

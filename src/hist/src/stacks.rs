@@ -13,7 +13,7 @@ use crate::keys::{CodeSite, SampleContext, Thread};
 use crate::parallel;
 use crate::slices::SliceMap;
 
-/// Sums over the samples of one stack. A recording of distinct stacks has millions of them.
+/// Sums over the samples of one stack. It is small, since a recording may have millions of different stacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StackWeight {
     /// Sum of periods.

@@ -29,7 +29,7 @@ pub struct SchedstatRequest {
     pub cpus: Option<CpuList>,
     /// The command to run; without one a signal ends the observation.
     pub workload: Option<Program>,
-    /// The file to write; `None` returns the recording only.
+    /// The file to write; with `None`, the recording is only returned.
     pub output: Option<SchedstatOutput>,
     /// The version for the header.
     pub version: String,

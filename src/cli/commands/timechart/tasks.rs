@@ -14,7 +14,7 @@ use super::stack_names::SleepStacks;
 
 /// Tasks that ran at least this long are drawn, in nanoseconds.
 const LONG: u64 = 10_000_000;
-/// The most tasks drawn unless more are wanted.
+/// Maximum number of tasks drawn, unless more are requested.
 const MOST_TASKS: usize = 60;
 /// The height of a sleeping task, in percent.
 const SLEEPING: u8 = 14;
