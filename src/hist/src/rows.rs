@@ -13,7 +13,7 @@ use crate::parallel;
 use crate::ranks::{KeyView, RankTable};
 use crate::stacks::MergedStacks;
 
-/// An event.
+/// An event with its stacks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EventInput<'a> {
     /// Its index in the recording.

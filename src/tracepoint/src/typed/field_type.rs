@@ -34,7 +34,7 @@ pub trait FieldType {
     fn read<'r>(reader: &'r Self::Reader, raw: &'r [u8]) -> Self::Value<'r>;
 }
 
-/// A type of required fields.
+/// A type of required fields. The type of an optional field is an `Option` of it.
 pub trait RequiredField {
     /// Description of the type, for errors.
     const EXPECTED: &'static str;

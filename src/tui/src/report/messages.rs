@@ -77,7 +77,7 @@ pub enum BrowserRequest {
     Recordings,
     /// Save this text to a new file.
     Save(String),
-    /// Save the text of a function to a file named after it.
+    /// Save the text of a function to a file named after the function: the function's name, and the text.
     SaveFunction(String, String),
     /// In `top`: toggle between resetting and decaying counts at each refresh.
     Zero,
