@@ -300,7 +300,6 @@ impl Recorded {
 }
 
 /// The first column of a report by `key`, largest first.
-
 fn shares(scratch: &Scratch, file: &str, key: &str) -> Vec<String> {
     let words = [
         "report",

@@ -143,7 +143,6 @@ fn code_next_to_and_inside_other_code() {
 }
 
 /// Not compared with perf, which names such code differently (docs/compatibility.md, "A KSYMBOL record for the start of an earlier one").
-
 #[test]
 fn code_that_replaces_registered_code() {
     let test = "commands::ksymbols::code_that_replaces_registered_code";

@@ -1,4 +1,4 @@
-//! The input of both formats.
+//! The input of both formats, NDJSON and Parquet.
 
 use rperf_export::Profile;
 
@@ -39,8 +39,8 @@ pub struct RecordingInfo {
 }
 
 impl RecordingInfo {
-    /// The id of a recording: its host, the time of its first sample on its own clock, and its size, which together
-    /// survive copying.
+    /// The id of a recording: its host, the time of its first sample on its own clock, and its size. None of these changes
+    /// when the file is copied.
     #[must_use]
     pub fn id_of(host: &str, first_time: u64, data_bytes: u64) -> String {
         let host = if host.is_empty() { "unknown" } else { host };

@@ -116,7 +116,6 @@ impl LiveWorld {
     /// If the World has doubled in size, prunes data that later samples can't need, and returns
     /// true: earlier ids of mappings and epochs are then invalid. Must be called when all samples
     /// so far have been processed.
-
     pub fn forget(&mut self) -> bool {
         let size = self.builder.world().size();
         if size + self.ended.len() < 2 * self.pruned_size + MIN_PRUNED_SIZE {

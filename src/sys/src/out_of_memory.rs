@@ -44,7 +44,7 @@ pub struct Allocator;
 pub struct OutOfMemoryMessage {
     /// Text before the number.
     pub before: String,
-    /// Text after the number, up to the last newline.
+    /// Text after the number, ending with a newline.
     pub after: String,
     /// Exit status of the process.
     pub status: u8,

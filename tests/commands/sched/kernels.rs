@@ -9,7 +9,7 @@ use super::recording::SchedFile;
 use super::{TABLE, run, waits};
 use crate::kernel::is_root;
 
-/// Copies the description of tracefs, but not that of one event.
+/// Copies the formats and ids of the scheduler's events from tracefs, except those of one event.
 fn copy_events(from: &Path, to: &Path, except: &str) -> std::io::Result<()> {
     let events = from.join("events");
     for name in ["header_page", "header_event"] {

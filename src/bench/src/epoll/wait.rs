@@ -62,7 +62,6 @@ impl Wait {
     ///
     /// # Errors
     /// A descriptor or a thread cannot be created.
-
     pub fn run(&self) -> Result<WaitResult, BenchError> {
         let events = events(self.threads, self.descriptors)?;
         let sets = self.sets(&events).map_err(BenchError::of("epoll"))?;

@@ -149,12 +149,12 @@ pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<Prob
             found.push((usize::MAX, words.join(" ")));
         }
     }
-    let subjects = subjects(matches);
+    let objects = objects(matches);
     let target = |index: usize| {
-        let before = subjects.iter().rev().find(|(at, _)| *at < index);
-        let subject = before.or(subjects.first()).map(|(_, subject)| subject);
+        let before = objects.iter().rev().find(|(at, _)| *at < index);
+        let object = before.or(objects.first()).map(|(_, object)| object);
         own.clone()
-            .or(subject.cloned())
+            .or(object.cloned())
             .unwrap_or(ProbedObject::Kernel)
     };
     let given = found.into_iter().map(|(index, definition)| ProbeSpec {
@@ -165,7 +165,7 @@ pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<Prob
 }
 
 /// Returns the values of `-x` and `-m`, with their indices among the words.
-fn subjects(matches: &ArgMatches) -> Vec<(usize, ProbedObject)> {
+fn objects(matches: &ArgMatches) -> Vec<(usize, ProbedObject)> {
     let named = |option: &str| {
         let values = matches.get_many::<String>(option).unwrap_or_default();
         let indices = matches.indices_of(option).unwrap_or_default();
@@ -181,8 +181,8 @@ fn subjects(matches: &ArgMatches) -> Vec<(usize, ProbedObject)> {
 
 /// Returns the last value of `-x` or `-m`; by default the kernel. For actions without definitions.
 pub(crate) fn target(matches: &ArgMatches) -> ProbedObject {
-    let last = subjects(matches).pop();
-    last.map_or(ProbedObject::Kernel, |(_, subject)| subject)
+    let last = objects(matches).pop();
+    last.map_or(ProbedObject::Kernel, |(_, object)| object)
 }
 
 /// The error if no action is given.

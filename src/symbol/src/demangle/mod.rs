@@ -235,7 +235,7 @@ mod tests {
             .map(|n| format!("FvS{0}_S{0}_E", base_36(n)))
             .collect();
         assert_eq!(demangle(&format!("_Z1fI1A{types}E")), None);
-        // They are dropped as arguments of an attribute, and only searched for a pack to expand.
+        // The types are dropped as arguments of an attribute, and only searched for a pack to expand.
         let last = base_36(40);
         let searched = format!("_Z1fIU1xI1A{types}EDpS{last}_E");
         assert_eq!(demangle(&searched), None);

@@ -114,7 +114,6 @@ pub(super) fn number_prefix(text: &str) -> u64 {
 
 /// The bits of a number that a cast to `type_name` keeps. As in perf, only casts to the kernel's
 /// short names and C's plain types have an effect, and even signed ones don't extend the sign.
-
 pub(super) fn cast_mask(type_name: &str) -> u64 {
     let plain = type_name.strip_prefix("unsigned ").unwrap_or(type_name);
     match (type_name, plain) {

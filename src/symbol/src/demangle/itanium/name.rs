@@ -27,7 +27,8 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Typed(name, function)))
     }
 
-    /// Qualifiers of the function are printed after its parameters.
+    /// Removes a function's qualifiers: they would be printed after its parameters, which are not
+    /// printed here.
     fn without_qualifiers(&mut self, name: Id) -> Id {
         match self.tree.node(name) {
             Some(&Node::Qualified(inner, _)) => self.without_qualifiers(inner),
