@@ -172,7 +172,8 @@ fn files_match_perf_in_every_mode() {
     }
 }
 
-/// Checks that perf reads ours without warnings, finds samples, and the same attrs and records as in its own.
+/// Checks that perf reads rperf's recording without warnings, and finds samples in it, and the same attrs and synthesized
+/// records as in its own recording.
 fn assert_accepted(perf: &std::path::Path, scratch: &Scratch, words: &[&str]) {
     let read = |command: &[&str], file| perf_in(perf, scratch, &[command, &["-i", file]].concat());
     let evlist = read(&["evlist", "-v"], "ours.data");

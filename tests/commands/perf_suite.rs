@@ -43,7 +43,7 @@ fn a_worse_result_fails_unless_listed() {
         assert_eq!(executable.finish().expect("chmod starts").status, 0);
         path
     };
-    // Fake tools: the status of the script is their status.
+    // Fake tools: each script ends with the status of the tool that it runs.
     let perf = write(
         "perf",
         "#!/bin/sh\n[ $1 = --version ] && echo perf version 6.1.5\nexit 0\n",

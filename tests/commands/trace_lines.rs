@@ -528,7 +528,7 @@ fn events_have_limits_of_their_own() {
     }
     let scratch = Scratch::new();
     let limited = "sched:sched_switch/nr=2/,sched:sched_waking/nr=1,max-stack=3/";
-    // It ends long before the command.
+    // The trace ends long before the command would.
     let started = std::time::Instant::now();
     let ran = run(&scratch, &["trace", "-a", "-e", limited, "sleep", "30"]);
     assert!(started.elapsed().as_secs() < 20);

@@ -9,8 +9,8 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 use super::programs::{programs, rperf};
 use super::recorded_values::{Group, can_probe};
 
-/// Definitions that perf caches correctly: it mistakes values without a name for a name, drops the pattern of `;`, and
-/// loses an entry that it replaces.
+/// Definitions that perf caches correctly. Of others it mistakes values without a name for names, drops the pattern after
+/// `;`, or loses the entry that it replaces.
 const SAME: &[&str] = &[
     "leaf n",
     "leaf n:u8",

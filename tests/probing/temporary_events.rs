@@ -21,7 +21,7 @@ fn output(home: &Path, words: &[&str]) -> Outcome {
     run.finish().expect("the binary starts")
 }
 
-/// The existing events of the group.
+/// The existing events of a group, as `probe -l` lists them.
 fn existing(group: &str) -> String {
     let outcome = probe(rperf(), &["-l", &format!("{group}:*")]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);

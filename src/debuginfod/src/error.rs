@@ -15,7 +15,7 @@ pub enum Error {
     BadUrl {
         /// The address.
         url: String,
-        /// Description.
+        /// What is wrong with it.
         reason: &'static str,
     },
     /// A requested signature check, which is not supported.

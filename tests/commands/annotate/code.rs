@@ -48,7 +48,7 @@ fn functions_that_a_runtime_dumped() {
 }
 
 /// Writes a recording with a sample in the kernel's function `turn`, the kernel's symbols and its memory.
-fn of_kernel(scratch: &Scratch, code: &[u8]) {
+fn write_kernel_files(scratch: &Scratch, code: &[u8]) {
     let attr = Attr {
         sample_type: SAMPLE_TYPE,
         ..Attr::default()
@@ -86,7 +86,7 @@ fn of_kernel(scratch: &Scratch, code: &[u8]) {
 fn kernel_code_is_read_from_its_memory() {
     let scratch = Scratch::new();
     // push %rbp; mov %rsp,%rbp; call next; pop %rbp; ret
-    of_kernel(
+    write_kernel_files(
         &scratch,
         &[0x55, 0x48, 0x89, 0xe5, 0xe8, 2, 0, 0, 0, 0x5d, 0xc3],
     );
@@ -109,7 +109,7 @@ fn kernel_code_is_read_from_its_memory() {
 #[test]
 fn a_kernel_without_code_is_named_once() {
     let scratch = Scratch::new();
-    of_kernel(&scratch, &[0x55; 11]);
+    write_kernel_files(&scratch, &[0x55; 11]);
     let folder = scratch.path().join(".debug/[kernel.kcore]");
     fs::remove_dir_all(folder).expect("the cache");
     let listing = format!(

@@ -178,7 +178,7 @@ fn draw_merged(piece: &TimelinePiece<TASK_STATES, Option<StackId>>, boxes: &mut 
     let mut low = 0_u8;
     for (paint, nanos) in PAINTS.into_iter().zip(piece.sums().nanos) {
         let share = match paint {
-            // The rest.
+            // Sleep is not drawn: its share is what remains of the height.
             Paint::Sleeping => continue,
             _ => share(nanos, whole),
         };

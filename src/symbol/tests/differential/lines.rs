@@ -110,8 +110,8 @@ fn theirs(object: &Path, flags: &[&str], addresses: &[(u64, u64)]) -> Option<Vec
     Some(answers.split_off(addresses.len()))
 }
 
-/// Whether only the outermost name differs: addr2line uses the symbol's name if the debug information has none, or one
-/// without the ABI suffix that Go's assembler adds, as our callers do.
+/// Whether only the outermost name differs: addr2line uses the symbol's name if the debug information has no name, or one
+/// without the ABI suffix that Go's assembler adds. The callers of our index use the symbol's name, too.
 fn is_outer_name(ours: &[Frame], theirs: &[Frame]) -> bool {
     let Some(((symbol, _, line), their_inner)) = theirs.split_last() else {
         return false;

@@ -51,7 +51,7 @@ impl<'a> Parser<'a> {
             });
             self.rest = self.rest.get(1..).unwrap_or_default();
         }
-        // Encoded from the outside in, and printed from the inside out.
+        // Qualifiers are encoded from the outside in, and printed from the inside out.
         words.reverse();
         words
     }
@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Function(returned, parameters, qualifiers)))
     }
 
-    /// At least one type; a single `void` means no parameters.
+    /// Parses at least one type; a single `void` means no parameters.
     pub(super) fn parameters(&mut self) -> Option<Vec<Id>> {
         let mut parameters = Vec::new();
         while !matches!(self.peek(), None | Some(b'E' | b'.'))
