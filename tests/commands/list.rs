@@ -337,7 +337,7 @@ fn pipes_get_one_event_per_line() {
     panic!("{seen}");
 }
 
-/// Other tests add and remove groups of probes meanwhile.
+/// Whether a system does not change during the test: other tests add and remove groups of probes meanwhile.
 fn lasts(name: &str) -> bool {
     !name.starts_with("rperf") && !name.contains("probe")
 }
@@ -357,7 +357,7 @@ fn listed_systems() -> BTreeSet<String> {
     systems.filter(|name| lasts(name)).collect()
 }
 
-/// The folders with at least one event.
+/// The systems in tracefs with at least one event.
 fn systems() -> BTreeSet<String> {
     let folders = |path: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();

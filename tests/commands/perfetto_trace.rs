@@ -73,7 +73,7 @@ pub(super) fn decode(bytes: &[u8]) -> Trace {
         for sample in messages(packet, 66) {
             let stack: Vec<&str> = sequence.stack(number(sample, 4)).collect();
             *trace.stacks.entry(stack.join(";")).or_default() += 1;
-            // The count so far.
+            // The count is a running sum: the last one is the sum of all periods.
             trace
                 .periods
                 .insert(sequence.event.clone(), number(sample, 6));
