@@ -257,10 +257,10 @@ fn huge_pages(options: BenchOptions<'_>) -> Result<Option<bool>, CliError> {
     }
 }
 
-/// The most CPUs or nodes of a list.
+/// The maximum number of CPUs or nodes in a list.
 const MOST_PLACES: usize = 1 << 16;
 
-/// Reads a list of CPUs or nodes: numbers, ranges, and `2x4` for four times number 2.
+/// Parses a list of CPUs or nodes: numbers and ranges, which `xN` repeats N times.
 fn numbers(options: BenchOptions<'_>, id: &str) -> Result<Vec<u32>, CliError> {
     let Some(word) = options.word(id) else {
         return Ok(Vec::new());
@@ -275,7 +275,7 @@ fn numbers(options: BenchOptions<'_>, id: &str) -> Result<Vec<u32>, CliError> {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let number = |word: &str| word.trim().parse::<u32>().map_err(|_| invalid());
         let (first, last, count) = (number(first)?, number(last)?, number(count)?);
-        let total = u64::from(last.saturating_sub(first)) * u64::from(count);
+        let total = (u64::from(last.saturating_sub(first)) + 1) * u64::from(count);
         if last < first || count == 0 || total as usize + places.len() > MOST_PLACES {
             return Err(invalid());
         }
@@ -332,7 +332,15 @@ mod tests {
             numbers(BenchOptions(&matches), "cpus").ok()
         };
         assert_eq!(parsed("0,2-3,1x2"), Some(vec![0, 2, 3, 1, 1]));
-        for word in ["", "a", "3-1", "1x0", "0-4294967295x9", "1-"] {
+        for word in [
+            "",
+            "a",
+            "3-1",
+            "1x0",
+            "0x4294967295",
+            "0-4294967295x9",
+            "1-",
+        ] {
             assert_eq!(parsed(word), None, "{word}");
         }
     }
