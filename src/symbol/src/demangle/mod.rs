@@ -181,6 +181,13 @@ mod tests {
         }
     }
 
+    /// GNU's demangler does not know this expression.
+    #[test]
+    fn type_ids_are_demangled() {
+        let shown = demangle("_Z1fIXtiiEEvv");
+        assert_eq!(shown.as_deref(), Some("f<typeid (int)>"));
+    }
+
     #[test]
     fn prefixes_match_the_demangled_name() {
         for (mangled, shown) in KNOWN {

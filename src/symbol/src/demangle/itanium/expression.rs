@@ -140,7 +140,11 @@ impl<'a> Parser<'a> {
             }
             "st" | "at" | "ti" => {
                 let operand = self.parse_type()?;
-                let word = if code == "st" { "sizeof " } else { "alignof " };
+                let word = match code {
+                    "st" => "sizeof ",
+                    "at" => "alignof ",
+                    _ => "typeid ",
+                };
                 return Some(self.add(Node::Wordy(word, operand)));
             }
             "sz" | "az" | "nx" => {
