@@ -14,9 +14,9 @@ pub struct TaskId {
 /// Time, CPU and task of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventContext {
-    /// Its position among all records. Without a time of its own it has that of the preceding records.
+    /// Position in the order of all records, also of an event without a time ([`Order`]).
     pub order: Order,
-    /// The event of the recording; `None` if the header does not have it.
+    /// Index of the recording's event; `None` if the header does not describe it.
     pub event: Option<EventIndex>,
     /// The CPU, if recorded.
     pub cpu: Option<u32>,

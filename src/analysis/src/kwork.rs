@@ -77,7 +77,7 @@ impl KworkClass {
     }
 }
 
-/// A piece of work on one CPU: an interrupt, a softirq or a work item.
+/// A piece of work: an interrupt, a softirq or a work item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kwork {
     /// Its class.

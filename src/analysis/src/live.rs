@@ -7,7 +7,7 @@ use crate::block::RecordBlock;
 use crate::decoder::Decoder;
 use crate::{DeliveredCounts, Observer, ObserverPass, PrepareSamples};
 
-/// Feeds an [`Observer`] from live ring buffers, one round late: only after the next round all earlier records are known.
+/// Feeds an [`Observer`] from live ring buffers, one round late: the next round may have records that precede those of this round.
 ///
 /// ```text
 /// add_records:  round 1 | round 2 | round 3 ...

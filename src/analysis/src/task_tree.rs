@@ -41,7 +41,7 @@ pub struct TaskMapping {
     pub name: String,
 }
 
-/// Siblings are sorted by the remainder of their ids first, as in perf's hash table of threads.
+/// Siblings are sorted by their ids modulo this number first, as in perf's hash table of threads.
 const ROWS: u32 = 256;
 
 /// Returns the threads of the host at the end of the recording, each after its creator. Threads whose creator is unknown are roots.

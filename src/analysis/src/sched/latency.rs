@@ -19,7 +19,7 @@ use crate::{EventContext, EventLayouts, LogHistogram, Loss, Observer, TaskChange
 #[derive(Debug)]
 pub struct SchedLatency {
     options: LatencyOptions,
-    /// The tracepoint that reports a wakeup a second time.
+    /// The tracepoint whose wakeups another one reports, too.
     ignored: Option<&'static str>,
     tasks: SchedTasks,
     latencies: Vec<TaskLatency>,

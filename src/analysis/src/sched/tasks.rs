@@ -65,7 +65,7 @@ impl SchedTask {
     }
 }
 
-/// Tasks by thread id. A thread id that is used again is another task.
+/// Tasks by thread id. If a thread id is reused, the earlier and the later thread are two tasks.
 #[derive(Debug)]
 pub struct SchedTasks {
     tasks: Vec<SchedTask>,

@@ -26,11 +26,11 @@ pub struct TraceOptions {
     /// The maximum number of lines of events other than system calls, by event name. Events that are missing here have
     /// no limit.
     pub event_limits: FxHashMap<String, u64>,
-    /// Whether the trace ends when all these limits are reached.
+    /// Whether the trace ends when all of `event_limits` are reached.
     pub ends_with_limits: bool,
-    /// Only calls that failed.
+    /// Whether only calls that failed are shown.
     pub failed_only: bool,
-    /// The number of lines after which the trace ends.
+    /// The number of lines after which the trace ends; `None` for no limit.
     pub max_events: Option<u64>,
     /// Whether lines are printed.
     pub prints_lines: bool,
@@ -76,9 +76,9 @@ pub trait TraceSink {
 /// A line of a trace. Times are nanoseconds of the recording's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceLine<'a> {
-    /// When the call or event began; `None` if the begin was not seen.
+    /// When the call or event began; `None` if its begin was not seen.
     pub time: Option<u64>,
-    /// How long it took, if it has ended and the begin was seen.
+    /// How long it took, if its begin and end were seen.
     pub duration: Option<u64>,
     /// The thread.
     pub tid: u32,
@@ -95,7 +95,7 @@ pub struct TraceLine<'a> {
 /// The parts of a call or an event, for output in other forms than lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LineDetails {
-    /// The process number.
+    /// The process id.
     pub process: u32,
     /// The time in nanoseconds of the event, or of the call's return; of its begin if it never returns.
     pub moment: u64,
@@ -127,7 +127,7 @@ pub struct NamedText {
 pub enum CallText<'a> {
     /// A call as `name(arguments`, and its result; `None` if it never returns.
     Call(&'a str, Option<&'a str>),
-    /// A call as `name(arguments` that has not returned, before the line of another thread.
+    /// A call that has not returned when a line of another thread follows, as `name(arguments`.
     Begun(&'a str),
     /// The return of a call whose begin is in an earlier line or was not seen: `name(` with the arguments that are not
     /// in that line, and the result.

@@ -1,4 +1,4 @@
-//! What numbers among arguments refer to.
+//! The names of the threads and files that arguments refer to by number.
 
 use rperf_syscalls::{ArgumentKind, Syscall, TaskNames};
 use rustc_hash::FxHashMap;

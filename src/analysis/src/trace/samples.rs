@@ -59,7 +59,7 @@ pub struct CapturedArgument {
     pub is_truncated: bool,
     /// Whether it could not be read.
     pub is_unreadable: bool,
-    /// Whether the list has more items from this one on.
+    /// Whether this stands for the rest of a list: the items from `item` on, which were not copied.
     pub is_more: bool,
     /// Whether it was read after the call had begun.
     pub is_late: bool,
@@ -260,7 +260,7 @@ impl TraceSamples {
     fn record(&self, world: &World, sample: &Sample<'_>) -> Option<TraceRecord> {
         let raw = sample.wire.raw.unwrap_or_default();
         let event = self.events.get(usize::try_from(sample.event.0).ok()?)?;
-        // -1 is no system call: the kernel has it at the return from a signal handler, among others.
+        // -1 is no system call: the kernel reports it at the return from a signal handler, for example.
         let as_number = |reader: &FieldReader| u32::try_from(reader.i64(raw)?).ok();
         Some(match event {
             EventKind::Enter { number, arguments } => {

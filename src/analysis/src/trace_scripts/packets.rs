@@ -12,7 +12,7 @@ use super::{EventFields, ScriptSample};
 
 /// The number of the softirq NET_RX.
 const NET_RX: i64 = 3;
-/// Number of packets of each kind that are followed at a time, as in perf. The oldest ones are forgotten.
+/// Maximum number of packets of each kind that are followed at a time, as in perf. The oldest ones are discarded.
 const FOLLOWED: usize = 65_536;
 
 /// An interrupt whose handler raised NET_RX, or received a packet.
@@ -281,7 +281,7 @@ impl PacketTimes {
         }
     }
 
-    /// An interrupt that has nothing to do with the network is forgotten at its end.
+    /// Discards an interrupt that neither raised NET_RX nor received a packet.
     fn leave_interrupt(&mut self, sample: &ScriptSample<'_>) {
         let Some(interrupts) = self.interrupts.get_mut(&sample.cpu) else {
             return;

@@ -40,11 +40,11 @@ pub(super) struct Stretch {
     pub(super) run: u64,
 }
 
-/// The most interrupts within each other; more are due to missing exits.
+/// Maximum nesting depth of interrupts. A greater depth is due to missing exits.
 const MOST_NESTED: usize = 16;
 
 impl CpuState {
-    /// Ends the stretch of a task and begins that of the next. `None` if the begin of the stretch is not known.
+    /// Ends the stretch of `prev` and begins that of `next`. Returns the ended stretch; `None` if its begin is not known.
     pub(super) fn switch(&mut self, time: u64, prev: i32, next: i32) -> Option<Stretch> {
         // Softirqs in threads (PREEMPT_RT) may be preempted.
         while let Some(open) = self.interrupts.pop() {
@@ -88,7 +88,7 @@ impl CpuState {
         let Some(place) = self.interrupts.iter().rposition(is_it) else {
             return;
         };
-        // The exits of those within it were missed.
+        // The exits of the interrupts nested in this one are missing.
         self.interrupts.truncate(place + 1);
         if let Some(open) = self.interrupts.pop() {
             self.add(time, open);

@@ -48,7 +48,7 @@ pub struct TopTask {
     pub comm: Vec<u8>,
     /// Nanoseconds, without interrupts and softirqs.
     pub runtime: u64,
-    /// Its share of the time of one CPU, in hundredths of a percent, rounded down for each CPU.
+    /// The sum of its shares of the time of each CPU, in hundredths of a percent; each share is rounded down.
     pub share: u64,
 }
 

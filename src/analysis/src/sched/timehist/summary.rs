@@ -28,20 +28,20 @@ pub struct TimeSummary {
 pub struct CpuIdle {
     /// The idle task's times.
     pub times: TaskTimes,
-    /// The idle time by the stack before it, most first.
+    /// The idle time by the stack of the task that ran before, longest first.
     pub stacks: Vec<IdleStack>,
     /// Whether the CPU ran other tasks.
     pub ran_tasks: bool,
 }
 
-/// Idle time after a stack.
+/// The idle time after tasks were switched out with one stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleStack {
     /// The stack as text.
     pub stack: String,
-    /// Nanoseconds.
+    /// The idle time in nanoseconds.
     pub nanos: u64,
-    /// The number of times.
+    /// The number of idle periods.
     pub count: u64,
 }
 
