@@ -1,4 +1,4 @@
-//! Epoll: threads that wait for events, or change what they wait for.
+//! Benchmarks of epoll: threads that wait for events, or that change the set of descriptors.
 
 mod control;
 mod wait;
@@ -12,7 +12,7 @@ use rperf_sys::{Epoll, EpollMode, EventFd, raise_open_files_limit};
 
 use crate::BenchError;
 
-/// Descriptors of each thread, with addresses that identify them.
+/// Creates `each` descriptors for each of `threads` threads; raises the limit of open files first.
 fn events(threads: u32, each: u32) -> Result<Vec<Vec<EventFd>>, BenchError> {
     raise_open_files_limit().map_err(BenchError::of("setrlimit"))?;
     let own = || (0..each).map(|_| EventFd::new()).collect();

@@ -1,4 +1,4 @@
-//! Scheduler and communication between processes.
+//! Benchmarks of the scheduler and of communication between processes.
 
 mod messaging;
 mod pipe;
