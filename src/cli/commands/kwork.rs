@@ -26,9 +26,8 @@ use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
 'kwork record' records interrupts, softirqs and work items of workqueues of the whole system. 'kwork report' shows how long \
-each of them ran, 'kwork latency' how long they were pending, 'kwork timehist' each run, 'kwork top' the CPU time of tasks without \
-interrupts, for which -k sched,irq,softirq must precede 'record'. \
--i and -k may precede the subcommand.";
+each of them ran, 'kwork latency' how long they were pending, and 'kwork timehist' each run. 'kwork top' shows the CPU time of tasks \
+without that of interrupts; it needs a recording of 'kwork -k sched,irq,softirq record'. -i and -k may precede the subcommand.";
 
 const SUBCOMMANDS: &str =
     "use 'kwork record', 'kwork report', 'kwork latency', 'kwork timehist' or 'kwork top'";

@@ -13,11 +13,11 @@ use super::baseline::Baseline;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 
-/// The most runs for `--precision` without `-r`.
+/// Maximum number of runs for `--precision` without `-r`.
 const MOST_RUNS: u32 = 100;
-/// The fewest runs for `--precision`.
+/// Minimum number of runs for `--precision`.
 const FEWEST_RUNS: u32 = 3;
-/// Runs for `--baseline` without `-r`, which are perf's default.
+/// Number of runs for `--baseline` without `-r`: perf's default of `-r`.
 const BASELINE_RUNS: u32 = 10;
 
 /// The result of one run: text for the terminal and values for repetitions.
@@ -90,7 +90,7 @@ impl<'a> Runner<'a> {
         Some(wanted.next()?.results.first()?.mean)
     }
 
-    /// Notes that the benchmark has failed.
+    /// Stores the first line of the error with which the current benchmark failed.
     pub(super) fn fail(&mut self, error: &CliError) {
         let text = error.text();
         let first = text.lines().next().unwrap_or_default().to_owned();

@@ -117,7 +117,7 @@ fn rest() -> Vec<Arg> {
             .help("number of the file that rows are sorted by, 0 for the baseline (default: 1)"),
         value("percentage", "relative|absolute").help(PERCENT_HELP),
         value("time", "start,end[:start,end...]").help(
-            "only samples of this time range: percent of each recording (0%-10%), or seconds, separated by colons for each file",
+            "only samples of this time range: percent of each recording (0%-10%), or seconds: one range per file, separated by colons",
         ),
         choose::cpu().short(None),
         choose::pid(),

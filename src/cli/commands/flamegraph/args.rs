@@ -87,11 +87,9 @@ fn selection() -> Vec<Arg> {
             "event to draw (default: offcpu-time, otherwise the one with most samples); with a command: event to record",
         )];
     options.extend(choose::all());
-    options.push(
-        value("max-stack", "frames")
-            .value_parser(number)
-            .help("use at most n frames of a callchain, from the sampled function (default: all)"),
-    );
+    options.push(value("max-stack", "frames").value_parser(number).help(
+        "use at most this many frames of a callchain, from the sampled function (default: all)",
+    ));
     options
 }
 

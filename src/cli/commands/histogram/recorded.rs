@@ -23,11 +23,11 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Records what words and options request; `None` if they request no recording.
+    /// Records what the words and options request; `None` if they request no recording.
     ///
     /// # Errors
     ///
-    /// Status 129: `-i` was given, too. Those of `record`.
+    /// Status 129: `-i` was given as well. Otherwise the errors of `record`.
     pub(super) fn new(
         matches: &ArgMatches,
         source: &NumberSource,

@@ -52,7 +52,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(
             value("max-stack", "n")
                 .value_parser(number)
-                .help("number of frames of a stack (default: 5)"),
+                .help("show at most this many frames of a stack (default: 5)"),
         )
         .args(symbol_options())
         .args(common())

@@ -117,7 +117,7 @@ fn table() -> Vec<Arg> {
             .long_help(CALL_GRAPH),
         switch("children")
             .help("accumulate callees into callers (default: on with callchains)"),
-        value("max-stack", "frames").value_parser(number).help("use at most n frames of a callchain, from the sampled function (default: 127)"),
+        value("max-stack", "frames").value_parser(number).help("use at most this many frames of a callchain, from the sampled function (default: 127)"),
         switch("inverted")
             .short('G')
             .help("print call graphs from caller to callee"),

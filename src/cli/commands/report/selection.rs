@@ -24,7 +24,7 @@ pub(super) struct SampleSelection {
     switches: SwitchOptions,
     /// Whether samples of idle CPUs count.
     idle: bool,
-    /// The socket; -1 for CPUs whose socket is unknown.
+    /// The socket whose samples are wanted.
     pub(super) socket: Option<i32>,
     /// The values of `--parallelism`.
     levels: Option<CpuList>,
@@ -115,7 +115,7 @@ pub(super) struct SelectedSamples {
     levels: Option<(CpuList, Arc<Parallelism>)>,
 }
 
-/// A socket, and the socket of each CPU.
+/// The wanted socket, and the socket of each CPU by its number; -1 if that is unknown.
 struct OnSocket {
     socket: i32,
     sockets: Vec<i32>,

@@ -204,7 +204,7 @@ impl<'c> ChartBuilder<'c> {
         row.boxes.retain(|item| item.low < item.high);
     }
 
-    /// Returns the frequencies as heights.
+    /// Returns the times at which the frequency changed, in nanoseconds, with the frequency in percent of the highest one of all CPUs.
     fn frequencies(&self, lane: &CpuLane) -> Vec<(u64, u8)> {
         let all = self.chart.cpus.values();
         let steps = all.flat_map(|cpu| &cpu.power.frequencies);

@@ -173,7 +173,7 @@ fn details() -> Vec<Arg> {
         names::kallsyms(),
         value("max-stack", "frames")
             .value_parser(number)
-            .help("use at most n frames of a callchain, from the sampled function (default: 127)"),
+            .help("use at most this many frames of a callchain, from the sampled function (default: 127)"),
         switch("namespaces").help("record namespaces of tasks, for the sort key cgroup_id"),
         switch("no-bpf-event").help("do not monitor loading and unloading of BPF programs"),
         value("num-thread-synthesize", "n")

@@ -1,4 +1,4 @@
-//! Enumerations and structures of the running kernel (BTF), for arguments and fields that this program has no table of.
+//! Enumerations and structures of the running kernel (BTF), for arguments and fields for which rperf has no table.
 
 use std::collections::{BTreeMap, BTreeSet};
 

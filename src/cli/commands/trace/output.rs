@@ -65,7 +65,7 @@ impl TracePrinter {
         })
     }
 
-    /// Writes the waiting lines.
+    /// Writes the pending lines.
     pub(super) fn flush(&mut self) {
         if self.pending.is_empty() || self.result.is_err() {
             return;
@@ -81,7 +81,7 @@ impl TracePrinter {
         self.pending.clear();
     }
 
-    /// Writes the summary and what is waiting.
+    /// Writes the pending lines or the tree of programs, and the summary.
     pub(super) fn finish(
         mut self,
         summary: Option<(&CallSummary, &SyscallTable, SummaryOptions)>,

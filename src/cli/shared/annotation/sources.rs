@@ -81,7 +81,7 @@ impl SourceTexts {
         }
     }
 
-    /// Returns the lines of the source files of some code, if available.
+    /// Returns the lines of each file of [`FunctionCode::files`]; `None` for a file that can't be read.
     pub(crate) fn of(&mut self, code: &FunctionCode) -> Vec<Option<Arc<[String]>>> {
         let files = code.files.iter().map(|path| {
             self.add_file(path);

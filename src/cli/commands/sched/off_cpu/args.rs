@@ -55,7 +55,7 @@ fn selection() -> [Arg; 4] {
             .help("divide sleeps by waker, then by the waker of the waker, and so on: n levels, at most 8 (default: 0; without n: 2)"),
         value("max-stack", "n")
             .value_parser(number)
-            .help("number of frames of a stack (default: 8 in text, otherwise 127)"),
+            .help("use at most this many frames of a stack (default: 8 in text, otherwise 127)"),
     ]
 }
 

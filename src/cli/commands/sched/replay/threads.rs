@@ -43,11 +43,11 @@ struct SharedState<'p> {
     run_overhead: Duration,
 }
 
-/// Repeats all steps once, with a thread for each task.
+/// Takes all steps of the plan once, with a thread for each task.
 ///
 /// # Errors
 ///
-/// A thread cannot be started; no step was taken.
+/// A thread cannot be started. In this case no step is taken.
 pub(super) fn replay_once(
     plan: &ReplayPlan,
     precision: &TimerPrecision,
@@ -162,7 +162,7 @@ fn own_cpu_time() -> Duration {
     Duration::from_nanos(clock_time(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default())
 }
 
-/// Uses the CPU for this time, less `overhead`, which even an empty run takes.
+/// Uses the CPU for `time` minus `overhead`, the time that even an empty run takes.
 fn run(time: Duration, overhead: Duration) {
     let begun = own_cpu_time();
     loop {

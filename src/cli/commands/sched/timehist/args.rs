@@ -16,7 +16,7 @@ const ABOUT: &str = "\
 Prints a row for each time that a task is switched out: how long it had waited, how long of that it was runnable \
 (scheduling delay), and how long it ran, in milliseconds. With callchains (sched record -g), the row ends with the stack.";
 
-/// The default number of frames.
+/// The default for the maximum number of frames of a stack.
 const MAX_STACK: usize = 5;
 /// The highest priority: 0 to 99 are for real-time tasks, 100 to 139 for others.
 const MAX_PRIORITY: i32 = 139;
@@ -56,7 +56,7 @@ fn columns() -> Vec<Arg> {
             .help("show stacks if the recording has callchains (default: on)"),
         value("max-stack", "n")
             .value_parser(number)
-            .help("number of frames of a stack (default: 5)"),
+            .help("show at most this many frames of a stack (default: 5)"),
         switch("idle-hist").short('I').help("show idle times only"),
         switch("migrations").short('M').help("show migrations"),
         switch("next").short('n').help("show the next task"),
