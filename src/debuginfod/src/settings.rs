@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-/// Settings of a client. The caller fills it from options, configuration and environment.
+/// Settings of a client, which the caller takes from options, configuration and environment.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The servers, in the order in which they are queried.
@@ -19,11 +19,10 @@ pub struct Settings {
     pub authorities: Vec<PathBuf>,
 }
 
-/// Limits of a download.
+/// Limits of a download; `None` for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DownloadLimits {
-    /// Time limit for a response, and for every further 100 kB (`$DEBUGINFOD_TIMEOUT`). `None` for
-    /// no limit.
+    /// Time limit for a response, and for every further 100 kB (`$DEBUGINFOD_TIMEOUT`).
     pub stall: Option<Duration>,
     /// Time limit for the download of a file (`$DEBUGINFOD_MAXTIME`).
     pub total_time: Option<Duration>,
