@@ -115,7 +115,7 @@ impl EventSpec {
     }
 
     /// Returns an event without samples that makes a session report tasks and, unlike `dummy`, the addresses of the kernel. It observes the
-    /// target, so its end is noticed.
+    /// target, so the target's end is noticed.
     #[must_use]
     pub fn task_reports() -> Self {
         Self {

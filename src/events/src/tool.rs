@@ -23,8 +23,8 @@ impl Tool {
         known.find_map(|(known, tool)| (*known == name).then_some(tool))
     }
 
-    /// The tool event with this name and attr in a stat recording; the attr is that of an event
-    /// that counts nothing.
+    /// The tool event with this name in a stat recording, if its attr is that of a dummy event, which
+    /// counts nothing.
     #[must_use]
     pub fn of_recorded(name: &str, attr: &Attr) -> Option<Self> {
         let plain = name

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! In names of events `@` is a slash, and a backslash escapes characters that would end the name:
-//! `cpu@INST_RETIRED.ANY\\,cmask\\=1@`.
+//! `cpu@INST_RETIRED.ANY\,cmask\=1@`.
 
 mod error;
 mod eval;

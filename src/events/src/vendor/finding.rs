@@ -1,8 +1,8 @@
-//! Unusable parts of a table.
+//! Unusable parts of an event table.
 
 use std::fmt;
 
-/// A part of a table that was ignored, and the reason.
+/// A part of an event table that was ignored, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableFinding {
     /// The file, as named by [`super::TableFolder`].

@@ -1,4 +1,4 @@
-//! Input of tables.
+//! Input of event tables.
 
 use std::fmt::Debug;
 use std::io;

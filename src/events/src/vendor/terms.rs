@@ -22,7 +22,7 @@ const FIELDS: [(&str, &str); 13] = [
     ("ThreadMask", "threadmask"),
 ];
 
-/// Intel's events given by fixed counter in tables, and the code that the kernel expects.
+/// Intel's events that tables describe by their fixed counter, with the terms that the kernel expects.
 const FIXED: [(&str, &str); 6] = [
     ("inst_retired.any", "event=0xc0"),
     ("inst_retired.any_p", "event=0xc0"),
@@ -83,7 +83,7 @@ fn put(terms: &mut String, term: &str, value: u64) {
     }
 }
 
-/// A filter in the form of terms; others are for tools that program registers directly.
+/// Returns the terms of a filter. Filters in another form, for tools that program registers directly, are errors.
 fn filtered(filter: &str) -> Result<String, BadValue> {
     if filter.eq_ignore_ascii_case("na") {
         return Ok(String::new());
