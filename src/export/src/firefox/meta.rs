@@ -6,9 +6,9 @@ use super::ShownTracks;
 use crate::pprof::hex;
 use crate::profile::{CodeKind, PeriodUnit, ProfileObject};
 
-/// The version of the format.
+/// The version of Firefox's processed profile format.
 const PROCESSED_VERSION: u32 = 48;
-/// The corresponding version of Gecko's format.
+/// The corresponding version of Gecko's profile format.
 const GECKO_VERSION: u32 = 30;
 
 /// Metadata of a recording.

@@ -1,4 +1,5 @@
-//! `--all`: records that are not samples, as objects of an array of their own, so that readers of version 1 find their samples as before.
+//! `--all`: records that are not samples. They are objects of an array of their own, so that readers of version 1 of perf's JSON format
+//! still find the samples.
 
 use rperf_wire::{Mmap, Record, RecordKind, Task};
 
@@ -60,7 +61,8 @@ impl Members<'_> {
     }
 }
 
-/// Appends a comma and the object of a record; nothing for records of other types. `time` is null for records without one.
+/// Appends a comma and the object of a record; nothing if its type is not in [`WRITTEN`]. `time` is in nanoseconds; `None` is written as
+/// null.
 pub(super) fn push_record(record: &Record<'_>, time: Option<i64>, out: &mut Vec<u8>) {
     let kind = match record {
         Record::Comm(_) => "comm",

@@ -1,5 +1,5 @@
-//! The scheduler's events in Perfetto's format: its viewer shows a track for each CPU and each thread, with states and wakeup arrows; also idle
-//! states and frequencies of CPUs, and system calls of threads.
+//! The scheduler's events in Perfetto's format. Its viewer shows a track for each CPU and each thread, with states and wakeup arrows. The
+//! trace may also have idle states and frequencies of CPUs, and system calls of threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -37,7 +37,7 @@ pub struct TracedSystem {
 /// Where and when an event happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchedEventContext {
-    /// Nanoseconds.
+    /// The time in nanoseconds of the recording's clock.
     pub time: u64,
     /// The CPU.
     pub cpu: u32,
@@ -109,7 +109,7 @@ impl<W: Write> SchedTraceWriter<W> {
         Ok(writer)
     }
 
-    /// Adds a switch from `prev`, whose state has these bits of the kernel, to `next`.
+    /// Adds a switch from `prev` to `next`. `state` has the kernel's state bits of `prev`.
     ///
     /// # Errors
     ///
@@ -137,7 +137,8 @@ impl<W: Write> SchedTraceWriter<W> {
         self.add(at.cpu, event)
     }
 
-    /// Adds a wakeup of `woken` to run on a CPU; `is_new` if it has never run.
+    /// Adds a wakeup of `woken`. `target` is the CPU on which it will run, by default that of the event. `is_new` means that it has never
+    /// run.
     ///
     /// # Errors
     ///
@@ -195,7 +196,7 @@ impl<W: Write> SchedTraceWriter<W> {
         self.add(at.cpu, event)
     }
 
-    /// Adds the begin of a system call of thread `at.tid` of process `pid`.
+    /// Adds the start of a system call of thread `at.tid` of process `pid`.
     ///
     /// # Errors
     ///
@@ -252,7 +253,7 @@ impl<W: Write> SchedTraceWriter<W> {
         })
     }
 
-    /// Notes that events of a CPU were lost.
+    /// Marks a loss of events of a CPU at this point of its trace.
     ///
     /// # Errors
     ///
