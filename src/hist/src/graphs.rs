@@ -23,7 +23,7 @@ pub(crate) struct GraphBuilder<'a> {
     options: &'a GraphOptions,
     /// The event's total period, for thresholds.
     total: u64,
-    /// For each site, the first one that is equal in call graphs.
+    /// For each site, the index of the first site that call graphs do not distinguish from it.
     alike: Vec<u32>,
 }
 
@@ -158,9 +158,10 @@ impl<'a> GraphBuilder<'a> {
         }
     }
 
-    /// Order of siblings of equal weight: by line, later ones first; otherwise perf uses the
-    /// object's address in memory, which mostly increases in order of appearance in the recording,
-    /// and then the address, descending. Ids of objects depend only on the recording.
+    /// The order of siblings of equal weight: by line, then by object, then by address, each
+    /// descending. perf compares objects by the addresses of its own data structures, which mostly
+    /// increase in order of appearance in the recording. Ids of objects have the same order, and are
+    /// the same in every run.
     fn rank(&self, site: u32) -> Reverse<(Option<&str>, Option<DsoId>, u64)> {
         let site = &self.merged.sites[site as usize];
         let line = match site.line {

@@ -157,13 +157,13 @@ impl LiveHistograms {
         std::mem::take(&mut self.counts)
     }
 
-    /// The hidden samples.
+    /// Which samples are hidden.
     #[must_use]
     pub fn hidden(&self) -> HiddenSamples {
         self.hidden
     }
 
-    /// The hidden samples, mutable.
+    /// Which samples are hidden, mutable.
     pub fn hidden_mut(&mut self) -> &mut HiddenSamples {
         &mut self.hidden
     }
@@ -179,7 +179,7 @@ impl LiveHistograms {
         &mut self.watched
     }
 
-    /// Calls `with` with these functions and a resolver.
+    /// Calls `with` with the watched functions and a resolver; returns its result.
     pub fn with_watched<R>(
         &mut self,
         with: impl FnOnce(&[WatchedFunction], &Resolver<'_>) -> R,

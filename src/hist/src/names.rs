@@ -26,7 +26,7 @@ pub(crate) trait RecordingNames: Sync {
         let _ = symbol;
         false
     }
-    /// A source location, or its substitute.
+    /// A source location, or the text shown if it is unknown.
     fn line(&self, line: PayloadId) -> &str;
     /// The payload of a tracepoint.
     fn payload(&self, payload: PayloadId) -> &str;
