@@ -54,7 +54,7 @@ impl<'a> DecodeAhead<'a> {
         let queue = Arc::new(Mutex::new(queue));
         for _ in 0..threads.get() {
             let queue = Arc::clone(&queue);
-            // If no thread can be started, all replies are closed and the caller decodes.
+            // If no thread can be started, the replies' senders are dropped, and the caller decodes the records itself.
             drop(Builder::new().spawn_scoped(scope, move || work(&queue)));
         }
         Self {
@@ -66,7 +66,7 @@ impl<'a> DecodeAhead<'a> {
         }
     }
 
-    /// The content of a compressed record, if that consists of complete, undamaged frames. Records must be taken in the
+    /// The content of a compressed record, if the record consists of complete, undamaged frames. Records must be taken in the
     /// order in which the files are merged; some may be skipped.
     pub(crate) fn take(&mut self, file: usize, record: &RecordAt<'_>) -> Option<Vec<u8>> {
         if !Decompressor::is_compressed(record.raw.kind) {
@@ -112,7 +112,7 @@ impl<'a> DecodeAhead<'a> {
                 buffer,
                 reply,
             };
-            // Sending fails if no thread was started; then `reply` is closed, too.
+            // Sending fails if no thread was started; `reply` is then dropped with the job.
             drop(self.jobs.send(job));
         }
     }

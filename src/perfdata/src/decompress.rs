@@ -33,7 +33,7 @@ pub struct Decompressor {
     /// Uncompressed records that are held back, each with the number of decompressed bytes before
     /// it.
     held: VecDeque<(u64, Vec<u8>)>,
-    /// Total size of COMPRESSED records.
+    /// Total number of compressed bytes.
     compressed: u64,
 }
 
@@ -195,7 +195,7 @@ fn complete_record(bytes: &[u8], endian: Endian) -> Result<Option<usize>, u16> {
     Ok(split.map(|(_, size)| size))
 }
 
-/// Returns the compressed bytes of a record: all of it, or as many as its first field specifies.
+/// Returns the compressed bytes of a record: its whole body, or in COMPRESSED2 as many bytes as its first field specifies.
 pub(crate) fn content<'a>(record: &RecordAt<'a>, endian: Endian) -> Result<&'a [u8], Error> {
     if record.raw.kind != RecordKind::COMPRESSED2 {
         return Ok(record.raw.body);

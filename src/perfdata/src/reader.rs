@@ -205,8 +205,8 @@ fn data<'a>(
     })?;
     // A killed recorder wrote no features, and the data size of its last checkpoint or 0.
     let completed = header.size == FileHeader::SIZE_WITHOUT_FEATURES || header.features != [0; 4];
-    let goes_on = !completed && rest.len() as u64 > section.size;
-    if section.size == 0 || goes_on {
+    let has_more = !completed && rest.len() as u64 > section.size;
+    if section.size == 0 || has_more {
         findings.push(FileFinding::Unfinished);
         return Ok(rest);
     }

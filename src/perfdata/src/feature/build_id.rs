@@ -59,7 +59,7 @@ impl BuildIdEntry {
             to.u32(self.pid.cast_unsigned());
             to.bytes(&self.build_id);
             to.bytes(&[self.size.min(20), 0, 0, 0]);
-            // The size of the whole body is a multiple of eight: readers of newer releases refuse others.
+            // The size of the whole body is a multiple of eight: perf of newer releases refuses others.
             let name = &*name_bytes(&self.filename);
             to.bytes(name);
             let fixed = size_of::<i32>() + BUILD_ID_FIELD;
