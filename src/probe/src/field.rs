@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Dereference {
     /// Offset added before the read.
     pub offset: i64,
-    /// Whether it is user memory, read from the kernel.
+    /// Whether a kernel probe reads user memory (`+u0(...)`).
     pub is_user: bool,
 }
 

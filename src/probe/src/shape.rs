@@ -22,7 +22,7 @@ pub(crate) enum TypeCategory {
 pub(crate) struct RecordMember<T> {
     pub(crate) offset: i64,
     pub(crate) member: T,
-    /// Width and offset from the lowest bit, in bits, and the bytes that contain them.
+    /// For a bit field, its width and its offset from the lowest bit, in bits, and the size of the number that contains it, in bytes.
     pub(crate) bits: Option<(u64, u64, u64)>,
 }
 

@@ -40,8 +40,7 @@ impl Word {
         self.letters.iter().map(|letter| letter.char).collect()
     }
 
-    /// Returns the text with the backslashes before other characters: those of an immediate value (`\5`)
-    /// belong to it.
+    /// Returns the text with its backslashes: that of an immediate value (`\5`) belongs to the value.
     pub(crate) fn source(&self) -> String {
         let mut text = String::new();
         for letter in &self.letters {
@@ -53,12 +52,12 @@ impl Word {
         text
     }
 
-    /// Returns the first unescaped one of these characters.
+    /// Returns the index of the first of these characters that is not escaped.
     pub(crate) fn find(&self, wanted: &[char]) -> Option<usize> {
         self.find_from(0, wanted)
     }
 
-    /// Returns the first unescaped one of these characters from `start` on.
+    /// Returns the index of the first of these characters, from `start` on, that is not escaped.
     pub(crate) fn find_from(&self, start: usize, wanted: &[char]) -> Option<usize> {
         let rest = self.letters.iter().enumerate().skip(start);
         let mut free = rest.filter(|(_, letter)| !letter.is_escaped);
@@ -70,7 +69,7 @@ impl Word {
         self.letters.get(index).map(|letter| letter.char)
     }
 
-    /// Returns the same word, with `::` before a pattern escaped as part of a name.
+    /// Returns the same word with each `::` escaped, so that it is a part of a name. A pattern (`;…`) is not changed.
     pub(crate) fn with_paths(&self) -> Self {
         let mut word = self.clone();
         let end = self.find(&[';']).unwrap_or(self.letters.len());

@@ -181,7 +181,7 @@ impl Kernel<'_> {
             let nearest = Vec::new();
             return Error::NoPoint { point, nearest };
         };
-        // It may be in a module, or in the kernel instead of the requested module.
+        // The function may be in a module, or in the kernel instead of the requested module.
         let mut elsewhere = self.symbols.named(name).filter(|symbol| symbol.is_function);
         if let Some(symbol) = elsewhere.next()
             && !is_pattern(name)

@@ -10,10 +10,11 @@ use crate::definition::SourcePlace;
 use crate::dwarf::{CompileUnit, Die, EntryPoints, Functions, InlinedInstances};
 use crate::error::Error;
 
-/// The maximum number of lines with code suggested for one without.
+/// The maximum number of lines with code that are suggested for a line without code.
 const PROPOSALS: usize = 4;
 
-/// Returns the addresses of source lines: starts of statements, declarations of functions, and calls of inlined functions.
+/// Returns the lines of the files that `is_file` accepts, each with its address: starts of statements, declarations of functions, and calls
+/// of inlined functions.
 pub(crate) fn line_places(
     compile_unit: &CompileUnit<'_>,
     is_file: &dyn Fn(&str) -> bool,
@@ -42,11 +43,12 @@ pub(crate) fn line_places(
 
 /// The parameters of a search by lines.
 struct LineSearch<'p, 'w, 'u> {
+    /// Whether a path is the file of the lines.
     file: &'p dyn Fn(&str) -> bool,
     /// The function that must contain the lines.
     function: Option<&'p Die<'w, 'u>>,
     lines: &'p [u32],
-    /// Whether the line must be the one that represents its address.
+    /// Whether lines are skipped whose address is represented by another line ([`representative`]).
     is_exact: bool,
 }
 
@@ -159,7 +161,8 @@ impl UnitSearch<'_> {
         Ok(())
     }
 
-    /// Returns the lines with code nearest to the first requested one, as a user would write them.
+    /// Returns the lines with code nearest to the first requested line, as users write them: relative to the function's declaration, if a
+    /// function was given.
     fn nearest_lines(&self, places: &[(u32, u64)], search: &LineSearch<'_, '_, '_>) -> Vec<u32> {
         let Some(wanted) = search.lines.first().filter(|_| search.is_exact) else {
             return Vec::new();

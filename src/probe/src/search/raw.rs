@@ -114,7 +114,7 @@ fn parameter(
         Some(register) => Ok(register.to_owned()),
         None => Err(Error::Unsupported {
             message: format!(
-                "{core}: the first parameters are in registers, and known at the entry of a function"
+                "{core}: only the first parameters, which are in registers, and only at the entry of a function"
             ),
             known: Vec::new(),
         }),

@@ -54,7 +54,7 @@ pub struct Variable {
     pub name: String,
     /// Whether it is declared outside of functions.
     pub is_external: bool,
-    /// Whether it can be recorded by name at the probe point. Others are listed with ranges only.
+    /// Whether it can be recorded by name at the probe point. Variables that cannot are only listed if ranges are requested.
     pub is_here: bool,
     /// Its ranges as offsets from the function's entry, if requested.
     pub ranges: Vec<(u64, u64)>,
