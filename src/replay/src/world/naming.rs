@@ -17,7 +17,7 @@ pub(crate) struct FileName {
     pub(crate) name: String,
     /// Type of the DSO.
     pub(crate) kind: DsoKind,
-    /// Whether symbols have addresses of the process.
+    /// Whether symbols have addresses in the process's memory instead of a file.
     pub(crate) identity: bool,
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn module_name(path: &str) -> Option<String> {
     is_module.then(|| format!("[{}]", stem.replace('-', "_")))
 }
 
-/// The name of any other file with kernel code.
+/// The DSO name of a file with kernel code that is not a module.
 pub(crate) fn kernel_file_name(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     if file.contains('.') {
