@@ -1,11 +1,11 @@
-//! Callchains whose user part is from the processor's call stack branch records (`record
+//! Callchains whose user part comes from the processor's branch records in call-stack mode (`record
 //! --call-graph lbr`): the last calls that have not returned.
 
 use rperf_replay::Sample;
 use rperf_wire::{Endian, PERF_CONTEXT_USER};
 
-/// Writes the callchain with these calls instead of the user frames, as in perf; `None` if the
-/// sample has no such records, or no user part within `limit` entries.
+/// Writes the sample's callchain to `chain`, with these calls instead of the user frames, as in
+/// perf. `None` if the sample has no branch records, or no user part within `limit` entries.
 pub(crate) fn write(
     sample: &Sample<'_>,
     limit: usize,

@@ -57,13 +57,13 @@ pub(crate) struct InlineInfo {
     symbols: RwLock<InlinedSymbols>,
 }
 
-/// Symbols of inlined functions. As in perf, a function inlined into two others has two.
+/// Symbols of inlined functions. As in perf, a function that is inlined into two others has two symbols.
 #[derive(Default)]
 struct InlinedSymbols {
-    /// By number, which is the symbol's index after the object's own symbols.
+    /// By number: the symbol's index minus the number of the object's own symbols.
     by_number: Vec<(FunctionId, SymbolIndex)>,
     numbers: FxHashMap<(FunctionId, SymbolIndex), u32>,
-    /// Functions that only differ in their linkage names are the same.
+    /// Functions with one name share a symbol, even if their linkage names differ.
     by_name: FxHashMap<(Box<str>, SymbolIndex), u32>,
 }
 
@@ -95,7 +95,7 @@ impl InlineInfo {
         Some(number)
     }
 
-    /// Function and base of a numbered symbol.
+    /// The function of a numbered symbol, and the symbol into which it is inlined.
     pub(crate) fn function_and_base(&self, number: usize) -> Option<(FunctionId, SymbolIndex)> {
         let symbols = self.symbols.read().unwrap_or_else(PoisonError::into_inner);
         symbols.by_number.get(number).copied()

@@ -12,9 +12,9 @@ use crate::object::{map_file, pid};
 /// for the time it existed. Must be called once, before samples are processed; otherwise the last
 /// function at an address is used for all of its samples.
 ///
-/// Dumps have times of `CLOCK_MONOTONIC`. If the recording `is_monotonic`, too (`record -k CLOCK_MONOTONIC`), these are the
-/// recording's times. Otherwise the start of a dump and the recorded mapping of it are treated as simultaneous, which is right to
-/// some microseconds; without a recorded mapping, nothing is added.
+/// Dumps have times of `CLOCK_MONOTONIC`. So has the recording if `is_monotonic` (`record -k CLOCK_MONOTONIC`). Otherwise the start of a
+/// dump and the recorded mapping of it are treated as simultaneous, which is right to some microseconds; without a recorded mapping,
+/// nothing is added.
 pub fn add_jit_functions(world: &mut World, files: &dyn Files, is_monotonic: bool) {
     let dumped: Vec<DsoId> = (0u32..)
         .zip(world.dsos())
@@ -64,7 +64,7 @@ fn functions(
     Some(functions)
 }
 
-/// Offset of the dump's clock from the recording's, wrapping, if its start was recorded.
+/// Nanoseconds by which the dump's clock is ahead of the recording's, wrapping; `None` if the mapping of the dump was not recorded.
 fn ahead_of_recording(world: &World, dump: &JitDump, process: u32, dso: DsoId) -> Option<u64> {
     let mapped = world.first_mapped(process, dso)?;
     // Mappings that existed before the recording have no time.
