@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! CPU 0:  sample of 7 | SWITCH out 7                                 becomes
-//! CPU 1:                              ...  SWITCH in 7               sample of 7, with the time between for its period
+//! CPU 1:                              ...  SWITCH in 7               sample of 7, whose period is the time between the two
 //! ```
 //!
 //! The sample gets the time at which its task was switched in, so that it is not older than the records written before it.
@@ -30,7 +30,7 @@ pub struct OffCpu {
     asleep: FxHashMap<u32, SleepingTask>,
     /// The minimum number of nanoseconds for a sample of its own.
     threshold: u64,
-    /// Shorter waits, by their samples without the fields that vary.
+    /// Waits shorter than `threshold`, by their samples with 0 for the fields that vary.
     short: FxHashMap<Vec<u8>, ShortWaits>,
 }
 
@@ -141,7 +141,8 @@ impl OffCpu {
         (is_user && sample.tid != 0).then_some(sample.tid)
     }
 
-    fn wake_up_to(&mut self, limit: u64, to: &mut Vec<u8>) {
+    /// Applies the pending changes up to the time `limit`, in order.
+    fn apply_up_to(&mut self, limit: u64, to: &mut Vec<u8>) {
         for (order, change) in take_up_to(&mut self.waiting, limit, |(order, _)| *order) {
             match change {
                 StateChange::Sampled { tid, record } => {
@@ -209,7 +210,7 @@ impl Rewriter for OffCpu {
         for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
             if raw.kind == RecordKind::FINISHED_ROUND {
                 self.order.finish_round();
-                self.wake_up_to(self.order.limit(), to);
+                self.apply_up_to(self.order.limit(), to);
             }
             if !self.takes(&raw, record) {
                 to.extend_from_slice(record);
@@ -218,11 +219,11 @@ impl Rewriter for OffCpu {
         }
     }
 
-    /// Appends samples for tasks that are still off their CPUs, with the time until now. They continue from here.
+    /// Appends samples for tasks that are still off their CPUs, with the time until now. Later samples have the time from now on.
     fn end(&mut self, to: &mut Vec<u8>) {
         self.order.finish_all();
         let now = self.order.limit();
-        self.wake_up_to(now, to);
+        self.apply_up_to(now, to);
         self.end_short(now, to);
         let layout = self.events.layout(self.event);
         let mut asleep: Vec<&mut SleepingTask> = self.asleep.values_mut().collect();
