@@ -32,7 +32,7 @@ pub(crate) struct FileCompletion<'a> {
     pub(crate) request: &'a RecordRequest,
     pub(crate) ids: &'a dyn BuildIds,
     pub(crate) opened: &'a OpenedEvents,
-    /// Whether the pipe's reader has closed it.
+    /// Whether the output is a pipe that its reader has closed.
     pub(crate) reader_gone: bool,
 }
 

@@ -66,7 +66,7 @@ impl OutputStream {
         }
     }
 
-    /// Appends a record and its payload, in pieces.
+    /// Appends a record and its payload, whose pieces are written in order.
     pub(crate) fn write_followed(
         &mut self,
         record: &[u8],
@@ -112,7 +112,7 @@ impl OutputStream {
         !matches!(self, Self::Part(_))
     }
 
-    /// Completes a file with its features; returns why they are missing, if they are.
+    /// Completes a file with its features. If these could not be written, returns the reason.
     pub(crate) fn finish(self, features: &FeatureSet) -> Result<Option<io::Error>, WriteError> {
         match self {
             Self::File(writer, checkpoint) => {

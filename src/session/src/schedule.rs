@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::open::{OpenEvent, for_each_counter};
 use crate::{Error, ObserveOptions, SessionNotice, SessionObserver, TimedSwitch};
 
-/// The switches not yet applied, and the end of the recording.
+/// The times at which events are still to be enabled or disabled, and the end of the recording.
 pub(crate) struct Schedule<'a> {
     began: Instant,
     remaining: &'a [TimedSwitch],

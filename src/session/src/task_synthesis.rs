@@ -1,4 +1,4 @@
-//! Records of running tasks without a recording, to measure how long they take.
+//! Creates the records that describe running tasks without recording, to measure how long that takes.
 
 use std::io;
 use std::time::Duration;

@@ -17,8 +17,8 @@ const CPUS: u32 = 4;
 /// Counters per CPU.
 const SLOTS: usize = 4;
 
-/// A kernel with a PMU of [`SLOTS`] counters: cycles are 1000, 2000, … by CPU; every other hardware event counts its
-/// number per cycle.
+/// A kernel with a PMU of [`SLOTS`] counters. The count of cycles is 1000 on CPU 0, 2000 on CPU 1, and so on. The count of the hardware
+/// event with number N is N + 1 times that.
 #[derive(Debug, Default)]
 struct FakeKernel {
     /// Whether counting in the kernel is forbidden.
@@ -27,7 +27,7 @@ struct FakeKernel {
     old: bool,
     /// Whether its PMU doesn't support `config1`.
     plain: bool,
-    /// Whether it refuses tracepoints in groups.
+    /// Whether it refuses a tracepoint as a member of a group.
     alone: bool,
     /// Number of open events: beyond [`SLOTS`] they are multiplexed.
     opened: Shared<usize>,
