@@ -44,7 +44,7 @@ impl BuildId {
         Some(id)
     }
 
-    /// Parses the hexadecimal form written by [`Display`](fmt::Display).
+    /// Parses the hexadecimal form written by [`Display`](fmt::Display). `None` if it is invalid, all zeros or too long.
     pub fn from_hex(text: &str) -> Option<Self> {
         let digits = text.as_bytes();
         if !digits.len().is_multiple_of(2) || digits.len() > 2 * Self::MAX_LEN {
@@ -112,7 +112,8 @@ pub fn build_id_of_notes(mut notes: &[u8], endian: Endianness) -> Option<BuildId
     }
 }
 
-/// The build-id of an ELF file: from its note sections, or from `PT_NOTE` if it has no sections.
+/// The build-id of an ELF file: from the first of its note sections in perf's order, or from
+/// `PT_NOTE` segments if it has none of these sections.
 pub fn build_id_of_elf(bytes: &[u8]) -> Option<BuildId> {
     build_id_of_image(&ElfImage::parse(bytes).ok()?)
 }

@@ -1,5 +1,5 @@
-//! Scans a unit for entries with certain tags and reads few of their attributes. Skipping an entry
-//! in between costs an addition: see [`AbbreviationTable`].
+//! Scans a unit for entries with certain tags and reads a few of their attributes. Skipping an entry
+//! with another tag costs an addition: see [`AbbreviationTable`].
 
 use gimli::{
     DebugStrOffsetsBase, DebugStrOffsetsIndex, DwLang, DwTag, Dwarf, Encoding, Format, Reader as _,
@@ -44,7 +44,7 @@ enum TextSection {
     StrOffsets,
 }
 
-/// The attributes read of an entry.
+/// An entry with the attributes that are read.
 #[derive(Debug, Clone, Copy)]
 pub struct ScannedDie {
     /// Offset in its unit.
@@ -186,9 +186,9 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         bytes.get(..memchr::memchr(0, bytes)?)
     }
 
-    /// Advances to the next entry with a wanted abbreviation, after its code. Entries whose names are at
-    /// fixed distances are skipped if `is_enough`, which gets start and end of the code, returns
-    /// true.
+    /// Advances to the end of the abbreviation code of the next entry with a wanted abbreviation. An entry
+    /// whose names are at fixed distances is skipped if `is_enough` returns true, which gets the start
+    /// and the end of that code.
     fn pass(
         &mut self,
         is_enough: &mut dyn FnMut(&Self, usize, usize, &FixedDistances) -> bool,

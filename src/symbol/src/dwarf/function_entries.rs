@@ -1,4 +1,4 @@
-//! Finds the functions of a unit that have a given name or code, by scanning few attributes of its
+//! Finds the functions of a unit that have a given name or code, by scanning a few attributes of its
 //! entries.
 
 use std::cell::RefCell;
@@ -14,7 +14,7 @@ use super::sections::Slice;
 /// Maximum number of references from an entry to the one with its name.
 pub const MAX_ORIGINS: usize = 4;
 
-/// Whether a unit has a function with code or inlined copies.
+/// Whether a unit has a function of a wanted name, with code or inlined copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnitMatch {
     No,
@@ -32,8 +32,8 @@ struct NameLink {
     is_declaration: bool,
 }
 
-/// Whether a function of this unit has a name accepted by `wanted`. `known` caches its results for
-/// the strings of `dwarf`.
+/// Whether a function of this unit has a name accepted by `wanted`. `known` caches what `wanted`
+/// returns for the strings of `dwarf`.
 pub(super) fn defines(
     dwarf: &Dwarf<Slice<'_>>,
     header: &UnitHeader<Slice<'_>>,

@@ -28,11 +28,11 @@ pub(super) struct UnitIndex {
     /// Their offsets in `.debug_info`, ascending.
     offsets: Vec<usize>,
     /// Computed when the first address is looked up.
-    claims: OnceLock<UnitRanges>,
+    ranges_of_units: OnceLock<UnitRanges>,
 }
 
 impl UnitIndex {
-    /// Reads the headers of all units. Also returns the error that ended it, if any.
+    /// Reads the headers of all units; also returns the error at which reading ended, if any.
     pub(super) fn build(dwarf: &Dwarf<Slice<'_>>) -> (Self, Option<gimli::Error>) {
         let mut index = Self::default();
         let mut units = dwarf.units();
@@ -55,17 +55,17 @@ impl UnitIndex {
         address: u64,
         dwarf: impl FnOnce() -> Dwarf<Slice<'d>>,
     ) -> impl Iterator<Item = UnitNumber> {
-        let claims = self
-            .claims
+        let ranges_of_units = self
+            .ranges_of_units
             .get_or_init(|| UnitRanges::read(&dwarf(), &self.offsets, &|_| true));
-        claims.covering(address)
+        ranges_of_units.covering(address)
     }
 
     /// Like `covering`, without computing the index: for few lookups.
     pub(super) fn covering_once(&self, address: u64, dwarf: &Dwarf<Slice<'_>>) -> Vec<UnitNumber> {
         let is_around = |(start, end): (u64, u64)| (start..end).contains(&address);
-        let claims = UnitRanges::read(dwarf, &self.offsets, &is_around);
-        claims.covering(address).collect()
+        let ranges_of_units = UnitRanges::read(dwarf, &self.offsets, &is_around);
+        ranges_of_units.covering(address).collect()
     }
 
     /// The unit that contains the entry at `offset` of `.debug_info`.
@@ -101,25 +101,25 @@ impl UnitRanges {
         is_wanted: &dyn Fn((u64, u64)) -> bool,
     ) -> Self {
         let listed = address_ranges(dwarf, is_wanted);
-        let mut claims = Self::default();
+        let mut ranges_of_units = Self::default();
         for (unit, &offset) in (0..).zip(offsets) {
             match listed.get(&offset) {
                 Some(ranges) => ranges
                     .iter()
-                    .for_each(|&(start, end)| claims.add(unit, start, end)),
-                // A damaged unit has no addresses; others do.
-                None => _ = claims.add_unit(dwarf, offset, unit, is_wanted),
+                    .for_each(|&(start, end)| ranges_of_units.add(unit, start, end)),
+                // The addresses of a damaged unit are unknown.
+                None => _ = ranges_of_units.add_unit(dwarf, offset, unit, is_wanted),
             }
         }
-        claims
+        ranges_of_units
             .sorted
-            .sort_unstable_by_key(|claim| (claim.start, claim.end, claim.unit));
+            .sort_unstable_by_key(|range| (range.start, range.end, range.unit));
         let mut reach = 0;
-        for claim in &mut claims.sorted {
-            reach = claim.end.max(reach);
-            claim.reach = reach;
+        for range in &mut ranges_of_units.sorted {
+            reach = range.end.max(reach);
+            range.reach = reach;
         }
-        claims
+        ranges_of_units
     }
 
     /// Adds the ranges of the root entry of a unit, or otherwise of its line program.
@@ -176,15 +176,15 @@ impl UnitRanges {
 
     /// The units that cover `address`, the one with the closest start first.
     fn covering(&self, address: u64) -> impl Iterator<Item = UnitNumber> {
-        let after = self.sorted.partition_point(|claim| claim.start <= address);
+        let after = self.sorted.partition_point(|range| range.start <= address);
         let before = self.sorted.get(..after).unwrap_or_default();
         let reaching = before
             .iter()
             .rev()
-            .take_while(move |claim| claim.reach > address);
+            .take_while(move |range| range.reach > address);
         reaching
-            .filter(move |claim| claim.end > address)
-            .map(|claim| claim.unit)
+            .filter(move |range| range.end > address)
+            .map(|range| range.unit)
     }
 }
 

@@ -64,7 +64,7 @@ impl DebugInfo {
         &self.object.main.path
     }
 
-    /// Calls `visit` for the compilation units accepted by `prefilter`, in file order, until it breaks. Units with damaged headers
+    /// Calls `visit` for the compilation units accepted by `prefilter`, in file order, until `visit` breaks. Units with damaged headers
     /// or missing `.dwo` files are skipped; returns the number of missing `.dwo` files.
     pub fn for_each_unit(
         &self,
@@ -72,12 +72,12 @@ impl DebugInfo {
         prefilter: &UnitPrefilter<'_>,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) -> usize {
-        let sifted = prefilter.select_units(self, files);
-        self.for_numbered(files, sifted.selected, sifted.known.as_ref(), visit);
-        sifted.missing
+        let selection = prefilter.select_units(self, files);
+        self.for_numbered(files, selection.selected, selection.known.as_ref(), visit);
+        selection.missing
     }
 
-    /// Calls `visit` for the units that may cover `address`, until it breaks.
+    /// Calls `visit` for the units that may cover `address`, until `visit` breaks.
     pub fn for_units_at(
         &self,
         files: &dyn Files,
@@ -153,7 +153,7 @@ impl DebugInfo {
             unit: Rc::new(unit),
             lines: main,
             skeleton: Rc::clone(skeleton),
-            // It has different strings.
+            // The results are for the strings of the object's file.
             known: None,
         })
     }

@@ -26,7 +26,7 @@ const SYMBOL: usize = 24;
 const TEXT: usize = 0x1000;
 /// Alignment of functions, as compilers align them.
 const FUNCTION_ALIGN: usize = 16;
-/// Limit of an object with frames, whose addresses are relative and have 32 bits.
+/// Limit in bytes of an object with frames, whose addresses are relative and have 32 bits.
 const MAX_WITH_FRAMES: usize = 1 << 31;
 
 /// An object with all functions of a dump.
@@ -38,11 +38,12 @@ pub struct JitObjectFile {
     pub offsets: Vec<Option<u64>>,
 }
 
-/// A section and its content, which starts at `address` of the file.
+/// A section and its content.
 struct Section {
     name: &'static str,
     kind: u32,
     flags: u32,
+    /// Address and file offset of a section that is loaded; 0 for others.
     address: usize,
     bytes: Vec<u8>,
     /// Number of the linked section, first global symbol and size of an entry, for symbols.
@@ -73,7 +74,7 @@ impl Section {
 /// Where the code of functions is.
 struct CodeLayout {
     text: Vec<u8>,
-    /// The place of each piece of code in the dump.
+    /// The addresses of each piece of code in the object, by its offset in the dump.
     places: FxHashMap<usize, Range<usize>>,
 }
 
@@ -213,7 +214,7 @@ impl JitDump {
     }
 }
 
-/// Writes the file with these sections; loaded ones get their addresses.
+/// Returns the file with these sections. Loaded ones are at the offsets equal to their addresses, the others after them.
 fn elf(big: bool, machine: u16, mut sections: Vec<Section>) -> Vec<u8> {
     let mut names = vec![0];
     sections.push(Section::new(".shstrtab", SHT_STRTAB, 0, 0, Vec::new()));

@@ -102,7 +102,7 @@ const PROGRAMS: &[(&str, &[&str], &[&str])] = &[
     ("c++", &["-O1", "-g", "-gsplit-dwarf"], &["cpp.cpp"]),
 ];
 
-/// An entry as read by either. `origin` is `Some(None)` if it is in another unit.
+/// An entry as read by the scanner or by gimli. `origin` is `Some(None)` if it is in another unit.
 #[derive(Debug, PartialEq)]
 struct Entry {
     offset: usize,

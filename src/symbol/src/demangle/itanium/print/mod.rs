@@ -1,4 +1,4 @@
-//! Printing of parsed names; in this file types, which surround the name they declare.
+//! Printing of parsed names. This file prints types, which surround the name they declare.
 
 mod expression;
 mod name;
