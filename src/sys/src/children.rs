@@ -19,7 +19,8 @@ pub struct Children {
 }
 
 impl Children {
-    /// Forks a process that calls `run`, exits with the returned status and never returns from this call. Returns its pid.
+    /// Forks a child that calls `run` and exits with the status that `run` returns. Returns the child's pid; the child never returns from
+    /// this call.
     ///
     /// The child has only the calling thread: a lock that another thread holds stays locked in it. Buffers of this process, such as that
     /// of the standard output, aren't written by the child.
@@ -45,7 +46,8 @@ impl Children {
         }
     }
 
-    /// Waits until all have exited or one has failed; then the others are killed and the failed one's status is returned.
+    /// Waits until all children have exited with status 0, or one has failed. Then the others are killed and the failed one's status is
+    /// returned.
     ///
     /// # Errors
     /// What wait4(2) reports.
@@ -143,7 +145,7 @@ pub fn execute(path: &CStr) -> io::Error {
     io::Error::last_os_error()
 }
 
-/// The process group of this process (getpgid(2)).
+/// Returns the id of this process's process group (getpgid(2)).
 #[must_use]
 pub fn process_group() -> i32 {
     // SAFETY: the call takes a number; 0 is this process.

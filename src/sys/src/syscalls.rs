@@ -1,6 +1,6 @@
 //! Numbers of system calls, from the kernel's `asm/unistd_64.h` and `asm-generic/unistd.h`.
 
-/// `NUMBER NAME` lines of this machine's architecture; empty for others.
+/// `NUMBER NAME` lines of this machine's architecture; empty on architectures without a table.
 const TABLE: &str = if cfg!(target_arch = "x86_64") {
     include_str!("syscalls/x86_64.txt")
 } else if cfg!(target_arch = "aarch64") {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{Proc, map_entries};
 
-/// Time to read the own mappings.
+/// Time limit for reading this process's mappings.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// A place in an executable file.

@@ -1,5 +1,5 @@
-//! The vdso of 32-bit x86 processes. A 64-bit kernel maps it only into 32-bit processes, and it is
-//! in no file, so this runs a small 32-bit program that writes out its own.
+//! The vdso of 32-bit x86 processes. A 64-bit kernel maps it only into 32-bit processes, and no
+//! file contains it. Therefore a small 32-bit program is run that writes its own vdso to a pipe.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -15,7 +15,8 @@ const PROGRAM_HEADER: u32 = 32;
 /// `MFD_EXEC` of linux/memfd.h, unknown to Linux before 6.3.
 const MFD_EXEC: libc::c_uint = 0x10;
 
-/// Finds its vdso in the auxiliary vector (getauxval(3)) and writes it to standard output.
+/// A program that finds the vdso of its process in the auxiliary vector (getauxval(3)) and writes
+/// it to standard output.
 const CODE: [u8; 50] = [
     0x8b,
     0x0c,
@@ -72,8 +73,8 @@ const CODE: [u8; 50] = [
 /// Returns the content of the vdso that this machine's kernel maps into 32-bit processes.
 ///
 /// # Errors
-/// [`io::ErrorKind::Unsupported`] on machines other than x86-64; what starting a 32-bit program
-/// reports, which not every kernel supports; [`io::ErrorKind::NotFound`] if it has no vdso.
+/// [`io::ErrorKind::Unsupported`] on machines other than x86-64; the error of starting a 32-bit
+/// program, which not every kernel supports; [`io::ErrorKind::NotFound`] if the program has no vdso.
 pub fn vdso32_image() -> io::Result<Vec<u8>> {
     if !cfg!(target_arch = "x86_64") {
         return Err(io::ErrorKind::Unsupported.into());
