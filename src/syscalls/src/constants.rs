@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Values of which one is given.
+/// Names of the values of an argument that is one of them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ValueNames {
     names: &'static [(u64, &'static str)],
@@ -27,10 +27,10 @@ impl ValueNames {
     }
 }
 
-/// Bits of which several can be set.
+/// Names of the bits of an argument that can have several of them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FlagNames {
-    /// What the absence of all bits means, in words that precede the others.
+    /// A mask, and the name that is printed first if no bit of the mask is set.
     none: Option<(u64, &'static str)>,
     names: &'static [(u64, &'static str)],
 }
@@ -108,7 +108,7 @@ flags!(MSG, None, 1 "OOB", 2 "PEEK", 4 "DONTROUTE", 8 "CTRUNC", 0x10 "PROBE", 0x
 flags!(MSYNC, None, 1 "ASYNC", 2 "INVALIDATE", 4 "SYNC");
 flags!(MEMFD, None, 1 "CLOEXEC", 2 "ALLOW_SEALING", 4 "HUGETLB", 8 "NOEXEC_SEAL", 16 "EXEC");
 flags!(UNLINK, None, 0x200 "REMOVEDIR");
-// With the prefix that perf 7.2 prints, which takes them from BTF.
+// These names keep their prefix: perf 7.2 prints it, because it takes the names from BTF.
 values!(LANDLOCK_RULE, Decimal, 1 "LANDLOCK_RULE_PATH_BENEATH", 2 "LANDLOCK_RULE_NET_PORT");
 values!(SHUTDOWN, Decimal, 0 "RD", 1 "WR", 2 "RDWR");
 values!(WAIT_ID, Decimal, 0 "ALL", 1 "PID", 2 "PGID", 3 "PIDFD");
@@ -218,7 +218,7 @@ values!(KEYCTL, Decimal, 0 "GET_KEYRING_ID", 1 "JOIN_SESSION_KEYRING", 2 "UPDATE
 values!(KCMP, Decimal, 0 "FILE", 1 "VM", 2 "FILES", 3 "FS", 4 "SIGHAND", 5 "IO", 6 "SYSVSEM", 7 "EPOLL_TFD");
 values!(SECCOMP_OP, Hex, 0 "STRICT", 1 "FILTER", 2 "GET_ACTION_AVAIL", 3 "GET_NOTIF_SIZES");
 
-/// Returns the text of the mode of access(2), which is not a list.
+/// Returns the text of the mode of access(2), whose letters are not separated.
 pub(crate) fn access_text(mode: u64) -> String {
     if mode == 0 {
         return "F".to_owned();

@@ -78,7 +78,7 @@ pub(crate) fn argument_kind(call: &str, index: usize, name: &str, c_type: &str) 
     if let Some(kind) = exception(call, name) {
         return kind;
     }
-    // Not only at the end: there are `void*const`.
+    // The asterisk may be followed by a qualifier: `void*const`.
     let is_pointer = c_type.contains('*');
     let is_text = matches!(c_type, "const char*" | "char*");
     match (name, c_type) {

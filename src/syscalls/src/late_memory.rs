@@ -20,13 +20,13 @@ pub struct LateMemory {
     pub bytes: Vec<u8>,
     /// Whether there was more.
     pub is_truncated: bool,
-    /// Whether the list has more items from this one on.
+    /// Whether this stands for the rest of a list: the items from `item` on, which were not read.
     pub is_more: bool,
 }
 
 /// `PATH_MAX`.
 const LONGEST_PATH: usize = 4096;
-/// Memory is read by pages of the smallest size, so that what follows does not matter.
+/// The smallest page size. Memory is read page by page, so that an unmapped page makes only its own bytes unreadable.
 const PAGE: u64 = 4096;
 /// The maximum number of texts and of buffers of a list, as in the kernel.
 const MAX_TEXTS: u64 = 16;
@@ -38,8 +38,8 @@ const MESSAGE_SIZE: usize = 56;
 const MESSAGE_STRIDE: u64 = 64;
 
 impl Syscall {
-    /// Reads what the call reads of its arguments' memory. What cannot be read is missing, and so is all of a call that
-    /// replaces the memory of the process.
+    /// Reads the memory that the call reads through its arguments. Texts and buffers with unreadable bytes are omitted. The result is empty
+    /// for execve(2) and execveat(2), which replace the memory of the process.
     #[must_use]
     pub fn late_memory(
         &self,
@@ -168,7 +168,7 @@ impl Reader<'_> {
             CaptureLength::Argument { argument, unit } => {
                 self.value(argument).saturating_mul(unit.into())
             }
-            // Only the kernel's return has a result.
+            // There is a result only when the call returns.
             CaptureLength::Result { .. } => 0,
             CaptureLength::Pointed { argument } => {
                 let size = self.bytes(self.value(argument), 4, 4);
@@ -179,7 +179,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads up to the end of a page; fewer bytes if not all are there.
+    /// Reads at most `most` bytes up to the end of the page; fewer if not all are readable.
     fn page(&self, address: u64, most: usize) -> Vec<u8> {
         let left = usize::try_from(PAGE - address % PAGE).unwrap_or(1);
         let mut bytes = vec![0; most.min(left)];

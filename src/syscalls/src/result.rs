@@ -50,6 +50,7 @@ fn write_fcntl(
     task: &dyn TaskNames,
 ) -> io::Result<()> {
     let [_, command, ..] = call.values;
+    // F_GETFD, F_GETFL, F_GETOWN and F_GETLEASE of linux/fcntl.h.
     match (command, result) {
         (1, 1) => to.write_all(b"CLOEXEC"),
         (3, _) => write_open_flags(to, call.abi, result as u64),
