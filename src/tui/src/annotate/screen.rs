@@ -174,7 +174,7 @@ impl AnnotateScreen {
         self.line_hits = line_hits(shown);
     }
 
-    /// Returns the instruction at or after the cursor.
+    /// Returns the index of the instruction at or after the cursor.
     pub(super) fn instruction(&self) -> Option<usize> {
         let row = self.rows.get(self.list.cursor()?)?;
         Some(row.instruction)

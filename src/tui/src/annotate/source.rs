@@ -12,7 +12,7 @@ use crate::list::List;
 use crate::page::{ScrolledList, put, rows};
 use crate::theme::Theme;
 
-/// The counts of each line of each file, by event.
+/// The counts of source lines: key is the index of the file and the line number, the values are by event.
 pub(super) type LineHits = FxHashMap<(usize, u32), Vec<HitCount>>;
 
 /// Adds up the counts of each line.
