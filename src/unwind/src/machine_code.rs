@@ -70,7 +70,8 @@ const X86_64_CONTEXT: [(u8, i64); 17] = [
 /// Offset of x0 in a signal frame on 64-bit Arm: `siginfo`, the start of `struct ucontext`,
 /// `fault_address`.
 const AARCH64_X0: i64 = 128 + 176 + 8;
-/// [`Step::return_register`] of a signal frame there: no DWARF register is the instruction pointer.
+/// [`Step::return_register`] of a signal frame on 64-bit Arm: the number after those of the registers, none of which is the instruction
+/// pointer.
 const AARCH64_PC: u8 = 32;
 
 /// The step of a signal return: all registers were saved by the kernel.
