@@ -21,11 +21,11 @@ pub struct AuxTrace {
     pub offset: u64,
     /// Identifies copies of the same data.
     pub reference: u64,
-    /// Index of the ring.
+    /// Index of the ring buffer (`idx`).
     pub index: u32,
-    /// Thread, -1 as `u32::MAX` for any.
+    /// Thread id; `u32::MAX` (-1) for any.
     pub tid: u32,
-    /// CPU, -1 as `u32::MAX` for any.
+    /// CPU; `u32::MAX` (-1) for any.
     pub cpu: u32,
 }
 
@@ -44,11 +44,11 @@ pub struct AuxTraceError<'a> {
     pub tid: u32,
     /// Address.
     pub ip: u64,
-    /// Timestamp in nanoseconds; missing in recordings before 5.1.
+    /// Timestamp in nanoseconds; missing in recordings of perf before 5.1.
     pub time: Option<u64>,
     /// Message, at most 63 bytes.
     pub message: &'a [u8],
-    /// Pid of the virtual machine's process, and its virtual CPU; missing in recordings before 5.20.
+    /// Pid of the virtual machine's process, and its virtual CPU; missing in recordings of perf before 6.0.
     pub machine: Option<(u32, u32)>,
 }
 
@@ -136,7 +136,7 @@ impl<'a> AuxTraceError<'a> {
         })
     }
 
-    /// A machine can only be written with a time.
+    /// Drops `machine` if there is no `time`: the format has no such combination.
     pub(super) fn encode(self, to: &mut Encoder<'_>) {
         let machine = self.time.and(self.machine);
         [self.kind, self.code, self.cpu, self.pid, self.tid]
