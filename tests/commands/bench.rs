@@ -173,15 +173,15 @@ fn numa_results_have_the_shape_of_perfs() {
     else {
         return;
     };
-    // The line with the options; notes, about remote memory, and, in spite of -q, perf's about places; perf's progress after a second.
-    let other = Regex::new(r"^$|# Running main|NOTE: | mins\]").expect("a pattern");
-    let is_other = |line: &&str| !other.is_match(line);
+    // The line with the options; notes, some of which perf prints in spite of -q; the progress that perf prints after a second.
+    let ignored = Regex::new(r"^$|# Running main|NOTE: | mins\]").expect("a pattern");
+    let is_compared = |line: &&str| !ignored.is_match(line);
     let words = "bench numa mem -p 2 -t 1 -G 1 -P 2 -T 3 -l 40 -s 60 -C 0 -M 0";
     let words: Vec<&str> = words.split(' ').collect();
     for words in [words.clone(), [&words[..], &["-q"]].concat()] {
         let outcomes = tools.outcomes(&words, b"");
         let [perf, rperf] = outcomes.map(|outcome| {
-            let lines: Vec<&str> = outcome.stdout.lines().filter(is_other).collect();
+            let lines: Vec<&str> = outcome.stdout.lines().filter(is_compared).collect();
             (outcome.status, shape(&lines.join("\n")))
         });
         assert_eq!(rperf, perf, "{words:?}");
@@ -262,7 +262,7 @@ fn common_options_follow_the_benchmark() {
     );
     let all = report("breakpoint all --json -r 2");
     assert_eq!(all["benchmarks"].as_array().map(Vec::len), Some(2));
-    // The letter is that of the runtime.
+    // `-r` is the benchmark's option for the run time here.
     let futex = report("futex hash --json -t 1 -f 4 -r 1 --repeat 2");
     assert_eq!(runs(&futex, 0), Some(2));
     assert_eq!(

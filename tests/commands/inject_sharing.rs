@@ -6,7 +6,7 @@ use std::fs;
 use super::inject::{WITHOUT_IDS, WORKLOAD, printed, shell, succeeds};
 use crate::tools::{BOTH, Tool, Tools};
 
-/// The percentages of perf's report by these keys, from the largest.
+/// The percentages of the report that `reader` prints by these keys, from the largest.
 fn percentages(tools: &Tools, reader: Tool, file: &str, keys: &str) -> Vec<String> {
     let words = [
         "report",

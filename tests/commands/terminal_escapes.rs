@@ -127,7 +127,7 @@ fn command(folder: &Path, words: &str, columns: Option<usize>) -> Command {
     command
 }
 
-/// The output of a command on a terminal; returns `None` and prints why if there is none.
+/// The output of a command on a terminal; prints that the test is skipped and returns `None` without script(1).
 fn on_terminal(test: &str, command: &mut Command) -> Option<Vec<u8>> {
     match command.output() {
         Ok(output) => Some(output.stdout),
@@ -265,7 +265,7 @@ fn a_pager_gets_escaped_names() {
     assert!(text.contains(SHOWN), "{text}");
 }
 
-/// Names in messages are always escaped, in pipes too.
+/// Control characters of names in messages are escaped on a terminal. In a pipe, only line ends are: no name can imitate a hint.
 #[test]
 fn messages() {
     let test = "messages";
@@ -305,7 +305,7 @@ fn messages() {
     }
 }
 
-/// Bytes as `printf` of shells takes them.
+/// The bytes as octal escape sequences for the shell's `printf`.
 fn octal(text: &str) -> String {
     text.bytes().map(|byte| format!("\\0{byte:o}")).collect()
 }
@@ -327,7 +327,7 @@ fn the_workload_of_a_table() {
 fn driven(mut command: Command, steps: &[(&str, &str)]) -> Option<String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let Ok(mut child) = command.spawn() else {
-        skip("commands::escaped", "there is no script");
+        skip("commands::terminal_escapes", "there is no script");
         return None;
     };
     let mut keys = child.stdin.take().expect("a pipe");

@@ -5,7 +5,7 @@ use rperf_testkit::{Run, Scratch, real_perf, skip};
 use super::assert_refused;
 use super::trace::{can_trace, run};
 
-/// Returns the lines of frames of the first call, and how many blanks precede them.
+/// Returns the frames of the first call as they are printed, with the blanks before them.
 fn frames(lines: &str) -> Vec<String> {
     let frames = lines.lines().skip(1);
     let frames = frames.take_while(|line| line.starts_with("                "));
@@ -43,7 +43,7 @@ fn stacks_are_below_the_calls_as_in_perf() {
     if theirs.status != 0 {
         return skip(test, "this perf has no trace");
     }
-    // What follows depends on a register that is no frame pointer.
+    // The further frames depend on a register that this code does not use as a frame pointer.
     assert_eq!(own.first(), frames(&theirs.stderr).first());
 }
 

@@ -1,4 +1,4 @@
-//! Compares the stacks that perf and rperf print for the same recordings: equal, or perf's end earlier.
+//! Compares the stacks that perf and rperf print for the same recordings: they are equal, or perf's stack ends earlier.
 
 use rperf_testkit::{real_perf, skip};
 

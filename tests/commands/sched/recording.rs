@@ -162,7 +162,7 @@ impl SchedFile {
         self.file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body);
     }
 
-    /// Adds the id of a record other than a sample.
+    /// Adds a record other than a sample: `body` and the sample id fields after it.
     fn record(&mut self, kind: u32, time: u64, body: Bytes) {
         let body = body.u32(0).u32(0).u64(time).u32(0).u32(0).u64(self.other);
         self.file.record(kind, 0, body.done());
