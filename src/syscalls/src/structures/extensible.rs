@@ -7,7 +7,7 @@ use crate::mode::mode_text;
 
 /// `struct clone_args` of any version from the first one on, which has 64 bytes, without fields that are 0.
 pub(super) fn clone_arguments(bytes: &[u8]) -> Option<String> {
-    let fields = [
+    let members = [
         "flags",
         "pidfd",
         "child_tid",
@@ -20,20 +20,20 @@ pub(super) fn clone_arguments(bytes: &[u8]) -> Option<String> {
         "set_tid_size",
         "cgroup",
     ];
-    let values = fields.iter().zip((0..).step_by(8));
-    let texts = values.filter_map(|(field, at)| {
-        let value = long(bytes, at).filter(|value| *value != 0)?;
-        let text = match *field {
+    let values = members.into_iter().zip((0..).step_by(8));
+    let shown = values.map(|(name, at)| {
+        let value = long(bytes, at).filter(|value| *value != 0);
+        let text = value.map(|value| match name {
             "flags" => system::CLONE3.text(value),
             "exit_signal" => names::SIGNAL.text(value),
             "stack_size" | "set_tid_size" | "cgroup" => value.to_string(),
             _ => format!("{value:#x}"),
-        };
-        Some(format!(".{field}: {text}"))
+        });
+        (name, text)
     });
-    let texts: Vec<String> = texts.collect();
+    let shown: Vec<(&str, Option<String>)> = shown.collect();
     long(bytes, 56)?;
-    Some(format!("{{ {} }}", texts.join(", ")))
+    Some(fields(&shown))
 }
 
 /// Returns `{ .field: value, ... }` without fields whose text is `None`.
@@ -188,6 +188,7 @@ mod tests {
         let expected = "{ .flags: VM|CLEAR_SIGHAND, .exit_signal: CHLD }";
         assert_eq!(clone_arguments(&words(&first)).as_deref(), Some(expected));
         assert_eq!(clone_arguments(&words(&first[..7])), None);
+        assert_eq!(clone_arguments(&words(&[0; 8])).as_deref(), Some("{}"));
         let third = [&first[..], &[0, 0, 5]].concat();
         let expected = "{ .flags: VM|CLEAR_SIGHAND, .exit_signal: CHLD, .cgroup: 5 }";
         assert_eq!(clone_arguments(&words(&third)).as_deref(), Some(expected));
