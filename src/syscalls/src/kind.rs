@@ -73,7 +73,7 @@ pub enum ArgumentKind {
 }
 
 /// Returns the kind of an argument.
-pub(crate) fn argument_kind(call: &str, index: usize, name: &str, c_type: &str) -> ArgumentKind {
+pub(crate) fn argument_kind(call: &str, name: &str, c_type: &str) -> ArgumentKind {
     use ArgumentKind as Kind;
     if let Some(kind) = exception(call, name) {
         return kind;
@@ -103,9 +103,7 @@ pub(crate) fn argument_kind(call: &str, index: usize, name: &str, c_type: &str) 
             _,
         ) => Kind::Fd,
         (name, "int" | "unsigned int") if name.ends_with("fd") => Kind::Fd,
-        ("addr" | "start" | "brk" | "newsp" | "tls", "unsigned long")
-            if is_address(call, index) =>
-        {
+        ("addr" | "start" | "brk" | "newsp" | "tls", "unsigned long") if is_address(call) => {
             Kind::Hex
         }
         _ => Kind::Number,
@@ -113,7 +111,7 @@ pub(crate) fn argument_kind(call: &str, index: usize, name: &str, c_type: &str) 
 }
 
 /// Whether an `unsigned long` of this name is an address in this call; perf prints others as decimal numbers.
-fn is_address(call: &str, _: usize) -> bool {
+fn is_address(call: &str) -> bool {
     matches!(
         call,
         "mmap"

@@ -136,23 +136,19 @@ fn parse_row(row: &'static str, column: usize) -> Option<(u32, Syscall)> {
         "?" => None,
         "" => Some(Vec::new()),
         list => {
-            let arguments = list.split(';').enumerate();
-            Some(
-                arguments
-                    .filter_map(|(index, text)| argument(name, index, text))
-                    .collect(),
-            )
+            let arguments = list.split(';');
+            Some(arguments.filter_map(|text| argument(name, text)).collect())
         }
     };
     Some((number, Syscall { name, arguments }))
 }
 
-fn argument(call: &str, index: usize, text: &'static str) -> Option<Argument> {
+fn argument(call: &str, text: &'static str) -> Option<Argument> {
     let (name, c_type) = text.split_once(':')?;
     Some(Argument {
         name,
         c_type,
-        kind: argument_kind(call, index, name, c_type),
+        kind: argument_kind(call, name, c_type),
     })
 }
 
