@@ -139,6 +139,9 @@ impl<T> FollowedPackets<T> {
             self.forgotten += 1;
             if let Some(numbers) = self.numbers.get_mut(&oldest) {
                 numbers.pop_front();
+                if numbers.is_empty() {
+                    self.numbers.remove(&oldest);
+                }
             }
         }
     }
