@@ -159,7 +159,7 @@ impl AnnotateScreen {
         match row.kind {
             RowContent::Code => self.instruction_spans(found, arrow, theme, &mut spans),
             _ => {
-                let gutter = self.sources_width() + self.label_width() + 1;
+                let gutter = self.jump_counts_width() + self.label_width() + 1;
                 spans.push(Span::raw(" ".repeat(gutter)));
                 // The arrow starts and ends at instructions only.
                 let bar = if arrow.is_some() { BORDER } else { " " };
@@ -177,8 +177,8 @@ impl AnnotateScreen {
         theme: &Theme,
         spans: &mut Vec<Span<'static>>,
     ) {
-        if self.looks.sources {
-            let width = self.sources_width() - 1;
+        if self.looks.jump_counts {
+            let width = self.jump_counts_width() - 1;
             let text = match found.sources {
                 0 => format!("{:width$} ", ""),
                 count => format!("{count:>width$} "),
@@ -231,8 +231,8 @@ impl AnnotateScreen {
     }
 
     /// Returns the width of the number of jumps to an instruction, with the space after it.
-    fn sources_width(&self) -> usize {
-        if !self.looks.sources {
+    fn jump_counts_width(&self) -> usize {
+        if !self.looks.jump_counts {
             return 0;
         }
         let counts = self.shown.code.instructions.iter();

@@ -56,7 +56,7 @@ impl AnnotateScreen {
                 None => self.notice = Some("This function has no samples".to_owned()),
             },
             'j' => looks.arrows = !looks.arrows,
-            'J' => looks.sources = !looks.sources,
+            'J' => looks.jump_counts = !looks.jump_counts,
             'o' => looks.addresses = !looks.addresses,
             'f' => looks.in_memory = !looks.in_memory,
             'k' => looks.numbers = !looks.numbers,

@@ -76,7 +76,7 @@ pub(super) struct InstructionStyle {
     /// Whether the jump at the cursor has an arrow to its target.
     pub(super) arrows: bool,
     /// Whether the number of jumps to an instruction is shown.
-    pub(super) sources: bool,
+    pub(super) jump_counts: bool,
     /// Whether all addresses are shown, as in the object.
     pub(super) addresses: bool,
     /// Whether addresses are those in memory.
@@ -132,7 +132,7 @@ impl AnnotateScreen {
             },
             looks: InstructionStyle {
                 arrows: true,
-                sources: false,
+                jump_counts: false,
                 addresses: false,
                 in_memory: false,
                 offsets: ShownOffsets::Targets,
