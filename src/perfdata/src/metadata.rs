@@ -16,8 +16,8 @@ pub struct Metadata<'d> {
     pub events: &'d [EventDesc],
     /// The header features.
     pub features: &'d Features<'d>,
-    /// Whether the recording is in pipe mode, in which perf decides some things before it knows the
-    /// events.
+    /// Whether the recording is in pipe mode, for which perf report chooses its defaults before it
+    /// knows the events.
     pub is_pipe: bool,
 }
 
