@@ -9,10 +9,10 @@ use crate::cli::context::Context;
 const FOLDER_VARIABLE: &str = "RPERF_EVENTS";
 /// Overrides this machine's processor, as in perf.
 const CPUID_VARIABLE: &str = "PERF_CPUID";
-/// Problems that are reported; the rest is counted.
+/// Number of problems that are reported one by one; of the others only the number is reported.
 const MAX_REPORTED: usize = 3;
 
-/// Finds the tables for this machine's processor, which on some architectures is read from sysfs.
+/// Finds the tables for this machine's processor. On some architectures the processor's id is read from sysfs.
 pub(super) fn machine_tables(context: &Context, sysfs: &Path) -> MachineTables {
     let folder = context.var(FOLDER_VARIABLE).map(PathBuf::from);
     let given = context.var(CPUID_VARIABLE);

@@ -358,7 +358,7 @@ fn probes_are_observed_without_tracefs() {
     assert_eq!(refused.status, 254, "{}", refused.stderr);
     for part in [
         "tracefs is not mounted at ",
-        "probes of programs without arguments need no tracefs",
+        "tracefs is not needed for probes of programs that record no arguments",
     ] {
         assert!(refused.stderr.contains(part), "{}", refused.stderr);
     }

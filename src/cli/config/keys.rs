@@ -303,7 +303,7 @@ const SETTINGS: &[Setting] = &[
         kind: Text,
         usage: Unused(
             &["record"],
-            "objects are fetched when a recording is read: rperf.debuginfod",
+            "objects are downloaded when a recording is read, if rperf.debuginfod is set",
         ),
     },
     Setting {

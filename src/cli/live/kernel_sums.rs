@@ -17,7 +17,7 @@ use crate::cli::pmus::machine_pmus;
 use crate::cli::tracefs::MachineTracepoints;
 
 /// The maximum time of a wait for records.
-const PATIENCE: Duration = Duration::from_millis(50);
+const MAX_WAIT: Duration = Duration::from_millis(50);
 
 /// Returns the request for an observation that starts the workload of the options and reports what `kinds` names. Its event
 /// never occurs.
@@ -69,7 +69,7 @@ pub(crate) fn watch(
     round: &mut dyn FnMut(&mut Observation) -> Result<(), CliError>,
 ) -> Result<ExitStatus, CliError> {
     let signal = loop {
-        let woken = observation.wait(PATIENCE, None)?;
+        let woken = observation.wait(MAX_WAIT, None)?;
         round(observation)?;
         match (woken.signal, woken.ended) {
             (Some(signal), _) => break Some(signal),

@@ -85,7 +85,7 @@ pub(crate) fn command_line(context: &Context) -> Vec<String> {
 
 /// Returns the default event.
 fn default_event_of(context: &Context, target: &Target) -> EventSpec {
-    // Excluding the kernel would not permit CPU-wide events, which perf_event_paranoid refuses as such: opening reports that.
+    // CPU-wide events would not be allowed without the kernel, either: opening them reports that perf_event_paranoid refuses them.
     let allowed = matches!(target, Target::Cpus(_)) || may_profile_kernel();
     if !allowed {
         let paranoid = Sysctl::new(PROC).perf_event_paranoid();

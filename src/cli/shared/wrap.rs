@@ -1,7 +1,7 @@
 //! Text wrapped between words.
 
-/// Wraps each line of a text to `width` columns. Lines are indented by `indent` columns and by their own leading spaces. A longer word
-/// has a line of its own.
+/// Wraps each line of a text to `width` columns. Lines are indented by `indent` columns and by their own leading spaces. A word that is
+/// longer than a line gets a line of its own.
 pub(crate) fn wrap(text: &str, indent: usize, width: usize) -> String {
     let mut out = String::new();
     for paragraph in text.lines() {

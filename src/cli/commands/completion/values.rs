@@ -252,7 +252,7 @@ fn sort_keys() -> impl Iterator<Item = &'static str> {
     field_names().filter(|name| find_field(name).is_some_and(|field| field.key().is_some()))
 }
 
-/// The words in a value's name: `svg|json`, `n|max`; single letters mean numbers.
+/// The words in a value's name, such as `svg|json` or `n|max`. Single letters are left out: they stand for numbers.
 fn alternatives(name: &str) -> impl Iterator<Item = &str> {
     let is_list = name.contains('|');
     let words = name.split('|').filter(move |_| is_list);

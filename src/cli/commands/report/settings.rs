@@ -135,7 +135,7 @@ impl ReportSettings {
         tables(recording, self.events.group)
     }
 
-    /// What to count in a recording with or without callchains, and how to show it.
+    /// What to count in this recording, and how to show it.
     pub(super) fn plan(
         &self,
         recording: Metadata<'_>,

@@ -93,7 +93,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         ))
         .arg(
             switch("json")
-                .help("print run times and the distribution of the waits as JSON, in nanoseconds; with the buckets (--histogram) and the antagonists"),
+                .help("print run times and the distribution of the waits as JSON, in nanoseconds; --histogram adds the buckets, --antagonists the tasks that ran"),
         )
         .arg(switch(live::LIVE).help(
             "sum up the waits of all tasks of the running system, with BPF programs (as root; Linux 5.18 or later)",
@@ -103,7 +103,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(workload::words())
 }
 
-/// What is asked for.
+/// The requested table.
 struct LatencyQuery {
     format: LatencyFormat,
     keys: Vec<LatencySortKey>,

@@ -45,7 +45,7 @@ pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
         &[
             run(
                 "bench epoll wait -t 2 -r 1 -f 8",
-                "two threads that wait for a second",
+                "two threads that wait for events, one second",
             ),
             run(
                 "bench epoll ctl -t 2 -r 1 -N 1",
@@ -73,7 +73,7 @@ pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
     (
         "bench futex",
         &[
-            run("bench futex hash -t 2 -r 1", "two threads for a second"),
+            run("bench futex hash -t 2 -r 1", "two threads, one second"),
             run(
                 "bench -r 3 futex wake -t 4 -w 2",
                 "wake four threads, two at a time",
@@ -105,7 +105,7 @@ pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
             ),
             run(
                 "bench numa mem -p 2 -t 1 -T 16 -C 0,1 -s 1",
-                "two processes on two CPUs for a second",
+                "two processes on two CPUs, one second",
             ),
             run(
                 "bench numa mem -p 1 -t 1 -P 16 -M 0 -R -q -l 20",

@@ -29,7 +29,7 @@ impl<'d> AnnotationFiles<'d> {
     ///
     /// # Errors
     ///
-    /// Status 1: it can't be written.
+    /// Status 1: the file can't be written.
     pub(crate) fn write(
         &mut self,
         function: &str,

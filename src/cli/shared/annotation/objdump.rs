@@ -14,7 +14,7 @@ use crate::cli::error::CliError;
 ///
 /// # Errors
 ///
-/// Status 1: it can't be started, or prints no code.
+/// Status 1: the program can't be started, or prints no code.
 pub(crate) fn run_objdump(
     program: &Path,
     resolver: &Resolver<'_>,

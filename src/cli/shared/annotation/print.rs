@@ -19,7 +19,7 @@ use super::sources::SourceTexts;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// Functions that are disassembled together before they are printed.
+/// Number of functions that are disassembled together before they are printed.
 const BATCH_SIZE: usize = 64;
 
 /// Prints functions.
@@ -132,7 +132,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
     }
 }
 
-/// Adds up the samples of all events, and the periods of the first event.
+/// Returns the samples of all events, and the period of the first event. There is one element per event.
 fn sum(hits: &[HitCount]) -> HitCount {
     HitCount {
         samples: hits.iter().map(|hit| hit.samples).sum(),

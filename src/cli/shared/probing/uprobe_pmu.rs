@@ -13,8 +13,8 @@ use rperf_sys::kernel_text;
 
 const PMU: &str = "/sys/bus/event_source/devices/uprobe/type";
 
-/// Returns the events of definitions. `error` says why they cannot be created in tracefs; it is returned if a definition has arguments,
-/// which the PMU does not support.
+/// Returns the events of definitions. `error` says why they cannot be created in tracefs. It is returned if the kernel lacks the PMU, or
+/// if a definition has arguments or is not of a program, which the PMU does not support.
 pub(crate) fn specs(
     defined: Vec<DefinitionResult>,
     error: CliError,
@@ -34,7 +34,7 @@ pub(crate) fn specs(
         for (event, place) in events {
             let Some(place_in_file) = uprobe(&event, pmu) else {
                 return Err(error.hint(
-                    "probes of programs without arguments need no tracefs: --probe PROGRAM:FUNCTION",
+                    "tracefs is not needed for probes of programs that record no arguments: --probe PROGRAM:FUNCTION",
                 ));
             };
             let full = event.full_name();

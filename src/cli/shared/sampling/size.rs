@@ -10,7 +10,7 @@ pub(crate) fn bytes(word: &str) -> Option<u64> {
     word.parse().ok().or_else(|| with_unit(word))
 }
 
-/// Parses a number with a suffix; the outer `None` is for a word without a suffix.
+/// Parses a number with a suffix; the outer `None` is for a word without a suffix, the inner one for an invalid or too large number.
 #[expect(
     clippy::option_option,
     reason = "no unit, and no number before it, are not the same"

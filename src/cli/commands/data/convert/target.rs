@@ -96,7 +96,7 @@ impl ConversionFormat {
             Self::Perfetto => "write a trace for ui.perfetto.dev",
             Self::Pprof => "write a profile for 'go tool pprof' (always compressed)",
             Self::Perf => {
-                "write a perf.data of a trace.dat of trace-cmd, or of text of 'script', given with -i"
+                "convert the file given with -i to perf.data: a trace.dat of trace-cmd, or text of 'script'"
             }
             Self::Speedscope => {
                 "write a profile for speedscope.app (compressed if the name ends in .gz)"
