@@ -177,8 +177,9 @@ impl LogHistogram {
         self.at_rank(u64::try_from(wanted).unwrap_or(u64::MAX))
     }
 
-    /// Returns the value of this rank among the sorted values, from 1 on; the first or the last one if there is none. Its error is that of
-    /// a percentile.
+    /// Returns the value of this rank, from 1 on, among the sorted values: the first or the last value if the rank is too low or too
+    /// high,
+    /// `None` if there are no values. The error is that of a percentile.
     #[must_use]
     pub fn at_rank(&self, rank: u64) -> Option<u64> {
         let wanted = rank.clamp(1, self.count.max(1));

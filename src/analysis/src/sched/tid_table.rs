@@ -6,7 +6,7 @@ use super::TaskIndex;
 
 /// Higher thread ids occur only in damaged recordings (`PID_MAX_LIMIT`).
 const LIMIT: usize = 1 << 22;
-/// Ids of a page.
+/// Number of ids in a page.
 const PAGE: usize = 1024;
 /// Marks an id without a task.
 const NO_TASK: u32 = u32::MAX;
