@@ -42,16 +42,16 @@ fn unavailable(error: io::Error) -> BenchError {
 /// The benchmark `breakpoint thread`.
 #[derive(Debug, Clone, Copy)]
 pub struct BreakpointThreads {
-    /// Breakpoints.
+    /// Number of breakpoints.
     pub breakpoints: u32,
-    /// Threads that start and join others at the same time.
+    /// Number of threads that start and join others at the same time.
     pub parallelism: u32,
-    /// Threads that each of those starts and joins.
+    /// Number of threads that each of those starts and joins, one after the other.
     pub threads: u32,
 }
 
 impl BreakpointThreads {
-    /// Runs the benchmark; returns the time of all threads.
+    /// Runs the benchmark; returns the time until all threads have ended.
     ///
     /// # Errors
     /// [`BenchError::Unavailable`] if the machine has too few breakpoints.
@@ -84,9 +84,9 @@ impl BreakpointThreads {
 /// The benchmark `breakpoint enable`.
 #[derive(Debug, Clone, Copy)]
 pub struct BreakpointSwitch {
-    /// Threads that sleep meanwhile.
+    /// Number of threads that sleep during the measurement.
     pub passive: u32,
-    /// Threads that run meanwhile.
+    /// Number of threads that run during the measurement.
     pub active: u32,
 }
 
@@ -94,7 +94,7 @@ impl BreakpointSwitch {
     /// How often the breakpoint is switched off and on.
     pub const LOOPS: u64 = 10;
 
-    /// Runs the benchmark; returns the time of all switches.
+    /// Runs the benchmark; returns the total time of all switches.
     ///
     /// # Errors
     /// [`BenchError::Unavailable`] if the machine has no breakpoint.

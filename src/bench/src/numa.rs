@@ -20,7 +20,7 @@ pub struct NumaMem {
     pub sizes: MemorySizes,
     /// Passes of each thread; `None`: until the time is over.
     pub loops: Option<u64>,
-    /// The longest time.
+    /// The maximum duration.
     pub duration: Duration,
     /// Time that each thread sleeps after a pass.
     pub pause: Duration,
@@ -39,13 +39,13 @@ pub struct NumaMem {
 /// Sizes of the memory that a task passes over, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemorySizes {
-    /// Shared by all processes.
+    /// The memory shared by all processes.
     pub global: usize,
-    /// Of each process, shared by its threads.
+    /// The memory of each process, shared by its threads.
     pub process: usize,
     /// The part of the process's memory that one thread at a time passes over; not larger than `process`.
     pub locked: usize,
-    /// Of each thread.
+    /// The memory of each thread.
     pub thread: usize,
 }
 
@@ -56,7 +56,7 @@ pub struct InitialMemory {
     pub zero: bool,
     /// Whether random numbers are written.
     pub random: bool,
-    /// Whether it is done on CPU 0.
+    /// Whether CPU 0 initializes all memory.
     pub on_cpu0: bool,
 }
 

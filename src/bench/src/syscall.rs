@@ -33,7 +33,7 @@ impl Call {
         }
     }
 
-    /// Makes the call this many times; returns the time of all.
+    /// Makes the call this many times; returns the total time.
     ///
     /// # Errors
     /// What fork(2) reports, or a program that cannot be run.

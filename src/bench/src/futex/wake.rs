@@ -17,7 +17,7 @@ pub struct Wake {
     pub threads: u32,
     /// Threads woken by a call.
     pub at_once: u32,
-    /// Who may wait.
+    /// Which processes may wait.
     pub scope: FutexScope,
 }
 
@@ -58,12 +58,12 @@ pub struct WakeParallel {
     pub threads: u32,
     /// Threads that wake others; each wakes the same number.
     pub wakers: u32,
-    /// Who may wait.
+    /// Which processes may wait.
     pub scope: FutexScope,
 }
 
 impl WakeParallel {
-    /// Lets the threads wait and wakes them; returns the milliseconds of the waking threads.
+    /// Lets the threads wait and wakes them; returns how long the waking threads took, in milliseconds.
     ///
     /// # Errors
     /// Too few threads; what futex(2) reports.

@@ -11,9 +11,9 @@ const WORD: usize = u64::BITS as usize;
 /// The benchmark `mem find_bit`.
 #[derive(Debug, Clone, Copy)]
 pub struct FindBit {
-    /// How often times are taken.
+    /// Number of measurements.
     pub outer: u64,
-    /// How often the bitmap is searched each time.
+    /// Number of searches in each measurement.
     pub inner: u64,
 }
 
@@ -49,7 +49,7 @@ impl FindBit {
         times
     }
 
-    /// Returns the microseconds of all searches.
+    /// Returns the time of the searches of one measurement, in microseconds.
     fn measure(&self, search: impl Fn() -> usize) -> f64 {
         let start = Instant::now();
         for _ in 0..self.inner {
