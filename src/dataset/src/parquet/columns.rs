@@ -1,4 +1,4 @@
-//! The cells of one column between two row groups.
+//! The cells of one column, until they are written as part of a row group.
 
 use ::parquet::column::writer::ColumnWriter;
 use ::parquet::data_type::ByteArray;
