@@ -8,7 +8,7 @@ pub(super) enum Token {
     Number(f64),
     /// A name, unescaped.
     Name(String),
-    /// Without `#`, in lower case.
+    /// A literal such as `#smt_on`, without the `#`, in lower case.
     Literal(String),
     /// An operator, a bracket or a comma.
     Mark(char),
