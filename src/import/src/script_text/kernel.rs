@@ -8,9 +8,9 @@ use super::frame::TextFrame;
 /// Names of the kernel itself begin like this.
 const CORE: &str = "[kernel";
 const PAGE: u64 = 0x1000;
-/// Distance of inlined functions, which have no addresses.
+/// Distance in bytes between the addresses that inlined functions get, since the text has none for them.
 const INLINED_SIZE: u64 = 16;
-/// The name of code without a function: otherwise the function below would be shown.
+/// The name of code without a function: otherwise the function at the next lower address would be shown.
 const UNKNOWN: &str = "[unknown]";
 
 /// Functions and modules of the kernel.
@@ -43,7 +43,7 @@ impl<'t> KernelCode<'t> {
         }
     }
 
-    /// Gives inlined functions addresses, and makes ranges whole pages. Modules that are not apart from the kernel become part of it.
+    /// Gives inlined functions addresses, and extends ranges to whole pages. Modules that overlap the kernel become part of it.
     pub(super) fn finish(&mut self) {
         for (first, end) in self.ranges.values_mut() {
             *first &= !(PAGE - 1);

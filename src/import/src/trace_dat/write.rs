@@ -520,7 +520,7 @@ impl<'k, O: Output> SampleWriter<'k, O> {
             false => Err(Error::Part {
                 offset: 0,
                 part: "events of a CPU",
-                problem: format!("an event at {} has more than 64 kB", event.time),
+                problem: format!("the event at time {} is larger than 64 kB", event.time),
             }),
         }
     }
