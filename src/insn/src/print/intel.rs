@@ -82,7 +82,7 @@ fn hides_top(insn: &Instruction) -> bool {
         M::Fucompp,
         M::Fcompp,
     ];
-    // Only for instructions with that register in their text.
+    // Other instructions on two registers are printed with both.
     of_one.contains(&mnemonic) || insn.memory_size() != MemorySize::Unknown
 }
 
