@@ -20,7 +20,7 @@ pub struct TracepointPrinter {
     findings: Vec<PayloadFinding>,
 }
 
-/// Why a tracepoint is not printed like in the kernel.
+/// Why a tracepoint is not printed as the kernel prints it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayloadFinding {
     /// The event's name.

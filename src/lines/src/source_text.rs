@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 /// Source files, loaded on first use. Shared by all threads.
 pub struct SourceFiles<'f> {
     files: &'f dyn Files,
-    /// By path; `None` if it can't be read.
+    /// By path; `None` if the file can't be read.
     read: RwLock<FxHashMap<Box<str>, Option<Arc<SourceFile>>>>,
 }
 
@@ -19,7 +19,7 @@ pub struct SourceFiles<'f> {
 struct SourceFile {
     number: u32,
     bytes: FileBytes,
-    /// Offsets of the lines.
+    /// Offsets in bytes at which the lines begin.
     starts: Vec<usize>,
 }
 
@@ -99,7 +99,7 @@ impl SourceFileLine {
         self.file.line(self.line).unwrap_or_default()
     }
 
-    /// A unique id of the line.
+    /// An id of the line, unique among the lines of one [`SourceFiles`].
     #[must_use]
     pub fn id(&self) -> u64 {
         u64::from(self.file.number) << 32 | u64::from(self.line)

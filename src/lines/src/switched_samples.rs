@@ -15,7 +15,7 @@ pub struct SwitchedSamples {
     first: bool,
 }
 
-/// A switching sample.
+/// A sample of a switching event.
 #[derive(Debug)]
 struct SwitchSample {
     at: Order,
@@ -26,7 +26,7 @@ struct SwitchSample {
 }
 
 impl SwitchedSamples {
-    /// Searches all samples for switching ones, on `threads`. `None` if no events switch.
+    /// Searches all samples for those of switching events, on `threads` threads. `None` if no event switches the display.
     #[must_use]
     pub fn find(
         replay: &Replay<'_>,
