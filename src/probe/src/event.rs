@@ -14,7 +14,7 @@ use crate::search::Probe;
 const MAX_NAME: usize = 63;
 /// The suffix of a return probe's name.
 const RETURN: &str = "__return";
-/// The maximum length of a field name.
+/// The maximum length of a field name in bytes.
 const MAX_FIELD_NAME: usize = 32;
 /// The suffixes of duplicate event names are numbers below this one (`MAX_EVENT_INDEX` of perf).
 const MAX_NUMBER: usize = 1024;

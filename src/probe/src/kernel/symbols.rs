@@ -65,7 +65,7 @@ impl<'a> KernelSymbolList<'a> {
         (address != 0).then_some(address)
     }
 
-    /// Returns the distance from `address` to the next symbol; `None` if addresses are hidden.
+    /// Returns the distance in bytes from `address` to the next symbol; `None` if there is none, as when addresses are hidden.
     pub(crate) fn size_of_symbol(&self, address: u64) -> Option<u64> {
         let after = self.list.partition_point(|other| other.address <= address);
         let next = self.list.get(after)?;

@@ -56,10 +56,12 @@ struct ElfNote<'n> {
     content: &'n [u8],
 }
 
-/// The format of notes.
+/// Reads the notes of an object.
 struct NoteReader {
+    /// Size of an address in bytes.
     size: usize,
     is_little_endian: bool,
+    /// The address of [`BASE`], if the object has this section.
     base: Option<u64>,
 }
 
