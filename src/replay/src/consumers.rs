@@ -7,8 +7,8 @@ use crate::{EventIndex, NonSampleRecord, Sample, World};
 /// Processing of samples in any order: ranges of the file are folded in parallel, each into its own accumulator,
 /// which are then merged in file order.
 pub trait Fold: Send {
-    /// The fields of [`Sample::wire`] that [`Fold::sample`] reads. Others may be missing, and so may [`Sample::cpu`]
-    /// unless CPU is among them. Task, time and period are always there. Called once, before the first sample.
+    /// The fields of [`Sample::wire`] that [`Fold::sample`] reads. Other fields may be missing. [`Sample::cpu`] may be missing
+    /// unless CPU is one of these fields. Task, time and period are always there. Called once, before the first sample.
     fn fields(&self) -> SampleType {
         SampleType::ALL
     }
@@ -60,7 +60,7 @@ pub trait Render: Sync {
         &[]
     }
 
-    /// Appends one record of such a type to the block's output.
+    /// Appends one record of a type in [`Render::wanted`] to the block's output.
     fn record(
         &self,
         _world: &World,

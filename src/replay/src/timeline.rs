@@ -14,14 +14,16 @@ use crate::scan::{DataSlice, FinishedRound};
 use crate::{Error, EventIndex, Order, Replay};
 
 /// Returns blocks of samples in order, from the samples of each slice of the file. Samples up to a FINISHED_ROUND are
-/// merged and returned, so memory is limited by the size of rounds, at 16 bytes per sample. Late records are known from
-/// pass 1; later samples wait for them.
+/// merged and returned, so memory is limited by the size of rounds, at 16 bytes per sample. Pass 1 has found the late
+/// records: samples with later times are not returned before them.
 pub(crate) struct Timeline<'r, 'a> {
     reader: SliceReader<'r, 'a>,
     slices: Iter<'r, DataSlice>,
-    /// Samples of slices from other threads, which take turns. If there are none, slices are read here.
+    /// Receivers of the samples of slices, one for each reading thread; the threads read slices in turn. If there are no receivers,
+    /// slices are
+    /// read on this thread.
     readers: Vec<Receiver<Result<Vec<Order>, Error>>>,
-    /// Number of slices so far.
+    /// Number of slices that were read so far.
     turn: usize,
     rounds: Peekable<Iter<'r, FinishedRound>>,
     /// Samples not returned yet; sorted up to `complete`.
@@ -137,7 +139,8 @@ impl<'r, 'a> SliceReader<'r, 'a> {
         Ok(orders)
     }
 
-    /// Starts threads that read slices for a Timeline of `threads`; as many as the system starts.
+    /// Starts the threads that read slices for a Timeline whose samples are rendered by `threads` threads. Returns no receivers if one of
+    /// the reading threads cannot be started.
     pub(crate) fn start<'s>(
         self,
         scope: &'s Scope<'s, '_>,

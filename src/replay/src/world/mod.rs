@@ -61,7 +61,7 @@ pub struct World {
 }
 
 impl World {
-    /// A number that every change of this World increments: what was computed from it is valid until then.
+    /// A number that every change of this World increments. What was computed from the World is valid as long as the number is the same.
     #[inline]
     #[must_use]
     pub fn version(&self) -> u64 {
@@ -101,7 +101,7 @@ impl World {
     }
 
     /// Looks in the space's own mappings first, then in those of its parent at the time of the
-    /// fork. Returns the space of the mapping as well.
+    /// fork. Also returns the space that has the mapping, and the order before which it was searched.
     #[inline]
     fn mapping_in(
         &self,
@@ -188,7 +188,7 @@ impl World {
         self.threads.comm_at_or_later(tid, order)
     }
 
-    /// The last name of the thread with this id at `order`.
+    /// The last name of the thread that has this id at `order`.
     #[must_use]
     pub fn comm_last(&self, tid: u32, order: Order) -> CommId {
         self.threads.comm_last(tid, order)

@@ -23,7 +23,7 @@ pub(crate) struct InheritedMappings {
     pub(crate) until: Order,
 }
 
-/// An insertion; `mapping: None` removes mappings.
+/// An insertion; `mapping: None` removes the mappings in its range.
 #[derive(Debug, Clone, Copy)]
 struct SpaceEntry {
     start: u64,
@@ -109,7 +109,7 @@ impl MappingSpace {
         }
     }
 
-    /// Like [`MappingSpace::counted`], with the range of the order in which it is the same.
+    /// Like [`MappingSpace::counted`], with the range of orders for which the number is the same.
     pub(crate) fn counted_span(&self, order: Order) -> (usize, OrderRange) {
         let counted = self.counted(order);
         (
@@ -118,8 +118,8 @@ impl MappingSpace {
         )
     }
 
-    /// The last entry before `order` that covers `address`: `None` if there is none, `Some(None)`
-    /// if it was removed.
+    /// The mapping of the last entry before `order` that covers `address`: `None` if there is no such
+    /// entry, `Some(None)` if the entry removed the mapping.
     pub(crate) fn lookup(&self, order: Order, address: u64) -> Option<Option<MappingId>> {
         let counted = self.counted(order);
         let fresh = self.entries.get(self.index.entries..counted);
