@@ -1,8 +1,8 @@
 //! Moves mappings to other addresses, and the addresses in samples with them.
 //!
-//! Each mapping of user space gets a place of its own, all of kernel space is shifted by one distance. Offsets within
-//! mappings are unchanged, so that the same functions are found. Addresses outside of mappings keep only their offset
-//! within the page.
+//! Each mapping of user space gets an address range of its own; all of kernel space is shifted by one distance. Offsets
+//! within mappings are unchanged, so that the same functions are found. Addresses outside of mappings keep only their
+//! offset within the page.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, RandomState};
@@ -122,7 +122,7 @@ impl AddressMap {
         UNMAPPED + page * PAGE + address % PAGE
     }
 
-    /// Moves the addresses of a callchain, which begin in `place`.
+    /// Moves the addresses of a callchain of the task at the time in `place`, whose mode is not used.
     fn moved_chain(&mut self, mut place: Place, chain: U64s<'_>, to: &mut Vec<u64>) {
         // Addresses before the first marker are those of user space.
         place.mode = CpuMode::User;
@@ -143,7 +143,7 @@ pub struct AddressShifter {
     map: AddressMap,
     endian: Endian,
     layouts: Vec<SampleLayout>,
-    /// Positions of the mappings that were noted and are not rewritten yet.
+    /// Orders of the MMAP and MMAP2 records that were noted and are not rewritten yet.
     orders: VecDeque<Order>,
     position: u64,
 }
@@ -258,7 +258,7 @@ impl AddressShifter {
     ) -> Mmap<'a> {
         let mode = raw.misc.cpu_mode();
         if matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel) {
-            // The kernel's own mapping has the address of its first symbol for an offset.
+            // In the mapping of the kernel itself, the file offset is the address of its first symbol.
             let shift = self.map.kernel_shift;
             let pgoff = match mmap.pgoff.cast_signed() < 0 {
                 true => mmap.pgoff.wrapping_sub(shift),

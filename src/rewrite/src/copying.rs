@@ -23,12 +23,12 @@ pub enum CopyError {
     #[error(transparent)]
     Write(#[from] WriteError),
     /// A stream describes an event after other records, which may already belong to that event.
-    #[error("the event in the record at offset {offset} is described after other records")]
+    #[error("the event in the record at offset {offset:#x} is described after other records")]
     LateEvent {
         /// Offset of the HEADER_ATTR record.
         offset: u64,
     },
-    /// The stream has no metadata before its records.
+    /// The metadata at the beginning of the stream are missing or damaged.
     #[error(transparent)]
     Read(#[from] Error),
 }
@@ -215,9 +215,9 @@ impl<'e> AttrRewriter<'e> {
 /// A stream whose metadata at the beginning were read.
 pub struct StreamCopy<R> {
     reader: PipeReader<R>,
-    /// The metadata records before the first other record.
+    /// The metadata records at the beginning.
     head: Vec<Vec<u8>>,
-    /// The first other record.
+    /// The first record that is not metadata.
     first: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! The data of tracepoints without text.
+//! Redacts the raw data of tracepoints.
 
 use rperf_perfdata::EventDesc;
 use rperf_tracepoint::{Field, FieldReader, Formats};
@@ -9,7 +9,7 @@ use super::replacements::{NameKind, Replacements};
 /// Bytes of the common fields: type, flags, preemption, process.
 const COMMON: usize = 8;
 
-/// How the raw data of an event's samples are redacted: known numbers are kept, text is replaced, the rest is 0.
+/// How the raw data of an event's samples are redacted: numbers are kept, addresses and text are replaced, the rest is 0.
 #[derive(Debug, Default)]
 pub(super) struct RawRedaction {
     fields: Vec<RawField>,
@@ -104,7 +104,7 @@ fn copy(raw: &[u8], to: &mut [u8], offset: usize, size: usize) {
 
 /// Copies a number, or the replacement of an address.
 fn address(raw: &[u8], to: &mut [u8], offset: usize, endian: Endian, names: &Replacements) {
-    /// User addresses of 64-bit programs; error numbers are above the kernel's addresses.
+    /// Addresses of mappings of 64-bit programs. Negative error numbers are above the range of the kernel's addresses.
     const USER: std::ops::Range<u64> = 0x0000_5000_0000_0000..0x0000_8000_0000_0000;
     const KERNEL: std::ops::Range<u64> = 0xffff_0000_0000_0000..0xffff_ffff_ffff_f000;
     let Some(number) = endian.u64_at(raw, offset) else {
