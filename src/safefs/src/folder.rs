@@ -68,8 +68,8 @@ impl Folder {
         Self::open_from(CWD, path, path.to_owned(), OFlags::empty())
     }
 
-    /// Opens a folder that must belong to the user, such as a cache in the home directory. The last
-    /// component may be a link owned by root or the user.
+    /// Opens a folder of the user, such as a cache in the home directory. If the last component is a
+    /// link, the link must be owned by root or the user. The owner of the folder is not checked.
     ///
     /// # Errors
     /// [`Refusal::ForeignLink`], and what open(2) reports.

@@ -39,9 +39,10 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// [`FoundFile::for_reading_and_writing`]. `None` for anything that can be replaced instead: a regular file, a
 /// folder, or nothing.
 ///
-/// Links owned by root or the user are followed. A FIFO or device of another user is found only if
-/// the user gave its path and the folder is not writable by others, or belongs to that user: the
-/// rule of `fs.protected_fifos` (sysctl), enforced here regardless of its setting.
+/// Links owned by root or the user are followed. A FIFO or device of root is found only if the user
+/// gave its path. One of another user is found only if, in addition, the path is not a link, and the
+/// folder is not writable by others or belongs to that user: the rule of `fs.protected_fifos`
+/// (sysctl), enforced here regardless of its setting.
 ///
 /// # Errors
 /// [`Refusal::ForeignLink`], [`Refusal::ForeignPipe`], [`Refusal::NotRegular`] for a socket, and what open(2) reports.
