@@ -94,8 +94,8 @@ impl AuxArea {
         Ok(())
     }
 
-    /// Resumes tracing, which stops when the area is full; not all PMUs report that. If this fails, the data recorded
-    /// so far are still valid.
+    /// Enables the trace again: tracing stops when the area is full, and not all PMUs report that. If this fails, the data
+    /// recorded so far are still valid.
     pub(crate) fn resume(&self) {
         let _ = self.counter.enable();
     }

@@ -82,7 +82,7 @@ pub(crate) struct Opener<'a> {
     pub(crate) options: RecordOptions,
     pub(crate) max_stack: u16,
     pub(crate) sysctl: &'a Sysctl,
-    /// The tasks with a ring each, without CPUs.
+    /// The tasks that have a ring each; empty if rings belong to CPUs.
     pub(crate) ring_tasks: Vec<i32>,
     /// The cgroups of events, in event order.
     pub(crate) cgroups: &'a [Option<OpenCgroup>],
@@ -380,7 +380,7 @@ impl OpenEvent {
     }
 }
 
-/// Returns the watermark of rings so that a recording ends close to its maximum size.
+/// Returns the watermark of rings in bytes with which a recording ends close to its maximum size.
 fn wakes_at(request: &RecordRequest, cpu_tasks: &CpuTasks, sysctl: &Sysctl) -> Option<u32> {
     let part = request.output.max_size? / PARTS / (cpu_tasks.rings() as u64).max(1);
     let pages = request.rings.pages.unwrap_or_else(|| default_pages(sysctl));

@@ -44,7 +44,7 @@ pub struct CountOutput {
     pub stream: Option<Arc<File>>,
     /// Settings of the count, for readers.
     pub config: StatConfig,
-    /// Names of threads, if rows are threads.
+    /// Names of threads by thread id, if rows are threads.
     pub threads: BTreeMap<u32, String>,
     /// The command line for the header.
     pub command_line: Vec<String>,
@@ -57,7 +57,7 @@ pub struct CountOutput {
 pub(super) enum StatRoundKind {
     /// An interval (`PERF_STAT_ROUND_TYPE__INTERVAL`).
     Interval = 0,
-    /// The count (`PERF_STAT_ROUND_TYPE__FINAL`).
+    /// The end of the count (`PERF_STAT_ROUND_TYPE__FINAL`).
     Final = 1,
 }
 

@@ -102,7 +102,7 @@ impl EventReadings {
             };
             let nanos = time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
             if let (Some(value), Some(cell)) = (nanos, cells.first_mut()) {
-                // A time of 0 was measured nevertheless.
+                // A time of 0 was measured, too, unlike a count whose event was never enabled.
                 let taken = value.max(1);
                 cell.counts = CounterCounts {
                     value,
