@@ -21,7 +21,7 @@ use crate::table::AddressKind;
 use crate::unpack::decompressed;
 
 /// Loads `--kallsyms`, otherwise a vmlinux, otherwise the running kernel's listing if that kernel
-/// was recorded, otherwise the copy in the build-id cache.
+/// was recorded, otherwise the copy in the build-id cache, otherwise the debug file of a server.
 pub(crate) fn load_kernel(
     files: &dyn Files,
     paths: &SearchPaths,

@@ -65,7 +65,7 @@ impl NameTable {
         self.in_file(name).or_else(|| self.copy(text))
     }
 
-    /// The position of `name` if it is a part of the file.
+    /// The position of `name` if it is a part of the file, where a NUL follows.
     fn in_file(&self, name: &[u8]) -> Option<NameAt> {
         let file = self.file.as_ref()?;
         let offset = name.as_ptr().addr().checked_sub(file.as_ptr().addr())?;

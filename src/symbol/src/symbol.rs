@@ -80,9 +80,12 @@ struct PackedSymbol {
     name: NameAt,
 }
 
+/// The bits of [`PackedSymbol::extent`] with the size or the index.
 const SIZE: u32 = (1 << 26) - 1;
 const IS_LONG: u32 = 1 << 26;
+/// The lowest bit of type and name form.
 const SORT: u32 = 27;
+/// The lowest bit of the binding.
 const BINDING: u32 = 30;
 /// The type of an entry that represents a group of symbols at one address.
 const GROUP: u32 = 7;
@@ -229,7 +232,7 @@ impl PackedSymbols {
         let lowest = lowest.unwrap_or_default();
         let starts = || list.iter().map(|symbol| symbol.start - lowest);
         let distances = || starts().zip(range.clone());
-        // Numbers are sorted several times as fast as positions with their starts elsewhere.
+        // Single numbers are sorted several times as fast as pairs.
         if starts().all(|distance| distance <= u32::MAX.into()) {
             let mut keys: Vec<u64> = distances()
                 .map(|(distance, at)| distance << 32 | u64::from(at))

@@ -176,7 +176,7 @@ impl<'a> ElfImage<'a> {
             .find(|(_, section)| section.name == name)
     }
 
-    /// The bytes of `section`, unless it has none in the file or they lie outside of it.
+    /// The bytes of `section`; `None` if it has none in the file, or if its range exceeds the file.
     pub(crate) fn section_data(&self, section: &Section<'_>) -> Option<&'a [u8]> {
         if section.kind == SHT_NOBITS {
             return None;
@@ -219,7 +219,7 @@ impl<'a> ElfImage<'a> {
             .filter(|name| !name.is_empty())
     }
 
-    /// `.gnu_debugdata`: a small compressed ELF file with the symbols removed by stripping.
+    /// `.gnu_debugdata`: a small compressed ELF file with the symbols that stripping has removed.
     pub(crate) fn debug_data(&self) -> Option<&'a [u8]> {
         let (_, section) = self.section_by_name(b".gnu_debugdata")?;
         self.section_data(section)

@@ -4,7 +4,7 @@ use super::reader::DumpReader;
 
 /// Size of an entry before its name: address, line, discriminator.
 const ENTRY_HEADER: usize = 16;
-/// Repeats the name of the previous entry.
+/// The name that means the name of the previous entry.
 const SAME_NAME: &[u8] = b"\xff";
 
 /// Instructions from `address` on have this line.

@@ -61,7 +61,7 @@ pub struct JitDump {
 /// A function that was loaded or moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JitFunction {
-    /// Time from which it exists, by the clock of [`JitDump::started`].
+    /// Time from which it exists, in nanoseconds of the clock of [`JitDump::started`].
     pub time: u64,
     /// First address.
     pub start: u64,
@@ -126,7 +126,7 @@ impl JitDump {
     }
 
     /// The symbols of all functions, indexed by [`JitFunction::number`], and their code. Addresses
-    /// can't be looked up in it.
+    /// can't be looked up in this table.
     #[must_use]
     pub fn into_numbered(self) -> (SymbolTable, JitCode) {
         let mut symbols = PackedSymbols::default();
