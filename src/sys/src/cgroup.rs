@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub struct CgroupFolder(PathBuf);
 
 impl CgroupFolder {
-    /// Finds it in the content of `/proc/self/mounts`.
+    /// Finds the folder in the content of `/proc/self/mounts`.
     #[must_use]
     pub fn find(mounts: &str) -> Option<Self> {
         let mut second = None;

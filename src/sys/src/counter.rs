@@ -162,7 +162,7 @@ impl Counter {
     /// Runs a BPF program at each occurrence of the event, a tracepoint or probe (`PERF_EVENT_IOC_SET_BPF`).
     ///
     /// # Errors
-    /// What ioctl(2) reports: `EINVAL` for an event without programs, `EEXIST` if it has this one.
+    /// What ioctl(2) reports: `EINVAL` for an event that cannot run programs, `EEXIST` if it runs this one already.
     pub fn attach(&self, program: &BpfProgram) -> io::Result<()> {
         let program = program.as_fd().as_raw_fd().cast_unsigned();
         // SAFETY: both descriptors are open; the request takes a descriptor number.

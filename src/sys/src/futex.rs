@@ -25,7 +25,7 @@ impl FutexScope {
         }
     }
 
-    /// Waits until another thread wakes this one, if the word has this value (`FUTEX_WAIT`).
+    /// If the word has the expected value, waits until another thread wakes this one (`FUTEX_WAIT`).
     ///
     /// # Errors
     /// `EAGAIN` if it has another value, `EINTR`.
@@ -42,8 +42,8 @@ impl FutexScope {
         self.call(libc::FUTEX_WAKE, &Arguments::of(word, most))
     }
 
-    /// Moves up to `most` threads that wait on `from` to `to`, if `from` has this value, without waking one; returns how many
-    /// (`FUTEX_CMP_REQUEUE`).
+    /// Moves up to `most` threads that wait on `from` to `to`, if `from` has the expected value, without waking any; returns how many
+    /// were moved (`FUTEX_CMP_REQUEUE`).
     ///
     /// # Errors
     /// `EAGAIN` if it has another value.
@@ -61,7 +61,7 @@ impl FutexScope {
     /// Acquires a lock with priority inheritance (`FUTEX_LOCK_PI`). The word must be used for nothing else.
     ///
     /// # Errors
-    /// `EDEADLK` if this thread has it, `EINTR`.
+    /// `EDEADLK` if this thread has the lock already, `EINTR`.
     pub fn lock_pi(self, word: &AtomicU32) -> io::Result<()> {
         self.call(libc::FUTEX_LOCK_PI, &Arguments::of(word, 0))
             .map(drop)
@@ -76,7 +76,7 @@ impl FutexScope {
             .map(drop)
     }
 
-    /// Waits on `word`, if it has this value, until the thread was moved to the lock `to` and has acquired it
+    /// Waits on `word`, if it has the expected value, until the thread was moved to the lock `to` and has acquired it
     /// (`FUTEX_WAIT_REQUEUE_PI`).
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl FutexScope {
     }
 
     /// Lets one waiting thread acquire the lock `to`, if it is free, and moves up to `most` others to it; returns how many threads
-    /// (`FUTEX_CMP_REQUEUE_PI`).
+    /// acquired it or were moved (`FUTEX_CMP_REQUEUE_PI`).
     ///
     /// # Errors
     /// `EAGAIN` if `from` has another value.

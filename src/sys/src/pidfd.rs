@@ -11,7 +11,7 @@ const PIDFD_THREAD: libc::c_uint = libc::O_EXCL.cast_unsigned();
 pub struct Pidfd(OwnedFd);
 
 impl Pidfd {
-    /// Opens a thread; before Linux 6.9 only a thread-group leader, and then its process.
+    /// Opens a thread. Before Linux 6.9 only a thread-group leader can be opened, and the descriptor refers to its whole process.
     ///
     /// # Errors
     /// `ESRCH` if there is no such task, `EINVAL` or `ENOENT` for a thread that isn't a leader,

@@ -112,7 +112,7 @@ impl Proc {
     /// The system call in which a thread waits; `None` if the thread runs, or waits for something else.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] without such a thread, `EPERM` or `EACCES` for threads of other users.
+    /// [`io::ErrorKind::NotFound`] when there is no such thread, `EPERM` or `EACCES` for threads of other users.
     pub fn blocked_call(&self, pid: u32, tid: u32) -> io::Result<Option<BlockedCall>> {
         let text = fs::read_to_string(self.path(format!("{pid}/task/{tid}/syscall")))?;
         Ok(parse_call(&text))
@@ -155,7 +155,7 @@ impl Proc {
     /// # Errors
     /// What opening and reading the file report; `EACCES` for other users' processes.
     pub fn maps(&self, pid: u32, limit: Duration) -> io::Result<(Vec<u8>, bool)> {
-        // Through the thread's folder, as the group leader may have exited before the process.
+        // As in perf, the thread's file: before Linux 4.5, the process's file searches all threads to mark their stacks, which is slow.
         let mut file = File::open(self.path(format!("{pid}/task/{pid}/maps")))?;
         let began = Instant::now();
         let (mut text, mut page) = (Vec::new(), [0; MAPS_PAGE]);

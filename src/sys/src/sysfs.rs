@@ -111,7 +111,7 @@ impl Sysfs {
         number.and_then(|number| number.parse().ok()).unwrap_or(-1)
     }
 
-    /// The data caches of a CPU: the level of each, and the first CPU that shares it.
+    /// The data and unified caches of a CPU: the level of each, and the first CPU that shares it.
     #[must_use]
     pub fn data_caches(&self, cpu: u32) -> Vec<(u8, i32)> {
         let folder = |index| {
@@ -179,7 +179,7 @@ impl Sysfs {
     /// The online NUMA nodes.
     ///
     /// # Errors
-    /// What reading the list of nodes reports; not there on kernels without NUMA.
+    /// What reading the list of nodes reports. Kernels without NUMA have no such list.
     pub fn nodes(&self) -> io::Result<Vec<NumaNodeCpus>> {
         let mut nodes = Vec::new();
         for number in self.list("devices/system/node/online")?.numbers() {
@@ -214,8 +214,8 @@ impl Sysfs {
         Ok(pmus)
     }
 
-    /// A file of a PMU's `format` or `events` folder without its newline; `None` if it doesn't
-    /// exist.
+    /// The content of a file of a PMU's `format` or `events` folder, without its newline; `None` if
+    /// the file doesn't exist.
     #[must_use]
     pub fn pmu_file(&self, pmu: &str, folder: &str, name: &str) -> Option<String> {
         // Names come from the command line and must be single path components.

@@ -4,8 +4,8 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The maximum time until a thread stops; only threads in uninterruptible waits take longer.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// How long to wait until the thread stops. Only threads in uninterruptible sleep need longer.
+const STOP_TIMEOUT: Duration = Duration::from_millis(200);
 /// The number of words of the largest register set, with room to spare.
 const WORDS: usize = 64;
 
@@ -21,7 +21,8 @@ pub struct ThreadRegisters {
     pub values: Vec<u64>,
 }
 
-/// Positions in `struct user_regs_struct` by number of `perf_regs.h`: AX BX CX DX SI DI BP SP IP, then R8 to R15 from 16 on.
+/// Register numbers of `perf_regs.h` (0 to 8: AX BX CX DX SI DI BP SP IP; 16 to 23: R8 to R15), and the positions of these registers in
+/// `struct user_regs_struct`, in words.
 #[cfg(target_arch = "x86_64")]
 const POSITIONS: &[(u32, usize)] = &[
     (0, 10),
@@ -43,18 +44,18 @@ const POSITIONS: &[(u32, usize)] = &[
     (23, 0),
 ];
 
-/// Reads the registers of a thread of 64 bits. The thread stops for this moment, as for a debugger: a system call in which it
+/// Reads the registers of a thread of a 64-bit program. The thread is stopped for the read, as by a debugger: a system call in which it
 /// waits is restarted. `None` for threads of 32-bit programs, and on architectures other than x86-64 and arm64.
 ///
 /// # Errors
-/// `ESRCH` without such a thread, `EPERM` if it may not be traced or already is, `ETIMEDOUT` if it does not stop.
+/// `ESRCH` if there is no such thread, `EPERM` if it may not be traced or is already traced, `ETIMEDOUT` if it does not stop.
 pub fn thread_registers(tid: u32) -> io::Result<Option<ThreadRegisters>> {
     let tid = libc::pid_t::try_from(tid).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))?;
     let stopped = StoppedThread::stop(tid)?;
     stopped.registers()
 }
 
-/// A traced thread, which continues when this is dropped.
+/// A stopped thread; dropping this value lets the thread continue.
 struct StoppedThread(libc::pid_t);
 
 impl StoppedThread {
@@ -64,7 +65,7 @@ impl StoppedThread {
         request(libc::PTRACE_INTERRUPT, tid)?;
         let began = Instant::now();
         while !thread.is_stopped()? {
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > STOP_TIMEOUT {
                 return Err(io::Error::from_raw_os_error(libc::ETIMEDOUT));
             }
             thread::sleep(Duration::from_micros(50));
@@ -134,7 +135,7 @@ fn request(request: PtraceRequest, tid: libc::pid_t) -> io::Result<()> {
     }
 }
 
-/// Returns the registers of a complete set of 64 bits.
+/// Returns the registers of a complete 64-bit register set; `None` for a 32-bit one.
 #[cfg(target_arch = "x86_64")]
 fn sorted(words: &[u64]) -> Option<ThreadRegisters> {
     /// The number of words of `struct user_regs_struct`; that of 32-bit programs is shorter.
@@ -151,7 +152,8 @@ fn sorted(words: &[u64]) -> Option<ThreadRegisters> {
     })
 }
 
-/// Returns the registers of a complete set of 64 bits: X0 to X30, SP, PC and the processor state, in the order of `perf_regs.h`.
+/// Returns the registers of a complete 64-bit register set, `None` for a 32-bit one. `words` are X0 to X30, SP, PC and the processor
+/// state: the first 33 are in the order of `perf_regs.h`.
 #[cfg(target_arch = "aarch64")]
 fn sorted(words: &[u64]) -> Option<ThreadRegisters> {
     let values = words.get(..33).filter(|_| words.len() == 34)?;

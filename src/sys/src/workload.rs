@@ -155,7 +155,7 @@ impl ChildSetup {
 }
 
 impl Workload {
-    /// Forks the child and waits until it is ready. It gets the previous signal mask of `signals`.
+    /// Forks the child and waits until it is ready. Its program gets the signal mask from before `signals` were blocked.
     ///
     /// # Errors
     /// What pipe2(2) and fork(2) report.
@@ -232,8 +232,8 @@ impl Workload {
     /// Ends the child without waiting: by SIGTERM if its program runs, otherwise by closing the
     /// pipe.
     pub fn stop(&mut self) {
-        // Until its program is loaded it blocks signals, and only notices that this end of the pipe
-        // is closed.
+        // Until the program is loaded, the child blocks signals, and only notices that this end of
+        // the pipe is closed.
         if self.start.take().is_none() {
             self.kill(libc::SIGTERM);
         }
