@@ -1,4 +1,4 @@
-//! Structures by the kernel's own type information.
+//! Structures in arguments, read and shown by the kernel's own type information (BTF).
 
 use crate::capture::{Capture, CaptureLength, CaptureLimit, CaptureSource};
 use crate::{Argument, CallArguments, Syscall};
@@ -44,7 +44,8 @@ const OTHERS: &[&str] = &[
     "user_msghdr",
 ];
 
-/// Calls whose structures are copied when they begin, although the type is not `const`, except those of [`WRITTEN`].
+/// Calls that read their structures although the argument's type is not `const`. The structures are copied when the call begins, except
+/// those of [`WRITTEN`].
 const READERS: &[&str] = &[
     "cachestat",
     "file_setattr",
@@ -73,7 +74,7 @@ const READERS: &[&str] = &[
     "utimes",
 ];
 
-/// Structures of [`READERS`] that the kernel writes.
+/// Arguments of [`READERS`] whose structures the kernel writes: call and argument.
 const WRITTEN: &[(&str, &str)] = &[("cachestat", "cstat"), ("setitimer", "ovalue")];
 
 /// Returns the bytes of a structure; those that the caller did not pass are 0. Structures that grow with the kernel
@@ -128,8 +129,8 @@ impl Syscall {
         arguments.iter().filter_map(structure_name)
     }
 
-    /// Returns what to copy of an argument by the kernel's types, and whether it is copied when the call begins; `None`
-    /// if the argument is no known structure.
+    /// Returns whether an argument is copied when the call begins rather than when it returns, and what to copy by the
+    /// kernel's types; `None` if the argument is no known structure, or the call may leave its memory unchanged.
     pub(crate) fn kernel_structure(
         &self,
         argument: &Argument,
