@@ -25,7 +25,7 @@ pub struct Session<M> {
     theme: Theme,
     /// The next tick of the top screen.
     tick: Option<Instant>,
-    /// Whether the top screen was never drawn, and does not know its size.
+    /// Whether the top screen has not been drawn yet, so that it does not know its size.
     is_new: bool,
 }
 
@@ -51,11 +51,11 @@ impl<M> Session<M> {
         }
     }
 
-    /// Runs until the last screen has left, one quits, or ^C is pressed.
+    /// Runs until the last screen is closed, a screen quits, or ^C is pressed.
     ///
     /// # Errors
     ///
-    /// [`Error::Terminal`]: it cannot be read or written.
+    /// [`Error::Terminal`]: the terminal cannot be read or written.
     pub fn run<B>(
         &mut self,
         terminal: &mut ratatui::Terminal<B>,
@@ -92,8 +92,8 @@ impl<M> Session<M> {
         }
     }
 
-    /// Waits for input and handles all that is pending before one paint. Input after one that opens a screen waits for the first paint,
-    /// which sets its size.
+    /// Waits for input and handles all pending input before the next paint. After an input that opens a screen, further input waits for
+    /// the paint, which sets the size of that screen.
     fn run_once(&mut self, source: &mut dyn InputSource) -> Result<LoopResult, Error> {
         let read = Error::terminal("read");
         let mut change = self.take_messages();

@@ -45,7 +45,7 @@ impl Terminal {
     ///
     /// # Errors
     ///
-    /// [`Error::Terminal`]: there is none, or it cannot be set up.
+    /// [`Error::Terminal`]: there is no terminal, or it cannot be set up.
     pub fn enter(out: Box<dyn Write + Send>) -> Result<Self, Error> {
         let restorer = Restorer {
             handle: Arc::new(Mutex::new(Some(out))),
@@ -86,7 +86,7 @@ impl Terminal {
         self.restorer.clone()
     }
 
-    /// Runs a session on it.
+    /// Runs a session on the terminal.
     ///
     /// # Errors
     ///

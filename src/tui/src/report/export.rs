@@ -8,7 +8,7 @@ use super::zoom::ZoomKind;
 use crate::theme::Theme;
 
 impl TableView {
-    /// Returns title, headings and all rows with their unfolded parts, as on the screen; names are unescaped.
+    /// Returns title, headings and all rows with their unfolded parts, as on the screen, except that names are not escaped.
     pub(super) fn text(&mut self, theme: &Theme) -> String {
         let unescaped = self.table().map(|table| {
             let layout = ReportLayout {
