@@ -26,7 +26,7 @@ impl Registers {
         }
     }
 
-    /// The registers of a sample; `None` without instruction pointer and stack pointer.
+    /// The registers of a sample; `None` if its instruction pointer or its stack pointer is missing.
     #[must_use]
     pub fn of_sample(arch: Arch, dumped: &Regs<'_>) -> Option<Self> {
         let mut registers = Self::new(arch.truncate(dumped.get(arch.perf_ip())?));
@@ -44,7 +44,7 @@ impl Registers {
         self.get(arch.stack_pointer()).unwrap_or_default()
     }
 
-    /// The register with this DWARF number.
+    /// The value of the register with this DWARF number; `None` if unknown.
     #[inline]
     pub(crate) fn get(&self, number: u8) -> Option<u64> {
         let value = self.values.get(usize::from(number))?;

@@ -77,7 +77,7 @@ impl Machine {
             ["pop", ..] => self.pop(first, line.strip_prefix("pop {")?.strip_suffix('}')?)?,
             _ => return None,
         }
-        // Nor using a popped stack pointer.
+        // Using a popped stack pointer is not supported, either.
         let rest_is_known = !self.popped.contains_key(&13) || words[0] == "pop";
         rest_is_known.then_some(())
     }
