@@ -36,7 +36,7 @@ impl TraceFields {
         })
     }
 
-    /// Names of tracepoints without a format.
+    /// Names of tracepoints whose format is missing or cannot be parsed.
     pub fn undescribed(&self) -> impl Iterator<Item = &str> {
         self.events.iter().filter_map(|fields| match fields {
             ShownFields::Unknown(name) => Some(name.as_str()),

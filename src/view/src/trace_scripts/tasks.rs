@@ -16,7 +16,7 @@ pub const TASK_COLORS: [(&str, &str); 6] = [
     ("grey", GREY),
 ];
 const GREY: &str = "90";
-/// Widths of the columns of runs; those of the last three times are shown on request.
+/// Widths of the columns of runs. The last three columns are shown on request.
 const WIDTHS: [usize; 11] = [17, 17, 3, 8, 8, 16, 10, 15, 15, 15, 15];
 const TITLES: [&str; 11] = [
     "Switched-In",
