@@ -201,9 +201,9 @@ bit_set! {
         IND_JUMP = 12 => "IND_JUMP",
         /// Direct calls.
         CALL = 13 => "CALL",
-        /// No flags.
+        /// Do not save the flags of branches.
         NO_FLAGS = 14 => "NO_FLAGS",
-        /// No cycles.
+        /// Do not save the cycles between branches.
         NO_CYCLES = 15 => "NO_CYCLES",
         /// Save the branch type.
         TYPE_SAVE = 16 => "TYPE_SAVE",
@@ -220,7 +220,7 @@ bit_set! {
     /// The one-bit fields of `perf_event_attr`, in the order of the kernel's structure. The two
     /// bits of `precise_ip` are [`AttrFlags::PRECISE_LOW`] and [`AttrFlags::PRECISE_HIGH`].
     AttrFlags {
-        /// Starts disabled.
+        /// The event starts disabled.
         DISABLED = 0 => "disabled",
         /// Child tasks inherit the event.
         INHERIT = 1 => "inherit",
@@ -228,13 +228,13 @@ bit_set! {
         PINNED = 2 => "pinned",
         /// The event's group must be the only one on the PMU.
         EXCLUSIVE = 3 => "exclusive",
-        /// Not in user mode.
+        /// Do not count in user mode.
         EXCLUDE_USER = 4 => "exclude_user",
-        /// Not in the kernel.
+        /// Do not count in the kernel.
         EXCLUDE_KERNEL = 5 => "exclude_kernel",
-        /// Not in the hypervisor.
+        /// Do not count in the hypervisor.
         EXCLUDE_HV = 6 => "exclude_hv",
-        /// Not when idle.
+        /// Do not count when idle.
         EXCLUDE_IDLE = 7 => "exclude_idle",
         /// Emit MMAP records for executable mappings.
         MMAP = 8 => "mmap",
@@ -242,7 +242,7 @@ bit_set! {
         COMM = 9 => "comm",
         /// `sample_period` is a frequency.
         FREQ = 10 => "freq",
-        /// Counts separately for each inherited task, saved at context switches.
+        /// Counts are kept separately for each inherited task, and saved at context switches.
         INHERIT_STAT = 11 => "inherit_stat",
         /// The next exec enables the event.
         ENABLE_ON_EXEC = 12 => "enable_on_exec",
@@ -258,9 +258,9 @@ bit_set! {
         MMAP_DATA = 17 => "mmap_data",
         /// Every record has a sample id trailer.
         SAMPLE_ID_ALL = 18 => "sample_id_all",
-        /// Not in the host.
+        /// Do not count in the host.
         EXCLUDE_HOST = 19 => "exclude_host",
-        /// Not in guests.
+        /// Do not count in guests.
         EXCLUDE_GUEST = 20 => "exclude_guest",
         /// No kernel part in callchains.
         EXCLUDE_CALLCHAIN_KERNEL = 21 => "exclude_callchain_kernel",

@@ -96,7 +96,7 @@ kinds! {
     STAT = 76;
     /// End of an interval of stat.
     STAT_ROUND = 77;
-    /// An event's unit, scale or name.
+    /// An event's unit, scale, name or CPUs.
     EVENT_UPDATE = 78;
     /// Conversion of hardware time.
     TIME_CONV = 79;

@@ -42,7 +42,7 @@ pub struct IdIndexEntry {
     pub cpu: u64,
     /// Thread, all bits set for any.
     pub tid: u64,
-    /// Pid of the virtual machine's process, and its virtual CPU; missing in recordings before 5.19.
+    /// Pid of the virtual machine's process, and its virtual CPU; missing in recordings of perf before 5.19.
     pub machine: Option<(u64, u64)>,
 }
 
@@ -55,7 +55,7 @@ pub struct TimeConv {
     pub mult: u64,
     /// Nanoseconds to add.
     pub zero: u64,
-    /// For clocks with less than 64 bits; missing in recordings before 5.10.
+    /// For clocks with less than 64 bits; missing in recordings of perf before 5.10.
     pub short: Option<ShortClock>,
 }
 
