@@ -156,7 +156,7 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
         fs::rename(&program, tools.path().join("moved")).expect("a file");
         let found: Vec<String> = readers.iter().map(|words| shown(words, &new)).collect();
         if file == "sched" {
-            // Rows can have other names: those of tasks that were named before they ran are only in the recording.
+            // Names in rows can differ: the text lacks the names of tasks that the recording names before they run.
             for words in [["sched", "latency"], ["sched", "timehist"]] {
                 let rows = shown(&words, &new).lines().count();
                 assert!(rows > 10, "{words:?}: {rows}");

@@ -87,7 +87,7 @@ impl ExampleFolder {
             scratch.path().join("workload"),
         )
         .expect("a copy");
-        // It works all the time, which must not slow down the other tests.
+        // The program uses a CPU all the time, which must not slow down other tests.
         let process = Command::new("nice")
             .args(["-n", "10", "./program", "1000000"])
             .current_dir(scratch.path())

@@ -79,7 +79,7 @@ fn folded_stacks_match_script() {
     let expected = folded_script(&script);
     assert!(expected.values().sum::<u64>() > 20, "{script}");
     assert_eq!(parse(&folded), expected);
-    // The output is read back, merged inverted, and filtered.
+    // The output is read back. A filter on it may leave nothing.
     let again = scratch
         .write("again.folded", &folded)
         .expect("a scratch file");

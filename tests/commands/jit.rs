@@ -98,7 +98,7 @@ fn lines_and_frames_of_dumped_functions() {
     );
     let words: Vec<&str> = script.stdout.split_whitespace().collect();
     let callers = words.windows(4).filter(|words| words[0] == "calling");
-    // Its frame has no frame pointer: it is unwound by the runtime's table.
+    // The frame of `calling` has no frame pointer: it is unwound by the unwind table in the jitdump file.
     assert!(
         callers.clone().all(|words| words[3] == "main"),
         "{script:?}"
@@ -115,7 +115,7 @@ fn lines_and_frames_of_dumped_functions() {
         let theirs = injected(injector, &perf, &scratch, &words);
         assert_eq!(ours, about(&theirs, &functions), "{injector:?}");
     }
-    // The object also has the frames: rperf unwinds by them.
+    // The injected object also contains the unwind table: rperf unwinds by it.
     let words = [
         "script",
         "--no-inline",
@@ -185,7 +185,7 @@ fn the_perf_map_with_jit_symbols_is_named() {
         let named = recorded
             .stderr
             .contains(&format!("{list} contains the symbols"));
-        // It is left over, and a later program may get this pid.
+        // The program leaves the file behind, and a later program may get this pid.
         let _ = std::fs::remove_file(list);
         assert_eq!(named, is_named, "{}", recorded.stderr);
     }

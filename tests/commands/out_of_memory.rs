@@ -41,7 +41,7 @@ fn sparse(scratch: &Scratch, name: &str) -> String {
     path.to_str().expect("a name in ASCII").to_owned()
 }
 
-/// Returns limits from hardly enough to start the binary on, in KiB.
+/// Returns ascending limits of the address space, in KiB. The lowest one is hardly enough to start the binary.
 fn limits(scratch: &Scratch) -> [u64; 7] {
     let mut steps = (16_000..1_000_000).step_by(1_000);
     let start = steps.find(|limit| limited(scratch, *limit, &["version"]).status == 0);

@@ -122,7 +122,7 @@ fn short_waits_are_one_sample_for_each_place() {
             .filter(|line| line.trim_start().starts_with("sh "))
             .count()
     };
-    // The shell waits for each of them in one place, unless the child exits before that.
+    // The shell waits for each child in one place, unless the child exits before that.
     let (all, summed) = (count("0"), count("3600000"));
     assert!(all > 2 * summed, "{all} {summed}");
 }

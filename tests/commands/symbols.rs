@@ -154,7 +154,7 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
         .path()
         .join(".debug/[kernel.kcore]")
         .join(id.stdout.trim());
-    // Of another boot, with the kernel at another address: not usable.
+    // The second copy is of another boot, with the kernel at another address, so it cannot be used.
     for (time, moved) in [("2026010100000000", 0), ("2026010200000000", 0x20_0000)] {
         let copy = copies.join(time);
         fs::create_dir_all(&copy).expect("a folder in the cache");
@@ -265,6 +265,6 @@ fn the_vdso_of_32_bit_processes() {
     let in_vdso = frames.iter().filter(|frame| frame.ends_with("([vdso32])"));
     let called = |pair: &&[&str]| is_in(pair[0], gettime) && is_in(pair[1], "ask");
     let (calls, all) = (frames.windows(2).filter(called).count(), in_vdso.count());
-    // Frame pointers lead out of it, but not in its prologue; and it calls a function without a symbol.
+    // Frame pointers lead out of the function, except in its prologue and in a function without a symbol that it calls.
     assert!(calls > 0 && 10 * calls >= 8 * all, "{calls} of {all}");
 }

@@ -179,7 +179,7 @@ fn an_interrupt_is_the_usual_end() {
     );
 }
 
-/// A ring of one page has room for sixty system calls of a program that does nothing else.
+/// The ring of one page has room for about sixty samples, and the program does nothing but system calls.
 #[test]
 fn losses_are_counted_with_a_hint() {
     if !is_root() {

@@ -1,7 +1,7 @@
 //! Printed instructions: `insn`, `insnlen`, and `brstackinsn` on recordings with generated branches.
 //!
-//! Few test machines have branch stacks. Each sample of an ordinary recording gets a possible one: the program's code
-//! is followed from branch to branch. Every few samples one of them is corrupted.
+//! Few test machines have branch stacks. Each sample of an ordinary recording gets a possible branch stack: the
+//! program's code is followed from branch to branch. The branch stacks of some samples are corrupted.
 
 use std::fs;
 
@@ -221,7 +221,7 @@ fn script_shows_the_same_instructions() {
         return skip(NAME, "there is no perf");
     };
     if !cfg!(target_arch = "x86_64") {
-        return skip(NAME, "perf decodes x86 alone");
+        return skip(NAME, "perf decodes x86 only");
     }
     let workloads = Workloads::build(tools.path());
     for (name, options) in [

@@ -10,7 +10,7 @@ use super::run;
 use crate::commands::outcome;
 use crate::kernel::is_root;
 
-/// What both ways report of a thread.
+/// What `--live` and a recording both report of a thread.
 struct Waits {
     comm: String,
     count: u64,
@@ -73,7 +73,7 @@ fn the_waits_are_those_of_a_recording() {
         assert!(file.count <= live.count, "{tid}");
         compared += 1;
         if file.count == live.count {
-            // Both read the clock at different places of the same switch.
+            // The clock is read at different places of the same switch.
             assert!(file.max.abs_diff(live.max) < 1_000_000, "{tid}");
             assert!(file.runtime.abs_diff(live.runtime) < 3_000_000, "{tid}");
             equal += 1;

@@ -136,7 +136,7 @@ fn stacks_and_wakers_are_recorded() {
     if !is_root() || !may_trace(NAME) {
         return;
     }
-    // On a busy machine, a thread of the kernel may wake all sleeps, or the shell may write before cat(1) reads.
+    // On a busy machine, a kernel thread may do all wakeups, or the shell may write before cat(1) reads.
     let mut seen = Vec::new();
     for _ in 0..3 {
         let Some(folded) = folded_of_pipe(NAME) else {

@@ -1,4 +1,4 @@
-//! Gives events of work without a counterpart on the same CPU to another tracepoint.
+//! Assigns events of work that have no counterpart on the same CPU to another event, which both tools ignore.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -70,12 +70,14 @@ struct Event {
     cpu: u64,
     step: Step,
     key: Key,
-    /// Where the file has its event's id.
+    /// Offset of the event's id in the file.
     id: usize,
 }
 
-/// Returns the recording, in which no event of work lacks a counterpart that another event may be taken for. `None` if the ids of the tracepoints
-/// cannot be read. The last event of the recording gets the others.
+/// Returns the recording with changed event ids: every event of work that is left has its counterpart on the same CPU, since the tools
+/// pair other
+/// events differently. Those others get the id of the event after the tracepoints of work. `None` if the ids of the tracepoints cannot be
+/// read.
 pub(super) fn without_unpaired(mut file: Vec<u8>) -> Option<Vec<u8>> {
     let mut kinds = HashMap::new();
     for tracepoint in TRACEPOINTS {
@@ -108,7 +110,7 @@ fn attrs(file: &[u8]) -> (Range<usize>, usize) {
     (start..start + size, offset(file, 16))
 }
 
-/// An id of the last event.
+/// An id of the event after the tracepoints of work, which both tools ignore.
 fn ignored_id(file: &[u8]) -> u64 {
     let (attrs, size) = attrs(file);
     // The section of an event's ids follows its attr.
@@ -158,7 +160,7 @@ fn events(file: &[u8], kinds: &HashMap<u16, Tracepoint>) -> Vec<Event> {
     events
 }
 
-/// Returns where the ids of events without a counterpart on the same CPU are.
+/// Returns the offsets of the ids of events that have no counterpart on the same CPU.
 fn unpaired(events: &[Event]) -> HashSet<usize> {
     let mut dropped = HashSet::new();
     for (begin, end) in [(Step::Entry, Step::Exit), (Step::Raise, Step::Entry)] {
