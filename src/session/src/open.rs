@@ -13,7 +13,7 @@ use rperf_sys::{
 };
 use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
 
-use crate::refused_part::{a_place, refused_part};
+use crate::refused_part::{refused_part, trial_task};
 use crate::rings::default_pages;
 use crate::tasks::CpuTasks;
 use crate::{Error, NotOpened, RecordRequest, SessionNotice, SessionObserver};
@@ -352,7 +352,7 @@ impl Opener<'_> {
         let on_cpus = self.options.target == rperf_events::SamplingTarget::Cpus;
         Error::from(Box::new(NotOpened {
             refused: refused_part(&refused.event.attr, &refused.cause, &|attr| {
-                Counter::open(attr, a_place(on_cpus), None).is_ok()
+                Counter::open(attr, trial_task(on_cpus), None).is_ok()
             }),
             user_only: flags.contains(AttrFlags::EXCLUDE_KERNEL),
             tracepoint: refused.event.spec.tracepoint.is_some(),

@@ -9,8 +9,8 @@ use rperf_sys::ObservedTask;
 use rperf_wire::{Attr, AttrFlags, ReadFormat, SampleType};
 
 /// Returns the part without which the kernel accepts the event: `precise_ip 3 (2 is the highest that works)`, `sample_type
-/// PHYS_ADDR`. `None` if no single part is the cause, or for other errors. `opens` returns whether the kernel accepts an attr at
-/// [`a_place`].
+/// PHYS_ADDR`. `None` if no single part is the cause, or for other errors. `opens` returns whether the kernel accepts an attr for
+/// [`trial_task`].
 pub(crate) fn refused_part(
     attr: &Attr,
     cause: &io::Error,
@@ -22,8 +22,8 @@ pub(crate) fn refused_part(
     }
 }
 
-/// Returns where events are tried: for this process, or on a CPU if CPUs are observed.
-pub(crate) fn a_place(on_cpus: bool) -> ObservedTask {
+/// Returns the task for which attrs are tried: this thread on all CPUs, or all tasks on CPU 0 if CPUs are observed.
+pub(crate) fn trial_task(on_cpus: bool) -> ObservedTask {
     match on_cpus {
         true => ObservedTask { pid: -1, cpu: 0 },
         false => ObservedTask { pid: 0, cpu: -1 },

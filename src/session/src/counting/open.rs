@@ -16,7 +16,7 @@ use super::kernel::{CounterKernel, CounterTarget, RunningKernel};
 use super::{CountEvent, EventReadings};
 use crate::control::ControlledCounters;
 use crate::open::{break_group, is_denied};
-use crate::refused_part::{a_place, refused_part};
+use crate::refused_part::{refused_part, trial_task};
 use crate::tasks::CpuTasks;
 use crate::{Error, NotOpened, SessionNotice, SessionObserver};
 
@@ -505,7 +505,7 @@ impl<C> OpenEvent<C> {
     ) -> Result<Self, Error> {
         let on_cpus = opening.on_cpus || self.in_kernel.is_some();
         let target = CounterTarget {
-            observed: a_place(on_cpus),
+            observed: trial_task(on_cpus),
             cgroup: None,
         };
         let opens = |attr: &Attr| kernel.open(attr, target, None).is_ok();
