@@ -126,7 +126,7 @@ sub run {
     load($script =~ m{^/} ? $script : "./$script");
     print {$answer} '{"functions":[',
         join(",", map { "{\"name\":\"$_\",\"arguments\":-1,\"read\":null,\"keys\":null}" } functions()),
-        '],"context":[]}';
+        '],"context":[]}', "\n";
     close($answer);
     main::trace_begin() if defined &main::trace_begin;
     call_for_all();

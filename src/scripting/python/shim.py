@@ -449,7 +449,8 @@ def run():
               "database": {name: bool(main.__dict__.get("perf_db_export_" + name))
                            for name in ("mode", "calls", "callchains")}}
     with os.fdopen(outgoing, "w") as file:
-        file.write(json.dumps(answer))
+        # The end of the line ends the answer: a program that started this one may keep the pipe open.
+        file.write(json.dumps(answer) + "\n")
     try:
         for name in ("trace_begin", None, "trace_end"):
             if name is None:

@@ -411,6 +411,39 @@ fn interpreters_that_do_not_read_do_not_block() {
 }
 
 #[test]
+fn interpreters_may_be_started_by_wrappers() {
+    if !has_python() {
+        return skip("wrappers", "there is no python3");
+    }
+    let scratch = Scratch::new();
+    // The shell keeps the ends of the pipes open until Python has ended.
+    for (name, text) in [
+        ("wrapper", "#!/bin/sh\npython3 \"$@\"\nexit $?\n"),
+        ("own.py", "import sys\ndef trace_end(): sys.exit(7)\n"),
+    ] {
+        scratch.write(name, text.as_bytes()).expect("a file");
+    }
+    let wrapper = scratch.path().join("wrapper");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&wrapper, executable).expect("the file can be made executable");
+    let recording = root().join("tests/fixtures/x86_64/cycles.data");
+    let (wrapper, recording) = (wrapper.to_string_lossy(), recording.to_string_lossy());
+    let words = [
+        "script",
+        "-f",
+        "-i",
+        &*recording,
+        "--python",
+        &*wrapper,
+        "-s",
+        "own.py",
+    ];
+    let run = rperf_testkit::Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
+    let found = run.within(scratch.path()).finish().expect("rperf starts");
+    assert_eq!(found.status, 7, "{}", found.stderr);
+}
+
+#[test]
 fn counts_that_cannot_be_decoded_are_reported() {
     if !has_python() {
         return skip("scripts", "there is no python3");

@@ -2,7 +2,7 @@
 //! pipe.
 
 use std::ffi::OsString;
-use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _, pipe};
+use std::io::{self, BufRead as _, BufReader, PipeReader, PipeWriter, Write as _, pipe};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -100,8 +100,8 @@ impl Interpreter {
     /// Status 255: the answer is not the shim's.
     pub(super) fn functions(&mut self) -> Result<Option<ScriptFunctions>, CliError> {
         let mut text = String::new();
-        // Invalid UTF-8 is an invalid answer.
-        let _ = self.answer.read_to_string(&mut text);
+        // Invalid UTF-8 is an invalid answer. The pipe may stay open: the interpreter can be a wrapper that waits for it.
+        let _ = BufReader::new(&self.answer).read_line(&mut text);
         if text.is_empty() {
             return Ok(None);
         }
