@@ -33,7 +33,7 @@ pub(crate) struct Seeds {
 }
 
 /// The recordings to make, and their options.
-const RECORDINGS: [(&str, &str); 18] = [
+const RECORDINGS: [(&str, &str); 19] = [
     ("graphs", "-e cpu-clock:u -F 2000 -g"),
     ("stacks", "-e cpu-clock:u -F 1000 --call-graph dwarf,512"),
     ("packed", "-e cpu-clock:u -F 5000 -g -z"),
@@ -66,6 +66,11 @@ const RECORDINGS: [(&str, &str); 18] = [
         "-a -R -g -c 1 -e irq:irq_handler_entry,irq:irq_handler_exit,irq:softirq_raise,irq:softirq_entry,irq:softirq_exit,\
          workqueue:workqueue_activate_work,workqueue:workqueue_execute_start,workqueue:workqueue_execute_end,\
          sched:sched_switch",
+    ),
+    (
+        "allocations",
+        "-R -g -T --sample-cpu --all-cgroups -c 1 -e kmem:kmalloc,kmem:kfree,kmem:kmem_cache_alloc,kmem:kmem_cache_free,\
+         kmem:mm_page_alloc,kmem:mm_page_free,kmem:mm_page_alloc_extfrag",
     ),
     ("waits", "-e cpu-clock:u -F 1000 --off-cpu"),
     ("clock", "-e cpu-clock:u -F 1000 -k monotonic --latency"),

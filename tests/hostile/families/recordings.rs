@@ -289,6 +289,7 @@ fn pick_for<'a>(words: &str, inputs: &mut CaseInputs<'a>) -> &'a Seed {
         _ if words.starts_with("sched stats") => "schedstat",
         _ if words.starts_with("stat") => "stat",
         _ if words.starts_with("kwork") => "work",
+        _ if words.starts_with("kmem") => "allocations",
         _ if words.starts_with("sched") || words.starts_with("timechart") => "scheduler",
         _ if words.contains("itrace") => "bts",
         _ if words.contains("mem-mode") => "mem",
