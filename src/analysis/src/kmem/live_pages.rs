@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-/// The highest order that is considered: above that of all kernels. Blocks of higher orders, in damaged recordings, count as blocks of this order.
-const MAX_ORDER: u32 = 20;
+/// The highest order that is considered: above that of all kernels (13). Blocks of higher orders, in damaged recordings, count as blocks of this
+/// order.
+const MAX_ORDER: u32 = 14;
 
 /// The order and the migrate type of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

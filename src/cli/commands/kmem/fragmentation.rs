@@ -1,5 +1,7 @@
 //! `kmem fragmentation`: pages by order and migrate type, and unused bytes of objects.
 
+use std::ops::RangeInclusive;
+
 use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::ObserverPass;
 use rperf_analysis::kmem::{FALLBACK_EVENT, Fragmentation, MigrateTypes};
@@ -27,6 +29,9 @@ allocated but not requested, by cache.";
 
 /// The number of callers and caches shown by default.
 const ROWS: u64 = 20;
+
+/// Orders of pageblocks in kernels, and some beyond.
+const PAGEBLOCK_ORDERS: RangeInclusive<u32> = 4..=14;
 
 /// The numbers that may be wrong where records were lost.
 const DOUBTFUL: &str = "numbers of pages and objects that were not freed";
@@ -121,5 +126,7 @@ fn pageblock_order(analysis: &Analysis<'_>) -> Option<u32> {
     let event = events.find(|event| event.name == FALLBACK_EVENT)?;
     let tracepoint = formats.of_event(&event.attr).ok()?;
     let order = tracepoint.format.printed_constant("pageblock_order")?;
-    u32::try_from(order).ok()
+    // Others are those of damaged recordings.
+    let order = u32::try_from(order).ok();
+    order.filter(|order| PAGEBLOCK_ORDERS.contains(order))
 }
