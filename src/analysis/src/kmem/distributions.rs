@@ -28,6 +28,8 @@ pub struct AllocationRate {
 pub struct AllocationDistributions {
     /// Bytes requested: of objects, or of blocks of pages.
     pub sizes: LogHistogram,
+    /// The exact 50th, 90th and 99th percentile of the sizes; `None` without allocations.
+    pub size_percentiles: Option<[u64; 3]>,
     /// Nanoseconds from allocation to free.
     pub lifetimes: LogHistogram,
     /// Allocations that were not freed.
@@ -46,10 +48,31 @@ struct LiveAllocation {
 #[derive(Debug, Default)]
 struct AllocatorState {
     sizes: LogHistogram,
+    /// The number of allocations of each size: the kernel has few sizes.
+    by_size: FxHashMap<u64, u64>,
     lifetimes: LogHistogram,
     live: FxHashMap<u64, LiveAllocation>,
     /// Allocations, their bytes, frees and their bytes in each interval.
     curves: [LiveCurve; 4],
+}
+
+impl AllocatorState {
+    fn size_percentiles(&self) -> Option<[u64; 3]> {
+        let counts = self.by_size.iter().map(|(size, count)| (*size, *count));
+        let mut sizes: Vec<(u64, u64)> = counts.collect();
+        sizes.sort_unstable();
+        let (last, _) = *sizes.last()?;
+        let percentiles = [50, 90, 99].map(|percent| {
+            let rank = (u128::from(self.sizes.count()) * percent).div_ceil(100);
+            let mut below = 0;
+            let found = sizes.iter().find(|(_, count)| {
+                below += u128::from(*count);
+                below >= rank
+            });
+            found.map_or(last, |(size, _)| *size)
+        });
+        Some(percentiles)
+    }
 }
 
 /// Counts sizes, life times and events over time. Its own memory grows with the number of live allocations.
@@ -109,6 +132,7 @@ impl KmemDistributions {
         let [requested, bytes] = sizes;
         let state = self.of(allocator);
         state.sizes.add(requested);
+        *state.by_size.entry(requested).or_default() += 1;
         // An older allocation at this address was freed at an unknown time.
         state.live.insert(address, LiveAllocation { time, bytes });
         let [allocations, allocated, ..] = &mut state.curves;
@@ -158,6 +182,7 @@ impl KmemDistributions {
         }
         AllocationDistributions {
             sizes: state.sizes.clone(),
+            size_percentiles: state.size_percentiles(),
             lifetimes: state.lifetimes.clone(),
             live: state.live.len() as u64,
             rates,

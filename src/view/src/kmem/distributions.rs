@@ -43,6 +43,25 @@ impl Quantity {
     }
 }
 
+/// Values with their 50th, 90th and 99th percentile; `None` without values.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SummarizedValues<'v> {
+    values: &'v LogHistogram,
+    percentiles: Option<[u64; 3]>,
+}
+
+impl<'v> SummarizedValues<'v> {
+    /// Returns values with the percentiles of their histogram.
+    pub(super) fn of(values: &'v LogHistogram) -> Self {
+        let percentile = |per_mille| values.percentile(per_mille).unwrap_or_default();
+        let percentiles = [500, 900, 990].map(percentile);
+        Self {
+            values,
+            percentiles: (values.count() > 0).then_some(percentiles),
+        }
+    }
+}
+
 /// Writes the histograms and the rates of an allocator. `end` is the time of the last event.
 ///
 /// # Errors
@@ -60,37 +79,43 @@ pub fn write(
     };
     let AllocationDistributions {
         sizes,
+        size_percentiles,
         lifetimes,
         live,
         rates,
     } = distributions;
+    let sizes = SummarizedValues {
+        values: sizes,
+        percentiles: *size_percentiles,
+    };
     writeln!(out, "\n# Sizes of {what} ({name})")?;
     write_histogram(out, sizes, BYTES, what)?;
     writeln!(
         out,
         "\n# Life times of {what} ({name}); {live} were not freed"
     )?;
-    write_histogram(out, lifetimes, MICROSECONDS, what)?;
+    write_histogram(out, SummarizedValues::of(lifetimes), MICROSECONDS, what)?;
     writeln!(out, "\n# Rates ({name})")?;
     write_rates(out, rates, end)
 }
 
 fn write_histogram(
     out: &mut dyn Write,
-    values: &LogHistogram,
+    summarized: SummarizedValues<'_>,
     quantity: Quantity,
     what: &str,
 ) -> io::Result<()> {
+    let values = summarized.values;
     let count = values.count();
-    let shown = |value: Option<u64>| quantity.shown(value.unwrap_or_default());
+    let [median, p90, p99] = summarized.percentiles.unwrap_or_default();
     writeln!(
         out,
         "# {count} {what}, mean {} {unit}, median {}, p90 {}, p99 {}, maximum {}",
         quantity.shown(mean(values)),
-        shown(values.percentile(500)),
-        shown(values.percentile(900)),
-        shown(values.percentile(990)),
-        shown(values.max()),
+        quantity.shown(median),
+        quantity.shown(p90),
+        quantity.shown(p99),
+        quantity.shown(values.max().unwrap_or_default()),
         unit = quantity.unit,
     )?;
     if count == 0 {
@@ -103,7 +128,7 @@ fn write_histogram(
         Column::right(format!("To {}", quantity.unit)),
         Column::right("Count"),
         Column::right("Share"),
-        Column::left(""),
+        Column::left("").fixed(0),
     ]);
     let first = counts.iter().position(|count| *count > 0);
     let mut from = 0;
@@ -181,8 +206,12 @@ pub fn write_json(
             })
         })
         .collect();
-    let sizes = histogram_json(&distributions.sizes);
-    let lifetimes = histogram_json(&distributions.lifetimes);
+    let sizes = SummarizedValues {
+        values: &distributions.sizes,
+        percentiles: distributions.size_percentiles,
+    };
+    let sizes = histogram_json(sizes);
+    let lifetimes = histogram_json(SummarizedValues::of(&distributions.lifetimes));
     write!(
         out,
         ",\"{name}_sizes\":{sizes},\"{name}_lifetimes_ns\":{lifetimes},\"{name}_not_freed\":{},\"{name}_rates\":{}",
@@ -192,7 +221,12 @@ pub fn write_json(
 }
 
 /// Returns summary and counts by power of two, without empty ranges: `[from, to, count]`, `to` exclusive.
-pub(super) fn histogram_json(values: &LogHistogram) -> Value {
+pub(super) fn histogram_json(summarized: SummarizedValues<'_>) -> Value {
+    let SummarizedValues {
+        values,
+        percentiles,
+    } = summarized;
+    let percentile = |place: usize| percentiles.and_then(|all| all.get(place).copied());
     let counts = counts_by_power(values, 0);
     let ranges = (0..).zip(counts).filter(|(_, count)| *count > 0);
     let ranges = ranges.map(|(power, count)| {
@@ -205,9 +239,9 @@ pub(super) fn histogram_json(values: &LogHistogram) -> Value {
         "mean": values.mean(),
         "min": values.min(),
         "max": values.max(),
-        "p50": values.percentile(500),
-        "p90": values.percentile(900),
-        "p99": values.percentile(990),
+        "p50": percentile(0),
+        "p90": percentile(1),
+        "p99": percentile(2),
         "histogram": ranges.collect::<Vec<[u64; 3]>>(),
     })
 }

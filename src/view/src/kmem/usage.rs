@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use rperf_analysis::kmem::{MemoryKind, RequestCount, UsageCache, UsageReport, UsageRow};
 use serde_json::{Map, Value, json};
 
-use super::distributions::histogram_json;
+use super::distributions::{SummarizedValues, histogram_json};
 use super::fragmentation::cache_name;
 use crate::percent::Percent;
 
@@ -289,7 +289,7 @@ impl UsageTable {
             "live": row.live.requests,
             "live_bytes": row.live.bytes,
             "peak_bytes": row.peak,
-            "lifetimes_ns": histogram_json(&row.lifetimes),
+            "lifetimes_ns": histogram_json(SummarizedValues::of(&row.lifetimes)),
         });
         if let Value::Object(numbers) = numbers {
             object.extend(numbers);
