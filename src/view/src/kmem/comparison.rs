@@ -205,7 +205,7 @@ pub fn write(
         before.seconds, after.seconds
     )?;
     let numbers = TITLES.into_iter().map(Column::right);
-    let columns = numbers.chain([Column::left("Memory"), Column::left("")]);
+    let columns = numbers.chain([Column::left("Memory"), Column::left("").fixed(0)]);
     let mut table = Table::new(columns.collect::<Vec<_>>());
     for (name, sums) in totals(recordings) {
         let mut cells = number_cells(&sums);

@@ -404,7 +404,10 @@ const JSON_TITLES: Titles = Titles {
 };
 
 fn table(titles: &[&'static str]) -> Table {
+    let last = titles.last().and_then(|title| title.strip_prefix(' '));
     let columns = titles.iter().map(|title| match title.strip_prefix(' ') {
+        // The last column is not padded.
+        Some(title) if Some(&title) == last.as_ref() => Column::left(title).fixed(0),
         Some(title) => Column::left(title),
         None => Column::right(*title),
     });
