@@ -486,3 +486,27 @@ fn counts_are_passed_to_a_function() {
     assert!(found.len() == 2, "{printed}");
     assert_eq!(found, expected);
 }
+
+#[test]
+fn branches_of_a_trace_are_samples() {
+    let Some(interpreter) = prepared("branches_of_a_trace_are_samples", &[]) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let path = fixture("bts.data");
+    let program = "tests/python/branches.py";
+    let printed = output(interpreter, scratch.path(), program, &[&path]);
+    let words = ["script", "-f", "-i", &path, "--itrace=b", "-F", "ip,addr"];
+    let expected: Vec<String> = rperf(scratch.path(), &words)
+        .lines()
+        .map(|line| {
+            let ends: Vec<&str> = line
+                .split_whitespace()
+                .filter(|word| *word != "=>")
+                .collect();
+            ends.join(" ")
+        })
+        .collect();
+    assert_eq!(printed.lines().collect::<Vec<_>>(), expected);
+    assert!(expected.len() > 100, "{printed}");
+}

@@ -467,6 +467,7 @@ class session:
         kallsyms: str | PathLike[str] | None = None,
         symfs: str | PathLike[str] | None = None,
         jobs: int | None = None,
+        itrace: str | None = None,
     ) -> Self: ...
     @property
     def evsels(self) -> list[evsel]: ...

@@ -12,7 +12,7 @@ use rperf_replay::{Diagnostics, Replay};
 use rperf_resolve::{Resolver, StackOptions, UserStacks, has_call_stacks, has_stack_copies};
 use rperf_symbol::{FileBytes, SearchPaths};
 use rperf_tracepoint::Formats;
-use rperf_wire::{AttrFlags, SampleType};
+use rperf_wire::{AttrFlags, RecordKind, SampleType};
 
 use crate::error::{refused, value_error};
 use crate::recording::RecordingFile;
@@ -30,6 +30,8 @@ pub(crate) struct AnalysisOptions {
     pub(crate) kallsyms: Option<PathBuf>,
     /// Prefix of the paths of objects.
     pub(crate) symfs: Option<PathBuf>,
+    /// Whether the branches of a hardware trace are samples.
+    pub(crate) branches: bool,
 }
 
 /// A recording after pass 1.
@@ -50,21 +52,49 @@ impl AnalysisOptions {
         recording: &RecordingFile,
         work: impl FnOnce(&RecordingPass<'_>) -> PyResult<R>,
     ) -> PyResult<R> {
-        let data = recording.read(self.jobs)?;
-        let replay = self.replay(&data)?;
-        let files = DiskFiles;
-        let vdso = match self.symfs {
-            Some(_) => None,
-            None => rperf_sys::vdso_image().ok().map(FileBytes::from),
-        };
-        let resolver =
-            Resolver::new(replay.world(), &files, self.search_paths(&data)).with_vdso(vdso);
-        work(&RecordingPass {
-            replay: &replay,
-            resolver: &resolver,
-            formats: refused(data.metadata().formats())?,
-            jobs: self.jobs,
+        self.with_data(recording, |data| {
+            let replay = self.replay(data)?;
+            let files = DiskFiles;
+            let vdso = match self.symfs {
+                Some(_) => None,
+                None => rperf_sys::vdso_image().ok().map(FileBytes::from),
+            };
+            let resolver =
+                Resolver::new(replay.world(), &files, self.search_paths(data)).with_vdso(vdso);
+            work(&RecordingPass {
+                replay: &replay,
+                resolver: &resolver,
+                formats: refused(data.metadata().formats())?,
+                jobs: self.jobs,
+            })
         })
+    }
+
+    /// Reads `recording`, with samples for the branches of its hardware trace if they are wanted, and passes it to
+    /// `work`.
+    ///
+    /// # Errors
+    /// Those of `work`; the recording cannot be read, or it has another trace than that of `intel_bts`.
+    pub(crate) fn with_data<R>(
+        &self,
+        recording: &RecordingFile,
+        work: impl FnOnce(&PerfData<'_>) -> PyResult<R>,
+    ) -> PyResult<R> {
+        let data = recording.read(self.jobs)?;
+        if !self.branches {
+            return work(&data);
+        }
+        if let Some(decoded) = refused(data.with_branches())? {
+            return work(&refused(PerfData::parse(&decoded))?);
+        }
+        let mut records = data.records().filter_map(Result::ok);
+        if records.any(|record| record.raw.kind == RecordKind::AUXTRACE_INFO) {
+            let shown = recording.path.display();
+            return Err(value_error(format!(
+                "itrace: {shown}: only the hardware trace intel_bts can be decoded"
+            )));
+        }
+        work(&data)
     }
 
     /// Runs pass 1.

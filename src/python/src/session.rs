@@ -74,9 +74,11 @@ struct CurrentThreads {
 impl PySession {
     /// Reads the events of the recording `data`. Keyword arguments are the functions that `process_events` calls, each with
     /// one event: `sample`, `mmap`, `comm`, `task`, `lost`, `throttle`, `read`, `context_switch`; `stat` is called with a count of
-    /// `stat record` and the name of its event, or with the end of an interval and `None`.
+    /// `stat record` and the name of its event, or with the end of an interval and `None`. `itrace="b"` makes the branches of
+    /// an `intel_bts` trace samples.
     #[new]
-    #[pyo3(signature = (data, sample = None, *, vmlinux = None, kallsyms = None, symfs = None, jobs = None, **callbacks))]
+    #[pyo3(signature = (data, sample = None, *, vmlinux = None, kallsyms = None, symfs = None, jobs = None, itrace = None, **callbacks))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn new(
         data: &Bound<'_, Data>,
         sample: Option<Py<PyAny>>,
@@ -84,6 +86,7 @@ impl PySession {
         kallsyms: Option<PathBuf>,
         symfs: Option<PathBuf>,
         jobs: Option<usize>,
+        itrace: Option<&str>,
         callbacks: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let py = data.py();
@@ -91,6 +94,7 @@ impl PySession {
         let cache = home.call_method1("expanduser", ("~/.debug",))?.extract()?;
         let options = AnalysisOptions {
             jobs: jobs_of(jobs)?,
+            branches: wants_branches(itrace)?,
             cache,
             vmlinux,
             kallsyms,
@@ -98,7 +102,7 @@ impl PySession {
         };
         let recording = Arc::clone(&data.get().recording);
         let evsels = py.detach(|| -> PyResult<Vec<EventDesc>> {
-            Ok(recording.read(options.jobs)?.events().to_vec())
+            options.with_data(&recording, |data| Ok(data.events().to_vec()))
         })?;
         let evsel = |event: EventDesc| Py::new(py, Evsel::named(event.name, event.attr));
         Ok(Self {
@@ -242,8 +246,10 @@ impl PySession {
     }
 
     fn read_names(&self) -> PyResult<ThreadNames> {
-        let data = self.recording.read(self.options.jobs)?;
-        Ok(ThreadNames::of(self.options.replay(&data)?.world()))
+        let options = &self.options;
+        options.with_data(&self.recording, |data| {
+            Ok(ThreadNames::of(options.replay(data)?.world()))
+        })
     }
 }
 
@@ -253,6 +259,19 @@ fn jobs_of(given: Option<usize>) -> PyResult<NonZeroUsize> {
         return Ok(available_parallelism().unwrap_or(NonZeroUsize::MIN));
     };
     NonZeroUsize::new(given).ok_or_else(|| value_error("jobs must be at least 1"))
+}
+
+/// Whether `itrace` requests samples of branches: it has the letters of `script --itrace`.
+fn wants_branches(itrace: Option<&str>) -> PyResult<bool> {
+    let Some(letters) = itrace else {
+        return Ok(false);
+    };
+    if let Some(letter) = letters.chars().find(|letter| !"be".contains(*letter)) {
+        return Err(value_error(format!(
+            "itrace: unknown letter '{letter}' in '{letters}': b is for branches"
+        )));
+    }
+    Ok(letters.is_empty() || letters.contains('b'))
 }
 
 /// The functions, checked.
@@ -265,7 +284,7 @@ fn callbacks_of(
         let Some((_, kinds)) = CALLBACKS.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = CALLBACKS.iter().map(|(name, _)| *name).collect();
             return Err(PyTypeError::new_err(format!(
-                "perf.session has no keyword '{name}'\nhint: functions for events: {}; further keywords: vmlinux, kallsyms, symfs, jobs",
+                "perf.session has no keyword '{name}'\nhint: functions for events: {}; further keywords: vmlinux, kallsyms, symfs, jobs, itrace",
                 known.join(", ")
             )));
         };
