@@ -8,7 +8,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use rperf_syscalls::captured_record::HEADER_ITEM;
+use rperf_syscalls::captured_record::{HEADER_ITEM, MESSAGE_ITEMS};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CapturedArgument;
@@ -255,16 +255,20 @@ impl FileTables {
     }
 }
 
-/// Whether received messages may carry descriptors: recvmsg(2) if `msg_controllen` of `struct user_msghdr` is not 0 or
-/// unknown, and always recvmmsg(2).
+/// Whether received messages may carry descriptors: `msg_controllen` of a `struct user_msghdr` is not 0 or unknown.
 fn has_descriptors(call: &ReturnedCall<'_>) -> bool {
     let is_header = |one: &&CapturedArgument| {
-        one.argument == 1 && one.item == usize::from(HEADER_ITEM) && !one.is_unreadable
+        let item = one.item % usize::from(MESSAGE_ITEMS);
+        one.argument == 1 && item == usize::from(HEADER_ITEM) && !one.is_unreadable
     };
-    let mut memory = call.memory.iter().filter(|_| call.name == "recvmsg");
-    let header = memory.find(is_header);
-    let size = header.and_then(|header| header.bytes.get(40..48));
-    size != Some(&[0; 8])
+    let headers = call.memory.iter().filter(is_header);
+    let sizes = headers.map(|header| header.bytes.get(40..48));
+    let without = sizes.filter(|size| *size == Some(&[0; 8])).count();
+    let messages = match call.name {
+        "recvmmsg" => usize::try_from(call.result).unwrap_or_default(),
+        _ => 1,
+    };
+    without != messages
 }
 
 impl ProcessFiles {

@@ -134,6 +134,16 @@ fn messages_without_control_data_keep_the_names() {
     call(files, "socket", &[1], &[], 3);
     call(files, "recvmsg", &[3, 9], &[buffer], 5);
     assert_eq!(name(files, 3), None);
+    // Of several messages, all say it.
+    call(files, "socket", &[1], &[], 3);
+    let second = CapturedArgument {
+        item: usize::from(MESSAGE_ITEMS + HEADER_ITEM),
+        ..header(0)
+    };
+    call(files, "recvmmsg", &[3, 9], &[header(0), second], 2);
+    assert_eq!(name(files, 3), Some("socket"));
+    call(files, "recvmmsg", &[3, 9], &[header(0)], 2);
+    assert_eq!(name(files, 3), None);
 }
 
 #[test]
