@@ -134,6 +134,47 @@ fn exclude_perf_excludes_the_recorder() {
 }
 
 #[test]
+fn the_kernel_filters_by_user_and_with_threads() {
+    let test = "commands::record_filter::the_kernel_filters_by_user_and_with_threads";
+    let scratch = Scratch::new();
+    let Some(stranger) = crate::kernel::Stranger::new(test, &scratch) else {
+        return;
+    };
+    let user = stranger.run(&["id", "-u"]).stdout.trim().to_owned();
+    let events = ["-a", "-e", "cpu-clock", "-c", "1000000", "--filter"];
+    let filter = format!("uid == {user}, gid == {user}");
+    let busy =
+        format!("/usr/bin/setpriv --reuid {user} --regid {user} --clear-groups sh -c '{BUSY}'");
+    for options in [&[][..], &["--threads"]] {
+        let options = [&events[..], &[&filter], options].concat();
+        // The parent is also busy.
+        let work = format!("{BUSY}; {busy}");
+        let outcome = record(&scratch, &options, &["sh", "-c", &work]);
+        let message = &outcome.stderr;
+        assert_eq!(outcome.status, 0, "{message}");
+        assert!(
+            message.contains(" samples did not match the filter"),
+            "{message}"
+        );
+        let rows = rperf_in(&scratch, &["report", "-q", "--stdio", "-s", "comm", "-n"]);
+        let rows = rows.finish().expect("rperf starts").stdout;
+        let own = rows.lines().filter(|line| !line.trim().is_empty());
+        let comms: Vec<&str> = own
+            .filter_map(|line| line.split_whitespace().last())
+            .collect();
+        assert_eq!(comms.first(), Some(&"sh"), "{rows}");
+        assert!(
+            comms.iter().all(|comm| ["sh", "setpriv"].contains(comm)),
+            "{rows}"
+        );
+    }
+    let options = ["-e", "cpu-clock", "--filter", "uid == 0, ip > 1"];
+    let refused = record(&scratch, &options, &["true"]);
+    let line = "samples cannot be filtered by 'uid'\nhint: combine it with pid, ";
+    assert!(refused.stderr.starts_with(line), "{}", refused.stderr);
+}
+
+#[test]
 fn unsupported_filters_are_refused() {
     let scratch = Scratch::new();
     for (words, status, message) in [
@@ -148,12 +189,12 @@ fn unsupported_filters_are_refused() {
             "failed to set filter \"cpu == 1, mem_lvl == l9\" on event cs\n'l9' is not a value of mem_lvl\nhint: ",
         ),
         (
-            &["--filter", "cpu == 1", "--threads"],
+            &["--filter", "ip > 1", "--threads"],
             129,
             "filters of events other than tracepoints cannot be combined with --threads\nhint: omit --threads\n",
         ),
         (
-            &["--exclude-perf", "--overwrite"],
+            &["--filter", "cpu == 1 || time > 1", "--overwrite"],
             129,
             "filters of events other than tracepoints cannot be combined with --overwrite\n",
         ),

@@ -5,13 +5,20 @@ use std::path::Path;
 use super::text;
 
 /// A name in `tests/guest/bpf_programs`, and what the output or the messages must contain.
-const SHOWN: [(&str, &[&str]); 8] = [
+const SHOWN: [(&str, &[&str]); 9] = [
     ("summary", &[" Summary of events:", " load (", "  execve "]),
     ("arguments", &["openat(dfd: CWD, filename: \"./cases\""]),
     ("contention", &["contended   total wait     max wait"]),
     ("owners", &["contended   total wait     max wait"]),
     ("latency", &["  load:", "  TOTAL:  "]),
     ("counters", &["      page-faults", " msec task-clock"]),
+    (
+        "filter",
+        &[
+            "\n0 of ",
+            " samples did not match the filter of their event",
+        ],
+    ),
     ("waits", &["record: Captured and wrote"]),
     ("counted", &[" for 'BPF program(s) ", " msec task-clock"]),
 ];

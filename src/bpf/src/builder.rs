@@ -182,7 +182,12 @@ impl ProgramBuilder {
 
     /// Ends the program, which returns 0.
     pub fn exit(&mut self) {
-        self.set(Register::R0, 0);
+        self.exit_with(0);
+    }
+
+    /// Ends the program, which returns a number.
+    pub fn exit_with(&mut self, number: i32) {
+        self.set(Register::R0, number);
         self.push(0x95, Register::R0, Operand::Number(0), 0);
     }
 

@@ -82,6 +82,8 @@ pub enum Condition {
     Below,
     AtMost,
     SignedLess,
+    /// `left & right != 0`.
+    HasBits,
 }
 
 impl Condition {
@@ -90,6 +92,7 @@ impl Condition {
             Self::Equal => 0x10,
             Self::Above => 0x20,
             Self::AtLeast => 0x30,
+            Self::HasBits => 0x40,
             Self::NotEqual => 0x50,
             Self::Below => 0xa0,
             Self::AtMost => 0xb0,
@@ -132,6 +135,7 @@ pub enum Helper {
     KtimeGetNs,
     GetSmpProcessorId,
     GetCurrentPidTgid,
+    GetCurrentUidGid,
     GetCurrentComm,
     PerfEventOutput,
     PerfEventReadValue,
@@ -155,6 +159,7 @@ impl Helper {
             Self::KtimeGetNs => 5,
             Self::GetSmpProcessorId => 8,
             Self::GetCurrentPidTgid => 14,
+            Self::GetCurrentUidGid => 15,
             Self::GetCurrentComm => 16,
             Self::PerfEventOutput => 25,
             Self::PerfEventReadValue => 55,

@@ -1,6 +1,6 @@
 //! BPF programs without a compiler: an instruction builder with labels and maps, and Rust functions that return
 //! programs. These copy the memory of system call arguments, and sum up system calls, waits for locks, waits for CPUs, time off
-//! CPUs and counts of events in the kernel.
+//! CPUs and counts of events in the kernel, or filter samples.
 //!
 //! The kernel frees maps and programs with their file descriptors, so nothing stays loaded after the process ends,
 //! however it ends.
@@ -19,6 +19,7 @@ mod loaded;
 mod off_cpu;
 mod registers;
 mod run_queue;
+mod sample_filter;
 mod summary;
 mod tasks;
 
@@ -37,6 +38,7 @@ pub use off_cpu::{OffCpuLosses, OffCpuOptions, OffCpuPrograms, OffCpuWait, WaitP
 pub use run_queue::{
     RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskKey, TaskOffsets, TaskWaits,
 };
+pub use sample_filter::{FilteredSamples, SampleField, SampleFilterProgram, SampleTest};
 pub use summary::{
     CallKey, CallSummary, SUMMARY_BUCKETS, SummaryLosses, SummaryOptions, SyscallSummary,
     bucket_start,

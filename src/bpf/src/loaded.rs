@@ -199,7 +199,8 @@ impl LoadedPrograms {
         Ok(())
     }
 
-    fn encode(&self, program: &ProgramBuilder) -> Result<Vec<[u8; 8]>, BuildError> {
+    /// Returns a program's instructions with the descriptors of the maps.
+    pub(crate) fn encode(&self, program: &ProgramBuilder) -> Result<Vec<[u8; 8]>, BuildError> {
         let maps = self.maps.iter();
         let maps: Vec<i32> = maps.map(|map| map.map.as_fd().as_raw_fd()).collect();
         program.encode(&maps)

@@ -91,6 +91,7 @@ fn rewriters(
 ) -> Option<Arc<dyn BuildRewriter>> {
     // Unwinding precedes --off-cpu, which turns switches into later samples: a stack needs the mappings at the time of the switch.
     let unwinding = unwinding.map(|unwinding| unwinding as Arc<dyn BuildRewriter>);
+    let filters = filters.filter(|filters| filters.rewrites());
     let filters = filters.map(|filters| filters as Arc<dyn BuildRewriter>);
     let off_cpu = off_cpu.map(|off_cpu| off_cpu as Arc<dyn BuildRewriter>);
     rperf_rewrite::chain([unwinding, filters, off_cpu].into_iter().flatten())

@@ -26,7 +26,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     ),
     with(
         "bpf_skeletons",
-        "programs of its own: stat --bpf-counters and -b, record --off-cpu",
+        "programs of its own: stat --bpf-counters and -b, record --off-cpu and --filter",
     ),
     with("debuginfod", "debug files over HTTP and HTTPS"),
     with("demangle", "C++ and Rust names"),

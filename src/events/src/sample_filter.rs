@@ -45,9 +45,12 @@ enum Term {
     DataPageSize,
     /// A part of the memory access.
     Memory(&'static MemoryPart),
+    /// User and group of the task, which samples do not have.
+    User,
+    Group,
 }
 
-const TERMS: [(&str, Term); 21] = [
+const TERMS: [(&str, Term); 23] = [
     ("ip", Term::Ip),
     ("id", Term::Id),
     ("tid", Term::Tid),
@@ -69,25 +72,45 @@ const TERMS: [(&str, Term); 21] = [
     ("code_page_size", Term::CodePageSize),
     ("data_pgsz", Term::DataPageSize),
     ("data_page_size", Term::DataPageSize),
+    ("uid", Term::User),
+    ("gid", Term::Group),
 ];
 
-/// perf's terms for which samples have no field.
-const UNSUPPORTED_TERMS: [(&str, &str); 2] = [
-    (
-        "uid",
-        "samples have no user id; record the tasks of a user with -u",
-    ),
-    ("gid", "samples have no group id"),
-];
-
+/// A field that programs in the kernel know, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
+#[expect(missing_docs, reason = "the names are those of the fields")]
+pub enum KernelField {
+    Process,
+    Thread,
+    Cpu,
+    Period,
+    Address,
+    User,
+    Group,
+}
+
+/// A comparison that programs in the kernel can make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelTest {
+    /// The field.
+    pub field: KernelField,
+    /// How it is compared.
+    pub operator: Operator,
+    /// With what.
+    pub value: u64,
+}
+
+/// A comparison of unsigned numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of the comparisons")]
+pub enum Operator {
     Equal,
     NotEqual,
     Greater,
     GreaterOrEqual,
     Less,
     LessOrEqual,
+    /// A common bit.
     HasBits,
 }
 
@@ -136,6 +159,31 @@ impl SampleFilter {
         }
     }
 
+    /// Returns the comparisons, of each group of which one must hold, if programs in the kernel know all their fields.
+    #[must_use]
+    pub fn kernel_tests(&self) -> Option<Vec<Vec<KernelTest>>> {
+        let test = |test: &Comparison| {
+            Some(KernelTest {
+                field: test.term.in_kernel()?,
+                operator: test.operator,
+                value: test.value,
+            })
+        };
+        let group = |group: &Vec<Comparison>| group.iter().map(test).collect();
+        self.groups.iter().map(group).collect()
+    }
+
+    /// Returns the name of a compared field that only programs in the kernel know, if there is one.
+    #[must_use]
+    pub fn kernel_only(&self) -> Option<&'static str> {
+        let mut terms = self.groups.iter().flatten().map(|test| test.term);
+        terms.find_map(|term| match term {
+            Term::User => Some("uid"),
+            Term::Group => Some("gid"),
+            _ => None,
+        })
+    }
+
     /// The conjunction of both filters.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
@@ -147,7 +195,7 @@ impl SampleFilter {
     pub fn enable_fields(&self, details: &mut RecordDetails) {
         for Comparison { term, .. } in self.groups.iter().flatten() {
             match term {
-                Term::Ip | Term::Tid | Term::Pid => {}
+                Term::Ip | Term::Tid | Term::Pid | Term::User | Term::Group => {}
                 Term::Id => details.samples.identifier = true,
                 Term::Cpu => details.samples.cpu = true,
                 Term::Time => details.samples.time = Some(true),
@@ -241,6 +289,19 @@ impl Comparison {
 }
 
 impl Term {
+    fn in_kernel(self) -> Option<KernelField> {
+        Some(match self {
+            Self::Pid => KernelField::Process,
+            Self::Tid => KernelField::Thread,
+            Self::Cpu => KernelField::Cpu,
+            Self::Period => KernelField::Period,
+            Self::Addr => KernelField::Address,
+            Self::User => KernelField::User,
+            Self::Group => KernelField::Group,
+            _ => return None,
+        })
+    }
+
     fn named(name: &str) -> Option<Self> {
         let known = TERMS.iter().find(|(known, _)| *known == name);
         let part = || PARTS.iter().find(|part| part.name == name);
@@ -270,20 +331,12 @@ impl Term {
             Self::CodePageSize => sample.code_page_size,
             Self::DataPageSize => sample.data_page_size,
             Self::Memory(part) => sample.data_src.map(|source| part.of(source)),
+            Self::User | Self::Group => None,
         }
     }
 }
 
 fn unknown(name: &str, text: &str) -> SampleFilterError {
-    let elsewhere = UNSUPPORTED_TERMS
-        .iter()
-        .find(|(begin, _)| name.starts_with(begin));
-    if let Some((_, hint)) = elsewhere {
-        return SampleFilterError {
-            reason: format!("samples cannot be filtered by '{name}'"),
-            hint: (*hint).to_owned(),
-        };
-    }
     let reason = match name {
         "" => format!("'{text}' does not begin with a field"),
         name => format!("unknown field '{name}'"),
@@ -386,6 +439,34 @@ mod tests {
     }
 
     #[test]
+    fn some_fields_are_known_to_programs_in_the_kernel() {
+        let filter = |text: &str| SampleFilter::parse(text).unwrap();
+        let test = |field, operator, value| KernelTest {
+            field,
+            operator,
+            value,
+        };
+        assert_eq!(
+            filter("uid == 3 || period > 5, pid != 7").kernel_tests(),
+            Some(vec![
+                vec![
+                    test(KernelField::User, Operator::Equal, 3),
+                    test(KernelField::Period, Operator::Greater, 5)
+                ],
+                vec![test(KernelField::Process, Operator::NotEqual, 7)],
+            ])
+        );
+        for (text, only) in [
+            ("ip > 1, gid == 1", Some("gid")),
+            ("cpu == 1 || time > 0", None),
+        ] {
+            assert_eq!(filter(text).kernel_tests(), None, "{text}");
+            assert_eq!(filter(text).kernel_only(), only);
+        }
+        assert!(!filter("uid == 0 || gid == 0").matches(&sample(), 1));
+    }
+
+    #[test]
     fn invalid_comparisons_are_named() {
         for (text, reason) in [
             ("", "'' does not begin with a field"),
@@ -402,7 +483,6 @@ mod tests {
             ("mem_lvl == l9", "'l9' is not a value of mem_lvl"),
             ("mem_level == l1", "unknown field 'mem_level'"),
             ("cpu == l1", "'l1' is not a number"),
-            ("uid == 0", "samples cannot be filtered by 'uid'"),
         ] {
             let error = SampleFilter::parse(text).unwrap_err();
             assert_eq!(error.to_string(), reason, "{text}");

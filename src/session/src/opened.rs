@@ -91,6 +91,7 @@ fn open(
     let mut opener = Opener::new(request, cpu_tasks, &sysctl, &cgroups);
     let events = opener.open(request.observe.events.clone(), observer)?;
     set_filters(&events)?;
+    attach_filters(request, &events)?;
     // The limit of locked memory of an unprivileged user covers both rings and AUX areas, so rings get half of it.
     let is_shared = request
         .observe
@@ -120,6 +121,22 @@ fn set_filters(events: &[OpenEvent]) -> Result<(), Error> {
                     filter: filter.clone(),
                     cause,
                 })?;
+        }
+    }
+    Ok(())
+}
+
+/// Attaches the programs that filter samples. They are inherited with the events.
+fn attach_filters(request: &RecordRequest, events: &[OpenEvent]) -> Result<(), Error> {
+    for (event, program) in events.iter().zip(&request.observe.sample_filters) {
+        let Some(program) = program else { continue };
+        for placed in &event.counters {
+            let attached = placed.counter.attach(program.as_ref());
+            attached.map_err(|cause| Error::Filter {
+                event: event.event.spec.name.clone(),
+                filter: "--filter".to_owned(),
+                cause,
+            })?;
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rperf_bpf::OffCpuPrograms;
+use rperf_bpf::{OffCpuPrograms, SampleFilterProgram};
 use rperf_events::{CallGraph, DEFAULT_FREQUENCY, EventSpec, RecordDetails, Sampling};
 use rperf_perfdata::BuildRewriter;
 use rperf_safefs::{Folder, PathOrigin};
@@ -177,6 +177,8 @@ pub struct ObserveOptions {
     pub switches: Option<Vec<TimedSwitch>>,
     /// The time after which the recording ends (`--duration`).
     pub duration: Option<Duration>,
+    /// The BPF programs that decide which samples of events are written, in the order of `events`; fewer if the last ones have none.
+    pub sample_filters: Vec<Option<Arc<SampleFilterProgram>>>,
     /// The BPF programs that sum up waits of tasks, and write to the event [`off_cpu_output`](rperf_events::off_cpu_output) among `events`.
     pub off_cpu: Option<Arc<OffCpuPrograms>>,
 }
@@ -318,6 +320,7 @@ impl ObserveOptions {
             traces: None,
             switches: None,
             duration: None,
+            sample_filters: Vec::new(),
             off_cpu: None,
         }
     }

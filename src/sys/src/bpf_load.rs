@@ -230,6 +230,32 @@ impl RawTracepointProgram {
     }
 }
 
+/// A loaded program for perf events (`struct bpf_perf_event_data`), which returns whether a sample is written.
+#[derive(Debug)]
+pub struct PerfEventProgram(OwnedFd);
+
+impl PerfEventProgram {
+    /// Loads a program of encoded instructions, as [`RawTracepointProgram::load`].
+    ///
+    /// # Errors
+    /// [`BpfLoadError`].
+    pub fn load(name: &str, instructions: &[[u8; 8]]) -> Result<Self, BpfLoadError> {
+        let options = LoadOptions {
+            // BPF_PROG_TYPE_PERF_EVENT.
+            kind: 7,
+            name,
+            ..LoadOptions::default()
+        };
+        load_logged(&options, instructions).map(Self)
+    }
+}
+
+impl AsFd for PerfEventProgram {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 /// Attaches a program to the tracepoint whose name is at an address, or to what it was loaded for if that is 0.
 fn link(program: &OwnedFd, name: u64) -> io::Result<BpfLink> {
     let mut attr = RawTracepointAttr {

@@ -8,8 +8,6 @@ use perf_event_open_sys::bindings::perf_event_attr;
 use perf_event_open_sys::ioctls;
 use rperf_wire::{Attr, Cursor, Endian, ReadFormat};
 
-use crate::BpfProgram;
-
 /// `PERF_FLAG_FD_CLOEXEC`: the descriptor does not survive exec.
 pub const PERF_FLAG_FD_CLOEXEC: u64 = 1 << 3;
 
@@ -159,11 +157,12 @@ impl Counter {
         check(unsafe { ioctls::SET_FILTER(self.fd.as_raw_fd(), filter.as_mut_ptr().cast()) })
     }
 
-    /// Runs a BPF program at each occurrence of the event, a tracepoint or probe (`PERF_EVENT_IOC_SET_BPF`).
+    /// Runs a BPF program at each occurrence of the event, if it is a tracepoint or probe, otherwise at each of its samples
+    /// (`PERF_EVENT_IOC_SET_BPF`).
     ///
     /// # Errors
     /// What ioctl(2) reports: `EINVAL` for an event that cannot run programs, `EEXIST` if it runs this one already.
-    pub fn attach(&self, program: &BpfProgram) -> io::Result<()> {
+    pub fn attach(&self, program: &impl AsFd) -> io::Result<()> {
         let program = program.as_fd().as_raw_fd().cast_unsigned();
         // SAFETY: both descriptors are open; the request takes a descriptor number.
         check(unsafe { ioctls::SET_BPF(self.fd.as_raw_fd(), program) })

@@ -66,7 +66,9 @@ pub use aux_map::AuxMap;
 pub use block_memory::StringInstruction;
 pub use bpf::{BpfProgram, bpf_program_ids};
 pub use bpf_info::{BpfProgramInfo, bpf_program_info, bpf_types};
-pub use bpf_load::{BpfLink, BpfLoadError, RawTracepointProgram, TracedBpfProgram, TracedPlace};
+pub use bpf_load::{
+    BpfLink, BpfLoadError, PerfEventProgram, RawTracepointProgram, TracedBpfProgram, TracedPlace,
+};
 pub use bpf_map::{BpfMap, BpfMapKind, BpfMapShape};
 pub use cgroup::{CgroupFolder, OpenCgroup, cgroups};
 pub use children::{Children, execute, process_group};

@@ -39,11 +39,11 @@ with == != < <= > >= &, strings in quotes with == != ~ (~ matches a shell patter
 and parentheses. Numbers are decimal, or hexadecimal with 0x; a device number may be written as major:minor.
 Example: -e block:block_rq_issue --filter 'nr_sector > 200 && rwbs ~ \"*W*\"'
 
-Filters of other events are applied by rperf before samples are written. They compare a sample's ip, id, tid, pid, cpu, \
-time (nanoseconds), addr, period, txn, weight (weight1, weight2, weight3), phys_addr, code_pgsz, data_pgsz or a part of its \
-memory access (mem_op, mem_lvl, mem_snoop, mem_remote, mem_lock, mem_dtlb, mem_blk, mem_hops) with a number, or with a name \
-such as load, l2, hitm, using == != < <= > >= &. Conditions separated by commas must all hold; || separates alternatives \
-within a condition.
+Filters of other events are applied before samples are written: by a program in the kernel if they compare only a sample's \
+tid, pid, cpu, period, addr, uid and gid, otherwise by rperf. It compares also ip, id, time (nanoseconds), txn, weight \
+(weight1, weight2, weight3), phys_addr, code_pgsz, data_pgsz or a part of a memory access (mem_op, mem_lvl, mem_snoop, \
+mem_remote, mem_lock, mem_dtlb, mem_blk, mem_hops) with a number, or with a name such as load, l2, hitm, using \
+== != < <= > >= &. Conditions separated by commas must all hold; || separates alternatives within a condition.
 Example: -e cpu-clock --filter 'period > 1000, cpu == 1 || cpu == 2'";
 
 const CALL_GRAPH: &str = "\

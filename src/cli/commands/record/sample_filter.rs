@@ -1,9 +1,11 @@
-//! `--filter` and `--exclude-perf` for events that the kernel cannot filter: samples that don't match are dropped before they are written.
+//! `--filter` and `--exclude-perf` for events that are not tracepoints: BPF programs decide which samples are written. Samples that do not match
+//! are dropped before they are written, if the programs do not know a compared field or are not permitted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rperf_events::{EventSpec, SampleFilter};
+use rperf_bpf::{Condition, Error, FilteredSamples, SampleField, SampleFilterProgram, SampleTest};
+use rperf_events::{EventSpec, KernelField, KernelTest, Operator, SampleFilter};
 use rperf_perfdata::{BuildRewriter, EventDesc, Rewriter};
 use rperf_replay::EventIndex;
 use rperf_rewrite::FilterRewriter;
@@ -16,8 +18,10 @@ use crate::cli::error::CliError;
 /// Drops samples that don't match the filters of their events, and counts them.
 #[derive(Debug)]
 pub(super) struct SampleFilters {
-    /// The filter of each event.
+    /// The filter of each event that is not filtered in the kernel.
     filters: Vec<Option<SampleFilter>>,
+    /// The programs of the others.
+    programs: Vec<Arc<SampleFilterProgram>>,
     counts: Arc<FilterCounts>,
 }
 
@@ -40,12 +44,22 @@ impl SampleFilters {
         if filters.iter().all(Option::is_none) {
             return Ok(None);
         }
+        let (programs, filters) = in_kernel(filters)?;
         let is_trace = |event: &&EventSpec| event.tracer().is_some();
         if let Some(trace) = request.observe.events.iter().find(is_trace) {
             return Err(CliError::usage(format!(
                 "event {} is a hardware trace: it has no samples to filter",
                 trace.name
             )));
+        }
+        request.observe.sample_filters = programs.clone();
+        let own = Arc::new(Self {
+            filters,
+            programs: programs.into_iter().flatten().collect(),
+            counts: Arc::default(),
+        });
+        if !own.rewrites() {
+            return Ok(Some(own));
         }
         let others = [
             (request.observe.details.overwrite, "--overwrite"),
@@ -58,24 +72,110 @@ impl SampleFilters {
                 format!("filters of events other than tracepoints cannot be combined with {other}");
             return Err(CliError::usage(error).hint(format!("omit {other}")));
         }
-        for filter in filters.iter().flatten() {
+        for filter in own.filters.iter().flatten() {
             filter.enable_fields(&mut request.observe.details);
         }
-        Ok(Some(Arc::new(Self {
-            filters,
-            counts: Arc::default(),
-        })))
+        Ok(Some(own))
+    }
+
+    /// Whether samples are dropped before they are written.
+    pub(super) fn rewrites(&self) -> bool {
+        self.filters.iter().any(Option::is_some)
     }
 
     /// Prints how many samples were dropped.
     pub(super) fn report(&self, context: &Context) {
-        let [dropped, samples] = [&self.counts.dropped, &self.counts.samples];
+        let [mut dropped, mut samples] =
+            [&self.counts.dropped, &self.counts.samples].map(|count| count.load(Ordering::Relaxed));
+        for program in &self.programs {
+            match program.counts() {
+                Ok(FilteredSamples {
+                    all,
+                    dropped: unmatched,
+                }) => {
+                    samples += all;
+                    dropped += unmatched;
+                }
+                Err(error) => context.warn(format_args!(
+                    "samples that did not match a filter were not counted: {error}"
+                )),
+            }
+        }
         context.note(format_args!(
-            "{} of {} samples did not match the filter of their event",
-            dropped.load(Ordering::Relaxed),
-            samples.load(Ordering::Relaxed)
+            "{dropped} of {samples} samples did not match the filter of their event"
         ));
     }
+}
+
+/// A value for each event.
+type ByEvent<T> = Vec<Option<T>>;
+
+/// Loads the programs of filters whose fields they know, and returns them and the other filters.
+fn in_kernel(
+    filters: ByEvent<SampleFilter>,
+) -> Result<(ByEvent<Arc<SampleFilterProgram>>, ByEvent<SampleFilter>), CliError> {
+    let (mut programs, mut others) = (Vec::new(), Vec::new());
+    for filter in filters {
+        let tests = filter.as_ref().and_then(SampleFilter::kernel_tests);
+        let loaded = tests.map(|tests| SampleFilterProgram::load(&groups(&tests)));
+        match loaded {
+            Some(Ok(program)) => {
+                programs.push(Some(Arc::new(program)));
+                others.push(None);
+            }
+            not_loaded => {
+                let field = filter.as_ref().and_then(SampleFilter::kernel_only);
+                if let Some(field) = field {
+                    return Err(kernel_only(field, not_loaded.and_then(Result::err)));
+                }
+                programs.push(None);
+                others.push(filter);
+            }
+        }
+    }
+    Ok((programs, others))
+}
+
+/// The error for a field that samples do not have, and that a program cannot compare.
+fn kernel_only(field: &str, error: Option<Error>) -> CliError {
+    let message = format!("samples cannot be filtered by '{field}'");
+    match error {
+        Some(error) => CliError::message(255, message)
+            .detail(error.to_string())
+            .hint("record the tasks of a user with -u"),
+        None => CliError::message(255, message).hint(
+            "combine it with pid, tid, cpu, period, addr, uid and gid only, which the kernel compares",
+        ),
+    }
+}
+
+/// The comparisons in the words of programs.
+fn groups(tests: &[Vec<KernelTest>]) -> Vec<Vec<SampleTest>> {
+    let test = |test: &KernelTest| SampleTest {
+        field: match test.field {
+            KernelField::Process => SampleField::Process,
+            KernelField::Thread => SampleField::Thread,
+            KernelField::Cpu => SampleField::Cpu,
+            KernelField::Period => SampleField::Period,
+            KernelField::Address => SampleField::Address,
+            KernelField::User => SampleField::User,
+            KernelField::Group => SampleField::Group,
+        },
+        condition: match test.operator {
+            Operator::Equal => Condition::Equal,
+            Operator::NotEqual => Condition::NotEqual,
+            Operator::Greater => Condition::Above,
+            Operator::GreaterOrEqual => Condition::AtLeast,
+            Operator::Less => Condition::Below,
+            Operator::LessOrEqual => Condition::AtMost,
+            Operator::HasBits => Condition::HasBits,
+        },
+        value: test.value,
+    };
+    tests
+        .iter()
+        .map(|group| group.iter().map(test).collect())
+        .collect()
 }
 
 impl BuildRewriter for SampleFilters {

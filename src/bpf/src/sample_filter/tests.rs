@@ -1,0 +1,113 @@
+//! The comparisons in an interpreter; tests/commands/record_filter.rs runs filters in the kernel.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Condition::{Above, AtLeast, AtMost, Below, HasBits, NotEqual};
+
+/// The period and the address follow the registers.
+const REGISTERS: i16 = 16;
+
+/// What the helpers return: process 7, thread 9; group 5, user 3; CPU 2.
+fn pid_tgid(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
+    7 << 32 | 9
+}
+
+fn uid_gid(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
+    5 << 32 | 3
+}
+
+fn cpu(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
+    2
+}
+
+/// There is no map: nothing is counted.
+fn no_value(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
+    0
+}
+
+/// Returns whether a sample with this period and address passes.
+fn passes(groups: &[Vec<SampleTest>], period: u64, address: u64) -> bool {
+    let program = filter(groups, Some(REGISTERS)).unwrap();
+    let program = program.encode(&[3, 4]).unwrap().concat();
+    let mut machine = rbpf::EbpfVmRaw::new(None).unwrap();
+    for (helper, function) in [
+        (Helper::GetCurrentPidTgid, pid_tgid as rbpf::ebpf::Helper),
+        (Helper::GetCurrentUidGid, uid_gid),
+        (Helper::GetSmpProcessorId, cpu),
+        (Helper::MapLookupElem, no_value),
+    ] {
+        let number = helper.number().unsigned_abs();
+        machine.register_helper(number, function).unwrap();
+    }
+    machine.set_program(&program).unwrap();
+    let mut context = [
+        [0; 16].as_slice(),
+        &period.to_ne_bytes(),
+        &address.to_ne_bytes(),
+    ]
+    .concat();
+    machine.execute_program(&mut context).unwrap() == 1
+}
+
+fn test(field: SampleField, condition: Condition, value: u64) -> SampleTest {
+    SampleTest {
+        field,
+        condition,
+        value,
+    }
+}
+
+#[test]
+fn fields_are_where_they_are_read() {
+    for (field, value) in [
+        (SampleField::Process, 7),
+        (SampleField::Thread, 9),
+        (SampleField::Cpu, 2),
+        (SampleField::Period, 1000),
+        (SampleField::Address, u64::MAX),
+        (SampleField::User, 3),
+        (SampleField::Group, 5),
+    ] {
+        for (condition, expected) in [(Equal, true), (NotEqual, false)] {
+            let groups = [vec![test(field, condition, value)]];
+            assert_eq!(passes(&groups, 1000, u64::MAX), expected, "{field:?}");
+        }
+    }
+    let tests = [vec![test(SampleField::Period, Equal, 1)]];
+    assert!(matches!(filter(&tests, None), Err(Error::Architecture)));
+}
+
+#[test]
+fn of_each_group_one_test_holds() {
+    let cpu = |number| test(SampleField::Cpu, Equal, number);
+    let period = |most| test(SampleField::Period, AtMost, most);
+    for (groups, expected) in [
+        (vec![], true),
+        (vec![vec![cpu(1), cpu(2)], vec![period(5)]], true),
+        (vec![vec![cpu(1), cpu(2)], vec![period(4)]], false),
+        (vec![vec![cpu(1)], vec![period(5)]], false),
+    ] {
+        assert_eq!(passes(&groups, 5, 0), expected, "{groups:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn comparisons_are_unsigned(period in any::<u64>(), near in -1..2_i64, other in any::<u64>()) {
+        for value in [period.wrapping_add_signed(near), other] {
+            for (condition, expected) in [
+                (Equal, period == value),
+                (NotEqual, period != value),
+                (Above, period > value),
+                (AtLeast, period >= value),
+                (Below, period < value),
+                (AtMost, period <= value),
+                (HasBits, period & value != 0),
+            ] {
+                let groups = [vec![test(SampleField::Period, condition, value)]];
+                prop_assert_eq!(passes(&groups, period, 0), expected, "{:?}", condition);
+            }
+        }
+    }
+}
