@@ -13,11 +13,16 @@ fn task_pid() -> Option<u16> {
 }
 
 fn load(threshold: u64) -> Option<OffCpuPrograms> {
+    load_with(threshold, 1000)
+}
+
+fn load_with(threshold: u64, max_sums: u32) -> Option<OffCpuPrograms> {
     let options = OffCpuOptions {
         task_pid: task_pid()?,
         all_tasks: false,
         follows: true,
         max_stack: 64,
+        max_sums,
         threshold,
     };
     match OffCpuPrograms::load(options) {
@@ -99,4 +104,26 @@ fn long_waits_without_an_event_are_summed_too() {
     let found = waits(&programs, || std::thread::sleep(Duration::from_millis(20)));
     let nanos: u64 = found.iter().map(|wait| wait.nanos).sum();
     assert!(nanos >= 20 * MILLI, "{found:?}");
+}
+
+#[test]
+fn waits_without_room_are_counted() {
+    let Some(programs) = load_with(u64::MAX, 1) else {
+        return;
+    };
+    let (send, receive) = std::sync::mpsc::channel::<()>();
+    programs.begin(&[], &[this_thread()], false).unwrap();
+    std::thread::sleep(Duration::from_millis(1));
+    // Another place.
+    let late = receive.recv_timeout(Duration::from_millis(30));
+    assert!(late.is_err());
+    programs.end();
+    drop(send);
+    let losses = programs.losses().unwrap();
+    assert!(losses.waits >= 1, "{losses:?}");
+    assert!(
+        (25 * MILLI..1000 * MILLI).contains(&losses.nanos),
+        "{losses:?}"
+    );
+    assert_eq!(programs.sums().unwrap().len(), 1);
 }

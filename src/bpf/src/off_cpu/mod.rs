@@ -15,8 +15,6 @@ use crate::loaded::{LoadedPrograms, MapEntry, NamedShape, possible_cpus};
 use crate::tasks::{self, LOST_TASKS, slot};
 use programs::{OffCpuProgram, losses, place, wait};
 
-/// The maximum number of sums.
-const MAX_SUMS: u32 = 1 << 16;
 /// The maximum number of stacks.
 const MAX_STACKS: u32 = 1 << 14;
 /// The maximum number of tasks that wait.
@@ -35,6 +33,8 @@ pub struct OffCpuOptions {
     pub follows: bool,
     /// The maximum number of frames of a stack.
     pub max_stack: u32,
+    /// The maximum number of sums.
+    pub max_sums: u32,
     /// The shortest wait, in ns, that is written as a record.
     pub threshold: u64,
 }
@@ -244,7 +244,7 @@ fn shapes(options: &OffCpuOptions) -> Result<[NamedShape; 6], Error> {
         shape("losses", PerCpuArray, [4, 8, losses::COUNT]),
         shape("events", PerfEventArray, [4, 4, cpus]),
         shape("waits", Hash, [4, wait::SIZE, MAX_WAITS]),
-        shape("sums", Hash, [place::SIZE, 8, MAX_SUMS]),
+        shape("sums", Hash, [place::SIZE, 8, options.max_sums.max(1)]),
         shape("stacks", StackTrace, [4, 8 * frames, MAX_STACKS]),
     ])
 }

@@ -19,6 +19,8 @@ use crate::cli::live::kernel_offsets::member_offsets;
 /// The function of the kernel that switches tasks, and at most its size in bytes.
 const SWITCHES: &str = "__schedule";
 const SWITCHES_SIZE: u64 = 0x4000;
+/// The maximum number of sums.
+const MAX_SUMS: u32 = 1 << 16;
 /// The maximum number of frames of the kernel's stacks, if it cannot be read.
 const MAX_STACK: u32 = 127;
 
@@ -38,6 +40,7 @@ pub(super) fn load(
             all_tasks: matches!(request.observe.target, Target::Cpus(_) | Target::Everyone),
             follows: follows(request),
             max_stack: max_stack(request),
+            max_sums: MAX_SUMS,
             threshold,
         })
     });
