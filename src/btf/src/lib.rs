@@ -14,6 +14,8 @@ pub use record::{BtfType, TypeKind};
 const MAGIC: u16 = 0xeb9f;
 /// Size of the used part of `struct btf_header`, in bytes.
 const HEADER: usize = 24;
+/// The number of anonymous members that a member may be in.
+const MAX_NESTING: usize = 8;
 
 /// The data are damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -158,23 +160,55 @@ impl<'a> Btf<'a> {
         found
     }
 
-    /// Returns the offset in bytes of a named member of a structure; `None` for unknown ones, bit fields and members of anonymous members.
+    /// Returns the id of a function, by which programs call it; `None` if there is none, or several.
+    #[must_use]
+    pub fn function(&self, name: &str) -> Option<u32> {
+        let mut found = self.parts.iter().flat_map(|part| {
+            let numbered = (part.first_type..).zip(&part.starts);
+            numbered.filter(|(_, start)| {
+                let record = BtfType::read(part.types, **start as usize, self.layout());
+                record.is_some_and(|record| {
+                    record.kind == TypeKind::Function && self.text(record.name) == name
+                })
+            })
+        });
+        let (number, _) = found.next()?;
+        found.next().is_none().then_some(number)
+    }
+
+    /// Returns the offset in bytes of a named member of a structure, also of one within anonymous members; `None` for unknown ones and bit
+    /// fields.
     #[must_use]
     pub fn member_offset(&self, structure: &str, member: &str) -> Option<u32> {
         let mut structures = self.types().filter(|record| {
             record.kind == TypeKind::Structure && self.text(record.name) == structure
         });
-        let record = structures.next()?;
-        let mut members = (0..record.details.len() / 12).filter_map(|index| {
+        self.offset_within(&structures.next()?, member, MAX_NESTING)
+    }
+
+    /// Returns the offset in bytes of a member of `record`. `depth` is the number of anonymous members that it may be in.
+    fn offset_within(&self, record: &BtfType<'a>, member: &str, depth: usize) -> Option<u32> {
+        let members = (0..record.details.len() / 12).filter_map(|index| {
             let word = |at: usize| record.detail(index * 3 + at);
-            (self.text(word(0)?) == member).then(|| word(2)).flatten()
+            Some((self.text(word(0)?), word(1)?, word(2)?))
         });
-        let place = members.next()?;
-        let (width, bit) = match record.flag {
-            true => (place >> 24, place & 0xff_ffff),
-            false => (0, place),
-        };
-        (width == 0 && bit % 8 == 0).then_some(bit / 8)
+        members.into_iter().find_map(|(name, number, place)| {
+            let (width, bit) = match record.flag {
+                true => (place >> 24, place & 0xff_ffff),
+                false => (0, place),
+            };
+            let offset = (width == 0 && bit % 8 == 0).then_some(bit / 8);
+            match name {
+                "" if depth > 0 => {
+                    let inner = self.type_with_id(number)?;
+                    let is_composite = matches!(inner.kind, TypeKind::Structure | TypeKind::Union);
+                    let inner = is_composite.then_some(inner)?;
+                    offset?.checked_add(self.offset_within(&inner, member, depth - 1)?)
+                }
+                name if name == member => offset,
+                _ => None,
+            }
+        })
     }
 
     fn types(&self) -> impl Iterator<Item = BtfType<'a>> {

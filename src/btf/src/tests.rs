@@ -1,7 +1,32 @@
 use proptest::prelude::*;
-use rperf_testkit::btf::{ARRAY, Blob, ENUM, ENUM64, INT, PROTOTYPE, SIGNED, STRUCT, kernel};
+use rperf_testkit::btf::{
+    ARRAY, Blob, ENUM, ENUM64, FUNCTION, INT, PROTOTYPE, SIGNED, STRUCT, UNION, kernel,
+};
 
 use super::Btf;
+
+#[test]
+fn functions_have_ids() {
+    let mut blob = Blob::new();
+    let int = blob.add("int", INT, 4, &[SIGNED | 32]);
+    let prototype = blob.add("", PROTOTYPE, int, &[]);
+    let first = blob.add("first", FUNCTION, prototype, &[]);
+    for _ in 0..2 {
+        blob.add("twice", FUNCTION, prototype, &[]);
+    }
+    // `struct outer { int a; struct { int b; union { int c; }; }; }`.
+    let names = ["a", "b", "c"].map(|name| blob.text(name));
+    let inmost = blob.add("", UNION | 1, 4, &[names[2], int, 0]);
+    let inner = blob.add("", STRUCT | 2, 8, &[names[1], int, 0, 0, inmost, 32]);
+    blob.add("outer", STRUCT | 2, 12, &[names[0], int, 0, 0, inner, 32]);
+    let bytes = blob.bytes();
+    let btf = Btf::parse(&bytes).unwrap();
+    assert_eq!(btf.function("first"), Some(first));
+    assert_eq!(btf.function("twice"), None);
+    assert_eq!(btf.function("int"), None);
+    let offsets = ["a", "b", "c"].map(|name| btf.member_offset("outer", name));
+    assert_eq!(offsets, [Some(0), Some(4), Some(8)]);
+}
 
 #[test]
 fn offsets_of_members() {
@@ -11,6 +36,8 @@ fn offsets_of_members() {
     assert_eq!(btf.member_offset("file", "table"), Some(24));
     assert_eq!(btf.member_offset("file", "nosuch"), None);
     assert_eq!(btf.member_offset("nosuch", "name"), None);
+    // A bit field of an anonymous member.
+    assert_eq!(btf.member_offset("file", "flag"), None);
 }
 
 #[test]

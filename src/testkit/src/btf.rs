@@ -69,6 +69,8 @@ pub const POINTER: u32 = 2 << 24;
 pub const ARRAY: u32 = 3 << 24;
 /// `BTF_KIND_STRUCT` where [`Blob::add`] wants it.
 pub const STRUCT: u32 = 4 << 24;
+/// `BTF_KIND_UNION` where [`Blob::add`] wants it.
+pub const UNION: u32 = 5 << 24;
 /// `BTF_KIND_ENUM` where [`Blob::add`] wants it.
 pub const ENUM: u32 = 6 << 24;
 /// `BTF_KIND_ENUM64` where [`Blob::add`] wants it.
