@@ -231,7 +231,9 @@ fn examples_of_each_command_run() {
             command if command.starts_with("kmem ") => {
                 &["kmem record --slab --page -q -- sleep 0.2"][..]
             }
-            command if command.starts_with("lock ") => &["lock record -q -a -- sleep 0.2"][..],
+            command if command.starts_with("lock ") => {
+                &["lock record -q --user --holders -a -- sleep 1"][..]
+            }
             command if command.starts_with("sched ") => &["sched record -q -- sleep 0.2"][..],
             _ => &[],
         };

@@ -1,8 +1,10 @@
 //! `rperf lock`: sums recomputed from `script`, and recordings without the events.
 
 mod deadlock;
+mod holders;
 mod live;
 mod live_futexes;
+mod owners;
 pub(crate) mod recording;
 mod user_locks;
 
@@ -127,7 +129,6 @@ fn recordings_without_the_events_are_refused() {
         ),
         ("lock report -k none", 129, "Unknown --key: none"),
         ("lock contention -Y none", 129, "Unknown lock flags: none"),
-        ("lock contention -L x", 129, "'x' is not an address"),
         ("lock contention -t -l", 129, "-t and -l exclude each other"),
         ("lock watch", 129, "unknown subcommand 'watch'"),
         (
@@ -220,6 +221,47 @@ fn options_before_script_apply_to_it() {
     assert!(missing.stderr.contains("none"), "{missing:?}");
     let quiet = run(&scratch, "lock -f -q script");
     assert_eq!(quiet.status, 129, "{quiet:?}");
+}
+
+/// perf 7.2 prints the same names; its `-L` takes only locks at the beginning of a variable.
+#[test]
+fn locks_are_named_and_selected_by_variables() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::global_locks())
+        .expect("a file");
+    let listing = "ffffffff81000000 T _text\nffffffff81004000 T caller\nffffffff82000000 D first_locks\nffffffff82000100 b second_lock\nffffffff82000200 B behind\n";
+    scratch.write("kallsyms", listing).expect("a file");
+    let names = |options: &str| {
+        let words = format!("lock contention -l --kallsyms kallsyms --json {options}");
+        let json = run(&scratch, words.trim()).stdout;
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let rows = json["rows"].as_array().expect("rows").iter();
+        let mut names: Vec<String> = rows
+            .map(|row| row["name"].as_str().expect("a name").to_owned())
+            .collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(names(""), ["0x4000", "first_locks", "second_lock"]);
+    assert_eq!(names("-L first_locks"), ["first_locks"]);
+    assert_eq!(
+        names("-L 0xffffffff82000100,first_locks"),
+        ["first_locks", "second_lock"]
+    );
+    let unknown = run(&scratch, "lock contention -L no_lock --kallsyms kallsyms");
+    assert_eq!(unknown.status, 129, "{unknown:?}");
+    let message = "'no_lock' is neither an address nor a variable of the recording's kernel";
+    assert!(unknown.stderr.contains(message), "{unknown:?}");
+    // A kernel that does not list its variables: the end of this one is unknown.
+    let functions: String = (0..300)
+        .map(|number| format!("ffffffff8101{number:04x} t function{number}\n"))
+        .collect();
+    scratch
+        .write("kallsyms", format!("{functions}{listing}"))
+        .expect("a file");
+    assert_eq!(names(""), ["0x4000", "0x4008", "second_lock"]);
+    assert!(names("-L first_locks").is_empty());
 }
 
 #[test]

@@ -2,30 +2,45 @@
 //! `lock:contention_end` of a thread and a lock, or is found in the events of lockdep. A wait of a user program is a
 //! call of futex(2).
 
+mod captured;
+mod deadlocks;
 mod futex_holder;
+mod holders;
 mod known_stacks;
+mod owners;
 mod rows;
+mod run_queue;
 mod sequences;
 mod user;
 mod wait_chains;
+mod wait_graph;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rperf_tracepoint::typed::TypedEvent;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub use self::futex_holder::{FUTEX_MEMORY, FutexHolder, FutexObject, FutexWait};
+pub use self::captured::{CapturedWait, CapturedWaits, FUTEX_WAITS};
+pub use self::deadlocks::{FoundWaits, FutexDeadlocks};
+pub use self::futex_holder::{
+    BEFORE_FUTEX, FROM_FUTEX, FutexHolder, FutexMemory, FutexObject, FutexWait, MUTEX_MEMORY,
+};
+pub use self::holders::{FutexHolders, HolderRow, HolderState, HolderTable};
 pub use self::known_stacks::KnownStacks;
+use self::owners::FutexOwners;
 pub use self::rows::{
     LockAggregation, LockColumn, LockDetail, LockKey, LockRow, LockStack, LockSums,
 };
+use self::run_queue::RunQueueTimes;
 pub use self::sequences::BadSequences;
 use self::sequences::{Sequence, Sequences, Step};
+use self::user::{BegunWait, EndedCall, FutexCall, UserWaits};
 pub use self::user::{FUTEX, FUTEX_EVENTS, FUTEX_PI};
-use self::user::{FutexCall, UserWaits};
 pub use self::wait_chains::WaitChains;
+pub use self::wait_graph::{ChainedWait, HeldWait, WaitChain, WaitCycle};
 use crate::sched::LostStretches;
-use crate::{EventContext, Loss, Observer};
+use crate::{ContextSwitch, EventContext, Loss, Observer};
 
 /// The tracepoints of waits for locks of the kernel, `system:name`.
 pub const CONTENTION_EVENTS: [&str; 2] = ["lock:contention_begin", "lock:contention_end"];
@@ -44,16 +59,25 @@ pub struct LockSelection {
     /// Only waits whose flags are one of these values; all if `None`.
     pub flags: Option<Vec<u64>>,
     /// Only waits for locks at these addresses; all if `None`.
-    pub addresses: Option<Vec<u64>>,
+    pub addresses: Option<Vec<Range<u64>>>,
 }
 
 impl LockSelection {
     fn accepts(&self, address: u64, flags: u64) -> bool {
         let addresses = self.addresses.as_ref();
         let kinds = self.flags.as_ref();
-        addresses.is_none_or(|known| known.contains(&address))
+        addresses.is_none_or(|known| known.iter().any(|range| range.contains(&address)))
             && kinds.is_none_or(|known| known.contains(&flags))
     }
+}
+
+/// A wait that begins.
+#[derive(Debug, Clone, Copy)]
+struct StartedWait {
+    address: u64,
+    flags: u64,
+    /// The thread that holds the lock.
+    holder: Option<u32>,
 }
 
 /// Sums waits.
@@ -68,6 +92,9 @@ pub struct LockContention {
     /// States by thread and lock.
     sequences: Sequences,
     user: UserWaits,
+    owners: FutexOwners,
+    run_queue: RunQueueTimes,
+    separates_run_queue: bool,
     threads: FxHashSet<u32>,
     /// Where records were lost.
     pub losses: LostStretches,
@@ -85,9 +112,26 @@ impl LockContention {
             by_detail: FxHashMap::default(),
             sequences: Sequences::default(),
             user: UserWaits::default(),
+            owners: FutexOwners::default(),
+            run_queue: RunQueueTimes::default(),
+            separates_run_queue: false,
             threads: FxHashSet::default(),
             losses: LostStretches::default(),
         }
+    }
+
+    /// Sets the process of each thread of the recording: only these can own futexes.
+    #[must_use]
+    pub fn with_threads(mut self, processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        self.owners = FutexOwners::new(processes);
+        self
+    }
+
+    /// Takes the time that waiting threads waited for a CPU off their waits. Rows have it in any case, if there are events of the scheduler.
+    #[must_use]
+    pub fn separating_run_queue(mut self) -> Self {
+        self.separates_run_queue = true;
+        self
     }
 
     /// Returns all rows, also those without an ended wait: highest value of `column` first, then by caller and address.
@@ -118,9 +162,12 @@ impl LockContention {
 
     /// Returns the index of the row of a key, created by `create` if it is new.
     fn row(&mut self, key: LockKey, create: impl FnOnce(LockKey) -> LockRow) -> usize {
-        let rows = &mut self.rows;
+        let (rows, separates_run_queue) = (&mut self.rows, self.separates_run_queue);
         *self.by_key.entry(key).or_insert_with_key(|key| {
-            rows.push(create(key.clone()));
+            rows.push(LockRow {
+                separates_run_queue,
+                ..create(key.clone())
+            });
             rows.len() - 1
         })
     }
@@ -129,8 +176,13 @@ impl LockContention {
         if !self.selection.accepts(address, flags) || detail.is_excluded {
             return;
         }
-        let row = self.row_of_wait(at, address, flags, detail);
-        let begin = Sequence::at(at, address, row);
+        let wait = StartedWait {
+            address,
+            flags,
+            holder: None,
+        };
+        let row = self.row_of_wait(at, wait, detail);
+        let begin = Sequence::at(at, address, row).queued(self.queued(at));
         self.sequences.step(Step::Begin, begin, &mut self.rows);
     }
 
@@ -138,14 +190,19 @@ impl LockContention {
     fn row_of_wait(
         &mut self,
         at: &EventContext,
-        address: u64,
-        flags: u64,
+        wait: StartedWait,
         detail: &Arc<LockDetail>,
     ) -> usize {
         self.threads.insert(at.task.tid);
+        let StartedWait {
+            address,
+            flags,
+            holder,
+        } = wait;
         let key = match (self.aggregation, detail.stack.process) {
             (LockAggregation::Caller, _) => return self.row_of_caller(address, flags, detail),
             (LockAggregation::Thread, _) => LockKey::Thread(at.task.tid),
+            (LockAggregation::Owner, _) => LockKey::Owner(holder),
             (LockAggregation::Address, None) => LockKey::Address(address),
             (LockAggregation::Address, Some(pid)) => LockKey::UserAddress { pid, address },
         };
@@ -169,9 +226,21 @@ impl LockContention {
     fn futex(&mut self, at: &EventContext, address: u64, operation: u32, detail: &Arc<LockDetail>) {
         match FutexCall::of(operation) {
             FutexCall::Wait(flags) => {
+                let holder = self.owners.take(at, address).map(|holder| holder.tid);
                 if self.selection.accepts(address, flags) && !detail.is_excluded {
-                    let row = self.row_of_wait(at, address, flags, detail);
-                    self.user.begin(at, address, row, &mut self.rows);
+                    let wait = StartedWait {
+                        address,
+                        flags,
+                        holder,
+                    };
+                    let row = self.row_of_wait(at, wait, detail);
+                    let begun = BegunWait {
+                        address,
+                        row,
+                        holder,
+                        queued: self.queued(at),
+                    };
+                    self.user.begin(at, begun, &mut self.rows);
                 }
             }
             FutexCall::Wake => self.user.wake(at, address),
@@ -179,9 +248,14 @@ impl LockContention {
         }
     }
 
+    /// Returns how long the current thread has waited for CPUs so far, in ns.
+    fn queued(&mut self, at: &EventContext) -> u64 {
+        self.run_queue.total(at.task.tid, at.time())
+    }
+
     fn end(&mut self, at: &EventContext, address: u64) {
         if let Some(row) = self.sequences.row(at.task.tid, address) {
-            let end = Sequence::at(at, address, row);
+            let end = Sequence::at(at, address, row).queued(self.queued(at));
             self.sequences.step(Step::End, end, &mut self.rows);
         }
     }
@@ -189,7 +263,7 @@ impl LockContention {
     fn lockdep(&mut self, at: &EventContext, step: Step, address: u64, class: &[u8]) {
         let key = match self.aggregation {
             LockAggregation::Thread => LockKey::Thread(at.task.tid),
-            LockAggregation::Caller | LockAggregation::Address => LockKey::Address(address),
+            _ => LockKey::Address(address),
         };
         self.threads.insert(at.task.tid);
         let row = self.row(key, |key| LockRow::of_class(key, address, class));
@@ -215,7 +289,11 @@ impl Observer<Option<Arc<LockDetail>>> for LockContention {
                 self.futex(at, event.uaddr(), event.op(), &detail);
             }
             TypedEvent::SysExitFutex(event) => {
-                self.user.end(at, event.ret(), &mut self.rows);
+                let ended = EndedCall {
+                    result: event.ret(),
+                    queued: self.queued(at),
+                };
+                self.user.end(at, ended, &mut self.rows);
             }
             TypedEvent::LockAcquire(event) => {
                 let step = Step::acquire(event.flags());
@@ -230,7 +308,17 @@ impl Observer<Option<Arc<LockDetail>>> for LockContention {
             TypedEvent::LockRelease(event) => {
                 self.lockdep(at, Step::Release, event.lockdep_addr(), event.name());
             }
-            _ => {}
+            event => self.run_queue.event(at, &event),
+        }
+    }
+
+    fn switch(&mut self, at: &EventContext, switch: ContextSwitch) {
+        self.run_queue.switch(at, switch);
+    }
+
+    fn sample(&mut self, _: &EventContext, detail: Option<Arc<LockDetail>>) {
+        if let Some(captured) = detail.as_ref().and_then(|detail| detail.captured.as_ref()) {
+            self.owners.capture(captured);
         }
     }
 

@@ -17,6 +17,8 @@ pub struct ObserverPass<'p, P> {
     kinds: Vec<RecordKind>,
     /// The selected tracepoints; `None` for all samples.
     needed: Option<Vec<&'static str>>,
+    /// Other events that are selected, too.
+    others: Vec<EventIndex>,
 }
 
 /// The number of records of each kind that an observer received.
@@ -43,6 +45,7 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
             prepare,
             kinds: vec![RecordKind::LOST, RecordKind::LOST_SAMPLES],
             needed: None,
+            others: Vec::new(),
         }
     }
 
@@ -51,6 +54,13 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
     #[must_use]
     pub fn reading(mut self, tracepoints: &[&[&'static str]]) -> Self {
         self.needed = Some(tracepoints.concat());
+        self
+    }
+
+    /// Also reads samples of this event, which [`ObserverPass::reading`] would skip.
+    #[must_use]
+    pub fn reading_event(mut self, event: EventIndex) -> Self {
+        self.others.push(event);
         self
     }
 
@@ -128,9 +138,10 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
     /// Whether samples of an event are selected.
     pub(crate) fn reads(&self, event: EventIndex) -> bool {
         let layout = self.layouts.of(event);
-        self.needed
-            .as_ref()
-            .is_none_or(|needed| layout.is_some_and(|layout| needed.contains(&layout.tracepoint())))
+        let is_needed = self.needed.as_ref().is_none_or(|needed| {
+            layout.is_some_and(|layout| needed.contains(&layout.tracepoint()))
+        });
+        is_needed || self.others.contains(&event)
     }
 
     pub(crate) fn kinds(&self) -> &[RecordKind] {

@@ -180,6 +180,18 @@ impl ProgramBuilder {
         self.push(0x85, Register::R0, Operand::Number(helper.number()), 0);
     }
 
+    /// `R0 = function(R1, ..., R5)`, a function of the kernel by the id of its type (BTF).
+    pub fn call_function(&mut self, function: u32) {
+        self.instructions.push(Instruction {
+            code: 0x85,
+            destination: 0,
+            // BPF_PSEUDO_KFUNC_CALL.
+            source: 2,
+            offset: 0,
+            immediate: function.cast_signed(),
+        });
+    }
+
     /// Ends the program, which returns 0.
     pub fn exit(&mut self) {
         self.exit_with(0);

@@ -140,12 +140,14 @@ pub enum Helper {
     PerfEventOutput,
     PerfEventReadValue,
     GetStackid,
+    GetCurrentTask,
     CurrentTaskUnderCgroup,
     GetCurrentCgroupId,
     GetCurrentAncestorCgroupId,
     ProbeReadUser,
     ProbeReadKernel,
     ProbeReadUserStr,
+    ProbeReadKernelStr,
 }
 
 impl Helper {
@@ -165,11 +167,13 @@ impl Helper {
             Self::PerfEventReadValue => 55,
             Self::GetCurrentAncestorCgroupId => 123,
             Self::GetStackid => 27,
+            Self::GetCurrentTask => 35,
             Self::CurrentTaskUnderCgroup => 37,
             Self::GetCurrentCgroupId => 80,
             Self::ProbeReadUser => 112,
             Self::ProbeReadKernel => 113,
             Self::ProbeReadUserStr => 114,
+            Self::ProbeReadKernelStr => 115,
         }
     }
 }

@@ -27,7 +27,8 @@ pub use builder::{BuildError, Label, MapId, ProgramBuilder};
 pub use capture::{ArgumentCapture, CaptureOptions};
 pub use contention::{
     ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, FUTEX, FUTEX_PI,
-    OwnerLayout, UNKNOWN_OWNER, WaitKey, WaitSummary,
+    FutexCapture, FutexCaptureOptions, LockFilter, LockLayout, LockName, OwnerLayout, PidLayout,
+    SlabLayout, UNKNOWN_OWNER, WaitKey, WaitSummary,
 };
 pub use counters::{
     CgroupPlace, CountSum, CountedScope, CpuCounter, KernelCounters, MAX_COUNTED_EVENTS,

@@ -206,6 +206,20 @@ impl LoadedPrograms {
         program.encode(&maps)
     }
 
+    /// Loads a program and runs it once on each CPU that is online. CPUs on which the kernel cannot run it are skipped.
+    pub(crate) fn run_on_all_cpus(
+        &self,
+        name: &'static str,
+        program: &ProgramBuilder,
+    ) -> Result<(), Error> {
+        let loaded = self.load(name, program)?;
+        for cpu in 0..u32::try_from(possible_cpus()?).unwrap_or(u32::MAX) {
+            // Kernels before Linux 5.10 refuse it, and CPUs may go offline at any time.
+            drop(loaded.run_on(cpu));
+        }
+        Ok(())
+    }
+
     /// Returns all entries of a map; none of an unknown map.
     pub(crate) fn entries(&self, map: MapId) -> Result<Vec<MapEntry>, Error> {
         let mut entries = Vec::new();

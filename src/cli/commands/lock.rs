@@ -3,14 +3,19 @@
 mod analysis;
 mod contention;
 mod deadlock;
+mod details;
+mod flame;
+mod holders;
 mod info;
 mod live;
+mod lock_names;
 mod record;
 mod report;
 
 use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::lock::LockColumn;
 
+use self::analysis::RunQueueUse;
 pub(super) use self::contention::{command as contention_command, run as contention};
 pub(super) use self::deadlock::{command as deadlock_command, run as deadlock};
 pub(super) use self::info::{command as info_command, run as info};
@@ -67,7 +72,7 @@ fn table_options(keys: &'static str) -> Vec<Arg> {
             .help("show only the first n rows"),
         value("field", "column[,column...]")
             .short('F')
-            .help("show only these columns"),
+            .help("show only these columns; with run_queue, the time that waiting threads wait for a CPU is no part of the waits"),
         value("key", "column").short('k').help(keys),
         switch("threads").short('t').help("show a row per thread"),
         switch("json").help("print rows as JSON, times in nanoseconds"),
@@ -127,6 +132,18 @@ fn refuse_columns_of_json(matches: &ArgMatches) -> Result<(), CliError> {
         ))
         .hint("the rows of --json have all values; -k sorts them")),
         _ => Ok(()),
+    }
+}
+
+/// Returns what is done with the time in run queues: it is separate if its column is shown.
+fn run_queue_use(matches: &ArgMatches, shown: &[LockColumn]) -> RunQueueUse {
+    match (
+        shown.contains(&LockColumn::RunQueue),
+        flag(matches, "json") == Some(true),
+    ) {
+        (true, _) => RunQueueUse::Separate,
+        (false, true) => RunQueueUse::Shown,
+        (false, false) => RunQueueUse::Ignored,
     }
 }
 

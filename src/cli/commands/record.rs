@@ -4,6 +4,7 @@ mod args;
 mod build_ids;
 mod details;
 mod feedback;
+mod futex_owners;
 mod losses;
 mod mapped_files;
 mod masks;
@@ -53,6 +54,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if flag(matches, "dry-run") == Some(true) {
         return Ok(ExitStatus::Ok);
     }
+    futex_owners::start(matches, context, &mut request);
     feedback::warn(context, &request);
     let mut reporter = RecordReporter::new(context, matches);
     let mut control = control::control(matches)?;

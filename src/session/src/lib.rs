@@ -71,9 +71,9 @@ pub use open::may_profile_kernel;
 pub use recording::record;
 pub use request::{
     BuildIds, DrainAffinity, DrainThreads, KernelCodeReader, KernelRoots, ObserveOptions,
-    OutputOptions, RecordRequest, RingOptions, RotationOptions, RotationTrigger, SessionNotice,
-    SessionObserver, SnapshotOptions, SynthesisOptions, SynthesizedRecords, Target, TimedSwitch,
-    TraceOptions,
+    OutputOptions, OutputPrograms, RecordRequest, RingOptions, RotationOptions, RotationTrigger,
+    SessionNotice, SessionObserver, SnapshotOptions, SynthesisOptions, SynthesizedRecords, Target,
+    TimedSwitch, TraceOptions,
 };
 pub use schedstat::{
     CpuReading, DomainReading, SchedstatError, SchedstatOutput, SchedstatReading, SchedstatRequest,

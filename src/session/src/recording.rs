@@ -174,6 +174,7 @@ impl LiveRecording {
 
     /// Writes the initial state, enables events, starts the workload, and renames the file.
     fn begin(&mut self, request: &RecordRequest) -> Result<(), Error> {
+        self.connect_programs(request)?;
         let (records, sink) = (&mut self.records, &mut self.sink);
         if let Some(builder) = &request.output.rewriter {
             let rewriter = builder.build(&self.opened.descriptions);
@@ -204,6 +205,20 @@ impl LiveRecording {
         }
         records.user(RecordKind::FINISHED_INIT, |_| {});
         self.rings.records(records, sink).map_err(write_error)
+    }
+
+    /// Directs the programs in the kernel to their event.
+    fn connect_programs(&self, request: &RecordRequest) -> Result<(), Error> {
+        let Some(programs) = &request.observe.programs else {
+            return Ok(());
+        };
+        let events = self.opened.events.iter();
+        let events = events.filter(|event| event.event.spec.name == programs.event());
+        let counters = events.flat_map(|event| &event.counters);
+        let counters = counters.map(|placed| (placed.cpu, placed.counter.as_fd()));
+        let workload = self.workload.as_ref().map(Workload::pid);
+        let connected = programs.connect(&counters.collect::<Vec<_>>(), workload);
+        connected.map_err(Error::system("connect programs in the kernel"))
     }
 
     /// Drains until the recording ends, then the remaining data.

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::fs::File;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -181,6 +182,8 @@ pub struct ObserveOptions {
     pub sample_filters: Vec<Option<Arc<SampleFilterProgram>>>,
     /// The BPF programs that sum up waits of tasks, and write to the event [`off_cpu_output`](rperf_events::off_cpu_output) among `events`.
     pub off_cpu: Option<Arc<OffCpuPrograms>>,
+    /// Programs in the kernel that write samples of one of the events; only for recordings.
+    pub programs: Option<Arc<dyn OutputPrograms>>,
 }
 
 /// The ring buffers, and how they are drained.
@@ -322,6 +325,7 @@ impl ObserveOptions {
             duration: None,
             sample_filters: Vec::new(),
             off_cpu: None,
+            programs: None,
         }
     }
 }
@@ -488,6 +492,19 @@ pub trait KernelCodeReader: Debug + Send + Sync {
     /// # Errors
     /// Errors of reading and writing.
     fn copy_to(&self, folder: &Folder) -> io::Result<()>;
+}
+
+/// Programs in the kernel that write samples of an event; this crate does not load any.
+pub trait OutputPrograms: Debug + Send + Sync {
+    /// Returns the name of the event.
+    fn event(&self) -> &str;
+
+    /// Directs the programs to the counters of the event, each with its CPU, and starts to observe the target. `workload` is the process that
+    /// will execute the command. Called once, before the command is executed.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    fn connect(&self, counters: &[(i32, BorrowedFd<'_>)], workload: Option<u32>) -> io::Result<()>;
 }
 
 /// Reads build-ids from ELF images and notes; this crate does not parse ELF.

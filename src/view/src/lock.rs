@@ -1,7 +1,9 @@
 //! The tables of `lock`, in the layout of perf 6.1.
 
 pub mod chains;
+pub mod holders;
 pub mod json;
+pub mod recorded;
 
 use std::io::{self, Write};
 
@@ -80,6 +82,7 @@ fn heading(column: LockColumn) -> (&'static str, usize) {
         LockColumn::Total => ("total wait", 12),
         LockColumn::Max => ("max wait", 12),
         LockColumn::Min => ("min wait", 12),
+        LockColumn::RunQueue => ("run queue", 12),
     }
 }
 
@@ -92,9 +95,21 @@ pub struct NamedRow {
     pub name: String,
     /// The frames shown below the row, innermost first.
     pub stack: Vec<String>,
-    /// Id and name of each thread that ended waits for locks of user programs, with the number of these waits; highest
-    /// number first. Empty if not shown.
-    pub wakers: Vec<(u32, String, u64)>,
+    /// Threads that ended waits for locks of user programs, most waits first. Empty if not shown.
+    pub wakers: Vec<NamedThread>,
+    /// Threads that held the locks of user programs when waits for them began, most waits first. Empty if not shown.
+    pub owners: Vec<NamedThread>,
+}
+
+/// A thread that has to do with waits of others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedThread {
+    /// The thread id.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// The number of the waits.
+    pub waits: u64,
 }
 
 /// The columns after the numbers in `lock contention`.
@@ -188,7 +203,7 @@ pub fn write_contention(
         for frame in stack {
             writeln!(out, "\t\t\t{frame}")?;
         }
-        write_wakers(out, named)?;
+        write_threads_of(out, named)?;
     }
     Ok(())
 }
@@ -202,15 +217,18 @@ fn thread(key: &LockKey) -> Option<i64> {
     }
 }
 
-/// Writes which threads ended the waits of a row.
-fn write_wakers(out: &mut dyn Write, row: &NamedRow) -> io::Result<()> {
-    let wakers = row.wakers.iter();
-    let wakers = wakers.map(|(tid, name, count)| format!("{name} ({tid}): {count}"));
-    let wakers: Vec<String> = wakers.collect();
-    match wakers.is_empty() {
-        true => Ok(()),
-        false => writeln!(out, "\t\t\twoken by {}", wakers.join(", ")),
+/// Writes which threads had the locks of a row, and which ended its waits.
+fn write_threads_of(out: &mut dyn Write, row: &NamedRow) -> io::Result<()> {
+    for (verb, threads) in [("held by", &row.owners), ("woken by", &row.wakers)] {
+        let threads = threads.iter();
+        let threads =
+            threads.map(|thread| format!("{} ({}): {}", thread.comm, thread.tid, thread.waits));
+        let threads: Vec<String> = threads.collect();
+        if !threads.is_empty() {
+            writeln!(out, "\t\t\t{verb} {}", threads.join(", "))?;
+        }
     }
+    Ok(())
 }
 
 fn write_separated(
@@ -288,7 +306,8 @@ pub fn write_report(
 ) -> io::Result<()> {
     for NamedRow { row, name, .. } in rows {
         // As in perf, names of threads are complete.
-        let is_whole = matches!(row.key, LockKey::Thread(_)) || name.chars().count() < NAME_WIDTH;
+        let is_whole = matches!(row.key, LockKey::Thread(_) | LockKey::Owner(_))
+            || name.chars().count() < NAME_WIDTH;
         let name = match is_whole {
             true => name.clone(),
             false => name.chars().take(CUT_NAME).chain("...".chars()).collect(),

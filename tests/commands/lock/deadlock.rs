@@ -155,7 +155,7 @@ fn processes_that_cannot_be_read_are_named() {
         (
             "lock deadlock",
             129,
-            "lock deadlock: no process given\nhint: -p PID",
+            "lock deadlock: no process given\nhint: -p PID looks at a running process, -i FILE",
         ),
         (
             "lock deadlock -p x",

@@ -1,6 +1,6 @@
 //! `lock contention` of the running system.
 
-use rperf_testkit::{Outcome, Scratch, may_trace, skip};
+use rperf_testkit::{Outcome, Run, Scratch, may_trace, skip};
 
 use super::super::rperf;
 use super::run;
@@ -128,6 +128,81 @@ fn sums_of_the_kernel_are_consistent_and_named() {
     assert!(!names.is_empty() && names.iter().all(is_known), "{names:?}");
 }
 
+/// Compiles and runs a program whose threads map memory; returns the names of locks.
+fn names_of_locks(test: &str, options: &str) -> Option<Vec<String>> {
+    const SOURCE: &str = r"
+        #include <pthread.h>
+        #include <sys/mman.h>
+        static void *map(void *unused) {
+            for (int round = 0; round < 20000; round++) {
+                char *memory = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                memory[0] = 1;
+                munmap(memory, 8192);
+            }
+            return unused;
+        }
+        int main(void) {
+            pthread_t threads[4];
+            for (int at = 0; at < 4; at++) pthread_create(&threads[at], 0, map, 0);
+            for (int at = 0; at < 4; at++) pthread_join(threads[at], 0);
+        }";
+    if !may_trace(test) {
+        return None;
+    }
+    let scratch = Scratch::new();
+    scratch.write("maps.c", SOURCE).expect("a file");
+    let words = ["-O1", "-pthread", "-o", "maps", "maps.c"];
+    let compiled = Run::new("cc").within(scratch.path()).args(words).finish();
+    if !compiled.is_ok_and(|compiled| compiled.status == 0) {
+        skip(test, "there is no C compiler");
+        return None;
+    }
+    let made = run(
+        &scratch,
+        &format!("lock contention -b --json {options} -- ./maps"),
+    );
+    if made.status == 255 && made.stderr.contains("BPF") {
+        skip(test, &made.stderr);
+        return None;
+    }
+    assert_eq!(made.status, 0, "{made:?}");
+    let rows = rows(&made);
+    let names = rows.iter().filter_map(|row| row["name"].as_str());
+    Some(names.map(str::to_owned).collect())
+}
+
+#[test]
+fn locks_of_the_running_system_are_named_and_selected_by_name() {
+    const NAME: &str =
+        "commands::lock::live::locks_of_the_running_system_are_named_and_selected_by_name";
+    let Some(all) = names_of_locks(NAME, "-l") else {
+        return;
+    };
+    let count = |name: &str| all.iter().filter(|found| *found == name).count();
+    assert_eq!(count("mmap_lock"), 1, "{all:?}");
+    let slab = std::path::Path::new("/sys/kernel/slab").exists();
+    if slab && all.iter().any(|name| name.starts_with('&')) {
+        let known = |name: &str| std::path::Path::new("/sys/kernel/slab").join(name).exists();
+        let named = all.iter().filter_map(|name| name.strip_prefix('&'));
+        let unknown: Vec<&str> = named.filter(|name| !known(name)).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+    let only = names_of_locks(NAME, "-l -L mmap_lock").unwrap_or_default();
+    assert_eq!(only, ["mmap_lock"]);
+    let callers = names_of_locks(NAME, "-L mmap_lock").unwrap_or_default();
+    assert!(
+        callers.iter().any(|name| name.contains("mmap")),
+        "{callers:?}"
+    );
+    let others = names_of_locks(NAME, "-l -L siglock,rq_lock,&no_such_cache");
+    let others = others.unwrap_or_default();
+    let known = ["siglock", "rq_lock"];
+    assert!(
+        others.iter().all(|name| known.contains(&name.as_str())),
+        "{others:?}"
+    );
+}
+
 #[test]
 fn combinations_without_meaning_are_refused() {
     let scratch = Scratch::new();
@@ -140,7 +215,7 @@ fn combinations_without_meaning_are_refused() {
         ),
         (
             "lock contention -b -L no_such_lock true",
-            "'no_such_lock' is not an address",
+            "'no_such_lock' is neither an address nor a variable of the running kernel",
         ),
         (
             "lock contention -b --max-stack 128 true",

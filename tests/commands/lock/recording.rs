@@ -161,6 +161,17 @@ impl LockFile {
         self.file.bytes()
     }
 
+    /// Adds the mapping of the kernel.
+    fn kernel(&mut self) {
+        const START: u64 = 0xffff_ffff_8100_0000;
+        let body = self.bytes().u32(u32::MAX).u32(0).u64(START);
+        let body = body.u64(u64::MAX - START).u64(START);
+        let body = body.text("[kernel.kallsyms]_text", 24);
+        let body = body.u32(u32::MAX).u32(0).u64(0).u32(0).u32(0);
+        let body = body.u64(Begin as u64).done();
+        self.file.record(PerfFile::MMAP, PerfFile::KERNEL, body);
+    }
+
     /// Adds an event, `after` nanoseconds after the previous one.
     pub(crate) fn event(&mut self, after: u64, event: Event, place: Place) {
         self.time += after;
@@ -298,6 +309,27 @@ pub(crate) fn waits() -> Vec<u8> {
         (1000, End, place(2, 2, 0)),
     ] {
         file.event(after, event, place);
+    }
+    file.finish()
+}
+
+/// Returns waits for two locks in variables of the kernel at 0xffffffff82000000 (the first after 8 bytes) and for one elsewhere.
+pub(crate) fn global_locks() -> Vec<u8> {
+    let mut file = LockFile::with(WAITS, &[(1, "alpha")]);
+    file.kernel();
+    for lock in [
+        0xffff_ffff_8200_0008,
+        0xffff_ffff_8200_0100,
+        0xffff_8880_0000_1000,
+    ] {
+        let place = Place {
+            tid: 1,
+            lock,
+            class: "",
+            flags: 1,
+        };
+        file.event(1000, Begin, place);
+        file.event(1000, End, place);
     }
     file.finish()
 }

@@ -5,8 +5,12 @@
 
 use super::user::{FutexCall, is_private};
 
-/// The number of bytes that [`FutexWait::holder`] needs, from the futex on.
-pub const FUTEX_MEMORY: usize = 24;
+/// The number of bytes before a futex that [`FutexMemory`] has.
+pub const BEFORE_FUTEX: usize = 16;
+/// The number of bytes from a futex on that [`FutexMemory`] has; the first [`MUTEX_MEMORY`] are enough for mutexes.
+pub const FROM_FUTEX: usize = 48;
+/// The number of bytes from a futex on that tell the owner of a mutex.
+pub const MUTEX_MEMORY: usize = 24;
 
 /// `FUTEX_WAITERS`: other threads wait.
 const WAITERS: u32 = 1 << 31;
@@ -14,6 +18,10 @@ const WAITERS: u32 = 1 << 31;
 const TID: u32 = 0x3fff_ffff;
 /// The value of a locked mutex of glibc that threads wait for.
 const CONTENDED: u32 = 2;
+/// The value of a word of a read-write lock of glibc that threads wait for: `1 | PTHREAD_RWLOCK_FUTEX_USED`.
+const WAITED_FOR: u32 = 3;
+/// `PTHREAD_RWLOCK_WRPHASE` of `__readers`: the lock is a writer's.
+const WRITE_PHASE: u32 = 1;
 /// Bits that the kind of such a mutex may have: type, shared by processes, with or without elision. Robust mutexes and those with
 /// priorities have other values.
 const KINDS: u32 = 3 | 0x80 | 0x100 | 0x200;
@@ -21,10 +29,12 @@ const KINDS: u32 = 3 | 0x80 | 0x100 | 0x200;
 const RECURSIVE: u32 = 1;
 
 /// The object that a futex belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FutexObject {
     /// A mutex.
     Mutex,
+    /// A read-write lock.
+    RwLock,
     /// A lock with priority inheritance.
     PriorityInheritance,
     /// A thread that another one joins.
@@ -38,8 +48,42 @@ pub enum FutexObject {
 pub struct FutexHolder {
     /// The id of the thread, as the program sees it.
     pub tid: u32,
-    /// Mutex, or thread.
+    /// What is held, or the thread itself.
     pub object: FutexObject,
+}
+
+/// The memory around a futex. What could not be read is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FutexMemory([u8; BEFORE_FUTEX + FROM_FUTEX]);
+
+impl FutexMemory {
+    /// Takes the bytes from [`BEFORE_FUTEX`] before the futex on.
+    #[must_use]
+    pub fn around(bytes: &[u8]) -> Self {
+        Self::placed(0, bytes)
+    }
+
+    /// Takes the bytes from the futex on.
+    #[must_use]
+    pub fn from_futex(bytes: &[u8]) -> Self {
+        Self::placed(BEFORE_FUTEX, bytes)
+    }
+
+    fn placed(start: usize, bytes: &[u8]) -> Self {
+        let mut memory = [0; BEFORE_FUTEX + FROM_FUTEX];
+        let places = memory.iter_mut().skip(start);
+        for (place, byte) in places.zip(bytes) {
+            *place = *byte;
+        }
+        Self(memory)
+    }
+
+    /// Returns the word at an offset from the futex, 0 if it is outside.
+    fn word(&self, offset: isize) -> u32 {
+        let at = BEFORE_FUTEX.checked_add_signed(offset);
+        let bytes = at.and_then(|at| self.0.get(at..)?.first_chunk());
+        bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+    }
 }
 
 /// A call of futex(2).
@@ -58,13 +102,19 @@ impl FutexWait {
         matches!(FutexCall::of(self.operation), FutexCall::Wait(_))
     }
 
-    /// Returns the holder of the futex. `memory` are the bytes from the futex on, of a 64-bit program in this machine's byte order;
-    /// `is_thread_id` tells whether the futex is the word of a thread that is cleared when the thread ends.
+    /// Whether the futex may be shared by processes.
+    #[must_use]
+    pub fn is_shared(self) -> bool {
+        !is_private(self.operation)
+    }
+
+    /// Returns the holder of the futex. `memory` is that of a 64-bit program in this machine's byte order; `is_thread_id` tells whether the
+    /// futex is the word of a thread that is cleared when the thread ends.
     ///
     /// `None` if the memory does not tell it. The caller checks whether the process has such a thread: any other number is no holder.
     #[must_use]
-    pub fn holder(self, memory: &[u8], is_thread_id: bool) -> Option<FutexHolder> {
-        let word = word(memory, 0)?;
+    pub fn holder(self, memory: &FutexMemory, is_thread_id: bool) -> Option<FutexHolder> {
+        let word = memory.word(0);
         let held = |tid, object| (tid != 0).then_some(FutexHolder { tid, object });
         match self.operation & 0x7f {
             // LOCK_PI, LOCK_PI2.
@@ -72,9 +122,10 @@ impl FutexWait {
             // WAIT, WAIT_BITSET.
             0 | 9 => match self.value {
                 CONTENDED => held(mutex_owner(memory)?, FutexObject::Mutex),
+                WAITED_FOR if word == WAITED_FOR => held(self.writer(memory)?, FutexObject::RwLock),
                 value if value & word & WAITERS != 0 => held(word & TID, FutexObject::Mutex),
                 // The kernel wakes those that wait for the end of a thread as for memory shared by processes.
-                value if is_thread_id && value == word && !is_private(self.operation) => {
+                value if is_thread_id && value == word && self.is_shared() => {
                     held(word, FutexObject::Thread)
                 }
                 _ => None,
@@ -82,31 +133,47 @@ impl FutexWait {
             _ => None,
         }
     }
+
+    /// Returns the writer that holds a `pthread_rwlock_t` of glibc, whose futex is `__wrphase_futex` or `__writers_futex`. It is set after the
+    /// lock is taken and cleared before the lock is released. Readers are unknown.
+    fn writer(self, memory: &FutexMemory) -> Option<u32> {
+        // The offset of the futex in the lock, and of the other futex.
+        [(8, 12), (12, 8)].into_iter().find_map(|(own, other)| {
+            let word = |offset: isize| memory.word(offset - own);
+            // `__pad3`, `__pad4`, `__rwelision`, `__pad1`, `__pad2`.
+            let padding = [16, 20, 32, 36, 40, 44].map(word);
+            let is_lock = matches!(word(other), 1 | WAITED_FOR)
+                && padding == [0; 6]
+                && word(0) & WRITE_PHASE != 0
+                // `__flags` and `__shared`.
+                && word(48) <= 2
+                && word(28) == u32::from(self.is_shared());
+            is_lock.then(|| word(24))
+        })
+    }
 }
 
 /// Returns the owner in a locked `pthread_mutex_t` of glibc: `__lock`, `__count`, `__owner`, `__nusers`, `__kind`, `__spins`. A thread sets the owner after
 /// it took the lock and clears it before it releases the lock, so it is 0 or right.
-fn mutex_owner(memory: &[u8]) -> Option<u32> {
-    let [lock, count, owner, users, kind] = [0, 4, 8, 12, 16].map(|offset| word(memory, offset));
-    let (count, users, kind) = (count?, users?, kind?);
-    let is_mutex = lock? == CONTENDED
+fn mutex_owner(memory: &FutexMemory) -> Option<u32> {
+    let [lock, count, owner, users, kind] = [0, 4, 8, 12, 16].map(|offset| memory.word(offset));
+    let is_mutex = lock == CONTENDED
         && kind & !KINDS == 0
         && (count == 0 || kind & 3 == RECURSIVE)
         && (1..1 << 16).contains(&users);
-    owner.filter(|_| is_mutex)
-}
-
-fn word(memory: &[u8], offset: usize) -> Option<u32> {
-    let bytes = memory.get(offset..)?.first_chunk()?;
-    Some(u32::from_ne_bytes(*bytes))
+    is_mutex.then_some(owner)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn memory(words: [u32; 6]) -> Vec<u8> {
+    fn bytes(words: &[u32]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    fn memory(words: [u32; 6]) -> FutexMemory {
+        FutexMemory::from_futex(&bytes(&words))
     }
 
     fn tid(wait: FutexWait, words: [u32; 6], is_thread_id: bool) -> Option<u32> {
@@ -148,7 +215,49 @@ mod tests {
             value: 0,
         };
         assert_eq!(tid(other, [0, 0, 77, 1, 0, 0], false), None);
-        assert_eq!(wait.holder(&memory([2, 0, 77, 1, 0, 0])[..16], false), None);
+        let truncated = FutexMemory::from_futex(&bytes(&[2, 0, 77]));
+        assert_eq!(wait.holder(&truncated, false), None);
+    }
+
+    #[test]
+    fn writers_of_read_write_locks_are_found() {
+        // `pthread_rwlock_t`, locked by the writer 77: 14 words.
+        const LOCK: [u32; 14] = [9, 1, 3, 1, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0];
+        let writer = |operation, lock: [u32; 14], place: usize| {
+            let around = [[0; 4].as_slice(), &lock, &[0; 4]].concat();
+            let memory = FutexMemory::around(&bytes(&around[place..place + 16]));
+            let wait = FutexWait {
+                operation,
+                value: 3,
+            };
+            wait.holder(&memory, false)
+        };
+        let with = |at: usize, word: u32| {
+            let mut lock = LOCK;
+            lock[at] = word;
+            lock
+        };
+        let expected = Some(FutexHolder {
+            tid: 77,
+            object: FutexObject::RwLock,
+        });
+        assert_eq!(writer(0x189, LOCK, 2), expected);
+        assert_eq!(writer(0x189, with(3, 3), 3), expected);
+        assert_eq!(writer(0x109, with(7, 1), 2), expected);
+        for (operation, lock, place) in [
+            // A private wait for a shared lock, and the other way round; no write phase; no writer; no lock; unknown flags.
+            (0x189, with(7, 1), 2),
+            (0x109, LOCK, 2),
+            (0x189, with(0, 8), 2),
+            (0x189, with(6, 0), 2),
+            (0x189, with(3, 0), 2),
+            (0x189, with(4, 1), 2),
+            (0x189, with(11, 1), 2),
+            (0x189, with(12, 3), 2),
+            (0x189, with(3, 3), 1),
+        ] {
+            assert_eq!(writer(operation, lock, place), None, "{lock:?}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::captured::CapturedWaits;
 use crate::LogHistogram;
 
 /// The frames of a stack outside the functions of locks.
@@ -23,6 +24,10 @@ pub struct LockDetail {
     pub full_stack: Vec<u64>,
     /// Whether the wait is excluded by its stack.
     pub is_excluded: bool,
+    /// The captured memory of a sample of [`FUTEX_WAITS`](super::FUTEX_WAITS).
+    pub captured: Option<Box<CapturedWaits>>,
+    /// The period in ns of a sample of a clock.
+    pub clock: Option<u64>,
 }
 
 /// How waits are grouped into the rows of a table.
@@ -34,6 +39,8 @@ pub enum LockAggregation {
     Thread,
     /// Addresses of locks.
     Address,
+    /// The threads that held the locks when the waits began.
+    Owner,
 }
 
 /// The identity of a row.
@@ -79,6 +86,10 @@ pub struct LockRow {
     pub max: u64,
     /// The shortest wait; 0 if none ended.
     pub min: u64,
+    /// The time of the waits in which the threads could run, but waited for a CPU; 0 without events of the scheduler.
+    pub run_queue: u64,
+    /// Whether that time is no part of the waits.
+    pub(super) separates_run_queue: bool,
     /// The distribution of the waits; empty if only `powers` is known.
     pub waits: LogHistogram,
     /// Number of waits by power of two, if they were summed in the kernel: element n has the waits from 2ⁿ ns to below
@@ -91,8 +102,12 @@ pub struct LockRow {
     pub process: Option<u32>,
     /// Threads that ended waits for locks of user programs, with the number of waits.
     pub wakers: BTreeMap<u32, u64>,
+    /// Threads that held the locks of user programs when waits for them began, with the number of waits.
+    pub owners: BTreeMap<u32, u64>,
     /// The address of the lock of the first wait.
     pub address: u64,
+    /// The name of that lock, if it was recognized while it was waited for.
+    pub lock_name: Option<String>,
     /// The address of the caller of the first wait, 0 if unknown.
     pub caller: u64,
     /// All recorded frames of the first wait, innermost first.
@@ -116,6 +131,10 @@ pub struct LockSums {
     pub flags: u64,
     /// The address of the lock of the first wait.
     pub address: u64,
+    /// The name of that lock, if it was recognized.
+    pub lock_name: Option<String>,
+    /// The time in which the threads waited for a CPU, no part of the other times; 0 if it is not kept apart.
+    pub run_queue: u64,
 }
 
 /// The number by which the sum of the waits is divided for the mean.
@@ -140,12 +159,16 @@ impl LockRow {
             total: 0,
             max: 0,
             min: 0,
+            run_queue: 0,
+            separates_run_queue: false,
             waits: LogHistogram::new(),
             powers: None,
             flags,
             process: detail.stack.process,
             wakers: BTreeMap::new(),
+            owners: BTreeMap::new(),
             address,
+            lock_name: None,
             caller: caller.unwrap_or_default(),
             full_stack: detail.full_stack.clone(),
         }
@@ -166,7 +189,7 @@ impl LockRow {
         let detail = LockDetail {
             stack,
             full_stack,
-            is_excluded: false,
+            ..LockDetail::default()
         };
         Self {
             contended: sums.count,
@@ -175,6 +198,8 @@ impl LockRow {
             max: sums.max,
             min: sums.min,
             powers: Some(sums.powers),
+            lock_name: sums.lock_name,
+            run_queue: sums.run_queue,
             ..Self::new(key, sums.address, sums.flags, &detail)
         }
     }
@@ -196,7 +221,11 @@ impl LockRow {
         self.acquired += other.acquired;
         self.divisor = MeanDivisor::Contended;
         self.is_broken |= other.is_broken;
+        if self.lock_name.is_none() {
+            self.lock_name.clone_from(&other.lock_name);
+        }
         self.total = self.total.saturating_add(other.total);
+        self.run_queue = self.run_queue.saturating_add(other.run_queue);
         self.max = self.max.max(other.max);
         let has_waits = |row: &Self| row.waits.count() > 0 || row.powers.is_some();
         if has_waits(other) {
@@ -211,12 +240,23 @@ impl LockRow {
                 *own += other;
             }
         }
-        for (tid, count) in &other.wakers {
-            *self.wakers.entry(*tid).or_default() += count;
+        for (own, other) in [
+            (&mut self.wakers, &other.wakers),
+            (&mut self.owners, &other.owners),
+        ] {
+            for (tid, count) in other {
+                *own.entry(*tid).or_default() += count;
+            }
         }
     }
 
-    pub(super) fn end(&mut self, wait: u64) {
+    /// Adds a wait, in which the thread waited for a CPU for `queued`.
+    pub(super) fn end(&mut self, wait: u64, queued: u64) {
+        self.run_queue = self.run_queue.saturating_add(queued);
+        let wait = match self.separates_run_queue {
+            true => wait.saturating_sub(queued),
+            false => wait,
+        };
         self.min = match self.waits.count() {
             0 => wait,
             _ => self.min.min(wait),
@@ -249,6 +289,8 @@ pub enum LockColumn {
     Max,
     /// The shortest wait.
     Min,
+    /// The time in which waiting threads waited for a CPU.
+    RunQueue,
 }
 
 impl LockColumn {
@@ -262,6 +304,7 @@ impl LockColumn {
             "wait_total" => Self::Total,
             "wait_max" => Self::Max,
             "wait_min" => Self::Min,
+            "run_queue" => Self::RunQueue,
             _ => return None,
         })
     }
@@ -276,6 +319,7 @@ impl LockColumn {
             Self::Total => row.total,
             Self::Max => row.max,
             Self::Min => row.min,
+            Self::RunQueue => row.run_queue,
         }
     }
 

@@ -111,6 +111,8 @@ pub(super) struct Sequence {
     time: u64,
     /// The index of its row.
     row: usize,
+    /// How long the thread has waited for CPUs so far.
+    queued: u64,
 }
 
 impl Sequence {
@@ -120,7 +122,13 @@ impl Sequence {
             address,
             time: at.time(),
             row,
+            queued: 0,
         }
+    }
+
+    /// Sets how long the thread has waited for CPUs so far, in ns.
+    pub(super) fn queued(self, queued: u64) -> Self {
+        Self { queued, ..self }
     }
 }
 
@@ -131,6 +139,8 @@ struct Current {
     since: u64,
     /// The row of that event.
     row: usize,
+    /// How long the thread had waited for CPUs then.
+    queued: u64,
 }
 
 /// The states of all threads and locks.
@@ -166,7 +176,8 @@ impl Sequences {
             Next::State(state) => {
                 let waited = before.filter(|before| before.state == State::Waiting);
                 if let Some(begin) = waited {
-                    row.end(event.time.saturating_sub(begin.since));
+                    let queued = event.queued.saturating_sub(begin.queued);
+                    row.end(event.time.saturating_sub(begin.since), queued);
                 }
                 row.contended += u64::from(state == State::Waiting);
                 let is_taken = matches!(state, State::Acquired | State::Read(_));
@@ -175,6 +186,7 @@ impl Sequences {
                     state,
                     since: event.time,
                     row: event.row,
+                    queued: event.queued,
                 };
                 self.current.insert(key, current);
             }

@@ -14,7 +14,7 @@ pub const FUTEX: u64 = 1 << 32;
 pub const FUTEX_PI: u64 = 1 << 33;
 
 /// `EAGAIN`: the value of the futex had changed before the call, so the call did not wait.
-const AGAIN: i64 = -11;
+pub(super) const AGAIN: i64 = -11;
 
 /// What a call of futex(2) does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,9 +49,9 @@ pub(super) fn is_private(operation: u32) -> bool {
 
 /// A lock of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct UserLock {
-    pid: u32,
-    address: u64,
+pub(super) struct UserLock {
+    pub(super) pid: u32,
+    pub(super) address: u64,
 }
 
 /// A wait that has not ended.
@@ -60,6 +60,29 @@ struct UserWait {
     row: usize,
     lock: UserLock,
     begin: u64,
+    holder: Option<u32>,
+    queued: u64,
+}
+
+/// A wait that begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BegunWait {
+    pub(super) address: u64,
+    /// The index of its row.
+    pub(super) row: usize,
+    /// The thread that holds the futex.
+    pub(super) holder: Option<u32>,
+    /// How long the thread has waited for CPUs so far, in ns.
+    pub(super) queued: u64,
+}
+
+/// The result of a call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EndedCall {
+    /// Its return value.
+    pub(super) result: i64,
+    /// How long the thread has waited for CPUs so far, in ns.
+    pub(super) queued: u64,
 }
 
 /// The latest call that woke threads.
@@ -78,13 +101,13 @@ pub(super) struct UserWaits {
 
 impl UserWaits {
     /// Begins a wait. It replaces an open wait of the thread, whose end was lost.
-    pub(super) fn begin(
-        &mut self,
-        at: &EventContext,
-        address: u64,
-        row: usize,
-        rows: &mut [LockRow],
-    ) {
+    pub(super) fn begin(&mut self, at: &EventContext, wait: BegunWait, rows: &mut [LockRow]) {
+        let BegunWait {
+            address,
+            row,
+            holder,
+            queued,
+        } = wait;
         if let Some(row) = rows.get_mut(row) {
             row.contended += 1;
         }
@@ -93,7 +116,14 @@ impl UserWaits {
             address,
         };
         let begin = at.time();
-        self.open.insert(at.task.tid, UserWait { row, lock, begin });
+        let wait = UserWait {
+            row,
+            lock,
+            begin,
+            holder,
+            queued,
+        };
+        self.open.insert(at.task.tid, wait);
     }
 
     /// Records that the thread wakes those that wait for the lock.
@@ -107,7 +137,8 @@ impl UserWaits {
     }
 
     /// Ends the thread's wait, if there is one, with the result of its call.
-    pub(super) fn end(&mut self, at: &EventContext, result: i64, rows: &mut [LockRow]) {
+    pub(super) fn end(&mut self, at: &EventContext, call: EndedCall, rows: &mut [LockRow]) {
+        let EndedCall { result, queued } = call;
         let Some(wait) = self.open.remove(&at.task.tid) else {
             return;
         };
@@ -119,7 +150,11 @@ impl UserWaits {
             return;
         }
         row.acquired += 1;
-        row.end(at.time().saturating_sub(wait.begin));
+        let waited = at.time().saturating_sub(wait.begin);
+        row.end(waited, queued.saturating_sub(wait.queued));
+        if let Some(holder) = wait.holder {
+            *row.owners.entry(holder).or_default() += 1;
+        }
         let wake = self.wakes.get(&wait.lock);
         // Wakes by another process that shares the memory are not found: its address of the lock may differ.
         let wake = wake.filter(|wake| result == 0 && wake.time >= wait.begin);

@@ -1,27 +1,57 @@
 //! The programs at calls of futex(2) and their returns: waits for locks of user programs.
 
 use crate::Condition::{Above, Equal, NotEqual, SignedLess};
-use crate::Operation::{And, Or, ShiftLeft, ShiftRight};
+use crate::Operation::{And, Or, ShiftLeft, ShiftRight, Xor};
 use crate::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
 use crate::registers::RegisterLayout;
 use crate::tasks::{TASK, current_task, key, look_up};
-use crate::{Error, Helper, Label, ProgramBuilder};
+use crate::{Error, Helper, Label, ProgramBuilder, Register};
 
-use super::programs::{self, ENDED, WAIT, WAIT_KEY, WAITS};
+use super::lock_names;
+use super::programs::{self, ENDED, NO_STACK, WAIT, WAIT_KEY, WAITS};
 use super::{ContentionKey, ContentionOptions, FUTEX, FUTEX_PI};
 
 // Offsets on the stack, below those of the programs for locks of the kernel.
 /// Operation and expected value of the call.
-const OPERATION: i16 = ENDED - 16;
-const VALUE: i16 = ENDED - 12;
-/// The first 24 bytes of the futex and what follows it.
-const MEMORY: i16 = ENDED - 40;
+pub(super) const OPERATION: i16 = ENDED - 16;
+pub(super) const VALUE: i16 = ENDED - 12;
+/// The memory around the futex.
+const MEMORY: i16 = OPERATION - memory::SIZE;
 /// The saved registers, at most 288 bytes.
-const REGISTERS: i16 = ENDED - 328;
+const REGISTERS: i16 = MEMORY - 288;
+
+/// The memory around a futex that tells its owner, in bytes.
+pub(super) mod memory {
+    /// The offset of the futex.
+    pub(in super::super) const FUTEX: i16 = 16;
+    pub(in super::super) const SIZE: i16 = 64;
+    /// From the futex on, for mutexes.
+    pub(in super::super) const MUTEX: i16 = 24;
+}
+
+/// Where a call and the memory around its futex are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CallPlace {
+    /// Offsets are relative to this register, which is none of `R0` to `R5`.
+    pub(super) base: Register,
+    pub(super) operation: i16,
+    pub(super) value: i16,
+    pub(super) memory: i16,
+}
+
+/// The call on the stack.
+const ON_STACK: CallPlace = CallPlace {
+    base: R10,
+    operation: OPERATION,
+    value: VALUE,
+    memory: MEMORY,
+};
 
 /// `FUTEX_WAITERS`, as it is sign-extended.
 const WAITERS: i32 = i32::MIN;
+/// The value of a word of a read-write lock of glibc that threads wait for: `1 | PTHREAD_RWLOCK_FUTEX_USED`.
+const WAITED_FOR: i32 = 3;
 /// `FUTEX_TID_MASK`.
 const TID: i32 = 0x3fff_ffff;
 /// Bits of a contended mutex's `__kind` other than type, sharing and elision.
@@ -40,21 +70,25 @@ pub(super) fn enter(options: &ContentionOptions, number: u32) -> Result<ProgramB
     b.load(Double, R1, R6, 8);
     b.jump_if(NotEqual, R1, number.cast_signed(), out);
     arguments(&mut b, registers, out);
-    programs::select_task(&mut b, options, out);
+    programs::select_task(&mut b, &options.tasks, options.excluded_process, out);
     programs::filter(&mut b, options, out);
+    if let Some(locks) = &options.locks {
+        lock_names::select(&mut b, locks, None, out);
+    }
     sum_key(&mut b, options.key);
-    stack(&mut b, options, out);
+    process(&mut b);
     wait_key(&mut b);
-    programs::add_wait(&mut b);
+    programs::add_wait(&mut b, options.task_pid.is_some());
     b.place(out);
     b.exit();
     Ok(b)
 }
 
-/// At `sys_exit(registers, result)`: ends the wait of the thread, if it has one.
-pub(super) fn exit() -> ProgramBuilder {
+/// At `sys_exit(registers, result)`: ends the wait of the thread, if it has one. The stack is still that of the call: only calls that waited
+/// cost the time to read it.
+pub(super) fn exit(options: &ContentionOptions) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
-    let (waited, out) = (b.label(), b.label());
+    let (waited, remove, out) = (b.label(), b.label(), b.label());
     b.set(R6, R1);
     current_task(&mut b);
     wait_key(&mut b);
@@ -62,11 +96,21 @@ pub(super) fn exit() -> ProgramBuilder {
     b.jump_if(Equal, R0, 0, out);
     b.load(Double, R1, R6, 8);
     b.jump_if(NotEqual, R1, AGAIN, waited);
+    b.place(remove);
     key(&mut b, WAITS, WAIT_KEY);
     b.call(Helper::MapDeleteElem);
     b.jump(out);
     b.place(waited);
-    programs::finish_wait(&mut b, out);
+    if options.with_stacks {
+        b.set(R7, R0);
+        programs::stack_number(&mut b, options, USER_STACK, remove);
+        b.load(Double, R2, R7, 16);
+        b.operate(ShiftRight, R2, 32);
+        b.operate(ShiftLeft, R2, 32);
+        b.operate(Or, R2, R1);
+        b.store(Double, R7, 16, R2);
+    }
+    programs::finish_wait(&mut b, options, None, out);
     b.place(out);
     b.exit();
     b
@@ -74,7 +118,7 @@ pub(super) fn exit() -> ProgramBuilder {
 
 /// Leaves the address of the futex in `R7`, the kind of wait in `R8`, operation and value on the stack. Jumps to `out` if the call does not
 /// wait, and for 32-bit programs.
-fn arguments(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
+pub(super) fn arguments(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     b.address(R1, R10, i32::from(REGISTERS));
     b.set(R2, i32::from(registers.size));
     b.load(Double, R3, R6, 0);
@@ -114,17 +158,8 @@ fn wait_key(b: &mut ProgramBuilder) {
 fn sum_key(b: &mut ProgramBuilder, by: ContentionKey) {
     match by {
         ContentionKey::Owner(_) => {
-            let (unknown, done) = (b.label(), b.label());
-            b.address(R1, R10, i32::from(MEMORY));
-            b.set(R2, 24);
-            b.set(R3, R7);
-            b.call(Helper::ProbeReadUser);
-            b.jump_if(SignedLess, R0, 0, unknown);
-            owner(b);
-            b.jump(done);
-            b.place(unknown);
-            b.set(R0, -1);
-            b.place(done);
+            read_memory(b, ON_STACK);
+            owner(b, ON_STACK);
         }
         ContentionKey::Stack => b.set(R0, 0),
         ContentionKey::Thread => programs::thread(b),
@@ -134,22 +169,31 @@ fn sum_key(b: &mut ProgramBuilder, by: ContentionKey) {
     b.store(Double, R10, WAIT + 8, R0);
 }
 
-/// Leaves the thread that holds the futex in `R0`, as the program sees its id; all bits are set if it is unknown. The memory of the futex, the
-/// operation and the value are on the stack.
+/// Reads the memory around the futex `R7`. What cannot be read is 0.
+pub(super) fn read_memory(b: &mut ProgramBuilder, place: CallPlace) {
+    let done = b.label();
+    for (offset, before, size) in [
+        (0, memory::FUTEX, memory::SIZE),
+        (memory::FUTEX, 0, memory::MUTEX),
+    ] {
+        b.address(R1, place.base, i32::from(place.memory + offset));
+        b.set(R2, i32::from(size));
+        b.address(R3, R7, -i32::from(before));
+        b.call(Helper::ProbeReadUser);
+        b.jump_if(Equal, R0, 0, done);
+    }
+    b.place(done);
+}
+
+/// Leaves the thread that holds the futex in `R0`, as the program sees its id; all bits are set if it is unknown.
 ///
 /// A mutex of glibc consists of `__lock`, `__count`, `__owner`, `__nusers` and `__kind`. Its owner is set after the lock is taken and cleared
 /// before it is released.
-pub(super) fn owner(b: &mut ProgramBuilder) {
-    let (waits, has_id, mutex, counted, unknown, done) = (
-        b.label(),
-        b.label(),
-        b.label(),
-        b.label(),
-        b.label(),
-        b.label(),
-    );
-    b.load(Word, R3, R10, MEMORY);
-    b.load(Word, R1, R10, OPERATION);
+pub(super) fn owner(b: &mut ProgramBuilder, place: CallPlace) {
+    let (waits, has_id, mutex, rwlock) = (b.label(), b.label(), b.label(), b.label());
+    let (unknown, done) = (b.label(), b.label());
+    b.load(Word, R3, place.base, place.memory + memory::FUTEX);
+    b.load(Word, R1, place.base, place.operation);
     b.operate(And, R1, 0x7f);
     for operation in [6, 13] {
         b.jump_if(Equal, R1, operation, has_id);
@@ -159,8 +203,9 @@ pub(super) fn owner(b: &mut ProgramBuilder) {
     }
     b.jump(unknown);
     b.place(waits);
-    b.load(Word, R2, R10, VALUE);
+    b.load(Word, R2, place.base, place.value);
     b.jump_if(Equal, R2, 2, mutex);
+    b.jump_if(Equal, R2, WAITED_FOR, rwlock);
     b.operate(And, R2, R3);
     b.operate(And, R2, WAITERS);
     b.jump_if(Equal, R2, 0, unknown);
@@ -170,29 +215,78 @@ pub(super) fn owner(b: &mut ProgramBuilder) {
     b.jump_if(NotEqual, R0, 0, done);
     b.jump(unknown);
     b.place(mutex);
-    b.jump_if(NotEqual, R3, 2, unknown);
-    b.load(Word, R1, R10, MEMORY + 16);
-    b.set(R2, R1);
-    b.operate(And, R2, OTHER_KINDS);
-    b.jump_if(NotEqual, R2, 0, unknown);
-    b.load(Word, R2, R10, MEMORY + 4);
-    b.jump_if(Equal, R2, 0, counted);
-    b.operate(And, R1, 3);
-    b.jump_if(NotEqual, R1, 1, unknown);
-    b.place(counted);
-    b.load(Word, R2, R10, MEMORY + 12);
-    b.jump_if(Equal, R2, 0, unknown);
-    b.jump_if(Above, R2, 0xffff, unknown);
-    b.load(Word, R0, R10, MEMORY + 8);
+    owner_of_mutex(b, place, unknown);
     b.jump_if(NotEqual, R0, 0, done);
+    b.jump(unknown);
+    b.place(rwlock);
+    b.jump_if(NotEqual, R3, WAITED_FOR, unknown);
+    for is_writers in [false, true] {
+        let other = b.label();
+        writer(b, place, is_writers, other);
+        b.jump_if(NotEqual, R0, 0, done);
+        b.place(other);
+    }
     b.place(unknown);
     b.set(R0, -1);
     b.place(done);
 }
 
-/// Stores the number of the user stack and the process. Jumps to `out` if the stack cannot be stored.
-fn stack(b: &mut ProgramBuilder, options: &ContentionOptions, out: Label) {
-    programs::stack_number(b, options, USER_STACK, out);
+/// Leaves the owner of the mutex whose first word is in `R3` in `R0`. Goes to `unknown` if it is not a contended mutex.
+fn owner_of_mutex(b: &mut ProgramBuilder, place: CallPlace, unknown: Label) {
+    let counted = b.label();
+    let at = |offset: i16| place.memory + memory::FUTEX + offset;
+    b.jump_if(NotEqual, R3, 2, unknown);
+    b.load(Word, R1, place.base, at(16));
+    b.set(R2, R1);
+    b.operate(And, R2, OTHER_KINDS);
+    b.jump_if(NotEqual, R2, 0, unknown);
+    b.load(Word, R2, place.base, at(4));
+    b.jump_if(Equal, R2, 0, counted);
+    b.operate(And, R1, 3);
+    b.jump_if(NotEqual, R1, 1, unknown);
+    b.place(counted);
+    b.load(Word, R2, place.base, at(12));
+    b.jump_if(Equal, R2, 0, unknown);
+    b.jump_if(Above, R2, 0xffff, unknown);
+    b.load(Word, R0, place.base, at(8));
+}
+
+/// Leaves the writer that holds a `pthread_rwlock_t` of glibc in `R0`, 0 if there is none. The futex is its `__wrphase_futex`, or with
+/// `is_writers` its `__writers_futex`. Goes to `other` if the memory is not such a lock.
+fn writer(b: &mut ProgramBuilder, place: CallPlace, is_writers: bool, other: Label) {
+    let lock = place.memory + memory::FUTEX - if is_writers { 12 } else { 8 };
+    // The other futex: `__wrphase_futex` or `__writers_futex`.
+    b.load(Word, R1, place.base, lock + if is_writers { 8 } else { 12 });
+    b.operate(And, R1, !2);
+    b.jump_if(NotEqual, R1, 1, other);
+    // `__pad3`, `__pad4`, `__rwelision`, `__pad1`, `__pad2`.
+    b.set(R1, 0);
+    for offset in [16, 20, 32, 36, 40, 44] {
+        b.load(Word, R2, place.base, lock + offset);
+        b.operate(Or, R1, R2);
+    }
+    b.jump_if(NotEqual, R1, 0, other);
+    // `__readers`, of which the first bit is set in a write phase.
+    b.load(Word, R1, place.base, lock);
+    b.operate(And, R1, 1);
+    b.jump_if(Equal, R1, 0, other);
+    // `__flags`.
+    b.load(Word, R1, place.base, lock + 48);
+    b.jump_if(Above, R1, 2, other);
+    // `__shared`, as in the call.
+    b.load(Word, R1, place.base, lock + 28);
+    b.load(Word, R2, place.base, place.operation);
+    b.operate(ShiftRight, R2, 7);
+    b.operate(And, R2, 1);
+    b.operate(Xor, R2, 1);
+    b.jump_if(NotEqual, R1, R2, other);
+    // `__cur_writer`.
+    b.load(Word, R0, place.base, lock + 24);
+}
+
+/// Stores the process, without a stack; `R9` is (process, thread).
+fn process(b: &mut ProgramBuilder) {
+    b.set_wide(R1, u64::from(NO_STACK));
     b.set(R2, R9);
     b.operate(ShiftRight, R2, 32);
     b.operate(ShiftLeft, R2, 32);
@@ -200,14 +294,13 @@ fn stack(b: &mut ProgramBuilder, options: &ContentionOptions, out: Label) {
     b.store(Double, R10, WAIT + 16, R1);
 }
 
-/// Stores the parts of a call for [`owner`]; for tests.
+/// Leaves the owner of the call's futex in `R0`: operation, value and memory are at `from`; for tests.
 #[cfg(test)]
-pub(super) fn store_call(b: &mut ProgramBuilder, from: crate::Register) {
-    for (place, at) in [(OPERATION, 0), (VALUE, 4)]
-        .into_iter()
-        .chain((0..6).map(|word| (MEMORY + 4 * word, 8 + 4 * word)))
-    {
+pub(super) fn owner_of_call(b: &mut ProgramBuilder, from: crate::Register) {
+    let words = (0..memory::SIZE / 4).map(|word| (MEMORY + 4 * word, 8 + 4 * word));
+    for (place, at) in [(OPERATION, 0), (VALUE, 4)].into_iter().chain(words) {
         b.load(Word, R2, from, at);
         b.store(Word, R10, place, R2);
     }
+    owner(b, ON_STACK);
 }

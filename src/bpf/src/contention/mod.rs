@@ -1,7 +1,10 @@
 //! Sums up waits for locks of the kernel and of user programs in the kernel: no record is written for a wait, so none can be lost.
 
+mod captured_futexes;
 mod futexes;
+mod lock_names;
 mod programs;
+mod queued;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +17,9 @@ use crate::loaded::{LoadedPrograms, NamedShape};
 use crate::tasks::{self, slot};
 use crate::{Error, MapId, TaskSet};
 use programs::{BUCKETS, losses, value};
+
+pub use captured_futexes::{FutexCapture, FutexCaptureOptions, PidLayout};
+pub use lock_names::{LockFilter, LockLayout, LockName, SlabLayout};
 
 /// What waits are summed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +69,12 @@ pub struct ContentionOptions {
     pub with_stacks: bool,
     /// Only waits that begin on these CPUs.
     pub cpus: Option<Vec<u32>>,
-    /// Only waits for locks at these addresses.
-    pub locks: Option<Vec<u64>>,
+    /// Only waits for these locks. Futexes have no names, nor have other locks without `layout`.
+    pub locks: Option<LockFilter>,
+    /// How locks of the kernel are recognized, if sums should have their names.
+    pub layout: Option<LockLayout>,
+    /// The offset of `task_struct::pid` in bytes (from BTF), to keep the time apart in which waiting threads wait for a CPU.
+    pub task_pid: Option<u16>,
     /// Whether waits for futexes are summed, too.
     pub with_futexes: bool,
     /// Only waits whose flags (`LCB_F_*`, [`FUTEX`], [`FUTEX_PI`]) are one of these values.
@@ -106,6 +116,10 @@ pub struct WaitSummary {
     pub flags: u32,
     /// The address of the lock of the first wait.
     pub lock: u64,
+    /// What that lock is, if it was recognized.
+    pub name: Option<LockName>,
+    /// The time in which the threads could run, but waited for a CPU, if it is kept apart: no part of the other times.
+    pub run_queue: u64,
     /// Number of waits by power of two: bucket n has those from 2ⁿ to 2ⁿ⁺¹ - 1 ns, bucket 0 also those of 0 ns.
     pub buckets: Vec<u64>,
 }
@@ -127,6 +141,8 @@ pub struct ContentionLosses {
 #[derive(Debug)]
 pub struct ContentionSummary(LoadedPrograms);
 
+/// The maximum number of CPUs whose run queues are known.
+const MAX_CPUS: u32 = 8192;
 /// The maximum number of open waits.
 const MAX_WAITS: u32 = 16384;
 
@@ -143,18 +159,26 @@ impl ContentionSummary {
         if options.tasks.is_limited() {
             tasks::attach(&mut loaded, follow, true)?;
         }
+        if let Some(offset) = options.task_pid {
+            let offset = i16::try_from(offset).map_err(|_| Error::NoBtf)?;
+            loaded.attach("switch", "sched_switch", &queued::switch(offset))?;
+            loaded.attach("wakeup", "sched_wakeup", &queued::wake(offset))?;
+        }
         let is_selected = |is_futex: bool| {
             let flags = options.flags.as_ref();
             flags.is_none_or(|flags| flags.iter().any(|flags| (*flags >= FUTEX) == is_futex))
         };
         if is_selected(false) {
-            let (end, begin) = (programs::end(), programs::begin(options)?);
+            note_run_queues(&loaded, options)?;
+            let end = programs::end(options);
+            let begin = programs::begin(options)?;
             loaded.attach("contention_end", "contention_end", &end)?;
             loaded.attach("contention_begin", "contention_begin", &begin)?;
         }
         if options.with_futexes && is_selected(true) {
             let number = syscall_number("futex").ok_or(Error::Architecture)?;
-            let (exit, enter) = (futexes::exit(), futexes::enter(options, number)?);
+            let exit = futexes::exit(options);
+            let enter = futexes::enter(options, number)?;
             loaded.attach("futex_exit", "sys_exit", &exit)?;
             loaded.attach("futex_enter", "sys_enter", &enter)?;
         }
@@ -225,10 +249,9 @@ fn select(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Er
             .map(|number| number.to_ne_bytes().to_vec())
             .collect()
     };
-    let keys: [(MapId, Vec<Vec<u8>>); 4] = [
+    let keys: [(MapId, Vec<Vec<u8>>); 3] = [
         (programs::CPUS, words(&options.cpus)),
         (programs::FLAGS, words(&options.flags)),
-        (programs::LOCKS, numbers(&options.locks)),
         (programs::CGROUPS, numbers(&options.cgroups)),
     ];
     for (map, keys) in keys {
@@ -239,9 +262,17 @@ fn select(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Er
     Ok(())
 }
 
+/// Stores the locks of run queues. They have no names if the kernel cannot run programs on a CPU (before Linux 5.10).
+fn note_run_queues(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Error> {
+    let layout = options.layout.and_then(|layout| layout.run_queue);
+    layout.map_or(Ok(()), |layout| {
+        loaded.run_on_all_cpus("run_queues", &lock_names::note_run_queue(layout))
+    })
+}
+
 /// Returns the maps by their [`MapId`].
-fn shapes(options: &ContentionOptions) -> [NamedShape; 10] {
-    use BpfMapKind::{Array, Hash, PerCpuArray, StackTrace};
+fn shapes(options: &ContentionOptions) -> [NamedShape; 11] {
+    use BpfMapKind::{Array, Hash, LruHash, PerCpuArray, StackTrace};
     let shape = NamedShape::new;
     let size = |list: Option<usize>| {
         let size = list.and_then(|size| u32::try_from(size).ok());
@@ -249,11 +280,12 @@ fn shapes(options: &ContentionOptions) -> [NamedShape; 10] {
     };
     let entries = options.max_entries.max(1);
     let sum = value::SIZE as u32;
+    let queued_threads = options.task_pid.map_or(128, |_| MAX_WAITS);
     let depth = options.max_stack.clamp(1, 127);
     [
         shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
         shape("losses", PerCpuArray, [4, 8, 4]),
-        shape("waits", Hash, [16, 40, MAX_WAITS]),
+        shape("waits", Hash, [16, programs::WAIT_SIZE, MAX_WAITS]),
         shape("sums", Hash, [16, sum, entries]),
         shape("template", Array, [4, sum, 1]),
         shape(
@@ -271,15 +303,16 @@ fn shapes(options: &ContentionOptions) -> [NamedShape; 10] {
             Hash,
             [4, 4, size(options.flags.as_ref().map(Vec::len))],
         ),
-        shape(
-            "locks",
-            Hash,
-            [8, 4, size(options.locks.as_ref().map(Vec::len))],
-        ),
+        shape("run queues", Hash, [8, 4, MAX_CPUS]),
         shape(
             "cgroups",
             Hash,
             [8, 4, size(options.cgroups.as_ref().map(Vec::len))],
+        ),
+        shape(
+            "queued",
+            LruHash,
+            [4, u32::from(queued::SIZE.unsigned_abs()), queued_threads],
         ),
     ]
 }
@@ -306,6 +339,8 @@ impl WaitSummary {
             max: number(bytes, value::MAX),
             flags: u32::try_from(number(bytes, value::FLAGS)).unwrap_or_default(),
             lock: number(bytes, value::LOCK),
+            name: lock_names::decode(bytes, value::NAME),
+            run_queue: number(bytes, value::RUN_QUEUE),
             buckets: buckets.collect(),
         }
     }

@@ -7,8 +7,10 @@ use crate::Width::{Double, Word};
 use crate::tasks::{
     INDEX, LOST_TASKS, TASK, TASKS, add, add_copy, count_loss, current_task, key, look_up, slot,
 };
-use crate::{Error, Helper, Label, MapId, ProgramBuilder};
+use crate::{Error, Helper, Label, MapId, ProgramBuilder, TaskSet};
 
+use super::lock_names::{self, LockLayout};
+use super::queued;
 use super::{ContentionKey, ContentionOptions, OwnerLayout};
 
 /// Open waits, by lock and thread.
@@ -19,10 +21,9 @@ pub(super) const SUMS: MapId = MapId(3);
 pub(super) const TEMPLATE: MapId = MapId(4);
 /// Stacks.
 pub(super) const STACKS: MapId = MapId(5);
-/// The selected CPUs, flags, locks and cgroups, if there is such a selection.
+/// The selected CPUs, flags and cgroups, if there is such a selection. Map 8 is [`super::lock_names::RUN_QUEUES`].
 pub(super) const CPUS: MapId = MapId(6);
 pub(super) const FLAGS: MapId = MapId(7);
-pub(super) const LOCKS: MapId = MapId(8);
 pub(super) const CGROUPS: MapId = MapId(9);
 
 /// The number of buckets, one for each power of two.
@@ -36,8 +37,12 @@ pub(super) mod value {
     pub(in super::super) const MAX: i16 = 24;
     pub(in super::super) const FLAGS: i16 = 32;
     pub(in super::super) const LOCK: i16 = 40;
-    pub(in super::super) const BUCKETS: i16 = 48;
-    pub(in super::super) const SIZE: usize = 48 + 8 * super::BUCKETS as usize;
+    /// The name of the lock.
+    pub(in super::super) const NAME: i16 = 48;
+    /// The time in which the threads waited for a CPU.
+    pub(in super::super) const RUN_QUEUE: i16 = NAME + super::super::lock_names::SIZE;
+    pub(in super::super) const BUCKETS: i16 = RUN_QUEUE + 8;
+    pub(in super::super) const SIZE: usize = BUCKETS as usize + 8 * super::BUCKETS as usize;
 }
 
 /// Indices of losses, after those of tasks.
@@ -55,14 +60,16 @@ pub(super) const NO_STACK: u32 = u32::MAX;
 // Offsets on the stack, below those of [`crate::tasks`].
 /// The key of `WAITS`: address of the lock, thread, and CPU of idle tasks.
 pub(super) const WAIT_KEY: i16 = -64;
-/// A value of `WAITS`: begin, key of the sum (two words), flags, address of the lock.
-pub(super) const WAIT: i16 = -104;
+/// A value of `WAITS`: begin, key of the sum (two words), flags, address of the lock, and for how long the thread had waited for CPUs.
+pub(super) const WAIT: i16 = -112;
+/// The size of that value in bytes.
+pub(super) const WAIT_SIZE: u32 = 48;
 /// The key of `SUMS`: what waits are summed by, and the stack.
-const SUM_KEY: i16 = -120;
+pub(super) const SUM_KEY: i16 = -128;
 /// Flags and address of the lock of a wait that ends.
-pub(super) const ENDED: i16 = -136;
+pub(super) const ENDED: i16 = -144;
 /// A word of 8 bytes.
-const WORD: i16 = -144;
+pub(super) const WORD: i16 = -152;
 
 /// `LCB_F_*` of the kernel's trace/events/lock.h.
 const MUTEX: i32 = 32;
@@ -80,8 +87,11 @@ pub(super) fn begin(options: &ContentionOptions) -> Result<ProgramBuilder, Error
     b.load(Double, R8, R6, 8);
     b.operate(ShiftLeft, R8, 32);
     b.operate(ShiftRight, R8, 32);
-    select_task(&mut b, options, out);
+    select_task(&mut b, &options.tasks, options.excluded_process, out);
     filter(&mut b, options, out);
+    if let Some(locks) = &options.locks {
+        lock_names::select(&mut b, locks, options.layout.as_ref(), out);
+    }
     wait_key(&mut b);
     // A mutex reports spinning and then sleeping as two begins of one wait.
     look_up(&mut b, WAITS, WAIT_KEY);
@@ -90,21 +100,26 @@ pub(super) fn begin(options: &ContentionOptions) -> Result<ProgramBuilder, Error
     let skip = i32::from(options.stack_skip);
     stack_number(&mut b, options, skip, out);
     b.store(Double, R10, WAIT + 16, R1);
-    add_wait(&mut b);
+    add_wait(&mut b, options.task_pid.is_some());
     b.place(out);
     b.exit();
     Ok(b)
 }
 
 /// Leaves (process, thread) in `R9`. Jumps to `out` unless the current task is observed.
-pub(super) fn select_task(b: &mut ProgramBuilder, options: &ContentionOptions, out: Label) {
+pub(super) fn select_task(
+    b: &mut ProgramBuilder,
+    tasks: &TaskSet,
+    excluded_process: Option<u32>,
+    out: Label,
+) {
     current_task(b);
     b.set(R9, R0);
-    if let Some(process) = options.excluded_process {
+    if let Some(process) = excluded_process {
         b.operate(ShiftRight, R0, 32);
         b.jump_if(Equal, R0, process.cast_signed(), out);
     }
-    if options.tasks != crate::TaskSet::All {
+    if tasks.is_limited() {
         look_up(b, TASKS, TASK);
         b.jump_if(Equal, R0, 0, out);
         b.load(Word, R1, R0, slot::WAITS);
@@ -112,8 +127,13 @@ pub(super) fn select_task(b: &mut ProgramBuilder, options: &ContentionOptions, o
     }
 }
 
-/// Adds the wait with the key on the stack: `R7` is the lock, `R8` the flags. Counts it as lost if there is no room.
-pub(super) fn add_wait(b: &mut ProgramBuilder) {
+/// Adds the wait with the key on the stack: `R7` is the lock, `R8` the flags. Counts it as lost if there is no room. `with_queue` tells whether
+/// the time in which threads wait for CPUs is kept apart.
+pub(super) fn add_wait(b: &mut ProgramBuilder, with_queue: bool) {
+    match with_queue {
+        true => queued::note_begin(b, WAIT + 40),
+        false => b.store(Double, R10, WAIT + 40, 0),
+    }
     b.store(Double, R10, WAIT + 24, R8);
     b.store(Double, R10, WAIT + 32, R7);
     b.call(Helper::KtimeGetNs);
@@ -121,7 +141,7 @@ pub(super) fn add_wait(b: &mut ProgramBuilder) {
     add(b, WAITS, [WAIT_KEY, WAIT], LOST_TASKS);
 }
 
-/// Jumps to `out` unless the wait is selected: `R7` is the lock, `R8` the flags.
+/// Jumps to `out` unless the wait is selected by CPU, flags (`R8`) and cgroup.
 pub(super) fn filter(b: &mut ProgramBuilder, options: &ContentionOptions, out: Label) {
     if options.cpus.is_some() {
         b.call(Helper::GetSmpProcessorId);
@@ -132,11 +152,6 @@ pub(super) fn filter(b: &mut ProgramBuilder, options: &ContentionOptions, out: L
     if options.flags.is_some() {
         b.store(Word, R10, INDEX, R8);
         look_up(b, FLAGS, INDEX);
-        b.jump_if(Equal, R0, 0, out);
-    }
-    if options.locks.is_some() {
-        b.store(Double, R10, WORD, R7);
-        look_up(b, LOCKS, WORD);
         b.jump_if(Equal, R0, 0, out);
     }
     if options.cgroups.is_some() {
@@ -260,20 +275,26 @@ pub(super) fn stack_number(
 }
 
 /// At `contention_end(lock, result)`.
-pub(super) fn end() -> ProgramBuilder {
+pub(super) fn end(options: &ContentionOptions) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
     b.load(Double, R7, R1, 0);
     current_task(&mut b);
     wait_key(&mut b);
-    finish_wait(&mut b, out);
+    finish_wait(&mut b, options, options.layout.as_ref(), out);
     b.place(out);
     b.exit();
     b
 }
 
-/// Adds the wait with the key on the stack to its sum and removes it. Jumps to `out` if there is no such wait.
-pub(super) fn finish_wait(b: &mut ProgramBuilder, out: Label) {
+/// Adds the wait with the key on the stack to its sum and removes it. A new sum gets the name of the lock if there is a layout. Jumps to
+/// `out` if there is no such wait.
+pub(super) fn finish_wait(
+    b: &mut ProgramBuilder,
+    options: &ContentionOptions,
+    layout: Option<&LockLayout>,
+    out: Label,
+) {
     let (known, remove, in_order) = (b.label(), b.label(), b.label());
     b.call(Helper::KtimeGetNs);
     b.set(R9, R0);
@@ -288,17 +309,29 @@ pub(super) fn finish_wait(b: &mut ProgramBuilder, out: Label) {
         b.load(Double, R1, R0, from);
         b.store(Double, R10, to, R1);
     }
+    b.load(Double, R8, R0, 40);
     b.load(Double, R1, R0, 0);
     b.jump_if(AtLeast, R9, R1, in_order);
     count_loss(b, losses::TIMES);
     b.jump(remove);
     b.place(in_order);
     b.operate(Sub, R9, R1);
+    b.set(R7, 0);
+    if options.task_pid.is_some() {
+        let waited = b.label();
+        queued::since_begin(b);
+        b.set(R7, R1);
+        b.jump_if(AtMost, R7, R9, waited);
+        b.set(R7, R9);
+        b.place(waited);
+        b.operate(Sub, R9, R7);
+    }
     look_up(b, SUMS, SUM_KEY);
     b.jump_if(NotEqual, R0, 0, known);
-    add_sum(b, remove);
+    add_sum(b, layout, remove);
     b.place(known);
     b.set(R8, R0);
+    b.atomic_add(R8, value::RUN_QUEUE, R7);
     sum(b);
     b.place(remove);
     key(b, WAITS, WAIT_KEY);
@@ -307,8 +340,14 @@ pub(super) fn finish_wait(b: &mut ProgramBuilder, out: Label) {
 
 /// Adds an empty sum for the key on the stack and leaves its address in `R0`. If there is no room, counts the wait as
 /// lost and jumps to `out`.
-fn add_sum(b: &mut ProgramBuilder, out: Label) {
+fn add_sum(b: &mut ProgramBuilder, layout: Option<&LockLayout>, out: Label) {
+    if let Some(layout) = layout {
+        lock_names::find(b, layout);
+    }
     add_copy(b, [SUMS, TEMPLATE], SUM_KEY, losses::SUMS, out);
+    if layout.is_some() {
+        lock_names::store(b, value::NAME);
+    }
     for (from, to) in [(ENDED, value::FLAGS), (ENDED + 8, value::LOCK)] {
         b.load(Double, R1, R10, from);
         b.store(Double, R0, to, R1);

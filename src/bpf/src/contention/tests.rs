@@ -61,6 +61,8 @@ fn options(tasks: TaskSet, key: ContentionKey) -> ContentionOptions {
         with_stacks: key == ContentionKey::Stack,
         cpus: None,
         locks: None,
+        layout: None,
+        task_pid: None,
         with_futexes: false,
         flags: None,
         cgroups: None,
@@ -117,7 +119,23 @@ fn a_program_for_every_option_passes_the_verifier() {
             with_stacks: true,
             excluded_process: Some(1),
             cpus: Some(vec![0]),
-            locks: Some(vec![1 << 63]),
+            locks: Some(LockFilter {
+                addresses: vec![(1 << 63, u64::MAX)],
+                names: [
+                    LockName::MmapLock,
+                    LockName::SigLock,
+                    LockName::RunQueue,
+                    LockName::Slab(b"kmalloc-64".to_vec()),
+                ]
+                .to_vec(),
+            }),
+            layout: Some(LockLayout {
+                mmap_lock: [2000, 100],
+                siglock: [3000, 8],
+                run_queue: Some([200, 300, 0]),
+                slab: None,
+            }),
+            task_pid: Some(1000),
             with_futexes: true,
             flags: Some(vec![32, FUTEX]),
             cgroups: Some(vec![1]),
@@ -126,12 +144,17 @@ fn a_program_for_every_option_passes_the_verifier() {
     }
 }
 
-/// The words of a futex's call and memory: operation, value, then what [`futexes::owner`] reads.
+/// Returns the owner of a futex: operation and value of the call, then the words from the futex on.
 fn owner(words: [u32; 8]) -> u64 {
+    let [call @ .., _, _, _, _, _, _] = words;
+    owner_within(&[&call[..], &[0; 4], &words[2..], &[0; 6]].concat())
+}
+
+/// Returns the owner of a futex: operation and value of the call, then the words around the futex, which is the fifth.
+fn owner_within(words: &[u32]) -> u64 {
     let mut b = ProgramBuilder::new();
     b.set(R8, R1);
-    futexes::store_call(&mut b, R8);
-    futexes::owner(&mut b);
+    futexes::owner_of_call(&mut b, R8);
     b.store(crate::Width::Double, R8, 0, crate::Register::R0);
     b.exit();
     let program = b.encode(&[]).unwrap().concat();
@@ -174,6 +197,45 @@ fn owners_of_futexes_are_read_or_unknown() {
 }
 
 #[test]
+fn writers_of_read_write_locks_are_read_or_unknown() {
+    /// `pthread_rwlock_t`, locked by the writer 77: 14 words.
+    const LOCK: [u32; 14] = [9, 1, 3, 1, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0];
+    // The words around the futex at `place` of the lock.
+    let owner = |operation: u32, lock: [u32; 14], place: usize| {
+        let around = [[0; 4].as_slice(), &lock, &[0; 4]].concat();
+        owner_within(&[&[operation, 3], &around[place..place + 16]].concat())
+    };
+    let with = |at: usize, word: u32| {
+        let mut lock = LOCK;
+        lock[at] = word;
+        lock
+    };
+    assert_eq!(owner(0x189, LOCK, 2), 77);
+    // A writer waits: the other futex is the one that has the flag.
+    assert_eq!(owner(0x189, with(3, 3), 3), 77);
+    // Shared by processes.
+    assert_eq!(owner(9, with(7, 1), 2), 77);
+    for (operation, lock) in [
+        // A private wait for a shared lock, and the other way round.
+        (0x189, with(7, 1)),
+        (9, LOCK),
+        // No write phase, no writer, another phase of the writers.
+        (0x189, with(0, 8)),
+        (0x189, with(6, 0)),
+        (0x189, with(3, 0)),
+        // Padding that is not empty, unknown flags.
+        (0x189, with(4, 1)),
+        (0x189, with(9, 1)),
+        (0x189, with(11, 1)),
+        (0x189, with(12, 3)),
+    ] {
+        assert_eq!(owner(operation, lock, 2), UNKNOWN_OWNER, "{lock:?}");
+    }
+    // The futex is another word of the lock.
+    assert_eq!(owner(0x189, with(3, 3), 1), UNKNOWN_OWNER);
+}
+
+#[test]
 fn waits_for_futexes_have_their_process_and_a_user_stack() {
     let by_thread = ContentionOptions {
         with_futexes: true,
@@ -208,7 +270,10 @@ fn waits_are_summed_by_stack_and_by_lock() {
     let stacks = options(TaskSet::All, ContentionKey::Stack);
     let locks = options(TaskSet::All, ContentionKey::Lock);
     let none = ContentionOptions {
-        locks: Some(vec![1]),
+        locks: Some(LockFilter {
+            addresses: vec![(1, 2)],
+            names: Vec::new(),
+        }),
         ..options(TaskSet::All, ContentionKey::Lock)
     };
     let [Some(stacks), Some(locks), Some(none)] =

@@ -1,22 +1,22 @@
 //! Reads the waits of a recording, adds them up and names the rows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
-use std::ops::Range;
-use std::sync::{Arc, OnceLock};
 
 use clap::ArgMatches;
 use rperf_analysis::lock::{
-    CONTENTION_EVENTS, FUTEX, FUTEX_EVENTS, KnownStacks, LOCKDEP_EVENTS, LockAggregation,
-    LockColumn, LockContention, LockDetail, LockKey, LockRow, LockSelection, LockStack,
+    CONTENTION_EVENTS, FUTEX, FUTEX_EVENTS, FUTEX_WAITS, LOCKDEP_EVENTS, LockAggregation,
+    LockColumn, LockContention, LockKey, LockRow, LockSelection,
 };
-use rperf_analysis::{DeliveredCounts, ObserverPass, PrepareSamples};
-use rperf_replay::{DsoId, DsoKind, Machine, Order, Sample, World};
-use rperf_resolve::{AddressContext, Frame, Resolver, bytes_within, chain_addresses};
-use rperf_tracepoint::typed::TypedEvent;
-use rperf_view::lock::{ContentionTable, NamedRow, SequenceChecks, json};
-use rperf_wire::CpuMode;
+use rperf_analysis::{DeliveredCounts, EventLayouts};
+use rperf_replay::{EventIndex, Order, World};
+use rperf_resolve::Resolver;
+use rperf_view::lock::{ContentionTable, NamedRow, NamedThread, SequenceChecks, json};
+use rperf_wire::{AttrFlags, Endian};
 
+use super::details::{LockDetails, context};
+use super::flame::FlameFile;
+use super::lock_names::{self, KernelVariables};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
@@ -37,6 +37,17 @@ pub(super) enum LockEvents {
     All,
 }
 
+/// What is done with the time that waiting threads wait for a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunQueueUse {
+    /// It is a part of the waits, and not read.
+    Ignored,
+    /// It is read if it was recorded.
+    Shown,
+    /// It is no part of the waits.
+    Separate,
+}
+
 /// How waits are read and summed.
 pub(super) struct LockQuery {
     pub(super) events: LockEvents,
@@ -47,6 +58,10 @@ pub(super) struct LockQuery {
     pub(super) aggregation: LockAggregation,
     pub(super) table: ContentionTable,
     pub(super) selection: LockSelection,
+    /// Whether the time that waiting threads wait for a CPU is read, and whether it is no part of the waits.
+    pub(super) run_queue: RunQueueUse,
+    /// Names of locks that are selected, too.
+    pub(super) lock_names: Vec<String>,
     pub(super) key: LockColumn,
     /// The maximum number of rows.
     pub(super) entries: usize,
@@ -56,6 +71,18 @@ pub(super) struct LockQuery {
     pub(super) max_stack: usize,
     /// Only waits whose stack has a function with one of these words in its name.
     pub(super) callstack: Option<Vec<String>>,
+}
+
+impl LockQuery {
+    /// Returns the kernel's variables if locks have their names; perf names those of `lock report` and `lock info` by callers.
+    pub(super) fn variables<'n, 'r>(
+        &self,
+        resolver: &'n Resolver<'r>,
+    ) -> Option<KernelVariables<'n, 'r>> {
+        let names_locks =
+            self.events == LockEvents::Contention && self.table == ContentionTable::Addresses;
+        names_locks.then(|| KernelVariables::new(resolver))
+    }
 }
 
 /// The rows with the names of locks or callers, and what is printed below them.
@@ -70,248 +97,6 @@ impl LockTable {
         let is_bad = self.checks.sequences.total() > 0;
         !context.output.is_quiet() && (is_bad || context.verbosity(matches) > 0)
     }
-}
-
-/// The kernel's functions of locks and of the scheduler: the address ranges of their sections. Modules have none.
-pub(super) struct LockFunctions<'n, 'r> {
-    resolver: &'n Resolver<'r>,
-    /// By kernel. Found once, since stacks are prepared by all threads.
-    text: OnceLock<Vec<(DsoId, Vec<Range<u64>>)>>,
-}
-
-impl<'n, 'r> LockFunctions<'n, 'r> {
-    pub(super) fn new(resolver: &'n Resolver<'r>) -> Self {
-        let text = OnceLock::new();
-        Self { resolver, text }
-    }
-
-    /// Returns the addresses of the frames after the innermost `skip`, without functions of locks.
-    pub(super) fn callers(&self, frames: &[Frame], skip: usize) -> Vec<u64> {
-        let callers = frames.iter().skip(skip);
-        let callers = callers.filter(|frame| !self.contain(frame));
-        callers.map(|frame| frame.ip).collect()
-    }
-
-    fn contain(&self, frame: &Frame) -> bool {
-        let dso = frame.dso.filter(|_| frame.ip >= 1 << 63);
-        dso.is_some_and(|dso| self.contain_address(dso, frame.address))
-    }
-
-    /// Like [`Self::callers`], for addresses: symbols are not looked up.
-    fn callers_of(&self, at: AddressContext, frames: &[(CpuMode, u64)], skip: usize) -> Vec<u64> {
-        let callers = frames.iter().skip(skip);
-        let callers = callers.filter(|(mode, ip)| {
-            let mapping = Some(*ip).filter(|ip| *ip >= 1 << 63);
-            let mapping = mapping.and_then(|ip| self.resolver.mapping(at, *mode, ip));
-            !mapping.is_some_and(|mapping| {
-                let mapping = self.resolver.world().mapping(mapping);
-                self.contain_address(mapping.dso, mapping.object_address(*ip))
-            })
-        });
-        callers.map(|(_, ip)| *ip).collect()
-    }
-
-    /// Whether an address of an object is in a function of locks.
-    fn contain_address(&self, dso: DsoId, address: u64) -> bool {
-        let text = self.text.get_or_init(|| lock_text(self.resolver));
-        let mut own = text.iter().filter(|(kernel, _)| *kernel == dso);
-        own.any(|(_, ranges)| ranges.iter().any(|range| range.contains(&address)))
-    }
-
-    /// Whether there is a list of words and no function has one of them in its name.
-    pub(super) fn is_excluded(&self, frames: &[Frame], words: Option<&[String]>) -> bool {
-        let Some(words) = words else {
-            return false;
-        };
-        let names = frames.iter().filter_map(|frame| frame.symbol);
-        let mut names = names.map(|symbol| self.resolver.symbol_name(symbol));
-        !names.any(|name| words.iter().any(|word| name.contains(word.as_str())))
-    }
-}
-
-/// Returns the frames of addresses of a process, or of the kernel if `None`, as of now or of the end of the recording.
-pub(super) fn frames_at(
-    resolver: &Resolver<'_>,
-    process: Option<u32>,
-    addresses: &[u64],
-) -> Vec<Frame> {
-    let (at, mode) = context(process);
-    let frames = addresses.iter();
-    let frames = frames.map(|ip| resolver.locate(at, mode, *ip));
-    frames.collect()
-}
-
-/// Returns where addresses of a process, or of the kernel if `None`, are looked up.
-fn context(process: Option<u32>) -> (AddressContext, CpuMode) {
-    let at = AddressContext {
-        machine: Machine::Host,
-        pid: process.unwrap_or_default(),
-        order: Order::MAX,
-    };
-    match process {
-        Some(_) => (at, CpuMode::User),
-        None => (at, CpuMode::Kernel),
-    }
-}
-
-/// Determines the caller of each wait from the callchain.
-struct LockDetails<'r> {
-    resolver: &'r Resolver<'r>,
-    world: &'r World,
-    query: &'r LockQuery,
-    functions: LockFunctions<'r, 'r>,
-    /// Stacks of the host's kernel whose frames need no names.
-    known: KnownStacks,
-}
-
-impl PrepareSamples for LockDetails<'_> {
-    /// `None` at events without a stack of their own, such as the ends of waits.
-    type Detail = Option<Arc<LockDetail>>;
-
-    fn prepare(
-        &self,
-        _: &World,
-        sample: &Sample<'_>,
-        event: Option<&TypedEvent<'_>>,
-    ) -> Option<Self::Detail> {
-        Some(match event? {
-            TypedEvent::ContentionBegin(_) => Some(self.kernel_detail(sample)),
-            TypedEvent::SysEnterFutex(_) => Some(Arc::new(self.user_detail(sample))),
-            _ => None,
-        })
-    }
-}
-
-impl LockDetails<'_> {
-    fn kernel_detail(&self, sample: &Sample<'_>) -> Arc<LockDetail> {
-        let chain = sample.wire.callchain;
-        let size = chain.and_then(|chain| bytes_within(chain, self.query.max_stack));
-        let bytes = chain.and_then(|chain| chain.as_bytes().get(..size?));
-        match (self.query.callstack.is_some(), sample.machine(), bytes) {
-            (true, ..) => Arc::new(self.named_kernel_detail(sample)),
-            // The kernel's functions of locks stay where they are, so equal bytes have equal callers.
-            (_, Machine::Host, Some(bytes)) => {
-                self.known.get(bytes, || self.unnamed_kernel_detail(sample))
-            }
-            _ => Arc::new(self.unnamed_kernel_detail(sample)),
-        }
-    }
-
-    fn named_kernel_detail(&self, sample: &Sample<'_>) -> LockDetail {
-        let frames = self.frames(sample, self.query.max_stack);
-        LockDetail {
-            stack: LockStack {
-                process: None,
-                frames: self.functions.callers(&frames, self.query.stack_skip),
-            },
-            is_excluded: self.is_excluded(&frames),
-            full_stack: frames.iter().map(|frame| frame.ip).collect(),
-        }
-    }
-
-    /// Like [`Self::named_kernel_detail`], if no names are needed: looking these up would take most of the time.
-    fn unnamed_kernel_detail(&self, sample: &Sample<'_>) -> LockDetail {
-        let chain = sample.wire.callchain;
-        let frames = chain.map(|chain| chain_addresses(chain, self.query.max_stack));
-        let (at, frames) = (AddressContext::of(sample), frames.unwrap_or_default());
-        LockDetail {
-            stack: LockStack {
-                process: None,
-                frames: self
-                    .functions
-                    .callers_of(at, &frames, self.query.stack_skip),
-            },
-            is_excluded: false,
-            full_stack: frames.into_iter().map(|(_, ip)| ip).collect(),
-        }
-    }
-
-    /// Returns the user frames from the innermost outside the C library on.
-    fn user_detail(&self, sample: &Sample<'_>) -> LockDetail {
-        let mut frames = self.frames(sample, usize::MAX);
-        frames.retain(|frame| frame.ip < 1 << 63);
-        frames.truncate(self.query.max_stack);
-        LockDetail {
-            stack: LockStack {
-                process: Some(sample.pid),
-                frames: user_callers(self.world, &frames),
-            },
-            is_excluded: self.is_excluded(&frames),
-            full_stack: frames.iter().map(|frame| frame.ip).collect(),
-        }
-    }
-
-    fn frames(&self, sample: &Sample<'_>, most: usize) -> Vec<Frame> {
-        let (at, mut frames) = (AddressContext::of(sample), Vec::new());
-        if let Some(chain) = sample.wire.callchain {
-            self.resolver.callchain(at, chain, most, &mut frames);
-        }
-        frames
-    }
-
-    fn is_excluded(&self, frames: &[Frame]) -> bool {
-        let words = self.query.callstack.as_deref();
-        self.functions.is_excluded(frames, words)
-    }
-}
-
-/// Returns the addresses of user frames from the innermost outside the C library on; all if there is none outside.
-pub(super) fn user_callers(world: &World, frames: &[Frame]) -> Vec<u64> {
-    let outside = frames.iter().position(|frame| !is_c_library(world, frame));
-    let callers = frames.iter().skip(outside.unwrap_or_default());
-    callers.map(|frame| frame.ip).collect()
-}
-
-fn is_c_library(world: &World, frame: &Frame) -> bool {
-    let Some(dso) = frame.dso else {
-        return false;
-    };
-    let path = world.dso(dso).name.as_str();
-    let file = path.rsplit('/').next().unwrap_or(path);
-    let names = [
-        "libc.so",
-        "libc-",
-        "libpthread",
-        "ld-linux",
-        "ld-musl",
-        "[vdso]",
-    ];
-    names.iter().any(|name| file.starts_with(name))
-}
-
-/// Returns the address ranges of the kernel's functions of the scheduler and of locks: `__sched_text_start` to
-/// `__sched_text_end` and `__lock_text_start` to `__lock_text_end`, as far as `dso` has these symbols.
-fn section_ranges(resolver: &Resolver<'_>, dso: DsoId) -> Vec<Range<u64>> {
-    let limits = [
-        ("__sched_text_start", "__sched_text_end"),
-        ("__lock_text_start", "__lock_text_end"),
-    ];
-    let mut found = [(None, None); 2];
-    for (id, symbol) in resolver.symbols(dso) {
-        let name = resolver.symbol_name(id);
-        if !name.starts_with("__") {
-            continue;
-        }
-        for ((start, end), limits) in found.iter_mut().zip(limits) {
-            if name == limits.0 {
-                start.get_or_insert(symbol.start);
-            } else if name == limits.1 {
-                end.get_or_insert(symbol.start);
-            }
-        }
-    }
-    let found = found.into_iter();
-    found
-        .filter_map(|(start, end)| Some(start?..end?))
-        .collect()
-}
-
-/// Returns the ranges of each kernel's sections of locks and of the scheduler.
-fn lock_text(resolver: &Resolver<'_>) -> Vec<(DsoId, Vec<Range<u64>>)> {
-    let dsos = (0..).map(DsoId).zip(resolver.world().dsos());
-    let kernels = dsos.filter(|(_, dso)| dso.kind == DsoKind::Kernel);
-    let text = kernels.map(|(kernel, _)| (kernel, section_ranges(resolver, kernel)));
-    text.collect()
 }
 
 /// Reads the recording and prints its rows: with `--json` on stdout, otherwise with `write` on stderr, as perf does.
@@ -333,9 +118,12 @@ pub(super) fn print(
         world: analysis.replay.world(),
         max_stack: if with_stacks { query.max_stack } else { 0 },
         with_wakers: count(matches, "verbose") > 0 || flag(matches, "json") == Some(true),
+        variables: query.variables(&resolver),
     };
     let table = table(&contention, query, &names);
-    if flag(matches, "json") == Some(true) {
+    if let Some(file) = FlameFile::given(matches) {
+        file.write_rows(&table.rows, &resolver, context)?;
+    } else if flag(matches, "json") == Some(true) {
         json::write_rows(&mut context.stdout(), &table.rows, losses(&analysis).lost)?;
     } else {
         print_text(context, |out| write(out, &table))?;
@@ -383,7 +171,9 @@ pub(super) fn read(
             "only waits for futexes are shown: locks of the kernel were recorded with the events of lockdep, which 'lock report' shows"
         ));
     }
-    let all: [(bool, &'static [&'static str]); 3] = [
+    let reads_switches = reads_switches(analysis, &layouts, query.run_queue)?;
+    let all: [(bool, &'static [&'static str]); 4] = [
+        (reads_switches, &SCHED_EVENTS),
         (has(&CONTENTION_EVENTS), &CONTENTION_EVENTS),
         (with_lockdep, &LOCKDEP_EVENTS),
         (with_user, &FUTEX_EVENTS),
@@ -392,18 +182,87 @@ pub(super) fn read(
     let needed: Vec<_> = needed.map(|(_, events)| events).collect();
     let is_read = |name: &str| needed.iter().any(|events| events.contains(&name));
     require_fields(analysis, is_read, "lock record")?;
-    let details = LockDetails {
-        resolver,
-        world: analysis.replay.world(),
-        query,
-        functions: LockFunctions::new(resolver),
-        known: KnownStacks::default(),
-    };
-    let mut contention = LockContention::new(query.aggregation, query.selection.clone());
-    let pass = ObserverPass::new(&layouts, details).reading(&needed);
+    let selection = lock_names::selection(query, resolver)?;
+    let mut contention = LockContention::new(query.aggregation, selection);
+    if query.aggregation == LockAggregation::Owner && capture_event(analysis).is_none() {
+        return Err(without_owners(analysis));
+    }
+    contention = contention.with_threads(processes(analysis.replay.world()));
+    if query.run_queue == RunQueueUse::Separate {
+        contention = contention.separating_run_queue();
+    }
+    let details = LockDetails::new(analysis, resolver, query);
+    let mut pass = details.pass(&layouts, &needed);
+    if reads_switches {
+        pass = pass.with_switches();
+    }
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut contention)?;
     analysis.end_progress();
     Ok((contention, delivered))
+}
+
+/// Whether events of the scheduler are read.
+///
+/// # Errors
+///
+/// They are needed, and the recording has none.
+fn reads_switches(
+    analysis: &Analysis<'_>,
+    layouts: &EventLayouts,
+    used: RunQueueUse,
+) -> Result<bool, CliError> {
+    let has = has_switches(analysis, layouts);
+    match used {
+        RunQueueUse::Ignored => Ok(false),
+        RunQueueUse::Separate if !has => Err(without_switches(analysis)),
+        _ => Ok(has),
+    }
+}
+
+/// Whether a recording has switches and wakeups of threads.
+pub(super) fn has_switches(analysis: &Analysis<'_>, layouts: &EventLayouts) -> bool {
+    let mut events = analysis.metadata().events.iter();
+    let has_records = events.any(|event| event.attr.flags.contains(AttrFlags::CONTEXT_SWITCH));
+    let [switch, wakeups @ ..] = SCHED_EVENTS;
+    (has_records || layouts.has(switch)) && wakeups.iter().any(|event| layouts.has(event))
+}
+
+/// Returns the error for a recording without switches and wakeups.
+pub(super) fn without_switches(analysis: &Analysis<'_>) -> CliError {
+    let (path, program) = (analysis.input.path.display(), analysis.context.program);
+    let message = format!("{path}: the recording has no switches and wakeups of threads");
+    CliError::message(255, message).hint(format!("record with '{program} lock record --holders'"))
+}
+
+/// The tracepoints of the scheduler that are read, the one of switches first.
+pub(super) const SCHED_EVENTS: [&str; 3] = [
+    "sched:sched_switch",
+    "sched:sched_waking",
+    "sched:sched_wakeup",
+];
+
+/// Returns the event of captured waits; `None` if there is none, or in another byte order than this machine's.
+pub(super) fn capture_event(analysis: &Analysis<'_>) -> Option<EventIndex> {
+    let recording = analysis.metadata();
+    let mut events = recording.events.iter();
+    let place = events.position(|event| event.name == FUTEX_WAITS)?;
+    let place = u32::try_from(place).ok()?;
+    (recording.endian == Endian::NATIVE).then_some(EventIndex(place))
+}
+
+/// Returns the error for a recording without owners.
+pub(super) fn without_owners(analysis: &Analysis<'_>) -> CliError {
+    let (path, program) = (analysis.input.path.display(), analysis.context.program);
+    CliError::message(255, format!("{path}: the recording has no owners of locks"))
+        .hint(format!(
+            "'{program} lock record --user' records those of futexes, as root and on a machine of the same byte order; 'lock contention -b -o' shows those of the running system"
+        ))
+}
+
+/// Returns the process of each thread of a recording.
+pub(super) fn processes(world: &World) -> HashMap<u32, u32> {
+    let threads = world.threads();
+    threads.map(|thread| (thread.tid, thread.pid)).collect()
 }
 
 /// Returns the error for a recording without an event of waits.
@@ -478,16 +337,20 @@ pub(super) struct RowNames<'n, 'r> {
     pub(super) world: &'n World,
     /// The number of frames below a row.
     pub(super) max_stack: usize,
-    /// Whether rows have the threads that ended their waits.
+    /// Whether rows have the threads that ended their waits, and those that had the locks.
     pub(super) with_wakers: bool,
+    /// The kernel's variables, if locks of the kernel have their own names.
+    pub(super) variables: Option<KernelVariables<'n, 'r>>,
 }
 
 impl RowNames<'_, '_> {
     /// Returns a row with its name: that of the thread, of lockdep's class, or of the caller.
     pub(super) fn named(&self, row: LockRow) -> NamedRow {
         let name = match (&row.key, &row.class) {
-            (LockKey::Thread(tid), _) => self.thread(*tid),
+            (LockKey::Thread(tid) | LockKey::Owner(Some(tid)), _) => self.thread(*tid),
+            (LockKey::Owner(None), _) => "Unknown".to_owned(),
             (_, Some(class)) => String::from_utf8_lossy(class).into_owned(),
+            (LockKey::Address(_), None) if let Some(name) = self.lock(&row) => name,
             _ if row.caller == 0 => "Unknown".to_owned(),
             _ => address_name(self.resolver, row.process, row.caller),
         };
@@ -497,16 +360,35 @@ impl RowNames<'_, '_> {
             name if name.starts_with("0x") => format!("{ip:#x}  "),
             name => format!("{ip:#x}  {name}"),
         });
-        let wakers = row.wakers.iter().filter(|_| self.with_wakers);
-        let wakers = wakers.map(|(tid, count)| (*tid, self.thread(*tid), *count));
-        let mut wakers: Vec<_> = wakers.collect();
-        wakers.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count));
+        let threads = [&row.wakers, &row.owners].map(|threads| self.threads(threads));
+        let [wakers, owners] = threads;
         NamedRow {
             stack: stack.collect(),
             wakers,
+            owners,
             name,
             row,
         }
+    }
+
+    /// Returns threads with their names, most waits first; none if they are not shown.
+    fn threads(&self, waits: &BTreeMap<u32, u64>) -> Vec<NamedThread> {
+        let threads = waits.iter().filter(|_| self.with_wakers);
+        let threads = threads.map(|(tid, waits)| NamedThread {
+            tid: *tid,
+            comm: self.thread(*tid),
+            waits: *waits,
+        });
+        let mut threads: Vec<_> = threads.collect();
+        threads.sort_by_key(|thread| std::cmp::Reverse(thread.waits));
+        threads
+    }
+
+    /// Returns the name of the row's lock of the kernel; `None` if it is unknown, or not shown.
+    fn lock(&self, row: &LockRow) -> Option<String> {
+        let variables = self.variables.as_ref()?;
+        let known = row.lock_name.clone();
+        known.or_else(|| variables.at(row.address))
     }
 
     /// Returns the last name of a thread; `:TID` if unknown.

@@ -9,7 +9,10 @@ use rperf_view::lock::{
 };
 
 use super::analysis::{LockEvents, LockQuery, print};
-use super::{columns, entries, live, refuse_columns_of_json, table_options};
+use super::{
+    columns, entries, holders, live, lock_names, refuse_columns_of_json, run_queue_use,
+    table_options,
+};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
@@ -63,7 +66,7 @@ fn live_options() -> Vec<Arg> {
             .help("maximum number of rows and of stacks in the kernel (default: 10240)"),
         switch("lock-owner")
             .short('o')
-            .help("show a row per thread that had the lock: kernel mutexes and semaphores of writers; with --user, mutexes of programs"),
+            .help("show a row per thread that had the lock: kernel mutexes and semaphores of writers; with --user and in recordings, mutexes of programs"),
         value("cgroup-filter", "path[,path...]")
             .short('G')
             .help("only waits in these cgroups"),
@@ -79,7 +82,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .long_about(ABOUT)
         .args(live_options())
         .args([
-            switch("lock-addr").short('l').help("show a row per lock, by address"),
+            switch("lock-addr").short('l').help("show a row per lock, by address, with its name if it is known"),
             value("max-stack", "n").value_parser(number).help("number of innermost frames to read (default: 8): waits with equal frames share a row, -v shows them"),
             value("stack-skip", "n")
                 .value_parser(number)
@@ -87,18 +90,24 @@ pub(in crate::cli::commands) fn command() -> Command {
             value("type-filter", "type[,type...]")
                 .short('Y')
                 .help("only these types: spinlock, mutex, rwlock, rwsem:R, semaphore, rt-mutex, ..."),
-            value("lock-filter", "address[,address...]")
+            value("lock-filter", "lock[,lock...]")
                 .short('L')
-                .help("only locks at these addresses, in hexadecimal, or of the running system with these names"),
+                .help("only these locks: addresses in hexadecimal, or names as -l shows them"),
             value("callstack-filter", "name[,name...]")
                 .short('S')
                 .help("only waits whose stack has a function with one of these words in its name"),
+            switch("holders").help(
+                "show what the holders of futexes did while others waited, from a recording of 'lock record --user --holders'",
+            ),
+            value("svg", "file").help(
+                "draw the waits of callers, or with --holders the time of holders, as a flame graph in this file; - for the standard output",
+            ),
             value("field-separator", "text")
                 .short('x')
                 .help("print separated values, times in nanoseconds"),
         ])
         .args(table_options(
-            "column to sort by: contended, wait_total, wait_max, wait_min, avg_wait (default: wait_total)",
+            "column to sort by: contended, wait_total, wait_max, wait_min, avg_wait, run_queue (default: wait_total)",
         ))
 }
 
@@ -107,13 +116,13 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let known = "contended, wait_total, wait_max, wait_min and avg_wait";
+    let known = "contended, wait_total, wait_max, wait_min, avg_wait and run_queue";
     let (key, shown) = columns(matches, LockColumn::Total, &SHOWN, known)?;
     let (aggregation, table) = table(matches)?;
     let is_live = live::is_requested(matches);
     if is_live && is_given(matches, "input") {
         return Err(CliError::usage(
-            "-i reads a recording; -b, -o, -G, --lock-cgroup, targets and commands show the running system",
+            "-i reads a recording; -b, -G, --lock-cgroup, targets and commands show the running system",
         ));
     }
     let frames = |id: &str, default| match matches.get_one::<u64>(id) {
@@ -126,14 +135,20 @@ pub(in crate::cli::commands) fn run(
         shows_waiting: true,
         aggregation,
         table,
-        selection: selection(matches, is_live, context)?,
+        selection: selection(matches)?,
+        run_queue: run_queue_use(matches, &shown),
+        lock_names: lock_names::words(matches),
         key,
         entries: entries(matches),
         stack_skip: frames("stack-skip", STACK_SKIP),
-        max_stack: frames("max-stack", MAX_STACK),
+        max_stack: frames("max-stack", max_stack(matches)),
         callstack: words(matches, "callstack-filter"),
     };
     refuse_ignored(matches, &query, is_live)?;
+    refuse_without_table(matches, &query, is_live)?;
+    if flag(matches, "holders") == Some(true) {
+        return holders::run(matches, context, &query);
+    }
     let separator = matches.get_one::<String>("field-separator");
     let shown = Presentation {
         table,
@@ -150,6 +165,52 @@ pub(in crate::cli::commands) fn run(
             false => Ok(()),
         }
     })
+}
+
+/// Returns the default maximum number of frames.
+fn max_stack(matches: &ArgMatches) -> usize {
+    match is_given(matches, "svg") {
+        true => MAX_LIVE_STACK,
+        false => MAX_STACK,
+    }
+}
+
+/// Refuses options of tables with `--holders` and `--svg`.
+fn refuse_without_table(
+    matches: &ArgMatches,
+    query: &LockQuery,
+    is_live: bool,
+) -> Result<(), CliError> {
+    let has_holders = flag(matches, "holders") == Some(true);
+    let has_svg = is_given(matches, "svg");
+    if has_holders && is_live {
+        return Err(CliError::usage("--holders reads a recording").hint(
+            "record with 'lock record --user --holders'; -b, -p and others show the running system",
+        ));
+    }
+    let option = if has_holders { "--holders" } else { "--svg" };
+    if (has_holders || has_svg) && query.table != ContentionTable::Callers {
+        let message = format!("{option} excludes -t, -l, -o and --lock-cgroup");
+        return Err(CliError::usage(message));
+    }
+    let mut ignored = [
+        ("json", "--json", has_svg),
+        ("field-separator", "-x", true),
+        ("field", "-F", true),
+        ("key", "-k", true),
+        ("callstack-filter", "-S", has_holders),
+        ("lock-filter", "-L", has_holders),
+        ("type-filter", "-Y", has_holders),
+        ("stack-skip", "--stack-skip", has_holders),
+    ]
+    .into_iter();
+    let found = ignored.find(|(id, _, excludes)| *excludes && is_given(matches, id));
+    match found {
+        Some((_, ignored, _)) if has_holders || has_svg => Err(CliError::usage(format!(
+            "{option} and {ignored} exclude each other"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses options without effect, and numbers of frames beyond the kernel's limits.
@@ -181,18 +242,20 @@ fn table(matches: &ArgMatches) -> Result<(LockAggregation, ContentionTable), Cli
         (false, true) => (LockAggregation::Address, ContentionTable::Addresses),
         (false, false) => (LockAggregation::Caller, ContentionTable::Callers),
     };
-    let table = match (live::own_table(matches), table) {
-        (None, table) => table,
+    let owners = (LockAggregation::Owner, ContentionTable::Owners);
+    Ok(match (live::own_table(matches), table) {
+        (None, table) => (aggregation, table),
         // As in perf, -t may accompany -o.
-        (Some(table), ContentionTable::Callers) => table,
-        (Some(ContentionTable::Owners), ContentionTable::Threads) => ContentionTable::Owners,
+        (Some(ContentionTable::Owners), ContentionTable::Callers | ContentionTable::Threads) => {
+            owners
+        }
+        (Some(table), ContentionTable::Callers) => (aggregation, table),
         _ => {
             return Err(CliError::usage(
                 "-o and --lock-cgroup exclude -t, -l and each other",
             ));
         }
-    };
-    Ok((aggregation, table))
+    })
 }
 
 /// The layout of the table.
@@ -218,12 +281,8 @@ impl Presentation<'_> {
     }
 }
 
-/// Parses `--type-filter` and `--lock-filter`.
-fn selection(
-    matches: &ArgMatches,
-    is_live: bool,
-    context: &Context,
-) -> Result<LockSelection, CliError> {
+/// Parses `--type-filter`, and the addresses of `--lock-filter`.
+fn selection(matches: &ArgMatches) -> Result<LockSelection, CliError> {
     let mut selection = LockSelection::default();
     for word in words(matches, "type-filter").unwrap_or_default() {
         let flags = kind_flags(&word);
@@ -233,23 +292,6 @@ fn selection(
         }
         selection.flags.get_or_insert_default().extend(flags);
     }
-    for word in words(matches, "lock-filter").unwrap_or_default() {
-        let digits = word.strip_prefix("0x").unwrap_or(&word);
-        let addresses = match u64::from_str_radix(digits, 16) {
-            Ok(address) => vec![address],
-            Err(_) if is_live => live::symbol_addresses(&word, context),
-            Err(_) => Vec::new(),
-        };
-        if addresses.is_empty() {
-            return Err(
-                CliError::usage(format!("--lock-filter: '{word}' is not an address"))
-                    .hint("'lock contention -l' shows the addresses of locks; names are those of the running kernel"),
-            );
-        }
-        selection
-            .addresses
-            .get_or_insert_default()
-            .extend(addresses);
-    }
+    selection.addresses = lock_names::addresses(matches);
     Ok(selection)
 }

@@ -1,5 +1,6 @@
-//! `lock deadlock`: which threads of a running process wait for which.
+//! `lock deadlock`: which threads of a running process, or of a recording, wait for which.
 
+mod recording;
 mod snapshot;
 
 use std::io::{self, Write as _};
@@ -16,17 +17,20 @@ use rperf_wire::{CpuMode, Endian, Regs, RegsAbi, U64s};
 
 use self::snapshot::{FoundWait, Snapshot, still_waits};
 use super::analysis::address_name;
+use super::common;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::jobs;
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{PROC, explain, target};
-use crate::cli::options::{count, counter, flag, number, switch, value};
+use crate::cli::options::{count, flag, is_given, number, switch, value};
 use crate::cli::pmus::machine_pmus;
-use crate::cli::symbol_options::{SymbolSources, args as names};
+use crate::cli::symbol_options::SymbolSources;
 use crate::cli::tracefs::MachineTracepoints;
 
 const ABOUT: &str = "\
-Shows which threads of running processes wait for locks of others, and marks those that wait in a circle: deadlocks. Holders are read from the memory of \
+Shows which threads of running processes (-p) wait for locks of others, and marks those that wait in a circle: deadlocks. With -i the same of a \
+recording of 'lock record --user': deadlocks with their times, and for how long threads waited through others. Holders are read from the memory of \
 the process: mutexes of glibc, locks with priority inheritance, robust mutexes, and, on x86-64, joined threads. Holders of other locks are unknown. \
 Threads in a circle stop for a moment, as for a debugger, while their registers are read; with -v all that wait.";
 
@@ -37,19 +41,23 @@ const STACK_BYTES: usize = 1 << 16;
 
 /// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
-    Command::new("lock deadlock").long_about(ABOUT).args([
-        value("pid", "pid[,pid...]")
-            .short('p')
-            .help("the processes to look at"),
-        value("max-stack", "n")
-            .value_parser(number)
-            .help("maximum number of frames of a thread (default: 16)"),
-        switch("json").help("print waits, deadlocks and chains as JSON"),
-        counter("verbose")
-            .short('v')
-            .help("show the stacks of all waiting threads, and waits whose holder is unknown"),
-        names::symfs(),
-    ])
+    Command::new("lock deadlock")
+        .long_about(ABOUT)
+        .args([
+            value("pid", "pid[,pid...]")
+                .short('p')
+                .help("the processes to look at"),
+            value("max-stack", "n")
+                .value_parser(number)
+                .help("maximum number of frames of a thread (default: 16)"),
+            value("entries", "n")
+                .short('E')
+                .value_parser(number)
+                .help("show only the first n chains of a recording (default: 10)"),
+            switch("json").help("print waits, deadlocks and chains as JSON"),
+            jobs::option(),
+        ])
+        .args(common())
 }
 
 /// Looks at the processes and prints what their threads wait for.
@@ -57,11 +65,24 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let symbols = SymbolSources::new(matches, context)?;
-    if matches.get_one::<String>("pid").is_none() {
-        return Err(CliError::usage("lock deadlock: no process given")
-            .hint("-p PID looks at a running process"));
+    match (is_given(matches, "pid"), is_given(matches, "input")) {
+        (true, true) => {
+            return Err(CliError::usage(
+                "lock deadlock: -p looks at running processes, -i at a recording",
+            ));
+        }
+        (false, true) => return recording::run(matches, context),
+        (false, false) => {
+            return Err(CliError::usage("lock deadlock: no process given").hint(
+                "-p PID looks at a running process, -i FILE at a recording of 'lock record --user'",
+            ));
+        }
+        (true, false) => {}
     }
+    if is_given(matches, "entries") {
+        return Err(CliError::usage("lock deadlock: -E is for recordings (-i)"));
+    }
+    let symbols = SymbolSources::new(matches, context)?;
     let Target::Processes(pids) = target::target(matches, context, "watching")? else {
         return Err(CliError::usage("lock deadlock: no process given"));
     };
@@ -73,13 +94,10 @@ pub(in crate::cli::commands) fn run(
     let snapshots: Vec<(u32, Snapshot)> = snapshots.collect::<Result<_, CliError>>()?;
     let world = world(&pids, matches, context)?;
     let resolver = symbols.live_resolver(context, world.world());
-    let max_stack = matches.get_one::<u64>("max-stack");
     let reader = WaitReader {
         proc: &proc,
         resolver: &resolver,
-        max_stack: max_stack.map_or(MAX_STACK, |most| {
-            usize::try_from(*most).unwrap_or(usize::MAX)
-        }),
+        max_stack: max_stack(matches),
         is_verbose: count(matches, "verbose") > 0,
     };
     let found = snapshots.into_iter();
@@ -96,6 +114,26 @@ pub(in crate::cli::commands) fn run(
         write_waits(&mut out, process, reader.is_verbose)?;
     }
     Ok(ExitStatus::Ok)
+}
+
+/// Returns the maximum number of frames.
+fn max_stack(matches: &ArgMatches) -> usize {
+    let most = matches.get_one::<u64>("max-stack");
+    most.map_or(MAX_STACK, |most| {
+        usize::try_from(*most).unwrap_or(usize::MAX)
+    })
+}
+
+/// Returns the name of the variable at an address, with an offset unless it begins there.
+fn variable(resolver: &Resolver<'_>, at: AddressContext, address: u64) -> Option<String> {
+    let frame = resolver.locate_data(at, CpuMode::User, address);
+    let id = frame.symbol?;
+    let offset = frame.address.checked_sub(resolver.symbol(id)?.start)?;
+    let name = resolver.symbol_name(id);
+    Some(match offset {
+        0 => name.to_owned(),
+        offset => format!("{name}+{offset:#x}"),
+    })
 }
 
 fn unreadable(pid: u32, error: &io::Error) -> CliError {
@@ -153,7 +191,7 @@ impl WaitReader<'_, '_> {
                     .holder
                     .map_or(FutexObject::Unknown, |holder| holder.object),
                 address: wait.address,
-                variable: self.variable(pid, wait.address),
+                variable: variable(self.resolver, self.at(pid), wait.address),
                 holder: wait.holder.map(|holder| holder.tid),
                 has_timeout: wait.has_timeout,
                 stack: Vec::new(),
@@ -176,20 +214,6 @@ impl WaitReader<'_, '_> {
             }
         }
         process
-    }
-
-    /// Returns the name of the variable at an address, with an offset unless it begins there.
-    fn variable(&self, pid: u32, address: u64) -> Option<String> {
-        let frame = self
-            .resolver
-            .locate_data(self.at(pid), CpuMode::User, address);
-        let id = frame.symbol?;
-        let offset = frame.address.checked_sub(self.resolver.symbol(id)?.start)?;
-        let name = self.resolver.symbol_name(id);
-        Some(match offset {
-            0 => name.to_owned(),
-            offset => format!("{name}+{offset:#x}"),
-        })
     }
 
     fn at(&self, pid: u32) -> AddressContext {

@@ -6,7 +6,7 @@ use clap::{ArgMatches, Command};
 use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
 use rperf_view::lock::{ContentionTable, json, write_instances, write_threads};
 
-use super::analysis::{LockEvents, LockQuery, RowNames, print_text, read};
+use super::analysis::{LockEvents, LockQuery, RowNames, RunQueueUse, print_text, read};
 use super::common;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -52,6 +52,8 @@ pub(in crate::cli::commands) fn run(
         aggregation: LockAggregation::Address,
         table: ContentionTable::Addresses,
         selection: LockSelection::default(),
+        run_queue: RunQueueUse::Ignored,
+        lock_names: Vec::new(),
         key: LockColumn::Acquired,
         entries: usize::MAX,
         stack_skip: super::contention::STACK_SKIP,
@@ -69,6 +71,7 @@ pub(in crate::cli::commands) fn run(
         world: analysis.replay.world(),
         max_stack: 0,
         with_wakers: false,
+        variables: None,
     };
     let known = contention.threads().into_iter();
     let known: Vec<(u32, String)> = known.map(|tid| (tid, names.thread(tid))).collect();

@@ -1,7 +1,6 @@
 //! `lock contention` of the running system: waits are summed by BPF programs in the kernel.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
@@ -13,13 +12,15 @@ use rperf_bpf::{
 use rperf_replay::{LiveWorld, World};
 use rperf_resolve::Resolver;
 use rperf_session::{Observation, RecordRequest, SynthesizedRecords, Target};
-use rperf_symbol::Files as _;
 use rperf_sys::Proc;
 use rperf_view::lock::{ContentionTable, MissingWaits, NamedRow, json, write_missing};
 use rperf_wire::Endian;
 
-use super::analysis::{LockFunctions, LockQuery, RowNames, frames_at, print_text, user_callers};
+use super::analysis::{LockQuery, RowNames, RunQueueUse, print_text, processes};
 use super::contention::Presentation;
+use super::details::{LockFunctions, frames_at, user_callers};
+use super::flame::FlameFile;
+use super::lock_names;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
@@ -50,7 +51,10 @@ const LIVE: [&str; 11] = [
 
 /// Whether the options ask for waits of the running system instead of those of a recording.
 pub(super) fn is_requested(matches: &ArgMatches) -> bool {
-    LIVE.iter().any(|id| is_given(matches, id))
+    // Recordings have owners, too.
+    let reads = is_given(matches, "input");
+    let mut live = LIVE.iter().filter(|id| !reads || **id != "lock-owner");
+    live.any(|id| is_given(matches, id))
 }
 
 /// Returns the table of `-o` and `--lock-cgroup`, if one is given.
@@ -80,7 +84,7 @@ pub(super) fn run(
     };
     let request = kernel_sums::request(target, kinds, matches, context)?;
     let cgroup_paths = cgroups::paths();
-    let options = options(matches, query, shown.table, &cgroup_paths)?;
+    let options = options(matches, query, &cgroup_paths, context)?;
     let watched = watch(&request, &options, matches, context)?;
     let (summary, world) = (&watched.summary, watched.world.world());
     let failed = |error: Error| CliError::message(255, error.to_string());
@@ -100,11 +104,14 @@ pub(super) fn run(
         world,
         max_stack: if with_stacks { query.max_stack } else { 0 },
         with_wakers: false,
+        variables: query.variables(&resolver),
     };
     let rows = rows.into_iter().take(query.entries);
     let rows: Vec<NamedRow> = rows.map(|row| names.named(row, &row_names)).collect();
     let missing = missing(summary.losses().map_err(failed)?);
-    if flag(matches, "json") == Some(true) {
+    if let Some(file) = FlameFile::given(matches) {
+        file.write_rows(&rows, &resolver, context)?;
+    } else if flag(matches, "json") == Some(true) {
         json::write_rows(&mut context.stdout(), &rows, missing.total())?;
     } else {
         let is_verbose = missing.total() > 0 || context.verbosity(matches) > 0;
@@ -131,12 +138,6 @@ const FUTEX_FLAGS: [(u64, u32); 2] = [
     (lock::FUTEX, rperf_bpf::FUTEX),
     (lock::FUTEX_PI, rperf_bpf::FUTEX_PI),
 ];
-
-/// Returns the processes of all known threads.
-fn processes(world: &World) -> HashMap<u32, u32> {
-    let threads = world.threads();
-    threads.map(|thread| (thread.tid, thread.pid)).collect()
-}
 
 /// The results of an observation that has ended.
 struct Watched {
@@ -189,10 +190,13 @@ fn missing(losses: ContentionLosses) -> MissingWaits {
 fn options(
     matches: &ArgMatches,
     query: &LockQuery,
-    table: ContentionTable,
     cgroups: &HashMap<u64, PathBuf>,
+    context: &Context,
 ) -> Result<ContentionOptions, CliError> {
     let failed = |error: Error| CliError::message(255, format!("lock contention: {error}"));
+    let table = query.table;
+    let needs_names = table == ContentionTable::Addresses || !query.lock_names.is_empty();
+    let layout = needs_names.then(lock_names::layout).flatten();
     let key = match table {
         ContentionTable::Callers => ContentionKey::Stack,
         ContentionTable::Threads => ContentionKey::Thread,
@@ -221,7 +225,9 @@ fn options(
         key,
         with_stacks: by_stack || query.callstack.is_some(),
         cpus: None,
-        locks: query.selection.addresses.clone(),
+        locks: lock_names::live_filter(query, layout.as_ref(), context)?,
+        layout,
+        task_pid: task_pid(query).map_err(failed)?,
         with_futexes: with_futexes(matches, query),
         flags: flags.map(|flags| flags.iter().filter_map(|flags| bpf_flags(*flags)).collect()),
         cgroups: selected_cgroups(matches, cgroups)?,
@@ -229,6 +235,15 @@ fn options(
         stack_skip: u8::try_from(query.stack_skip).unwrap_or(u8::MAX),
         max_entries: u32::try_from(entries.unwrap_or(ENTRIES)).unwrap_or(u32::MAX),
     })
+}
+
+/// Returns the offset that programs need to keep the time in run queues apart; `None` if that is not requested.
+fn task_pid(query: &LockQuery) -> Result<Option<u16>, Error> {
+    if query.run_queue != RunQueueUse::Separate {
+        return Ok(None);
+    }
+    let [pid] = member_offsets([("task_struct", "pid")])?;
+    Ok(Some(pid))
 }
 
 fn bpf_flags(flags: u64) -> Option<u32> {
@@ -298,22 +313,6 @@ fn start(
         CliError::message(255, format!("lock contention: {error}"))
             .hint("'lock record' and 'lock contention -i' work without BPF programs")
     })
-}
-
-/// Returns the addresses of the kernel's symbols with this name; none if the kernel hides addresses from this user.
-pub(super) fn symbol_addresses(name: &str, context: &Context) -> Vec<u64> {
-    let files = crate::cli::kernel_listing::SystemFiles::new(context.buildid_dir());
-    let Ok(listing) = files.open(Path::new("/proc/kallsyms")) else {
-        return Vec::new();
-    };
-    let lines = BufReader::new(listing).lines().map_while(Result::ok);
-    let addresses = lines.filter_map(|line| {
-        let mut words = line.split_whitespace();
-        let (address, _, symbol) = (words.next()?, words.next()?, words.next()?);
-        let address = (symbol == name).then(|| u64::from_str_radix(address, 16).ok());
-        address.flatten().filter(|address| *address != 0)
-    });
-    addresses.collect()
 }
 
 /// Turns sums into rows with names.
@@ -402,8 +401,6 @@ impl LiveNames<'_, '_> {
     /// Returns a row with its name.
     fn named(&self, row: LockRow, names: &RowNames<'_, '_>) -> NamedRow {
         let name = match &row.key {
-            LockKey::Owner(None) => Some("Unknown".to_owned()),
-            LockKey::Owner(Some(tid)) => Some(names.thread(*tid)),
             LockKey::Cgroup(id) => Some(match self.cgroups.get(id) {
                 Some(path) => path.display().to_string(),
                 None => format!("cgroup:{id}"),
@@ -430,5 +427,7 @@ fn sums_of(sum: WaitSummary) -> LockSums {
             None => u64::from(sum.flags),
         },
         address: sum.lock,
+        lock_name: sum.name.as_ref().map(lock_names::text),
+        run_queue: sum.run_queue,
     }
 }

@@ -21,6 +21,17 @@ const RECORDER: &str = "lock record";
 /// The options of `record` before those of the user.
 const OPTIONS: [&str; 5] = ["-R", "-m", "1024", "-c", "1"];
 
+/// The options for `--holders`: what threads do, and when they wait for a CPU.
+const HOLDER_OPTIONS: [&str; 7] = [
+    "--switch-events",
+    "-e",
+    "sched:sched_switch",
+    "-e",
+    "sched:sched_wakeup",
+    "-e",
+    "cpu-clock/freq=997/",
+];
+
 /// Records with the options and the workload in `words`.
 pub(super) fn run(
     words: &[OsString],
@@ -28,7 +39,8 @@ pub(super) fn run(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     refuse_reading_options(RECORDER, matches)?;
-    let (words, with_user) = without_user(words, context)?;
+    let (words, with_user) = without_switch("--user", words, context)?;
+    let (words, with_holders) = without_switch("--holders", &words, context)?;
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let known = known_events(RECORDER, &machine, "lock")?;
     let mut events = events(&known);
@@ -55,6 +67,9 @@ pub(super) fn run(
         events.extend(FUTEX_EVENTS);
     }
     let mut all: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
+    if with_user {
+        all.push("--futex-owners".into());
+    }
     if events.iter().any(|event| !LOCKDEP_EVENTS.contains(event)) {
         // These events have no field for the caller: only the stack has it.
         all.push("-g".into());
@@ -62,17 +77,24 @@ pub(super) fn run(
     for event in events {
         all.extend(["-e".into(), event.into()]);
     }
+    if with_holders {
+        all.extend(HOLDER_OPTIONS.iter().map(OsString::from));
+    }
     all.extend(words);
     dispatch(context, OsStr::new("record"), &all)
 }
 
-/// Removes `--user` from the options before the workload; returns whether it was given.
-fn without_user(words: &[OsString], context: &Context) -> Result<(Vec<OsString>, bool), CliError> {
+/// Removes an option of ours from those before the workload; returns whether it was given.
+fn without_switch(
+    switch: &str,
+    words: &[OsString],
+    context: &Context,
+) -> Result<(Vec<OsString>, bool), CliError> {
     let record = find(context, "record")?;
     let end = words.iter().position(|word| word == "--");
     let end = end.or(first_word(&(record.build)(), words));
     let (options, workload) = words.split_at(end.unwrap_or(words.len()));
-    let kept = options.iter().filter(|word| *word != "--user");
+    let kept = options.iter().filter(|word| *word != switch);
     let kept: Vec<OsString> = kept.chain(workload).cloned().collect();
     let is_given = kept.len() < words.len();
     Ok((kept, is_given))

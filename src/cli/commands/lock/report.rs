@@ -5,7 +5,7 @@ use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
 use rperf_view::lock::{ContentionTable, write_checks, write_report, write_report_titles};
 
 use super::analysis::{LockEvents, LockQuery, print};
-use super::{columns, entries, refuse_columns_of_json, table_options};
+use super::{columns, entries, refuse_columns_of_json, run_queue_use, table_options};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::{flag, switch};
@@ -29,8 +29,13 @@ pub(in crate::cli::commands) fn command() -> Command {
     Command::new("lock report")
         .long_about(ABOUT)
         .arg(switch("combine-locks").short('c').help("show a row for all locks of one name"))
+        .arg(
+            switch("lock-owner")
+                .short('o')
+                .help("show a row per thread that had the lock, of futexes recorded with 'lock record --user'"),
+        )
         .args(table_options(
-            "column to sort by: acquired, contended, avg_wait, wait_total, wait_max, wait_min (default: acquired)",
+            "column to sort by: acquired, contended, avg_wait, wait_total, wait_max, wait_min, run_queue (default: acquired)",
         ))
 }
 
@@ -40,18 +45,24 @@ pub(in crate::cli::commands) fn run(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     refuse_columns_of_json(matches)?;
-    let known = "acquired, contended, avg_wait, wait_total, wait_max and wait_min";
+    let known = "acquired, contended, avg_wait, wait_total, wait_max, wait_min and run_queue";
     let (key, shown) = columns(matches, LockColumn::Acquired, &SHOWN, known)?;
+    let [threads, owners] = ["threads", "lock-owner"].map(|id| flag(matches, id) == Some(true));
+    let aggregation = match (threads, owners) {
+        (true, true) => return Err(CliError::usage("-t and -o exclude each other")),
+        (true, false) => LockAggregation::Thread,
+        (false, true) => LockAggregation::Owner,
+        (false, false) => LockAggregation::Address,
+    };
     let query = LockQuery {
         events: LockEvents::All,
         combines: flag(matches, "combine-locks") == Some(true),
         shows_waiting: false,
-        aggregation: match flag(matches, "threads") == Some(true) {
-            true => LockAggregation::Thread,
-            false => LockAggregation::Address,
-        },
+        aggregation,
         table: ContentionTable::Addresses,
         selection: LockSelection::default(),
+        run_queue: run_queue_use(matches, &shown),
+        lock_names: Vec::new(),
         key,
         entries: entries(matches),
         stack_skip: super::contention::STACK_SKIP,

@@ -93,6 +93,8 @@ fn events_and_targets() -> Vec<Arg> {
             .help("filter for the events of the preceding -e")
             .long_help(FILTER),
         probes::option(),
+        switch("futex-owners")
+            .help("also record who holds the futexes that threads begin to wait for (set by 'lock record --user')"),
         switch("exclude-perf").help("exclude rperf itself from the events of the preceding -e"),
         value("pid", "pid")
             .short('p')

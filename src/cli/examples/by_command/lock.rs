@@ -15,6 +15,10 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
                 "lock record --user -- ./program",
                 "also record waits for the program's own locks",
             ),
+            run(
+                "lock record --user --holders -- ./program",
+                "also record what those that have the locks do meanwhile",
+            ),
             run("lock contention -E 10", "who waited longest"),
             run(
                 "lock contention -l -E 10",
@@ -40,6 +44,14 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
             ),
             run("lock contention -t -k contended", "threads by waits"),
             run(
+                "lock contention --holders",
+                "what holders did while others waited",
+            ),
+            run(
+                "lock contention --svg waits.svg",
+                "the waits of callers as a flame graph",
+            ),
+            run(
                 "lock contention -l -Y futex",
                 "locks of programs, by address",
             ),
@@ -52,6 +64,10 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
             run(
                 "lock deadlock -p 1234 -v",
                 "with the stacks of all threads that wait",
+            ),
+            run(
+                "lock deadlock -i perf.data",
+                "deadlocks and chains of waits of a recording",
             ),
             run(
                 "lock deadlock -p 1234 --json",
@@ -72,6 +88,7 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
         &[
             run("lock report -k wait_max", "longest wait first"),
             run("lock report -t -E 10", "threads with most waits"),
+            run("lock report -o", "threads that had the futexes"),
             run("lock report -c", "a row for all locks of one name"),
             run("lock report --json", "rows as JSON"),
         ],

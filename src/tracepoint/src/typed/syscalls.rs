@@ -94,6 +94,8 @@ typed_event! {
         uaddr: u64,
         /// Operation and flags: `FUTEX_*` of linux/futex.h.
         op: u32,
+        /// Address of the timeout of a wait, 0 if there is none.
+        utime: Option<u64>,
     }
 }
 

@@ -50,48 +50,13 @@ impl ProcessWaits {
     }
 
     fn thread(&self, tid: u32) -> String {
-        match self.names.get(&tid) {
-            Some(name) => format!("{name} ({tid})"),
-            None => format!(":{tid} ({tid})"),
-        }
-    }
-
-    /// Writes a line for the wait of a thread, and its frames.
-    fn write_wait(&self, out: &mut dyn Write, tid: u32, wait: &WaitingThread) -> io::Result<()> {
-        write!(out, "  {} waits for ", self.thread(tid))?;
-        match (wait.object, wait.holder) {
-            (FutexObject::Thread, Some(holder)) => {
-                write!(out, "the end of {}", self.thread(holder))?
-            }
-            (object, holder) => {
-                write!(out, "{} {:#x}", object_name(object), wait.address)?;
-                if let Some(name) = &wait.variable {
-                    write!(out, " ({name})")?;
-                }
-                if let Some(holder) = holder {
-                    write!(out, " held by {}", self.thread(holder))?;
-                }
-            }
-        }
-        writeln!(
-            out,
-            "{}",
-            if wait.has_timeout {
-                ", with a timeout"
-            } else {
-                ""
-            }
-        )?;
-        for frame in &wait.stack {
-            writeln!(out, "      {frame}")?;
-        }
-        Ok(())
+        thread(&self.names, tid)
     }
 
     fn write_threads(&self, out: &mut dyn Write, tids: &[u32]) -> io::Result<()> {
         for tid in tids {
             if let Some(wait) = self.waits.get(tid) {
-                self.write_wait(out, *tid, wait)?;
+                write_wait(out, &self.names, *tid, wait)?;
             }
         }
         Ok(())
@@ -105,10 +70,50 @@ impl ProcessWaits {
         };
         match cycle.len() {
             1 => writeln!(out, "\n{kind}: a thread waits for itself")?,
-            count => writeln!(out, "\n{kind}: {} wait for each other", threads(count))?,
+            count => writeln!(out, "\n{kind}: {} wait for each other", thread_count(count))?,
         }
         self.write_threads(out, cycle)
     }
+}
+
+/// Returns name and id of a thread.
+pub(super) fn thread(names: &BTreeMap<u32, String>, tid: u32) -> String {
+    match names.get(&tid) {
+        Some(name) => format!("{name} ({tid})"),
+        None => format!(":{tid} ({tid})"),
+    }
+}
+
+/// Writes a line for the wait of a thread, and its frames.
+pub(super) fn write_wait(
+    out: &mut dyn Write,
+    names: &BTreeMap<u32, String>,
+    tid: u32,
+    wait: &WaitingThread,
+) -> io::Result<()> {
+    write!(out, "  {} waits for ", thread(names, tid))?;
+    match (wait.object, wait.holder) {
+        (FutexObject::Thread, Some(holder)) => write!(out, "the end of {}", thread(names, holder))?,
+        (object, holder) => {
+            write!(out, "{} {:#x}", object_name(object), wait.address)?;
+            if let Some(name) = &wait.variable {
+                write!(out, " ({name})")?;
+            }
+            if let Some(holder) = holder {
+                write!(out, " held by {}", thread(names, holder))?;
+            }
+        }
+    }
+    let end = if wait.has_timeout {
+        ", with a timeout"
+    } else {
+        ""
+    };
+    writeln!(out, "{end}")?;
+    for frame in &wait.stack {
+        writeln!(out, "      {frame}")?;
+    }
+    Ok(())
 }
 
 /// Returns the name of an object.
@@ -116,6 +121,7 @@ impl ProcessWaits {
 pub fn object_name(object: FutexObject) -> &'static str {
     match object {
         FutexObject::Mutex => "mutex",
+        FutexObject::RwLock => "rwlock",
         FutexObject::PriorityInheritance => "PI lock",
         FutexObject::Thread => "thread",
         FutexObject::Unknown => "futex",
@@ -123,7 +129,7 @@ pub fn object_name(object: FutexObject) -> &'static str {
 }
 
 /// Returns `1 thread`, `2 threads`.
-fn threads(count: usize) -> String {
+pub(super) fn thread_count(count: usize) -> String {
     match count {
         1 => "1 thread".to_owned(),
         count => format!("{count} threads"),
@@ -141,7 +147,7 @@ pub fn write_waits(
     shows_unknown: bool,
 ) -> io::Result<()> {
     let name = process.thread(process.pid);
-    let (all, waiting) = (threads(process.threads), process.waits.len());
+    let (all, waiting) = (thread_count(process.threads), process.waits.len());
     writeln!(out, "process {name}: {all}, {waiting} waiting for futexes")?;
     let WaitChains { cycles, chains } = process.chains();
     for cycle in &cycles {
@@ -176,7 +182,7 @@ pub fn write_waits(
         writeln!(
             out,
             "\n{} {verb} whose holder is unknown{end}",
-            threads(unknown.len())
+            thread_count(unknown.len())
         )?;
         if shows_unknown {
             process.write_threads(out, &unknown)?;
@@ -201,19 +207,8 @@ pub fn write_json(out: &mut dyn Write, processes: &[ProcessWaits]) -> io::Result
 }
 
 fn process_json(process: &ProcessWaits) -> serde_json::Value {
-    let waits = process.waits.iter().map(|(tid, wait)| {
-        serde_json::json!({
-            "tid": tid,
-            "comm": process.names.get(tid),
-            "type": object_name(wait.object),
-            "address": format!("{:#x}", wait.address),
-            "variable": wait.variable,
-            "holder_tid": wait.holder,
-            "holder_comm": wait.holder.and_then(|holder| process.names.get(&holder)),
-            "timeout": wait.has_timeout,
-            "stack": wait.stack,
-        })
-    });
+    let waits = process.waits.iter();
+    let waits = waits.map(|(tid, wait)| wait_json(&process.names, *tid, wait));
     let WaitChains { cycles, chains } = process.chains();
     serde_json::json!({
         "pid": process.pid,
@@ -222,6 +217,25 @@ fn process_json(process: &ProcessWaits) -> serde_json::Value {
         "waits": waits.collect::<Vec<_>>(),
         "deadlocks": cycles,
         "chains": chains,
+    })
+}
+
+/// Returns a wait as a JSON object.
+pub(super) fn wait_json(
+    names: &BTreeMap<u32, String>,
+    tid: u32,
+    wait: &WaitingThread,
+) -> serde_json::Value {
+    serde_json::json!({
+        "tid": tid,
+        "comm": names.get(&tid),
+        "type": object_name(wait.object),
+        "address": format!("{:#x}", wait.address),
+        "variable": wait.variable,
+        "holder_tid": wait.holder,
+        "holder_comm": wait.holder.and_then(|holder| names.get(&holder)),
+        "timeout": wait.has_timeout,
+        "stack": wait.stack,
     })
 }
 

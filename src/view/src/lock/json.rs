@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use rperf_analysis::lock::{LockKey, LockRow};
 
-use super::{NamedRow, kind};
+use super::{NamedRow, NamedThread, kind};
 
 /// The version of the JSON object; it changes if a key is removed or gets another meaning.
 pub const LOCK_JSON_VERSION: u32 = 1;
@@ -31,6 +31,7 @@ fn row(named: &NamedRow) -> serde_json::Value {
         name,
         stack,
         wakers,
+        owners,
     } = named;
     let tid = match row.key {
         LockKey::Thread(tid) => Some(tid),
@@ -41,9 +42,6 @@ fn row(named: &NamedRow) -> serde_json::Value {
         LockKey::Cgroup(id) => Some(id),
         _ => None,
     };
-    let wakers = wakers
-        .iter()
-        .map(|(tid, comm, count)| serde_json::json!({"tid": tid, "comm": comm, "waits": count}));
     let percentile = |per_mille| row.waits.percentile(per_mille);
     serde_json::json!({
         "name": name,
@@ -58,13 +56,22 @@ fn row(named: &NamedRow) -> serde_json::Value {
         "max_ns": row.max,
         "min_ns": row.min,
         "mean_ns": row.average(),
+        "run_queue_ns": row.run_queue,
         "p50_ns": percentile(500),
         "p90_ns": percentile(900),
         "p99_ns": percentile(990),
         "histogram": histogram(row),
-        "wakers": wakers.collect::<Vec<_>>(),
+        "owners": threads(owners),
+        "wakers": threads(wakers),
         "stack": stack,
     })
+}
+
+fn threads(threads: &[NamedThread]) -> Vec<serde_json::Value> {
+    let threads = threads.iter().map(
+        |thread| serde_json::json!({"tid": thread.tid, "comm": thread.comm, "waits": thread.waits}),
+    );
+    threads.collect()
 }
 
 /// Returns the number of waits by power of two, without empty ranges: `[from, to, count]`, in nanoseconds, `to`

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use rperf_analysis::lock::{FUTEX_MEMORY, FutexHolder, FutexWait};
+use rperf_analysis::lock::{
+    BEFORE_FUTEX, FROM_FUTEX, FutexHolder, FutexMemory, FutexWait, MUTEX_MEMORY,
+};
 use rperf_sys::{BlockedCall, Proc, read_process_memory, syscall_number};
 
 /// The offset of the thread's id in glibc's `struct pthread` on x86-64; the structure begins with a pointer to itself, and has another one after
@@ -117,15 +119,8 @@ fn found_wait(
     if syscall_number("futex").map(u64::from) != Some(call.number) || !wait.is_wait() {
         return Ok(None);
     }
-    let mut memory = [0; FUTEX_MEMORY];
-    let read = match read_process_memory(pid, address, &mut memory) {
-        Ok(read) => read,
-        Err(error) if error.raw_os_error() == Some(libc::EPERM) => return Err(error),
-        // Unmapped meanwhile.
-        Err(_) => 0,
-    };
-    let memory = memory.get(..read).unwrap_or_default();
-    let holder = wait.holder(memory, is_thread_id(pid, address));
+    let memory = futex_memory(pid, address)?;
+    let holder = wait.holder(&memory, is_thread_id(pid, address));
     let holder = holder.and_then(|holder| {
         let tid = *by_own_tid.get(&holder.tid)?;
         Some(FutexHolder { tid, ..holder })
@@ -136,6 +131,21 @@ fn found_wait(
         holder,
         switches: thread.switches,
     }))
+}
+
+/// Reads the memory around a futex, or as much as is mapped.
+fn futex_memory(pid: u32, address: u64) -> io::Result<FutexMemory> {
+    let read = |address: u64, memory: &mut [u8]| match read_process_memory(pid, address, memory) {
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => Err(error),
+        read => Ok(read.is_ok_and(|read| read == memory.len())),
+    };
+    let mut around = [0; BEFORE_FUTEX + FROM_FUTEX];
+    if read(address.wrapping_sub(BEFORE_FUTEX as u64), &mut around)? {
+        return Ok(FutexMemory::around(&around));
+    }
+    let mut mutex = [0; MUTEX_MEMORY];
+    read(address, &mut mutex)?;
+    Ok(FutexMemory::from_futex(&mutex))
 }
 
 /// Whether a word is the id of a thread in glibc's description of it.

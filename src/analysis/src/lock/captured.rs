@@ -1,0 +1,148 @@
+//! Waits for futexes with the memory that tells the owners, as the BPF program of `lock record --user` writes them.
+
+use super::futex_holder::{FutexHolder, FutexMemory, FutexWait};
+
+/// The name of the event in a recording.
+pub const FUTEX_WAITS: &str = "futex-waits";
+
+/// Offsets in bytes, as in `rperf_bpf`: number of waits, process, then the waits.
+const COUNT: usize = 0;
+const PROCESS: usize = 4;
+const HEADER: usize = 8;
+/// Offsets in a wait: thread, its id as the program sees it, address, operation, value, the memory around the futex, and 24 bytes of glibc's
+/// description of a thread, if the futex is the id in it.
+const THREAD: usize = 0;
+const OWN_THREAD: usize = 4;
+const ADDRESS: usize = 8;
+const OPERATION: usize = 16;
+const VALUE: usize = 20;
+const MEMORY: usize = 24;
+const DESCRIPTOR: usize = 88;
+const WAIT: usize = 112;
+/// The offset of the id in that description on x86-64. It begins with a pointer to itself and has another one after 16 bytes.
+const THREAD_ID: u64 = 0x2d0;
+
+/// A new wait, and the waits of the threads that it leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapturedWaits {
+    /// The process.
+    pub pid: u32,
+    /// The first is the new one. Each of the others is that of the holder of the one before, at the same time.
+    pub waits: Vec<CapturedWait>,
+}
+
+/// A wait for a futex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CapturedWait {
+    /// The waiting thread.
+    pub tid: u32,
+    /// Its id as the program sees it: another one in a PID namespace.
+    pub own_tid: u32,
+    /// The address of the futex.
+    pub address: u64,
+    /// The call.
+    pub wait: FutexWait,
+    /// The holder, whose id is as the program sees it.
+    pub holder: Option<FutexHolder>,
+}
+
+impl CapturedWaits {
+    /// Decodes the raw data of a sample in this machine's byte order. `None` if they are truncated.
+    #[must_use]
+    pub fn decode(raw: &[u8]) -> Option<Self> {
+        let count = usize::try_from(word(raw, COUNT)?).ok()?;
+        let (waits, _) = raw.get(HEADER..)?.as_chunks::<WAIT>();
+        let waits = waits.get(..count).filter(|waits| !waits.is_empty())?;
+        let waits = waits.iter().map(|wait| CapturedWait::decode(wait));
+        Some(Self {
+            pid: word(raw, PROCESS)?,
+            waits: waits.collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl CapturedWait {
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let address = double(bytes, ADDRESS)?;
+        let wait = FutexWait {
+            operation: word(bytes, OPERATION)?,
+            value: word(bytes, VALUE)?,
+        };
+        let memory = FutexMemory::around(bytes.get(MEMORY..DESCRIPTOR)?);
+        let descriptor = address.checked_sub(THREAD_ID);
+        let pointers = [DESCRIPTOR, DESCRIPTOR + 16].map(|at| double(bytes, at));
+        let is_thread_id = pointers.iter().all(|pointer| *pointer == descriptor);
+        Some(Self {
+            tid: word(bytes, THREAD)?,
+            own_tid: word(bytes, OWN_THREAD)?,
+            address,
+            wait,
+            holder: wait.holder(&memory, is_thread_id && descriptor.is_some()),
+        })
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn double(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::lock::FutexObject;
+
+    fn wait(tid: u32, address: u64, call: [u32; 2], words: [u32; 6], descriptor: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut add =
+            |words: &[u32]| bytes.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+        add(&[tid, tid]);
+        add(&[address as u32, (address >> 32) as u32]);
+        add(&call);
+        add(&[0; 4]);
+        add(&words);
+        add(&[0; 6]);
+        let pointer = [descriptor as u32, (descriptor >> 32) as u32];
+        add(&[pointer, [0; 2], pointer].concat());
+        bytes
+    }
+
+    #[test]
+    fn waits_are_decoded_with_their_holders() {
+        let mutex = wait(5, 0x7000_0000_1000, [0x80, 2], [2, 0, 7, 1, 0, 0], 0);
+        let joined = wait(
+            7,
+            0x7000_0000_22d0,
+            [0x109, 8],
+            [8, 0, 0, 0, 0, 0],
+            0x7000_0000_2000,
+        );
+        let header: Vec<u8> = [2_u32, 5]
+            .iter()
+            .flat_map(|word| word.to_ne_bytes())
+            .collect();
+        let raw = [header, mutex, joined, vec![0; 4]].concat();
+        let found = CapturedWaits::decode(&raw).unwrap();
+        let holders: Vec<_> = found
+            .waits
+            .iter()
+            .map(|wait| wait.holder.map(|holder| (holder.tid, holder.object)))
+            .collect();
+        let expected = [(7, FutexObject::Mutex), (8, FutexObject::Thread)];
+        assert_eq!(holders, expected.map(Some));
+        assert_eq!((found.pid, found.waits[1].address), (5, 0x7000_0000_22d0));
+        assert_eq!(CapturedWaits::decode(&raw[..200]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_decoded(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            drop(CapturedWaits::decode(&bytes));
+        }
+    }
+}

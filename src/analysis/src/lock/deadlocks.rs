@@ -1,0 +1,140 @@
+//! Deadlocks and chains of waits for futexes in a recording.
+
+use std::sync::Arc;
+
+use rperf_tracepoint::typed::TypedEvent;
+
+use super::futex_holder::FutexObject;
+use super::owners::FutexOwners;
+use super::rows::LockDetail;
+use super::user::{AGAIN, FutexCall, UserLock};
+use super::wait_graph::{HeldWait, WaitChain, WaitCycle, WaitGraph};
+use crate::sched::LostStretches;
+use crate::{EventContext, Loss, Observer};
+
+/// Finds threads that wait for futexes of each other.
+#[derive(Debug)]
+pub struct FutexDeadlocks {
+    owners: FutexOwners,
+    graph: WaitGraph,
+    waits: u64,
+    unknown: u64,
+    /// The time of the last event.
+    end: u64,
+    /// Where records were lost.
+    pub losses: LostStretches,
+}
+
+/// What a recording tells about threads that wait for each other.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FoundWaits {
+    /// Circles, in order of time.
+    pub cycles: Vec<WaitCycle>,
+    /// Chains of three threads and more, longest time first.
+    pub chains: Vec<WaitChain>,
+    /// The number of waits.
+    pub waits: u64,
+    /// The number of waits that began without a known holder.
+    pub unknown: u64,
+    /// How often a chain was not counted, since there were too many different ones.
+    pub skipped: u64,
+    /// The time of the last event, in ns.
+    pub end: u64,
+}
+
+impl FutexDeadlocks {
+    /// Creates an analysis without waits. `processes` has the process of each thread of the recording.
+    #[must_use]
+    pub fn new(processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        Self {
+            owners: FutexOwners::new(processes),
+            graph: WaitGraph::default(),
+            waits: 0,
+            unknown: 0,
+            end: 0,
+            losses: LostStretches::default(),
+        }
+    }
+
+    /// Returns what was found up to the last event.
+    #[must_use]
+    pub fn finish(self) -> FoundWaits {
+        let skipped = self.graph.skipped;
+        let (cycles, chains) = self.graph.finish(self.end);
+        FoundWaits {
+            cycles,
+            chains,
+            waits: self.waits,
+            unknown: self.unknown,
+            skipped,
+            end: self.end,
+        }
+    }
+
+    fn begin(&mut self, at: &EventContext, address: u64, has_timeout: bool, stack: Vec<u64>) {
+        let holder = self.owners.take(at, address);
+        self.waits += 1;
+        self.unknown += u64::from(holder.is_none());
+        let wait = HeldWait {
+            pid: at.task.pid,
+            address,
+            object: holder.map_or(FutexObject::Unknown, |holder| holder.object),
+            holder: holder.map(|holder| holder.tid),
+            has_timeout,
+            stack,
+        };
+        self.graph.begin(at.task.tid, wait, at.time());
+    }
+}
+
+impl Observer<Option<Arc<LockDetail>>> for FutexDeadlocks {
+    fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, detail: Option<Arc<LockDetail>>) {
+        self.end = self.end.max(at.time());
+        if !self.losses.usable_event(at) {
+            return;
+        }
+        match event {
+            TypedEvent::SysEnterFutex(event) => match FutexCall::of(event.op()) {
+                FutexCall::Wait(_) => {
+                    let has_timeout = event.utime().is_some_and(|timeout| timeout != 0);
+                    let stack = detail.map_or_else(Vec::new, |detail| detail.full_stack.clone());
+                    self.begin(at, event.uaddr(), has_timeout, stack);
+                }
+                FutexCall::Wake => {
+                    let lock = UserLock {
+                        pid: at.task.pid,
+                        address: event.uaddr(),
+                    };
+                    self.graph.release(lock, at.time());
+                }
+                FutexCall::Other => {}
+            },
+            TypedEvent::SysExitFutex(event) if event.ret() == AGAIN => {
+                self.graph.cancel(at.task.tid, at.time());
+            }
+            TypedEvent::SysExitFutex(_) => self.graph.end(at.task.tid, at.time()),
+            _ => {}
+        }
+    }
+
+    fn sample(&mut self, at: &EventContext, detail: Option<Arc<LockDetail>>) {
+        let detail = detail.unwrap_or_default();
+        let Some(captured) = &detail.captured else {
+            return;
+        };
+        self.owners.capture(captured);
+        // These threads have waited before; the new wait begins with its call.
+        for wait in captured.waits.iter().skip(1) {
+            let holder = self.owners.holder(captured.pid, wait);
+            let holder = holder.map(|holder| (holder.tid, holder.object));
+            self.graph
+                .refresh(wait.tid, wait.address, holder, at.time());
+        }
+    }
+
+    fn lost(&mut self, at: &EventContext, loss: Loss) {
+        self.losses.lost(at, loss);
+        // A wake may be among the lost events.
+        self.graph.forget_holders(at.time());
+    }
+}

@@ -1,0 +1,294 @@
+//! What threads did while others waited for locks that they held: where they ran, slept, and waited for a CPU.
+
+use std::sync::Arc;
+
+use rperf_tracepoint::typed::TypedEvent;
+use rustc_hash::FxHashMap;
+
+use super::owners::FutexOwners;
+use super::rows::{LockDetail, LockStack};
+use super::user::{FutexCall, UserLock};
+use crate::sched::LostStretches;
+use crate::{ContextSwitch, EventContext, Loss, Observer};
+
+/// What a holder did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum HolderState {
+    /// It ran: the time of samples of a clock.
+    Running,
+    /// It slept: the time from a switch to the wakeup.
+    Sleeping,
+    /// It waited for a CPU: the time from a wakeup or a preemption to the switch.
+    Queued,
+}
+
+/// The time of holders with one stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HolderRow {
+    /// What they did.
+    pub state: HolderState,
+    /// The stack while they ran, or of the switch before.
+    pub stack: LockStack,
+    /// Samples, or stretches of time.
+    pub count: u64,
+    /// Their time, in ns, while at least one thread waited.
+    pub nanos: u64,
+}
+
+/// The result of [`FutexHolders`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HolderTable {
+    /// Most time first.
+    pub rows: Vec<HolderRow>,
+    /// For how long others waited for holders, summed over the holders, in ns.
+    pub waited: u64,
+}
+
+/// Sums the time of holders while others wait.
+#[derive(Debug)]
+pub struct FutexHolders {
+    owners: FutexOwners,
+    /// The holder of the futex that a thread waits for, and the futex.
+    waits: FxHashMap<u32, (u32, UserLock)>,
+    holders: FxHashMap<u32, Holder>,
+    sums: FxHashMap<(HolderState, LockStack), (u64, u64)>,
+    /// Where records were lost.
+    pub losses: LostStretches,
+}
+
+/// A thread that has had a lock.
+#[derive(Debug, Default)]
+struct Holder {
+    /// The threads that wait for it.
+    waiters: u32,
+    /// Since when there is a waiter, in ns.
+    since: u64,
+    /// For how long there was one up to then.
+    waited: u64,
+    away: Option<Away>,
+}
+
+/// A thread that does not run.
+#[derive(Debug)]
+struct Away {
+    stack: LockStack,
+    /// [`Holder::waited`] when it left the CPU, and when it became runnable again.
+    left: u64,
+    woken: Option<u64>,
+}
+
+impl Holder {
+    /// Returns for how long others have waited for the thread so far, in ns.
+    fn waited(&self, time: u64) -> u64 {
+        match self.waiters {
+            0 => self.waited,
+            _ => self.waited + time.saturating_sub(self.since),
+        }
+    }
+}
+
+impl FutexHolders {
+    /// Creates an analysis without waits. `processes` has the process of each thread of the recording.
+    #[must_use]
+    pub fn new(processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        Self {
+            owners: FutexOwners::new(processes),
+            waits: FxHashMap::default(),
+            holders: FxHashMap::default(),
+            sums: FxHashMap::default(),
+            losses: LostStretches::default(),
+        }
+    }
+
+    /// Returns the sums. Stretches without end in the recording are not counted.
+    #[must_use]
+    pub fn finish(self) -> HolderTable {
+        let rows = self.sums.into_iter();
+        let rows = rows.map(|((state, stack), (count, nanos))| HolderRow {
+            state,
+            stack,
+            count,
+            nanos,
+        });
+        let mut rows: Vec<HolderRow> = rows.collect();
+        rows.sort_by(|left, right| {
+            let order = right.nanos.cmp(&left.nanos);
+            let order = order.then_with(|| left.state.cmp(&right.state));
+            order.then_with(|| left.stack.frames.cmp(&right.stack.frames))
+        });
+        HolderTable {
+            rows,
+            waited: self.holders.values().map(|holder| holder.waited).sum(),
+        }
+    }
+
+    fn begin(&mut self, at: &EventContext, address: u64) {
+        let holder = self.owners.take(at, address);
+        self.end(at);
+        let Some(holder) = holder.filter(|holder| holder.tid != at.task.tid) else {
+            return;
+        };
+        let lock = UserLock {
+            pid: at.task.pid,
+            address,
+        };
+        self.waits.insert(at.task.tid, (holder.tid, lock));
+        let holder = self.holders.entry(holder.tid).or_default();
+        if holder.waiters == 0 {
+            holder.since = at.time();
+        }
+        holder.waiters += 1;
+    }
+
+    /// Ends the wait of the current thread.
+    fn end(&mut self, at: &EventContext) {
+        if let Some((holder, _)) = self.waits.remove(&at.task.tid) {
+            self.release(holder, at.time());
+        }
+    }
+
+    /// One thread less waits for a holder.
+    fn release(&mut self, holder: u32, time: u64) {
+        if let Some(holder) = self.holders.get_mut(&holder) {
+            holder.waited = holder.waited(time);
+            holder.since = time;
+            holder.waiters = holder.waiters.saturating_sub(1);
+        }
+    }
+
+    /// The current thread wakes those that wait for a lock: it has the lock no longer.
+    fn wake(&mut self, at: &EventContext, address: u64) {
+        let lock = UserLock {
+            pid: at.task.pid,
+            address,
+        };
+        let is_released = |wait: &(u32, UserLock)| wait.1 == lock;
+        let released = self.waits.values().filter(|wait| is_released(wait));
+        let released: Vec<u32> = released.map(|(holder, _)| *holder).collect();
+        self.waits.retain(|_, wait| !is_released(wait));
+        for holder in released {
+            self.release(holder, at.time());
+        }
+    }
+
+    fn leaves(&mut self, tid: u32, stack: LockStack, is_runnable: bool, time: u64) {
+        // Threads become holders after they left the CPU, so all are kept.
+        let holder = self.holders.entry(tid).or_default();
+        let left = holder.waited(time);
+        // A record of the switch follows the event, which has the stack.
+        if holder.away.is_none() || !stack.frames.is_empty() {
+            holder.away = Some(Away {
+                stack,
+                left,
+                woken: is_runnable.then_some(left),
+            });
+        }
+    }
+
+    fn woken(&mut self, tid: u32, time: u64) {
+        if let Some(holder) = self.holders.get_mut(&tid) {
+            let waited = holder.waited(time);
+            if let Some(away) = &mut holder.away {
+                away.woken.get_or_insert(waited);
+            }
+        }
+    }
+
+    fn runs(&mut self, tid: u32, time: u64) {
+        let Some(holder) = self.holders.get_mut(&tid) else {
+            return;
+        };
+        let waited = holder.waited(time);
+        let Some(away) = holder.away.take() else {
+            return;
+        };
+        let woken = away.woken.unwrap_or(waited);
+        let slept = woken.saturating_sub(away.left);
+        let queued = waited.saturating_sub(woken);
+        let stack = away.stack;
+        for (state, nanos) in [
+            (HolderState::Sleeping, slept),
+            (HolderState::Queued, queued),
+        ] {
+            if nanos > 0 {
+                self.add(state, stack.clone(), nanos);
+            }
+        }
+    }
+
+    fn add(&mut self, state: HolderState, stack: LockStack, nanos: u64) {
+        let (count, sum) = self.sums.entry((state, stack)).or_default();
+        *count += 1;
+        *sum = sum.saturating_add(nanos);
+    }
+
+    fn switched(&mut self, at: &EventContext, event: &TypedEvent<'_>, stack: LockStack) {
+        if let TypedEvent::SchedSwitch(event) = event {
+            let is_runnable = event.prev_state().is_runnable();
+            let [prev, next] = [event.prev_pid(), event.next_pid()].map(i32::cast_unsigned);
+            self.leaves(prev, stack, is_runnable, at.time());
+            self.runs(next, at.time());
+        }
+    }
+}
+
+impl Observer<Option<Arc<LockDetail>>> for FutexHolders {
+    fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, detail: Option<Arc<LockDetail>>) {
+        if !self.losses.usable_event(at) {
+            return;
+        }
+        match &event {
+            TypedEvent::SysEnterFutex(call) => match FutexCall::of(call.op()) {
+                FutexCall::Wait(_) => self.begin(at, call.uaddr()),
+                FutexCall::Wake => self.wake(at, call.uaddr()),
+                FutexCall::Other => {}
+            },
+            TypedEvent::SysExitFutex(_) => self.end(at),
+            TypedEvent::SchedSwitch(_) => {
+                let detail = detail.unwrap_or_default();
+                self.switched(at, &event, detail.stack.clone());
+            }
+            TypedEvent::SchedWakeup(event) => {
+                self.woken(event.pid().cast_unsigned(), at.time());
+            }
+            _ => {}
+        }
+    }
+
+    fn sample(&mut self, at: &EventContext, detail: Option<Arc<LockDetail>>) {
+        let detail = detail.unwrap_or_default();
+        if let Some(captured) = &detail.captured {
+            self.owners.capture(captured);
+        }
+        let Some(nanos) = detail.clock else {
+            return;
+        };
+        let holder = self.holders.get(&at.task.tid);
+        if holder.is_some_and(|holder| holder.waiters > 0) {
+            self.add(HolderState::Running, detail.stack.clone(), nanos);
+        }
+    }
+
+    fn switch(&mut self, at: &EventContext, switch: ContextSwitch) {
+        match switch {
+            ContextSwitch::In => self.runs(at.task.tid, at.time()),
+            // The scheduler's event precedes the record, if it is recorded.
+            ContextSwitch::Out | ContextSwitch::Preempted => {
+                let is_runnable = switch == ContextSwitch::Preempted;
+                self.leaves(at.task.tid, LockStack::default(), is_runnable, at.time());
+            }
+        }
+    }
+
+    fn lost(&mut self, at: &EventContext, loss: Loss) {
+        self.losses.lost(at, loss);
+        // A wake or a switch may be among the lost events.
+        let waits: Vec<u32> = self.waits.drain().map(|(_, (holder, _))| holder).collect();
+        for holder in waits {
+            self.release(holder, at.time());
+        }
+        for holder in self.holders.values_mut() {
+            holder.away = None;
+        }
+    }
+}

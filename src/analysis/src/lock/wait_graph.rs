@@ -1,0 +1,450 @@
+//! Which threads wait for which over time: chains with their times, and circles.
+//!
+//! A wait has the holder that its memory told when it began, or later when another wait led to it. It loses its holder when a thread wakes
+//! those that wait for the lock, since another one may have it then.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::futex_holder::FutexObject;
+use super::user::UserLock;
+
+/// The maximum number of different chains that are kept apart.
+const MAX_CHAINS: usize = 1 << 16;
+
+/// A wait for a lock of a user program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldWait {
+    /// The process of the waiting thread.
+    pub pid: u32,
+    /// The address of the lock.
+    pub address: u64,
+    /// What is held; [`FutexObject::Unknown`] without a holder.
+    pub object: FutexObject,
+    /// The thread that has to act before the wait ends.
+    pub holder: Option<u32>,
+    /// Whether the wait ends by itself after some time.
+    pub has_timeout: bool,
+    /// The user frames, innermost first.
+    pub stack: Vec<u64>,
+}
+
+/// Threads that wait for each other: each for the next one, the last for the first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitCycle {
+    /// The threads and their waits. The first has the lowest id.
+    pub waits: Vec<(u32, HeldWait)>,
+    /// How often it was closed: waits end by timeouts and signals, and begin again.
+    pub count: u64,
+    /// When the last of the waits began for the first time, in ns.
+    pub from: u64,
+    /// When one of them ended for the last time, in ns; `None` at the end of the recording.
+    pub until: Option<u64>,
+}
+
+/// Threads of which each waits for the next one. The first waits through at least one other waiting thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitChain {
+    /// The waiting threads and their locks.
+    pub waits: Vec<ChainedWait>,
+    /// Whether the last wait is one of a circle.
+    pub ends_in_cycle: bool,
+    /// How often there was this chain.
+    pub count: u64,
+    /// How long the first thread waited in it, in ns.
+    pub total: u64,
+    /// The longest of these times.
+    pub max: u64,
+}
+
+/// A wait of a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ChainedWait {
+    /// The waiting thread.
+    pub tid: u32,
+    /// Its process.
+    pub pid: u32,
+    /// The address of the lock.
+    pub address: u64,
+    /// What is held.
+    pub object: FutexObject,
+    /// The thread that has it.
+    pub holder: u32,
+}
+
+/// The chain that a thread waits in.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    chain: usize,
+    since: u64,
+}
+
+/// The open waits, and what was found.
+#[derive(Debug, Default)]
+pub(super) struct WaitGraph {
+    open: FxHashMap<u32, HeldWait>,
+    /// Threads that wait for a thread.
+    waiters: FxHashMap<u32, BTreeSet<u32>>,
+    by_lock: FxHashMap<UserLock, BTreeSet<u32>>,
+    segments: FxHashMap<u32, Segment>,
+    chains: Vec<WaitChain>,
+    by_waits: FxHashMap<Vec<ChainedWait>, usize>,
+    cycles: Vec<WaitCycle>,
+    by_cycle: FxHashMap<Vec<ChainedWait>, usize>,
+    /// The circle that a thread is in.
+    open_cycles: FxHashMap<u32, usize>,
+    /// The number of times that a chain was not counted, since there were too many.
+    pub(super) skipped: u64,
+}
+
+impl WaitGraph {
+    /// Begins a wait.
+    pub(super) fn begin(&mut self, tid: u32, wait: HeldWait, time: u64) {
+        self.end(tid, time);
+        let lock = UserLock {
+            pid: wait.pid,
+            address: wait.address,
+        };
+        self.by_lock.entry(lock).or_default().insert(tid);
+        let holder = wait.holder;
+        self.open.insert(tid, wait);
+        self.link(tid, holder, time);
+    }
+
+    /// Sets the holder of an open wait, if it is one for this lock.
+    pub(super) fn refresh(
+        &mut self,
+        tid: u32,
+        address: u64,
+        holder: Option<(u32, FutexObject)>,
+        time: u64,
+    ) {
+        let Some(wait) = self.open.get_mut(&tid) else {
+            return;
+        };
+        let (old, new) = (wait.holder, holder.map(|(tid, _)| tid));
+        if wait.address != address || old == new {
+            return;
+        }
+        wait.holder = new;
+        wait.object = holder.map_or(FutexObject::Unknown, |(_, object)| object);
+        self.unlink(tid, old);
+        self.end_cycle(tid, time);
+        self.link(tid, new, time);
+    }
+
+    /// The holder of a lock is unknown from now on.
+    pub(super) fn release(&mut self, lock: UserLock, time: u64) {
+        let waiting = self.by_lock.get(&lock).cloned().unwrap_or_default();
+        for tid in waiting {
+            self.refresh(tid, lock.address, None, time);
+        }
+    }
+
+    /// The holders of all locks are unknown from now on: events are missing.
+    pub(super) fn forget_holders(&mut self, time: u64) {
+        let open: Vec<(u32, u64)> = self
+            .open
+            .iter()
+            .map(|(tid, wait)| (*tid, wait.address))
+            .collect();
+        for (tid, address) in open {
+            self.refresh(tid, address, None, time);
+        }
+    }
+
+    /// Forgets the wait of a thread, which did not wait after all.
+    pub(super) fn cancel(&mut self, tid: u32, time: u64) {
+        self.segments.remove(&tid);
+        let cycle = self.open_cycles.get(&tid);
+        if let Some(cycle) = cycle.and_then(|cycle| self.cycles.get_mut(*cycle)) {
+            cycle.count -= 1;
+        }
+        self.end(tid, time);
+    }
+
+    /// Ends the wait of a thread, if it has one.
+    pub(super) fn end(&mut self, tid: u32, time: u64) {
+        let Some(wait) = self.open.remove(&tid) else {
+            return;
+        };
+        let lock = UserLock {
+            pid: wait.pid,
+            address: wait.address,
+        };
+        if let Some(waiting) = self.by_lock.get_mut(&lock) {
+            waiting.remove(&tid);
+            if waiting.is_empty() {
+                self.by_lock.remove(&lock);
+            }
+        }
+        self.unlink(tid, wait.holder);
+        self.end_cycle(tid, time);
+        self.changed(tid, time);
+    }
+
+    /// Returns circles in order of time, and chains, longest time first. `time` is the end of the recording.
+    pub(super) fn finish(mut self, time: u64) -> (Vec<WaitCycle>, Vec<WaitChain>) {
+        let open: Vec<u32> = self.segments.keys().copied().collect();
+        for tid in open {
+            self.end_segment(tid, time);
+        }
+        self.chains.sort_by(|left, right| {
+            let order = right.total.cmp(&left.total);
+            order.then_with(|| left.waits.cmp(&right.waits))
+        });
+        self.chains.retain(|chain| chain.count > 0);
+        self.cycles.retain(|cycle| cycle.count > 0);
+        (self.cycles, self.chains)
+    }
+
+    fn link(&mut self, tid: u32, holder: Option<u32>, time: u64) {
+        if let Some(holder) = holder {
+            self.waiters.entry(holder).or_default().insert(tid);
+            self.find_cycle(tid, time);
+        }
+        self.changed(tid, time);
+    }
+
+    fn unlink(&mut self, tid: u32, holder: Option<u32>) {
+        let Some(holder) = holder else {
+            return;
+        };
+        if let Some(waiting) = self.waiters.get_mut(&holder) {
+            waiting.remove(&tid);
+            if waiting.is_empty() {
+                self.waiters.remove(&holder);
+            }
+        }
+    }
+
+    /// Returns the waits from that of `first` on, each of the holder of the one before, up to an unknown holder, one that does not wait, or
+    /// a repetition.
+    fn path(&self, first: u32) -> (Vec<ChainedWait>, bool) {
+        let (mut path, mut known) = (Vec::new(), FxHashSet::default());
+        let mut tid = first;
+        while let Some(wait) = self.open.get(&tid)
+            && let Some(holder) = wait.holder
+        {
+            if !known.insert(tid) {
+                return (path, true);
+            }
+            path.push(ChainedWait {
+                tid,
+                pid: wait.pid,
+                address: wait.address,
+                object: wait.object,
+                holder,
+            });
+            tid = holder;
+        }
+        (path, false)
+    }
+
+    /// Notes the circle that the wait of a thread closes, if there is one.
+    fn find_cycle(&mut self, tid: u32, time: u64) {
+        let (mut path, is_repeated) = self.path(tid);
+        if !is_repeated || path.last().is_none_or(|last| last.holder != tid) {
+            return;
+        }
+        let lowest = (0..path.len()).min_by_key(|place| path.get(*place).map(|wait| wait.tid));
+        path.rotate_left(lowest.unwrap_or_default());
+        let place = match self.by_cycle.get(&path) {
+            Some(place) => *place,
+            None => self.add_cycle(&path, time),
+        };
+        for wait in &path {
+            self.open_cycles.insert(wait.tid, place);
+        }
+        if let Some(cycle) = self.cycles.get_mut(place) {
+            cycle.count += 1;
+            cycle.until = None;
+        }
+    }
+
+    fn add_cycle(&mut self, path: &[ChainedWait], time: u64) -> usize {
+        let waits = path.iter().filter_map(|wait| {
+            let open = self.open.get(&wait.tid)?;
+            Some((wait.tid, open.clone()))
+        });
+        let cycle = WaitCycle {
+            waits: waits.collect(),
+            count: 0,
+            from: time,
+            until: None,
+        };
+        self.by_cycle.insert(path.to_vec(), self.cycles.len());
+        self.cycles.push(cycle);
+        self.cycles.len() - 1
+    }
+
+    /// Ends the circle that a thread is in.
+    fn end_cycle(&mut self, tid: u32, time: u64) {
+        let cycle = self.open_cycles.remove(&tid);
+        let Some(cycle) = cycle.and_then(|cycle| self.cycles.get_mut(cycle)) else {
+            return;
+        };
+        cycle.until = Some(time);
+        for (tid, _) in &cycle.waits {
+            self.open_cycles.remove(tid);
+        }
+    }
+
+    /// Begins the chains anew in which a thread waits, and those that wait for it.
+    fn changed(&mut self, tid: u32, time: u64) {
+        let (mut affected, mut next) = (FxHashSet::default(), vec![tid]);
+        while let Some(tid) = next.pop() {
+            if affected.insert(tid) {
+                next.extend(self.waiters.get(&tid).into_iter().flatten());
+            }
+        }
+        for tid in affected {
+            self.end_segment(tid, time);
+            self.begin_segment(tid, time);
+        }
+    }
+
+    fn begin_segment(&mut self, tid: u32, time: u64) {
+        let (path, ends_in_cycle) = self.path(tid);
+        if path.len() < 2 || self.open_cycles.contains_key(&tid) {
+            return;
+        }
+        let chain = match self.by_waits.get(&path) {
+            Some(chain) => *chain,
+            None if self.chains.len() == MAX_CHAINS => {
+                self.skipped += 1;
+                return;
+            }
+            None => {
+                self.by_waits.insert(path.clone(), self.chains.len());
+                self.chains.push(WaitChain {
+                    waits: path,
+                    ends_in_cycle,
+                    count: 0,
+                    total: 0,
+                    max: 0,
+                });
+                self.chains.len() - 1
+            }
+        };
+        let segment = Segment { chain, since: time };
+        self.segments.insert(tid, segment);
+    }
+
+    fn end_segment(&mut self, tid: u32, time: u64) {
+        let Some(segment) = self.segments.remove(&tid) else {
+            return;
+        };
+        if let Some(chain) = self.chains.get_mut(segment.chain) {
+            let waited = time.saturating_sub(segment.since);
+            chain.count += 1;
+            chain.total = chain.total.saturating_add(waited);
+            chain.max = chain.max.max(waited);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(address: u64, holder: Option<u32>) -> HeldWait {
+        HeldWait {
+            pid: 1,
+            address,
+            object: FutexObject::Mutex,
+            holder,
+            has_timeout: false,
+            stack: Vec::new(),
+        }
+    }
+
+    fn tids(waits: &[ChainedWait]) -> Vec<u32> {
+        let tids = waits.iter().map(|wait| wait.tid);
+        tids.chain(waits.last().map(|wait| wait.holder)).collect()
+    }
+
+    #[test]
+    fn a_chain_lasts_from_its_last_begin_to_its_first_end() {
+        let mut graph = WaitGraph::default();
+        // 1 waits for 2, which waits for 3 from 20 to 50, and for 4 from 60 on.
+        graph.begin(1, wait(0x10, Some(2)), 10);
+        graph.begin(2, wait(0x20, Some(3)), 20);
+        graph.end(2, 50);
+        graph.begin(2, wait(0x30, Some(4)), 60);
+        graph.begin(4, wait(0x40, Some(5)), 70);
+        graph.end(1, 100);
+        let (cycles, chains) = graph.finish(200);
+        assert_eq!(cycles, []);
+        let found: Vec<_> = chains
+            .iter()
+            .map(|chain| (tids(&chain.waits), chain.count, chain.total, chain.max))
+            .collect();
+        let expected = [
+            (vec![2, 4, 5], 1, 130, 130),
+            (vec![1, 2, 3], 1, 30, 30),
+            (vec![1, 2, 4, 5], 1, 30, 30),
+            (vec![1, 2, 4], 1, 10, 10),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_circle_is_found_when_it_closes_and_others_lead_to_it() {
+        let mut graph = WaitGraph::default();
+        graph.begin(7, wait(0x10, Some(3)), 1);
+        graph.begin(3, wait(0x20, Some(5)), 2);
+        graph.begin(5, wait(0x30, Some(4)), 3);
+        graph.begin(4, wait(0x40, Some(3)), 4);
+        // A wait that is interrupted begins again.
+        graph.end(4, 5);
+        graph.begin(4, wait(0x40, Some(3)), 6);
+        let (cycles, chains) = graph.finish(10);
+        assert_eq!(cycles.len(), 1);
+        let members: Vec<u32> = cycles[0].waits.iter().map(|(tid, _)| *tid).collect();
+        assert_eq!(members, [3, 5, 4]);
+        let WaitCycle {
+            count, from, until, ..
+        } = cycles[0];
+        assert_eq!((count, from, until), (2, 4, None));
+        let into = chains.iter().find(|chain| chain.ends_in_cycle);
+        let into = into.unwrap();
+        assert_eq!((tids(&into.waits), into.total), (vec![7, 3, 5, 4, 3], 5));
+    }
+
+    #[test]
+    fn a_holder_is_forgotten_at_a_wake_and_known_again_from_another_wait() {
+        let mut graph = WaitGraph::default();
+        let lock = |address| UserLock { pid: 1, address };
+        graph.begin(1, wait(0x10, Some(2)), 10);
+        graph.release(lock(0x10), 20);
+        // 2 waits for 1, but no longer has the lock that 1 waits for.
+        graph.begin(2, wait(0x20, Some(1)), 30);
+        graph.refresh(1, 0x99, Some((2, FutexObject::Mutex)), 35);
+        graph.refresh(1, 0x10, Some((3, FutexObject::Mutex)), 40);
+        let (cycles, chains) = graph.finish(50);
+        assert_eq!(cycles, []);
+        assert_eq!(chains.len(), 1);
+        assert_eq!(
+            (tids(&chains[0].waits), chains[0].total),
+            (vec![2, 1, 3], 10)
+        );
+    }
+
+    #[test]
+    fn a_call_that_did_not_wait_closes_no_circle() {
+        let mut graph = WaitGraph::default();
+        graph.begin(1, wait(0x10, Some(2)), 10);
+        graph.begin(2, wait(0x20, Some(1)), 20);
+        graph.cancel(2, 21);
+        let (cycles, chains) = graph.finish(50);
+        assert_eq!((cycles, chains), (Vec::new(), Vec::new()));
+        // A thread that waits for itself.
+        let mut graph = WaitGraph::default();
+        graph.begin(1, wait(0x10, Some(1)), 10);
+        graph.end(1, 30);
+        let (cycles, _) = graph.finish(50);
+        assert_eq!((cycles.len(), cycles[0].until), (1, Some(30)));
+    }
+}

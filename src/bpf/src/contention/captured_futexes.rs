@@ -1,0 +1,314 @@
+//! The memory of futexes when waits for them begin, written to the ring buffers of a perf event: it tells the owners.
+//!
+//! A record has the new wait, and those that it leads to: if the owner of the futex waits for another one of the same process, that follows
+//! with its memory at this moment, then the one that its owner waits for, up to [`MAX_WAITS_OF_RECORD`].
+
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+use rperf_sys::{BpfMapKind, syscall_number};
+
+use crate::Condition::{Above, Equal, NotEqual, SignedLess};
+use crate::Operation::{Add, ShiftLeft, ShiftRight};
+use crate::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
+use crate::Width::{Double, Word};
+use crate::loaded::{LoadedPrograms, NamedShape, possible_cpus};
+use crate::registers::RegisterLayout;
+use crate::tasks::{self, INDEX, TASK, add, current_task, key, look_up, slot};
+use crate::{Error, Helper, Label, MapId, ProgramBuilder, TaskSet};
+
+use super::futexes::{self, CallPlace, OPERATION, VALUE, memory};
+use super::programs::{self, WAIT, WORD};
+use super::{MAX_WAITS, lock_names};
+
+/// One buffer per CPU.
+const BUFFERS: MapId = MapId(2);
+/// The perf events that receive records, by CPU.
+const EVENTS: MapId = MapId(3);
+/// Open waits by thread.
+const OPEN: MapId = MapId(4);
+
+/// The maximum number of waits in a record.
+pub(super) const MAX_WAITS_OF_RECORD: i16 = 8;
+
+/// The record: offsets in bytes. `rperf_analysis` decodes it.
+mod record {
+    /// The number of waits.
+    pub(super) const COUNT: i16 = 0;
+    /// The process.
+    pub(super) const PROCESS: i16 = 4;
+    pub(super) const HEADER: i16 = 8;
+
+    // A wait.
+    /// The thread, and its id as the program sees it.
+    pub(super) const THREAD: i16 = 0;
+    pub(super) const OWN_THREAD: i16 = 4;
+    pub(super) const ADDRESS: i16 = 8;
+    pub(super) const OPERATION: i16 = 16;
+    pub(super) const VALUE: i16 = 20;
+    /// The memory around the futex, from 16 bytes before it on.
+    pub(super) const MEMORY: i16 = 24;
+    /// The memory from [`super::THREAD_ID`] bytes before the futex on.
+    pub(super) const DESCRIPTOR: i16 = 88;
+    pub(super) const DESCRIPTOR_SIZE: i16 = 24;
+    pub(super) const WAIT: i16 = DESCRIPTOR + DESCRIPTOR_SIZE;
+
+    pub(super) const SIZE: i16 = HEADER + super::MAX_WAITS_OF_RECORD * WAIT;
+}
+
+/// The offset of the thread's id in glibc's description of a thread on x86-64.
+const THREAD_ID: i32 = 0x2d0;
+
+/// The value of [`OPEN`]: offsets in bytes.
+mod open {
+    pub(super) const ADDRESS: i16 = 0;
+    pub(super) const OPERATION: i16 = 8;
+    pub(super) const VALUE: i16 = 12;
+    pub(super) const PROCESS: i16 = 16;
+    pub(super) const OWN_THREAD: i16 = 20;
+    pub(super) const SIZE: i16 = 24;
+}
+
+/// `BPF_F_CURRENT_CPU`.
+const CURRENT_CPU: u64 = 0xffff_ffff;
+/// The size in bytes of `struct upid`.
+const UPID: i32 = 4;
+/// The deepest level of PID namespaces (`MAX_PID_NS_LEVEL`).
+const MAX_LEVEL: i32 = 32;
+
+/// Offsets in bytes (from BTF) by which the id is found that a thread has in its own PID namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PidLayout {
+    /// `task_struct::thread_pid`.
+    pub thread_pid: u16,
+    /// `pid::level`.
+    pub level: u16,
+    /// `pid::numbers`.
+    pub numbers: u16,
+}
+
+/// Whose waits are captured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FutexCaptureOptions {
+    /// The waiting tasks.
+    pub tasks: TaskSet,
+    /// A process whose waits are not captured.
+    pub excluded_process: Option<u32>,
+    /// Where the ids of threads are.
+    pub layout: PidLayout,
+}
+
+/// The running capture. It ends when this is dropped.
+#[derive(Debug)]
+pub struct FutexCapture(LoadedPrograms);
+
+impl FutexCapture {
+    /// Loads and attaches the programs. They write nothing before [`FutexCapture::write_to`].
+    ///
+    /// If this is called before the tracepoint of the call is opened, each record precedes the sample of its call.
+    ///
+    /// # Errors
+    /// [`Error`]: missing rights or kernel support, a rejected program, an unsupported architecture.
+    pub fn start(options: &FutexCaptureOptions) -> Result<Self, Error> {
+        let number = syscall_number("futex").ok_or(Error::Architecture)?;
+        let follow = options.tasks.task_pid()?;
+        let mut loaded = LoadedPrograms::new(&shapes()?)?;
+        if options.tasks.is_limited() {
+            tasks::attach(&mut loaded, follow, true)?;
+        }
+        loaded.attach("futex_end", "sys_exit", &exit())?;
+        loaded.attach("futex_begin", "sys_enter", &enter(options, number)?)?;
+        let capture = Self(loaded);
+        capture.0.add_tasks(&options.tasks)?;
+        Ok(capture)
+    }
+
+    /// Adds threads, with `from_exec` from their next successful exec on.
+    ///
+    /// # Errors
+    /// [`Error::Map`] if there are too many.
+    pub fn add_threads(&self, threads: &[u32], from_exec: bool) -> Result<(), Error> {
+        self.0.add_threads(threads, from_exec)
+    }
+
+    /// Directs the records of a CPU to `event`, an open `bpf-output` event of all tasks on that CPU.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn write_to(&self, cpu: u32, event: BorrowedFd<'_>) -> Result<(), Error> {
+        let (cpu, event) = (cpu.to_ne_bytes(), event.as_raw_fd().to_ne_bytes());
+        self.0.set(EVENTS, &cpu, &event)
+    }
+}
+
+/// Returns the maps by their [`MapId`].
+fn shapes() -> Result<[NamedShape; 5], Error> {
+    use BpfMapKind::{Hash, PerCpuArray, PerfEventArray};
+    let cpus = u32::try_from(possible_cpus()?).unwrap_or(u32::MAX);
+    let shape = NamedShape::new;
+    let [buffer, open] = [record::SIZE, open::SIZE].map(|size| u32::from(size.unsigned_abs()));
+    Ok([
+        shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
+        shape("losses", PerCpuArray, [4, 8, 1]),
+        shape("buffers", PerCpuArray, [4, buffer, 1]),
+        shape("events", PerfEventArray, [4, 4, cpus]),
+        shape("open waits", Hash, [4, open, MAX_WAITS]),
+    ])
+}
+
+/// At `sys_enter(registers, number)`: `R6` context, `R7` address of the futex, `R8` buffer, `R9` (process, thread).
+fn enter(options: &FutexCaptureOptions, number: u32) -> Result<ProgramBuilder, Error> {
+    let registers = RegisterLayout::native()?;
+    let mut b = ProgramBuilder::new();
+    let (write, out) = (b.label(), b.label());
+    b.set(R6, R1);
+    b.load(Double, R1, R6, 8);
+    b.jump_if(NotEqual, R1, number.cast_signed(), out);
+    futexes::arguments(&mut b, registers, out);
+    programs::select_task(&mut b, &options.tasks, options.excluded_process, out);
+    own_thread(&mut b, options.layout, out);
+    add_open(&mut b);
+    b.store(Word, R10, INDEX, 0);
+    look_up(&mut b, BUFFERS, INDEX);
+    b.jump_if(Equal, R0, 0, out);
+    b.set(R8, R0);
+    b.load(Word, R1, R10, WAIT + open::PROCESS);
+    b.store(Word, R8, record::PROCESS, R1);
+    b.load(Word, R1, R10, TASK);
+    b.store(Word, R10, INDEX, R1);
+    b.address(R0, R10, i32::from(WAIT));
+    for place in 0..MAX_WAITS_OF_RECORD {
+        let wait = record::HEADER + place * record::WAIT;
+        copy_call(&mut b, wait);
+        read(&mut b, wait);
+        b.store(Word, R8, record::COUNT, i32::from(place) + 1);
+        b.set(R5, i32::from(wait + record::WAIT));
+        if place + 1 < MAX_WAITS_OF_RECORD {
+            b.store(Double, R10, WORD, R5);
+            next(&mut b, wait, write);
+        }
+    }
+    b.store(Double, R10, WORD, R5);
+    b.place(write);
+    output(&mut b, out);
+    b.place(out);
+    b.exit();
+    Ok(b)
+}
+
+/// Writes the record of the size at [`WORD`].
+fn output(b: &mut ProgramBuilder, out: Label) {
+    b.load(Double, R5, R10, WORD);
+    b.jump_if(Above, R5, i32::from(record::SIZE), out);
+    b.jump_if(Equal, R5, 0, out);
+    b.set(R1, R6);
+    b.map(R2, EVENTS);
+    b.set_wide(R3, CURRENT_CPU);
+    b.set(R4, R8);
+    b.call(Helper::PerfEventOutput);
+}
+
+/// At `sys_exit(registers, result)`: the thread does not wait any more.
+fn exit() -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let out = b.label();
+    current_task(&mut b);
+    look_up(&mut b, OPEN, TASK);
+    b.jump_if(Equal, R0, 0, out);
+    key(&mut b, OPEN, TASK);
+    b.call(Helper::MapDeleteElem);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// Stores the id of the current thread in its own PID namespace in the value for [`OPEN`]. Goes to `out` if it cannot be read.
+fn own_thread(b: &mut ProgramBuilder, layout: PidLayout, out: Label) {
+    b.call(Helper::GetCurrentTask);
+    b.set(R3, R0);
+    lock_names::follow(b, i32::from(layout.thread_pid), out);
+    b.set(R8, R3);
+    b.address(R3, R8, i32::from(layout.level));
+    read_word(b, out);
+    b.jump_if(Above, R1, MAX_LEVEL, out);
+    b.operate(ShiftLeft, R1, UPID);
+    b.address(R3, R8, i32::from(layout.numbers));
+    b.operate(Add, R3, R1);
+    read_word(b, out);
+    b.store(Word, R10, WAIT + open::OWN_THREAD, R1);
+}
+
+/// Sets `R1` to the number of 32 bits at `R3`.
+fn read_word(b: &mut ProgramBuilder, out: Label) {
+    b.store(Double, R10, WORD, 0);
+    b.address(R1, R10, i32::from(WORD));
+    b.set(R2, 4);
+    b.call(Helper::ProbeReadKernel);
+    b.jump_if(SignedLess, R0, 0, out);
+    b.load(Word, R1, R10, WORD);
+}
+
+/// Adds the wait for the futex `R7` to [`OPEN`].
+fn add_open(b: &mut ProgramBuilder) {
+    b.store(Double, R10, WAIT + open::ADDRESS, R7);
+    for (from, to) in [(OPERATION, open::OPERATION), (VALUE, open::VALUE)] {
+        b.load(Word, R1, R10, from);
+        b.store(Word, R10, WAIT + to, R1);
+    }
+    b.set(R1, R9);
+    b.operate(ShiftRight, R1, 32);
+    b.store(Word, R10, WAIT + open::PROCESS, R1);
+    add(b, OPEN, [TASK, WAIT], tasks::LOST_TASKS);
+}
+
+/// Copies the wait at `R0`, laid out as [`open`], of the thread at [`INDEX`] to the offset of the buffer, and the address to `R7`.
+fn copy_call(b: &mut ProgramBuilder, wait: i16) {
+    b.load(Double, R7, R0, open::ADDRESS);
+    b.store(Double, R8, wait + record::ADDRESS, R7);
+    for (from, to) in [
+        (open::OPERATION, record::OPERATION),
+        (open::VALUE, record::VALUE),
+        (open::OWN_THREAD, record::OWN_THREAD),
+    ] {
+        b.load(Word, R1, R0, from);
+        b.store(Word, R8, wait + to, R1);
+    }
+    b.load(Word, R1, R10, INDEX);
+    b.store(Word, R8, wait + record::THREAD, R1);
+}
+
+fn place(wait: i16) -> CallPlace {
+    CallPlace {
+        base: R8,
+        operation: wait + record::OPERATION,
+        value: wait + record::VALUE,
+        memory: wait + record::MEMORY,
+    }
+}
+
+/// Reads the memory of the futex `R7`.
+fn read(b: &mut ProgramBuilder, wait: i16) {
+    futexes::read_memory(b, place(wait));
+    b.address(R1, R8, i32::from(wait + record::DESCRIPTOR));
+    b.set(R2, i32::from(record::DESCRIPTOR_SIZE));
+    b.address(R3, R7, -THREAD_ID);
+    // What cannot be read is 0.
+    b.call(Helper::ProbeReadUser);
+}
+
+/// Leaves the wait of the owner of this wait's futex in `R0` and the owner at [`INDEX`]. Goes to `end` if the owner is unknown, is the
+/// current thread, or does not wait in this process.
+fn next(b: &mut ProgramBuilder, wait: i16, end: Label) {
+    futexes::owner(b, place(wait));
+    b.jump_if(Equal, R0, -1, end);
+    b.load(Word, R1, R10, TASK);
+    b.jump_if(Equal, R0, R1, end);
+    b.store(Word, R10, INDEX, R0);
+    look_up(b, OPEN, INDEX);
+    b.jump_if(Equal, R0, 0, end);
+    b.load(Word, R1, R0, open::PROCESS);
+    b.load(Word, R2, R10, WAIT + open::PROCESS);
+    b.jump_if(NotEqual, R1, R2, end);
+}
+
+/// The memory from 16 bytes before the futex on, as `rperf_analysis` expects it.
+const _: () = assert!(memory::FUTEX == 16 && memory::SIZE == 64);

@@ -1,0 +1,248 @@
+//! What a lock of the kernel is: a lock of the waiting task, of a run queue, or in an object of a slab cache.
+
+use crate::Condition::{Below, Equal, NotEqual, SignedLess};
+use crate::Operation::Add;
+use crate::Register::{R0, R1, R2, R3, R4, R7, R8, R10};
+use crate::Width::{Double, Word};
+use crate::bytes::{number, word};
+use crate::tasks::look_up;
+use crate::{Helper, Label, MapId, ProgramBuilder};
+
+use super::programs::{ENDED, WORD};
+
+/// The addresses of the locks of run queues.
+pub(super) const RUN_QUEUES: MapId = MapId(8);
+
+/// Offsets in bytes (from BTF) by which locks are recognized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockLayout {
+    /// `task_struct::mm`, `mm_struct::mmap_lock`.
+    pub mmap_lock: [u16; 2],
+    /// `task_struct::sighand`, `sighand_struct::siglock`.
+    pub siglock: [u16; 2],
+    /// From the task to the run queue of its CPU: `cfs_rq` of its `se`, `cfs_rq::rq`, `rq::__lock`; `None` if the kernel has no groups of fair
+    /// tasks.
+    pub run_queue: Option<[u16; 3]>,
+    /// `None` before Linux 6.13.
+    pub slab: Option<SlabLayout>,
+}
+
+/// How the slab cache of an object is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlabLayout {
+    /// The id of the function `bpf_get_kmem_cache`.
+    pub function: u32,
+    /// `kmem_cache::name`.
+    pub name: u16,
+}
+
+/// What a lock is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LockName {
+    /// `mm_struct::mmap_lock` of the waiting task.
+    MmapLock,
+    /// `sighand_struct::siglock` of the waiting task.
+    SigLock,
+    /// `rq::__lock` of a CPU.
+    RunQueue,
+    /// A lock in an object of the slab cache of this name, at most 31 bytes, not necessarily UTF-8.
+    Slab(Vec<u8>),
+}
+
+/// Locks by address and by name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LockFilter {
+    /// Ranges of addresses: first, and first behind it.
+    pub addresses: Vec<(u64, u64)>,
+    /// Names.
+    pub names: Vec<LockName>,
+}
+
+// Offsets on the stack.
+/// The number of the name, 0 if unknown, and that of a slab cache.
+const NAME: i16 = WORD - 8;
+const CACHE: i16 = NAME - CACHE_SIZE;
+/// The number of bytes of a name of a slab cache that are read, with the NUL.
+const CACHE_SIZE: i16 = 32;
+
+const MMAP_LOCK: i32 = 1;
+const SIG_LOCK: i32 = 2;
+const RUN_QUEUE: i32 = 3;
+const SLAB: i32 = 4;
+
+/// The size in bytes of a name as [`store`] writes it.
+pub(super) const SIZE: i16 = 8 + CACHE_SIZE;
+
+/// Flags of waits (`LCB_F_*`): for a spin lock, and for an `rw_semaphore` by a reader and a writer.
+const SPIN: i32 = 1;
+const ACCESS: [i32; 2] = [2, 4];
+
+/// Finds the name of the lock whose flags and address are at [`ENDED`].
+pub(super) fn find(b: &mut ProgramBuilder, layout: &LockLayout) {
+    let (semaphore, spin, slab, done) = (b.label(), b.label(), b.label(), b.label());
+    for offset in (0..SIZE).step_by(8) {
+        b.store(Double, R10, CACHE + offset, 0);
+    }
+    b.load(Double, R1, R10, ENDED);
+    b.jump_if(Equal, R1, SPIN, spin);
+    for access in ACCESS {
+        b.jump_if(Equal, R1, access, semaphore);
+    }
+    b.jump(slab);
+    b.place(semaphore);
+    of_task(b, layout.mmap_lock, MMAP_LOCK, done);
+    b.jump(slab);
+    b.place(spin);
+    of_task(b, layout.siglock, SIG_LOCK, done);
+    b.store(Word, R10, NAME, RUN_QUEUE);
+    look_up(b, RUN_QUEUES, ENDED + 8);
+    b.jump_if(NotEqual, R0, 0, done);
+    b.store(Word, R10, NAME, 0);
+    b.place(slab);
+    if let Some(slab) = layout.slab {
+        of_slab(b, slab, done);
+    }
+    b.place(done);
+}
+
+/// Goes to `done` with this name if the lock is that of a structure to which the task has a pointer.
+fn of_task(b: &mut ProgramBuilder, [pointer, lock]: [u16; 2], name: i32, done: Label) {
+    let other = b.label();
+    b.call(Helper::GetCurrentTask);
+    b.set(R3, R0);
+    follow(b, i32::from(pointer), other);
+    b.operate(Add, R3, i32::from(lock));
+    b.load(Double, R1, R10, ENDED + 8);
+    b.store(Word, R10, NAME, name);
+    b.jump_if(Equal, R1, R3, done);
+    b.place(other);
+    b.store(Word, R10, NAME, 0);
+}
+
+/// Sets `R3` to the pointer at `R3 + offset`. Goes to `failed` if it is 0 or cannot be read.
+pub(super) fn follow(b: &mut ProgramBuilder, offset: i32, failed: Label) {
+    b.operate(Add, R3, offset);
+    b.store(Double, R10, WORD, 0);
+    b.address(R1, R10, i32::from(WORD));
+    b.set(R2, 8);
+    b.call(Helper::ProbeReadKernel);
+    b.load(Double, R3, R10, WORD);
+    b.jump_if(Equal, R3, 0, failed);
+}
+
+fn of_slab(b: &mut ProgramBuilder, layout: SlabLayout, done: Label) {
+    b.load(Double, R1, R10, ENDED + 8);
+    b.call_function(layout.function);
+    b.jump_if(Equal, R0, 0, done);
+    b.set(R3, R0);
+    follow(b, i32::from(layout.name), done);
+    b.address(R1, R10, i32::from(CACHE));
+    b.set(R2, i32::from(CACHE_SIZE));
+    b.call(Helper::ProbeReadKernelStr);
+    b.jump_if(SignedLess, R0, 2, done);
+    b.store(Word, R10, NAME, SLAB);
+}
+
+/// Stores the name that was found in the value at `R0`.
+pub(super) fn store(b: &mut ProgramBuilder, at: i16) {
+    for offset in (0..SIZE).step_by(8) {
+        b.load(Double, R1, R10, CACHE + offset);
+        b.store(Double, R0, at + offset, R1);
+    }
+}
+
+/// Returns the name that [`store`] wrote.
+pub(super) fn decode(value: &[u8], at: i16) -> Option<LockName> {
+    let kind = usize::try_from(at + CACHE_SIZE).unwrap_or(usize::MAX);
+    match word(value, kind).cast_signed() {
+        MMAP_LOCK => Some(LockName::MmapLock),
+        SIG_LOCK => Some(LockName::SigLock),
+        RUN_QUEUE => Some(LockName::RunQueue),
+        SLAB => {
+            let words = (0..CACHE_SIZE).step_by(8);
+            let bytes = words.flat_map(|offset| number(value, at + offset).to_ne_bytes());
+            Some(LockName::Slab(
+                bytes.take_while(|byte| *byte != 0).collect(),
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// Jumps to `out` unless the lock `R7`, of a wait with the flags `R8`, is one of the filter.
+pub(super) fn select(
+    b: &mut ProgramBuilder,
+    filter: &LockFilter,
+    layout: Option<&LockLayout>,
+    out: Label,
+) {
+    let found = b.label();
+    for (first, behind) in &filter.addresses {
+        let other = b.label();
+        b.set_wide(R1, *first);
+        b.jump_if(Below, R7, R1, other);
+        b.set_wide(R1, *behind);
+        b.jump_if(Below, R7, R1, found);
+        b.place(other);
+    }
+    if let Some(layout) = layout.filter(|_| !filter.names.is_empty()) {
+        b.store(Double, R10, ENDED, R8);
+        b.store(Double, R10, ENDED + 8, R7);
+        find(b, layout);
+        for name in &filter.names {
+            let other = b.label();
+            compare(b, name, other);
+            b.jump(found);
+            b.place(other);
+        }
+    }
+    b.jump(out);
+    b.place(found);
+}
+
+/// Jumps to `other` unless this name was found.
+fn compare(b: &mut ProgramBuilder, name: &LockName, other: Label) {
+    let (number, cache) = match name {
+        LockName::MmapLock => (MMAP_LOCK, None),
+        LockName::SigLock => (SIG_LOCK, None),
+        LockName::RunQueue => (RUN_QUEUE, None),
+        LockName::Slab(cache) => (SLAB, Some(cache)),
+    };
+    b.load(Word, R1, R10, NAME);
+    b.jump_if(NotEqual, R1, number, other);
+    let Some(cache) = cache else {
+        return;
+    };
+    let mut bytes = [0; CACHE_SIZE as usize];
+    // The last byte is a NUL.
+    for (to, from) in bytes.iter_mut().take(CACHE_SIZE as usize - 1).zip(cache) {
+        *to = *from;
+    }
+    let (words, _) = bytes.as_chunks();
+    for (offset, word) in (CACHE..).step_by(8).zip(words) {
+        b.load(Double, R1, R10, offset);
+        b.set_wide(R2, u64::from_ne_bytes(*word));
+        b.jump_if(NotEqual, R1, R2, other);
+    }
+}
+
+/// The program that stores the address of the lock of the CPU's run queue in [`RUN_QUEUES`]; run once on each CPU.
+pub(super) fn note_run_queue([queue, of_cpu, lock]: [u16; 3]) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let out = b.label();
+    b.call(Helper::GetCurrentTask);
+    b.set(R3, R0);
+    follow(&mut b, i32::from(queue), out);
+    follow(&mut b, i32::from(of_cpu), out);
+    b.operate(Add, R3, i32::from(lock));
+    b.store(Double, R10, WORD, R3);
+    b.store(Word, R10, NAME, 1);
+    b.map(R1, RUN_QUEUES);
+    b.address(R2, R10, i32::from(WORD));
+    b.address(R3, R10, i32::from(NAME));
+    b.set(R4, 0);
+    b.call(Helper::MapUpdateElem);
+    b.place(out);
+    b.exit();
+    b
+}

@@ -1,0 +1,124 @@
+//! How long waiting threads wait for a CPU: the programs at wakeups and context switches.
+
+use crate::Condition::{Equal, NotEqual, SignedLess};
+use crate::Operation::{Add, Sub};
+use crate::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
+use crate::Width::{Double, Word};
+use crate::tasks::{INDEX, LOST_TASKS, TASK, add, look_up};
+use crate::{Helper, Label, MapId, ProgramBuilder};
+
+use super::programs::{SUM_KEY, WAIT};
+
+/// Threads that have waited, and their times.
+pub(super) const QUEUED: MapId = MapId(10);
+
+/// The value of [`QUEUED`]: offsets in bytes.
+mod thread {
+    /// When it became runnable, in ns; 0 unless it waits for a CPU.
+    pub(super) const SINCE: i16 = 0;
+    /// For how long it has waited for CPUs, in ns.
+    pub(super) const TOTAL: i16 = 8;
+    /// Not 0 while it does not run.
+    pub(super) const IS_OFF: i16 = 16;
+}
+/// The size of the value in bytes.
+pub(super) const SIZE: i16 = 24;
+
+/// Stores for how long the current task has waited for CPUs so far in the wait on the stack. A new task is added.
+pub(super) fn note_begin(b: &mut ProgramBuilder, at: i16) {
+    let (known, done) = (b.label(), b.label());
+    look_up(b, QUEUED, TASK);
+    b.jump_if(NotEqual, R0, 0, known);
+    // The key of the sum is not used yet.
+    for offset in [thread::SINCE, thread::TOTAL, thread::IS_OFF] {
+        b.store(Double, R10, NEW + offset, 0);
+    }
+    add(b, QUEUED, [TASK, NEW], LOST_TASKS);
+    b.store(Double, R10, at, 0);
+    b.jump(done);
+    b.place(known);
+    b.load(Double, R1, R0, thread::TOTAL);
+    b.store(Double, R10, at, R1);
+    b.place(done);
+}
+
+/// A new value of [`QUEUED`] on the stack.
+const NEW: i16 = SUM_KEY - 8;
+const _: () = assert!(NEW + SIZE <= WAIT);
+
+/// Leaves in `R1` for how long the current task has waited for CPUs since the wait began; `R8` is what [`note_begin`] stored.
+pub(super) fn since_begin(b: &mut ProgramBuilder) {
+    let (known, done) = (b.label(), b.label());
+    look_up(b, QUEUED, TASK);
+    b.jump_if(NotEqual, R0, 0, known);
+    b.set(R1, 0);
+    b.jump(done);
+    b.place(known);
+    b.load(Double, R1, R0, thread::TOTAL);
+    b.operate(Sub, R1, R8);
+    b.place(done);
+}
+
+/// At `sched_wakeup(task)`: it waits for a CPU from now on, unless it still runs. `pid` is the offset of `task_struct::pid`.
+pub(super) fn wake(pid: i16) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let out = b.label();
+    b.load(Double, R3, R1, 0);
+    find(&mut b, pid, out);
+    b.set(R6, R0);
+    b.load(Double, R1, R6, thread::IS_OFF);
+    b.jump_if(Equal, R1, 0, out);
+    b.load(Double, R1, R6, thread::SINCE);
+    b.jump_if(NotEqual, R1, 0, out);
+    b.call(Helper::KtimeGetNs);
+    b.store(Double, R6, thread::SINCE, R0);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// At `sched_switch(preempt, previous, next, state)`.
+pub(super) fn switch(pid: i16) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let (next, out) = (b.label(), b.label());
+    b.set(R6, R1);
+    b.call(Helper::KtimeGetNs);
+    b.set(R9, R0);
+    b.load(Double, R3, R6, 8);
+    find(&mut b, pid, next);
+    b.store(Double, R0, thread::IS_OFF, 1);
+    // The state is an unsigned int; 0 is TASK_RUNNING.
+    b.load(Word, R1, R6, 24);
+    b.jump_if(NotEqual, R1, 0, next);
+    b.store(Double, R0, thread::SINCE, R9);
+    b.place(next);
+    b.load(Double, R3, R6, 16);
+    find(&mut b, pid, out);
+    b.set(R7, R0);
+    b.store(Double, R7, thread::IS_OFF, 0);
+    b.load(Double, R1, R7, thread::SINCE);
+    b.jump_if(Equal, R1, 0, out);
+    b.store(Double, R7, thread::SINCE, 0);
+    b.set(R2, R9);
+    b.operate(Sub, R2, R1);
+    b.load(Double, R1, R7, thread::TOTAL);
+    b.operate(Add, R1, R2);
+    b.store(Double, R7, thread::TOTAL, R1);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// Leaves the value of the task `R3` in `R0`. Goes to `other` for tasks that have not waited, and for idle ones.
+fn find(b: &mut ProgramBuilder, pid: i16, other: Label) {
+    b.operate(Add, R3, i32::from(pid));
+    b.store(Word, R10, INDEX, 0);
+    b.address(R1, R10, i32::from(INDEX));
+    b.set(R2, 4);
+    b.call(Helper::ProbeReadKernel);
+    b.jump_if(SignedLess, R0, 0, other);
+    b.load(Word, R1, R10, INDEX);
+    b.jump_if(Equal, R1, 0, other);
+    look_up(b, QUEUED, INDEX);
+    b.jump_if(Equal, R0, 0, other);
+}

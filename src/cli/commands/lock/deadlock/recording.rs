@@ -1,0 +1,199 @@
+//! The threads of a recording that waited for futexes of each other.
+
+use std::collections::BTreeMap;
+
+use clap::ArgMatches;
+use rperf_analysis::lock::{
+    ChainedWait, FUTEX_EVENTS, FoundWaits, FutexDeadlocks, HeldWait, LockAggregation, LockColumn,
+    LockSelection, WaitChain, WaitCycle,
+};
+use rperf_replay::{Machine, Order};
+use rperf_resolve::{AddressContext, Resolver};
+use rperf_view::lock::ContentionTable;
+use rperf_view::lock::chains::WaitingThread;
+use rperf_view::lock::recorded::{
+    RecordedChain, RecordedDeadlock, RecordedWaits, write_recorded, write_recorded_json,
+};
+
+use super::super::analysis::{
+    LockEvents, LockQuery, RowNames, RunQueueUse, address_name, capture_event, processes,
+    without_owners,
+};
+use super::super::details::LockDetails;
+use super::super::entries;
+use super::max_stack;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::Input;
+use crate::cli::jobs::jobs;
+use crate::cli::options::flag;
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::losses::{conclude, losses};
+use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
+use crate::cli::symbol_options::SymbolSources;
+
+/// The number of chains that are printed without `-E`.
+const CHAINS: usize = 10;
+
+/// Prints deadlocks and chains of the recording of `-i`.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    let symbols = SymbolSources::for_recording(matches, context)?;
+    let input = Input::open(matches, context)?;
+    let data = input.parse(context)?;
+    let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    let resolver = analysis.resolver(&symbols);
+    let layouts = event_layouts(&analysis)?;
+    if capture_event(&analysis).is_none() || !FUTEX_EVENTS.iter().all(|event| layouts.has(event)) {
+        return Err(without_owners(&analysis));
+    }
+    require_fields(
+        &analysis,
+        |name| FUTEX_EVENTS.contains(&name),
+        "lock record",
+    )?;
+    let query = query(max_stack(matches));
+    let mut deadlocks = FutexDeadlocks::new(processes(analysis.replay.world()));
+    let details = LockDetails::new(&analysis, &resolver, &query);
+    let pass = details.pass(&layouts, &[&FUTEX_EVENTS]);
+    let delivered = pass.run(&analysis.replay, analysis.jobs, &mut deadlocks)?;
+    analysis.end_progress();
+    let lost = std::mem::take(&mut deadlocks.losses);
+    let recorded = named(&deadlocks.finish(), &analysis, &resolver);
+    let mut out = context.stdout();
+    match flag(matches, "json") == Some(true) {
+        true => write_recorded_json(&mut out, &recorded)?,
+        false => {
+            let most = match matches.get_one::<u64>("entries") {
+                Some(_) => entries(matches),
+                None => CHAINS,
+            };
+            write_recorded(&mut out, &recorded, most)?;
+        }
+    }
+    conclude(&analysis, delivered, &lost, "waits", matches)
+}
+
+/// Names the threads and locks of what was found.
+fn named(found: &FoundWaits, analysis: &Analysis<'_>, resolver: &Resolver<'_>) -> RecordedWaits {
+    let namer = WaitNamer {
+        resolver,
+        names: RowNames {
+            resolver,
+            world: analysis.replay.world(),
+            max_stack: 0,
+            with_wakers: false,
+            variables: None,
+        },
+    };
+    let (cycles, chains) = (found.cycles.iter(), found.chains.iter());
+    RecordedWaits {
+        names: namer.threads(&found.cycles, &found.chains),
+        deadlocks: cycles.map(|cycle| namer.deadlock(cycle)).collect(),
+        chains: chains.map(|chain| namer.chain(chain)).collect(),
+        waits: found.waits,
+        unknown: found.unknown,
+        skipped: found.skipped,
+        end: found.end,
+        lost: losses(analysis).lost,
+    }
+}
+
+/// Returns what is read: all waits for futexes, with this number of frames.
+fn query(max_stack: usize) -> LockQuery {
+    LockQuery {
+        events: LockEvents::Contention,
+        combines: false,
+        shows_waiting: true,
+        aggregation: LockAggregation::Owner,
+        table: ContentionTable::Owners,
+        selection: LockSelection::default(),
+        run_queue: RunQueueUse::Ignored,
+        lock_names: Vec::new(),
+        key: LockColumn::Total,
+        entries: usize::MAX,
+        stack_skip: 0,
+        max_stack,
+        callstack: None,
+    }
+}
+
+/// Names threads, locks and functions.
+struct WaitNamer<'n, 'r> {
+    resolver: &'n Resolver<'r>,
+    names: RowNames<'n, 'r>,
+}
+
+impl WaitNamer<'_, '_> {
+    fn threads(&self, cycles: &[WaitCycle], chains: &[WaitChain]) -> BTreeMap<u32, String> {
+        let in_cycles = cycles.iter().flat_map(|cycle| &cycle.waits);
+        let in_cycles = in_cycles.map(|(tid, _)| *tid);
+        let in_chains = chains.iter().flat_map(|chain| &chain.waits);
+        let in_chains = in_chains.flat_map(|wait| [wait.tid, wait.holder]);
+        in_cycles
+            .chain(in_chains)
+            .map(|tid| (tid, self.names.thread(tid)))
+            .collect()
+    }
+
+    fn deadlock(&self, cycle: &WaitCycle) -> RecordedDeadlock {
+        let waits = cycle.waits.iter();
+        RecordedDeadlock {
+            waits: waits.map(|(tid, wait)| (*tid, self.wait(wait))).collect(),
+            count: cycle.count,
+            from: cycle.from,
+            until: cycle.until,
+        }
+    }
+
+    fn chain(&self, chain: &WaitChain) -> RecordedChain {
+        let waits = chain.waits.iter();
+        RecordedChain {
+            waits: waits.map(|wait| (wait.tid, self.chained(wait))).collect(),
+            ends_in_deadlock: chain.ends_in_cycle,
+            count: chain.count,
+            total: chain.total,
+            max: chain.max,
+        }
+    }
+
+    fn wait(&self, wait: &HeldWait) -> WaitingThread {
+        WaitingThread {
+            object: wait.object,
+            address: wait.address,
+            variable: self.variable(wait.pid, wait.address),
+            holder: wait.holder,
+            has_timeout: wait.has_timeout,
+            stack: self.stack(wait.pid, &wait.stack),
+        }
+    }
+
+    fn chained(&self, wait: &ChainedWait) -> WaitingThread {
+        WaitingThread {
+            object: wait.object,
+            address: wait.address,
+            variable: self.variable(wait.pid, wait.address),
+            holder: Some(wait.holder),
+            has_timeout: false,
+            stack: Vec::new(),
+        }
+    }
+
+    fn stack(&self, pid: u32, stack: &[u64]) -> Vec<String> {
+        let named = stack
+            .iter()
+            .map(|ip| match address_name(self.resolver, Some(pid), *ip) {
+                name if name.starts_with("0x") => format!("{ip:#x}  "),
+                name => format!("{ip:#x}  {name}"),
+            });
+        named.collect()
+    }
+
+    fn variable(&self, pid: u32, address: u64) -> Option<String> {
+        let at = AddressContext {
+            machine: Machine::Host,
+            pid,
+            order: Order::MAX,
+        };
+        super::variable(self.resolver, at, address)
+    }
+}

@@ -1,0 +1,163 @@
+//! Waits as flame graphs: `--svg`.
+
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+use rperf_analysis::lock::{LockKey, LockRow, LockStack};
+use rperf_flame::{Flame, FrameKind, Palette, Stacks, svg};
+use rperf_replay::{DsoKind, Machine, Order};
+use rperf_resolve::{AddressContext, Frame, Resolver};
+use rperf_view::lock::{NamedRow, kind};
+use rperf_wire::CpuMode;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::options::given_value;
+use crate::cli::shared::flame_output::{MIN_WIDTH, PictureFormat, write_picture};
+
+/// The file of `--svg`.
+pub(super) struct FlameFile(PathBuf);
+
+/// A stack and its time.
+pub(super) struct FlameStack {
+    /// The frame below the stack.
+    pub(super) root: String,
+    /// The frames, outermost first.
+    pub(super) frames: Vec<(String, FrameKind)>,
+    pub(super) nanos: u64,
+}
+
+impl FlameFile {
+    /// Returns the file of `--svg`, if given.
+    pub(super) fn given(matches: &ArgMatches) -> Option<Self> {
+        let file = given_value::<String>(matches, "svg");
+        file.map(|file| Self(PathBuf::from(file)))
+    }
+
+    /// Draws the waits of callers.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`FlameFile::write`].
+    pub(super) fn write_rows(
+        &self,
+        rows: &[NamedRow],
+        resolver: &Resolver<'_>,
+        context: &Context,
+    ) -> Result<(), CliError> {
+        let namer = StackNamer::new(resolver);
+        let stacks = rows.iter().map(|named| of_row(&named.row, &namer));
+        self.write(stacks, "Waits for Locks Flame Graph", context)
+    }
+
+    /// Draws the stacks.
+    ///
+    /// # Errors
+    ///
+    /// There is no time, or the file cannot be written.
+    pub(super) fn write(
+        &self,
+        found: impl Iterator<Item = FlameStack>,
+        title: &str,
+        context: &Context,
+    ) -> Result<(), CliError> {
+        let mut stacks = Stacks::default();
+        for stack in found.filter(|stack| stack.nanos > 0) {
+            let mut labels = vec![stacks.label(&stack.root, FrameKind::User)];
+            for (name, kind) in &stack.frames {
+                labels.push(stacks.label(name, *kind));
+            }
+            stacks.add(&labels, stack.nanos);
+        }
+        if stacks.is_empty() {
+            return Err(CliError::message(
+                255,
+                "--svg: no wait has ended, so there is nothing to draw",
+            )
+            .hint("record for longer, or select other locks"));
+        }
+        let options = svg::SvgOptions {
+            title: title.to_owned(),
+            subtitle: None,
+            width: None,
+            min_width: MIN_WIDTH,
+            inverted: false,
+            palette: Palette::default(),
+            unit: "ns".to_owned(),
+        };
+        let flame = Flame::new(&stacks, false);
+        write_picture(&flame, PictureFormat::Svg, &options, Some(&self.0), context)
+    }
+}
+
+/// Names the frames of stacks of the kernel and of programs.
+pub(super) struct StackNamer<'n, 'r> {
+    pub(super) resolver: &'n Resolver<'r>,
+}
+
+impl<'n, 'r> StackNamer<'n, 'r> {
+    pub(super) fn new(resolver: &'n Resolver<'r>) -> Self {
+        Self { resolver }
+    }
+
+    /// Returns the frames, innermost first.
+    pub(super) fn frames(&self, stack: &LockStack) -> Vec<Frame> {
+        let frames = stack.frames.iter().map(|ip| {
+            let at = AddressContext {
+                machine: Machine::Host,
+                pid: stack.process.unwrap_or_default(),
+                order: Order::MAX,
+            };
+            let is_kernel = *ip >= 1 << 63;
+            let mode = if is_kernel {
+                CpuMode::Kernel
+            } else {
+                CpuMode::User
+            };
+            self.resolver.locate(at, mode, *ip)
+        });
+        frames.collect()
+    }
+
+    /// Returns the names of functions, outermost first.
+    pub(super) fn named(&self, stack: &LockStack) -> Vec<(String, FrameKind)> {
+        let frames = self.frames(stack);
+        let frames = frames.iter().rev();
+        frames
+            .map(|frame| (self.name(frame), self.kind(frame)))
+            .collect()
+    }
+
+    /// Returns the function of a frame; if unknown, the object in brackets.
+    pub(super) fn name(&self, frame: &Frame) -> String {
+        let dso = frame.dso.map(|dso| self.resolver.world().dso(dso));
+        match (frame.symbol, dso) {
+            (Some(symbol), _) => self.resolver.symbol_name(symbol).to_owned(),
+            (None, Some(dso)) if dso.short_name.starts_with('[') => dso.short_name.clone(),
+            (None, Some(dso)) => format!("[{}]", dso.short_name),
+            (None, None) => "[unknown]".to_owned(),
+        }
+    }
+
+    fn kind(&self, frame: &Frame) -> FrameKind {
+        let dso = frame.dso.map(|dso| &self.resolver.world().dso(dso).kind);
+        match dso {
+            _ if frame.ip >= 1 << 63 => FrameKind::Kernel,
+            Some(DsoKind::PerfMap(_)) => FrameKind::Jit,
+            _ => FrameKind::User,
+        }
+    }
+}
+
+/// Returns the waits of a row of callers, above a frame with the kind of lock.
+fn of_row(row: &LockRow, namer: &StackNamer<'_, '_>) -> FlameStack {
+    let frames = match &row.key {
+        LockKey::Caller(stack) => namer.named(stack),
+        _ => Vec::new(),
+    };
+    FlameStack {
+        root: format!("[{}]", kind(row.flags)),
+        frames,
+        nanos: row.total,
+    }
+}

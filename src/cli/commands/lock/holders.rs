@@ -1,0 +1,159 @@
+//! What the holders of futexes did while others waited: `lock contention --holders`.
+
+use std::collections::HashMap;
+
+use clap::ArgMatches;
+use rperf_analysis::lock::{FUTEX_EVENTS, FutexHolders, HolderRow, HolderState, HolderTable};
+use rperf_replay::World;
+use rperf_resolve::Frame;
+use rperf_view::lock::holders::{
+    HolderSum, HolderSums, state_name, write_holders, write_holders_json,
+};
+
+use super::analysis::{
+    LockQuery, SCHED_EVENTS, address_name, capture_event, has_switches, print_text, processes,
+    without_owners, without_switches,
+};
+use super::details::{LockDetails, user_callers};
+use super::flame::{FlameFile, FlameStack, StackNamer};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::input::Input;
+use crate::cli::jobs::jobs;
+use crate::cli::options::{count, flag};
+use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::losses::{conclude, losses};
+use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
+use crate::cli::symbol_options::SymbolSources;
+
+/// Prints the time of holders by state and stack, or draws it.
+pub(super) fn run(
+    matches: &ArgMatches,
+    context: &Context,
+    query: &LockQuery,
+) -> Result<ExitStatus, CliError> {
+    let symbols = SymbolSources::for_recording(matches, context)?;
+    let input = Input::open(matches, context)?;
+    let data = input.parse(context)?;
+    let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    let resolver = analysis.resolver(&symbols);
+    let layouts = event_layouts(&analysis)?;
+    if capture_event(&analysis).is_none() {
+        return Err(without_owners(&analysis));
+    }
+    if !has_switches(&analysis, &layouts) {
+        return Err(without_switches(&analysis));
+    }
+    let needed = [FUTEX_EVENTS.as_slice(), &SCHED_EVENTS];
+    let is_read = |name: &str| needed.iter().any(|events| events.contains(&name));
+    require_fields(&analysis, is_read, "lock record")?;
+    let mut holders = FutexHolders::new(processes(analysis.replay.world()));
+    let details = LockDetails::new(&analysis, &resolver, query).with_holders(&analysis);
+    let pass = details.pass(&layouts, &needed).with_switches();
+    let delivered = pass.run(&analysis.replay, analysis.jobs, &mut holders)?;
+    analysis.end_progress();
+    let lost = std::mem::take(&mut holders.losses);
+    let table = holders.finish();
+    let namer = StackNamer::new(&resolver);
+    if let Some(file) = FlameFile::given(matches) {
+        let stacks = table.rows.iter().map(|row| flame_stack(row, &namer));
+        file.write(stacks, "Holders of Locks Flame Graph", context)?;
+        return conclude(&analysis, delivered, &lost, "waits", matches);
+    }
+    let names = HolderNames {
+        namer,
+        world: analysis.replay.world(),
+        max_stack: match count(matches, "verbose") > 0 || flag(matches, "json") == Some(true) {
+            true => query.max_stack,
+            false => 0,
+        },
+    };
+    let sums = HolderSums {
+        rows: names.sums(&table).into_iter().take(query.entries).collect(),
+        waited: table.waited,
+        lost: losses(&analysis).lost,
+    };
+    match flag(matches, "json") == Some(true) {
+        true => write_holders_json(&mut context.stdout(), &sums)?,
+        false => {
+            let is_quiet = context.output.is_quiet();
+            print_text(context, |out| write_holders(out, &sums, !is_quiet))?;
+        }
+    }
+    conclude(&analysis, delivered, &lost, "waits", matches)
+}
+
+/// Names functions and stacks.
+struct HolderNames<'n, 'r> {
+    namer: StackNamer<'n, 'r>,
+    world: &'n World,
+    /// The number of frames below a row.
+    max_stack: usize,
+}
+
+impl HolderNames<'_, '_> {
+    /// Returns the sums by state and function, most time first. Each has the stack with most time.
+    fn sums(&self, table: &HolderTable) -> Vec<HolderSum> {
+        let mut sums: Vec<HolderSum> = Vec::new();
+        let mut by_name: HashMap<(HolderState, String), usize> = HashMap::new();
+        for row in &table.rows {
+            let name = self.function(row);
+            match by_name.get(&(row.state, name.clone())) {
+                Some(place) => {
+                    if let Some(first) = sums.get_mut(*place) {
+                        first.count += row.count;
+                        first.nanos += row.nanos;
+                    }
+                }
+                None => {
+                    by_name.insert((row.state, name.clone()), sums.len());
+                    sums.push(HolderSum {
+                        state: row.state,
+                        name,
+                        count: row.count,
+                        nanos: row.nanos,
+                        stack: self.stack(row),
+                    });
+                }
+            }
+        }
+        sums.sort_by(|left, right| {
+            let order = right.nanos.cmp(&left.nanos);
+            order.then_with(|| (left.state, &left.name).cmp(&(right.state, &right.name)))
+        });
+        sums
+    }
+
+    /// Returns the name of the innermost function outside the C library, or of the innermost of all.
+    fn function(&self, row: &HolderRow) -> String {
+        let frames = self.namer.frames(&row.stack);
+        let of_program = |frame: &&Frame| frame.ip < 1 << 63;
+        let user: Vec<Frame> = frames.iter().filter(of_program).copied().collect();
+        let caller = user_callers(self.world, &user).first().copied();
+        let found = frames.iter().find(|frame| Some(frame.ip) == caller);
+        match found.or(frames.first()) {
+            Some(frame) => self.namer.name(frame),
+            None => "Unknown".to_owned(),
+        }
+    }
+
+    fn stack(&self, row: &HolderRow) -> Vec<String> {
+        let frames = row.stack.frames.iter().take(self.max_stack);
+        let named = frames.map(|ip| {
+            let process = row.stack.process.filter(|_| *ip < 1 << 63);
+            match address_name(self.namer.resolver, process, *ip) {
+                name if name.starts_with("0x") => format!("{ip:#x}  "),
+                name => format!("{ip:#x}  {name}"),
+            }
+        });
+        named.collect()
+    }
+}
+
+fn flame_stack(row: &HolderRow, namer: &StackNamer<'_, '_>) -> FlameStack {
+    FlameStack {
+        root: format!("[{}]", state_name(row.state)),
+        frames: namer.named(&row.stack),
+        nanos: row.nanos,
+    }
+}

@@ -1,0 +1,277 @@
+//! Names of locks of the kernel: variables, and what BPF programs recognize; `-L`.
+
+use std::io::{BufRead as _, BufReader};
+use std::ops::Range;
+use std::path::Path;
+
+use clap::ArgMatches;
+use rperf_analysis::lock::LockSelection;
+use rperf_bpf::{LockFilter, LockLayout, LockName, SlabLayout};
+use rperf_btf::Btf;
+use rperf_replay::{DsoId, DsoKind, Machine, Order};
+use rperf_resolve::{AddressContext, Resolver, SymbolId};
+use rperf_symbol::{Files as _, Symbol, SymbolKind};
+use rperf_wire::CpuMode;
+
+use super::analysis::LockQuery;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::filter;
+use crate::cli::kernel_listing::SystemFiles;
+use crate::cli::live::kernel_offsets::kernel_types;
+
+/// The names of locks that BPF programs recognize; those of perf 7.2.
+const KNOWN: [(&str, LockName); 3] = [
+    ("mmap_lock", LockName::MmapLock),
+    ("siglock", LockName::SigLock),
+    ("rq_lock", LockName::RunQueue),
+];
+
+/// Returns the name of a lock that a BPF program recognized. That of a slab cache follows `&`.
+pub(super) fn text(name: &LockName) -> String {
+    match (KNOWN.iter().find(|(_, known)| known == name), name) {
+        (Some((text, _)), _) => (*text).to_owned(),
+        (None, LockName::Slab(cache)) => format!("&{}", String::from_utf8_lossy(cache)),
+        (None, _) => String::new(),
+    }
+}
+
+/// The variables of the kernel.
+pub(super) struct KernelVariables<'n, 'r> {
+    resolver: &'n Resolver<'r>,
+    /// Whether the kernel lists its variables. Kernels without `CONFIG_KALLSYMS_ALL` list a few, which do not extend to the next one.
+    are_listed: bool,
+}
+
+impl<'n, 'r> KernelVariables<'n, 'r> {
+    pub(super) fn new(resolver: &'n Resolver<'r>) -> Self {
+        let mut counts = [0, 0];
+        for (_, symbol) in kernel_symbols(resolver) {
+            let [variables, others] = &mut counts;
+            match symbol.kind {
+                SymbolKind::Variable => *variables += 1,
+                _ => *others += 1,
+            }
+        }
+        Self {
+            resolver,
+            are_listed: are_listed(counts),
+        }
+    }
+
+    /// Returns the name of the variable at or around an address; `None` if there is none.
+    pub(super) fn at(&self, address: u64) -> Option<String> {
+        let at = AddressContext {
+            machine: Machine::Host,
+            pid: 0,
+            order: Order::MAX,
+        };
+        let frame = self.resolver.locate(at, CpuMode::Kernel, address);
+        let symbol = self.resolver.symbol(frame.symbol?)?;
+        let is_variable = symbol.kind == SymbolKind::Variable
+            && (self.are_listed || symbol.start == frame.address);
+        let name = frame.symbol.filter(|_| is_variable);
+        name.map(|name| self.resolver.symbol_name(name).to_owned())
+    }
+
+    /// Returns the addresses of the variables of this name.
+    fn named(&self, name: &str) -> Vec<Range<u64>> {
+        let symbols = kernel_symbols(self.resolver);
+        let named = symbols.filter(|(id, symbol)| {
+            symbol.kind == SymbolKind::Variable && self.resolver.symbol_name(*id) == name
+        });
+        let ranges = named.map(|(_, symbol)| {
+            let end = symbol.start.saturating_add(1);
+            let end = if self.are_listed {
+                symbol.end.max(end)
+            } else {
+                end
+            };
+            symbol.start..end
+        });
+        ranges.collect()
+    }
+}
+
+/// Whether a listing with this number of variables, and of other symbols, has all variables.
+fn are_listed([variables, others]: [u64; 2]) -> bool {
+    variables.saturating_mul(100) >= others
+}
+
+fn kernel_symbols(resolver: &Resolver<'_>) -> impl Iterator<Item = (SymbolId, Symbol)> {
+    let dsos = (0..).map(DsoId).zip(resolver.world().dsos());
+    let kernels = dsos.filter(|(_, dso)| dso.kind == DsoKind::Kernel);
+    kernels.flat_map(|(kernel, _)| resolver.symbols(kernel))
+}
+
+/// Parses a word of `-L` as an address.
+fn address(word: &str) -> Option<u64> {
+    let digits = word.strip_prefix("0x").unwrap_or(word);
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// Returns the addresses of `-L`; `None` without this option.
+pub(super) fn addresses(matches: &ArgMatches) -> Option<Vec<Range<u64>>> {
+    let given = filter::words(matches, "lock-filter")?.into_iter();
+    let addresses = given.filter_map(|word| address(&word));
+    Some(
+        addresses
+            .map(|first| first..first.saturating_add(1))
+            .collect(),
+    )
+}
+
+/// Returns the names of `-L`.
+pub(super) fn words(matches: &ArgMatches) -> Vec<String> {
+    let words = filter::words(matches, "lock-filter").unwrap_or_default();
+    words
+        .into_iter()
+        .filter(|word| address(word).is_none())
+        .collect()
+}
+
+/// Returns the selection of a recording, whose variables are looked up by name.
+///
+/// # Errors
+///
+/// The recording's kernel has no such variable.
+pub(super) fn selection(
+    query: &LockQuery,
+    resolver: &Resolver<'_>,
+) -> Result<LockSelection, CliError> {
+    let mut selection = query.selection.clone();
+    if query.lock_names.is_empty() {
+        return Ok(selection);
+    }
+    let variables = KernelVariables::new(resolver);
+    for name in &query.lock_names {
+        let found = variables.named(name);
+        if found.is_empty() {
+            return Err(unknown(name, "of the recording's kernel"));
+        }
+        selection.addresses.get_or_insert_default().extend(found);
+    }
+    Ok(selection)
+}
+
+/// Returns the filter of `-L` for the running kernel; `None` without this option.
+///
+/// # Errors
+///
+/// The kernel has no variable of a name, or has not what is needed to recognize such locks.
+pub(super) fn live_filter(
+    query: &LockQuery,
+    layout: Option<&LockLayout>,
+    context: &Context,
+) -> Result<Option<LockFilter>, CliError> {
+    let Some(addresses) = &query.selection.addresses else {
+        return Ok(None);
+    };
+    let mut filter = LockFilter {
+        addresses: addresses
+            .iter()
+            .map(|range| (range.start, range.end))
+            .collect(),
+        names: Vec::new(),
+    };
+    for word in &query.lock_names {
+        let known = KNOWN.iter().find(|(text, _)| text == word);
+        let known = known.map(|(_, name)| name.clone());
+        let cache = word.strip_prefix('&');
+        let cache = cache.map(|cache| LockName::Slab(cache.as_bytes().to_vec()));
+        match known.or(cache) {
+            Some(name) if layout.is_some_and(|layout| is_recognized(layout, &name)) => {
+                filter.names.push(name);
+            }
+            Some(_) => {
+                let message =
+                    format!("--lock-filter: this kernel does not let programs recognize '{word}'");
+                return Err(CliError::message(255, message)
+                    .hint("-L also takes addresses, which 'lock contention -l' shows"));
+            }
+            None => {
+                let found = symbol_addresses(word, context);
+                if found.is_empty() {
+                    return Err(unknown(word, "of the running kernel"));
+                }
+                filter.addresses.extend(found);
+            }
+        }
+    }
+    Ok(Some(filter))
+}
+
+fn is_recognized(layout: &LockLayout, name: &LockName) -> bool {
+    match name {
+        LockName::Slab(_) => layout.slab.is_some(),
+        LockName::RunQueue => layout.run_queue.is_some(),
+        _ => true,
+    }
+}
+
+fn unknown(name: &str, whose: &str) -> CliError {
+    let message = format!("--lock-filter: '{name}' is neither an address nor a variable {whose}");
+    CliError::usage(message).hint("'lock contention -l' shows the addresses and names of locks; kernels without CONFIG_KALLSYMS_ALL list no variables. Of the running system, mmap_lock, siglock, rq_lock and '&CACHE' are known, too")
+}
+
+/// Returns how the running kernel's locks are recognized; `None` without its type information.
+pub(super) fn layout() -> Option<LockLayout> {
+    let bytes = kernel_types()?;
+    let types = Btf::parse(&bytes).ok()?;
+    let offset = |structure: &str, member: &str| {
+        let offset = types.member_offset(structure, member)?;
+        u16::try_from(offset).ok()
+    };
+    let run_queue = || {
+        let queue = offset("task_struct", "se")?.checked_add(offset("sched_entity", "cfs_rq")?)?;
+        Some([queue, offset("cfs_rq", "rq")?, offset("rq", "__lock")?])
+    };
+    let slab = || {
+        Some(SlabLayout {
+            function: types.function("bpf_get_kmem_cache")?,
+            name: offset("kmem_cache", "name")?,
+        })
+    };
+    Some(LockLayout {
+        mmap_lock: [
+            offset("task_struct", "mm")?,
+            offset("mm_struct", "mmap_lock")?,
+        ],
+        siglock: [
+            offset("task_struct", "sighand")?,
+            offset("sighand_struct", "siglock")?,
+        ],
+        run_queue: run_queue(),
+        slab: slab(),
+    })
+}
+
+/// Returns the ranges of the kernel's symbols with this name, each to the next symbol; none if the kernel hides addresses from this user.
+fn symbol_addresses(name: &str, context: &Context) -> Vec<(u64, u64)> {
+    let files = SystemFiles::new(context.buildid_dir());
+    let Ok(listing) = files.open(Path::new("/proc/kallsyms")) else {
+        return Vec::new();
+    };
+    let lines = BufReader::new(listing).lines().map_while(Result::ok);
+    let symbols = lines.filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let (address, kind, symbol) = (words.next()?, words.next()?, words.next()?);
+        let address = u64::from_str_radix(address, 16).ok();
+        let address = address.filter(|address| *address != 0)?;
+        let is_variable = matches!(kind, "B" | "b" | "D" | "d");
+        Some((address, is_variable, symbol == name))
+    });
+    let mut symbols: Vec<(u64, bool, bool)> = symbols.collect();
+    symbols.sort_unstable();
+    let variables = symbols.iter().filter(|(_, is_variable, _)| *is_variable);
+    let variables = variables.count() as u64;
+    let are_listed = are_listed([variables, symbols.len() as u64 - variables]);
+    let named = symbols.iter().filter(|(.., is_named)| *is_named);
+    let ranges = named.map(|(first, ..)| {
+        let behind = symbols.partition_point(|(address, ..)| address <= first);
+        let behind = symbols.get(behind).filter(|_| are_listed);
+        let behind = behind.map(|(address, ..)| *address);
+        (*first, behind.unwrap_or(first.saturating_add(1)))
+    });
+    ranges.collect()
+}

@@ -1,0 +1,267 @@
+//! Who waited for whom in a recording, for `lock deadlock -i`: as text, and as JSON.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::chains::{WaitingThread, thread, thread_count, wait_json, write_wait};
+use super::json::LOCK_JSON_VERSION;
+use super::time;
+
+/// Threads that wait for each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedDeadlock {
+    /// The threads and their waits, each for the next one, the last for the first.
+    pub waits: Vec<(u32, WaitingThread)>,
+    /// How often it was closed.
+    pub count: u64,
+    /// When it began, in ns of the recording's clock.
+    pub from: u64,
+    /// When it ended, in ns; `None` at the end of the recording.
+    pub until: Option<u64>,
+}
+
+/// Threads of which each waits for the next one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedChain {
+    /// The threads and their waits.
+    pub waits: Vec<(u32, WaitingThread)>,
+    /// Whether it leads into a deadlock.
+    pub ends_in_deadlock: bool,
+    /// How often there was this chain.
+    pub count: u64,
+    /// How long the first thread waited in it, in ns.
+    pub total: u64,
+    /// The longest of these times, in ns.
+    pub max: u64,
+}
+
+/// The waits of a recording.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RecordedWaits {
+    /// The names of threads.
+    pub names: BTreeMap<u32, String>,
+    /// In order of time.
+    pub deadlocks: Vec<RecordedDeadlock>,
+    /// Longest time first.
+    pub chains: Vec<RecordedChain>,
+    /// The number of waits.
+    pub waits: u64,
+    /// The number of waits whose holder was unknown when they began.
+    pub unknown: u64,
+    /// How often a chain was not counted.
+    pub skipped: u64,
+    /// The time of the last event, in ns.
+    pub end: u64,
+    /// The number of records lost while recording.
+    pub lost: u64,
+}
+
+impl RecordedWaits {
+    fn write_deadlock(&self, out: &mut dyn Write, deadlock: &RecordedDeadlock) -> io::Result<()> {
+        let mut timeouts = deadlock.waits.iter();
+        let kind = match timeouts.any(|(_, wait)| wait.has_timeout) {
+            true => "deadlock until a timeout",
+            false => "deadlock",
+        };
+        match deadlock.waits.len() {
+            1 => write!(out, "\n{kind}: a thread waits for itself")?,
+            count => write!(out, "\n{kind}: {} wait for each other", thread_count(count))?,
+        }
+        write!(out, ", from {}", seconds(deadlock.from))?;
+        match deadlock.until {
+            Some(until) => write!(out, " to {}", seconds(until))?,
+            None => write!(out, " to the end of the recording")?,
+        }
+        let until = deadlock.until.unwrap_or(self.end);
+        let lasted = time(until.saturating_sub(deadlock.from), 0);
+        write!(out, " ({}", lasted.trim())?;
+        match deadlock.count {
+            1 => writeln!(out, ")")?,
+            count => writeln!(out, ", closed {count} times)")?,
+        }
+        self.write_waits(out, &deadlock.waits)
+    }
+
+    fn write_waits(&self, out: &mut dyn Write, waits: &[(u32, WaitingThread)]) -> io::Result<()> {
+        for (tid, wait) in waits {
+            write_wait(out, &self.names, *tid, wait)?;
+        }
+        Ok(())
+    }
+
+    fn write_chain(&self, out: &mut dyn Write, chain: &RecordedChain) -> io::Result<()> {
+        let [total, max] = [chain.total, chain.max].map(|nanos| time(nanos, 0));
+        writeln!(
+            out,
+            "\nchain: {}, {} in all, at most {}",
+            match chain.count {
+                1 => "once".to_owned(),
+                count => format!("{count} times"),
+            },
+            total.trim(),
+            max.trim()
+        )?;
+        self.write_waits(out, &chain.waits)?;
+        let last = chain.waits.last().and_then(|(_, wait)| wait.holder);
+        match last {
+            Some(last) if chain.ends_in_deadlock => {
+                writeln!(out, "  {} is in a deadlock", thread(&self.names, last))
+            }
+            Some(last) => writeln!(
+                out,
+                "  {} does not wait for a futex with a known holder",
+                thread(&self.names, last)
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns a time as `script` prints it.
+fn seconds(nanoseconds: u64) -> String {
+    let micros = nanoseconds / 1000;
+    format!("{}.{:06} s", micros / 1_000_000, micros % 1_000_000)
+}
+
+/// Writes the deadlocks, then at most `most` chains.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_recorded(out: &mut dyn Write, found: &RecordedWaits, most: usize) -> io::Result<()> {
+    let RecordedWaits { waits, unknown, .. } = found;
+    writeln!(
+        out,
+        "{waits} waits for futexes, {unknown} of them without a known holder"
+    )?;
+    for deadlock in &found.deadlocks {
+        found.write_deadlock(out, deadlock)?;
+    }
+    for chain in found.chains.iter().take(most) {
+        found.write_chain(out, chain)?;
+    }
+    let hidden = found.chains.len().saturating_sub(most);
+    if hidden > 0 {
+        writeln!(out, "\n{hidden} more chains, with less time")?;
+    }
+    if found.skipped > 0 {
+        writeln!(
+            out,
+            "\nchains were not counted {} times, since there were too many different ones",
+            found.skipped
+        )?;
+    }
+    match found.deadlocks.is_empty() {
+        true => writeln!(out, "\nno deadlock among known holders"),
+        false => Ok(()),
+    }
+}
+
+/// Writes the waits as a JSON object; times in nanoseconds.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_recorded_json(out: &mut dyn Write, found: &RecordedWaits) -> io::Result<()> {
+    let waits = |waits: &[(u32, WaitingThread)]| {
+        let waits = waits.iter();
+        waits
+            .map(|(tid, wait)| wait_json(&found.names, *tid, wait))
+            .collect::<Vec<_>>()
+    };
+    let deadlocks = found.deadlocks.iter().map(|deadlock| {
+        serde_json::json!({
+            "from_ns": deadlock.from,
+            "until_ns": deadlock.until,
+            "count": deadlock.count,
+            "waits": waits(&deadlock.waits),
+        })
+    });
+    let chains = found.chains.iter().map(|chain| {
+        serde_json::json!({
+            "count": chain.count,
+            "total_ns": chain.total,
+            "max_ns": chain.max,
+            "ends_in_deadlock": chain.ends_in_deadlock,
+            "waits": waits(&chain.waits),
+        })
+    });
+    let all = serde_json::json!({
+        "version": LOCK_JSON_VERSION,
+        "lost_records": found.lost,
+        "waits": found.waits,
+        "unknown_holders": found.unknown,
+        "end_ns": found.end,
+        "deadlocks": deadlocks.collect::<Vec<_>>(),
+        "chains": chains.collect::<Vec<_>>(),
+    });
+    serde_json::to_writer(&mut *out, &all)?;
+    writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use rperf_analysis::lock::FutexObject;
+
+    use super::*;
+
+    fn wait(holder: u32, stack: &[&str]) -> WaitingThread {
+        WaitingThread {
+            object: FutexObject::Mutex,
+            address: 0x4040,
+            variable: Some("first".to_owned()),
+            holder: Some(holder),
+            has_timeout: false,
+            stack: stack.iter().map(|frame| (*frame).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn deadlocks_have_their_times_and_chains_their_ends() {
+        let found = RecordedWaits {
+            names: (1..5).map(|tid| (tid, format!("t{tid}"))).collect(),
+            deadlocks: vec![RecordedDeadlock {
+                waits: vec![(1, wait(2, &["0x10  both+0x4"])), (2, wait(1, &[]))],
+                count: 2,
+                from: 1_500_000_000,
+                until: None,
+            }],
+            chains: vec![RecordedChain {
+                waits: vec![(3, wait(1, &[])), (1, wait(2, &[])), (2, wait(1, &[]))],
+                ends_in_deadlock: true,
+                count: 1,
+                total: 20_000,
+                max: 20_000,
+            }],
+            waits: 3,
+            unknown: 1,
+            skipped: 0,
+            end: 3_500_000_000,
+            lost: 0,
+        };
+        let mut out = Vec::new();
+        write_recorded(&mut out, &found, 10).unwrap();
+        let expected = "\
+3 waits for futexes, 1 of them without a known holder
+
+deadlock: 2 threads wait for each other, from 1.500000 s to the end of the recording (2.00 s, closed 2 times)
+  t1 (1) waits for mutex 0x4040 (first) held by t2 (2)
+      0x10  both+0x4
+  t2 (2) waits for mutex 0x4040 (first) held by t1 (1)
+
+chain: once, 20.00 us in all, at most 20.00 us
+  t3 (3) waits for mutex 0x4040 (first) held by t1 (1)
+  t1 (1) waits for mutex 0x4040 (first) held by t2 (2)
+  t2 (2) waits for mutex 0x4040 (first) held by t1 (1)
+  t1 (1) is in a deadlock
+";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        let mut out = Vec::new();
+        write_recorded(&mut out, &RecordedWaits::default(), 0).unwrap();
+        let none = String::from_utf8(out).unwrap();
+        assert!(
+            none.ends_with("\nno deadlock among known holders\n"),
+            "{none}"
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! What holders did while others waited, of programs that sleep and run with locks.
+
+use rperf_testkit::{Scratch, may_trace, skip};
+use serde_json::Value;
+
+use super::owners::compile;
+use super::run;
+
+/// Records a program with its holders; `false` with a printed reason if the kernel does not run the programs that find owners.
+fn record(test: &str, scratch: &Scratch, program: &str) -> bool {
+    let words = format!("lock record --user --holders -o perf.data -- {program}");
+    let made = run(scratch, &words);
+    if made.stderr.contains("owners of futexes are not recorded") {
+        skip(test, &made.stderr);
+        return false;
+    }
+    assert_eq!(made.status, 0, "{made:?}");
+    true
+}
+
+/// Returns the time that others waited, and the sum of the rows that `is_wanted` accepts by state and name, in microseconds.
+fn times(found: &Value, is_wanted: impl Fn(&str, &str) -> bool) -> (u64, u64) {
+    let rows = found["holders"].as_array().expect("rows").iter();
+    let rows = rows.filter(|row| {
+        let [state, name] = ["state", "name"].map(|key| row[key].as_str().expect("text"));
+        is_wanted(state, name)
+    });
+    let sum = rows
+        .map(|row| row["total_ns"].as_u64().expect("a time"))
+        .sum::<u64>();
+    (
+        found["waited_ns"].as_u64().expect("a time") / 1000,
+        sum / 1000,
+    )
+}
+
+#[test]
+fn holders_run_or_sleep_while_others_wait() {
+    const NAME: &str = "commands::lock::holders::holders_run_or_sleep_while_others_wait";
+    let scratch = Scratch::new();
+    if !may_trace(NAME) || !compile(NAME, &scratch, "chains") {
+        return;
+    }
+    if !record(NAME, &scratch, "./chains busy") {
+        return;
+    }
+    let json = || {
+        let made = run(&scratch, "lock contention --holders --json");
+        assert_eq!(made.status, 0, "{made:?}");
+        serde_json::from_str::<Value>(&made.stdout).expect("JSON")
+    };
+    let found = json();
+    // 20 times 5 ms of processor time, sampled 997 times per second. Sleeps before it may be longer than 1 ms.
+    let (waited, burnt) = times(&found, |state, name| {
+        state == "running" && name == "burn_processor"
+    });
+    assert!((60_000..=140_000).contains(&burnt), "{burnt}: {found}");
+    assert!(waited > 80_000, "{waited}: {found}");
+    let (_, slept) = times(&found, |state, _| state == "sleeping");
+    assert!(slept > 5_000, "{slept}: {found}");
+    let (_, known) = times(&found, |_, _| true);
+    assert!(
+        (waited / 2..=waited + waited / 4).contains(&known),
+        "{known}: {found}"
+    );
+    let text = run(&scratch, "lock contention --holders -v").stderr;
+    assert!(text.starts_with("others waited "), "{text}");
+    let rows = text
+        .lines()
+        .filter(|row| row.ends_with("   running   burn_processor"));
+    assert_eq!(rows.count(), 1, "{text}");
+    // The same as pictures.
+    for (options, frames) in [
+        ("--holders", ["[running]", "burn_processor", "be_busy"]),
+        ("-Y futex", ["[futex]", "start_thread", "Waits for Locks"]),
+    ] {
+        let drawn = run(
+            &scratch,
+            &format!("lock contention {options} --svg waits.svg"),
+        );
+        assert_eq!(drawn.status, 0, "{options}: {drawn:?}");
+        let svg = std::fs::read_to_string(scratch.path().join("waits.svg")).expect("a file");
+        for frame in frames {
+            assert!(svg.contains(frame), "{options}: {frame} is missing");
+        }
+    }
+    // Threads that sleep with a lock.
+    assert!(record(NAME, &scratch, "./chains rwlock"));
+    let found = json();
+    let (waited, slept) = times(&found, |state, _| state == "sleeping");
+    assert!(waited > 50_000 && slept > waited / 2, "{slept}: {found}");
+    assert!(slept <= waited, "{slept}: {found}");
+}
+
+#[test]
+fn recordings_and_options_without_holders_are_refused() {
+    const NAME: &str =
+        "commands::lock::holders::recordings_and_options_without_holders_are_refused";
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", super::recording::waits())
+        .expect("a file");
+    for (words, status, message) in [
+        (
+            "lock contention --holders",
+            255,
+            "perf.data: the recording has no owners of locks\nhint: 'rperf lock record --user' records",
+        ),
+        (
+            "lock contention --holders -b true",
+            129,
+            "--holders reads a recording\nhint: ",
+        ),
+        (
+            "lock contention --holders -t",
+            129,
+            "--holders excludes -t, -l, -o and --lock-cgroup",
+        ),
+        (
+            "lock contention --svg x -l",
+            129,
+            "--svg excludes -t, -l, -o and --lock-cgroup",
+        ),
+        (
+            "lock contention --svg x --json",
+            129,
+            "--svg and --json exclude each other",
+        ),
+        (
+            "lock contention --holders -Y mutex",
+            129,
+            "--holders and -Y exclude each other",
+        ),
+    ] {
+        let refused = run(&scratch, words);
+        assert_eq!(refused.status, status, "{NAME}: {words}: {refused:?}");
+        assert!(refused.stderr.contains(message), "{words}: {refused:?}");
+    }
+    // The waits of this recording have ended.
+    let drawn = run(&scratch, "lock contention --svg waits.svg");
+    assert_eq!(drawn.status, 0, "{drawn:?}");
+    let svg = std::fs::read_to_string(scratch.path().join("waits.svg")).expect("a file");
+    assert!(
+        svg.contains("[spinlock]") && svg.contains("[mutex]"),
+        "{svg}"
+    );
+}
