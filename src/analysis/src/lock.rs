@@ -226,7 +226,8 @@ impl LockContention {
     fn futex(&mut self, at: &EventContext, address: u64, operation: u32, detail: &Arc<LockDetail>) {
         match FutexCall::of(operation) {
             FutexCall::Wait(flags) => {
-                let holder = self.owners.take(at, address).map(|holder| holder.tid);
+                let captured = self.owners.take(at, address);
+                let holder = captured.flatten().map(|holder| holder.tid);
                 if self.selection.accepts(address, flags) && !detail.is_excluded {
                     let wait = StartedWait {
                         address,
@@ -238,6 +239,7 @@ impl LockContention {
                         address,
                         row,
                         holder,
+                        is_captured: captured.is_some(),
                         queued: self.queued(at),
                     };
                     self.user.begin(at, begun, &mut self.rows);
@@ -246,6 +248,34 @@ impl LockContention {
             FutexCall::Wake => self.user.wake(at, address),
             FutexCall::Other => {}
         }
+    }
+
+    /// Notes the holder of a wait that begins, or has begun.
+    fn capture(&mut self, captured: &CapturedWaits) {
+        let Some(wait) = self.owners.new_wait(captured) else {
+            return;
+        };
+        let Some(old) = self.user.uncaptured_row(&wait) else {
+            return self.owners.expect(wait);
+        };
+        let owned = self
+            .rows
+            .get(old)
+            .filter(|_| self.aggregation == LockAggregation::Owner);
+        let row = match owned.cloned() {
+            None => old,
+            Some(before) => {
+                let key = LockKey::Owner(wait.holder.map(|holder| holder.tid));
+                let new = self.row(key, |key| before.with_key(key));
+                for (row, change) in [(old, -1), (new, 1)] {
+                    if let Some(row) = self.rows.get_mut(row) {
+                        row.contended = row.contended.saturating_add_signed(change);
+                    }
+                }
+                new
+            }
+        };
+        self.user.capture(&wait, row);
     }
 
     /// Returns how long the current thread has waited for CPUs so far, in ns.
@@ -318,7 +348,7 @@ impl Observer<Option<Arc<LockDetail>>> for LockContention {
 
     fn sample(&mut self, _: &EventContext, detail: Option<Arc<LockDetail>>) {
         if let Some(captured) = detail.as_ref().and_then(|detail| detail.captured.as_ref()) {
-            self.owners.capture(captured);
+            self.capture(captured);
         }
     }
 

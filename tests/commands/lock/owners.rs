@@ -184,7 +184,7 @@ fn deadlocks_of_a_recording_are_found_with_their_times() {
         assert!(wait["stack"].to_string().contains("+0x"), "{wait}");
     }
     // A deadlock of three threads that lasts until the end of the recording.
-    let script = "#!/bin/sh\n./deadlock 3 plain > out 2>&1 &\necho $! > pid\nsleep 1\n";
+    let script = "#!/bin/sh\n./deadlock 3 plain > out 2>&1 &\necho $! > pid\nsleep 3\n";
     scratch.write("hang.sh", script).expect("a file");
     assert!(record(NAME, &scratch, "-- sh hang.sh"));
     let pid = std::fs::read_to_string(scratch.path().join("pid")).expect("a pid");

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use rperf_tracepoint::typed::TypedEvent;
+use rustc_hash::FxHashSet;
 
-use super::futex_holder::FutexObject;
+use super::futex_holder::{FutexHolder, FutexObject};
 use super::owners::FutexOwners;
 use super::rows::LockDetail;
 use super::user::{AGAIN, FutexCall, UserLock};
@@ -17,6 +18,8 @@ use crate::{EventContext, Loss, Observer};
 pub struct FutexDeadlocks {
     owners: FutexOwners,
     graph: WaitGraph,
+    /// Threads that wait, and whose records follow.
+    uncaptured: FxHashSet<u32>,
     waits: u64,
     unknown: u64,
     /// The time of the last event.
@@ -49,6 +52,7 @@ impl FutexDeadlocks {
         Self {
             owners: FutexOwners::new(processes),
             graph: WaitGraph::default(),
+            uncaptured: FxHashSet::default(),
             waits: 0,
             unknown: 0,
             end: 0,
@@ -72,7 +76,12 @@ impl FutexDeadlocks {
     }
 
     fn begin(&mut self, at: &EventContext, address: u64, has_timeout: bool, stack: Vec<u64>) {
-        let holder = self.owners.take(at, address);
+        let captured = self.owners.take(at, address);
+        match captured {
+            Some(_) => self.uncaptured.remove(&at.task.tid),
+            None => self.uncaptured.insert(at.task.tid),
+        };
+        let holder = captured.flatten();
         self.waits += 1;
         self.unknown += u64::from(holder.is_none());
         let wait = HeldWait {
@@ -110,9 +119,13 @@ impl Observer<Option<Arc<LockDetail>>> for FutexDeadlocks {
                 FutexCall::Other => {}
             },
             TypedEvent::SysExitFutex(event) if event.ret() == AGAIN => {
+                self.uncaptured.remove(&at.task.tid);
                 self.graph.cancel(at.task.tid, at.time());
             }
-            TypedEvent::SysExitFutex(_) => self.graph.end(at.task.tid, at.time()),
+            TypedEvent::SysExitFutex(_) => {
+                self.uncaptured.remove(&at.task.tid);
+                self.graph.end(at.task.tid, at.time());
+            }
             _ => {}
         }
     }
@@ -122,13 +135,23 @@ impl Observer<Option<Arc<LockDetail>>> for FutexDeadlocks {
         let Some(captured) = &detail.captured else {
             return;
         };
-        self.owners.capture(captured);
+        let known = |holder: Option<FutexHolder>| holder.map(|holder| (holder.tid, holder.object));
         // These threads have waited before; the new wait begins with its call.
         for wait in captured.waits.iter().skip(1) {
-            let holder = self.owners.holder(captured.pid, wait);
-            let holder = holder.map(|holder| (holder.tid, holder.object));
+            let holder = known(self.owners.holder(captured.pid, wait));
             self.graph
                 .refresh(wait.tid, wait.address, holder, at.time());
+        }
+        let Some(new) = self.owners.new_wait(captured) else {
+            return;
+        };
+        match self.uncaptured.remove(&new.tid) {
+            true => {
+                self.unknown -= u64::from(new.holder.is_some());
+                self.graph
+                    .refresh(new.tid, new.address, known(new.holder), at.time());
+            }
+            false => self.owners.expect(new),
         }
     }
 

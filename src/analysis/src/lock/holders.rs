@@ -5,6 +5,8 @@ use std::sync::Arc;
 use rperf_tracepoint::typed::TypedEvent;
 use rustc_hash::FxHashMap;
 
+use super::captured::CapturedWaits;
+use super::futex_holder::FutexHolder;
 use super::owners::FutexOwners;
 use super::rows::{LockDetail, LockStack};
 use super::user::{FutexCall, UserLock};
@@ -50,6 +52,8 @@ pub struct FutexHolders {
     owners: FutexOwners,
     /// The holder of the futex that a thread waits for, and the futex.
     waits: FxHashMap<u32, (u32, UserLock)>,
+    /// The futexes of threads that wait, and whose records follow.
+    uncaptured: FxHashMap<u32, UserLock>,
     holders: FxHashMap<u32, Holder>,
     sums: FxHashMap<(HolderState, LockStack), (u64, u64)>,
     /// Where records were lost.
@@ -94,6 +98,7 @@ impl FutexHolders {
         Self {
             owners: FutexOwners::new(processes),
             waits: FxHashMap::default(),
+            uncaptured: FxHashMap::default(),
             holders: FxHashMap::default(),
             sums: FxHashMap::default(),
             losses: LostStretches::default(),
@@ -123,14 +128,22 @@ impl FutexHolders {
     }
 
     fn begin(&mut self, at: &EventContext, address: u64) {
-        let holder = self.owners.take(at, address);
+        let captured = self.owners.take(at, address);
         self.end(at);
-        let Some(holder) = holder.filter(|holder| holder.tid != at.task.tid) else {
-            return;
-        };
         let lock = UserLock {
             pid: at.task.pid,
             address,
+        };
+        match captured {
+            Some(holder) => self.wait_for(at, lock, holder),
+            None => drop(self.uncaptured.insert(at.task.tid, lock)),
+        }
+    }
+
+    /// The current thread waits for a lock from now on.
+    fn wait_for(&mut self, at: &EventContext, lock: UserLock, holder: Option<FutexHolder>) {
+        let Some(holder) = holder.filter(|holder| holder.tid != at.task.tid) else {
+            return;
         };
         self.waits.insert(at.task.tid, (holder.tid, lock));
         let holder = self.holders.entry(holder.tid).or_default();
@@ -140,8 +153,21 @@ impl FutexHolders {
         holder.waiters += 1;
     }
 
+    /// Notes the holder of a wait of the current thread that begins, or has begun.
+    fn capture(&mut self, at: &EventContext, captured: &CapturedWaits) {
+        let Some(new) = self.owners.new_wait(captured) else {
+            return;
+        };
+        let begun = self.uncaptured.remove(&new.tid);
+        match begun.filter(|lock| lock.address == new.address && new.tid == at.task.tid) {
+            Some(lock) => self.wait_for(at, lock, new.holder),
+            None => self.owners.expect(new),
+        }
+    }
+
     /// Ends the wait of the current thread.
     fn end(&mut self, at: &EventContext) {
+        self.uncaptured.remove(&at.task.tid);
         if let Some((holder, _)) = self.waits.remove(&at.task.tid) {
             self.release(holder, at.time());
         }
@@ -258,7 +284,7 @@ impl Observer<Option<Arc<LockDetail>>> for FutexHolders {
     fn sample(&mut self, at: &EventContext, detail: Option<Arc<LockDetail>>) {
         let detail = detail.unwrap_or_default();
         if let Some(captured) = &detail.captured {
-            self.owners.capture(captured);
+            self.capture(at, captured);
         }
         let Some(nanos) = detail.clock else {
             return;

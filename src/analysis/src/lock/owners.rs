@@ -14,13 +14,16 @@ pub(super) struct FutexOwners {
     /// Threads by process and by the id that the program sees, of programs in PID namespaces.
     own_ids: FxHashMap<(u32, u32), u32>,
     /// By thread.
-    pending: FxHashMap<u32, PendingHolder>,
+    pending: FxHashMap<u32, NewWait>,
 }
 
+/// A wait that begins.
 #[derive(Debug, Clone, Copy)]
-struct PendingHolder {
-    address: u64,
-    holder: Option<FutexHolder>,
+pub(super) struct NewWait {
+    pub(super) tid: u32,
+    pub(super) address: u64,
+    /// The holder of the futex, with its id in the recording.
+    pub(super) holder: Option<FutexHolder>,
 }
 
 impl FutexOwners {
@@ -32,20 +35,23 @@ impl FutexOwners {
         }
     }
 
-    /// Notes the first wait, whose call is the next event of its thread.
-    pub(super) fn capture(&mut self, captured: &CapturedWaits) {
-        let Some(first) = captured.waits.first() else {
-            return;
-        };
+    /// Returns the new wait of a record.
+    pub(super) fn new_wait(&mut self, captured: &CapturedWaits) -> Option<NewWait> {
+        let first = captured.waits.first()?;
         if first.own_tid != first.tid {
             let own = (captured.pid, first.own_tid);
             self.own_ids.insert(own, first.tid);
         }
-        let pending = PendingHolder {
+        Some(NewWait {
+            tid: first.tid,
             address: first.address,
             holder: self.holder(captured.pid, first),
-        };
-        self.pending.insert(first.tid, pending);
+        })
+    }
+
+    /// Notes a wait whose call is the next event of its thread.
+    pub(super) fn expect(&mut self, wait: NewWait) {
+        self.pending.insert(wait.tid, wait);
     }
 
     /// Returns the holder of the futex of a wait, with its id in the recording; `None` if it is unknown.
@@ -61,9 +67,10 @@ impl FutexOwners {
         Some(FutexHolder { tid: tid?, ..found })
     }
 
-    /// Returns the holder of the futex at `address` when the current thread begins to wait for it.
-    pub(super) fn take(&mut self, at: &EventContext, address: u64) -> Option<FutexHolder> {
+    /// Returns the holder of the futex at `address` when the current thread begins to wait for it, `None` inside if it is unknown. `None` if
+    /// there is no record yet: the kernel writes records and events of a call in any order.
+    pub(super) fn take(&mut self, at: &EventContext, address: u64) -> Option<Option<FutexHolder>> {
         let pending = self.pending.remove(&at.task.tid)?;
-        pending.holder.filter(|_| pending.address == address)
+        (pending.address == address).then_some(pending.holder)
     }
 }

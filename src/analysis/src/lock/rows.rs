@@ -183,6 +183,19 @@ impl LockRow {
         }
     }
 
+    /// Creates a row without waits, for waits of this row that belong to another key.
+    pub(super) fn with_key(&self, key: LockKey) -> Self {
+        let detail = LockDetail {
+            stack: LockStack {
+                process: self.process,
+                frames: vec![self.caller],
+            },
+            full_stack: self.full_stack.clone(),
+            ..LockDetail::default()
+        };
+        Self::new(key, self.address, self.flags, &detail)
+    }
+
     /// Creates the row of waits that were summed in the kernel.
     #[must_use]
     pub fn of_sums(key: LockKey, sums: LockSums, stack: LockStack, full_stack: Vec<u64>) -> Self {

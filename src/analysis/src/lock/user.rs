@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::owners::NewWait;
 use super::rows::LockRow;
 use crate::EventContext;
 
@@ -61,6 +62,7 @@ struct UserWait {
     lock: UserLock,
     begin: u64,
     holder: Option<u32>,
+    is_captured: bool,
     queued: u64,
 }
 
@@ -72,6 +74,8 @@ pub(super) struct BegunWait {
     pub(super) row: usize,
     /// The thread that holds the futex.
     pub(super) holder: Option<u32>,
+    /// Whether there was a record of the wait, which tells the holder if it is known.
+    pub(super) is_captured: bool,
     /// How long the thread has waited for CPUs so far, in ns.
     pub(super) queued: u64,
 }
@@ -106,6 +110,7 @@ impl UserWaits {
             address,
             row,
             holder,
+            is_captured,
             queued,
         } = wait;
         if let Some(row) = rows.get_mut(row) {
@@ -121,9 +126,26 @@ impl UserWaits {
             lock,
             begin,
             holder,
+            is_captured,
             queued,
         };
         self.open.insert(at.task.tid, wait);
+    }
+
+    /// Returns the row of an open wait whose record follows its call; `None` if there is no such wait.
+    pub(super) fn uncaptured_row(&self, wait: &NewWait) -> Option<usize> {
+        let open = self.open.get(&wait.tid)?;
+        let is_wanted = !open.is_captured && open.lock.address == wait.address;
+        is_wanted.then_some(open.row)
+    }
+
+    /// Sets the holder of an open wait, and its row.
+    pub(super) fn capture(&mut self, wait: &NewWait, row: usize) {
+        if let Some(open) = self.open.get_mut(&wait.tid) {
+            open.is_captured = true;
+            open.holder = wait.holder.map(|holder| holder.tid);
+            open.row = row;
+        }
     }
 
     /// Records that the thread wakes those that wait for the lock.
