@@ -340,6 +340,8 @@ fn recordings_of_different_length_are_compared_by_rates() {
     ] {
         assert!(lines.iter().any(|found| found == line), "{line}: {text:?}");
     }
+    let rows = text.stdout.lines().filter(|line| !line.starts_with('#'));
+    assert!(rows.clone().all(|row| row == row.trim_end()), "{text:?}");
     let same = printed(&scratch, "kmem diff perf.data perf.data --json");
     let mut rows = same["rows"].as_array().expect("rows").iter();
     assert!(rows.all(|row| delta(row) == 0.0), "{same}");
