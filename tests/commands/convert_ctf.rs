@@ -340,7 +340,7 @@ fn only_traces_are_overwritten_and_only_with_force() {
     let perf_data = scratch.path().join("perf.data");
     fs::write(&perf_data, built(&[(0, 100), (5, 200)])).expect("a file");
     fs::create_dir(&trace).expect("a folder");
-    // An empty folder is no loss.
+    // An empty folder is replaced without `--force`, since nothing is lost.
     assert_eq!(convert(&scratch, &["--to-ctf", "trace"]).status, 0);
     let refused = convert(&scratch, &["--to-ctf", "trace"]);
     let message = "Output folder exists: trace. Use --force to overwrite it.\n";

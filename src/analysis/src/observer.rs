@@ -21,8 +21,8 @@ pub trait Observer<Detail = ()> {
     /// Handles a switch of a task in or out. Needs [`ObserverPass::with_switches`](crate::ObserverPass::with_switches).
     fn switch(&mut self, _at: &EventContext, _switch: ContextSwitch) {}
 
-    /// Handles a loss of records, some time before this one on the same CPU: spans across it may be wrong. If `at` has no CPU, the loss
-    /// can be anywhere in the recording.
+    /// Handles a record that reports a loss: records were lost some time before it on the same CPU, so spans across the loss may be
+    /// wrong. If `at` has no CPU, the loss can be anywhere in the recording.
     fn lost(&mut self, _at: &EventContext, _loss: Loss) {}
 
     /// Whether to continue. Checked occasionally: some events may still arrive after [`FoldControl::Stop`].

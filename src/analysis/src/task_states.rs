@@ -71,7 +71,7 @@ pub struct StateInterval {
 /// Counts of switches and inconsistencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StateCounts {
-    /// Context switches.
+    /// Number of context switches.
     pub switches: u64,
     /// Switches that contradict earlier ones: another task was on that CPU, or the next task was running elsewhere. Without losses this
     /// means that not all switches were recorded. The affected states are not reported.

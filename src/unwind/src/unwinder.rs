@@ -282,7 +282,7 @@ impl Unwinder {
         found
     }
 
-    /// Only called between stacks, since steps are referred to by index.
+    /// Clears the cache if it is full. Only called between stacks, since steps are referred to by index.
     fn forget_if_full(&mut self) {
         if self.by_address.len().max(self.by_offset.len()) > MAX_CACHED {
             self.by_address.clear();
