@@ -49,22 +49,29 @@ pub fn parse(text: &str, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, Pa
     }
 }
 
-/// Splits at commas outside `{…}` and `/…/`. The single slash of a breakpoint doesn't count.
+/// Splits at commas outside `{…}` and `/…/`. The single slash of a breakpoint, also of one in braces, doesn't count.
 pub(crate) fn split(text: &str) -> Vec<Range<usize>> {
     let mut words = Vec::new();
-    let mut start = 0;
+    // The start of the current word, and that of the current event, which may be in braces.
+    let (mut start, mut event_start) = (0, 0);
     let (mut braces, mut slashed) = (0_usize, false);
     for (offset, byte) in text.bytes().enumerate() {
         let breakpoint = text
-            .get(start..)
-            .is_some_and(|word| word.starts_with("mem:"));
+            .get(event_start..)
+            .is_some_and(|event| event.starts_with("mem:"));
         match byte {
             b'/' if !breakpoint => slashed = !slashed,
-            b'{' => braces += 1,
+            b'{' => {
+                braces += 1;
+                event_start = offset + 1;
+            }
             b'}' => braces = braces.saturating_sub(1),
-            b',' if braces == 0 && !slashed => {
-                words.push(start..offset);
-                start = offset + 1;
+            b',' if !slashed => {
+                event_start = offset + 1;
+                if braces == 0 {
+                    words.push(start..offset);
+                    start = event_start;
+                }
             }
             _ => {}
         }

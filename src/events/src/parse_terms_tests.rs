@@ -82,6 +82,7 @@ fn breakpoints_watch_an_address() {
     }
     assert_eq!(one("mem:jiffies:w").attr.config1, 0xffff_ffff_8200_0000);
     assert_eq!(all("mem:0x1000/4:w,cs,{mem:0x2000/1,cs}").len(), 4);
+    assert_eq!(all("{mem:0x2000/1,cs},cs,{cs,mem:0x2000/1}:u,cs").len(), 6);
     for (text, start) in [
         ("mem:nosuch", 4),
         ("mem:0x1000/3", 11),
