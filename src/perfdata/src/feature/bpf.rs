@@ -217,7 +217,7 @@ impl BpfBtf {
         }
     }
 
-    /// The name of a type; type ids start at 1.
+    /// The name of a type. Type ids start at 1: `None` for 0, and for damaged type information.
     #[must_use]
     pub fn type_name(&self, type_id: u32, endian: Endian) -> Option<&str> {
         let header_size = endian.u32_at(&self.data, 4)? as usize;
@@ -227,7 +227,7 @@ impl BpfBtf {
             self.data.get(start..start.checked_add(size)?)
         };
         let (mut types, strings) = (section(8, 12)?, section(16, 20)?);
-        for _ in 1..type_id {
+        for _ in 0..type_id.checked_sub(1)? {
             types = types.get(type_size(types, endian)?..)?;
         }
         let name = strings.get(endian.u32_at(types, 0)? as usize..)?;
