@@ -12,8 +12,8 @@ use super::recordings::{Recording, Target};
 use super::workloads::Workloads;
 use super::{Tool, Tools};
 
-/// Accepted differences in a thousand instructions: see docs/compatibility.md.
-const OTHERS: usize = 1;
+/// Number of instructions in a thousand that may be printed differently: see docs/compatibility.md.
+const ACCEPTED_PER_THOUSAND: usize = 1;
 
 /// One instruction as printed by objdump.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ fn plain(text: &str) -> String {
     }
 }
 
-/// Parses `address:` tab, bytes, tab, instruction; the remaining bytes of a long one are on a line of their own.
+/// Parses `address:` tab, bytes, tab, instruction; the remaining bytes of a long instruction are on a line of their own.
 fn add(shown: &mut Vec<Shown>, isa: Isa, line: &str) {
     let mut parts = line.splitn(3, '\t');
     let address = parts.next().and_then(|text| text.trim().strip_suffix(':'));
@@ -91,20 +91,20 @@ pub(crate) fn compare(test: &str, program: &str, words: &[&str], isa: Isa, objec
         _ => Syntax::Att,
     };
     let mut printer = Printer::new(isa, syntax);
-    let mut others: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    let mut differing: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for insn in &expected {
         let mut text = String::new();
         let printed = printer.print(insn.address, &insn.bytes, &mut text);
         if text != insn.text || printed.is_none_or(|printed| printed.len != insn.bytes.len()) {
             let name = insn.text.split(' ').next().unwrap_or_default();
-            let other = others.entry(name.to_owned()).or_default();
-            *other = (other.0 + 1, format!("{insn:x?}: {text}"));
+            let entry = differing.entry(name.to_owned()).or_default();
+            *entry = (entry.0 + 1, format!("{insn:x?}: {text}"));
         }
     }
-    let count: usize = others.values().map(|(count, _)| count).sum();
+    let count: usize = differing.values().map(|(count, _)| count).sum();
     assert!(
-        count * 1000 <= expected.len() * OTHERS,
-        "{}: {count} of {}: {others:#?}",
+        count * 1000 <= expected.len() * ACCEPTED_PER_THOUSAND,
+        "{}: {count} of {}: {differing:#?}",
         object.display(),
         expected.len()
     );
@@ -167,7 +167,7 @@ fn sampled_instructions_read_as_in_objdump() {
         let address = u64::from_str_radix(offset, 16).expect("a number");
         let known = of.get(&address).unwrap_or_else(|| panic!("{line}"));
         match insn.split_once(" <") {
-            // The address is that in the process.
+            // The target of the jump is printed as an address in the process, which objdump doesn't know.
             Some((jump, _)) => assert_eq!(jump.split(' ').next(), known.split(' ').next()),
             None => assert_eq!(insn, *known),
         }

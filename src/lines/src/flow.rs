@@ -39,7 +39,7 @@ pub enum FlowStep<'s> {
 /// One instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowInstruction<'s> {
-    /// The sampled address.
+    /// Its address in the process or in the kernel, as in the branch stack.
     pub ip: u64,
     /// Its bytes; `None` if there is no valid instruction.
     pub bytes: Option<&'s [u8]>,
@@ -54,7 +54,7 @@ pub struct TakenBranch {
     pub flags: u64,
     /// Cycles since the previous branch.
     pub cycles: u64,
-    /// Cycles since the first branch.
+    /// Sum of `cycles` of the branches shown so far, from the oldest one to this one.
     pub total_cycles: u64,
     /// Instructions since the previous branch, including this one; 0 if unknown.
     pub instructions: u32,
@@ -63,7 +63,7 @@ pub struct TakenBranch {
 /// Options of the code flow.
 #[derive(Clone, Copy)]
 pub struct FlowOptions<'a> {
-    /// Maximum number of blocks per sample.
+    /// Maximum number of blocks per sample; `None` and 0 mean no limit.
     pub max_blocks: Option<usize>,
     /// Whether to disassemble.
     pub texts: bool,
@@ -133,7 +133,8 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         }
     }
 
-    /// Calls `step` for all elements of the branches `entries`, newest first, of a sample at `ip`.
+    /// Calls `step` for each element of the code flow of a sample at `ip`, in the order of execution. `entries` is its branch stack, newest
+    /// branch first.
     pub fn walk(mut self, entries: &[BranchEntry], ip: u64, step: &mut dyn FnMut(FlowStep<'_>)) {
         let shown = self.options.max_blocks.filter(|max| *max > 0);
         let shown = shown.map_or(usize::MAX, |max| max.saturating_add(1));
@@ -141,7 +142,7 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         let (Some(newest), Some(oldest)) = (entries.first(), entries.last()) else {
             return;
         };
-        // Only the source of the oldest branch is known.
+        // What ran before the oldest branch is unknown: only the branch instruction is shown.
         if let Ok(block) = self.read_block(oldest.from, oldest.from) {
             self.name(oldest.from, step);
             self.branch(block.isa, block.at(0).0, oldest, 0, step);

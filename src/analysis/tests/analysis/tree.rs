@@ -50,7 +50,7 @@ fn hidden_mappings_are_not_listed() {
     map(&mut recording, 2, 10, (0x1400, 0x400), b"/bin/b");
     recording.fork((3, 0, 10), 11);
     map(&mut recording, 4, 10, (0x1000, 0x1000), b"/bin/c");
-    // One that started before the recording: it has mappings but no fork.
+    // The synthetic fork of a process that started before the recording: it doesn't inherit mappings.
     let (pid, ppid, time) = (12, 10, 5);
     let task = Task {
         pid,

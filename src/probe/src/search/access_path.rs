@@ -17,6 +17,7 @@ pub(crate) struct PathStep<T> {
     shape: T,
     /// The number of indices applied to a multi-dimensional array.
     depth: usize,
+    /// [`RecordMember::bits`] of the current member.
     bits: Option<(u64, u64, u64)>,
     /// The name of the path so far.
     name: String,
@@ -31,7 +32,7 @@ pub(crate) fn member(message: String) -> Error {
 }
 
 impl<T: TypeShape> PathStep<T> {
-    /// Creates the walk for a variable at this location. `is_user` means that its pointers refer to user memory.
+    /// Starts at a variable whose location is `reads`. `is_user` means that its pointers refer to user memory.
     pub(crate) fn new(variable: T, name: &str, reads: Vec<Dereference>, is_user: bool) -> Self {
         Self {
             reads,
@@ -163,7 +164,8 @@ impl<T: TypeShape> PathStep<T> {
         Ok(())
     }
 
-    /// Returns the kernel's type of the value: the requested one, otherwise from its type; and whether it is too wide.
+    /// Returns the type of the value as probe definitions name it (`None` if unknown), and whether the value is wider than 64 bits. The type
+    /// is `cast` if given, otherwise derived from the value's type.
     pub(crate) fn kind(&mut self, cast: Option<&str>) -> Result<(Option<String>, bool), Error> {
         let (letter, is_text) = match cast {
             None => (None, false),

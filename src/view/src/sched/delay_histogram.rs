@@ -9,9 +9,9 @@ use super::MICROSECOND;
 use super::delays::{comm_cell, milliseconds, thread_cell};
 use crate::table::{Cell, Column, Table, TextStyle};
 
-/// The length of the longest bar.
+/// The length of the longest bar, in characters.
 const BAR: u64 = 40;
-/// The first line is of all waits below two to the power of this, in nanoseconds: 1.024 us.
+/// The first line counts all waits shorter than two to the power of this, in nanoseconds: 1.024 us.
 const FIRST_POWER: u32 = 10;
 
 /// Writes a histogram of the waits of all tasks, and one for each row if there are several: a line for each power of two nanoseconds from 1.024 us
