@@ -23,10 +23,10 @@ const SHOWN: [(&str, &[&str]); 9] = [
     ("counted", &[" for 'BPF program(s) ", " msec task-clock"]),
 ];
 
-/// What is said if the kernel cannot run the programs, or they count nothing.
+/// Words of the messages that are printed if the kernel cannot run the programs, or they count nothing.
 const WITHOUT: [&str; 5] = ["not in the kernel", "cannot sum up", "BPF", "<not", "hint:"];
 
-/// What is wrong with the output of a program.
+/// Describes the programs whose output in the folder `out` is wrong.
 pub(super) fn faults(out: &Path) -> Vec<String> {
     let faults = SHOWN.iter().filter_map(|(name, shown)| {
         let printed = text(&out.join(format!("bpf.{name}")));

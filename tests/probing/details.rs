@@ -149,8 +149,9 @@ fn kernels_without_probes_or_image_are_reported() {
     }
 }
 
-/// A function with nested blocks, and a variable in the innermost, after one that extends beyond the last address. The
-/// variable is a struct of ten structs, each of its own type.
+/// Debug information of a function `f` with 20,000 nested blocks and a variable in the innermost one. Before `f` comes a
+/// function `g` that extends beyond the highest address. The variable is a struct whose ten members have the type of the
+/// struct itself.
 const DEEP: &str = r#"
     .text
     .globl f

@@ -24,7 +24,7 @@ const CALLERS: &[(&str, &[&str])] = &[
         "burn_handler",
         &["handler", "*", "interrupted", "main", "*"],
     ),
-    // It runs on an alternate stack, and only that one is copied.
+    // The handler runs on an alternate stack, and only that stack is copied.
     ("burn_handler_elsewhere", &["handler_elsewhere", "*"]),
     (
         "burn_compare",
@@ -34,10 +34,10 @@ const CALLERS: &[(&str, &[&str])] = &[
     ("burn_thread", &["in_thread", "*"]),
 ];
 
-/// Names that never occur between two frames of the program.
+/// Whether `name` is a function of the tested programs, which `*` does not stand for.
 fn is_ours(name: &str) -> bool {
     let ours = ["main", "deep", "compare", "interrupted", "through_library"];
-    // The last is Go's package.
+    // The last one begins the names of Go's main package.
     let begins = ["burn_", "with_", "main."];
     ours.contains(&name) || begins.iter().any(|begin| name.starts_with(begin))
 }
@@ -53,7 +53,7 @@ pub(super) fn fits(expected: &[&str], names: &[&str]) -> bool {
     }
 }
 
-/// Whether a stack is correct; `None` for functions that prove nothing.
+/// Whether a stack is correct; `None` if the callers of its innermost function are not known.
 fn holds(program: &Program, names: &[&str]) -> Option<bool> {
     let (innermost, callers) = names.split_first()?;
     let tail: &[&str] = match program.name {

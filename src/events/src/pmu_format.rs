@@ -49,7 +49,7 @@ impl FieldBits {
         self.word == 0
     }
 
-    /// The lowest bit.
+    /// Position in the word of the lowest bit of the value.
     pub(crate) fn lowest(&self) -> Option<u32> {
         self.parts.first().map(|(first, _)| *first)
     }
@@ -60,7 +60,7 @@ impl FieldBits {
         parts.fold(0, |mask, part| mask | part_mask(part.0, part.1))
     }
 
-    /// Extracts the value from a word.
+    /// Extracts the value from `word`, the word of the attr that has these bits.
     pub(crate) fn get(&self, word: u64) -> u64 {
         let (mut value, mut shift) = (0, 0);
         for part in &self.parts {

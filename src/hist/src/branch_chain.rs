@@ -20,7 +20,7 @@ pub(crate) struct ChainBranch {
     branch: BranchEntry,
     /// Number of loop iterations that were removed directly before this step.
     passes: u32,
-    /// Cycles of the last of them.
+    /// Cycles of the last removed iteration.
     cycles: u64,
 }
 
@@ -59,7 +59,8 @@ pub(crate) fn split(bytes: &[u8]) -> (Vec<BranchEntry>, &[u8]) {
     (branches, chain)
 }
 
-/// Converts `branches` to at most `max` steps in call graph order, with loops removed.
+/// Converts `branches` to at most `max` steps in call graph order, with loops removed. As in perf, more than [`MAX_BRANCHES`] branches have no
+/// steps.
 pub(crate) fn steps(branches: &[BranchEntry], order: Direction, max: usize) -> Vec<ChainBranch> {
     if branches.len() > MAX_BRANCHES {
         return Vec::new();
@@ -90,7 +91,8 @@ impl ChainBranch {
     }
 }
 
-/// Number of entries of `chain` covered by the newest branches: return addresses of their calls.
+/// Number of addresses at the start of `chain` that are return addresses of the `max` newest of `branches`: the frames of the branches show
+/// these callers already.
 pub(crate) fn overlap(branches: &[BranchEntry], max: usize, chain: U64s<'_>) -> usize {
     let mut covered = 0;
     for branch in branches.iter().take(max.min(MAX_BRANCHES)) {
@@ -102,7 +104,7 @@ pub(crate) fn overlap(branches: &[BranchEntry], max: usize, chain: U64s<'_>) -> 
             covered += 1;
         }
     }
-    // Entries after a marker are described by it.
+    // Markers are not counted.
     let entries = (0..covered).filter_map(|at| chain.get(at));
     entries.filter(|entry| *entry < MARKERS).count()
 }

@@ -19,8 +19,9 @@ impl ComparedNames<'_> {
     /// Whether to keep `first`, which was inserted earlier, of two symbols at one address.
     pub(crate) fn prefers(self, first: &Symbol, second: &Symbol) -> bool {
         keeps_first(first, second, || {
-            // Exported symbols are in both tables, and thousands of other pairs are equal;
-            // demangling would take most of the time. (Equal pairs are never system calls.)
+            // Exported symbols are in both tables, and thousands of other pairs have equal names;
+            // demangling them would take most of the time. Names with `SyS` may be aliases of
+            // system calls, which have a rule of their own.
             let (a, b) = (self.names.get(first.name), self.names.get(second.name));
             let alike = first.form == second.form && (a == b || are_variants(a, b));
             if alike && !a.contains("SyS") {
@@ -31,8 +32,8 @@ impl ComparedNames<'_> {
         })
     }
 
-    /// Compares `symbols` of one address in order of insertion; returns the position of the one that is kept, and
-    /// passes the loser of each comparison to `drop`, with the position of the later symbol.
+    /// Compares `symbols` of one address in order of insertion; returns the position of the one that is kept. Each
+    /// comparison calls `drop` with the positions of the later symbol and of the symbol that is not kept.
     pub(crate) fn kept(
         self,
         symbols: impl Iterator<Item = Symbol>,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Names from 1 on, of all four architectures (asm-generic/errno.h); empty where there is none.
+/// Names of the error numbers from 1 on, which are those of all four architectures (asm-generic/errno.h); empty for a number without a name.
 const NAMES: [&str; 133] = [
     "EPERM",
     "ENOENT",
@@ -139,7 +139,7 @@ const NAMES: [&str; 133] = [
     "EHWPOISON",
 ];
 
-/// Numbers that the kernel uses only internally (linux/errno.h): they appear when a signal interrupts a call.
+/// Numbers that the kernel uses only internally (linux/errno.h). Tracepoints show them, most often when a signal interrupts a call.
 const INTERNAL: [(u32, &str); 5] = [
     (512, "ERESTARTSYS"),
     (513, "ERESTARTNOINTR"),
@@ -148,7 +148,7 @@ const INTERNAL: [(u32, &str); 5] = [
     (516, "ERESTART_RESTARTBLOCK"),
 ];
 
-/// Returns the name of an error number, such as `ENOENT`.
+/// Returns the name of an error number, such as `ENOENT`; `None` for an unknown number.
 #[must_use]
 pub fn error_name(number: u32) -> Option<&'static str> {
     let index = usize::try_from(number).ok()?.checked_sub(1)?;

@@ -103,7 +103,7 @@ fn system_calls_are_slices_of_their_threads() -> std::io::Result<()> {
     let mut file = ChartFile::new(Endian::Little);
     file.read(7, (100, 200), Some(4096));
     file.read(8, (150, 250), Some(-11));
-    // Its return is missing.
+    // The return from this call is missing.
     file.poll(7, (300, 0), None);
     file.read(7, (400, 500), Some(1));
     scratch.write("perf.data", file.finish())?;

@@ -157,7 +157,7 @@ struct DataConversion<'c> {
 struct ConversionSummary {
     /// Number of samples.
     samples: u64,
-    /// Size of the files in bytes; `None` for the standard output.
+    /// Size in bytes of the files, or of the request to a collector; `None` for the standard output.
     bytes: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Times of samples.
+//! The heat map of the times of samples: seconds by fractions of the second.
 
 use rperf_analysis::sample_times;
 use rperf_flame::HeatMap;

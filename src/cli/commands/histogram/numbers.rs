@@ -54,7 +54,7 @@ impl NumberSource {
     ///
     /// # Errors
     ///
-    /// Status 129: neither an event nor a pair of events, or both; options of pairs without a pair.
+    /// Status 129: neither an event nor a pair of events, or both; options of pairs without a pair; an invalid unit or number of seconds.
     pub(super) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let words = matches.get_many::<String>("words").unwrap_or_default();
         let words: Vec<&str> = words.map(String::as_str).collect();
@@ -145,7 +145,7 @@ impl NumberSource {
         }
     }
 
-    /// Counts the values of a recording, that of `-i` if no `path` is given.
+    /// Counts the values of a recording, that of `-i` if no `path` is given. `empty` has the buckets of the histogram.
     ///
     /// # Errors
     ///

@@ -88,7 +88,7 @@ impl<'c> InjectOutput<'c> {
         }
     }
 
-    /// Writes a stream with `copy`; `input` is the name of the recording in messages.
+    /// Writes the output with `copy`, which does not seek; `input` is the name of the recording in messages.
     ///
     /// # Errors
     ///

@@ -22,12 +22,13 @@ pub(super) enum DwarfFile {
 /// The name attributes of one entry.
 enum NameAttributes<'a> {
     Name(Slice<'a>),
+    /// No name, but a reference to an entry that may have one.
     Elsewhere(AttributeValue<Slice<'a>>),
     Nothing,
 }
 
 /// The name of the function at `entry` of `unit`: the linkage name if present, as it has the most
-/// information, otherwise the source name.
+/// information, otherwise the source name. `None` if there is neither.
 pub(super) fn of<'a>(
     units: &Units<'_, 'a>,
     unit: &UnitEntries<'a>,
@@ -54,7 +55,7 @@ pub(super) fn of<'a>(
     None
 }
 
-/// Resolves `reference` of `unit` to an entry, with its unit if that is another one.
+/// Resolves `reference` of `unit` to an entry, with its unit if that is another one. `home` becomes the file of that entry.
 fn follow<'a>(
     units: &Units<'_, 'a>,
     unit: &UnitEntries<'a>,
