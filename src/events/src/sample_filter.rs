@@ -43,7 +43,7 @@ enum Term {
     PhysAddr,
     CodePageSize,
     DataPageSize,
-    /// A part of the memory access.
+    /// A part of the data source of a memory access.
     Memory(&'static MemoryPart),
     /// User and group of the task, which samples do not have.
     User,
@@ -214,8 +214,8 @@ impl SampleFilter {
         }
     }
 
-    /// Whether the filter accepts a sample; false if a compared field is missing. `period` is the
-    /// period of samples without one.
+    /// Whether the filter accepts a sample. A comparison with a field that the sample lacks does
+    /// not hold. `period` is the period of samples without one.
     #[must_use]
     pub fn matches(&self, sample: &SampleRecord<'_>, period: u64) -> bool {
         let fits = |test: &Comparison| test.fits(sample, period);

@@ -92,7 +92,7 @@ impl SyscallListener {
         Self::owned(unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd, number, 0) })
     }
 
-    /// Lets the kernel run the other task at once on the same CPU.
+    /// From now on, the kernel at once runs the task that receives a call or an answer, on the CPU of the task that sent it.
     ///
     /// # Errors
     /// `EINVAL` before Linux 6.6.

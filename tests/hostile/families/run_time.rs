@@ -58,7 +58,7 @@ pub(crate) fn code(inputs: &mut CaseInputs<'_>) -> Case {
         let mut text = perf_map(random);
         if random.one_in(10) {
             text.extend(b"\nneither address nor size\n");
-            case.must_report_error = Some("a line that is none");
+            case.must_report_error = Some("a line without address and size");
         }
         std::fs::write(&path, text).expect("a file can be written");
         case.beside.push(path);

@@ -17,11 +17,11 @@ const STATES: [u64; 3] = [1, 0, 0x100];
 
 #[derive(Debug, Clone, Copy)]
 enum Action {
-    /// The task is switched out in this state, the other one in.
+    /// The task is switched out in the state with this index in [`STATES`], the task with this tid in.
     Switch(usize, u32),
-    /// The task wakes another one for a CPU.
+    /// The task wakes the task with this tid for this CPU.
     Wake(u32, u32),
-    /// The task moves another one to a CPU.
+    /// The task moves the task with this tid to this CPU.
     Migrate(u32, u32),
 }
 

@@ -7,12 +7,13 @@ pub trait MetricCounts {
     /// The count of an event or the value of a metric; `None` if it is not available.
     fn value(&self, name: &str) -> Option<f64>;
 
-    /// The number of counters summed up for an event.
+    /// The number of counters summed up for an event; `None` if the event was not counted.
     fn sources(&self, name: &str) -> Option<u32>;
 }
 
 impl Operator {
-    /// Applies the operator; NaN if an operand is NaN or the divisor is 0.
+    /// Applies the operator; NaN if an operand is NaN, or the divisor of a division or remainder is 0. A ratio (`d_ratio`) with the divisor 0
+    /// is 0.
     #[must_use]
     pub fn apply(self, left: f64, right: f64) -> f64 {
         if left.is_nan() || right.is_nan() {
@@ -62,7 +63,7 @@ fn to_float(value: i64) -> f64 {
 
 impl Expr {
     /// Evaluates the formula: NaN if it is undefined because of a division by 0 or a missing value.
-    /// The names of missing values are added to `missing`, except in branches not taken.
+    /// The names of missing values are added to `missing`, except those in the alternative of a choice that is not evaluated.
     pub fn value(&self, counts: &dyn MetricCounts, missing: &mut Vec<String>) -> f64 {
         let mut miss = |name: String| {
             if !missing.contains(&name) {

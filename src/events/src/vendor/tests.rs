@@ -1,4 +1,4 @@
-//! Synthetic tables in the layouts of all three publishers.
+//! Synthetic tables in the layouts of the three publishers: perf's tree, Intel and Arm.
 
 use std::collections::BTreeMap;
 use std::io;

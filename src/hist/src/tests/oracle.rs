@@ -22,8 +22,9 @@ struct Entry<'n> {
 /// A prefix tree with one frame per node.
 #[derive(Default)]
 struct Tree {
-    /// The number of callchains that end here, and their events.
+    /// The number of callchains that end here.
     ends: u64,
+    /// The sum of their periods.
     hit: u64,
     children: Vec<(CodeSite, Tree)>,
 }
@@ -191,7 +192,7 @@ impl Tree {
         }
     }
 
-    /// All callchains of at least `least` events, the heaviest first.
+    /// All callchains with a period of at least `least`, the heaviest first.
     fn list(&self, fake: &Fake, least: u64) -> Vec<Branch> {
         let mut list = Vec::new();
         self.collect(fake, &mut Vec::new(), &mut list);
