@@ -3,6 +3,7 @@
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use clap::ArgMatches;
 use rperf_safefs::Folder;
@@ -58,13 +59,24 @@ impl CommandRunner<'_> {
         }
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.stdout(Stdio::piped()).spawn()?;
+        // Both are read at once: the command would wait for ever if one of the pipes were full.
+        let errors = child.stderr.take();
+        let errors = thread::spawn(move || {
+            let mut text = Vec::new();
+            if let Some(errors) = errors {
+                // An error ends the text.
+                let _ = errors.take(MAX_OUTPUT_BYTES).read_to_end(&mut text);
+            }
+            text
+        });
         let mut text = Vec::new();
         if let Some(stdout) = child.stdout.take() {
             stdout.take(MAX_OUTPUT_BYTES).read_to_end(&mut text)?;
         }
-        let output = child.wait_with_output()?;
+        child.wait()?;
+        let errors = errors.join().unwrap_or_default();
         if text.is_empty() {
-            let message = String::from_utf8_lossy(&output.stderr).into_owned();
+            let message = String::from_utf8_lossy(&errors).into_owned();
             return Ok(ReaderMessage::Notice(message));
         }
         if let Some(limit) = limit {

@@ -86,6 +86,9 @@ impl Lane {
         let own = |placed: &&OpenCounter| self.parts.iter().any(|part| part.cpu == placed.cpu);
         let mut watched: Vec<&OpenCounter> =
             watched(shared.events).into_iter().filter(own).collect();
+        if watched.is_empty() {
+            shared.tasks_ended();
+        }
         let mut woken = 0;
         let mut written = 0;
         loop {

@@ -51,15 +51,17 @@ impl<'t> KernelCode<'t> {
         }
         let highest = self.ranges.values().map(|(_, end)| *end).max();
         if let Some(highest) = highest.filter(|_| !self.inlined.is_empty()) {
-            let mut next = (highest + 1).min(u64::MAX - (1 << 32));
+            // A frame may have the last address that there is.
+            let behind = highest.saturating_add(1).min(u64::MAX - (1 << 32));
+            let mut next = behind;
             for (name, address) in &mut self.inlined {
                 *address = next;
                 self.functions.entry(next).or_insert((name, None));
                 next += INLINED_SIZE;
             }
-            let (first, end) = self.ranges.entry(None).or_insert((highest + 1, next));
-            *first = (*first).min(highest + 1);
-            *end = next | (PAGE - 1);
+            let (first, end) = self.ranges.entry(None).or_insert((behind, next));
+            *first = (*first).min(behind);
+            *end = (*end).max(next | (PAGE - 1));
         }
         let core = self.ranges.get(&None).copied();
         let overlaps = |(first, end): &(u64, u64)| {
@@ -96,7 +98,8 @@ impl<'t> KernelCode<'t> {
         let modules = self.ranges.iter();
         modules.filter_map(|(module, (first, end))| {
             let name = module.as_ref()?.trim_matches(['[', ']']);
-            Some((format!("[{name}]"), *first, end - first + 1))
+            let size = end.saturating_sub(*first).saturating_add(1);
+            Some((format!("[{name}]"), *first, size))
         })
     }
 

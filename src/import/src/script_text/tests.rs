@@ -198,7 +198,7 @@ fn broken_lines_are_named_with_their_offset() {
     for (line, problem) in [
         ("sh 1 [000] 1.0001: a:b: x=1", "not a sample"),
         ("sh 1 [000] 1.000001: a:b", "no event"),
-        ("sh 1 [000] 1.000001: 5 cycles: leaf", "not code"),
+        ("sh 1 [000] 1.000001: 5 cycles: leaf", "no code address"),
         ("sh 1 [000] 1.000001: 5 a:b:", "samples of this event"),
         (
             "sh 1 [000] 1.000001: 5 mem: 7f 42 |OP LOAD|LVL L1 hit| 10 f (a)",
@@ -276,6 +276,19 @@ fn callchains_lead_to_functions() {
     assert_eq!(names, ["[kernel.kallsyms]", "/a", "/b", "/c"]);
     let kallsyms = String::from_utf8_lossy(&imported.symbols[0].bytes);
     assert!(kallsyms.contains("ffffffff81000100 T sys\n"), "{kallsyms}");
+}
+
+#[test]
+fn frames_at_the_last_address_are_kept() {
+    let text = "sh 1 [000] 1.000001: 5 cycles:\n\tffffffffffffffff inner (inlined)\n\
+        \tffffffffffffffff end+0x1 ([kernel.kallsyms])\n\t0 low+0x0 ([module])\n\tffffffffffffffff high+0x0 ([module])\n\n";
+    let imported = ScriptText::new(text.as_bytes()).write(Cursor::new(Vec::new()), &[]);
+    let kallsyms =
+        String::from_utf8_lossy(&imported.expect("a recording").symbols[0].bytes).into_owned();
+    assert!(
+        kallsyms.contains("fffffffffffffffe T end\n") && kallsyms.contains(" T inner\n"),
+        "{kallsyms}"
+    );
 }
 
 proptest! {
