@@ -146,7 +146,7 @@ fn read_copy(folder: &Folder, key: &ListingKey) -> Option<Cursor<Vec<u8>>> {
     Some(text)
 }
 
-/// Reads the kernel's listing, and writes the copy at its end.
+/// Reads the kernel's listing, and writes the copy when the listing has been read to its end.
 struct CopyingReader {
     source: Box<dyn Read>,
     /// What was read.

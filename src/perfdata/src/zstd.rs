@@ -109,7 +109,7 @@ impl Zstd {
         self.frame.is_none() && self.waiting.is_empty()
     }
 
-    /// Counts complete frames of `size` bytes that were decoded elsewhere.
+    /// Counts complete frames that were decoded elsewhere; `size` is their decompressed size in bytes.
     pub(crate) fn skip(&mut self, size: usize) {
         self.finished += size as u64;
     }

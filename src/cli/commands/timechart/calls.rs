@@ -20,7 +20,7 @@ enum CallPlace {
     Both,
 }
 
-/// Returns colour and place by the state in a timeline.
+/// Returns the colour and the place of a state in a timeline.
 fn look(state: usize) -> (Paint, CallPlace) {
     match CallKind::ALL.get(state) {
         Some(CallKind::Read) => (Paint::Read, CallPlace::Above),

@@ -38,7 +38,7 @@ pub(crate) fn note(note: &SearchNote) -> Vec<String> {
         }
         SearchNote::Incomplete { argument, places } => {
             format!(
-                "'{argument}' has no location at {places} of the probe points; they record 0xdeade12d instead"
+                "'{argument}' has no location at {places} of the probe points, which record 0xdeade12d instead"
             )
         }
         SearchNote::Truncated { argument } => {

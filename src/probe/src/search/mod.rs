@@ -66,7 +66,7 @@ pub struct Probe {
     pub symbol: String,
     /// Offset from that function's entry in bytes.
     pub offset: u64,
-    /// The function named in the definition, which may be inlined into the other one.
+    /// The function named in the definition, which may be inlined into `symbol`.
     pub name: String,
     /// The provider of a USDT marker.
     pub provider: Option<String>,
