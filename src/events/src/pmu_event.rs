@@ -87,7 +87,7 @@ impl PmuEvent {
         Self::of(pmu, kind, &all, catalogue)
     }
 
-    /// Builds an event without a PMU, which accepts only the terms valid for all events.
+    /// Builds an event without a PMU, which accepts only the terms that need no format of a PMU, except `config`.
     pub(crate) fn general(attr: Attr, terms: &[Term<'_>]) -> Result<Self, BadTerm> {
         let mut event = Self {
             attr,
@@ -147,7 +147,7 @@ impl PmuEvent {
         Err(unknown(term, pmu, catalogue))
     }
 
-    /// Processes a term valid for every event; returns false if it is not one.
+    /// Processes a term that needs no format of a PMU (`config…`, `name`, `period`, …); returns false if it is not one.
     fn common(&mut self, term: &Term<'_>) -> Result<bool, BadTerm> {
         let taken = self.settings.take(term);
         let taken = taken.map_err(|reason| BadTerm::new(term.value_offset(), reason))?;
