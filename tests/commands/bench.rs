@@ -1,4 +1,4 @@
-//! `bench`: the text of perf with other numbers, options, JSON, repetition and comparison.
+//! `bench`: text equal to perf's except for numbers; options, JSON, repetition, comparison.
 
 mod internals;
 
@@ -213,7 +213,7 @@ fn memory_of_nodes_is_measured_in_every_way() {
 }
 
 #[test]
-fn sleeps_with_uprobes_take_their_time() {
+fn uprobe_benchmarks_print_a_result_or_why_not() {
     for name in [
         "baseline",
         "empty",
@@ -243,7 +243,7 @@ fn sleeps_with_uprobes_take_their_time() {
 }
 
 #[test]
-fn common_options_follow_the_benchmark() {
+fn common_options_are_accepted_after_the_benchmark() {
     let report = |words: &str| -> Value {
         let words: Vec<&str> = ["bench"].into_iter().chain(words.split(' ')).collect();
         let outcome = outcome(&words);
@@ -285,8 +285,8 @@ fn cycles_need_a_counter() {
 }
 
 #[test]
-fn lists_are_perfs() {
-    let Some(tools) = Tools::find_for("commands::bench::lists_are_perfs") else {
+fn lists_have_perfs_lines_in_order() {
+    let Some(tools) = Tools::find_for("commands::bench::lists_have_perfs_lines_in_order") else {
         return;
     };
     for collection in ["", "sched", "syscall", "mem", "numa", "futex", "breakpoint"] {
@@ -296,14 +296,10 @@ fn lists_are_perfs() {
         assert_eq!((perf.status, rperf.status), (0, 0));
         let text = rperf.stdout.replace("rperf", "perf");
         let own: Vec<&str> = text.lines().collect();
-        // Lines in perf's order; rperf has those of newer benchmarks, too.
-        let mut perfs = perf.stdout.lines().filter(|line| own.contains(line));
-        for line in own
-            .iter()
-            .filter(|line| perf.stdout.lines().any(|perf| perf == **line))
-        {
-            assert_eq!(perfs.next(), Some(*line), "{words:?}: {text}");
-        }
+        // Further lines of rperf are benchmarks of newer perf.
+        let perfs: Vec<&str> = perf.stdout.lines().collect();
+        let common = own.iter().copied().filter(|line| perfs.contains(line));
+        assert_eq!(common.collect::<Vec<_>>(), perfs, "{words:?}: {text}");
         let added = own.iter().filter(|line| !perf.stdout.contains(**line));
         assert!(added.clone().all(|line| line.contains(": ")), "{text}");
     }
@@ -453,7 +449,7 @@ fn a_precision_decides_the_number_of_runs() {
 #[test]
 fn results_are_compared_with_a_baseline() {
     let scratch = Scratch::new();
-    // Enough runs, each long enough, that one that is interrupted by other programs does not hide a difference.
+    // Enough runs of sufficient length, so that a single run interrupted by other programs does not hide a difference.
     let mut report = json(&["-r", "10", "syscall", "getpgid", "-l", "100000"]);
     let mut compare = |samples: [f64; 3]| {
         report["benchmarks"][0]["results"][0]["samples"] = samples.as_slice().into();
