@@ -116,7 +116,7 @@ fn calls_are_followed_and_left() {
     tmux.press(&[">"]);
     tmux.wait_for("twist  ./calc");
     tmux.press(&[">"]);
-    tmux.wait_for("Unknown function.");
+    tmux.wait_for("No colder function.");
     tmux.press(&["q", "Escape"]);
     tmux.wait_for("leaf  ./calc");
     tmux.press(&["r"]);

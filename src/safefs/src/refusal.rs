@@ -24,12 +24,13 @@ pub enum Refusal {
     /// A link of another user on the way to an output file.
     #[error("a link of another user; give the path it points to")]
     ForeignLink,
-    /// A FIFO or device of another user under a default name.
+    /// A FIFO or device of another user: at the default output path (the user gave no path), behind a
+    /// link, or in a folder that others may write.
     #[error("another user's FIFO or device; name another output with -o")]
     ForeignPipe,
     /// An existing file of another user, or with several hard links, in a folder that others may
     /// write.
-    #[error("another user's file, or a hard link, in a folder that others may write")]
+    #[error("a file of another user or with several hard links, in a folder that others may write")]
     ForeignFile,
     /// A file that is trusted only if it belongs to root or the user.
     #[error("it belongs to neither root nor the current user")]

@@ -29,7 +29,7 @@ pub(super) struct TopSession {
     pub(super) live: LiveHistograms,
     /// The refresh interval.
     pub(super) delay: Duration,
-    /// Whether the counts of an interval are dropped at its end.
+    /// Whether each refresh drops the rows of earlier intervals (`-z`).
     pub(super) zero: bool,
     /// The indices of the events of each table.
     groups: Vec<Vec<usize>>,
@@ -173,11 +173,12 @@ impl TopSession {
 
     fn refresh(&mut self) {
         self.drain();
-        // A round is counted when a later one has ended: two end here, so that all records read so far are counted.
+        // A round is folded when the next one has ended: two are ended here, so that all records read so far are in
+        // the tables.
         self.drain();
         self.live.end_round();
         self.live.end_round();
-        // Symbol lookup is not part of the interval.
+        // Ends the interval before the symbol lookup, whose time belongs to the next one.
         self.interval.end(self.live.take_counts());
         self.live.refresh(match (self.stopped, self.zero) {
             (true, _) => Decay::Not,
@@ -279,7 +280,7 @@ impl TopSession {
         let instead = clock.map_or(String::new(), |clock| {
             format!(" (using {clock}: this machine has no hardware counter)")
         });
-        format!("no samples yet: no target has run{instead}")
+        format!("no samples in the last interval: no target ran, or no event occurred{instead}")
     }
 }
 

@@ -41,7 +41,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
     ///
     /// # Errors
     ///
-    /// Status 1: no function has code.
+    /// Status 1: no function was chosen, or none has code.
     pub(crate) fn first(&self, context: &Context) -> Result<Annotated, CliError> {
         let mut missing = MissingCode::default();
         let mut tried = 0;
@@ -115,7 +115,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
         ))))
     }
 
-    /// Returns the sampled function to which the rows `shown` of the browser belong, and its table.
+    /// Returns the sampled function that the browser shows as `shown`, and its table.
     fn find(
         &self,
         shown: &ShownFunction,
@@ -155,7 +155,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
         }
     }
 
-    /// Opens the function `step` positions away in the order of samples.
+    /// Opens the function `step` positions further in the list of functions, which is sorted hottest first.
     fn neighbour(&self, seen: FunctionKey, step: isize) -> Result<ReaderMessage, CliError> {
         let table = self.table(seen.event)?;
         let symbol = seen.begin.symbol();
@@ -169,7 +169,14 @@ impl<'a, 'w> Annotator<'a, 'w> {
         };
         match there.and_then(|there| functions.get(there)) {
             Some(function) => self.shown(table, function),
-            None => Ok(ReaderMessage::Notice("Unknown function.".to_owned())),
+            None => {
+                let notice = match here {
+                    None => "No functions.",
+                    Some(_) if step < 0 => "No hotter function.",
+                    Some(_) => "No colder function.",
+                };
+                Ok(ReaderMessage::Notice(notice.to_owned()))
+            }
         }
     }
 
