@@ -41,7 +41,8 @@ pub(crate) use crate::tools::{Tool, Tools};
 /// The number of recordings after which a difference counts.
 const TRIES: usize = 3;
 
-/// The differences of the last of [`TRIES`] recordings, or none as soon as one has none.
+/// Calls `attempt` up to [`TRIES`] times. Returns no differences as soon as an attempt finds none, otherwise those of
+/// the last attempt.
 ///
 /// No two recordings are alike. Occasionally one contains something described in docs/compatibility.md that a
 /// comparison cannot tell from a bug: rows whose order depends on perf's tree, a thread whose mappings perf has lost.

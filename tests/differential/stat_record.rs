@@ -1,4 +1,4 @@
-//! `stat record` and `stat report`: each tool reads the other's file, with every aggregation mode.
+//! `stat record` and `stat report`: both tools read each other's and their own files, with the common aggregation modes.
 
 use std::ffi::OsStr;
 use std::process::Command;
@@ -40,7 +40,7 @@ const SHOWN: [&[&str]; 6] = [
     &["--per-node"],
 ];
 
-/// Removes the metrics of intervals, which differ from perf's: they divide by the time of the interval (docs/compatibility.md).
+/// Removes the metrics of intervals, which differ from perf's: rperf divides by the length of the interval (docs/compatibility.md).
 fn without_metrics_of_intervals(text: &str, in_intervals: bool) -> String {
     let metric = Regex::new("(?m)( *#  .*| +)$").expect("a pattern");
     match in_intervals {

@@ -31,7 +31,8 @@ impl ThreadCounts {
     pub fn of_recording(replay: &Replay<'_>) -> Self {
         let mut counting = ThreadCounter::default();
         for record in replay.non_samples(&[RecordKind::READ]) {
-            // Undecodable records were counted when the recording was opened.
+            // Undecodable READ records are skipped without a message: opening a recording decodes only the records of
+            // processes, mappings and losses.
             let read = Record::decode(&record.raw, replay.data().endian());
             if let (Some(event), Ok(Record::Read(read))) = (record.event, read) {
                 counting.add(&read, event, replay.data().events());

@@ -30,7 +30,7 @@ use self::thread::Tracks;
 /// Errors of `out`.
 pub fn write(profile: &Profile, about: &MetaInputs<'_>, mut out: impl Write) -> io::Result<()> {
     let (start, end) = profile.span();
-    let shown = ShownTracks {
+    let shown = ProfileView {
         profile,
         main: profile.main_event(),
         start,
@@ -62,8 +62,8 @@ struct File<'p, L, T> {
     threads: T,
 }
 
-/// The displayed part of a profile.
-struct ShownTracks<'p> {
+/// The profile, its main event and the span of its samples.
+struct ProfileView<'p> {
     profile: &'p Profile,
     /// The index of the event whose samples are the threads' samples.
     main: Option<u32>,
@@ -72,7 +72,7 @@ struct ShownTracks<'p> {
     end: u64,
 }
 
-impl ShownTracks<'_> {
+impl ProfileView<'_> {
     /// Milliseconds since the first sample.
     fn milliseconds(&self, time: u64) -> f64 {
         time.saturating_sub(self.start) as f64 / 1e6

@@ -89,7 +89,7 @@ pub fn write(stacks: &Stacks, marks: bool, out: &mut dyn Write) -> io::Result<()
         lines.push((line, weight));
     }
     lines.sort_unstable();
-    // Equal stacks are summed up, including those that differ only in marks.
+    // Lines with equal text are summed up: without `marks` also stacks that differ only in marks.
     let mut lines = lines.into_iter().peekable();
     while let Some((line, mut weight)) = lines.next() {
         while let Some((_, more)) = lines.next_if(|(next, _)| *next == line) {

@@ -34,7 +34,7 @@ impl FlameFile {
         file.map(|file| Self(PathBuf::from(file)))
     }
 
-    /// Draws the waits of callers.
+    /// Draws the rows of a table by caller.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl FlameFile {
     ///
     /// # Errors
     ///
-    /// There is no time, or the file cannot be written.
+    /// No stack has a time above 0, or the file cannot be written.
     pub(super) fn write(
         &self,
         found: impl Iterator<Item = FlameStack>,
@@ -149,7 +149,7 @@ impl<'n, 'r> StackNamer<'n, 'r> {
     }
 }
 
-/// Returns the waits of a row of callers, above a frame with the kind of lock.
+/// Returns the stack and total wait of a row; its root frame is the kind of lock.
 fn of_row(row: &LockRow, namer: &StackNamer<'_, '_>) -> FlameStack {
     let frames = match &row.key {
         LockKey::Caller(stack) => namer.named(stack),

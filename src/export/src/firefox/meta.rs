@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::ShownTracks;
+use super::ProfileView;
 use crate::pprof::hex;
 use crate::profile::{CodeKind, PeriodUnit, ProfileObject};
 
@@ -118,7 +118,7 @@ pub(super) struct Meta<'p> {
 }
 
 impl<'p> Meta<'p> {
-    pub(super) fn new(shown: &ShownTracks<'_>, about: &MetaInputs<'p>) -> Self {
+    pub(super) fn new(shown: &ProfileView<'_>, about: &MetaInputs<'p>) -> Self {
         let categories = CATEGORIES.into_iter().chain([("Other", "grey")]);
         let interval = interval(shown).unwrap_or(1.0);
         Self {
@@ -168,7 +168,7 @@ impl<'p> Meta<'p> {
 }
 
 /// Milliseconds between samples: the period of a clock, otherwise the mean of the thread with most samples.
-fn interval(shown: &ShownTracks<'_>) -> Option<f64> {
+fn interval(shown: &ProfileView<'_>) -> Option<f64> {
     let main = shown.main?;
     let tracks = shown.profile.tracks.iter();
     let tracks = tracks.filter(|track| track.event == main);

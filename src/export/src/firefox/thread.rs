@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::ShownTracks;
+use super::ProfileView;
 use super::meta::{MARKER, OTHER};
 use super::tables::{FrameTable, FuncTable, NativeSymbols, ResourceTable, StackTable, Tables};
 use crate::column::Column;
@@ -10,7 +10,7 @@ use crate::profile::{self, PeriodUnit, ProfileSample, Track};
 
 /// The samples of one thread.
 pub(super) struct Tracks<'p> {
-    shown: &'p ShownTracks<'p>,
+    shown: &'p ProfileView<'p>,
     /// Samples of the main event.
     main: &'p [ProfileSample],
     others: Vec<&'p Track>,
@@ -84,7 +84,7 @@ struct Cause {
 
 impl<'p> Tracks<'p> {
     /// The samples of the thread with this index.
-    pub(super) fn of(shown: &'p ShownTracks<'p>, thread: u32) -> Self {
+    pub(super) fn of(shown: &'p ProfileView<'p>, thread: u32) -> Self {
         let tracks = &shown.profile.tracks;
         // Tracks are sorted by thread.
         let from = tracks.partition_point(|track| track.thread < thread);
@@ -155,7 +155,7 @@ impl<'p> Tracks<'p> {
 
 /// Samples of the other events, in order of time.
 fn markers<'p>(
-    shown: &'p ShownTracks<'p>,
+    shown: &'p ProfileView<'p>,
     tracks: &[&'p Track],
     tables: &mut Tables<'p>,
 ) -> Markers {

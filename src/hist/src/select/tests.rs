@@ -57,14 +57,14 @@ fn options() -> impl Strategy<Value = FilterOptions> {
     })
 }
 
-/// Implements the documentation of [`SampleCriteria`] sentence by sentence. Thread N is named tN.
+/// Implements the documentation of [`SampleCriteria`] and of its [`SelectSamples`]. Thread N is named tN.
 fn expected(taken: &FilteredFields, options: &FilterOptions) -> SampleTreatment {
     if let Some((start, end)) = options.time {
-        // Without a time it sorts after all others.
+        // A sample without a time counts as later than all others, so it is after the interval.
         let Some(time) = taken.time else {
             return SampleTreatment::Ignored;
         };
-        // As in perf, a time of 0 is no time, and passes.
+        // As in perf, a recorded time of 0 passes every interval.
         if time != 0 && (time < start * SECOND || time > end * SECOND) {
             return SampleTreatment::Ignored;
         }

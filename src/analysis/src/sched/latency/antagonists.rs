@@ -30,7 +30,7 @@ pub enum Antagonist {
 pub struct AntagonistTime {
     /// Nanoseconds of waits.
     pub nanos: u64,
-    /// The number of runs, counted for each wait.
+    /// The number of runs during waits; a run during several waits counts once for each.
     pub runs: u64,
     /// The number of tasks that waited.
     pub delayed_tasks: u64,

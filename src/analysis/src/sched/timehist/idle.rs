@@ -22,7 +22,7 @@ pub(super) struct IdleCpus {
 #[derive(Debug, Default)]
 pub(super) struct IdleCpu {
     pub(super) times: TaskTimes,
-    /// The task that ran before.
+    /// The task that was switched out last; `None` once idle time was added to it.
     pub(super) last_task: Option<TaskIndex>,
     /// The last stack before idle time; empty if unknown.
     stack: String,

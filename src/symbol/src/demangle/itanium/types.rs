@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Function(returned, parameters, qualifiers)))
     }
 
-    /// Parses at least one type; a single `void` means no parameters.
+    /// Parses types up to the end of the parameter list; none, or a single `void`, means no parameters.
     pub(super) fn parameters(&mut self) -> Option<Vec<Id>> {
         let mut parameters = Vec::new();
         while !matches!(self.peek(), None | Some(b'E' | b'.'))
@@ -182,8 +182,8 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Template(parameter, arguments)))
     }
 
-    /// Parses `cvT_I…E`: the arguments belong to the type if more follow, otherwise to the
-    /// conversion operator.
+    /// Parses the `I…E` after `cvT_`: the arguments belong to the type if a second argument list
+    /// follows, otherwise to the conversion operator.
     fn conversion_arguments(&mut self, parameter: Id) -> Option<Id> {
         let (rest, known, nodes) = (self.rest, self.substitutions.len(), self.tree.nodes.len());
         self.substitutions.push(parameter);
