@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-targets="header record sample feature format tables recording shown object dwarf frames probes btf listings names texts insn trace_dat script_text"
+targets="header captured record sample feature format tables recording shown object dwarf frames probes btf listings names texts insn trace_dat script_text"
 targets=${*:-$targets}
 
 mkdir -p "${CARGO_TARGET_DIR:-target}/fuzz"
@@ -72,7 +72,7 @@ fi
 run() {
     case $1 in
         record | script_text) seeds=tests/fuzz/seeds/$1 ;;
-        sample | insn) seeds="" ;;
+        captured | sample | insn) seeds="" ;;
         format) seeds=$descriptions ;;
         btf) seeds=$types ;;
         trace_dat) seeds=$traces ;;

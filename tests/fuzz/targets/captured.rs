@@ -1,0 +1,19 @@
+//! Records of memory that BPF programs captured, as recordings keep them: any bytes are decoded or rejected.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rperf_analysis::lock::CapturedWaits;
+use rperf_syscalls::CapturedRecord;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Some(record) = CapturedRecord::decode(bytes) {
+        let size: usize = record.memory().map(|part| part.bytes.len()).sum();
+        assert!(size <= bytes.len(), "{size} of {} bytes", bytes.len());
+    }
+    if let Some(captured) = CapturedWaits::decode(bytes) {
+        assert!(!captured.waits.is_empty());
+        // Each wait has more than 100 bytes.
+        assert!(captured.waits.len() < bytes.len() / 100 + 1);
+    }
+});
