@@ -209,6 +209,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
             "kmem usage -l 20",
             "kmem leaks --suspects",
             "kmem fragmentation",
+            "kmem diff perf.data.old perf.data",
         ],
     },
     Example {

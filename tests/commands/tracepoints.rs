@@ -85,7 +85,7 @@ fn a_filter_follows_the_tracepoints_that_it_is_for() {
         &scratch,
         &[&["-e", "sched:sched_switch,cs"], &filter[..]].concat(),
         255,
-        "failed to set filter \"prev_pid > 1\" on event cs\nunknown field 'prev_pid'\nhint: choose from ip, id, tid, pid, cpu, time, addr, period, txn, weight, weight1, weight2, weight3, ins_lat, p_stage_cyc, retire_lat, phys_addr, code_pgsz, code_page_size, data_pgsz, data_page_size, mem_op, mem_lvl, mem_snoop, mem_remote, mem_lock, mem_dtlb, mem_blk, mem_hops\n",
+        "failed to set filter \"prev_pid > 1\" on event cs\nunknown field 'prev_pid'\nhint: choose from ip, id, tid, pid, cpu, time, addr, period, txn, weight, weight1, weight2, weight3, ins_lat, p_stage_cyc, retire_lat, phys_addr, code_pgsz, code_page_size, data_pgsz, data_page_size, uid, gid, mem_op, mem_lvl, mem_snoop, mem_remote, mem_lock, mem_dtlb, mem_blk, mem_hops\n",
     );
     // The kernel refuses invalid filters that our check accepts.
     assert_refused(
@@ -150,7 +150,7 @@ fn unreadable_tracefs_has_a_hint() {
     }
     let folder = "/sys/kernel/tracing/events";
     let message = format!(
-        "can't access trace events: there is no {folder}\nhint: mount it: 'sudo mount -t tracefs"
+        "can't access trace events: there is no {folder}\nhint: mount tracefs: 'sudo mount -t tracefs"
     );
     assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
 }

@@ -54,6 +54,7 @@ const SAMPLE_READERS: &[&str] = &[
     "kwork top",
     "lock",
     "lock contention",
+    "lock deadlock",
     "lock info",
     "lock report",
     "report",

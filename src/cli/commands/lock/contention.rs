@@ -95,7 +95,7 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .help("only these locks: addresses in hexadecimal, or names as -l shows them"),
             value("callstack-filter", "name[,name...]")
                 .short('S')
-                .help("only waits whose stack has a function with one of these words in its name"),
+                .help("only waits with a function in their stack that has one of these words in its name"),
             switch("holders").help(
                 "show what the holders of futexes did while others waited, from a recording of 'lock record --user --holders'",
             ),

@@ -17,7 +17,7 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
             ),
             run(
                 "lock record --user --holders -- ./program",
-                "also record what those that have the locks do meanwhile",
+                "also record what the holders of locks do",
             ),
             run("lock contention -E 10", "who waited longest"),
             run(
@@ -29,7 +29,6 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
     (
         "lock contention",
         &[
-            run("lock contention -v -E 3", "callers with their stacks"),
             run(
                 "lock contention -ab -E 10 -- sleep 10",
                 "the running system, summed in the kernel",
@@ -42,7 +41,6 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
                 "lock contention -b --user -o -- sleep 10",
                 "also who had the locks of programs",
             ),
-            run("lock contention -t -k contended", "threads by waits"),
             run(
                 "lock contention --holders",
                 "what holders did while others waited",

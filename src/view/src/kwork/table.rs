@@ -32,10 +32,12 @@ impl KworkColumns {
         }
     }
 
-    fn first(self, times: &KworkTimes) -> u64 {
+    /// Returns the first time of a row in milliseconds.
+    fn first(self, times: &KworkTimes) -> f64 {
         match self {
-            Self::Runtime => times.total,
-            Self::Delay => times.average(),
+            Self::Runtime => milliseconds(times.total),
+            // As perf does: the mean is rounded once, when it is printed.
+            Self::Delay => times.total as f64 / times.count.max(1) as f64 / 1e6,
         }
     }
 }
@@ -83,7 +85,7 @@ fn write_row(line: &mut Vec<u8>, row: &KworkRow, columns: KworkColumns) -> io::R
         line,
         " | {:04} | {:10.3} ms | {:9} | {:10.3} ms | {:>17} s | {:>17} s |",
         row.work.cpu,
-        milliseconds(columns.first(times)),
+        columns.first(times),
         times.count,
         milliseconds(times.max),
         Seconds(times.max_start),

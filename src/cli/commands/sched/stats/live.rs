@@ -22,11 +22,11 @@ Shows by how much the scheduler's counters of /proc/schedstat rise while a comma
 CPU, and load balancing in each of its domains. The averages over all CPUs precede the numbers of each CPU.
 
 'sched stats record' writes the counters to a file, 'sched stats report' shows the file, 'sched stats diff' compares the averages of two files. The kernel needs \
-CONFIG_SCHEDSTATS. Counters that kernel.sched_schedstats disables are enabled meanwhile, which needs root.";
+CONFIG_SCHEDSTATS. Counters that kernel.sched_schedstats disables are enabled for this time, which needs root.";
 
 const RECORD_ABOUT: &str = "\
 Writes the counters of /proc/schedstat to a file, as they are before and after a command, or until Ctrl-C. The kernel needs CONFIG_SCHEDSTATS. Counters \
-that kernel.sched_schedstats disables are enabled meanwhile, which needs root.";
+that kernel.sched_schedstats disables are enabled for this time, which needs root.";
 
 /// What is collected, in messages.
 const COLLECTED: &str = "/proc/schedstat";
