@@ -209,7 +209,15 @@ pub(crate) const EXAMPLES: &[Example] = &[
             "kmem usage -l 20",
             "kmem leaks --suspects",
             "kmem fragmentation",
-            "kmem diff perf.data.old perf.data",
+        ],
+    },
+    Example {
+        section: "Report",
+        task: "Compare the kernel memory of two runs:",
+        lines: &[
+            "kmem record --slab -o before.data -- ./program",
+            "kmem record --slab -o after.data -- ./program",
+            "kmem diff before.data after.data",
         ],
     },
     Example {

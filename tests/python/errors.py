@@ -68,6 +68,10 @@ raises(ZeroDivisionError, "", lambda: session.process_tables(lambda table: 1 // 
 raises(AttributeError, "no attribute 'nope'", lambda: calls[0].nope)
 
 
+# Shells start programs in the background with ignored interrupts, and Python leaves these ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def interrupts(event):
     os.kill(os.getpid(), signal.SIGINT)
 

@@ -523,7 +523,8 @@ fn sums_by_caller_match_the_events_of_script() {
             let own = sums.iter().filter(|((own, _), _)| *own == kind);
             own.map(|(_, sums)| sums[1]).sum::<u64>()
         };
-        assert!(bytes(&expected) > 0, "no {kind}");
+        // The machine may have so many free objects that the allocator needs no pages.
+        assert!(bytes(&expected) > 0 || kind == "slab pages", "no {kind}");
         assert_eq!(bytes(&sums), bytes(&expected), "{kind}");
     }
     assert_eq!(sums, expected);

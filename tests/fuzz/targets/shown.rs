@@ -5,7 +5,7 @@
 use std::io;
 
 use libfuzzer_sys::fuzz_target;
-use rperf_lines::{LineFields, ResolvedAddress, SampleLine, TracepointPrinter};
+use rperf_lines::{BranchFlags, LineFields, ResolvedAddress, SampleLine, TracepointPrinter};
 use rperf_perfdata::PerfData;
 use rperf_replay::{OrderedRecord, RecordContent, Replay, Sample};
 use rperf_resolve::Resolver;
@@ -158,6 +158,7 @@ fn one(layout: &ScriptLayout, sample: &Sample<'_>, block: &mut ScriptBlock) {
         time: sample.wire.time.unwrap_or(u64::MAX),
         period: sample.period,
         misc: sample.misc,
+        branch: BranchFlags(sample.period as u32),
     };
     let resolved = |address: Option<u64>| ResolvedAddress::unknown(address.unwrap_or_default());
     layout.start(&line, block);
