@@ -19,6 +19,7 @@ pub(crate) mod recorded_fields;
 pub(crate) mod recorded_objects;
 pub(crate) mod recorded_stat;
 pub(crate) mod recording_output;
+pub(crate) mod recording_pair;
 pub(crate) mod report_options;
 pub(crate) mod sampling;
 pub(crate) mod stack_line;

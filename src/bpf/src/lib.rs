@@ -15,6 +15,8 @@ mod contention;
 mod counters;
 mod error;
 mod instruction;
+#[cfg(test)]
+mod interpreter;
 mod loaded;
 mod off_cpu;
 mod registers;

@@ -1,6 +1,6 @@
 //! The maps and the attached programs of one purpose.
 
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 
 use rperf_sys::{
     BpfLink, BpfLoadError, BpfMap, BpfMapKind, BpfMapShape, CpuState, RawTracepointProgram, Sysfs,
@@ -93,6 +93,17 @@ impl LoadedPrograms {
         };
         let set = map.set(key, value);
         set.map_err(|error| Error::Map { map: name, error })
+    }
+
+    /// Sets the value of an index to a file descriptor, such as that of the event that receives the records of a CPU.
+    pub(crate) fn set_descriptor(
+        &self,
+        map: MapId,
+        index: u32,
+        descriptor: BorrowedFd<'_>,
+    ) -> Result<(), Error> {
+        let descriptor = descriptor.as_raw_fd().to_ne_bytes();
+        self.set(map, &index.to_ne_bytes(), &descriptor)
     }
 
     /// Adds threads, with `from_exec` from their next successful exec on.

@@ -7,7 +7,7 @@ mod programs;
 #[cfg(test)]
 mod tests;
 
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use rperf_sys::BpfMapKind;
 use rperf_syscalls::{Capture, CaptureLength, CaptureLimit, CapturePlan, CaptureSource};
@@ -64,8 +64,7 @@ impl ArgumentCapture {
         };
         let mut loaded = LoadedPrograms::new(&shapes(options.cgroups.len())?)?;
         for (cgroup, index) in options.cgroups.iter().zip(0_u32..) {
-            let (index, cgroup) = (index.to_ne_bytes(), cgroup.as_raw_fd().to_ne_bytes());
-            loaded.set(programs::CGROUPS, &index, &cgroup)?;
+            loaded.set_descriptor(programs::CGROUPS, index, *cgroup)?;
         }
         for (number, plan) in options.plans.iter().filter(|(number, _)| is_known(*number)) {
             let at_return = number + CALLS.unsigned_abs();
@@ -98,8 +97,7 @@ impl ArgumentCapture {
     /// # Errors
     /// [`Error::Map`].
     pub fn write_to(&self, cpu: u32, event: BorrowedFd<'_>) -> Result<(), Error> {
-        let (cpu, event) = (cpu.to_ne_bytes(), event.as_raw_fd().to_ne_bytes());
-        self.0.set(programs::EVENTS, &cpu, &event)
+        self.0.set_descriptor(programs::EVENTS, cpu, event)
     }
 
     /// Returns the number of tasks that were not captured since the map of tasks was full.

@@ -60,7 +60,10 @@ fn every_plan_fits() {
             let lists = captures.iter().filter(|capture| {
                 matches!(
                     capture.source,
-                    CaptureSource::Texts | CaptureSource::Vectors(_) | CaptureSource::Message
+                    CaptureSource::Texts
+                        | CaptureSource::Vectors(_)
+                        | CaptureSource::Message
+                        | CaptureSource::Messages(_)
                 )
             });
             assert!(lists.count() <= 1);

@@ -3,7 +3,7 @@
 //! A record has the new wait, and those that it leads to: if the owner of the futex waits for another one of the same process, that follows
 //! with its memory at this moment, then the one that its owner waits for, up to [`MAX_WAITS_OF_RECORD`].
 
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use rperf_sys::{BpfMapKind, syscall_number};
 
@@ -135,8 +135,7 @@ impl FutexCapture {
     /// # Errors
     /// [`Error::Map`].
     pub fn write_to(&self, cpu: u32, event: BorrowedFd<'_>) -> Result<(), Error> {
-        let (cpu, event) = (cpu.to_ne_bytes(), event.as_raw_fd().to_ne_bytes());
-        self.0.set(EVENTS, &cpu, &event)
+        self.0.set_descriptor(EVENTS, cpu, event)
     }
 }
 

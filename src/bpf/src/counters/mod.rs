@@ -5,7 +5,7 @@ mod programs;
 #[cfg(test)]
 mod tests;
 
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use rperf_sys::{BpfMapKind, RawTracepointProgram, TracedBpfProgram, TracedPlace};
 
@@ -89,8 +89,7 @@ impl KernelCounters {
             for CpuCounter { cpu, fd } in counters {
                 let key = index * cpus + *cpu as usize;
                 let key = u32::try_from(key).map_err(|_| Error::TooManyEvents)?;
-                let fd = fd.as_raw_fd().to_ne_bytes();
-                loaded.set(programs::EVENTS, &key.to_ne_bytes(), &fd)?;
+                loaded.set_descriptor(programs::EVENTS, key, *fd)?;
             }
         }
         let account = attach(&mut loaded, scope, known)?;

@@ -7,19 +7,17 @@ use rperf_sys::{AnonymousMap, Counter, ObservedTask, PageOptions, page_size};
 use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
 
 use super::*;
-use crate::ProgramBuilder;
 use crate::Register::{R0, R1, R6};
+use crate::{ProgramBuilder, interpreter};
 
 /// Runs a part of a program with `R6` at the begin of the memory, and `R0` at `sums` in it.
 fn run(part: impl FnOnce(&mut ProgramBuilder), memory: &mut [u8], sums: usize) {
-    let mut b = ProgramBuilder::new();
-    b.set(R6, R1);
-    b.address(R0, R1, i32::try_from(sums).unwrap());
-    part(&mut b);
-    b.exit();
-    let program = b.encode(&[]).unwrap().concat();
-    let machine = rbpf::EbpfVmRaw::new(Some(&program)).unwrap();
-    machine.execute_program(memory).unwrap();
+    let with_registers = |b: &mut ProgramBuilder| {
+        b.set(R6, R1);
+        b.address(R0, R1, i32::try_from(sums).unwrap());
+        part(b);
+    };
+    interpreter::run(with_registers, memory);
 }
 
 proptest! {
@@ -171,11 +169,11 @@ fn the_root_cgroup_contains_all_tasks() {
     let Some((id, level)) = folder.and_then(|folder| folder.place("/").unwrap()) else {
         return;
     };
-    let nobody = CgroupPlace {
+    let empty = CgroupPlace {
         id: u64::MAX,
         level: 3,
     };
-    let scope = CountedScope::Cgroups(vec![nobody, CgroupPlace { id, level }]);
+    let scope = CountedScope::Cgroups(vec![empty, CgroupPlace { id, level }]);
     if let Some(counted) = count(&scope, || fault(2000)) {
         assert_eq!(counted[0], CountSum::default());
         assert!(counted[1].value >= 2000, "{counted:?}");

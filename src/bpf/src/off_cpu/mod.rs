@@ -4,7 +4,7 @@ mod programs;
 #[cfg(test)]
 mod tests;
 
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rperf_sys::{BpfMapKind, RawTracepointProgram, clock_time};
@@ -116,8 +116,7 @@ impl OffCpuPrograms {
     ) -> Result<(), Error> {
         let mut loaded = self.loaded();
         for (cpu, event) in outputs {
-            let event = event.as_raw_fd().to_ne_bytes();
-            loaded.set(programs::EVENTS, &cpu.to_ne_bytes(), &event)?;
+            loaded.set_descriptor(programs::EVENTS, *cpu, *event)?;
         }
         if !self.options.all_tasks {
             let follow = i16::try_from(self.options.task_pid).ok();

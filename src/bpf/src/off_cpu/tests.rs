@@ -3,17 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::ProgramBuilder;
-
-/// Runs a part of a program on a memory.
-fn run(part: impl FnOnce(&mut ProgramBuilder), memory: &mut [u8]) {
-    let mut b = ProgramBuilder::new();
-    part(&mut b);
-    b.exit();
-    let program = b.encode(&[]).unwrap().concat();
-    let machine = rbpf::EbpfVmRaw::new(Some(&program)).unwrap();
-    machine.execute_program(memory).unwrap();
-}
+use crate::interpreter::run;
 
 proptest! {
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use rperf_view::kmem::comparison::{RecordedUsage, UsageDiffKey, compare, write, write_json};
 use rperf_view::kmem::usage::UsageTotals;
 
@@ -16,6 +16,7 @@ use crate::cli::jobs::{self, jobs};
 use crate::cli::options::{counter, flag, number, switch, value};
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::conclude;
+use crate::cli::shared::recording_pair;
 use crate::cli::symbol_options::SymbolSources;
 use crate::cli::symbol_options::args as names;
 
@@ -57,7 +58,7 @@ pub(in crate::cli::commands) fn command() -> Command {
             names::symfs(),
             jobs::option(),
         ])
-        .arg(Arg::new("files").num_args(0..).value_name("file"))
+        .arg(recording_pair::operands())
 }
 
 /// Prints the comparison.
@@ -65,18 +66,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let files = matches.get_many::<String>("files").unwrap_or_default();
-    let files: Vec<PathBuf> = files.map(PathBuf::from).collect();
-    let [before, after] = match &files[..] {
-        [] => ["perf.data.old", "perf.data"].map(PathBuf::from),
-        [after] => ["perf.data.old".into(), after.clone()],
-        [before, after] => [before.clone(), after.clone()],
-        _ => {
-            return Err(CliError::usage(
-                "kmem diff: give two recordings, BASELINE NEW",
-            ));
-        }
-    };
+    let [before, after] = recording_pair::given(matches, "kmem diff")?;
     let sort = sort_key(matches)?;
     let keys = UsageKeys::given(matches, &[KeyPart::Caller, KeyPart::Cache])?;
     let recordings = [

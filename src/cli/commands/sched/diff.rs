@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use rperf_analysis::sched::latency::{LatencyOptions, LatencySortKey, LatencyTable, SchedLatency};
 use rperf_analysis::{AllSamples, ObserverPass};
 use rperf_view::sched::comparison::{compare_delays, write_diff, write_diff_json};
@@ -14,6 +14,7 @@ use crate::cli::input::{self, OpenedInput};
 use crate::cli::jobs::{self, jobs};
 use crate::cli::options::{counter, flag, switch};
 use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::recording_pair;
 
 const ABOUT: &str = "\
 Compares how long the tasks of two recordings waited for a CPU, by name: mean, median and 99th percentile of the waits, each with its 95% \
@@ -33,7 +34,7 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .help("list all stretches of time in which records were lost"),
         )
         .arg(jobs::option())
-        .arg(Arg::new("files").num_args(0..).value_name("file"))
+        .arg(recording_pair::operands())
 }
 
 /// Prints the comparison.
@@ -41,18 +42,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let files = matches.get_many::<String>("files").unwrap_or_default();
-    let files: Vec<PathBuf> = files.map(PathBuf::from).collect();
-    let [before, after] = match &files[..] {
-        [] => ["perf.data.old", "perf.data"].map(PathBuf::from),
-        [after] => ["perf.data.old".into(), after.clone()],
-        [before, after] => [before.clone(), after.clone()],
-        _ => {
-            return Err(CliError::usage(
-                "sched diff: give two recordings, BASELINE NEW",
-            ));
-        }
-    };
+    let [before, after] = recording_pair::given(matches, "sched diff")?;
     let before = delays(before, matches, context)?;
     let after = delays(after, matches, context)?;
     let rows = compare_delays(&before, &after);

@@ -1,0 +1,31 @@
+//! The two recordings that a command compares.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgMatches};
+
+use crate::cli::error::CliError;
+
+/// The operands: at most two files.
+pub(crate) fn operands() -> Arg {
+    Arg::new("files").num_args(0..).value_name("file")
+}
+
+/// Returns the earlier and the later recording: by default `perf.data.old` and `perf.data`; one operand is the later one.
+///
+/// # Errors
+///
+/// Status 129: more than two files. `command` is named: `sched diff`.
+pub(crate) fn given(matches: &ArgMatches, command: &str) -> Result<[PathBuf; 2], CliError> {
+    let files = matches.get_many::<String>("files").unwrap_or_default();
+    let files: Vec<PathBuf> = files.map(PathBuf::from).collect();
+    match &files[..] {
+        [] => Ok(["perf.data.old", "perf.data"].map(PathBuf::from)),
+        [after] => Ok(["perf.data.old".into(), after.clone()]),
+        [before, after] => Ok([before.clone(), after.clone()]),
+        _ => {
+            let message = format!("{command}: give two recordings, BASELINE NEW");
+            Err(CliError::usage(message))
+        }
+    }
+}
