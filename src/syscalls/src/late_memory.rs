@@ -20,7 +20,7 @@ pub struct LateMemory {
     pub bytes: Vec<u8>,
     /// Whether there was more.
     pub is_truncated: bool,
-    /// Whether this stands for the rest of a list: the items from `item` on, which were not read.
+    /// Whether this marks the rest of a list, the items from `item` on, which were not read.
     pub is_more: bool,
 }
 

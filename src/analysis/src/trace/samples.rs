@@ -59,7 +59,7 @@ pub struct CapturedArgument {
     pub is_truncated: bool,
     /// Whether it could not be read.
     pub is_unreadable: bool,
-    /// Whether this stands for the rest of a list: the items from `item` on, which were not copied.
+    /// Whether this marks the rest of a list, the items from `item` on, which were not copied.
     pub is_more: bool,
     /// Whether it was read after the call had begun.
     pub is_late: bool,

@@ -7,19 +7,17 @@ use proptest::prelude::*;
 
 use super::programs::{self, value};
 use super::*;
-use crate::ProgramBuilder;
 use crate::Register::{R1, R2, R8, R9};
+use crate::{ProgramBuilder, interpreter};
 
 /// Runs a part of a program on the sum `bytes` with a duration. The interpreter lacks atomic additions.
 fn run(part: fn(&mut ProgramBuilder), duration: u64, bytes: &mut [u8]) {
-    let mut b = ProgramBuilder::new();
-    b.set(R8, R1);
-    b.set_wide(R9, duration);
-    part(&mut b);
-    b.exit();
-    let program = b.encode(&[]).unwrap().concat();
-    let machine = rbpf::EbpfVmRaw::new(Some(&program)).unwrap();
-    machine.execute_program(bytes).unwrap();
+    let of_registers = |b: &mut ProgramBuilder| {
+        b.set(R8, R1);
+        b.set_wide(R9, duration);
+        part(b);
+    };
+    interpreter::run(of_registers, bytes);
 }
 
 proptest! {

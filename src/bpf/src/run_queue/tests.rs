@@ -3,22 +3,20 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::ProgramBuilder;
 use crate::Register::{R1, R7, R8, R9};
+use crate::{ProgramBuilder, interpreter};
 
 /// Adds a wait to a row.
 fn add(wait: u64, end: u64, value: &mut [u8]) {
-    let mut b = ProgramBuilder::new();
-    let out = b.label();
-    b.set(R8, R1);
-    b.set_wide(R7, wait);
-    b.set_wide(R9, end);
-    programs::add_wait(&mut b, out);
-    b.place(out);
-    b.exit();
-    let program = b.encode(&[]).unwrap().concat();
-    let machine = rbpf::EbpfVmRaw::new(Some(&program)).unwrap();
-    machine.execute_program(value).unwrap();
+    let of_registers = |b: &mut ProgramBuilder| {
+        let out = b.label();
+        b.set(R8, R1);
+        b.set_wide(R7, wait);
+        b.set_wide(R9, end);
+        programs::add_wait(b, out);
+        b.place(out);
+    };
+    interpreter::run(of_registers, value);
 }
 
 /// The shortest wait of a bucket.

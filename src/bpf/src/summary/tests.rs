@@ -4,20 +4,18 @@ use proptest::prelude::*;
 use rperf_sys::RawTracepointProgram;
 
 use super::*;
-use crate::ProgramBuilder;
 use crate::Register::{R1, R7, R8};
 use crate::Width;
+use crate::{ProgramBuilder, interpreter};
 
 /// Runs a part of a program with the duration in `R7` and a value of the map at `R8`.
 fn run(part: fn(&mut ProgramBuilder), duration: u64, value: &mut [u8]) {
-    let mut b = ProgramBuilder::new();
-    b.set(R8, R1);
-    b.set_wide(R7, duration);
-    part(&mut b);
-    b.exit();
-    let program = b.encode(&[]).unwrap().concat();
-    let machine = rbpf::EbpfVmRaw::new(Some(&program)).unwrap();
-    machine.execute_program(value).unwrap();
+    let of_registers = |b: &mut ProgramBuilder| {
+        b.set(R8, R1);
+        b.set_wide(R7, duration);
+        part(b);
+    };
+    interpreter::run(of_registers, value);
 }
 
 /// Durations of every magnitude.
