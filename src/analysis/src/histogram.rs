@@ -178,8 +178,7 @@ impl LogHistogram {
     }
 
     /// Returns the value of this rank, from 1 on, among the sorted values: the first or the last value if the rank is too low or too
-    /// high,
-    /// `None` if there are no values. The error is that of a percentile.
+    /// high, `None` if there are no values. The error is that of a percentile.
     #[must_use]
     pub fn at_rank(&self, rank: u64) -> Option<u64> {
         let wanted = rank.clamp(1, self.count.max(1));
@@ -311,7 +310,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_counted_elsewhere_give_the_same(values in proptest::collection::vec(0..1_u64 << 37, 0..100)) {
+        fn values_counted_elsewhere_give_the_same_histogram(values in proptest::collection::vec(0..1_u64 << 37, 0..100)) {
             let mut counts = vec![0; 2048];
             values.iter().for_each(|value| counts[bucket(*value)] += 1);
             let sum = values.iter().copied().map(u128::from).sum();
@@ -323,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_one_has_no_percentiles() {
+    fn an_empty_histogram_has_no_percentiles() {
         let empty = LogHistogram::new();
         assert_eq!(empty.percentile(500), None);
         assert_eq!((empty.min(), empty.max()), (None, None));

@@ -21,7 +21,7 @@ pub struct ObserverPass<'p, P> {
     others: Vec<EventIndex>,
 }
 
-/// The number of records of each kind that an observer received.
+/// Counts of the records that were delivered to an observer or skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliveredCounts {
     /// Typed events.
@@ -130,7 +130,7 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         self.layouts
     }
 
-    /// Returns what prepares the samples.
+    /// Returns the preparation of samples.
     pub fn prepare(&self) -> &P {
         &self.prepare
     }

@@ -18,7 +18,7 @@ pub enum RepeatedStart {
 
 /// Matches starts and ends with the same key.
 ///
-/// Unmatched ones are counted: [`Spans::counts`]. Times are nanoseconds of one clock, in increasing order.
+/// Unmatched starts and ends are counted: [`Spans::counts`]. Times are nanoseconds of one clock, in increasing order.
 #[derive(Debug, Clone)]
 pub struct Spans<K, B = ()> {
     repeated: RepeatedStart,
@@ -61,7 +61,7 @@ pub struct SpanCounts {
     pub complete: u64,
     /// Complete spans in which records were lost.
     pub doubtful: u64,
-    /// Ends without a start: it was before the recording, or lost.
+    /// Ends without a start, which was before the recording or lost.
     pub without_begin: u64,
     /// Starts whose key was already open ([`RepeatedStart`]).
     pub repeated: u64,
@@ -121,7 +121,7 @@ impl<K: Hash + Eq, B> Spans<K, B> {
         open.push(begin);
     }
 
-    /// Ends a span. `None` if none with that key is open.
+    /// Ends the innermost span of a key and returns it; `None` if none is open.
     pub fn end(&mut self, key: &K, time: u64) -> Option<Span<B>> {
         let Some(open) = self.pop(key) else {
             self.counts.without_begin += 1;

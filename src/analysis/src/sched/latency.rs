@@ -25,7 +25,7 @@ pub struct SchedLatency {
     latencies: Vec<TaskLatency>,
     /// The thread id of the task that was last switched in on each CPU.
     current: CpuTable<i32>,
-    /// The waiting tasks and those that run meanwhile, if requested.
+    /// The waiting tasks and the tasks that run during their waits, if requested.
     queues: Option<RunQueues>,
     checks: LatencyChecks,
     losses: LostStretches,

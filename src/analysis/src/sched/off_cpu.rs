@@ -110,7 +110,7 @@ pub struct OffCpu {
     losses: LostStretches,
 }
 
-/// What is known of a task since it last left its CPU.
+/// The known facts about a task since it last left its CPU.
 #[derive(Debug, Clone, Copy, Default)]
 struct AwayTask {
     /// The stack with which it left.

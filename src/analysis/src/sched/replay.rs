@@ -1,4 +1,4 @@
-//! What each task of a recording did, as steps that threads can repeat, for `sched replay`.
+//! The activity of each task of a recording, as steps that threads can repeat, for `sched replay`.
 //!
 //! ```text
 //! switch out (S, D, ...) ... wakeup by a task        Await(n) of the task, Wake(n) of the waker

@@ -226,7 +226,7 @@ impl SchedStats {
         }
     }
 
-    /// Returns the averages over all CPUs, rounded down. Those of a domain are over the CPUs that have a domain of this number; its name
+    /// Returns the averages over all CPUs, rounded down. A domain is averaged over the CPUs that have a domain of its number; its name
     /// and CPU list are those of the first such CPU. The result's `cpu` is 0.
     #[must_use]
     pub fn average(&self) -> CpuStats {

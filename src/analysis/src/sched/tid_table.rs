@@ -112,7 +112,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_finds_what_a_map_finds(
+        fn lookups_match_a_map(
             steps in proptest::collection::vec((tid(), proptest::option::of(0..99_usize)), 0..60),
         ) {
             let (mut table, mut map) = (TidTable::default(), BTreeMap::new());

@@ -273,8 +273,8 @@ proptest! {
             let running = machine.tasks.values().filter(|task| task.0.is_running()).count();
             prop_assert_eq!(states.running() as usize, running);
         }
-        let odd = StateCounts { switches: states.counts().switches, ..StateCounts::default() };
-        prop_assert_eq!(states.counts(), odd);
+        let expected = StateCounts { switches: states.counts().switches, ..StateCounts::default() };
+        prop_assert_eq!(states.counts(), expected);
         found.extend(states.finish(machine.time).into_iter().filter(|open| open.tid != 0));
         let tasks: Vec<u32> = machine.tasks.keys().copied().collect();
         tasks.into_iter().for_each(|tid| machine.set(tid, None, None));

@@ -17,7 +17,7 @@ const AGAIN: i64 = -11;
 pub enum CallKind {
     /// Reads a file, a pipe or a device.
     Read,
-    /// Writes one.
+    /// Writes to a file, a pipe or a device.
     Write,
     /// Receives from a socket.
     Receive,
@@ -164,7 +164,7 @@ impl CallSpans {
         let kind = self.kind(event.tracepoint());
         let span = self.spans.end(&tid, time)?;
         let (kind, ret) = (kind?, event.ret());
-        // The return from another call: one of the two was lost.
+        // The entry is of another call: the records in between were lost.
         if span.data != Some(kind) || (ret == AGAIN && options.skip_again) {
             return None;
         }

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_short_states_is_bounded() {
+    fn short_states_of_any_number_have_bounded_pieces() {
         let mut grid = TimeGrid::new(0, 100);
         let mut line = Line::default();
         for at in 0..1_000_000_u64 {

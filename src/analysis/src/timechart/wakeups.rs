@@ -1,4 +1,4 @@
-//! Which task woke which, thinned out.
+//! Wakeups of tasks by other tasks, thinned out.
 
 use rustc_hash::FxHashSet;
 

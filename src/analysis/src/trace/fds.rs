@@ -1,6 +1,6 @@
-//! What the file descriptors of each process refer to: the state read from procfs, changed by system calls.
+//! The files that the descriptors of each process refer to: the state read from procfs, changed by system calls.
 //!
-//! A wrong name is worse than none: a descriptor has none if neither procfs nor a seen call gives it one, and a loss of
+//! A wrong name is worse than none: a descriptor has no name if neither procfs nor a seen call gives one, and a loss of
 //! records removes all names.
 
 #[cfg(test)]
@@ -33,10 +33,10 @@ const RANGE_CLOEXEC: u64 = 4;
 /// `-EINPROGRESS`: connect(2) of a non-blocking socket.
 const IN_PROGRESS: i64 = -115;
 
-/// What a file descriptor refers to.
+/// The file that a descriptor refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenFile {
-    /// A path, or what the file is otherwise: `pipe`, `socket: to 10.0.0.1:80`.
+    /// A path, or the kind of a file without a path: `pipe`, `socket: to 10.0.0.1:80`.
     pub name: Vec<u8>,
     /// Whether execve(2) closes it.
     pub closes_on_exec: bool,
@@ -98,7 +98,7 @@ impl ReturnedCall<'_> {
     }
 }
 
-/// Names of calls that change what descriptors refer to.
+/// Names of calls that change the files that descriptors refer to.
 pub const FILE_CALLS: &[&str] = &[
     "accept",
     "accept4",
@@ -149,7 +149,7 @@ pub const FILE_CALLS: &[&str] = &[
 ];
 
 impl FileTables {
-    /// Creates empty tables. Unless `are_known`, no process ever gets one.
+    /// Creates empty tables. Unless `are_known`, no process ever gets a table.
     pub(super) fn new(are_known: bool) -> Self {
         Self {
             tables: FxHashMap::default(),
@@ -255,7 +255,7 @@ impl FileTables {
     }
 }
 
-/// Whether received messages may carry descriptors: `msg_controllen` of a `struct user_msghdr` is not 0 or unknown.
+/// Whether received messages may carry descriptors: `msg_controllen` of a `struct user_msghdr` is unknown or not 0.
 fn has_descriptors(call: &ReturnedCall<'_>) -> bool {
     let is_header = |one: &&CapturedArgument| {
         let item = one.item % usize::from(MESSAGE_ITEMS);
@@ -425,7 +425,7 @@ impl ProcessFiles {
                 self.set(call.result, name, call.has(1, OTHER_CLOEXEC));
                 return;
             }
-            // What these descriptors refer to is unknown.
+            // The files of these descriptors are unknown.
             "open_by_handle_at" | "pidfd_getfd" => {
                 self.set(call.result, None, false);
                 return;

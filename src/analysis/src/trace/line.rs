@@ -38,7 +38,7 @@ pub struct TraceOptions {
     pub sums_up: bool,
     /// Whether lines have [`LineDetails`]. Then each call has one line: when it returns, or begins if it never returns.
     pub with_details: bool,
-    /// Events that begin and end what is shown.
+    /// Events that begin and end the shown parts of the trace.
     pub switch: Option<TraceSwitch>,
     /// Whether the names of descriptors are shown. Requires that all calls of all threads of a process are seen, apart
     /// from counted losses.
@@ -53,12 +53,12 @@ pub struct TraceOptions {
     pub arguments: ArgumentOptions,
 }
 
-/// Events by name that begin and end what is shown.
+/// The names of events that begin and end the shown parts of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceSwitch {
-    /// Nothing is shown before the first one of this event.
+    /// Nothing is shown before the first event of this name.
     pub on: Option<String>,
-    /// Nothing is shown after one of this event, until one of `on`.
+    /// Nothing is shown after an event of this name, until the next event `on`.
     pub off: Option<String>,
     /// Whether these events themselves are shown.
     pub shows_events: bool,

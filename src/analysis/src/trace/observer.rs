@@ -54,7 +54,7 @@ pub struct TraceObserver<S> {
     holding: Vec<u32>,
     /// Ids of the threads that began during the trace, without the first one of each process.
     started_threads: FxHashSet<u32>,
-    /// What reads memory, if the kernel does not copy it.
+    /// Reads memory, if the kernel does not copy it.
     late: Option<late::LateReader>,
 }
 
@@ -437,7 +437,7 @@ impl<S: TraceSink> TraceObserver<S> {
         self.print(tid, start, duration, text);
     }
 
-    /// Updates what descriptors refer to. A call whose begin was not seen may have changed any of them.
+    /// Updates the files that descriptors refer to. A call whose begin was not seen may have changed any descriptor.
     fn follow_files(&mut self, process: u32, number: u32, begun: Option<&BegunCall>, result: i64) {
         let Some(syscall) = self.table.get(number) else {
             return;
@@ -474,7 +474,8 @@ fn call_name(number: u32, syscall: Option<&Syscall>) -> String {
 }
 
 impl<S: TraceSink> TraceObserver<S> {
-    /// Counts a sample, except that of a call that is not selected. Passes the time of the first counted sample to the sink.
+    /// Counts a sample, except captured memory and calls that are not selected. Passes the time of the first counted sample to the
+    /// sink.
     fn count(&mut self, at: &EventContext, record: &TraceRecord) {
         let number = match record {
             TraceRecord::Enter { number, .. } | TraceRecord::Exit { number, .. } => Some(*number),

@@ -19,7 +19,7 @@ const MAJOR_FAULTS: u64 = 6;
 /// Selects and decodes the samples of a trace.
 #[derive(Debug)]
 pub struct TraceSamples {
-    /// What each event is, by its index.
+    /// The kind of each event, by its index.
     events: Vec<EventKind>,
     addresses: AddressOptions,
     enumerations: Option<Arc<dyn EnumerationNames>>,
@@ -260,7 +260,7 @@ impl TraceSamples {
     fn record(&self, world: &World, sample: &Sample<'_>) -> Option<TraceRecord> {
         let raw = sample.wire.raw.unwrap_or_default();
         let event = self.events.get(usize::try_from(sample.event.0).ok()?)?;
-        // -1 is no system call: the kernel reports it at the return from a signal handler, for example.
+        // -1 is not a system call: the kernel reports this number at the return from a signal handler, for example.
         let as_number = |reader: &FieldReader| u32::try_from(reader.i64(raw)?).ok();
         Some(match event {
             EventKind::Enter { number, arguments } => {

@@ -53,7 +53,7 @@ pub struct CompactionTimes {
 }
 
 impl CompactionTimes {
-    /// The tracepoints that it reads.
+    /// The tracepoints whose samples are needed.
     pub const EVENTS: &'static [EventFields] = &[
         event("compaction:mm_compaction_begin", &[]),
         event("compaction:mm_compaction_end", &[]),

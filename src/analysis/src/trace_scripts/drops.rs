@@ -10,7 +10,7 @@ pub struct DropLocations {
 }
 
 impl DropLocations {
-    /// The tracepoints that it reads.
+    /// The tracepoints whose samples are needed.
     pub const EVENTS: &'static [EventFields] = &[EventFields {
         tracepoint: "skb:kfree_skb",
         numbers: &["location"],

@@ -32,7 +32,7 @@ pub struct FutexWaits {
 }
 
 impl FutexWaits {
-    /// The tracepoints that it reads.
+    /// The tracepoints whose samples are needed.
     pub const EVENTS: &'static [EventFields] = &[
         EventFields {
             tracepoint: "syscalls:sys_enter_futex",

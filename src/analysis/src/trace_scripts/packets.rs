@@ -32,7 +32,7 @@ pub struct Interrupt {
     is_of_network: bool,
 }
 
-/// What happens in a softirq.
+/// An event in a softirq.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SoftirqEvent {
     /// A poll of a device has ended.
@@ -59,7 +59,7 @@ pub struct ReceivedPacket {
     pub end: Option<PacketEnd>,
 }
 
-/// How the network stack ends with a received packet.
+/// The end of a received packet in the network stack.
 #[derive(Debug, Clone)]
 pub struct PacketEnd {
     /// Time in nanoseconds.
@@ -68,11 +68,11 @@ pub struct PacketEnd {
     pub pid: i64,
     /// The thread's name.
     pub comm: String,
-    /// What ends it.
+    /// The cause of the end.
     pub kind: PacketEndKind,
 }
 
-/// What ends a received packet.
+/// The cause of the end of a received packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketEndKind {
     /// Its data are copied for a program.
@@ -211,7 +211,7 @@ mod kind {
 }
 
 impl PacketTimes {
-    /// The tracepoints that it reads.
+    /// The tracepoints whose samples are needed.
     pub const EVENTS: &'static [EventFields] = &[
         event("irq:irq_handler_entry", &["irq"], Some("name")),
         event("irq:irq_handler_exit", &["irq"], None),

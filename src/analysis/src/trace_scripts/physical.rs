@@ -48,7 +48,7 @@ impl PhysicalMemory {
                 parent: outer,
             });
         }
-        // The kernel lists regions by address.
+        // The kernel lists regions by address; others are dropped, so that `find` can search by address.
         regions.dedup_by(|later, earlier| later.begin < earlier.begin);
         Self { regions }
     }
@@ -88,7 +88,7 @@ fn parse_region(text: &str) -> Option<(u64, u64, String)> {
 pub struct MemoryRow<'m> {
     /// The region.
     pub region: &'m MemoryRegion,
-    /// Samples of the region and of those in it.
+    /// Samples of the region, including those of the regions in it.
     pub count: u64,
 }
 

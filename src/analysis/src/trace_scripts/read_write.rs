@@ -20,7 +20,7 @@ pub struct TaskIo {
     pub failed: BTreeMap<i64, u64>,
 }
 
-/// Reads and writes by thread, which perf's scripts call `pid`.
+/// Reads and writes by thread id, which perf's scripts call `pid`.
 #[derive(Debug, Default)]
 pub struct TaskReadWrite {
     reads: FirstSeen<i64, TaskIo>,
@@ -28,7 +28,7 @@ pub struct TaskReadWrite {
 }
 
 impl TaskReadWrite {
-    /// The tracepoints that it reads.
+    /// The tracepoints whose samples are needed.
     pub const EVENTS: &'static [EventFields] = &[
         EventFields {
             tracepoint: "syscalls:sys_enter_read",
@@ -133,7 +133,7 @@ pub struct FileIo {
 }
 
 impl FileIo {
-    /// The tracepoints that it reads.
+    /// The tracepoints whose samples are needed.
     pub const EVENTS: &'static [EventFields] = &[
         EventFields {
             tracepoint: "syscalls:sys_enter_read",

@@ -55,7 +55,7 @@ pub struct SyscallCounts {
 }
 
 impl SyscallCounts {
-    /// The tracepoints that it reads.
+    /// The tracepoints whose samples are needed.
     pub const EVENTS: &'static [EventFields] = &[EventFields {
         tracepoint: "raw_syscalls:sys_enter",
         numbers: &["id"],
@@ -106,7 +106,7 @@ const RETURN: &[EventFields] = &[EventFields {
 }];
 
 impl FailedByComm {
-    /// The tracepoints that it reads.
+    /// The tracepoints whose samples are needed.
     pub const EVENTS: &'static [EventFields] = RETURN;
 
     /// Counts a call if it failed.
@@ -138,7 +138,7 @@ pub struct FailedByTask {
 }
 
 impl FailedByTask {
-    /// The tracepoints that it reads.
+    /// The tracepoints whose samples are needed.
     pub const EVENTS: &'static [EventFields] = RETURN;
 
     /// Counts a call if it failed.

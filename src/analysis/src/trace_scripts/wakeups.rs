@@ -35,7 +35,7 @@ impl Default for WakeupLatencies {
 }
 
 impl WakeupLatencies {
-    /// The tracepoints that it reads.
+    /// The tracepoints whose samples are needed.
     pub const EVENTS: &'static [EventFields] = &[
         EventFields {
             tracepoint: "sched:sched_wakeup",

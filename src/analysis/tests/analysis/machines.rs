@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn running_threads_are_forked_and_not_exited(
+    fn threads_run_from_a_switch_in_to_a_switch_out_or_an_exit(
         happened in proptest::collection::vec((1..500_u64, 0..2_u32, 0..4_u32, 0..4_u8), 0..60),
     ) {
         let mut recording = Recording::new(Endian::NATIVE);

@@ -1,4 +1,4 @@
-//! Everything is delivered in time order, from files and from rings.
+//! Records are delivered in time order, from files and from rings.
 
 use std::num::NonZeroUsize;
 
@@ -83,7 +83,7 @@ fn threads(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).expect("threads")
 }
 
-/// What a file delivers, and the counts.
+/// The records that a file delivers, and the counts.
 fn of_file(file: &[u8], count: usize) -> (Vec<(u64, String)>, DeliveredCounts) {
     with_replay(file, |data, replay| {
         let layouts = EventLayouts::of_recording(data.metadata()).expect("descriptions");
@@ -96,7 +96,7 @@ fn of_file(file: &[u8], count: usize) -> (Vec<(u64, String)>, DeliveredCounts) {
     })
 }
 
-/// What the same records deliver as live rounds.
+/// The records that the same file delivers as live rounds, and the counts.
 fn live(data: &PerfData<'_>) -> (Vec<(u64, String)>, DeliveredCounts) {
     let formats = data.metadata().formats().expect("descriptions");
     let layouts = EventLayouts::new(data.endian(), data.events(), &formats);

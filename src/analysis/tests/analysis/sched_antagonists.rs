@@ -1,4 +1,4 @@
-//! Who ran during the waits of a task, compared with a look at every nanosecond of each wait.
+//! The tasks that ran during the waits of a task, compared with a look at every nanosecond of each wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;

@@ -1,4 +1,4 @@
-//! What one CPU does: the running task, and the interrupts in its context.
+//! The activity of one CPU: the running task, and the interrupts in its context.
 
 use super::table::CpuTimes;
 use crate::kwork::KworkClass;
@@ -84,8 +84,8 @@ impl CpuState {
     }
 
     pub(super) fn exit(&mut self, time: u64, class: KworkClass, id: u64) {
-        let is_it = |open: &OpenInterrupt| (open.class, open.id) == (class, id);
-        let Some(place) = self.interrupts.iter().rposition(is_it) else {
+        let is_same = |open: &OpenInterrupt| (open.class, open.id) == (class, id);
+        let Some(place) = self.interrupts.iter().rposition(is_same) else {
             return;
         };
         // The exits of the interrupts nested in this one are missing.

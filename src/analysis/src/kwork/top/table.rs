@@ -12,7 +12,7 @@ const SHARES: u128 = 10_000;
 /// The times that a CPU spent, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTimes {
-    /// From the first to the last switch.
+    /// All complete stretches between two switches.
     pub total: u64,
     /// The idle task.
     pub idle: u64,
@@ -90,7 +90,7 @@ impl TopSortKey {
 /// The times of all CPUs and tasks.
 #[derive(Debug)]
 pub struct TopTable {
-    /// The CPUs that switched at least twice.
+    /// The CPUs with a complete stretch between two switches.
     pub cpus: BTreeMap<u32, CpuTimes>,
     /// Their sum.
     pub all: CpuTimes,

@@ -1,4 +1,4 @@
-//! Who ran on a CPU while tasks waited for it.
+//! Tasks that ran on a CPU while others waited for it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub enum Antagonist {
     Unknown,
 }
 
-/// How long a CPU did something while tasks waited for it.
+/// How long an antagonist occupied CPUs while tasks waited for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AntagonistTime {
     /// Nanoseconds of waits.

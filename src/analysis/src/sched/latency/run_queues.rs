@@ -1,4 +1,4 @@
-//! The tasks that wait for each CPU, and the tasks that run on that CPU meanwhile.
+//! The tasks that wait for each CPU, and the tasks that run on that CPU during the waits.
 
 use std::ops::AddAssign;
 

@@ -134,7 +134,7 @@ fn messages_without_control_data_keep_the_names() {
     call(files, "socket", &[1], &[], 3);
     call(files, "recvmsg", &[3, 9], &[buffer], 5);
     assert_eq!(name(files, 3), None);
-    // Of several messages, all say it.
+    // Of several messages, each must have a header without control data.
     call(files, "socket", &[1], &[], 3);
     let second = CapturedArgument {
         item: usize::from(MESSAGE_ITEMS + HEADER_ITEM),
