@@ -45,7 +45,7 @@ pub(crate) enum UsageError {
     },
     /// The option as spelled by the user needs a value.
     NeedsValue(String),
-    /// The option as spelled by the user takes none.
+    /// The option as spelled by the user takes no value.
     TakesNoValue(String),
     /// Supported by perf but not by rperf yet: the option, and what to do instead (may be empty).
     NotYet(String, String),

@@ -1,4 +1,4 @@
-//! Whether output is coloured: an option, `color.ui` of a config file, `NO_COLOR` and the terminal decide.
+//! Coloured output, decided by an option, `color.ui` of a config file, `NO_COLOR` and the terminal.
 
 use rperf_view::terminal::Csi;
 

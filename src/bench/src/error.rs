@@ -10,7 +10,7 @@ pub enum BenchError {
     /// A system call failed.
     #[error("{action}")]
     System {
-        /// What failed: `fork`.
+        /// The action that failed: `fork`.
         action: &'static str,
         /// The cause.
         source: io::Error,

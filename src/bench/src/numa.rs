@@ -28,7 +28,7 @@ pub struct NumaMem {
     pub access: MemoryAccess,
     /// How memory is initialized.
     pub initial: InitialMemory,
-    /// Whether transparent huge pages are asked for, or refused.
+    /// Whether transparent huge pages are requested or refused; `None` for the kernel's default.
     pub huge_pages: Option<bool>,
     /// The CPUs of the first tasks; others run on any CPU.
     pub cpus: Vec<u32>,

@@ -31,7 +31,7 @@ pub struct Entry {
     pub name: String,
     /// The options that were given, in their long form and in a fixed order.
     pub options: Vec<String>,
-    /// What was measured.
+    /// The measured values.
     pub results: Vec<Series>,
     /// Why it was not run or did not end, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]

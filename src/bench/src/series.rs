@@ -25,7 +25,7 @@ pub enum Better {
 /// One measured value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
-    /// What was measured, if a benchmark has several values: the name of a function. May be empty.
+    /// The name of the measured function, if a benchmark has several values; otherwise empty.
     pub variant: String,
     /// The unit, such as `usecs/op`.
     pub unit: &'static str,
@@ -56,7 +56,7 @@ impl Value {
         }
     }
 
-    /// Sets the name of what was measured, for a benchmark with several values.
+    /// Sets the name of the measured function, for a benchmark with several values.
     #[must_use]
     pub fn of(self, variant: impl Into<String>) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl Value {
 /// The values of one measurement in all runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// What was measured, if a benchmark has several values.
+    /// The name of the measured function, if a benchmark has several values.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub variant: String,
     /// The unit.

@@ -36,7 +36,7 @@ impl Call {
     /// Makes the call this many times; returns the total time.
     ///
     /// # Errors
-    /// What fork(2) reports, or a program that cannot be run.
+    /// Errors of fork(2), or a program that cannot be run.
     pub fn run(self, loops: u64) -> Result<Duration, BenchError> {
         let start = Instant::now();
         for _ in 0..loops {

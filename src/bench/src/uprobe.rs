@@ -1,4 +1,4 @@
-//! Uprobes: what a probe on a function costs, without and with BPF programs.
+//! The cost of a uprobe on a function, with different BPF programs.
 
 use std::ffi::CString;
 use std::io;
@@ -18,9 +18,9 @@ const RETURN: u64 = 1;
 /// The BPF program at the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProbeProgram {
-    /// One that does nothing.
+    /// A program that does nothing.
     Empty,
-    /// One that writes a line into the trace.
+    /// A program that writes a line into the trace.
     TracePrintk,
 }
 

@@ -37,7 +37,7 @@ impl Comparison {
             0.0 => 0.0,
             mean => 100.0 * value / mean.abs(),
         };
-        // Squared deviations from the mean, of both.
+        // The sum of the squared deviations of all samples from the mean of their series.
         let squares: f64 = [old, new]
             .iter()
             .map(|(number, spread)| {

@@ -22,7 +22,7 @@ pub enum Error {
     /// This process is in a PID namespace, so its PIDs differ from those that BPF programs see.
     #[error("process ids in this PID namespace differ from those that BPF programs see")]
     PidNamespace,
-    /// Child tasks shall be included, but the offset of `task_struct::pid` is unknown.
+    /// Child tasks are to be included, but the offset of `task_struct::pid` is unknown.
     #[error("the kernel has no type information (BTF) to follow children")]
     NoBtf,
     /// The verifier rejected a program.

@@ -20,12 +20,12 @@ pub(crate) struct NamedShape {
     pub(crate) shape: BpfMapShape,
 }
 
-/// What did not fit into maps, by index.
+/// Counts of entries for which maps had no room, by index.
 #[derive(Debug)]
 pub(crate) struct LossCounts(Vec<u64>);
 
 impl NamedShape {
-    /// Creates a map with keys of `key` bytes and at most `entries` values of `value` bytes.
+    /// Describes a map with keys of `key` bytes and at most `entries` values of `value` bytes.
     pub(crate) fn new(
         name: &'static str,
         kind: BpfMapKind,
@@ -193,7 +193,7 @@ impl LoadedPrograms {
         self.links.clear();
     }
 
-    /// Runs a program each time another one is entered or left.
+    /// Runs a program each time another program is entered or left.
     pub(crate) fn attach_to(
         &mut self,
         target: &TracedBpfProgram,
@@ -225,7 +225,7 @@ impl LoadedPrograms {
     ) -> Result<(), Error> {
         let loaded = self.load(name, program)?;
         for cpu in 0..u32::try_from(possible_cpus()?).unwrap_or(u32::MAX) {
-            // Kernels before Linux 5.10 refuse it, and CPUs may go offline at any time.
+            // Kernels before Linux 5.10 refuse this, and CPUs may go offline at any time.
             drop(loaded.run_on(cpu));
         }
         Ok(())

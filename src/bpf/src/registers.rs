@@ -23,8 +23,8 @@ pub(crate) struct RegisterLayout {
 }
 
 impl RegisterLayout {
-    /// Returns the layout of this architecture. On x86-64 the code segment (`__USER32_CS`) tells a 32-bit program, on arm64 the mode bit of the
-    /// processor state.
+    /// Returns the layout of this architecture. A 32-bit program is recognized by the code segment (`__USER32_CS`) on x86-64, and by the
+    /// mode bit of the processor state on arm64.
     ///
     /// # Errors
     /// [`Error::Architecture`].
@@ -43,7 +43,7 @@ impl RegisterLayout {
         } else if cfg!(all(target_arch = "aarch64", target_endian = "little")) {
             Ok(Self {
                 size: 288,
-                // The result replaces the first register; the kernel keeps its argument.
+                // The result replaces the first argument in its register; the kernel keeps the argument in `orig_x0`.
                 arguments: [272, 8, 16, 24, 32, 40],
                 number: 280,
                 compat: CompatMark {

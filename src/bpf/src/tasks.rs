@@ -45,7 +45,7 @@ impl TaskSet {
 
 /// Task number to [`slot`].
 pub(crate) const TASKS: MapId = MapId(0);
-/// Counts per CPU of what did not fit into maps.
+/// Counts per CPU of entries for which maps had no room.
 pub(crate) const LOSSES: MapId = MapId(1);
 /// The index of tasks among losses.
 pub(crate) const LOST_TASKS: i32 = 0;
@@ -144,7 +144,7 @@ pub(crate) fn add(b: &mut ProgramBuilder, map: MapId, [at, value]: [i16; 2], los
 }
 
 /// Adds a copy of the one value of `template` for the key on the stack, and leaves its address in `R0`. Another CPU may
-/// have added one meanwhile. Without room counts the loss and goes to `full`.
+/// have added a value in between. Without room counts the loss and goes to `full`.
 pub(crate) fn add_copy(
     b: &mut ProgramBuilder,
     [map, template]: [MapId; 2],
@@ -191,8 +191,8 @@ pub(crate) fn fork(task_pid: i16) -> ProgramBuilder {
     b
 }
 
-/// At `sched_process_exec`: a task that waits for its exec begins to be summarized. If a thread other than the first executes,
-/// it takes over the first one's number, and its slot.
+/// At `sched_process_exec`: a task that waits for its exec is observed from now on. A thread other than the first one of its process takes
+/// over the number of the first one, and gets a slot under this number.
 pub(crate) fn exec() -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (found, out) = (b.label(), b.label());

@@ -101,7 +101,7 @@ impl<'a> Btf<'a> {
         let mut starts = Vec::new();
         let mut at = 0;
         while at < types.len() {
-            let record = BtfType::read(types, at, self.layout());
+            let record = BtfType::read(types, at, self.byte_order());
             let record = record.ok_or_else(|| damaged(header + at))?;
             starts.push(count(at));
             at = record.end;
@@ -116,7 +116,7 @@ impl<'a> Btf<'a> {
         Ok(())
     }
 
-    fn layout(&self) -> ByteOrder {
+    fn byte_order(&self) -> ByteOrder {
         ByteOrder {
             is_little_endian: self.is_little_endian,
         }
@@ -135,7 +135,7 @@ impl<'a> Btf<'a> {
         let part = self.parts.iter().rev();
         let part = part.into_iter().find(|part| number >= part.first_type)?;
         let start = part.starts.get((number - part.first_type) as usize)?;
-        BtfType::read(part.types, *start as usize, self.layout())
+        BtfType::read(part.types, *start as usize, self.byte_order())
     }
 
     /// Returns the string at an offset, such as that of a name; empty if there is none.
@@ -166,7 +166,7 @@ impl<'a> Btf<'a> {
         let mut found = self.parts.iter().flat_map(|part| {
             let numbered = (part.first_type..).zip(&part.starts);
             numbered.filter(|(_, start)| {
-                let record = BtfType::read(part.types, **start as usize, self.layout());
+                let record = BtfType::read(part.types, **start as usize, self.byte_order());
                 record.is_some_and(|record| {
                     record.kind == TypeKind::Function && self.text(record.name) == name
                 })
@@ -212,10 +212,10 @@ impl<'a> Btf<'a> {
     }
 
     fn types(&self) -> impl Iterator<Item = BtfType<'a>> {
-        let layout = self.layout();
+        let byte_order = self.byte_order();
         self.parts.iter().flat_map(move |part| {
             let starts = part.starts.iter();
-            starts.filter_map(move |start| BtfType::read(part.types, *start as usize, layout))
+            starts.filter_map(move |start| BtfType::read(part.types, *start as usize, byte_order))
         })
     }
 }

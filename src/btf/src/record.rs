@@ -55,7 +55,7 @@ pub enum TypeKind {
 /// A type, with references into the data.
 #[derive(Debug, Clone, Copy)]
 pub struct BtfType<'a> {
-    /// What it is.
+    /// The kind of the type.
     pub kind: TypeKind,
     /// The offset of its name, for [`Btf::text`](crate::Btf::text).
     pub name: u32,
@@ -69,15 +69,15 @@ pub struct BtfType<'a> {
     pub flag: bool,
     /// The offset of the next type.
     pub(super) end: usize,
-    pub(super) layout: ByteOrder,
+    pub(super) byte_order: ByteOrder,
 }
 
 impl<'a> BtfType<'a> {
     /// Decodes the type at `at`; `None` if it is truncated or of an unknown kind, whose length is also unknown.
-    pub(super) fn read(types: &'a [u8], at: usize, layout: ByteOrder) -> Option<Self> {
+    pub(super) fn read(types: &'a [u8], at: usize, byte_order: ByteOrder) -> Option<Self> {
         let bytes = types.get(at..)?;
-        let info = layout.word(bytes, 1)?;
-        let size = layout.word(bytes, 2)?;
+        let info = byte_order.word(bytes, 1)?;
+        let size = byte_order.word(bytes, 2)?;
         let entries = (info & 0xffff) as usize;
         let (kind, len) = match info >> 24 & 0x1f {
             1 => (TypeKind::Integer, 4),
@@ -100,13 +100,13 @@ impl<'a> BtfType<'a> {
         };
         Some(Self {
             kind,
-            name: layout.word(bytes, 0)?,
+            name: byte_order.word(bytes, 0)?,
             size,
             refers_to: size,
             details: bytes.get(TYPE_SIZE..TYPE_SIZE + len)?,
             flag: info >> 31 == 1,
             end: at.checked_add(TYPE_SIZE + len)?,
-            layout,
+            byte_order,
         })
     }
 
@@ -114,7 +114,7 @@ impl<'a> BtfType<'a> {
     /// parameter two (offset of its name, type id).
     #[must_use]
     pub fn detail(&self, index: usize) -> Option<u32> {
-        self.layout.word(self.details, index)
+        self.byte_order.word(self.details, index)
     }
 
     /// Returns the number of members of a structure or union, 0 for other kinds.

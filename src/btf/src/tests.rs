@@ -6,7 +6,7 @@ use rperf_testkit::btf::{
 use super::Btf;
 
 #[test]
-fn functions_have_ids() {
+fn functions_have_ids_and_nested_members_offsets() {
     let mut blob = Blob::new();
     let int = blob.add("int", INT, 4, &[SIGNED | 32]);
     let prototype = blob.add("", PROTOTYPE, int, &[]);

@@ -42,17 +42,17 @@ impl Cached {
     /// The list of its probe events in perf's format; empty if there is none.
     ///
     /// # Errors
-    /// What reading reports; `InvalidData` if it isn't UTF-8; [`Refusal::ForeignOwner`] for another
+    /// Errors of reading; `InvalidData` if it isn't UTF-8; [`Refusal::ForeignOwner`] for another
     /// user's list.
     pub fn probes(&self) -> io::Result<String> {
         read_probes(&Folder::open(&self.folder)?)
     }
 
-    /// Atomically replaces that list by the result of `change`, and returns its other result. A
+    /// Atomically replaces the list of probe events by the text that `change` returns, and returns its other result. A
     /// lock serialises concurrent changes.
     ///
     /// # Errors
-    /// What locking the folder (flock(2)), reading and writing report.
+    /// Errors of locking the folder (flock(2)), reading and writing.
     pub fn change_probes<T>(&self, change: impl FnOnce(&str) -> (String, T)) -> io::Result<T> {
         let folder = Folder::open(&self.folder)?;
         let _lock = folder.lock()?;
@@ -129,7 +129,7 @@ impl Cache {
     /// All objects with content, by build-id.
     ///
     /// # Errors
-    /// What reading the folders reports; a missing cache is empty.
+    /// Errors of reading the folders; a missing cache is empty.
     pub fn objects(&self) -> io::Result<Vec<Cached>> {
         let mut found = Vec::new();
         let Some(links) = existing(self.open().and_then(|root| root.below(LINKS.as_ref())))? else {
@@ -182,7 +182,7 @@ impl Cache {
     /// file with this build-id is kept.
     ///
     /// # Errors
-    /// What linking, copying and creating folders report; then nothing partial is left.
+    /// Errors of linking, copying and creating folders; then nothing partial is left.
     pub fn add(&self, object: &NewObject<'_>) -> io::Result<()> {
         self.add_with(object.path, object.id, |folder| {
             place(object.file, folder, "elf")?;
@@ -199,7 +199,7 @@ impl Cache {
     /// Adds an object that is not on disk: an ELF file with this content. An existing file with this build-id is kept.
     ///
     /// # Errors
-    /// What creating folders and writing report; then nothing partial is left.
+    /// Errors of creating folders and writing; then nothing partial is left.
     pub fn add_image(&self, path: &Path, id: &str, image: &[u8]) -> io::Result<()> {
         self.add_with(path, id, |folder| match folder.kind("elf".as_ref())? {
             Some(_) => Ok(()),
@@ -231,7 +231,7 @@ impl Cache {
     /// Removes an object with its link and empty folders.
     ///
     /// # Errors
-    /// What removing reports.
+    /// Errors of removing.
     pub fn remove(&self, cached: &Cached) -> io::Result<()> {
         let root = self.open()?;
         if let Some((first, rest)) = link(&cached.id) {

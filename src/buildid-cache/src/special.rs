@@ -55,7 +55,7 @@ impl Cache {
     /// atomically.
     ///
     /// # Errors
-    /// What `content`, creating folders and writing report.
+    /// Errors of `content`, creating folders and writing.
     pub fn add_special(
         &self,
         special: &SpecialObject<'_>,
@@ -88,7 +88,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn is_stored_once_and_found_by_its_id() {
+    fn a_special_object_is_stored_once_and_found_by_its_id() {
         let cache = std::env::temp_dir().join(format!("rperf-cache-{}", std::process::id()));
         let kernel = SpecialObject::kernel(&[0xab, 0xcd, 0xef]);
         let objects = Cache::new(&cache);

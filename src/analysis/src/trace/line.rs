@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The event with the time that a thread ran on a CPU.
 pub const RUN_TIME_EVENT: &str = "sched:sched_stat_runtime";
 
-/// What is printed and counted.
+/// Selection of the printed and counted calls and events.
 #[derive(Debug, Clone)]
 pub struct TraceOptions {
     /// The system call interface of the traced programs.
@@ -107,7 +107,7 @@ pub struct LineDetails {
     pub arguments: Vec<NamedText>,
     /// The six argument registers of the call. Empty for an event, and for a call whose begin was not seen.
     pub values: Vec<u64>,
-    /// What the call returned, if it did; a negated errno if it failed.
+    /// The result of the call, if it returned; a negated errno if it failed.
     pub result: Option<i64>,
     /// Whether the result is the id of a new thread of the same process.
     pub starts_thread: bool,

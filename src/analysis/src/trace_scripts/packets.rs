@@ -88,7 +88,7 @@ pub struct Reception {
     pub interrupts: Vec<Interrupt>,
     /// Time in nanoseconds at which the softirq began.
     pub entered: u64,
-    /// What happened in the softirq.
+    /// The events in the softirq.
     pub events: Vec<SoftirqEvent>,
 }
 

@@ -15,7 +15,7 @@ pub struct MemoryRegion {
     pub begin: u64,
     /// Its last address.
     pub end: u64,
-    /// What it is used for.
+    /// Its use, such as `System RAM`.
     pub label: String,
     /// The index of the region that contains it.
     parent: Option<usize>,

@@ -35,7 +35,7 @@ pub struct Wait {
     pub random: bool,
     /// Whether threads poll instead of blocking.
     pub nonblocking: bool,
-    /// How descriptors report.
+    /// How descriptors report events.
     pub mode: EpollMode,
 }
 
@@ -173,7 +173,7 @@ mod tests {
             nonblocking: false,
             mode: EpollMode::default(),
         };
-        let strange = Wait {
+        let unusual = Wait {
             nested: 2,
             random: true,
             nonblocking: true,
@@ -193,7 +193,7 @@ mod tests {
             assert_eq!(result.threads.len(), 2);
             result.rounds > 0 && result.threads.iter().any(|one| one.rate > 0.0)
         };
-        for mut bench in [plain, strange, multiple] {
+        for mut bench in [plain, unusual, multiple] {
             // On a busy machine not every thread gets to run in so short a time.
             while !has_events(&bench) {
                 bench.duration *= 2;

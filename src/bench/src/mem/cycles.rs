@@ -1,4 +1,4 @@
-//! What memory operations cost: time, or cycles of the processor.
+//! The cost of memory operations: time, or cycles of the processor.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ impl Clock {
         })
     }
 
-    /// Calls `run` and returns what it cost.
+    /// Calls `run` and returns its cost.
     ///
     /// # Errors
     /// The counter cannot be read.

@@ -41,7 +41,7 @@ pub struct Mmap {
     pub loops: u64,
     /// Threads that run at the same time.
     pub threads: u32,
-    /// Seed for pages used in random order; `None` for their own order.
+    /// Seed for pages used in random order; `None` for the order of their addresses.
     pub seed: Option<u64>,
     /// Base-2 logarithm of the size of huge pages; `None` for ordinary ones.
     pub huge_bits: Option<u32>,

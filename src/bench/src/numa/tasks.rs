@@ -97,7 +97,7 @@ impl Board<'_> {
     }
 }
 
-/// Forks the processes, starts the tasks when all are ready, and returns what they measured.
+/// Forks the processes, starts the tasks when all are ready, and returns their measurements.
 pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
     let cannot_map = "cannot map the memory";
     let board = SharedMemory::new(Board::bytes(bench.tasks()));

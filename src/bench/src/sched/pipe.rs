@@ -26,7 +26,7 @@ impl PingPong {
     /// Runs the benchmark; returns the time of all round trips.
     ///
     /// # Errors
-    /// What pipe(2), fork(2), read(2) and write(2) report.
+    /// Errors of pipe(2), fork(2), read(2) and write(2).
     pub fn run(&self) -> Result<Duration, BenchError> {
         let channels = || -> io::Result<_> {
             let (own_reader, writer) = self.pipe()?;

@@ -9,10 +9,10 @@ pub(super) const MAX_ENTRIES: i16 = rperf_syscalls::MAX_CAPTURES as i16;
 
 /// One entry of a plan: what is copied of one argument.
 pub(super) mod entry {
-    /// What is read (`SOURCE_*`); 0 after the last entry.
+    /// The kind of memory (`SOURCE_*`); 0 after the last entry.
     pub(in super::super) const SOURCE: i16 = 0;
     pub(in super::super) const ARGUMENT: i16 = 1;
-    /// What the length depends on (`LENGTH_*`).
+    /// The kind of the length (`LENGTH_*`).
     pub(in super::super) const LENGTH: i16 = 2;
     pub(in super::super) const LENGTH_ARGUMENT: i16 = 3;
     /// The number of bytes, or the factor of the length.
@@ -46,7 +46,7 @@ pub(super) mod buffer {
     /// Whether memory could not be read.
     pub(in super::super) const FAILED: i16 = 368;
     pub(in super::super) const RECORD: i16 = 376;
-    /// No segment begins behind this size of the record, except one of state `IS_MORE`.
+    /// No segment begins beyond this size of the record, except one of state `IS_MORE`.
     pub(in super::super) const LIMIT: i32 = 16384;
     /// The longest data of a segment.
     pub(in super::super) const LONGEST: i32 = 4200;

@@ -19,7 +19,7 @@ use crate::{Error, TaskSet};
 use layout::{CALLS, MAX_ENTRIES, buffer, entry};
 use programs::CaptureContext;
 
-/// What is captured, and of which tasks.
+/// The calls whose memory is captured, and their tasks.
 #[derive(Debug)]
 pub struct CaptureOptions<'a> {
     /// The tasks.
@@ -31,7 +31,7 @@ pub struct CaptureOptions<'a> {
     /// Open cgroup directories (version 2): only tasks in them or in their descendants are captured. Empty for all
     /// tasks.
     pub cgroups: &'a [BorrowedFd<'a>],
-    /// Numbers of system calls and what is captured of each. Numbers from 512 on are ignored.
+    /// Numbers of system calls and the plan of each. Numbers from 512 on are ignored.
     pub plans: &'a [(u32, CapturePlan)],
     /// The maximum size in bytes of buffers, and of texts other than paths.
     pub string_size: u32,
@@ -73,7 +73,7 @@ impl ArgumentCapture {
                 loaded.set(programs::PLANS, &key.to_ne_bytes(), &value)?;
             }
         }
-        // The programs that follow tasks come first: tasks that are created meanwhile would be missing otherwise.
+        // The programs that follow tasks come first: otherwise tasks that are created in between would be missing.
         if known_tasks_only {
             tasks::attach(&mut loaded, follow, true)?;
         }

@@ -19,7 +19,7 @@ use super::layout::{
 };
 use super::messages::{read_message, read_messages};
 
-/// Call number, or that number + `CALLS` for returns, to what is captured.
+/// Call number, or that number + `CALLS` for returns, to the plan.
 pub(super) const PLANS: MapId = MapId(2);
 /// One buffer per CPU.
 pub(super) const BUFFERS: MapId = MapId(3);
@@ -52,7 +52,7 @@ pub(super) const WANTED: i16 = -64;
 /// An item of a list.
 pub(super) const ITEM: i16 = -80;
 
-/// What the programs depend on.
+/// The settings that the programs depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CaptureContext<'a> {
     pub(super) known_tasks_only: bool,
@@ -433,7 +433,7 @@ fn read_texts(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     fail_segment(b);
 }
 
-/// Adds a segment `IS_MORE`, which has room also behind `LIMIT`. Jumps to `done` if there is no room.
+/// Adds a segment `IS_MORE`, which has room also beyond `LIMIT`. Jumps to `done` if there is no room.
 fn more_items(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
     let longest = buffer::LONGEST_RECORD - i32::from(record::DATA);
     begin_segment_up_to(b, at, item, longest, done);

@@ -27,10 +27,10 @@ pub struct CgroupPlace {
     pub level: u32,
 }
 
-/// What is counted.
+/// The tasks, cgroups or programs whose events are counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CountedScope {
-    /// One group: these tasks. [`TaskSet::All`] has no tasks.
+    /// One group: these tasks. With [`TaskSet::All`] nothing is counted.
     Tasks(TaskSet),
     /// A group for each of these cgroups, with its descendants.
     Cgroups(Vec<CgroupPlace>),
@@ -52,7 +52,7 @@ pub struct CpuCounter<'a> {
 pub struct CountSum {
     /// Counted events.
     pub value: u64,
-    /// Nanoseconds for which the event was enabled while what is observed ran.
+    /// Nanoseconds for which the event was enabled while the observed tasks or programs ran.
     pub enabled: u64,
     /// Nanoseconds of these in which the event was on a counter.
     pub running: u64,
@@ -69,7 +69,7 @@ pub struct KernelCounters {
 }
 
 impl KernelCounters {
-    /// Loads and attaches the programs. `events` are not enabled yet: what they count before is not known to belong to anything.
+    /// Loads and attaches the programs. `events` must not be enabled yet: earlier counts cannot be attributed to tasks or programs.
     ///
     /// # Errors
     /// [`Error`]; [`Error::TooManyEvents`] for more than [`MAX_COUNTED_EVENTS`].
@@ -101,7 +101,7 @@ impl KernelCounters {
         })
     }
 
-    /// Returns the sums up to now by group, event and CPU, of all possible CPUs. `cpus` are those on which something is counted.
+    /// Returns the sums up to now by group, event and CPU, of all possible CPUs. `cpus` are the CPUs of the opened events.
     ///
     /// # Errors
     /// [`Error::Map`]; [`Error::Flush`] before Linux 5.10.
@@ -206,7 +206,7 @@ fn attach_tasks(
             ..
         }
     ) {
-        // What was counted before the exec does not belong to the task.
+        // Counts from before the exec do not belong to the task.
         loaded.run_at(account, "sched_process_exec")?;
         loaded.attach("exec", "sched_process_exec", &tasks::exec())?;
     }
@@ -244,7 +244,7 @@ fn attach_to_programs(
         for (place, name, program) in ends {
             let attached = loaded.attach_to(&target, place, name, &program);
             attached.map_err(|failure| match failure.error.raw_os_error() {
-                // Without a log, it is not the verifier's.
+                // These are errors of the attachment, not of the verifier.
                 Some(libc::EPERM | libc::EOPNOTSUPP | ENOTSUPP) => Error::NoTracing { id },
                 _ => Error::load(name, failure),
             })?;

@@ -1,7 +1,7 @@
 //! The programs, and the layout of their maps.
 //!
-//! The counters of a CPU count whatever runs there. At each switch of tasks, what they counted since the last one belongs to the task that
-//! ends its run.
+//! The counters of a CPU count whatever runs there. At each switch of tasks, the counts since the last switch belong to the task that
+//! is switched out.
 
 use crate::Condition::{Equal, NotEqual};
 use crate::Operation::{Add, Sub};
@@ -19,15 +19,15 @@ pub(super) const SUMS: MapId = MapId(4);
 /// Cgroup id to group.
 pub(super) const GROUPS: MapId = MapId(5);
 
-/// Offsets on the stack: what an event was read as, a cgroup's id.
+/// Offsets on the stack: the reading of an event, and a cgroup's id.
 const VALUE: i16 = -32;
 const ID: i16 = -48;
 
 /// The value of [`READINGS`].
 pub(super) mod reading {
-    /// Not 0 while a program changes the value, or runs that is counted.
+    /// Not 0 while a program changes the value, or while a counted program runs.
     pub(in crate::counters) const BUSY: i16 = 0;
-    /// What the first event was last read as, and the difference to the reading before: count, time enabled and time running.
+    /// The last reading of the first event, and its difference to the reading before: count, time enabled and time running.
     pub(in crate::counters) const LAST: i16 = 8;
     pub(in crate::counters) const DELTA: i16 = 32;
     /// The distance to the next event.
@@ -80,7 +80,7 @@ fn read_event(b: &mut ProgramBuilder, events: Events, index: i16, failed: Label)
     b.jump_if(NotEqual, R0, 0, failed);
 }
 
-/// The reading on the stack is the last one now, of the readings at `R6`; also computes the difference.
+/// Stores the reading on the stack as the last one in the readings at `R6`, and the difference to the one before.
 pub(super) fn advance(b: &mut ProgramBuilder, index: i16) {
     let at = index * reading::NEXT;
     for word in [0, 8, 16] {
@@ -136,8 +136,8 @@ fn read_all(b: &mut ProgramBuilder, events: Events) {
     }
 }
 
-/// At `sched_switch`, and wherever the current task's counts are to be complete: what was counted since the last time belongs to
-/// the current task. Reads no arguments.
+/// At `sched_switch`, and wherever the current task's counts are to be complete: adds the counts since the last run of this program
+/// to those of the current task. Reads no arguments.
 pub(super) fn account(events: Events, groups: &Groups) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (end, out) = (b.label(), b.label());
@@ -162,7 +162,7 @@ pub(super) fn account(events: Events, groups: &Groups) -> ProgramBuilder {
     b
 }
 
-/// Adds the differences to the sums if the current task is observed. One that ended is forgotten.
+/// Adds the differences to the sums if the current task is observed. A task that has ended is removed from the map.
 fn of_task(b: &mut ProgramBuilder, events: Events, end: Label) {
     current_task(b);
     look_up(b, TASKS, TASK);
@@ -196,7 +196,7 @@ fn of_cgroup(b: &mut ProgramBuilder, events: Events, level: i32) {
     b.place(next);
 }
 
-/// At `sched_process_exit`: the task runs for the last time. It is counted until then.
+/// At `sched_process_exit`: marks the current task as ended. It is counted up to its last switch.
 pub(super) fn ends() -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
@@ -221,7 +221,7 @@ pub(super) fn enter(events: Events, program: i32) -> ProgramBuilder {
     b
 }
 
-/// After a counted program: adds what was counted since its begin. Without a begin on this CPU (the counting has just begun, or the program
+/// After a counted program: adds the counts since its begin. Without a begin on this CPU (the counting has just begun, or the program
 /// slept and moved), nothing is added.
 pub(super) fn leave(events: Events, program: i32) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();

@@ -55,13 +55,13 @@ pub struct WaitPlace {
 /// A sum of waits, or a single one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffCpuWait {
-    /// Who waited, and where.
+    /// The task, and where it waited.
     pub place: WaitPlace,
     /// How long, in nanoseconds.
     pub nanos: u64,
 }
 
-/// Counts of what is missing.
+/// Counts of missing data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OffCpuLosses {
     /// Attempts to observe a task.
@@ -70,7 +70,7 @@ pub struct OffCpuLosses {
     pub waits: u64,
     /// Nanoseconds of these, as far as known.
     pub nanos: u64,
-    /// Stacks of waits that are not missing.
+    /// Missing stacks of counted waits.
     pub stacks: u64,
 }
 
@@ -104,7 +104,8 @@ impl OffCpuPrograms {
     }
 
     /// Runs the programs. `outputs` are open `bpf-output` events of all tasks by CPU, which receive a record ([`OffCpuWait::decode`]) of each
-    /// long wait; where there is none, it is added to the sums. `threads` are observed, with `from_exec` from their next exec on.
+    /// long wait; on CPUs without such an event, long waits are added to the sums. `threads` are observed, with `from_exec` from their next
+    /// exec on.
     ///
     /// # Errors
     /// [`Error`].
@@ -179,7 +180,7 @@ impl OffCpuPrograms {
         Ok(frames.take_while(|frame| *frame != 0).collect())
     }
 
-    /// Returns what is missing, of all CPUs.
+    /// Returns the counts of missing data of all CPUs.
     ///
     /// # Errors
     /// [`Error::Map`].

@@ -67,11 +67,11 @@ const FAST_STACK_CMP: i32 = 1 << 9;
 const NO_USER: i32 = -14;
 /// States of a task that waits: interruptibly, uninterruptibly, stopped, traced (`TASK_INTERRUPTIBLE` to `__TASK_TRACED`).
 const WAITING: i32 = 0xf;
-/// How often a kernel stack without room is tried again, each time without another one of its innermost frames, which belong to the
-/// program: the place of a stack depends on all of them.
+/// How often a kernel stack without room is tried again. Each attempt skips one more of the innermost frames, which belong to the
+/// program: the place of a stack in the map depends on all its frames.
 const SKIPS: i32 = 3;
 
-/// What the program observes.
+/// The settings of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OffCpuProgram {
     /// The offset of `task_struct::pid`.
@@ -153,7 +153,7 @@ fn add_up(b: &mut ProgramBuilder) {
     b.set(R4, ONLY_NEW);
     b.call(Helper::MapUpdateElem);
     b.jump_if(Equal, R0, 0, done);
-    // Another CPU may have added it meanwhile.
+    // Another CPU may have added the sum in between.
     look_up(b, SUMS, KEY);
     b.jump_if(NotEqual, R0, 0, found);
     count_loss(b, losses::SUMS);
@@ -166,7 +166,7 @@ fn add_up(b: &mut ProgramBuilder) {
     b.place(done);
 }
 
-/// Continues if the task that is switched out waits; preempted and ended ones do not.
+/// Jumps to `out` unless the task that is switched out waits; preempted and ended tasks do not wait.
 pub(super) fn waits(b: &mut ProgramBuilder, out: Label) {
     // A bool; the other bytes of its word are not defined.
     b.load(Double, R1, R6, 0);
@@ -177,7 +177,7 @@ pub(super) fn waits(b: &mut ProgramBuilder, out: Label) {
     b.jump_if(Equal, R1, 0, out);
 }
 
-/// Notes that the current task begins to wait, unless it is not observed or a kernel thread: those are idle most of the time.
+/// Notes that the current task begins to wait, unless it is not observed or is a kernel thread: kernel threads are idle most of the time.
 fn begin(b: &mut ProgramBuilder, options: OffCpuProgram, out: Label) {
     current_task(b);
     b.set(R8, R0);
@@ -234,7 +234,7 @@ pub(super) fn is_stack(number: u32) -> bool {
     number < i32::MAX.cast_unsigned()
 }
 
-/// Stores what [`record`] reads, for tests: the wait's task, and the time now.
+/// Replaces the wait at `R1` by its record, for tests: of the task `thread`, which is switched in at `now`.
 #[cfg(test)]
 pub(super) fn switched_in(b: &mut ProgramBuilder, thread: i32, now: u64) {
     b.store(Word, R10, NEXT, thread);

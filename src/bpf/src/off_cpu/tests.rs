@@ -31,7 +31,7 @@ proptest! {
 }
 
 #[test]
-fn only_tasks_that_wait_wait() {
+fn preempted_and_ended_tasks_do_not_wait() {
     // The arguments preempt and prev_state; the upper bytes of both are not defined.
     for (preempt, state, expected) in [
         (0, 1, true),

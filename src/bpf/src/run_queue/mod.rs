@@ -92,7 +92,7 @@ impl RunQueueSummary {
         let mut loaded = LoadedPrograms::new(&shapes(options.max_rows.max(1)))?;
         loaded.set_template(programs::TEMPLATE, row::SIZE, row::MIN)?;
         let offsets = options.offsets;
-        // The switches first: a wait that began before would otherwise begin too late.
+        // The switches first: otherwise a task that was woken and has run before its first seen switch would seem to wait all the time.
         let switch = programs::switch(offsets, options.cpu);
         loaded.attach("switch", "sched_switch", &switch)?;
         let wake = programs::wake(offsets);
@@ -145,7 +145,7 @@ impl RunQueueSummary {
         Ok(all)
     }
 
-    /// Returns what did not fit, of all CPUs.
+    /// Returns the losses of all CPUs.
     ///
     /// # Errors
     /// [`Error::Map`].
@@ -173,14 +173,14 @@ fn shapes(rows: u32) -> [NamedShape; 5] {
 }
 
 /// Returns the bytes from an offset on.
-fn behind(value: &[u8], at: i16) -> &[u8] {
+fn bytes_from(value: &[u8], at: i16) -> &[u8] {
     let at = usize::try_from(at).unwrap_or(usize::MAX);
     value.get(at..).unwrap_or_default()
 }
 
 /// Returns the command name at an offset.
 fn name(value: &[u8], at: i16) -> Vec<u8> {
-    let comm = behind(value, at);
+    let comm = bytes_from(value, at);
     let comm = comm.get(..16).unwrap_or(comm).split(|byte| *byte == 0);
     comm.take(1).flatten().copied().collect()
 }
@@ -196,7 +196,7 @@ impl TaskKey {
 
 impl TaskWaits {
     fn decode(value: &[u8]) -> Self {
-        let (buckets, _) = behind(value, row::BUCKETS).as_chunks();
+        let (buckets, _) = bytes_from(value, row::BUCKETS).as_chunks();
         let buckets = buckets.iter().take(BUCKETS);
         Self {
             comm: name(value, row::COMM),

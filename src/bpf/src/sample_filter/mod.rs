@@ -41,16 +41,16 @@ pub struct SampleTest {
     pub field: SampleField,
     /// How it is compared.
     pub condition: Condition,
-    /// With what.
+    /// The number that it is compared with.
     pub value: u64,
 }
 
 /// Numbers of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FilteredSamples {
-    /// Those that were written or dropped.
+    /// All samples, written or dropped.
     pub all: u64,
-    /// Those that did not match.
+    /// Samples that did not match.
     pub dropped: u64,
 }
 

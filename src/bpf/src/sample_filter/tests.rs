@@ -8,7 +8,7 @@ use crate::Condition::{Above, AtLeast, AtMost, Below, HasBits, NotEqual};
 /// The period and the address follow the registers.
 const REGISTERS: i16 = 16;
 
-/// What the helpers return: process 7, thread 9; group 5, user 3; CPU 2.
+/// The results of the helpers: process 7, thread 9; group 5, user 3; CPU 2.
 fn pid_tgid(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
     7 << 32 | 9
 }
@@ -59,7 +59,7 @@ fn test(field: SampleField, condition: Condition, value: u64) -> SampleTest {
 }
 
 #[test]
-fn fields_are_where_they_are_read() {
+fn each_field_is_read_from_its_place() {
     for (field, value) in [
         (SampleField::Process, 7),
         (SampleField::Thread, 9),

@@ -20,7 +20,7 @@ use values::{CALL_SIZE, call};
 /// The number of buckets of [`CallSummary::buckets`].
 pub const SUMMARY_BUCKETS: usize = values::BUCKETS as usize;
 
-/// What to summarize.
+/// Selection of the tasks and calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummaryOptions {
     /// The tasks.
@@ -29,7 +29,7 @@ pub struct SummaryOptions {
     pub excluded_process: Option<u32>,
     /// The numbers of the system calls; `None` for all.
     pub calls: Option<Vec<u32>>,
-    /// Whether calls are counted by cgroup (of version 2), too: [`CallKey::birth`] is its id then.
+    /// Whether calls are counted by cgroup (of version 2), too: [`CallKey::birth`] is then the id of the cgroup.
     pub by_cgroup: bool,
     /// The maximum number of (task, system call) pairs, 1.5 KB each.
     pub max_pairs: u32,
@@ -109,7 +109,7 @@ impl SyscallSummary {
         let loaded = &mut summary.0;
         loaded.set_template(programs::TEMPLATE, CALL_SIZE, call::MIN)?;
         select(loaded, options.calls.as_deref())?;
-        // Tasks first: those that they create meanwhile would be missing otherwise.
+        // Tasks first: otherwise tasks that they create in between would be missing.
         tasks::attach(
             loaded,
             program_options.task_pid,
@@ -150,7 +150,7 @@ impl SyscallSummary {
         Ok(calls)
     }
 
-    /// Returns what did not fit, of all CPUs.
+    /// Returns the losses of all CPUs.
     ///
     /// # Errors
     /// [`Error::Map`].

@@ -134,7 +134,7 @@ pub(super) fn exit(options: ProgramOptions) -> ProgramBuilder {
     b.load(Double, R1, R8, slot::START);
     b.operate(Sub, R7, R1);
     b.store(Word, R8, slot::CALL, slot::NONE);
-    // Calls of a task that waits for its exec are not counted. The exec is: the wait ended before it returned.
+    // Calls of a task that waits for its exec are not counted. The exec itself is counted: the wait ends before it returns.
     b.load(Word, R1, R8, slot::WAITS);
     b.jump_if(NotEqual, R1, 0, out);
     b.store(Double, R10, VALUE, R0);
@@ -158,7 +158,7 @@ fn add_to(b: &mut ProgramBuilder, offset: i16, amount: impl Into<Operand>) {
     b.store(Double, R8, offset, R1);
 }
 
-/// Adds the duration `R7` to the value at `R8`, and what identifies the task.
+/// Adds the duration `R7` to the value at `R8`, and stores the process, the time and the name.
 fn sums(b: &mut ProgramBuilder) {
     let (not_less, not_more) = (b.label(), b.label());
     add_to(b, call::COUNT, 1);

@@ -1,4 +1,4 @@
-//! `--size`: what an archive would contain.
+//! `--size`: the contents that an archive would have.
 
 use std::io::Write as _;
 use std::path::Path;

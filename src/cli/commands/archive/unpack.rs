@@ -26,7 +26,7 @@ pub(super) const SYMBOLS: &str = "perf.symbols.tar.bz2";
 /// Maximum size of the headers before a member's content: long names are kept in memory.
 const MAX_HEADERS: u64 = 1 << 20;
 
-/// What was unpacked, and what was skipped.
+/// The unpacked and the skipped members of an archive.
 #[derive(Debug, Default)]
 pub(super) struct ArchiveSummary {
     /// Recordings, by their names in the current directory.
@@ -84,7 +84,7 @@ impl ArchiveUnpacker<'_> {
     ///
     /// # Errors
     ///
-    /// Errors of reading and writing. What was unpacked before stays valid.
+    /// Errors of reading and writing. Files that were unpacked before stay valid.
     pub(super) fn unpack(&self, archive: impl Read, done: &mut ArchiveSummary) -> io::Result<()> {
         self.unpack_level(&mut MultiBzDecoder::new(archive), done, true)
     }

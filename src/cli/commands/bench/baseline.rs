@@ -38,8 +38,7 @@ impl Baseline {
     }
 
     /// Returns a line per result, and whether this is a failure: a result is worse, a benchmark failed that did not fail before, or no
-    /// result could
-    /// be compared.
+    /// result could be compared.
     pub(super) fn compare(&self, report: &Report) -> (String, bool) {
         let mut text = format!("\n# Compared with {}:\n", self.path);
         let own = (&report.kernel, &report.machine, report.cpus);
@@ -64,8 +63,7 @@ impl Baseline {
     }
 
     /// Adds the lines of a benchmark and the number of its compared results. Returns whether a result is worse, or the benchmark failed
-    /// and did not
-    /// fail before.
+    /// and did not fail before.
     fn compare_entry(&self, entry: &Entry, text: &mut String, compared: &mut u64) -> bool {
         let of_name = |other: &&Entry| other.name == entry.name;
         let found = self.report.benchmarks.iter().filter(of_name);

@@ -107,7 +107,7 @@ fn block(
     Ok(())
 }
 
-/// Prints what is measured.
+/// Prints the measured function and the size of the memory.
 fn announce(function: (&str, &str), size: &str, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let (name, description) = function;
     runner.print_always(&format!("# function '{name}' ({description})\n"))?;

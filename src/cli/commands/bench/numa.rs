@@ -119,7 +119,7 @@ fn mem(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let given = BenchOptions(matches);
     let machine = NumaMachine::read()?;
     if given.is_on("all") {
-        refuse_beside_all(matches)?;
+        refuse_with_all(matches)?;
         return suite::run(given, &machine, runner);
     }
     let bench = read(given)?;
@@ -137,7 +137,7 @@ fn mem(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
 }
 
 /// Refuses options that the tests of `-a` would ignore.
-fn refuse_beside_all(matches: &ArgMatches) -> Result<(), CliError> {
+fn refuse_with_all(matches: &ArgMatches) -> Result<(), CliError> {
     let command = command();
     let own = options(&command).map(|arg| arg.get_id().as_str());
     let mut others = own.filter(|id| !["all", "nr_secs", "quiet"].contains(id));

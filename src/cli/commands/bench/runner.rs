@@ -1,4 +1,4 @@
-//! Runs a benchmark as often as requested, prints what it measured and collects it for JSON and `--baseline`.
+//! Runs a benchmark as often as requested, prints its results and collects them for JSON and `--baseline`.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
