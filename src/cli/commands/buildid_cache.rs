@@ -362,9 +362,9 @@ impl<'c> CacheEditor<'c> {
     /// Removes the least recently used objects until the others are within the limits, and prints the size of the cache.
     fn shrink(&self, limits: CacheLimits) -> Result<bool, CliError> {
         let mut succeeded = true;
-        // Another process may remove objects meanwhile.
-        let looked = self.objects()?.into_iter().map(SizedObject::of);
-        let all: Vec<SizedObject> = looked.filter_map(Result::ok).collect();
+        // Another process may remove objects at the same time.
+        let sized = self.objects()?.into_iter().map(SizedObject::of);
+        let all: Vec<SizedObject> = sized.filter_map(Result::ok).collect();
         let (count, bytes) = (all.len(), total(&all));
         let (mut fewer, mut less) = (0, 0);
         for surplus_object in surplus(all, limits) {

@@ -127,7 +127,7 @@ fn classes(matches: &ArgMatches) -> Result<Option<Vec<KworkClass>>, CliError> {
     }
 }
 
-/// Returns what `-C` and `-n` select among `classes`.
+/// Returns the selection by `-C` and `-n` among work of `classes`.
 fn selection(matches: &ArgMatches, classes: Vec<KworkClass>) -> Result<KworkSelection, CliError> {
     let name = matches.get_one::<String>("name");
     Ok(KworkSelection {

@@ -153,7 +153,7 @@ struct DataConversion<'c> {
     analysis: &'c Analysis<'c>,
 }
 
-/// What a conversion wrote.
+/// The size of a conversion's output.
 struct ConversionSummary {
     /// Number of samples.
     samples: u64,

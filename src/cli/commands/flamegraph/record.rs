@@ -26,11 +26,11 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Records what the options name; `None` if they name neither a command nor processes nor the system.
+    /// Records the command, the processes or the system that the options name; `None` if they name none of these.
     ///
     /// # Errors
     ///
-    /// Status 129: options for recording without anything to record. Those of `record`.
+    /// Status 129: options for recording without anything to record. Otherwise the errors of `record`.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Option<Self>, CliError> {
         let workload = matches.get_many::<OsString>("workload");
         let workload: Vec<OsString> = workload.unwrap_or_default().cloned().collect();

@@ -25,7 +25,7 @@ const PERIOD: &str = "period";
 /// Units of latencies, in nanoseconds.
 const UNITS: [(&str, u64); 3] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000)];
 
-/// What is counted, according to the command line.
+/// The values to count, according to the command line.
 pub(super) enum NumberSource {
     Samples {
         event: String,

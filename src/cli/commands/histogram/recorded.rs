@@ -23,7 +23,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Records what the words and options request; `None` if they request no recording.
+    /// Records the events that the words and options request; `None` if they request no recording.
     ///
     /// # Errors
     ///

@@ -24,7 +24,7 @@ pub(super) struct InjectOutput<'c> {
     in_place: Option<FoundFile>,
 }
 
-/// What was written.
+/// The result of writing.
 pub(super) struct InjectSummary {
     /// Bytes of the output.
     pub(super) bytes: u64,

@@ -14,7 +14,7 @@ pub(super) struct KworkDetails<'r> {
     pub(super) resolver: &'r Resolver<'r>,
     /// `--time`.
     pub(super) intervals: Option<TimeIntervals>,
-    /// How stacks of entries are shown, if they are.
+    /// How stacks of entries are shown; `None` if they are not shown.
     pub(super) stacks: Option<StackLine<'r>>,
 }
 

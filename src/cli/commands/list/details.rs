@@ -1,4 +1,4 @@
-//! What `-v` and `--details` show for an event.
+//! The details of an event that `-v` and `--details` show.
 
 use std::collections::BTreeMap;
 

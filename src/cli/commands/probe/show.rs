@@ -1,4 +1,4 @@
-//! `--funcs`, `--line`, `--vars`: what can be probed.
+//! `--funcs`, `--line`, `--vars`: the functions, lines and variables that can be probed.
 
 use std::io::Write as _;
 
@@ -177,7 +177,7 @@ fn list_at(
     Ok(())
 }
 
-/// Lists the variables at locations in the kernel: from its vmlinux, otherwise from what the running kernel exports.
+/// Lists the variables at locations in the kernel: from its vmlinux, otherwise from the types that the running kernel exports.
 fn in_kernel(
     kernel: &RunningKernel,
     definition: &Definition,
@@ -203,8 +203,8 @@ fn in_kernel(
     })
 }
 
-/// Formats a variable: `long int TAB n`. With ranges, it is preceded by `[VAL]`, or by `[INV]` if it has no value at the place, and
-/// followed by the ranges.
+/// Formats a variable: `long int TAB n`. With ranges, a global variable is preceded by `[EXT]`; others are preceded by `[VAL]`, or by
+/// `[INV]` without a value at the place, and followed by their ranges.
 fn shown(variable: &Variable, function: &str, with_ranges: bool) -> String {
     let Variable {
         kind,

@@ -14,7 +14,7 @@ const MAX_SUGGESTED_RING: u64 = 64 << 20;
 /// Maximum number of events that are listed.
 const MAX_LISTED_EVENTS: usize = 8;
 
-/// Prints what was lost, if anything: first in perf's words.
+/// Prints the losses, if there are any: first in perf's words.
 pub(super) fn print(context: &Context, request: &RecordRequest, recorded: &Summary) {
     let lost = count(&recorded.lost_samples);
     if recorded.lost_chunks > 0 {

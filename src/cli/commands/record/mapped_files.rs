@@ -118,7 +118,7 @@ impl MappedFiles {
                 self.known.insert(inode, id);
                 id
             }
-            // No id is better than the id of another file that has the name now.
+            // Another file has the name now: a generated id keeps readers from using that file.
             None => Path::new(OsStr::from_bytes(name))
                 .is_file()
                 .then(|| numbered(inode))?,
@@ -135,13 +135,13 @@ impl MappedFiles {
         let mapping = pid.join(format!("map_files/{:x}-{end:x}", mmap.start));
         let inside = pid.join("root").join(name.strip_prefix("/").ok()?);
         // Overlay file systems report device numbers of their own.
-        let is_it = |found: &Metadata| found.ino() == inode.2;
-        let is_exactly_it =
-            |found: &Metadata| is_it(found) && device(found.dev()) == (inode.0, inode.1);
-        opened(name, is_exactly_it)
-            .or_else(|| opened(&mapping, is_it))
-            .or_else(|| opened(&inside, is_it))
-            .or_else(|| opened(name, is_it))
+        let has_inode = |found: &Metadata| found.ino() == inode.2;
+        let has_device_and_inode =
+            |found: &Metadata| has_inode(found) && device(found.dev()) == (inode.0, inode.1);
+        opened(name, has_device_and_inode)
+            .or_else(|| opened(&mapping, has_inode))
+            .or_else(|| opened(&inside, has_inode))
+            .or_else(|| opened(name, has_inode))
     }
 
     /// The id of a file, which is kept open.

@@ -117,7 +117,7 @@ impl OffCpuSampling {
         Ok(())
     }
 
-    /// Reports what the programs had no room for.
+    /// Reports the waits and stacks for which the programs had no room.
     pub(super) fn report(&self, context: &Context) {
         if let Some(programs) = &self.programs {
             off_cpu_programs::report(context, programs, self.failure.get());

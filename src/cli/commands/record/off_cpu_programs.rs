@@ -16,7 +16,7 @@ use crate::cli::context::Context;
 use crate::cli::live::PROC;
 use crate::cli::live::kernel_offsets::member_offsets;
 
-/// The function of the kernel that switches tasks, and at most its size in bytes.
+/// The function of the kernel that switches tasks, and its maximum size in bytes.
 const SWITCHES: &str = "__schedule";
 const SWITCHES_SIZE: u64 = 0x4000;
 /// The maximum number of sums.
@@ -94,7 +94,7 @@ fn max_stack(request: &RecordRequest) -> u32 {
     }
 }
 
-/// Reports what the programs had no room for, and why their sums could not be read.
+/// Reports the waits and stacks for which the programs had no room, and why their sums could not be read.
 pub(super) fn report(context: &Context, programs: &OffCpuPrograms, failure: Option<&Error>) {
     let losses = programs.losses();
     if let Some(error) = failure.or(losses.as_ref().err()) {

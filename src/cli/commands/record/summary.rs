@@ -8,7 +8,7 @@ use super::losses;
 use crate::cli::context::Context;
 use crate::cli::shared::sampling::ring_size::human;
 
-/// Prints what was lost, how to lose less, and how much was recorded; `is_verbose` adds details.
+/// Prints the losses, how to reduce them, and the size of the recording; `is_verbose` adds details.
 pub(super) fn print(
     context: &Context,
     request: &RecordRequest,

@@ -32,10 +32,10 @@ pub(super) fn threads(
             "--threads writes a directory: name it with -o",
         ));
     }
-    let alone = EXCLUDED_OPTIONS
+    let excluded = EXCLUDED_OPTIONS
         .into_iter()
         .find(|(option, _)| is_given(matches, option));
-    if let Some((option, why)) = alone {
+    if let Some((option, why)) = excluded {
         let message = format!("--threads and --{option} exclude each other: {why}");
         return Err(CliError::usage(message));
     }

@@ -206,7 +206,7 @@ impl RecordingReader<'_> {
             Ok(())
         })?;
         match is_all {
-            // A damaged recording is shown as far as it can be read; what is missing is reported at the end.
+            // A damaged recording is shown as far as it can be read; the damage is reported at the end.
             true => {
                 if let Err(error) = analysis.conclude() {
                     context.warn(error.text().trim_end());

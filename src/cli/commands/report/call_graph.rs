@@ -22,7 +22,7 @@ pub(super) struct CallGraphFormat {
     /// Whether an option requests call graphs, so that a recording without callchains is an error.
     pub(super) demanded: bool,
     pub(super) form: GraphForm,
-    /// What the numbers of nodes are.
+    /// The kind of the numbers of nodes.
     pub(super) value: BranchValue,
     /// Whether calls from different addresses in a function are separate nodes.
     pub(super) by_address: bool,
@@ -171,7 +171,7 @@ pub(super) fn min_row_percent(
     Ok(limit_option(matches)?.or_else(configured))
 }
 
-/// What identifies a call.
+/// The key that distinguishes calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallKey {
     Function,
@@ -179,7 +179,7 @@ enum CallKey {
     Line,
 }
 
-/// What a word of `-g` sets.
+/// The setting that a word of `-g` changes.
 #[derive(Debug, Clone, Copy)]
 enum GraphWord {
     None,

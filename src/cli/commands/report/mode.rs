@@ -1,4 +1,4 @@
-//! What a report counts: samples, branches or memory accesses.
+//! The items that a report counts: samples, branches or memory accesses.
 
 use clap::ArgMatches;
 use rperf_hist::CountedItems;
@@ -27,7 +27,7 @@ const ACCESS_KEYS: &str =
 /// The keys that perf prints as sort order of memory accesses; the last one is for other architectures and has no column here.
 const PRINTED_ACCESS_KEYS: &str = "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,local_p_stage_cyc";
 
-/// What to count, according to the options.
+/// The items to count, according to the options.
 #[derive(Debug, Clone)]
 pub(super) struct CountMode {
     /// `-b`, `--no-branch-stack`; if not given, recorded branches are counted.
@@ -47,7 +47,7 @@ impl CountMode {
         }
     }
 
-    /// What to count in a recording.
+    /// Returns the items to count in a recording.
     pub(super) fn counted(&self, recording: Metadata<'_>) -> Result<CountedItems, CliError> {
         let any = |bit| {
             let mut events = recording.events.iter();

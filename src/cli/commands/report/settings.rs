@@ -61,7 +61,7 @@ pub(super) struct ReportSettings {
     pub(super) symbols: SymbolSources,
 }
 
-/// What a report shows, according to the settings and the recording.
+/// The content of a report, according to the settings and the recording.
 struct ReportShape {
     counted: CountedItems,
     /// Whether the recording has no callchains.
@@ -135,7 +135,7 @@ impl ReportSettings {
         tables(recording, self.events.group)
     }
 
-    /// What to count in this recording, and how to show it.
+    /// Returns the items to count in this recording, and how they are shown.
     pub(super) fn plan(
         &self,
         recording: Metadata<'_>,
@@ -213,7 +213,7 @@ impl ReportSettings {
         }
     }
 
-    /// What to count, and which callchains are available.
+    /// Returns the items to count, and the available callchains.
     fn shape(&self, recording: Metadata<'_>) -> Result<ReportShape, CliError> {
         let events = recording.events;
         let has_callchain = |event: &EventDesc| {

@@ -67,7 +67,7 @@ struct WrittenTable {
 
 impl ParquetOutput<'_> {
     /// Writes all files; returns their size in bytes. If one cannot be written, those written before are removed,
-    /// unless they replaced files: what these held is in the new ones.
+    /// unless they replaced files: then the new files have the content of the replaced ones.
     fn write(&self, root: &Path) -> io::Result<u64> {
         let root = Folder::open_own_or_create(root, 0o777)?;
         let mut written = Vec::new();
