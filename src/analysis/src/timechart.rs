@@ -64,9 +64,9 @@ impl TaskActivity {
 /// Which runs of tasks are highlighted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Highlight {
-    /// Those longer than this many nanoseconds.
+    /// Runs longer than this many nanoseconds.
     LongerThan(u64),
-    /// Those of tasks with this name.
+    /// Runs of tasks with this name.
     Name(Vec<u8>),
 }
 

@@ -42,10 +42,10 @@ pub struct Entry {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// It is not JSON of this layout.
+    /// The text is not JSON of this layout.
     #[error("not a report of 'bench --json'")]
     Json(#[from] serde_json::Error),
-    /// It has another version of the layout.
+    /// The report has another version of the layout.
     #[error("version {0} of the report is unknown, version 1 is known")]
     Format(u32),
 }

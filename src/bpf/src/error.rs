@@ -30,7 +30,7 @@ pub enum Error {
     Rejected {
         /// The name of the program.
         program: &'static str,
-        /// What bpf(2) reported.
+        /// The error of bpf(2).
         error: io::Error,
         /// The verifier's log.
         log: String,
@@ -40,7 +40,7 @@ pub enum Error {
     Map {
         /// The name of the map.
         map: &'static str,
-        /// What bpf(2) reported.
+        /// The error of bpf(2).
         error: io::Error,
     },
     /// A program could not be attached.
@@ -48,7 +48,7 @@ pub enum Error {
     Attach {
         /// The name of the tracepoint.
         tracepoint: &'static str,
-        /// What bpf(2) reported.
+        /// The error of bpf(2).
         error: io::Error,
     },
     /// Too many events, or events on too many CPUs.
@@ -74,7 +74,7 @@ pub enum Error {
     Program {
         /// The id.
         id: u32,
-        /// What bpf(2) reported.
+        /// The error of bpf(2).
         error: io::Error,
     },
     /// The kernel cannot run programs at others.
@@ -96,7 +96,7 @@ pub enum Error {
     KernelFile {
         /// Its path.
         file: &'static str,
-        /// What open(2) or read(2) reported.
+        /// The error of open(2) or read(2).
         error: io::Error,
     },
 }

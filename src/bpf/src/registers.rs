@@ -23,8 +23,8 @@ pub(crate) struct RegisterLayout {
 }
 
 impl RegisterLayout {
-    /// Returns the layout of this architecture. A 32-bit program is recognized by the code segment (`__USER32_CS`) on x86-64, and by the
-    /// mode bit of the processor state on arm64.
+    /// Returns the layout of this architecture. A 32-bit program is recognized by the code segment (`__USER32_CS`) on
+    /// x86-64, and by the mode bit of the processor state on arm64.
     ///
     /// # Errors
     /// [`Error::Architecture`].

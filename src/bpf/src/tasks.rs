@@ -191,8 +191,8 @@ pub(crate) fn fork(task_pid: i16) -> ProgramBuilder {
     b
 }
 
-/// At `sched_process_exec`: a task that waits for its exec is observed from now on. A thread other than the first one of its process takes
-/// over the number of the first one, and gets a slot under this number.
+/// At `sched_process_exec`: a task that waits for its exec is observed from now on. A thread other than the first one
+/// of its process takes over the number of the first one, and gets a slot under this number.
 pub(crate) fn exec() -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (found, out) = (b.label(), b.label());

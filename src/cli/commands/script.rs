@@ -235,7 +235,7 @@ fn print(
     Ok(())
 }
 
-/// Renders the samples in parallel, merges them by time, and reports what was skipped.
+/// Renders the samples in parallel, merges them by time, and reports skipped samples.
 fn deliver(
     analysis: &Analysis<'_>,
     text: &SampleText<'_, '_>,

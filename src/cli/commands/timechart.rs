@@ -1,4 +1,4 @@
-//! `rperf timechart`: draws what CPUs and tasks did over time.
+//! `rperf timechart`: draws the activity of CPUs and tasks over time.
 
 mod args;
 mod arrows;
@@ -36,7 +36,7 @@ use crate::cli::shared::perfetto_trace::{TraceContent, write_trace};
 use crate::cli::shared::subcommands;
 use crate::cli::symbol_options::SymbolSources;
 
-/// What may be wrong after lost records, for the warning.
+/// The part of the result that lost records can make wrong, for the warning.
 const DOUBTFUL: &str = "states of its tasks";
 
 /// Returns the complete name of an abbreviated subcommand, as Linux perf does.

@@ -40,7 +40,7 @@ pub struct KworkTimes {
     pub max_start: u64,
     /// When the longest ended.
     pub max_end: u64,
-    /// Those during which records were lost.
+    /// The number of delays or runs during which records were lost.
     pub doubtful: u64,
     /// Their distribution; empty unless requested.
     pub distribution: LogHistogram,

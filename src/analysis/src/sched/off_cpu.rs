@@ -39,12 +39,12 @@ pub struct OffCpuOptions {
 /// Why a task does not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OffCpuState {
-    /// It sleeps, from the switch to the wakeup.
+    /// The task sleeps, from the switch to the wakeup.
     Sleeping(Sleep),
-    /// It waits for a CPU after a wakeup.
+    /// The task waits for a CPU after a wakeup.
     Woken,
-    /// It waits for a CPU because another task runs instead. Tasks that call sched_yield(2) are included: at the return to user space the
-    /// kernel reports both in the same way.
+    /// The task waits for a CPU because another task runs instead. Tasks that call sched_yield(2) are included: the kernel
+    /// reports both in the same way at the return to user space.
     Preempted,
 }
 

@@ -92,7 +92,7 @@ pub struct ReplayCounts {
 /// The current state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Activity {
-    /// It has been sleeping since this time.
+    /// Sleeping since this time.
     Sleeping(u64),
     Awake,
 }

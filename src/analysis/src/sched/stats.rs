@@ -20,7 +20,7 @@ pub enum StatsError {
     Damaged {
         /// Offset in the file.
         offset: u64,
-        /// What is wrong.
+        /// The damage.
         source: DecodeError,
     },
     /// The end of the records is damaged or missing.
@@ -226,8 +226,8 @@ impl SchedStats {
         }
     }
 
-    /// Returns the averages over all CPUs, rounded down. A domain is averaged over the CPUs that have a domain of its number; its name
-    /// and CPU list are those of the first such CPU. The result's `cpu` is 0.
+    /// Returns the averages over all CPUs, rounded down. A domain is averaged over the CPUs that have a domain of its
+    /// number; its name and CPU list are those of the first such CPU. The result's `cpu` is 0.
     #[must_use]
     pub fn average(&self) -> CpuStats {
         let mut average = CpuStats {

@@ -52,7 +52,7 @@ pub struct TimeRow<'r> {
     pub cpu: u32,
     /// The task that ran; the idle task has tid 0.
     pub task: &'r SchedTask,
-    /// What happened.
+    /// The event.
     pub what: TimeEvent<'r>,
 }
 

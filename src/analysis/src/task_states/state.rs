@@ -20,11 +20,11 @@ pub enum RunState {
 /// Why a runnable task is waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WaitReason {
-    /// It was woken.
+    /// The task was woken.
     Woken,
-    /// It was preempted by another task.
+    /// Another task preempted the task.
     Preempted,
-    /// It yielded its CPU, or the kernel does not trace preemption.
+    /// The task yielded its CPU, or the kernel does not trace preemption.
     Yielded,
 }
 
@@ -50,11 +50,11 @@ pub enum Sleep {
 /// The decoded `prev_state` of a context switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SwitchedOut {
-    /// It is still runnable.
+    /// Still runnable.
     Runnable(WaitReason),
-    /// It sleeps.
+    /// Sleeping.
     Sleeping(Sleep),
-    /// It is dead: this was its last switch.
+    /// Dead: this was the task's last switch.
     Dead,
 }
 

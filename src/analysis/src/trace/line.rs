@@ -84,7 +84,7 @@ pub struct TraceLine<'a> {
     pub tid: u32,
     /// The thread's name.
     pub comm: &'a [u8],
-    /// What happened.
+    /// The call or event as text.
     pub text: CallText<'a>,
     /// The same in parts, if [`TraceOptions::with_details`] is set.
     pub details: Option<&'a LineDetails>,
@@ -122,7 +122,7 @@ pub struct NamedText {
     pub text: String,
 }
 
-/// What happened.
+/// The text of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallText<'a> {
     /// A call as `name(arguments`, and its result; `None` if it never returns.

@@ -474,8 +474,8 @@ fn call_name(number: u32, syscall: Option<&Syscall>) -> String {
 }
 
 impl<S: TraceSink> TraceObserver<S> {
-    /// Counts a sample, except captured memory and calls that are not selected. Passes the time of the first counted sample to the
-    /// sink.
+    /// Counts a sample, except captured memory and calls that are not selected. Passes the time of the first counted
+    /// sample to the sink.
     fn count(&mut self, at: &EventContext, record: &TraceRecord) {
         let number = match record {
             TraceRecord::Enter { number, .. } | TraceRecord::Exit { number, .. } => Some(*number),

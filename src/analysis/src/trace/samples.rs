@@ -94,13 +94,13 @@ impl CapturedArgument {
 /// A decoded sample, and its stack if stacks are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedSample {
-    /// What happened.
+    /// The content of the sample.
     pub record: TraceRecord,
     /// The frames, innermost first; `None` if the sample has no callchain.
     pub stack: Option<Vec<String>>,
 }
 
-/// What happened.
+/// The content of a decoded sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceRecord {
     /// A call begins.

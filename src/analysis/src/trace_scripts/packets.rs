@@ -75,9 +75,9 @@ pub struct PacketEnd {
 /// The cause of the end of a received packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketEndKind {
-    /// Its data are copied for a program.
+    /// The packet's data are copied for a program.
     Copied,
-    /// It is freed at this kernel address: dropped.
+    /// Kernel code at this address frees the packet, which is dropped.
     Freed(i64),
 }
 

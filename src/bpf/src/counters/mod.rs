@@ -69,7 +69,8 @@ pub struct KernelCounters {
 }
 
 impl KernelCounters {
-    /// Loads and attaches the programs. `events` must not be enabled yet: earlier counts cannot be attributed to tasks or programs.
+    /// Loads and attaches the programs. `events` must not be enabled yet: earlier counts cannot be attributed to tasks
+    /// or programs.
     ///
     /// # Errors
     /// [`Error`]; [`Error::TooManyEvents`] for more than [`MAX_COUNTED_EVENTS`].

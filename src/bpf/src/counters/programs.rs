@@ -1,7 +1,7 @@
 //! The programs, and the layout of their maps.
 //!
-//! The counters of a CPU count whatever runs there. At each switch of tasks, the counts since the last switch belong to the task that
-//! is switched out.
+//! The counters of a CPU count whatever runs there. At each switch of tasks, the counts since the last switch belong to
+//! the task that is switched out.
 
 use crate::Condition::{Equal, NotEqual};
 use crate::Operation::{Add, Sub};
@@ -136,8 +136,8 @@ fn read_all(b: &mut ProgramBuilder, events: Events) {
     }
 }
 
-/// At `sched_switch`, and wherever the current task's counts are to be complete: adds the counts since the last run of this program
-/// to those of the current task. Reads no arguments.
+/// At `sched_switch`, and wherever the current task's counts are to be complete: adds the counts since the last run of
+/// this program to those of the current task. Reads no arguments.
 pub(super) fn account(events: Events, groups: &Groups) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (end, out) = (b.label(), b.label());
@@ -221,8 +221,8 @@ pub(super) fn enter(events: Events, program: i32) -> ProgramBuilder {
     b
 }
 
-/// After a counted program: adds the counts since its begin. Without a begin on this CPU (the counting has just begun, or the program
-/// slept and moved), nothing is added.
+/// After a counted program: adds the counts since its begin. Without a begin on this CPU (the counting has just begun,
+/// or the program slept and moved), nothing is added.
 pub(super) fn leave(events: Events, program: i32) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();

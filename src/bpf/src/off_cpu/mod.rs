@@ -104,8 +104,8 @@ impl OffCpuPrograms {
     }
 
     /// Runs the programs. `outputs` are open `bpf-output` events of all tasks by CPU, which receive a record ([`OffCpuWait::decode`]) of each
-    /// long wait; on CPUs without such an event, long waits are added to the sums. `threads` are observed, with `from_exec` from their next
-    /// exec on.
+    /// long wait; on CPUs without such an event, long waits are added to the sums. `threads` are observed, with
+    /// `from_exec` from their next exec on.
     ///
     /// # Errors
     /// [`Error`].

@@ -177,7 +177,8 @@ pub(super) fn waits(b: &mut ProgramBuilder, out: Label) {
     b.jump_if(Equal, R1, 0, out);
 }
 
-/// Notes that the current task begins to wait, unless it is not observed or is a kernel thread: kernel threads are idle most of the time.
+/// Notes that the current task begins to wait, unless it is not observed or is a kernel thread: kernel threads are idle
+/// most of the time.
 fn begin(b: &mut ProgramBuilder, options: OffCpuProgram, out: Label) {
     current_task(b);
     b.set(R8, R0);

@@ -92,7 +92,8 @@ impl RunQueueSummary {
         let mut loaded = LoadedPrograms::new(&shapes(options.max_rows.max(1)))?;
         loaded.set_template(programs::TEMPLATE, row::SIZE, row::MIN)?;
         let offsets = options.offsets;
-        // The switches first: otherwise a task that was woken and has run before its first seen switch would seem to wait all the time.
+        // The switches first: otherwise a task that was woken and has run before its first seen switch would seem to
+        // wait all the time.
         let switch = programs::switch(offsets, options.cpu);
         loaded.attach("switch", "sched_switch", &switch)?;
         let wake = programs::wake(offsets);

@@ -284,8 +284,8 @@ fn find_row(b: &mut ProgramBuilder, offsets: TaskOffsets, full: Label) {
     b.place(done);
 }
 
-/// Adds the wait of `R7` ns that ended at `R9` to the row at `R8`. A task waits for one CPU at a time, so no other CPU changes the row
-/// at the same time. Goes to `out` at the end.
+/// Adds the wait of `R7` ns that ended at `R9` to the row at `R8`. A task waits for one CPU at a time, so no other CPU
+/// changes the row at the same time. Goes to `out` at the end.
 pub(super) fn add_wait(b: &mut ProgramBuilder, out: Label) {
     let (not_less, not_more, fits) = (b.label(), b.label(), b.label());
     b.load(Double, R1, R8, row::COUNT);

@@ -54,7 +54,7 @@ pub struct CallKey {
 pub struct CallSummary {
     /// Calls that returned.
     pub count: u64,
-    /// Those that returned an error.
+    /// Calls that returned an error.
     pub errors: u64,
     /// Sum of durations.
     pub total: u64,

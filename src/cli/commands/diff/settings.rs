@@ -230,7 +230,7 @@ fn method(text: &str) -> Result<ComparisonMethod, CliError> {
     }
 }
 
-/// Parses the weights of `wdiff`: that of the baseline, that of the other files.
+/// Parses the weights of `wdiff`: one for the baseline, one for the other files.
 fn weights(text: &str) -> Result<ComparisonMethod, CliError> {
     let parsed = text.split_once(',').and_then(|(baseline, other)| {
         Some(ComparisonMethod::WeightedDifference {

@@ -203,8 +203,8 @@ fn in_kernel(
     })
 }
 
-/// Formats a variable: `long int TAB n`. With ranges, a global variable is preceded by `[EXT]`; others are preceded by `[VAL]`, or by
-/// `[INV]` without a value at the place, and followed by their ranges.
+/// Formats a variable: `long int TAB n`. With ranges, a global variable is preceded by `[EXT]`; others are preceded by
+/// `[VAL]`, or by `[INV]` without a value at the place, and followed by their ranges.
 fn shown(variable: &Variable, function: &str, with_ranges: bool) -> String {
     let Variable {
         kind,

@@ -76,7 +76,12 @@ impl OffCpuSampling {
         let own = Self {
             keeps_switches: request.observe.details.side_band.switches,
             threshold: threshold.saturating_mul(NANOS),
-            programs: off_cpu_programs::load(matches, context, request, threshold * NANOS),
+            programs: off_cpu_programs::load(
+                matches,
+                context,
+                request,
+                threshold.saturating_mul(NANOS),
+            ),
             failure: Arc::default(),
             callchains: Callchains {
                 kernel: !request.observe.details.samples.user_callchains,

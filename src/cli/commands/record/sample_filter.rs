@@ -110,7 +110,7 @@ impl SampleFilters {
 /// A value for each event.
 type ByEvent<T> = Vec<Option<T>>;
 
-/// Loads the programs of filters whose fields they know, and returns them and the other filters.
+/// Loads programs for the filters whose fields programs can test, and returns them and the other filters.
 fn in_kernel(
     filters: ByEvent<SampleFilter>,
 ) -> Result<(ByEvent<Arc<SampleFilterProgram>>, ByEvent<SampleFilter>), CliError> {

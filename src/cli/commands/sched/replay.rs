@@ -1,4 +1,4 @@
-//! `sched replay`: replays what the tasks of a recording did, with a thread for each task.
+//! `sched replay`: replays the activity of the tasks of a recording, with a thread for each task.
 
 mod threads;
 

@@ -131,7 +131,7 @@ fn report(
     dispatch(context, OsStr::new("script"), &call)
 }
 
-/// Records to a pipe, and prints the table of what arrives.
+/// Records to a pipe, and prints the table of the samples that arrive.
 fn live(
     script: &BuiltInScript,
     words: Vec<OsString>,

@@ -44,7 +44,7 @@ pub(super) fn report(
     dispatch(context, OsStr::new("data"), &call)
 }
 
-/// Records to a pipe, and converts what arrives.
+/// Records to a pipe, and converts the recording that arrives.
 ///
 /// # Errors
 ///

@@ -91,8 +91,8 @@ fn parse(spec: &OsStr) -> Result<(ScriptLanguage, PathBuf), CliError> {
     Ok((language, path.into()))
 }
 
-/// The interpreter of a Python script: `--python`, that of the active virtual environment, that of its first line, or
-/// python3 on PATH.
+/// The interpreter of a Python script, from the first of these sources: `--python`, the active virtual environment, the
+/// script's first line, python3 on PATH.
 pub(super) fn python(matches: &ArgMatches, first_line: &[u8], context: &Context) -> PathBuf {
     if let Some(given) = matches.get_one::<OsString>("python") {
         return given.into();

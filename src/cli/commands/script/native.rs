@@ -22,7 +22,7 @@ const TOP_LINES: usize = 20;
 /// Seconds between refreshes of the scripts that have an interval.
 const INTERVAL: u64 = 3;
 
-/// A script with its arguments and what it has computed.
+/// A script with its arguments and its results so far.
 pub(super) enum NativeTable {
     Syscalls(SyscallCounts),
     /// `sctop`: with the seconds between refreshes.
@@ -120,7 +120,7 @@ impl NativeTable {
         })
     }
 
-    /// Decides what depends on the terminal.
+    /// Sets the properties that depend on the terminal.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl NativeTable {
         }
     }
 
-    /// The tracepoints that it reads.
+    /// The tracepoints whose samples are needed.
     pub(super) fn events(&self) -> &'static [EventFields] {
         match self {
             Self::Syscalls(_) | Self::TopSyscalls(..) | Self::SyscallsByTask(_) => {
@@ -182,7 +182,7 @@ impl NativeTable {
         }
     }
 
-    /// Writes what perf's script prints before the first event.
+    /// Writes the text that perf's script prints before the first event.
     pub(super) fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Syscalls(_)

@@ -59,7 +59,8 @@ pub(super) struct ScriptPlan {
     pub(super) filter: SampleCriteria,
     /// Maximum number of frames of a callchain.
     pub(super) max_stack: usize,
-    /// How user stacks are unwound. Unwinding limits the number of frames itself; [`Self::max_stack`] does not apply to unwound stacks.
+    /// The options for unwinding user stacks. Unwinding limits the number of frames itself; [`Self::max_stack`] does not
+    /// apply to unwound stacks.
     pub(super) stacks: StackOptions,
     /// Functions whose callers are omitted.
     pub(super) stop: Vec<String>,

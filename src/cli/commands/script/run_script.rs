@@ -158,7 +158,7 @@ impl ScriptReading<'_> {
         Interpreter::start(language, &program, hello, has_input, self.context)
     }
 
-    /// How samples of `recording` are encoded.
+    /// The options for encoding the samples of `recording`.
     pub(super) fn options<'r>(
         &self,
         recording: Metadata<'_>,
@@ -243,7 +243,7 @@ impl ScriptReading<'_> {
         Ok(line)
     }
 
-    /// The first block for the shim: what it needs to load the script.
+    /// The first block for the shim: the data that it needs to load the script.
     pub(super) fn hello(&self, formats: &Formats, events: &[EventDesc]) -> Vec<u8> {
         match self.script.language {
             ScriptLanguage::Python => self.python_hello(formats, events).into_bytes(),

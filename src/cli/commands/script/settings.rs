@@ -139,7 +139,7 @@ impl ScriptSettings {
         report_symbol_problems(context, resolver, self.verbose);
     }
 
-    /// How the header is written; `changed` is the recording's modification time, in seconds since 1970.
+    /// The options for writing the header; `changed` is the recording's modification time, in seconds since 1970.
     pub(super) fn header_options(&self, changed: i64) -> HeaderOptions<'static> {
         HeaderOptions {
             full: self.full_header,

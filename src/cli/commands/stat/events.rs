@@ -1,4 +1,4 @@
-//! The events to count: those of `-e`, or the default ones with those of `-d`.
+//! The events to count: the events of `-e`, or the default events and those of `-d`.
 
 use clap::ArgMatches;
 use rperf_count::{CountedEvent, Role};

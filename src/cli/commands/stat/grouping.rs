@@ -61,7 +61,7 @@ pub(super) fn is_of_cpus(by: Aggregation) -> bool {
     !matches!(by, Aggregation::Global | Aggregation::Thread)
 }
 
-/// How readings are aggregated on this machine.
+/// The aggregation of readings on this machine.
 pub(super) fn grouping(
     matches: &ArgMatches,
     target: &Target,

@@ -27,7 +27,7 @@ pub(super) fn target(matches: &ArgMatches, target: Target) -> Result<Target, Cli
     })
 }
 
-/// Marks the events that BPF programs count, and returns how.
+/// Marks the events that BPF programs count, and returns the settings for these programs.
 pub(super) fn counting(
     matches: &ArgMatches,
     context: &Context,
@@ -81,7 +81,7 @@ fn ids(list: &str) -> Result<Vec<u32>, CliError> {
     list.split(',').map(id).collect()
 }
 
-/// Opens events one by one whose group has an event for BPF programs, which read each event separately.
+/// Dissolves the groups that have an event for BPF programs: these read each event separately.
 fn ungroup(shown: &mut [ShownEvent]) {
     let mut start = 0;
     while start < shown.len() {

@@ -8,11 +8,11 @@ use rperf_session::{CountStart, IntervalOptions};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// The shortest timeout or interval, and the shortest without a warning about overhead, in milliseconds.
+/// The shortest timeout, and the shortest one without a warning about overhead, in milliseconds.
 const MIN_MILLIS: u64 = 10;
 const MIN_MILLIS_WITHOUT_WARNING: u64 = 100;
 
-/// When events are enabled.
+/// The start of counting.
 pub(super) fn start(matches: &ArgMatches) -> Result<CountStart, CliError> {
     let Some(word) = matches.get_one::<String>("delay") else {
         return Ok(CountStart::AtOnce);
@@ -43,7 +43,7 @@ pub(super) fn interval(matches: &ArgMatches) -> Result<Option<IntervalOptions>, 
     }))
 }
 
-/// When counting ends.
+/// The time after which counting ends, if limited.
 pub(super) fn timeout(
     matches: &ArgMatches,
     context: &Context,

@@ -1,4 +1,4 @@
-//! What tests share: the program, its temporary folder, and how a test ends.
+//! The parts that all tests use: the program, a temporary folder, and the ending of a test.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -22,7 +22,7 @@ const MAX_OUTPUT: u64 = 64 << 20;
 /// Lines of output in the details of a failure.
 const SHOWN_LINES: usize = 20;
 
-/// How a test ends if it does not succeed.
+/// The ending of a test that does not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TestEnding {
     /// The machine or the user's rights do not allow the test, for this reason.
@@ -50,11 +50,11 @@ pub(super) fn failed(what: impl Into<String>) -> TestResult {
     Err(TestEnding::Failed(what.into()))
 }
 
-/// What all tests use.
+/// Properties of the program and of its environment that all tests use.
 pub(super) struct TestEnvironment {
     /// This program.
     pub(super) program: PathBuf,
-    /// Where temporary folders are created.
+    /// The folder in which temporary folders are created.
     pub(super) temporary: PathBuf,
     /// `--debugfs-dir`.
     pub(super) debugfs: Option<PathBuf>,
@@ -79,7 +79,7 @@ impl TestEnvironment {
     }
 }
 
-/// One run of a test: what it needs, and its details.
+/// One run of a test: its environment, its folder and its details.
 pub(super) struct TestRun<'a> {
     pub(super) environment: &'a TestEnvironment,
     /// The details, lines that `-v` prints.
@@ -172,14 +172,14 @@ impl<'a> TestRun<'a> {
     }
 }
 
-/// What a run of the program printed, and its status.
+/// The output of a run of the program, and its status.
 pub(super) struct ProgramOutput {
     pub(super) status: ExitStatus,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
 
-/// A private folder that is removed with its contents when dropped: directory and home of the programs that a test runs.
+/// A private folder that is removed with its contents when dropped: working directory and home of the programs that a test runs.
 struct TestFolder {
     parent: Folder,
     name: OsString,

@@ -58,7 +58,8 @@ fn document(tests: &[FinishedTest]) -> String {
     text
 }
 
-/// Escapes text for attributes and elements. Control characters other than newline and tab become question marks.
+/// Escapes text for attributes and elements. Control characters other than newline and tab become question marks, and
+/// so do U+FFFE and U+FFFF.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! What the kernel, the machine and the user's rights allow.
+//! Tests of the kernel's and the machine's features, and of the user's rights.
 
 use std::io;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::cli::tracefs::MachineTracepoints;
 const CPU_CLOCK: u64 = 0;
 /// The setting that restricts events of users without privileges.
 pub(super) const PARANOID: &str = "kernel/perf_event_paranoid";
-/// Settings of the kernel that decide what can be recorded.
+/// Settings of the kernel that restrict recording.
 const SETTINGS: &[&str] = &[
     PARANOID,
     "kernel/perf_event_mlock_kb",
@@ -35,7 +35,7 @@ const SETTINGS: &[&str] = &[
 const DEFAULT_MLOCK_KB: u64 = 516;
 /// The highest perf_event_paranoid that permits events of own threads in user space. Some distributions add higher levels.
 const OWN_USER_LEVEL: i64 = 2;
-/// Why perf_event_open(2) ends with ENOSYS.
+/// The reason if perf_event_open(2) fails with ENOSYS.
 const NOT_AVAILABLE: &str = "perf_event_open(2) is not available: the kernel lacks CONFIG_PERF_EVENTS, or a seccomp filter blocks the call";
 /// The program's own threads on any CPU.
 const OWN: ObservedTask = ObservedTask { pid: 0, cpu: -1 };
@@ -124,7 +124,7 @@ fn open(
     }
 }
 
-/// Returns what this user lacks for an event that perf_event_paranoid permits only up to `level`.
+/// Returns the reason why an event is refused that perf_event_paranoid permits only up to `level`.
 pub(super) fn needed_for_level(level: i64) -> String {
     let paranoid = Sysctl::new("/proc").perf_event_paranoid();
     match paranoid.filter(|set| *set > level) {
@@ -361,7 +361,7 @@ pub(super) fn btf(run: &mut TestRun<'_>) -> TestResult {
     }
 }
 
-/// Logs where the programs are that other commands start.
+/// Logs the paths of programs that other commands start.
 pub(super) fn utilities(run: &mut TestRun<'_>) -> TestResult {
     let search = run.environment.search.clone().unwrap_or_default();
     let folders: Vec<_> = std::env::split_paths(&search).collect();

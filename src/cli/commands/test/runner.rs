@@ -14,7 +14,7 @@ use super::selection::SelectedTest;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// How tests run.
+/// The order of tests and their threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunMode {
     /// Several at a time.

@@ -1,4 +1,4 @@
-//! Which tests run.
+//! Selection of tests.
 
 use super::cases::{TESTS, TestCase};
 use crate::cli::error::CliError;

@@ -63,7 +63,8 @@ pub(super) fn of_kernel(run: &mut TestRun<'_>) -> TestResult {
     }
 }
 
-/// Returns which setting hides the kernel's addresses, and what reading them needs (`kallsyms_show_value` of the kernel).
+/// Returns the setting that hides the kernel's addresses, and the rights that reading them needs
+/// (`kallsyms_show_value` of the kernel).
 fn needed_for_addresses() -> String {
     match sysctl::value("kernel/kptr_restrict").as_str() {
         "0" => format!(

@@ -14,7 +14,7 @@ use crate::cli::error::{CliError, ExitStatus};
 /// The answer of `record --control` to each command.
 const ACKNOWLEDGEMENT: &[u8] = b"ack\n";
 
-/// Prints the names of the workloads; with `-v` also their arguments and what they do.
+/// Prints the names of the workloads; with `-v` also their arguments and summaries.
 pub(super) fn list(verbosity: u8, context: &Context) -> Result<ExitStatus, CliError> {
     let mut out = context.stdout();
     for workload in WORKLOADS {

@@ -9,7 +9,7 @@ use super::tasks::Elapsed;
 /// Half of the height of a row, in percent.
 const MIDDLE: u8 = 50;
 
-/// Where calls are drawn in a row.
+/// The part of a row in which calls are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallPlace {
     /// From the middle up.

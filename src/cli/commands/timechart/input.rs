@@ -109,7 +109,7 @@ impl TimechartRecording {
         }
     }
 
-    /// Warns about what is missing in the picture.
+    /// Warns about missing and doubtful parts of the picture.
     pub(super) fn warn(
         &self,
         chart: &Timechart,

@@ -16,7 +16,7 @@ use super::tasks::{ShownTasks, TaskRows};
 use crate::cli::error::CliError;
 use crate::cli::shared::analysis::Analysis;
 
-/// The most CPUs that are drawn.
+/// The maximum number of CPUs that are drawn.
 const MAX_CPUS: usize = 1024;
 /// The least height of a share of time that is not zero, in percent, so that it remains visible.
 const MIN_SHARE: u64 = 8;
@@ -32,7 +32,7 @@ pub(super) struct ChartBuilder<'c> {
     /// CPUs from top to bottom.
     cpus: Vec<u32>,
     draws_calls: bool,
-    /// Why reading ended early.
+    /// The reason if reading ended early.
     damage: Option<String>,
 }
 

@@ -33,7 +33,7 @@ const PAINTS: [Paint; TASK_STATES] = [
 pub(super) struct ShownTasks {
     /// Indices of tasks, from top to bottom.
     order: Vec<usize>,
-    /// The number of all tasks of the recording.
+    /// The number of tasks of the recording that were active, including those that `-p` excludes.
     pub(super) all: usize,
 }
 

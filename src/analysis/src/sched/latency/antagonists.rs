@@ -12,14 +12,14 @@ use crate::sched::{SchedTasks, TaskIndex};
 /// The occupation of a CPU while a task waited for it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Antagonist {
-    /// It ran a task.
+    /// The CPU ran a task.
     Task {
         /// The latest name; not necessarily UTF-8.
         comm: Vec<u8>,
         /// The thread; `None` for all tasks of that name.
         tid: Option<i32>,
     },
-    /// It was idle: the delay is the time that the CPU needed to leave its idle state.
+    /// The CPU was idle: the delay is the time that the CPU needed to leave its idle state.
     Idle,
     /// Switches or the CPU of the wait were not recorded.
     Unknown,

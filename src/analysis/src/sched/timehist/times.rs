@@ -59,12 +59,12 @@ impl RunStatistics {
 /// The state of a task after it was switched out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum AwayState {
-    /// It was still runnable.
+    /// Still runnable.
     #[default]
     Runnable,
-    /// It sleeps in state `D`.
+    /// Sleeping in state `D`.
     Uninterruptible,
-    /// It sleeps in another state, or has exited.
+    /// Sleeping in another state, or exited.
     Sleeping,
 }
 

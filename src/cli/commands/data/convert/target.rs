@@ -193,7 +193,7 @@ impl<'m> ConversionTarget<'m> {
         fs::metadata(self.path).ok().map(|found| found.len())
     }
 
-    /// Reports what was written.
+    /// Reports the written output.
     pub(super) fn report(&self, context: &Context, from: &Path, written: &ConversionSummary) {
         let Self { format, path } = self;
         let program = context.program;

@@ -28,7 +28,7 @@ const RECORD_ABOUT: &str = "\
 Writes the counters of /proc/schedstat to a file, as they are before and after a command, or until Ctrl-C. The kernel needs CONFIG_SCHEDSTATS. Counters \
 that kernel.sched_schedstats disables are enabled for this time, which needs root.";
 
-/// What is collected, in messages.
+/// The collected data, in messages.
 const COLLECTED: &str = "/proc/schedstat";
 /// The environment variable with the mount point of procfs (default: `/proc`), as in perf 7.2.
 const PROC_VARIABLE: &str = "PROCFS_PATH";

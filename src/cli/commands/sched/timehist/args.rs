@@ -78,7 +78,7 @@ fn columns() -> Vec<Arg> {
     ]
 }
 
-/// What the options request.
+/// The values of the options.
 pub(super) struct TimehistRequest {
     pub(super) options: TimeHistoryOptions,
     pub(super) columns: TimeColumns,

@@ -1,4 +1,4 @@
-//! How the counts of a recording are shown.
+//! The title and the aggregation of the counts of a recording.
 
 use rperf_count::{Aggregation, AggregationRules};
 use rperf_perfdata::PerfData;
@@ -19,7 +19,7 @@ pub(super) fn title(data: &PerfData<'_>) -> String {
     format!("'{words}'")
 }
 
-/// The aggregation: as requested, or as recorded if `requested` is `Global`. Known from the first round on.
+/// The aggregation: as requested, or as recorded if `requested` is `Global`. Can be determined from the first round on.
 pub(super) fn grouping(
     recorded: &RecordedStat<'_>,
     data: &PerfData<'_>,
