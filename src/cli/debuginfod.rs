@@ -137,6 +137,7 @@ struct DownloadProgress {
     live: bool,
     /// Set once stdout goes through a pager, which then owns the terminal.
     paged: Arc<AtomicBool>,
+    /// When the progress line was last written; `None` if no line is shown.
     refreshed: Mutex<Option<Instant>>,
 }
 

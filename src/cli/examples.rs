@@ -153,7 +153,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Report",
-        task: "Show how long tasks waited for a CPU and who ran meanwhile, when each task ran, and where tasks sleep:",
+        task: "Show how long tasks waited for a CPU and which tasks ran instead, when each task ran, and where tasks sleep:",
         lines: &[
             "sched record -- sleep 10",
             "sched latency -s max",

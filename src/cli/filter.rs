@@ -18,7 +18,7 @@ pub(crate) const CPU_HINT: &str = "record with 'record --sample-cpu' or 'record 
 pub(crate) struct RequestedFilters {
     /// All filters except the time.
     filter: SampleCriteria,
-    /// `--time`: percentages depend on the recording.
+    /// `--time` as given: it is parsed for each recording, since percentages depend on the recording.
     time: Option<String>,
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn option() -> Arg {
         .help("number of worker threads (default: one per CPU)")
 }
 
-/// Returns the number of threads; without the option, that of the configuration.
+/// Returns the number of threads: the option, otherwise the setting `rperf.jobs`, otherwise one per CPU.
 ///
 /// # Errors
 ///

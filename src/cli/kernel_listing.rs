@@ -7,7 +7,7 @@
 //! the text of /proc/kallsyms
 //! ```
 //!
-//! The copy is valid as long as the boot, the loaded modules and the loaded BPF programs are the same. None is written if any of the
+//! The copy is valid as long as the boot, the loaded modules and the loaded BPF programs are the same. No copy is written if any of the
 //! three cannot be read; reading the ids of BPF programs needs CAP_SYS_ADMIN. Code pages that ftrace and kprobes allocate later
 //! are missing in the copy, but KSYMBOL records of recordings describe them.
 
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_is_read_again_while_the_key_is_the_same() {
+    fn a_copy_is_valid_while_the_key_is_the_same() {
         let scratch = rperf_testkit::Scratch::new();
         assert_eq!(copy(scratch.path(), &key("a")), None);
         assert_eq!(copied(scratch.path(), TEXT, key("a")), TEXT);

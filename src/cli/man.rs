@@ -43,7 +43,7 @@ the next word, or follows = after a long option or the letter of a short one; op
 
 For commands that run a program, the first word that is not an option, or the word after --, begins the program's own command line.
 
--h after a command lists its options, -h WORD those about WORD; --help shows its manual.";
+-h after a command lists its options, -h WORD only options about WORD; --help shows its manual.";
 
 /// The mode of a created directory, before the umask.
 const DIRECTORY_MODE: u32 = 0o777;
@@ -77,7 +77,7 @@ pub(crate) fn write_pages(path: &Path, context: &Context) -> Result<(), CliError
     Ok(())
 }
 
-/// Returns the date, `2026-11-21`: that of SOURCE_DATE_EPOCH, for reproducible builds, or today.
+/// Returns the date as `2026-11-21`: SOURCE_DATE_EPOCH if set, for reproducible builds, otherwise today.
 fn date(context: &Context) -> Result<String, CliError> {
     const VARIABLE: &str = "SOURCE_DATE_EPOCH";
     let seconds = match context.var(VARIABLE) {

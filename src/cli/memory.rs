@@ -26,22 +26,22 @@ impl MemoryHint {
     pub(crate) fn new(program: ProgramName) -> Self {
         Self {
             program,
-            hint: Mutex::new(text(false, address_space_limit())),
+            hint: Mutex::new(advice(false, address_space_limit())),
         }
     }
 
     /// Suggests `-j1` if the command has the option and uses more than one thread.
     pub(crate) fn set_threads(&self, has_threads: bool) {
         *self.hint.lock().unwrap_or_else(PoisonError::into_inner) =
-            text(has_threads, address_space_limit());
+            advice(has_threads, address_space_limit());
         self.explain();
     }
 
     /// Adds the hint to an out-of-memory error that has none.
     pub(crate) fn add_to(&self, error: CliError) -> CliError {
         let text = error.text();
-        let is_meant = MARKS.iter().any(|mark| text.contains(mark)) && !error.has_hints();
-        match is_meant {
+        let needs_hint = MARKS.iter().any(|mark| text.contains(mark)) && !error.has_hints();
+        match needs_hint {
             true => error.hint(&*self.hint.lock().unwrap_or_else(PoisonError::into_inner)),
             false => error,
         }
@@ -75,7 +75,7 @@ pub(crate) fn unmapped_objects() -> Option<CliError> {
 }
 
 /// Returns the advice, for a command with or without several threads, under an address-space limit in bytes.
-fn text(has_threads: bool, limit: Option<u64>) -> String {
+fn advice(has_threads: bool, limit: Option<u64>) -> String {
     let mut text = String::new();
     if has_threads {
         text.push_str("use one thread (-j1), which needs less memory, or ");
@@ -102,11 +102,11 @@ mod tests {
     #[test]
     fn the_hint_names_the_limit() {
         assert_eq!(
-            text(true, Some(300_000 * 1024)),
+            advice(true, Some(300_000 * 1024)),
             "use one thread (-j1), which needs less memory, or raise the limit of the address space (ulimit -v, now 300000 KiB)"
         );
         assert_eq!(
-            text(false, None),
+            advice(false, None),
             "free memory on this machine, or raise the limit of the control group"
         );
     }

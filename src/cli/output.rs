@@ -295,7 +295,8 @@ impl Stdout<'_> {
         write!(self, "{csi}H{csi}2J")
     }
 
-    fn seen<T>(&self, result: io::Result<T>) -> io::Result<T> {
+    /// Returns `result`; notes that the reader of stdout has closed it.
+    fn note_closed<T>(&self, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result
             && error.kind() == io::ErrorKind::BrokenPipe
         {
@@ -308,17 +309,17 @@ impl Stdout<'_> {
 impl Write for Stdout<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let result = self.0.lock().write(bytes);
-        self.seen(result)
+        self.note_closed(result)
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         let result = self.0.lock().write_all(bytes);
-        self.seen(result)
+        self.note_closed(result)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let result = self.0.lock().flush();
-        self.seen(result)
+        self.note_closed(result)
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn is_wanted(matches: &ArgMatches) -> bool {
     flag(matches, "dump-raw-trace") == Some(true)
 }
 
-/// A dumped record, passed to a command that adds text to it.
+/// A dumped record, passed to a command that adds text after the record.
 pub(crate) enum DumpSuffix<'a> {
     /// A sample derived from the dumped one by [`Replay::deliver`].
     Sample(&'a Sample<'a>),

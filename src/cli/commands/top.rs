@@ -71,7 +71,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
     let mut session = TopSession::begin(matches, context, &request, &settings, delay)?;
     set_up(&mut session);
-    let shown = match is_batch {
+    let signal = match is_batch {
         true => {
             let mut batch = BatchOutput {
                 layout: settings.layout,
@@ -82,9 +82,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             if let Some(symbol) = symbol {
                 session.watch(WatchedFunction::named(symbol, None));
             }
-            let stopped = write_batches(&mut session, context, &mut batch, intervals)?;
+            let signal = write_batches(&mut session, context, &mut batch, intervals)?;
             conclude(context, &session, &request);
-            stopped
+            signal
         }
         false => {
             let keys = io::stdin().is_terminal();
@@ -93,7 +93,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             screen.run(&mut session, intervals)?
         }
     };
-    Ok(exit(shown))
+    Ok(exit(signal))
 }
 
 /// Limits on the rows.

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_counted_and_skipped() {
+    fn bad_lines_are_reported_and_skipped() {
         let (entries, bad) =
             parse("x = 1\n[report\n[report]\n= 5\nchildren : no\nok = \"open\ngood = 1\n");
         assert_eq!(

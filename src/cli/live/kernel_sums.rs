@@ -19,8 +19,8 @@ use crate::cli::tracefs::MachineTracepoints;
 /// The maximum time of a wait for records.
 const MAX_WAIT: Duration = Duration::from_millis(50);
 
-/// Returns the request for an observation that starts the workload of the options and reports what `kinds` names. Its event
-/// never occurs.
+/// Returns the request for an observation that starts the workload of the options and synthesizes the records of `kinds`. The
+/// event of the request never occurs.
 ///
 /// # Errors
 ///

@@ -208,7 +208,7 @@ impl SessionObserver for RecordReporter<'_> {
 /// The maximum growth of a recording without a hint, in bytes per minute.
 const MAX_BYTES_PER_MINUTE: u64 = 1 << 30;
 
-/// Suggests how to reduce the growth of a recording of so many bytes per minute.
+/// Returns the options that reduce the growth of a recording, now `bytes` per minute; `copies` is whether samples have stack copies.
 fn lower(bytes: u64, event: TooFrequent<'_>, copies: bool) -> String {
     let rate = event.option(MAX_BYTES_PER_MINUTE, bytes);
     match copies {
@@ -219,7 +219,7 @@ fn lower(bytes: u64, event: TooFrequent<'_>, copies: bool) -> String {
     }
 }
 
-/// The warning that a recording will be large.
+/// The warning that a recording will be large: it grows by `bytes` per minute and `samples` per second.
 fn growing(bytes: u64, samples: u64, lower: &str) -> String {
     #[expect(
         clippy::cast_precision_loss,

@@ -59,7 +59,7 @@ impl CommandRunner<'_> {
         }
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.stdout(Stdio::piped()).spawn()?;
-        // Both are read at once: the command would wait for ever if one of the pipes were full.
+        // Stdout and stderr are read at the same time: the command would wait for ever if either pipe were full.
         let errors = child.stderr.take();
         let errors = thread::spawn(move || {
             let mut text = Vec::new();

@@ -242,7 +242,7 @@ fn chosen(matches: &ArgMatches) -> Vec<(&'static str, String)> {
     FILTERED.iter().filter_map(one).collect()
 }
 
-/// Rejects keys that describe other items than those that are counted.
+/// Rejects keys that describe items other than `counted`.
 pub(crate) fn check<'f>(
     fields: impl IntoIterator<Item = &'f ReportField>,
     counted: CountedItems,

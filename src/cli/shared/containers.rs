@@ -5,7 +5,7 @@ const SHORT: usize = 12;
 /// The length of a complete id, in hexadecimal digits.
 const ID: usize = 64;
 
-/// Starts of cgroups of systemd, `START-ID.scope`, and the name of the runtime.
+/// Prefixes of the names of systemd's scopes, `PREFIX-ID.scope`, each with the name of the runtime.
 const SCOPES: [(&str, &str); 4] = [
     ("docker", "docker"),
     ("libpod", "podman"),
@@ -13,8 +13,8 @@ const SCOPES: [(&str, &str); 4] = [
     ("crio", "cri-o"),
 ];
 
-/// Returns the name of the container that a cgroup belongs to: its runtime and the first 12 digits of its id, or its own name. `None` if the path
-/// is not that of a container.
+/// Returns the name of the container that a cgroup belongs to: the container's runtime with the first 12 digits of its id, or with its
+/// name. `None` if the path names no container.
 ///
 /// ```text
 /// /system.slice/docker-0123456789abcdef….scope      docker:0123456789ab

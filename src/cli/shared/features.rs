@@ -9,7 +9,7 @@ pub(crate) struct Feature {
     pub(crate) name: &'static str,
     /// Whether this program has it, with a library or without.
     pub(crate) is_built_in: bool,
-    /// What provides it, or what is missing.
+    /// How the feature is provided, or why it is missing.
     note: &'static str,
 }
 

@@ -36,6 +36,7 @@ pub(crate) struct ExistingFile {
 
 /// The root of paths: this process's, or that of `--target-ns`.
 pub(crate) struct MountNamespace {
+    /// `/proc/PID/root`; `None` for this process's namespace.
     root: Option<PathBuf>,
 }
 

@@ -126,8 +126,8 @@ impl LiveCode {
         )
     }
 
-    /// Prints the watched function with the counts of a table's events: instructions with at least this percentage,
-    /// and their context.
+    /// Prints the first watched function with the counts of a table's events: instructions with at least `least` percent
+    /// (0: all), and their context.
     pub(super) fn write(
         &mut self,
         out: &mut dyn Write,
@@ -227,11 +227,11 @@ impl TopSession {
         self.live.watched_mut().push(function);
     }
 
-    /// Watches the function at an address of another function's object; returns whether there is one.
+    /// Watches the function at an address of `seen`'s object; returns whether a function is at that address.
     pub(super) fn follow(&mut self, seen: FunctionKey, address: u64) -> bool {
         let symbol = seen.begin.symbol();
         let found = self.live.with_watched(|watched, resolver| {
-            // The screen's own location may no longer exist in the World.
+            // The location in `seen` may no longer exist in the World.
             let frames = watched.iter().filter_map(WatchedFunction::frame);
             let frame = frames.into_iter().find(|frame| frame.symbol == symbol)?;
             WatchedFunction::at(resolver, resolver.frame_in_object(frame, address)?)
@@ -242,13 +242,13 @@ impl TopSession {
         is_there
     }
 
-    /// Stops what [`TopSession::watch`] started.
+    /// Stops counting the samples of a function by instruction.
     pub(super) fn stop_watching(&mut self, seen: FunctionKey) {
         let symbol = seen.begin.symbol();
         let watched = self.live.watched_mut();
-        let is_it =
+        let is_seen =
             |watched: &WatchedFunction| watched.frame().is_some_and(|frame| frame.symbol == symbol);
-        if let Some(index) = watched.iter().rposition(is_it) {
+        if let Some(index) = watched.iter().rposition(is_seen) {
             watched.remove(index);
         }
     }

@@ -21,7 +21,7 @@ use crate::cli::error::CliError;
 const OTHER_LINES: usize = 5;
 /// The size of a terminal that does not report it.
 const DEFAULT_SIZE: (usize, usize) = (25, 80);
-/// The minimum number of samples of a row that the menu shows by default. As in perf, this default has no effect.
+/// The count filter that the menu shows if none is set. As in perf, this value hides no rows.
 const COUNT: u64 = 5;
 /// The default least percentage of an annotated instruction, as in perf.
 pub(super) const PERCENT: u8 = 5;
@@ -126,23 +126,23 @@ impl<'a> TopScreen<'a> {
             write_truncated(out, &status.to_string(), columns, None)
         })?;
         writeln!(out, "{}", "-".repeat(columns.saturating_sub(1)))?;
-        let mut lost = 0;
+        let mut warning_lines = 0;
         if session.interval().losses > 0 {
             let line = format!("WARNING: {LOST}");
             write_truncated(out, &line, columns.saturating_sub(1), None)?;
-            lost = 1;
+            warning_lines = 1;
         }
         out.write_all(b"\n")?;
         let limits = RowLimits {
-            rows: self.entries().saturating_sub(lost),
+            rows: self.entries().saturating_sub(warning_lines),
             samples: self.least.unwrap_or_default(),
             screen: Some((
-                height.saturating_sub(OTHER_LINES + lost),
+                height.saturating_sub(OTHER_LINES + warning_lines),
                 columns.saturating_sub(1),
             )),
         };
         if self.symbol.is_some() {
-            let lines = height.saturating_sub(OTHER_LINES + lost);
+            let lines = height.saturating_sub(OTHER_LINES + warning_lines);
             self.draw_code(out, session, lines, columns)?;
         } else if let Some((_, table)) = session.table(self.table) {
             let histogram = table.histogram();

@@ -71,7 +71,8 @@ pub(super) fn start(
     }
 }
 
-/// Whether memory is read without the kernel's help if that fails: of a command, whose processes are children.
+/// Whether memory is read without BPF, once calls have begun, if the capture fails. Only a command's memory can be read: its processes are
+/// children of this one.
 pub(super) fn is_read_late(request: &RecordRequest, settings: &TraceSettings) -> bool {
     request.observe.target == Target::Workload
         && settings.options.prints_lines
@@ -88,7 +89,7 @@ impl ProcessMemory for ChildMemory {
     }
 }
 
-/// Returns what is captured of the recorded calls: those that are shown, and those that change descriptors.
+/// Returns the capture plans of the recorded calls, by number: calls that are shown, and calls that change descriptors.
 fn plans(settings: &TraceSettings) -> Vec<(u32, CapturePlan)> {
     let all = SyscallTable::of(settings.options.abi).all().into_iter();
     let wanted = all.filter(|(number, _)| {

@@ -38,10 +38,13 @@ pub(super) struct ExecTree {
 
 #[derive(Debug, Default)]
 struct Process {
+    /// The process id.
     number: u32,
+    /// The parent's index in [`ExecTree::processes`].
     parent: Option<usize>,
-    /// The first and the last time in nanoseconds.
+    /// The time of the first call in nanoseconds.
     begin: u64,
+    /// The time of the exit in nanoseconds; `None` if no exit was seen.
     end: Option<u64>,
     comm: String,
     programs: Vec<String>,

@@ -110,6 +110,7 @@ struct Sums {
 struct CgroupTables(BTreeMap<u64, CgroupTable>);
 
 struct CgroupTable {
+    /// The number that replaces the thread id, from 0 in the order of paths.
     number: u32,
     path: String,
 }

@@ -28,9 +28,9 @@ use crate::cli::live::{events, explain};
 
 /// The maximum time between two reads of the rings. Lines are printed one read later, so that earlier records of other
 /// CPUs can arrive.
-const PATIENCE: Duration = Duration::from_millis(50);
-/// That time if memory is read with the records: the sooner, the less of it has changed.
-const LATE_PATIENCE: Duration = Duration::from_millis(1);
+const MAX_READ_INTERVAL: Duration = Duration::from_millis(50);
+/// The maximum time between two reads of the rings if memory is read with the records: the earlier, the less memory has changed.
+const LATE_READ_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Traces until the command or all tasks end, a limit of lines is reached, or a signal is received.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
@@ -67,7 +67,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         feed: LiveFeed::new(world),
         observer: TraceObserver::new(settings.options.clone(), printer),
         pass,
-        patience: PATIENCE,
+        read_interval: MAX_READ_INTERVAL,
     };
     if let Some(capture) = &capture {
         capture.connect(&observation, &request)?;
@@ -141,7 +141,7 @@ fn sum_up(
     let started = observation.start(request, &mut |_| {});
     started.map_err(explained)?;
     let stopped = loop {
-        let woken = observation.wait(PATIENCE, None)?;
+        let woken = observation.wait(MAX_READ_INTERVAL, None)?;
         observation.drain(&mut |_| {});
         match (woken.signal, woken.ended) {
             (Some(signal), _) => break StopReason::Signal(signal),
@@ -185,16 +185,16 @@ struct LiveTrace<'p> {
     observer: TraceObserver<TracePrinter>,
     pass: ObserverPass<'p, TraceSamples>,
     /// The maximum time between two reads of the rings.
-    patience: Duration,
+    read_interval: Duration,
 }
 
 impl LiveTrace<'_> {
-    /// Reads the memory of arguments when the records of calls are read, which is done more often then.
+    /// Makes the observer read the memory of arguments when records of calls arrive, and reads the rings more often.
     fn read_late(&mut self, settings: &TraceSettings) {
         let size = usize::try_from(settings.string_size).unwrap_or(usize::MAX);
         let memory = Box::new(capture::ChildMemory);
         self.observer.read_memory_late(memory, size);
-        self.patience = LATE_PATIENCE;
+        self.read_interval = LATE_READ_INTERVAL;
     }
 
     /// Reads what descriptors refer to, if lines are printed.
@@ -217,7 +217,7 @@ impl LiveTrace<'_> {
         }
     }
 
-    /// Waits for the begin of a delayed trace. Returns a reason if the trace ends before it begins.
+    /// Waits until a delayed trace begins. Returns a reason if the trace ends before it begins.
     fn wait_for_begin(
         &mut self,
         observation: &mut Observation,
@@ -231,7 +231,7 @@ impl LiveTrace<'_> {
             if left.is_zero() {
                 return Ok(None);
             }
-            let woken = observation.wait(left.min(self.patience), None)?;
+            let woken = observation.wait(left.min(self.read_interval), None)?;
             self.read(observation);
             match (woken.signal, woken.ended) {
                 (Some(signal), _) => return Ok(Some(StopReason::Signal(signal))),
@@ -259,7 +259,7 @@ impl LiveTrace<'_> {
     /// Prints lines until the trace ends; returns why.
     fn follow(&mut self, observation: &mut Observation) -> Result<StopReason, CliError> {
         loop {
-            let woken = observation.wait(self.patience, None)?;
+            let woken = observation.wait(self.read_interval, None)?;
             self.read(observation);
             if let Some(signal) = woken.signal {
                 return Ok(StopReason::Signal(signal));
@@ -304,7 +304,7 @@ impl LiveTrace<'_> {
     }
 }
 
-/// Returns what names stacks and page faults, if they are recorded.
+/// Returns how frames and addresses of page faults are named. There are no names if neither stacks nor page faults are recorded.
 fn addresses(
     world: &LiveWorld,
     observation: &Observation,

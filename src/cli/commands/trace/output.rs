@@ -27,7 +27,7 @@ const ENOUGH: usize = 64 << 10;
 /// Formats lines and writes them with few system calls.
 pub(super) struct TracePrinter {
     layout: TraceLayout,
-    /// What is printed at the end instead of lines.
+    /// The tree that is printed at the end instead of lines.
     tree: Option<ExecTree>,
     /// The time of the first event.
     base: Option<u64>,

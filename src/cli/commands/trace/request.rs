@@ -202,7 +202,7 @@ fn check_combination(
     Ok(())
 }
 
-/// Returns the calls to record: if descriptors are shown, also those that change what they refer to.
+/// Returns the calls to record: if a shown call has a descriptor as argument, also [`FILE_CALLS`], which change what descriptors refer to.
 fn recorded_calls(
     shown: &BTreeSet<u32>,
     table: &SyscallTable,
@@ -299,7 +299,7 @@ fn min_duration(matches: &ArgMatches) -> Result<u64, CliError> {
     Ok((millis * 1e6) as u64)
 }
 
-/// Returns the interface of this machine.
+/// Returns the system call interface of this machine.
 pub(super) fn native_abi() -> Result<Abi, CliError> {
     Abi::native().ok_or_else(|| {
         let name = std::env::consts::ARCH;

@@ -10,7 +10,7 @@ use crate::cli::live::events::parsed;
 use crate::cli::options::{flag, given_value};
 use crate::cli::shared::sampling::CallchainOptions;
 
-/// The default of `--max-stack`: that of the kernel's setting `kernel.perf_event_max_stack`.
+/// The default of `--max-stack`, also the kernel's default of `kernel.perf_event_max_stack`.
 const MAX_STACK: usize = 127;
 
 /// Which stacks and page faults are shown.
@@ -122,7 +122,7 @@ impl StackSettings {
     }
 }
 
-/// Returns stack copies if this architecture's can be unwound, frame pointers otherwise.
+/// Returns the mode with stack copies if this architecture has an unwinder, otherwise the mode with frame pointers.
 fn unwound() -> CallGraph {
     match USER_REGISTERS {
         Some(_) => CallGraph::Dwarf {

@@ -16,10 +16,10 @@ use crate::cli::error::CliError;
 use crate::cli::options::{flag, given_value};
 use crate::cli::shared::report_options::limit_option;
 
-/// What percentages are calculated from.
+/// The total and the counts from which percentages are calculated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PercentType {
-    /// Whether they are relative to the event's total instead of the function's.
+    /// Whether percentages are relative to the event's total instead of the function's.
     pub(crate) global: bool,
     /// Whether samples are counted instead of periods.
     pub(crate) hits: bool,
@@ -222,10 +222,10 @@ fn column(matches: &ArgMatches, context: &Context) -> AnnotateColumn {
         let configured = || context.config.flag(setting);
         flag(matches, id).or_else(configured) == Some(true)
     };
-    let is_given = flag(matches, "show-nr-samples") == Some(true);
+    let wants_samples = flag(matches, "show-nr-samples") == Some(true);
     let shows_periods = is_set("show-total-period", "annotate.show_total_period");
     let shows_samples = is_set("show-nr-samples", "annotate.show_nr_samples");
-    match (shows_periods && !is_given, shows_samples) {
+    match (shows_periods && !wants_samples, shows_samples) {
         (true, _) => AnnotateColumn::Period,
         (false, true) => AnnotateColumn::Samples,
         (false, false) => AnnotateColumn::Percent,

@@ -152,7 +152,7 @@ fn cache(context: &Context) -> Result<Cache, CliError> {
 /// A cache entry to add for one definition.
 pub(crate) struct CacheAddition {
     /// The object that the entry belongs to.
-    home: CachedObject,
+    object: CachedObject,
     /// `None` for USDT markers: those are added with the object.
     entry: Option<CachedEntry>,
 }
@@ -161,13 +161,13 @@ impl CacheAddition {
     /// Checks that the cache can store the definition.
     ///
     /// # Errors
-    /// `home` is `None`: the object has no place in the cache.
+    /// `object` is `None`: the object has no place in the cache.
     pub(crate) fn new(
         definition: &Definition,
-        home: Option<&CachedObject>,
+        object: Option<&CachedObject>,
         events: &[ProbeEvent],
     ) -> Result<Self, CliError> {
-        let home = home.ok_or_else(|| {
+        let object = object.ok_or_else(|| {
             CliError::message(255, "--cache: events of this object cannot be stored")
                 .detail("  Error: Failed to add events.")
                 .hint("the cache stores events of programs with a build-id (link with --build-id) and of the running kernel, not of its modules")
@@ -176,7 +176,7 @@ impl CacheAddition {
         let group = events.first().map(|event| event.group.clone());
         let group = group.unwrap_or_default();
         Ok(Self {
-            home: home.clone(),
+            object: object.clone(),
             entry: (!is_marker).then(|| CachedEntry::new(definition, &group, events)),
         })
     }
@@ -185,8 +185,8 @@ impl CacheAddition {
 /// Writes the additions to the cache.
 pub(crate) fn keep(additions: Vec<CacheAddition>, context: &Context) -> Result<(), CliError> {
     let cache = cache(context)?;
-    for CacheAddition { home, entry } in additions {
-        home.keep(entry, &cache).map_err(|error| {
+    for CacheAddition { object, entry } in additions {
+        object.keep(entry, &cache).map_err(|error| {
             let root = cache.root().display();
             CliError::message(255, format!("--cache: {root}: {}", reason(&error)))
                 .detail("  Error: Failed to store events.")

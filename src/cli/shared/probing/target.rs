@@ -1,4 +1,4 @@
-//! The program or library given by `-x`.
+//! The probed object: the program or library of `-x`, the module of `-m`, or the kernel.
 
 use std::cell::OnceCell;
 use std::fs;
@@ -242,7 +242,7 @@ fn located(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
     let here = fs::canonicalize(target);
     if let Ok(path) = here {
         return match path.is_file() {
-            // The kernel may be able to read the link's own path.
+            // The kernel may be able to parse the path of the link, though not of its target.
             true if !is_readable_word(&path) => match std::path::absolute(target) {
                 Ok(given) if is_readable_word(&given) => Ok(given),
                 _ => Ok(path),

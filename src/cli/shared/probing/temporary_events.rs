@@ -134,7 +134,7 @@ impl OwnProbes {
     ) -> Result<(), CliError> {
         let AddedEvents { names, lines } = added;
         let tables = EventLists::find(context);
-        let _alone = tables.lock();
+        let _lock = tables.lock();
         let mut taken: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (event, _) in tables.existing()? {
             taken.entry(event.group).or_default().insert(event.name);
@@ -199,9 +199,9 @@ impl OwnProbes {
             }
         }
         let signals = locked(&self.signals).take();
-        let came = signals.as_ref().and_then(|signals| signals.next().ok()?);
+        let arrived = signals.as_ref().and_then(|signals| signals.next().ok()?);
         drop(signals);
-        if let Some(signal) = came {
+        if let Some(signal) = arrived {
             rperf_sys::exit_by_signal(signal);
         }
     }
