@@ -139,7 +139,7 @@ pub(crate) fn fold(
     (samples, stacks.summary())
 }
 
-/// Returns what histograms need to know of a recording, without event groups, sockets and tracepoint texts. `inlines` is the value of
+/// Returns the properties of a recording for histograms, without event groups, sockets and tracepoint texts. `inlines` is the value of
 /// `--inline`.
 pub(crate) fn recording_info(
     recording: Metadata<'_>,

@@ -25,7 +25,7 @@ use rperf_input::DiskFiles;
 #[derive(Clone)]
 pub(crate) struct SymbolSources {
     vmlinux: Option<PathBuf>,
-    /// Ignore kernel images, except one given explicitly.
+    /// Whether kernel images are ignored, except one given explicitly.
     ignore_vmlinux: bool,
     kallsyms: Option<PathBuf>,
     symfs: Option<PathBuf>,

@@ -35,7 +35,7 @@ const NEEDED: [NeededField; 3] = [
 ///
 /// # Errors
 ///
-/// The descriptions of all tracepoints cannot be read.
+/// The section with the descriptions of tracepoints cannot be read.
 pub(crate) fn event_layouts(analysis: &Analysis<'_>) -> Result<EventLayouts, CliError> {
     let recording = analysis.metadata();
     let layouts = EventLayouts::of_recording(recording)?;

@@ -79,7 +79,7 @@ pub(crate) fn objects(
 /// The page in which the kernel executes copies of instructions that uprobes replaced (`xol_add_vma`, kernel/events/uprobes.c).
 const UPROBES: &str = "[uprobes]";
 
-/// Which objects contain the address of a sample; callers are ignored.
+/// For each object, whether it contains the address of a sample; callers are ignored.
 #[derive(Default)]
 struct SampledObjects(Vec<bool>);
 

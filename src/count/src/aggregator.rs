@@ -47,7 +47,7 @@ struct RunSums {
     value: f64,
     enabled: u64,
     running: u64,
-    /// Time enabled of the counters that ran; of all counters without scaling.
+    /// Time enabled of the counters that ran, or of all counters if counts are not scaled.
     seen: u64,
 }
 

@@ -17,9 +17,11 @@ pub struct RecordedCounts {
     events: BTreeMap<u64, usize>,
     /// By event: the last reading of each counter, and its reading at the end of the last interval.
     counters: Vec<BTreeMap<CpuAndThread, (CounterCounts, CounterCounts)>>,
-    /// The CPUs of events that aren't counted on all.
+    /// The CPUs of events that are not counted on all CPUs.
     own_cpus: BTreeMap<usize, BTreeSet<u32>>,
+    /// The CPUs of the CPU map; only `None` if threads are counted.
     cpus: Vec<Option<u32>>,
+    /// The threads of the thread map; `None` for all threads.
     threads: Vec<Option<u32>>,
     /// The end of the last interval.
     last: Duration,

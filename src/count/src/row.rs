@@ -53,7 +53,7 @@ pub struct CountValue {
 }
 
 impl CountValue {
-    /// Percentage of the time enabled during which it was on a counter.
+    /// Percentage of the time enabled during which the event was on a counter.
     #[must_use]
     pub fn percent_running(&self) -> f64 {
         if self.enabled == 0.0 {

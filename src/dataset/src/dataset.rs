@@ -18,7 +18,7 @@ pub struct Dataset<'a> {
 /// Properties of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordingInfo {
-    /// Identifies the recording among those of all hosts, in every table.
+    /// Identifies the recording among the recordings of all hosts. A column of every table.
     pub id: String,
     /// The recorded machine's name; empty if not recorded.
     pub host: String,

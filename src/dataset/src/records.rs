@@ -43,7 +43,7 @@ pub struct TaskRow {
     pub pid: u32,
     /// Thread.
     pub tid: u32,
-    /// The process of the thread that created it; `None` if it is older than the recording.
+    /// The process of the thread that created it; `None` without a FORK record.
     pub parent_pid: Option<u32>,
     /// Its last name; empty if not recorded.
     pub comm: String,
@@ -70,7 +70,7 @@ pub struct LossRow {
     pub time: Option<u64>,
     /// The CPU; `u32::MAX` if not recorded.
     pub cpu: u32,
-    /// Number of the event; `None` if unknown.
+    /// Index of the event; `None` if unknown.
     pub event: Option<u32>,
     /// The kind of the lost data.
     pub kind: LossKind,

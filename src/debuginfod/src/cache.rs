@@ -23,6 +23,7 @@ const MAX_SETTING: u64 = 4096;
 /// A file with a duration in seconds.
 struct DurationFile {
     name: &'static str,
+    /// The default, in seconds.
     usual: u64,
 }
 

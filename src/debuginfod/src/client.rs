@@ -91,14 +91,14 @@ impl Client {
 
     /// Queries the servers in turn.
     fn query_servers(&self, state: &mut ClientState, query: &Query<'_>) -> Option<PathBuf> {
-        let mut denied = !state.servers.is_empty();
+        let mut is_absent = !state.servers.is_empty();
         for server in state.servers.clone() {
             match self.query_server(state, &server, query) {
                 Ok(Some(path)) => return Some(path),
                 Ok(None) => {}
                 Err(error) => {
                     self.observer.failed(&error);
-                    denied = false;
+                    is_absent = false;
                     match error {
                         Error::OtherBuild { .. }
                         | Error::TooLarge { .. }
@@ -113,7 +113,7 @@ impl Client {
                 }
             }
         }
-        if denied {
+        if is_absent {
             // If this fails, the miss is queried again later.
             let _ = self.cache.note_absence(&query.id, query.part);
         }

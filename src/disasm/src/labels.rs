@@ -37,7 +37,7 @@ pub struct Labels<'l> {
     /// Number of jumps to each address.
     sources: FxHashMap<u64, usize>,
     /// Width of the longest mnemonic in characters.
-    names: usize,
+    mnemonic_width: usize,
 }
 
 impl<'l> Labels<'l> {
@@ -45,11 +45,11 @@ impl<'l> Labels<'l> {
     #[must_use]
     pub fn new(listing: &'l Listing<'l>) -> Self {
         let lines = listing.lines.iter();
-        let names = lines.map(|line| split(&line.text).0.len());
+        let widths = lines.map(|line| split(&line.text).0.len());
         let mut labels = Self {
             listing,
             sources: FxHashMap::default(),
-            names: names.max().unwrap_or_default(),
+            mnemonic_width: widths.max().unwrap_or_default(),
         };
         for line in &listing.lines {
             if let Some(target) = labels.jump_within(line)
@@ -109,13 +109,13 @@ impl<'l> Labels<'l> {
     pub fn text(&self, line: &InstructionLine<'_>) -> String {
         let (name, operands) = split(&line.text);
         if name.starts_with("nop") {
-            return format!("{:<width$}", "nop", width = self.names);
+            return format!("{:<width$}", "nop", width = self.mnemonic_width);
         }
         self.instruction(name, operands, line)
     }
 
     fn instruction(&self, name: &str, operands: &str, line: &InstructionLine<'_>) -> String {
-        let width = self.names;
+        let width = self.mnemonic_width;
         let operands = match (name, split(operands)) {
             ("lock", (name, operands)) => self.instruction(name, operands, line),
             _ => self.operands(operands, line),
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Symbol, label and text of each line.
+    /// Arrow, number of jumps to the line, and text of each line.
     fn shown(lines: Vec<InstructionLine<'_>>) -> Vec<String> {
         let listing = Listing {
             start: 0x1000,

@@ -44,7 +44,7 @@ pub struct InstructionLine<'r> {
     pub address: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Disassembly. That of a direct jump or call ends with the address of [`InstructionLine::target`].
+    /// Disassembly. The text of a direct jump or call ends with the address of [`InstructionLine::target`].
     pub text: String,
     /// Control flow after it.
     pub flow: InsnFlow,

@@ -112,7 +112,7 @@ pub(crate) fn first(
     }
 }
 
-/// The frame of the code `bytes` after that of `frame`.
+/// `frame` with its addresses moved forward by `bytes`.
 fn moved(frame: &Frame, bytes: u64) -> Frame {
     Frame {
         ip: frame.ip.wrapping_add(bytes),
@@ -236,8 +236,8 @@ impl<'r> Walk<'r, '_, '_> {
 
     /// An address of the object with its symbol.
     fn named(&self, address: u64) -> OperandAddress<'r> {
-        let beside = self.resolver.frame_in_object(&self.first, address);
-        let symbol = beside.and_then(|frame| {
+        let frame = self.resolver.frame_in_object(&self.first, address);
+        let symbol = frame.and_then(|frame| {
             let symbol = frame.symbol?;
             let bytes = frame.address - self.resolver.symbol(symbol)?.start;
             Some((self.resolver.symbol_name(symbol), bytes))

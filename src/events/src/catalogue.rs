@@ -76,19 +76,19 @@ pub trait Tracepoints: Debug {
     /// The names of all systems.
     ///
     /// # Errors
-    /// What reading the folder reports.
+    /// Errors of reading the folder.
     fn systems(&self) -> io::Result<Vec<String>>;
 
     /// The names of the events of a system.
     ///
     /// # Errors
-    /// What reading the system's folder reports: `NotFound` if it was removed.
+    /// Errors of reading the system's folder: `NotFound` if it was removed.
     fn names(&self, system: &str) -> io::Result<Vec<String>>;
 
     /// The id of an event, `attr.config`.
     ///
     /// # Errors
-    /// What reading its `id` file reports; events internal to ftrace have none.
+    /// Errors of reading the event's `id` file; some events internal to ftrace have none.
     fn id(&self, system: &str, name: &str) -> io::Result<u64>;
 }
 
@@ -167,7 +167,7 @@ impl Catalogue<'_> {
         self.only_wanted(covered.collect())
     }
 
-    /// Returns the PMUs that have an event of this name in sysfs; if there are none, those for which vendor tables have it.
+    /// Returns the PMUs that have an event of this name in sysfs; if there are none, the PMUs that have one in vendor tables.
     pub(crate) fn pmus_with(&self, event: &str) -> Vec<&(String, u32)> {
         let has = |pmu: &str| self.machine.event(pmu, event).is_some();
         let found: Vec<_> = self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect();
@@ -191,11 +191,11 @@ impl Catalogue<'_> {
     /// The definition of a PMU's named event.
     pub(crate) fn definition(&self, pmu: &str, name: &str) -> Option<EventDefinition> {
         if let Some(terms) = self.machine.event(pmu, name) {
-            let beside = |suffix: &str| self.machine.event(pmu, &format!("{name}.{suffix}"));
+            let file = |suffix: &str| self.machine.event(pmu, &format!("{name}.{suffix}"));
             return Some(EventDefinition {
                 terms,
-                scale: UnitScale::of_files(beside("scale").as_deref(), beside("unit").as_deref()),
-                per_package: beside("per-pkg").is_some_and(|text| text.trim() == "1"),
+                scale: UnitScale::of_files(file("scale").as_deref(), file("unit").as_deref()),
+                per_package: file("per-pkg").is_some_and(|text| text.trim() == "1"),
             });
         }
         let mut described = self.machine.vendor().events_named(name).iter();

@@ -119,7 +119,7 @@ impl PrivilegeLevel {
 pub struct RecordDetails {
     /// Which tasks are counted, where and when.
     pub scope: TaskScope,
-    /// What samples hold.
+    /// Optional fields of samples.
     pub samples: SampleFields,
     /// Records besides samples.
     pub side_band: SideBand,

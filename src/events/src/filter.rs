@@ -44,7 +44,7 @@ impl EventFilter {
     /// Validates `text` for the tracepoint `event` (`system:name`) with this format.
     ///
     /// # Errors
-    /// [`FilterError`] for what the kernel would refuse: unknown fields, text compared as a number,
+    /// [`FilterError`] for a filter that the kernel would refuse: unknown fields, text compared as a number,
     /// invalid operators. Types of rare fields are left to the kernel to check.
     pub fn parse(text: &str, event: &str, format: &Format) -> Result<Self, FilterError> {
         let mut parser = Parser {

@@ -10,16 +10,16 @@ use crate::names::known_event;
 use crate::{Catalogue, EventSpec};
 
 /// Names of the two PMUs on x86.
-const KINDS: [&str; 2] = ["cpu_core", "cpu_atom"];
+const CORE_PMUS: [&str; 2] = ["cpu_core", "cpu_atom"];
 const PMU_TYPE_SHIFT: u32 = 32;
 
 /// The core PMUs in sysfs order; empty on machines with one kind of cores.
 pub(crate) fn core_pmus<'a>(catalogue: &'a Catalogue<'_>) -> Vec<&'a (String, u32)> {
     let pmus = catalogue.pmus.iter();
     let cores: Vec<_> = pmus
-        .filter(|(name, _)| KINDS.contains(&name.as_str()))
+        .filter(|(name, _)| CORE_PMUS.contains(&name.as_str()))
         .collect();
-    match cores.len() == KINDS.len() {
+    match cores.len() == CORE_PMUS.len() {
         true => cores,
         false => Vec::new(),
     }
@@ -53,7 +53,7 @@ pub(crate) fn known_on(
     name: &str,
     catalogue: &Catalogue<'_>,
 ) -> Option<Attr> {
-    if !catalogue.machine.is_core(pmu) && !KINDS.contains(&pmu) {
+    if !catalogue.machine.is_core(pmu) && !CORE_PMUS.contains(&pmu) {
         return None;
     }
     let (event_type, config) = match (known_event(name), CacheEvent::parse(name)) {

@@ -167,8 +167,8 @@ impl EventSelection {
         }
     }
 
-    /// Returns the possible meanings of an argument, of which the first one that selects an event applies: that of [`EventSelection::new`],
-    /// the same but case-insensitive, and the raw code of a word such as `rcafe`.
+    /// Returns the possible meanings of an argument, of which the first one that selects an event applies: the selection of
+    /// [`EventSelection::new`], the same selection but case-insensitive, and the raw code of a word such as `rcafe`.
     #[must_use]
     pub fn interpretations(word: &str) -> Vec<Self> {
         let first = Self::new(word);

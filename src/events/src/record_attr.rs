@@ -1,4 +1,4 @@
-//! The attrs of `record`: those of each event with the settings of the recording.
+//! The attrs of `record`: the attr of each event with the settings of the recording.
 
 use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat, SampleType, event_name};
 
@@ -36,7 +36,7 @@ pub enum Sampling {
 /// Settings of a recording that affect its attrs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordOptions {
-    /// What the recording observes.
+    /// The observed tasks or CPUs.
     pub target: SamplingTarget,
     /// Sampling rate.
     pub sampling: Sampling,

@@ -96,7 +96,7 @@ pub struct KernelTest {
     pub field: KernelField,
     /// How it is compared.
     pub operator: Operator,
-    /// With what.
+    /// The value that the field is compared with.
     pub value: u64,
 }
 
@@ -159,7 +159,7 @@ impl SampleFilter {
         }
     }
 
-    /// Returns the comparisons, of each group of which one must hold, if programs in the kernel know all their fields.
+    /// Returns the comparisons by group, if programs in the kernel know all their fields. In each group, one comparison must hold.
     #[must_use]
     pub fn kernel_tests(&self) -> Option<Vec<Vec<KernelTest>>> {
         let test = |test: &Comparison| {
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_recorded_that_are_compared() {
+    fn compared_fields_are_recorded() {
         let mut details = RecordDetails::default();
         details.samples.period = Some(false);
         SampleFilter::parse("pid == 1")

@@ -14,7 +14,7 @@ fn attr(kind: EventType, config: u64) -> Attr {
     }
 }
 
-/// The default events of `stat`, and stalled cycles.
+/// Six of the default events of `stat`.
 fn default_events() -> Vec<CountedEvent> {
     let hardware = |name, config| event(name, EventType::HARDWARE, config);
     vec![
@@ -28,10 +28,10 @@ fn default_events() -> Vec<CountedEvent> {
 }
 
 fn reading(cpu: u32, value: u64) -> CounterReading {
-    shared(cpu, value, (1000, 1000))
+    multiplexed(cpu, value, (1000, 1000))
 }
 
-fn shared(cpu: u32, value: u64, (enabled, running): (u64, u64)) -> CounterReading {
+fn multiplexed(cpu: u32, value: u64, (enabled, running): (u64, u64)) -> CounterReading {
     CounterReading {
         cpu: Some(cpu),
         thread: None,
@@ -189,7 +189,7 @@ fn a_unit_divides_its_own_counts() {
 
 #[test]
 fn privilege_levels_and_cgroups_are_not_mixed() {
-    let on_side = |name: &str, config, flags| {
+    let at_level = |name: &str, config, flags| {
         CountedEvent::new(
             name,
             &Attr {
@@ -204,12 +204,12 @@ fn privilege_levels_and_cgroups_are_not_mixed() {
         ..event
     };
     let events = vec![
-        on_side("cycles:u", 0, user),
-        on_side("instructions", 1, AttrFlags::default()),
-        on_side("instructions:u", 1, user),
-        of("a", on_side("cycles", 0, AttrFlags::default())),
-        of("b", on_side("instructions", 1, AttrFlags::default())),
-        of("a", on_side("instructions", 1, AttrFlags::default())),
+        at_level("cycles:u", 0, user),
+        at_level("instructions", 1, AttrFlags::default()),
+        at_level("instructions:u", 1, user),
+        of("a", at_level("cycles", 0, AttrFlags::default())),
+        of("b", at_level("instructions", 1, AttrFlags::default())),
+        of("a", at_level("instructions", 1, AttrFlags::default())),
     ];
     let readings = [10, 20, 30, 40, 50, 60].map(|count| vec![reading(0, count)]);
     let rules = AggregationRules::default();
@@ -226,7 +226,7 @@ fn events_that_did_not_run_have_no_count_and_no_metric() {
     let mut events = default_events();
     events[5].supported = false;
     let mut readings = [0, 5, 10, 20, 30, 40].map(|count| vec![reading(0, count)]);
-    readings[2] = vec![shared(0, 0, (1000, 0))];
+    readings[2] = vec![multiplexed(0, 0, (1000, 0))];
     let rules = AggregationRules::default();
     let mut aggregator = Aggregator::new(events, &rules);
     aggregator.add(Duration::from_secs(1), &readings);
@@ -248,9 +248,9 @@ fn events_that_did_not_run_have_no_count_and_no_metric() {
 fn multiplexed_counters_are_scaled_separately() {
     let hardware = |name, config| event(name, EventType::HARDWARE, config);
     let readings = vec![
-        shared(0, 50, (100, 50)),
-        shared(1, 10, (100, 100)),
-        shared(2, 0, (100, 0)),
+        multiplexed(0, 50, (100, 50)),
+        multiplexed(1, 10, (100, 100)),
+        multiplexed(2, 0, (100, 0)),
     ];
     let shown = |unscaled| {
         let rules = AggregationRules {

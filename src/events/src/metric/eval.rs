@@ -33,7 +33,7 @@ impl Operator {
             Self::Divide => left / right,
             Self::Remainder => match integer(right) {
                 0 => f64::NAN,
-                // Of the only division that overflows, that of the minimum by -1, the remainder is 0.
+                // Only `i64::MIN % -1` overflows: its remainder is 0.
                 divisor => to_float(integer(left).wrapping_rem(divisor)),
             },
             Self::Minimum => left.min(right),

@@ -9,7 +9,7 @@ pub trait TableFolder: Debug {
     /// The text of a file.
     ///
     /// # Errors
-    /// What reading it reports; [`io::ErrorKind::InvalidData`] if it is not UTF-8.
+    /// Errors of reading the file; [`io::ErrorKind::InvalidData`] if it is not UTF-8.
     fn read(&self, path: &str) -> io::Result<String>;
 
     /// The names in a folder, sorted; those of folders end in `/`. Empty if there is no such

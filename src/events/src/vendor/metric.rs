@@ -62,7 +62,7 @@ impl MetricGrouping {
 }
 
 impl VendorMetric {
-    /// Returns the metric of a row; `None` for rows that are not metrics. `topic` is that of the file; `pmu` is used
+    /// Returns the metric of a row; `None` for rows that are not metrics. `topic` is the topic of the file; `pmu` is used
     /// for rows without a PMU.
     pub(super) fn of_row(row: &Row, topic: &str, pmu: Option<&str>) -> Option<Self> {
         let name = row.text("MetricName")?;
@@ -87,13 +87,13 @@ impl VendorMetric {
         })
     }
 
-    /// Returns whether the metric is one of those of generic events ([`super::default_metrics`]).
+    /// Whether the metric is a metric of generic events ([`super::default_metrics`]).
     #[must_use]
     pub fn is_default(&self) -> bool {
         self.topic == DEFAULT
     }
 
-    /// Returns whether the name of the metric or of one of its groups is `word`. Case is ignored.
+    /// Whether the name of the metric or of one of its groups is `word`. Case is ignored.
     #[must_use]
     pub fn matches_word(&self, word: &str) -> bool {
         let fits = |name: &String| name.eq_ignore_ascii_case(word);
