@@ -182,7 +182,7 @@ impl<'p, W: Write> Writer<'p, W> {
             .zip(&self.profile.objects)
             .zip(limits.iter().zip(inlines));
         let mut rows: Vec<_> = rows.collect();
-        // Readers treat the first mapping as that of the program.
+        // Readers treat the first mapping as the mapping of the program.
         rows.sort_by_key(|((id, _), _)| Some(*id) != main);
         for ((id, object), (limit, inline)) in rows {
             let build_id = object.build_id.as_deref().map(hex).unwrap_or_default();

@@ -61,8 +61,8 @@ fn split(line: &str) -> Option<(&str, u64)> {
     }
 }
 
-/// Writes the stacks sorted by their text. A first name that begins with `#` gets a `_` before it. With `marks` names have suffixes for kernel, inlined and
-/// JIT code.
+/// Writes the stacks sorted by their text. A first name that begins with `#` gets a `_` before it. With `marks`, names have
+/// suffixes for kernel, inlined and JIT code.
 ///
 /// # Errors
 ///

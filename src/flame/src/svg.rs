@@ -67,7 +67,7 @@ pub fn write_html(flame: &Flame, options: &SvgOptions, out: &mut dyn Write) -> i
     out.write_all(b"</body>\n</html>\n")
 }
 
-/// Dimensions of a picture.
+/// Writes a picture with these dimensions.
 struct SvgWriter<'a> {
     flame: &'a Flame,
     options: &'a SvgOptions,

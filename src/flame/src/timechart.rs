@@ -40,7 +40,7 @@ pub enum RowKind {
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChartRow {
-    /// What it shows.
+    /// The kind of the row.
     pub kind: RowKind,
     /// The text to its left.
     pub label: String,
@@ -69,7 +69,7 @@ pub struct ChartBox {
     pub high: u8,
     /// Its colour.
     pub paint: Paint,
-    /// Whether its height is the share of time of several states.
+    /// Whether the box is part of a span with several states: its height is then the share of time of its state.
     pub is_merged: bool,
     /// Index of its name in the row's names.
     pub name: Option<u32>,

@@ -59,8 +59,8 @@ pub(crate) fn split(bytes: &[u8]) -> (Vec<BranchEntry>, &[u8]) {
     (branches, chain)
 }
 
-/// Converts `branches` to at most `max` steps in call graph order, with loops removed. As in perf, more than [`MAX_BRANCHES`] branches have no
-/// steps.
+/// Converts `branches` to at most `max` steps in call graph order, with loops removed. As in perf, more than [`MAX_BRANCHES`]
+/// branches have no steps.
 pub(crate) fn steps(branches: &[BranchEntry], order: Direction, max: usize) -> Vec<ChainBranch> {
     if branches.len() > MAX_BRANCHES {
         return Vec::new();

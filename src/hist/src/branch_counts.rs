@@ -7,7 +7,7 @@ use rperf_wire::BranchEntry;
 pub struct BranchCounts {
     /// By `PERF_BR_*`.
     kinds: [u64; 16],
-    /// By `PERF_BR_NEW_*`, for those of type `PERF_BR_EXTEND_ABI`.
+    /// By `PERF_BR_NEW_*`, for branches of type `PERF_BR_EXTEND_ABI`.
     new_types: [u64; 16],
     forward: u64,
     backward: u64,

@@ -28,7 +28,7 @@ impl ChainCache {
         self.next.clear();
     }
 
-    /// Adds a frame: the caller of the one that was added before.
+    /// Adds a frame: the caller of the frame added before.
     #[inline]
     pub(crate) fn push(&mut self, mode: CpuMode, ip: u64) {
         self.next.push((mode, ip));

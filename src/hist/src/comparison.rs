@@ -144,7 +144,7 @@ impl Comparison {
         Some(percent(row.period(0)?, self.baseline_total))
     }
 
-    /// Compares the row of a file with that of the baseline; `None` if the file has no such row.
+    /// Compares the row of a file with the row of the baseline; `None` if the file has no such row.
     #[must_use]
     pub fn value(&self, row: &ComparedRow, file: usize) -> Option<ComparedValue> {
         let is_relative = matches!(

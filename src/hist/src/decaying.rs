@@ -227,7 +227,7 @@ fn add_sums(sums: &mut Vec<ColumnSum>, more: &[ColumnSum]) {
     }
 }
 
-/// Adds rows to those with the same cells.
+/// Adds each row to the row with the same cells, if there is one.
 fn add_rows(rows: &mut Vec<HistogramRow>, more: Vec<HistogramRow>, graph: Option<GraphOptions>) {
     let known = rows.iter().enumerate();
     let known: FxHashMap<&[String], usize> = known.map(|(at, row)| (&row.cells[..], at)).collect();

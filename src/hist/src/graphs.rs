@@ -247,7 +247,7 @@ impl<'a> GraphBuilder<'a> {
     }
 }
 
-/// Appends the nodes that chains end in, those of longer chains before those of their prefixes.
+/// Appends the nodes in which chains end: the node of a chain before the nodes of its prefixes.
 fn list_ends<'n>(nodes: &'n [TreeNode], list: &mut Vec<&'n TreeNode>) {
     for node in nodes {
         list_ends(&node.nodes, list);

@@ -10,7 +10,7 @@ use crate::histogram::{Histogram, HistogramRow};
 /// A line of a hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HierarchyLine {
-    /// Index of its key, from 0.
+    /// Index of the line's key, from 0.
     pub level: usize,
     /// A row with the cell of that key only. Only rows of the last level have call graphs.
     pub row: HistogramRow,
@@ -21,30 +21,30 @@ impl Histogram {
     #[must_use]
     pub fn hierarchy(&self) -> Vec<HierarchyLine> {
         let keys = self.columns.iter().filter(|field| field.key().is_some());
-        let mut steps = Vec::new();
+        let mut lines = Vec::new();
         self.append(
             &self.rows.iter().collect::<Vec<_>>(),
             0,
             keys.count(),
-            &mut steps,
+            &mut lines,
         );
-        steps
+        lines
     }
 
-    /// Appends the lines of `rows`, which have equal keys before `level`.
+    /// Appends the lines of `rows`, which have equal cells before `level`.
     fn append(
         &self,
         rows: &[&HistogramRow],
         level: usize,
         levels: usize,
-        steps: &mut Vec<HierarchyLine>,
+        lines: &mut Vec<HierarchyLine>,
     ) {
         if level + 1 >= levels {
             let leaves = rows.iter().map(|row| HierarchyLine {
                 level,
                 row: with_cell(row, level),
             });
-            return steps.extend(leaves);
+            return lines.extend(leaves);
         }
         let mut groups: Vec<(HistogramRow, Vec<&HistogramRow>)> = Vec::new();
         let mut known: FxHashMap<&str, usize> = FxHashMap::default();
@@ -76,8 +76,8 @@ impl Histogram {
             (Reverse(numbers), sum.cells.clone())
         });
         for (row, parts) in groups {
-            steps.push(HierarchyLine { level, row });
-            self.append(&parts, level + 1, levels, steps);
+            lines.push(HierarchyLine { level, row });
+            self.append(&parts, level + 1, levels, lines);
         }
     }
 }
@@ -121,10 +121,10 @@ mod tests {
             ],
             ..Histogram::default()
         };
-        let steps = histogram.hierarchy();
-        let shown: Vec<_> = steps
+        let lines = histogram.hierarchy();
+        let shown: Vec<_> = lines
             .iter()
-            .map(|step| (step.level, &*step.row.cells[0], step.row.weights.own))
+            .map(|line| (line.level, &*line.row.cells[0], line.row.weights.own))
             .collect();
         let expected = [
             (0, "ls", 8),

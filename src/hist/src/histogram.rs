@@ -19,7 +19,7 @@ pub struct Histogram {
     pub columns: Vec<ReportField>,
     /// Whether [`Weights::total`] includes callees.
     pub children: bool,
-    /// Whether call graphs are those of another event.
+    /// Whether call graphs were copied from another event.
     pub reference_call_graphs: bool,
     /// Sorted rows.
     pub rows: Vec<HistogramRow>,

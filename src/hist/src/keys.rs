@@ -104,7 +104,7 @@ pub struct Key {
     pub unresolved_width: usize,
     /// Padding of its cells.
     pub pads: CellPadding,
-    /// The part of a sample it depends on.
+    /// The part of a sample that the key depends on.
     pub(crate) reads: KeyDependency,
     /// Determines which samples share a row.
     pub(crate) identity: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
@@ -144,7 +144,7 @@ impl Key {
         label: KeyLabel,
         reads: KeyDependency,
         pads: CellPadding,
-        what: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
+        value: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
         text: fn(&KeyInput<'_>, &dyn RecordingNames) -> String,
     ) -> Self {
         Self {
@@ -153,8 +153,8 @@ impl Key {
             unresolved_width: 0,
             pads,
             reads,
-            identity: what,
-            rank: what,
+            identity: value,
+            rank: value,
             text,
         }
     }
@@ -220,8 +220,8 @@ impl Key {
         matches!(self.reads, KeyDependency::Field(_))
     }
 
-    /// Whether samples of the event with this index have a value for it: tracepoint fields belong
-    /// to one event.
+    /// Whether samples of the event with this index have a value for the key: tracepoint fields
+    /// belong to one event.
     pub(crate) fn is_of(&self, event: usize) -> bool {
         match self.reads {
             KeyDependency::Field(field) => field.event == event,
@@ -252,7 +252,7 @@ impl PartialEq for Key {
 
 impl Eq for Key {}
 
-/// The part of a sample that a key depends on: parts without a key are not distinguished.
+/// The part of a sample that a key depends on. Parts that no key depends on do not distinguish samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyDependency {
     /// The name of the task.
@@ -273,7 +273,7 @@ pub(crate) enum KeyDependency {
     Site,
 }
 
-/// Properties common to all frames of a sample. Those not used by a key have their default.
+/// Properties common to all frames of a sample. Properties not used by a key have their default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct SampleContext {
     pub(crate) comm: Option<CommId>,
@@ -340,7 +340,7 @@ pub(crate) struct KeyInput<'a> {
     pub(crate) field: usize,
 }
 
-/// An address in brackets, formatted like C's `%#.16x`: no 0x for zero.
+/// A level in brackets and an address, formatted like C's `%#.16x`: no 0x for zero.
 fn address_text(level: char, address: u64) -> String {
     match address {
         0 => format!("[{level}] {:016x}", 0),
@@ -402,7 +402,7 @@ fn hexadecimal(address: u64) -> String {
     }
 }
 
-/// The value of one key. Values are compared in row order: unknown ones come last, unless they are [`KeyValue::First`].
+/// The value of one key. Values are compared in row order: unknown values come last, unless they are [`KeyValue::First`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum KeyValue<'n> {
     /// Unknown, sorted before known values.
@@ -421,8 +421,8 @@ pub(crate) enum KeyValue<'n> {
         start: i64,
         end: i64,
     },
-    /// A function inlined into another one, whose range it has; or a location with the name of its
-    /// function.
+    /// A function with its name, because other functions have the same range: it is inlined or shares
+    /// memory with them; or a location with the name of its function.
     Named { name: &'n str, start: i64, end: i64 },
     /// Numbers, and addresses as signed numbers: kernel addresses come first.
     Number(i64),
@@ -439,7 +439,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernel_addresses_and_unknown_things_are_ordered_as_in_perf() {
+    fn kernel_addresses_and_unknown_values_are_ordered_as_in_perf() {
         let kernel = KeyValue::Number(-1);
         assert!(kernel < KeyValue::Number(0x1000));
         assert!(KeyValue::Text("zz") < KeyValue::Absent);

@@ -71,8 +71,8 @@ impl<'a> RowLines<'a> {
         }
     }
 
-    /// The lines in display order. `callers` is the direction of call graphs, if rows of callers
-    /// are shown with those of their callees.
+    /// The lines in display order. `callers` is the direction of call graphs if callers have rows with
+    /// call graphs, otherwise `None`.
     pub(crate) fn ordered(
         mut self,
         rank: &RankTable,
@@ -142,14 +142,14 @@ struct SortColumns<'l, 'a> {
     lines: &'l RowLines<'a>,
     rank: &'l RankTable,
     fields: &'l [ReportField],
-    /// The event of a group to sort by first, if not its leader.
+    /// The event of a group to sort by first; 0 is its leader.
     event: usize,
 }
 
 /// A line as perf compares it if callers have rows (`--children`).
 #[derive(Clone, Copy)]
 struct ComparedLine {
-    /// Its rank by the fields before the total, and by those after it.
+    /// The rank by the fields before the total, and by the fields after it.
     before: u32,
     after: u32,
     total: u64,
@@ -201,7 +201,7 @@ impl SortColumns<'_, '_> {
         }
     }
 
-    /// The order with children: that of perf's tree. `total` is the index of the total among the
+    /// The order with children: the order of perf's tree. `total` is the index of the total among the
     /// fields.
     fn with_callers(&self, callers: Direction, total: usize) -> Vec<u32> {
         let before = self.codes(0..total).dense().ranks;

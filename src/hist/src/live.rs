@@ -20,7 +20,7 @@ use crate::resolve::{NamingContext, RecordingInfo};
 use crate::select::{SampleTreatment, SelectSamples};
 use crate::watched_function::WatchedFunction;
 
-/// Size of buffered records in bytes before they are folded early.
+/// Size in bytes from which buffered records are folded early.
 const MAX_BUFFERED: usize = 4 << 20;
 
 /// Settings of a live histogram.
@@ -130,7 +130,7 @@ impl LiveHistograms {
         }
     }
 
-    /// Adds the samples of complete rounds, and decays older ones.
+    /// Decays the samples so far, and adds the samples of complete rounds.
     pub fn refresh(&mut self, decay: Decay) {
         for watched in &mut self.watched {
             watched.decay(decay);
@@ -157,13 +157,13 @@ impl LiveHistograms {
         std::mem::take(&mut self.counts)
     }
 
-    /// Which samples are hidden.
+    /// The kinds of hidden samples.
     #[must_use]
     pub fn hidden(&self) -> HiddenSamples {
         self.hidden
     }
 
-    /// Which samples are hidden, mutable.
+    /// The kinds of hidden samples, mutable.
     pub fn hidden_mut(&mut self) -> &mut HiddenSamples {
         &mut self.hidden
     }

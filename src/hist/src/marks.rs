@@ -80,7 +80,7 @@ impl BranchMarks {
         }
         let words = match self.is_target {
             true => self.of_target(),
-            false => self.of_origin(),
+            false => self.of_source(),
         };
         match words.as_str() {
             "" => words,
@@ -103,7 +103,7 @@ impl BranchMarks {
         words
     }
 
-    fn of_origin(&self) -> String {
+    fn of_source(&self) -> String {
         let mut words = String::new();
         let cycles = self.average_cycles();
         if cycles > 0 {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_have_cycles_and_loops() {
+    fn sources_have_cycles_and_loops() {
         let from = |cycles, passes| BranchMark::From {
             cycles,
             passes,

@@ -15,11 +15,11 @@ pub(crate) trait RecordingNames: Sync {
     fn comm(&self, comm: CommId) -> &str;
     /// The last name of a thread.
     fn last_comm(&self, thread: Thread) -> &str;
-    /// An object's short name, or its full one if addresses are shown.
+    /// An object's short name, or its full path if addresses are shown.
     fn dso(&self, dso: DsoId) -> &str;
     /// A function's name, demangled.
     fn symbol(&self, symbol: SymbolId) -> &str;
-    /// Whether the function is inlined. Its range is that of the function that contains it.
+    /// Whether the function is inlined. An inlined function has the range of the function that contains it.
     fn is_inlined(&self, symbol: SymbolId) -> bool;
     /// Whether other functions had the same range at other times.
     fn shares_its_address(&self, symbol: SymbolId) -> bool {

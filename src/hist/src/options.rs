@@ -11,7 +11,7 @@ use crate::parallelism::Parallelism;
 /// Settings of a histogram: the samples it counts, and how it shows them.
 #[derive(Debug, Clone)]
 pub struct HistogramOptions {
-    /// What is counted.
+    /// The counted items.
     pub counted: CountedItems,
     /// The columns.
     pub columns: Vec<ReportField>,
@@ -23,7 +23,7 @@ pub struct HistogramOptions {
     pub order: Direction,
     /// Call graph options; `None` for no call graphs.
     pub graph: Option<GraphOptions>,
-    /// Whether events without callchains use the call graphs of one with callchains.
+    /// Whether events without callchains use the call graphs of an event with callchains.
     pub reference_call_graphs: bool,
     /// Maximum number of frames of a callchain, counted from the start of the call graph.
     pub max_stack: usize,
@@ -38,9 +38,9 @@ pub struct HistogramOptions {
     pub exclude_other: bool,
     /// Matches functions to which their callees are attributed.
     pub ignore_callees: Option<Regex>,
-    /// Only rows whose function's name contains this are shown.
+    /// Only rows with this text in the name of the function are shown.
     pub symbol_filter: Option<String>,
-    /// Whether percentages are relative to the accepted samples instead of all.
+    /// Whether percentages are relative to the accepted samples instead of all samples.
     pub relative: bool,
     /// Granularity of the key `time`, in nanoseconds.
     pub time_quantum: u64,

@@ -8,7 +8,7 @@
 const NO_NODE: u32 = u32::MAX;
 
 /// The positions of `items` in order, after inserting them one by one into a red-black tree.
-/// `above(new, old)` is whether `new` precedes `old`.
+/// `above(new, old)` returns whether `new` precedes `old`.
 pub(crate) fn by_insertion<T: Copy>(
     items: impl ExactSizeIterator<Item = T>,
     above: impl Fn(&T, &T) -> bool,

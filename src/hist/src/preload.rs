@@ -1,6 +1,6 @@
-//! Determines the objects of stacks without loading symbols, so that they can be loaded in
-//! parallel. Otherwise a thread that needs an object would load it while the others wait for the
-//! same one.
+//! Determines the objects of stacks without loading symbols, so that the objects can be loaded in
+//! parallel. Otherwise one thread would load an object while all threads that need the same object
+//! wait.
 
 use std::collections::BTreeSet;
 

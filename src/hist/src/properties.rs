@@ -16,17 +16,17 @@ use crate::stacks::Interner;
 /// A property of samples used by keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Property {
-    /// Its time.
+    /// The time.
     Time,
-    /// Its weight.
+    /// The weight.
     Weight,
-    /// Its cgroup.
+    /// The cgroup.
     Cgroup,
     /// The cgroup namespace.
     CgroupId,
     /// The transaction flags.
     Transaction,
-    /// The page size of its code.
+    /// The page size of the code.
     CodePage,
     /// The memory access.
     Access,
@@ -104,7 +104,7 @@ impl UsedProperties {
         parallelism.map(|parallelism| parallelism.at(sample.order))
     }
 
-    /// Whether sums other than events and samples are used.
+    /// Whether sums other than periods and samples are used.
     pub(crate) fn any_extra(&self) -> bool {
         self.costs || self.parallelism.is_some()
     }
@@ -188,7 +188,7 @@ pub fn has_weight_parts(kinds: SampleType) -> bool {
     kinds.contains(SampleType::WEIGHT_STRUCT)
 }
 
-/// Index of the cgroup namespace among those of a thread.
+/// Index of the cgroup namespace among the namespaces of a thread.
 const CGROUP_NAMESPACE: usize = 6;
 
 fn cgroup_id(world: &World, sample: &Sample<'_>) -> (u64, u64) {
@@ -204,7 +204,7 @@ pub(crate) struct Properties {
     /// Nanoseconds, rounded to the time quantum.
     pub(crate) time: u64,
     pub(crate) weight: SampleWeight,
-    /// Its id, 0 if not recorded.
+    /// Id of the cgroup, 0 if not recorded.
     pub(crate) cgroup: u64,
     /// Device and inode of the cgroup namespace.
     pub(crate) cgroup_id: (u64, u64),
@@ -312,8 +312,8 @@ impl PropertyResolver<'_, '_, '_> {
     }
 
     fn access(&self, raw: &RawAccess, ip: u64) -> MemoryAccess {
-        // As in perf, resolved in the mode of the code: kernel accesses to user space stay
-        // unresolved.
+        // As in perf, the data address is resolved in the mode of the code: kernel accesses to
+        // user space stay unresolved.
         let data = self.resolver.locate(self.at, self.mode, raw.address);
         MemoryAccess {
             code: self.resolved(&self.resolver.locate(self.at, self.mode, ip)),
@@ -333,7 +333,7 @@ impl PropertyResolver<'_, '_, '_> {
             .dso
             .is_some_and(|dso| world.dso(dso).long_name.starts_with('/'));
         let shared = mapping.is_some_and(|mapping| mapping.flags & MAP_SHARED != 0);
-        let runs = mapping.is_some_and(|mapping| mapping.prot & PROT_EXEC != 0);
+        let executable = mapping.is_some_and(|mapping| mapping.prot & PROT_EXEC != 0);
         let private = mapping.is_some() && !kernel && !shared && !is_file;
         Cacheline {
             level: self.mode.into(),
@@ -341,7 +341,7 @@ impl PropertyResolver<'_, '_, '_> {
             object: data.dso,
             pid: if private { self.at.pid } else { 0 },
             address: data.address / LINE * LINE,
-            shared: !kernel && !runs && shared && is_file,
+            shared: !kernel && !executable && shared && is_file,
         }
     }
 }

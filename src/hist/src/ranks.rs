@@ -24,15 +24,15 @@ pub(crate) struct RankTable {
     keys: Vec<KeyRanks>,
 }
 
-/// A number for each context and site of an event: equal for entries that the keys don't
-/// distinguish.
+/// A number for each context and site of an event: equal for contexts, and for sites, that the keys
+/// don't distinguish.
 pub(crate) struct EntryLabels {
     pub(crate) contexts: Vec<u32>,
     pub(crate) sites: Vec<u32>,
 }
 
 struct KeyRanks {
-    /// Whether it depends on sites; otherwise on contexts.
+    /// Whether the key depends on sites; otherwise it depends on contexts.
     of_sites: bool,
     /// By event.
     ranks: Vec<Vec<u32>>,
@@ -111,7 +111,7 @@ impl KeyRanks {
             KeyView::Identity => key.identity,
             KeyView::Rank => key.rank,
         };
-        // A key uses one of the two; level and samples of a row are only used for text.
+        // A key uses either the context or the site; level and samples of a row are only used for text.
         let value = |context, site| -> KeyValue<'_> {
             let input = KeyInput {
                 context,

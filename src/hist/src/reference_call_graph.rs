@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 
 use crate::histogram::{Branch, ColumnSum, Histogram, HistogramRow};
 
-/// Copies the call graphs of the first event with callchains to events without callchains: to each row from the row with the same cells.
-/// The copies are scaled to the counts of the row.
+/// Copies the call graphs of the first event with callchains to events without callchains: to each row from the row with the same
+/// cells. The copies are scaled to the counts of the row.
 pub(crate) fn copy_reference_call_graphs(histograms: &mut [Histogram], callchains: &[bool]) {
     let has_chains = |histogram: &Histogram| {
         let leader = histogram.events.first();
@@ -16,23 +16,22 @@ pub(crate) fn copy_reference_call_graphs(histograms: &mut [Histogram], callchain
     };
     let reference_rows = std::mem::take(&mut histograms[reference].rows);
     // Of several rows with the same cells, the first is used.
-
     let rows = reference_rows.iter().rev();
     let graphs: FxHashMap<&[String], &HistogramRow> = rows.map(|row| (&*row.cells, row)).collect();
     for histogram in histograms.iter_mut().filter(|other| !has_chains(other)) {
         histogram.reference_call_graphs = true;
         for row in &mut histogram.rows {
             if let Some(reference_row) = graphs.get(&*row.cells) {
-                let part = CountRatio::of(row, reference_row);
-                row.graph = part.of_branches(&reference_row.graph);
-                row.chains = part.of_samples(reference_row.chains);
+                let ratio = CountRatio::of(row, reference_row);
+                row.graph = ratio.of_branches(&reference_row.graph);
+                row.chains = ratio.of_samples(reference_row.chains);
             }
         }
     }
     histograms[reference].rows = reference_rows;
 }
 
-/// Ratio of a row's counts to those of its reference row; numerators are first.
+/// Ratio of a row's counts to the counts of its reference row; numerators are first.
 #[derive(Clone, Copy)]
 struct CountRatio {
     periods: (u64, u64),

@@ -34,7 +34,7 @@ pub struct RecordingInfo<'a> {
     pub callchains: Vec<bool>,
     /// For each event, whether callchains include inlined functions.
     pub inlines: Vec<bool>,
-    /// The events of each report: one, or those of a group, its leader first.
+    /// The events of each report: one event, or the events of a group, its leader first.
     pub groups: Vec<Vec<usize>>,
     /// The socket of each CPU, by CPU number; empty if unknown.
     pub sockets: Vec<i32>,

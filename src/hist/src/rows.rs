@@ -54,20 +54,20 @@ pub(crate) fn histogram(
     });
     let lists = entries.iter().map(Entries::list).collect();
     let lines = RowLines::new(lists, &identity).ordered(&rank, options, callers(events, options));
-    let maker = RowFormatter {
+    let formatter = RowFormatter {
         names,
         options,
         all_merged,
         lines,
     };
-    let shown = maker.lines.iter().filter(|line| maker.shows(line));
+    let shown = formatter.lines.iter().filter(|line| formatter.shows(line));
     let shown = shown.map(|line| {
         let graph = graphs.get_mut(line.entry as usize);
         let graph = graph.filter(|_| line.event == 0).map(std::mem::take);
         (line, graph.unwrap_or_default())
     });
     let rows = parallel::map(shown.collect(), threads, |(line, graph)| {
-        maker.row(line, graph)
+        formatter.row(line, graph)
     });
     Histogram {
         events: events.iter().map(|event| event.index).collect(),
@@ -86,11 +86,11 @@ fn percentage_totals(
     events: &[EventInput<'_>],
     options: &HistogramOptions,
 ) -> Vec<ColumnSum> {
-    let left = |(all, event): (&ColumnSum, &EventInput<'_>)| match options.relative {
+    let total = |(all, event): (&ColumnSum, &EventInput<'_>)| match options.relative {
         true => all.without(event.merged.filtered),
         false => *all,
     };
-    all.iter().zip(events).map(left).collect()
+    all.iter().zip(events).map(total).collect()
 }
 
 /// The call graph of each entry of the leader.
@@ -103,7 +103,7 @@ fn call_graphs(
     parallel::map(chains, threads, |chains| graphs.make(&chains))
 }
 
-/// The sum of all samples of an event, including hidden ones.
+/// The sum of all samples of an event, including filtered samples.
 fn event_total(event: &EventInput<'_>) -> ColumnSum {
     let mut total = event.merged.filtered;
     for stack in &event.merged.stacks {
@@ -112,7 +112,7 @@ fn event_total(event: &EventInput<'_>) -> ColumnSum {
     total
 }
 
-/// Direction of call graphs, if rows of callers are shown with those of their callees.
+/// Direction of call graphs if callers have rows with call graphs, otherwise `None`.
 fn callers(events: &[EventInput<'_>], options: &HistogramOptions) -> Option<Direction> {
     let callchains = events.first().is_some_and(|event| event.callchains);
     let graphs = callchains && options.children && options.graph.is_some();

@@ -1,4 +1,4 @@
-//! The key of a sample, and the parts of the sample that it is made of.
+//! The key of a sample, and the parts of the sample that the key is made of.
 
 use rperf_replay::{CommId, Epoch, OrderRange, Sample, ThreadState, World};
 use rperf_wire::Misc;
@@ -35,8 +35,8 @@ impl UsedParts {
     }
 }
 
-/// The distinguishing properties of a sample besides addresses and payload; unused ones have a
-/// constant value.
+/// The distinguishing properties of a sample besides addresses and payload; unused properties have
+/// a constant value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct SampleKey {
     pub(crate) event: u32,
@@ -52,14 +52,14 @@ pub(crate) struct SampleKey {
 
 impl SampleKey {
     /// The key of a sample of a thread in this state, without properties.
-    pub(crate) fn new(wanted: UsedParts, moment: ThreadState, sample: &Sample<'_>) -> Self {
+    pub(crate) fn new(wanted: UsedParts, state: ThreadState, sample: &Sample<'_>) -> Self {
         let (pid, tid) = (sample.pid, sample.tid);
         let thread = Thread { pid, tid };
         Self {
             event: sample.event.0,
             misc: mode_of(sample),
-            epoch: moment.epoch,
-            comm: wanted.comm.then_some(moment.comm_at_or_later),
+            epoch: state.epoch,
+            comm: wanted.comm.then_some(state.comm_at_or_later),
             thread: if wanted.thread {
                 thread
             } else {

@@ -25,8 +25,8 @@ pub trait SelectSamples: Sync {
     fn frame(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment;
 }
 
-/// Samples outside the selected time or CPUs are ignored; other tasks and locations count for the
-/// total.
+/// Samples outside the selected time or CPUs are ignored; samples of other tasks and locations only
+/// count for the total.
 impl SelectSamples for SampleCriteria {
     fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment {
         if !self.accepts_moment(sample) {

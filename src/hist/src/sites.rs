@@ -63,7 +63,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
         self.resolver
     }
 
-    /// Whether samples in this frame are counted.
+    /// The treatment of samples in this frame.
     fn choice(&self, frame: &Frame) -> SampleTreatment {
         match self.select {
             _ if self.hides(frame) => SampleTreatment::Ignored,
@@ -229,7 +229,7 @@ pub(crate) struct SiteFinder<'f, 'a, 'w> {
 }
 
 impl SiteFinder<'_, '_, '_> {
-    /// The index of the sampled site, and whether the sample is counted.
+    /// The index of the sampled site, and the treatment of the sample.
     pub(crate) fn leaf(&mut self, mode: CpuMode, ip: u64) -> (u32, SampleTreatment) {
         let lookup = self.lookup(mode, ip);
         let (sites, numbers, at) = (&self.sites, &mut self.numbers, self.at);

@@ -50,7 +50,7 @@ impl<T: Copy + Eq, V> SliceMap<T, V> {
             self.grow();
         }
         let hash = (hash >> 32) as u32;
-        let mut at = self.home(hash);
+        let mut at = self.preferred_slot(hash);
         loop {
             let slot = self.slots[at];
             if slot.number == 0 {
@@ -103,7 +103,7 @@ impl<T: Copy + Eq, V> SliceMap<T, V> {
         &self.keys[start..self.entries[index].end]
     }
 
-    fn home(&self, hash: u32) -> usize {
+    fn preferred_slot(&self, hash: u32) -> usize {
         hash as usize & (self.slots.len() - 1)
     }
 
@@ -113,7 +113,7 @@ impl<T: Copy + Eq, V> SliceMap<T, V> {
         let size = MIN_LEN.max(self.slots.len() * 2);
         let old = std::mem::replace(&mut self.slots, vec![SliceSlot::default(); size]);
         for slot in old.into_iter().filter(|slot| slot.number != 0) {
-            let mut at = self.home(slot.hash);
+            let mut at = self.preferred_slot(slot.hash);
             while self.slots[at].number != 0 {
                 at = (at + 1) & (size - 1);
             }
@@ -132,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_counts_as_the_standard_map_does(
+        fn counts_match_the_standard_map(
             keys in prop::collection::vec(prop::collection::vec(0u32..3, 0..4), 0..300),
             weak in any::<bool>(),
         ) {

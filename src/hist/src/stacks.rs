@@ -164,7 +164,7 @@ pub(crate) struct StackKey<'a> {
     /// Level of the sample's mode.
     pub(crate) level: Level,
     /// Indices of the callchain's [`CodeSite`]s in call graph order. Empty if the event has no
-    /// callchains.
+    /// callchains or if they are not used.
     pub(crate) frames: &'a [u32],
 }
 
@@ -175,7 +175,7 @@ pub(crate) struct UniqueStacks {
     pub(crate) sites: Interner<CodeSite>,
     /// Samples without a row that count for the total.
     pub(crate) filtered: ColumnSum,
-    /// By context, leaf and level, then frames.
+    /// Keys are context, leaf and level, followed by the frames.
     weights: SliceMap<u32, (Level, StackWeight)>,
     scratch: Vec<u32>,
 }
@@ -204,8 +204,8 @@ fn renumber<T: Copy + Eq + Hash>(into: &mut Interner<T>, from: &Interner<T>) -> 
     from.items.iter().map(|item| into.number(*item)).collect()
 }
 
-/// The merged stacks of one event. Unordered; stacks from several parts of the recording are
-/// duplicated.
+/// The merged stacks of one event. Unordered; a stack from several parts of the recording occurs
+/// several times.
 #[derive(Debug, Default)]
 pub(crate) struct MergedStacks {
     pub(crate) contexts: Vec<SampleContext>,

@@ -49,8 +49,8 @@ impl Estimate {
         }
     }
 
-    /// Half the width of the 95 % confidence interval of the difference of two means (Welch's t-test): degrees of freedom by Welch and
-    /// Satterthwaite.
+    /// Half the width of the 95 % confidence interval of the difference of two means (Welch's t-test). Degrees of freedom are
+    /// computed by the Welch-Satterthwaite equation.
     #[must_use]
     pub fn margin_of_difference(&self, other: &Self) -> f64 {
         let variance = self.variance + other.variance;
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_tables() {
+    fn quantiles_match_tables() {
         for (freedom, expected) in [
             (1.0, 12.706),
             (2.0, 4.303),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_those_of_welch() {
+    fn intervals_match_welch() {
         let before = Estimate::of(&[41.0, 44.0, 41.0]);
         let after = Estimate::of(&[51.0, 49.0, 53.0]);
         // Variances 3 and 4 by 3 runs: standard error sqrt(7 / 3), 3.92 degrees of freedom.

@@ -1,6 +1,7 @@
-//! Hot streams of `diff --stream`: the heaviest branches of the call graphs of all rows, and which ones two recordings share.
+//! Hot streams of `diff --stream`: the heaviest branches of the call graphs of all rows, and the streams that two recordings
+//! share.
 //!
-//! As in perf 6.1, a stream has the frames of one branch only, without those that it shares with other streams of its row.
+//! As in perf 6.1, a stream has the frames of one branch only, without the frames that it shares with other streams of its row.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -46,10 +47,10 @@ pub struct HotStreams {
     pub total: u64,
 }
 
-/// Which streams two recordings share; indices of [`HotStreams::streams`].
+/// The streams that two recordings share, as indices of [`HotStreams::streams`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StreamPairs {
-    /// Streams of the first recording with the first one of the second recording that has the same lines.
+    /// Streams of the first recording, each with the first stream of the second recording that has the same lines.
     pub matched: Vec<(usize, usize)>,
     /// Streams of the first recording only.
     pub only_first: Vec<usize>,
@@ -71,7 +72,7 @@ impl Stream {
 }
 
 impl HotStreams {
-    /// The streams that both recordings have, and those of one only.
+    /// The streams that both recordings have, and the streams of only one recording.
     #[must_use]
     pub fn pairs(&self, other: &Self) -> StreamPairs {
         let mut pairs = StreamPairs::default();
@@ -97,7 +98,7 @@ impl HotStreams {
         }
     }
 
-    /// Adds a stream. If [`KEPT`] streams are kept already, it replaces the first of the lightest ones if it is heavier.
+    /// Adds a stream. If [`KEPT`] streams are kept already, a heavier stream replaces the first of the lightest streams.
     fn add(&mut self, stream: Stream) {
         if self.streams.len() < KEPT {
             self.streams.push(stream);

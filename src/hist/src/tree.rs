@@ -27,7 +27,7 @@ pub(crate) struct TreeNode {
     pub(crate) nodes: Vec<TreeNode>,
 }
 
-/// Part of a stack's callchain: from this frame to the end.
+/// The part of a stack's callchain from one frame to the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChainTail {
     pub(crate) stack: u32,
@@ -65,7 +65,7 @@ pub(crate) enum SiblingOrder {
 /// Builds trees of chains.
 pub(crate) struct TreeBuilder<'a, F> {
     pub(crate) merged: &'a MergedStacks,
-    /// For each site, the equivalent one that represents it.
+    /// For each site, the equivalent site that represents it.
     pub(crate) alike: &'a [u32],
     pub(crate) least: MinBranchWeight,
     pub(crate) siblings: SiblingOrder,
@@ -141,7 +141,7 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
         }
     }
 
-    /// The next site of all chains, if none ends and all are equal.
+    /// The common next site of all chains; `None` if a chain ends or the sites differ.
     fn common(&self, group: &[ChainTail]) -> Option<u32> {
         let (first, rest) = group.split_first()?;
         let site = self.site(*first)?;
@@ -178,7 +178,7 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
     }
 }
 
-/// Groups items into `count` groups; those without a group are dropped.
+/// Groups items into `count` groups; items without a group are dropped.
 fn grouped<T: Copy>(
     items: &[T],
     groups: impl Iterator<Item = Option<usize>>,

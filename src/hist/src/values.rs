@@ -13,7 +13,7 @@ pub struct FieldValue {
     pub text: String,
 }
 
-/// The values of sort key fields, by the index of [`Key::of_field`]; `None` for those of other
+/// The values of sort key fields, by the index of [`Key::of_field`]; `None` for fields of other
 /// events.
 ///
 /// [`Key::of_field`]: crate::Key::of_field

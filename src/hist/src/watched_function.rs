@@ -11,7 +11,7 @@ use crate::histogram::ColumnSum;
 #[derive(Debug, Clone)]
 pub struct WatchedFunction {
     symbol: String,
-    /// The object's name, if restricted to it.
+    /// The object's name; `None` for any object.
     dso: Option<String>,
     /// The last sampled frame in the function; until the first one, the location of the function is unknown.
     frame: Option<Frame>,
@@ -19,7 +19,7 @@ pub struct WatchedFunction {
 }
 
 impl WatchedFunction {
-    /// Selects a function by its name and that of its object, as shown in rows.
+    /// Selects a function by its name and the name of its object, as shown in rows.
     #[must_use]
     pub fn named(symbol: &str, dso: Option<&str>) -> Self {
         Self {

@@ -25,7 +25,7 @@ pub enum AgentError {
     /// https is not available.
     #[error("https is not available: {reason}")]
     NoTls {
-        /// What is missing.
+        /// The cause, for the message.
         reason: String,
     },
     /// No thread can be started; resolving a host name needs one.

@@ -33,9 +33,9 @@ pub enum UploadError {
     /// The last attempt failed before the server answered.
     #[error("{url}: no answer in {attempts} attempts")]
     Unreachable {
-        /// Where the data were sent.
+        /// The address to which the data were sent.
         url: String,
-        /// How often they were sent.
+        /// Number of attempts.
         attempts: usize,
         /// The last failure.
         source: Box<ureq::Error>,
@@ -43,21 +43,21 @@ pub enum UploadError {
     /// The server was busy at the last attempt.
     #[error("{url}: answered with status {status} in {attempts} attempts")]
     Busy {
-        /// Where the data were sent.
+        /// The address to which the data were sent.
         url: String,
         /// Status of the last answer.
         status: u16,
-        /// How often they were sent.
+        /// Number of attempts.
         attempts: usize,
     },
     /// The server refused the data.
     #[error("{url}: answered with status {status}{}", detail(.answer))]
     Refused {
-        /// Where the data were sent.
+        /// The address to which the data were sent.
         url: String,
         /// Status of the answer.
         status: u16,
-        /// Its first line, if it is text.
+        /// First line of the answer, if it is text.
         answer: String,
     },
 }
@@ -82,7 +82,7 @@ pub struct Upload<'u> {
     pub authorities: &'u [PathBuf],
 }
 
-/// One attempt.
+/// The result of one attempt.
 enum Attempt {
     Accepted(Vec<u8>),
     /// A further attempt may succeed, after this time if the server asks for it.

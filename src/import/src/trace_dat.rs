@@ -55,7 +55,7 @@ pub struct TraceDat<'d> {
 struct CpuPages<'d> {
     cpu: u32,
     pages: Cow<'d, [u8]>,
-    /// Where they begin in the file.
+    /// Offset of the pages in the file.
     offset: u64,
 }
 
@@ -87,7 +87,7 @@ fn take_text(from: &mut Cursor<'_>, field: &'static str) -> Result<String, Decod
 }
 
 impl<'d> TraceDat<'d> {
-    /// Parses a file: descriptions of events, options, and where the events of each CPU are.
+    /// Parses a file: descriptions of events, options, and the places of the events of each CPU.
     ///
     /// # Errors
     /// Not a trace.dat, another version, a damaged part; a clock that does not count nanoseconds.
@@ -196,7 +196,7 @@ impl<'d> TraceDat<'d> {
 }
 
 impl<'d> Head<'d> {
-    /// Parses what follows the version, at `start`.
+    /// Parses the part after the version, which begins at `start`.
     fn parse(bytes: &'d [u8], start: usize) -> Result<Self, DecodeError> {
         let mut order = Cursor::new(bytes, Endian::Little);
         order.take(start, "version")?;

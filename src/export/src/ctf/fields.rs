@@ -287,7 +287,7 @@ fn is_alias(name: &str) -> bool {
 }
 
 impl CtfType {
-    /// The type's name in the metadata; of a sequence, that of its elements.
+    /// The name of the type in the metadata; for a sequence, the name of the element type.
     pub(super) fn alias(self) -> String {
         match self {
             Self::Number {

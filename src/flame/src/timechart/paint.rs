@@ -60,7 +60,7 @@ impl Paint {
         }
     }
 
-    /// Returns what a box shows.
+    /// Returns the meaning of the colour, as text.
     pub(super) fn name(self) -> String {
         match self {
             Self::Idle(0) => "idle, polling".to_owned(),
@@ -80,7 +80,7 @@ impl Paint {
         }
     }
 
-    /// Returns the paint that represents it in the legend.
+    /// Returns the paint that represents this paint in the legend.
     pub(super) fn legend(self) -> Self {
         match self {
             Self::Task(_) => Self::Running,

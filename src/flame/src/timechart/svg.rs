@@ -1,6 +1,7 @@
 //! A self-contained SVG whose script zooms, searches and shows details.
 //!
-//! Those boxes of a row that have the same colour and name are drawn by one path, so a box takes some 20 bytes. The script reads the paths.
+//! The boxes of a row that have the same colour and name are drawn by one path, so a box takes some 20 bytes. The script reads
+//! the paths.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
@@ -32,7 +33,7 @@ const SPACE: u32 = 3;
 const FOOTER: u32 = 16;
 /// Width of the rows in horizontal units; integers up to 2 to the 24th are exact in browsers.
 const UNITS: u64 = 1 << 22;
-/// Width of a character of a label, and of one within a box.
+/// Width of a character of a label, and of a character within a box.
 const LABEL_CHARACTER: f64 = 6.65;
 const INNER_CHARACTER: f64 = 6.05;
 /// Minimum distance between the times above the rows.

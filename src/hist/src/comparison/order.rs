@@ -33,7 +33,7 @@ impl RowOrder<'_> {
             .then_with(|| self.by_names(one, other))
     }
 
-    /// By the value of the chosen file: rows that it lacks come last, and before them those whose value is undefined.
+    /// By the value of the chosen file: rows that the file lacks come last, preceded by rows with an undefined value.
     fn by_chosen(&self, one: &ComparedRow, other: &ComparedRow, file: usize) -> Ordering {
         let is_missing = |row: &ComparedRow| row.period(file).is_none();
         let is_undefined = |row: &ComparedRow| row.period(0).is_none() && !self.is_relative();
@@ -44,7 +44,7 @@ impl RowOrder<'_> {
         })
     }
 
-    /// By the value of a file, descending; rows that it lacks come last.
+    /// By the value of a file, descending; rows that the file lacks come last.
     fn by_value(&self, one: &ComparedRow, other: &ComparedRow, file: usize) -> Ordering {
         let absolute = self.comparison.method == ComparisonMethod::AbsoluteDelta;
         let value = |row| self.comparison.computed(row, file);

@@ -8,7 +8,7 @@ use super::ComparedRow;
 use crate::histogram::{Histogram, HistogramRow};
 use crate::keys::{FUNCTION_NAME, Key};
 
-/// The cells that identify a row: those of its sort keys, but for a function just its name.
+/// The cells that identify a row: the cells of its sort keys, with just the name of a function.
 type RowNames = Vec<String>;
 
 /// The sort keys of the rows, without [`FUNCTION_NAME`], which follows them.

@@ -196,7 +196,7 @@ fn code_without_symbols_is_one_row_with_its_lowest_address() {
 }
 
 #[test]
-fn without_a_pair_rows_are_dropped_and_the_total_is_that_of_the_rest() {
+fn rows_without_a_pair_are_dropped_and_baseline_shares_are_of_the_rest() {
     let options = ComparisonOptions {
         baseline_only: true,
         ..PLAIN
@@ -210,7 +210,7 @@ fn without_a_pair_rows_are_dropped_and_the_total_is_that_of_the_rest() {
         panic!("{comparison:?}");
     };
     assert_eq!(comparison.baseline_share(row), Some(100.0));
-    // Differences are of shares of all samples, also those in dropped rows.
+    // Differences are between shares of all samples, including samples in dropped rows.
     assert_eq!(
         comparison.value(row, 1),
         Some(ComparedValue::Percent(-25.0))

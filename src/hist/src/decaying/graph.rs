@@ -6,7 +6,7 @@ use super::decay_sum;
 use crate::histogram::Branch;
 use crate::options::{GraphForm, GraphOptions};
 
-/// Adds the branches `more`. Those with the same first frame are merged; in list forms, those with equal frames.
+/// Adds the branches `more`. Branches with the same first frame are merged; in list forms, branches with equal frames.
 pub(super) fn add(branches: &mut Vec<Branch>, more: Vec<Branch>, is_list: bool) {
     for branch in more {
         let is_same = |known: &&mut Branch| match is_list {
@@ -43,7 +43,8 @@ fn join(known: &mut Branch, mut more: Branch, is_list: bool) {
     }
 }
 
-/// Decays branches. Those that reach 0 are removed; a single remaining sub-branch is joined to its parent if no chain ends between them.
+/// Decays branches. Branches that reach 0 are removed. A single remaining sub-branch is joined to its parent if no chain ends
+/// between them.
 pub(super) fn decay(branches: &mut Vec<Branch>) {
     for branch in branches.iter_mut() {
         decay_sum(&mut branch.all);
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_of_one_branch_is_none() {
+    fn a_single_remaining_branch_is_joined_to_its_parent() {
         let mut tree = Vec::new();
         add(&mut tree, vec![chain("abc", 80), chain("abd", 1)], false);
         decay(&mut tree);

@@ -12,14 +12,14 @@ use crate::properties::{BranchProperty, PropertyAddress};
 
 const fn key(
     label: KeyLabel,
-    what: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
+    value: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
     text: fn(&KeyInput<'_>, &dyn RecordingNames) -> String,
 ) -> Key {
     Key::plain(
         label,
         KeyDependency::Property(Property::Branch),
         CellPadding::Always,
-        what,
+        value,
         text,
     )
 }
@@ -143,7 +143,7 @@ fn to<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> Option<&'n Pro
     branch(input, names).map(|branch| &branch.to)
 }
 
-/// By name, descending, as in perf; unknown ones first.
+/// By name, descending, as in perf; unknown objects first.
 fn dso<'n>(end: Option<&PropertyAddress>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     match end.map(|end| end.site.dso) {
         Some(Some(dso)) => KeyValue::Descending(Reverse(names.dso(dso))),

@@ -10,13 +10,13 @@ use crate::names::RecordingNames;
 pub(crate) struct TraceField {
     /// Index of the tracepoint in the recording.
     pub(crate) event: usize,
-    /// Index among all such keys.
+    /// Index among all keys of tracepoint fields.
     pub(crate) number: usize,
 }
 
 impl Key {
-    /// The key of the field `name` of the tracepoint with index `event`, the `number`th of all such
-    /// keys from 0; `full_name` is unique. [`PayloadText::fields`] returns its values.
+    /// The key of the field `name` of the tracepoint with index `event`, the `number`th of all keys
+    /// of fields, from 0. `full_name` is unique. [`PayloadText::fields`] returns the values.
     ///
     /// Keys are never freed: a command line names a handful of them, once.
     ///

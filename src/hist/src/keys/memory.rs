@@ -11,14 +11,14 @@ use crate::properties::{MemoryAccess, PropertyAddress};
 const fn key(
     label: KeyLabel,
     pads: CellPadding,
-    what: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
+    value: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
     text: fn(&KeyInput<'_>, &dyn RecordingNames) -> String,
 ) -> Key {
     Key::plain(
         label,
         KeyDependency::Property(Property::Access),
         pads,
-        what,
+        value,
         text,
     )
 }
@@ -129,7 +129,7 @@ pub(super) static DCACHELINE: Key = key(
     },
 );
 
-/// Level letter of unmapped cache lines, and of those in shared file mappings.
+/// Level letter of unmapped cache lines, and of cache lines in shared file mappings.
 const UNMAPPED: char = 'X';
 const SHARED: char = 's';
 

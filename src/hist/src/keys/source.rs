@@ -35,7 +35,7 @@ fn line<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
     }
 }
 
-/// The file's name; empty if only the function of the code is known.
+/// The name of the file: as in perf, the text before the first colon. Empty if the location is unknown or has no colon.
 fn file<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
     match line(input, names) {
         UNKNOWN => "",

@@ -41,7 +41,7 @@ pub(super) static INS_LAT: Key = Key::plain(
     },
 );
 
-/// The third part of a weight: the cycles between the retirement of this instruction and that of the one before.
+/// The third part of a weight: the cycles between the retirement of the previous instruction and of this instruction.
 pub(super) static LOCAL_RETIRE_LAT: Key = Key::plain(
     label("local_retire_lat", "Local Retire Latency"),
     KeyDependency::Property(Property::Weight),

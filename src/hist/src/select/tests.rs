@@ -30,7 +30,7 @@ struct FilterOptions {
 
 const SECOND: u64 = 1_000_000_000;
 
-fn taken() -> impl Strategy<Value = FilteredFields> {
+fn fields() -> impl Strategy<Value = FilteredFields> {
     let time = prop::option::of(0..6_u64);
     (time, prop::option::of(0..3_u32), 1..4_u32, 1..4_u32).prop_map(|(time, cpu, pid, tid)| {
         FilteredFields {
@@ -58,10 +58,10 @@ fn options() -> impl Strategy<Value = FilterOptions> {
 }
 
 /// Implements the documentation of [`SampleCriteria`] and of its [`SelectSamples`]. Thread N is named tN.
-fn expected(taken: &FilteredFields, options: &FilterOptions) -> SampleTreatment {
+fn expected(fields: &FilteredFields, options: &FilterOptions) -> SampleTreatment {
     if let Some((start, end)) = options.time {
         // A sample without a time counts as later than all others, so it is after the interval.
-        let Some(time) = taken.time else {
+        let Some(time) = fields.time else {
             return SampleTreatment::Ignored;
         };
         // As in perf, a recorded time of 0 passes every interval.
@@ -70,7 +70,7 @@ fn expected(taken: &FilteredFields, options: &FilterOptions) -> SampleTreatment 
         }
     }
     // A sample without a CPU passes.
-    if let (Some(cpus), Some(cpu)) = (&options.cpus, taken.cpu)
+    if let (Some(cpus), Some(cpu)) = (&options.cpus, fields.cpu)
         && !cpus.contains(&cpu)
     {
         return SampleTreatment::Ignored;
@@ -78,18 +78,18 @@ fn expected(taken: &FilteredFields, options: &FilterOptions) -> SampleTreatment 
     if options
         .pids
         .as_ref()
-        .is_some_and(|pids| !pids.contains(&taken.pid))
+        .is_some_and(|pids| !pids.contains(&fields.pid))
     {
         return SampleTreatment::Filtered;
     }
     if options
         .tids
         .as_ref()
-        .is_some_and(|tids| !tids.contains(&taken.tid))
+        .is_some_and(|tids| !tids.contains(&fields.tid))
     {
         return SampleTreatment::Filtered;
     }
-    let name = format!("t{}", taken.tid);
+    let name = format!("t{}", fields.tid);
     match options
         .comms
         .as_ref()
@@ -139,18 +139,18 @@ fn filter(options: &FilterOptions) -> SampleCriteria {
     }
 }
 
-fn sample(taken: &FilteredFields) -> Sample<'static> {
+fn sample(fields: &FilteredFields) -> Sample<'static> {
     Sample {
         wire: rperf_wire::SampleRecord {
-            time: taken.time,
+            time: fields.time,
             ..rperf_wire::SampleRecord::default()
         },
         event: EventIndex(0),
         order: Order::MAX,
         misc: Misc(0),
-        pid: taken.pid,
-        tid: taken.tid,
-        cpu: taken.cpu.unwrap_or(u32::MAX),
+        pid: fields.pid,
+        tid: fields.tid,
+        cpu: fields.cpu.unwrap_or(u32::MAX),
         period: 1,
         body: &[],
     }
@@ -158,12 +158,12 @@ fn sample(taken: &FilteredFields) -> Sample<'static> {
 
 proptest! {
     #[test]
-    fn reports_and_script_select_the_same_samples(taken in taken(), options in options()) {
+    fn reports_and_script_select_the_same_samples(fields in fields(), options in options()) {
         let (world, files) = (world(), MemoryFiles::default());
         let resolver = Resolver::new(&world, &files, SearchPaths::new(None));
-        let (filter, sample) = (filter(&options), sample(&taken));
+        let (filter, sample) = (filter(&options), sample(&fields));
         let choice = filter.sample(&world, &sample);
-        prop_assert_eq!(choice, expected(&taken, &options));
+        prop_assert_eq!(choice, expected(&fields, &options));
         prop_assert_eq!(filter.accepts(&sample, &resolver), choice == SampleTreatment::Counted);
         let frame = resolver.locate(AddressContext::of(&sample), sample.cpu_mode(), 0);
         // Locations are not filtered.

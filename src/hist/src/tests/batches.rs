@@ -43,7 +43,7 @@ fn histograms(data: &PerfData<'_>, options: &HistogramOptions, room: usize) -> V
 }
 
 #[test]
-fn when_stacks_are_named_makes_no_difference() {
+fn rows_do_not_depend_on_when_stacks_are_named() {
     let columns = parse_fields("overhead_children,overhead,comm,dso,symbol").expect("known words");
     let options = HistogramOptions {
         order_by: columns.clone(),

@@ -100,11 +100,11 @@ impl RecordingNames for Fake {
         [1, 2, 0][payload.0 as usize % 3]
     }
 
-    fn field(&self, _subject: &KeyInput<'_>) -> Option<&FieldValue> {
+    fn field(&self, _input: &KeyInput<'_>) -> Option<&FieldValue> {
         None
     }
 
-    fn properties(&self, _subject: &KeyInput<'_>) -> &Properties {
+    fn properties(&self, _input: &KeyInput<'_>) -> &Properties {
         &self.properties
     }
 

@@ -79,15 +79,15 @@ fn count<'n>(
     if !options.children {
         return;
     }
-    let mut cache = vec![leaf];
+    let mut counted = vec![leaf];
     let mut level = sample.level;
     for (from, site) in sample.frames.iter().enumerate() {
         level = fake.site(*site).level.unwrap_or(level);
         let entry = find(fake, options, entries, sample, (*site, level));
-        if cache.contains(&entry) {
+        if counted.contains(&entry) {
             continue;
         }
-        cache.push(entry);
+        counted.push(entry);
         entries[entry].row.weights.total += sample.period;
         entries[entry].row.chains += 1;
         entries[entry]

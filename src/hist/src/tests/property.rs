@@ -17,8 +17,8 @@ use crate::{ColumnSum, Histogram, HistogramRow, Weights};
 
 fn sample() -> impl Strategy<Value = Sample> {
     let frames = prop::collection::vec(0..Fake::SITES, 0..9);
-    let who = (0u32..3, 0u32..3, 0u32..2);
-    (frames, who, 0..Fake::SITES, any::<bool>(), 0u64..50).prop_map(
+    let ids = (0u32..3, 0u32..3, 0u32..2);
+    (frames, ids, 0..Fake::SITES, any::<bool>(), 0u64..50).prop_map(
         |(mut frames, (comm, tid, cpu), other, inside, period)| {
             // The sampled location is the innermost frame, or is not in the callchain.
             let leaf = if inside { frames.last().copied() } else { None };

@@ -10,7 +10,7 @@ use super::tracepoint::{FieldPattern, TextTracepoint};
 
 /// Ids of tracepoints begin here.
 const FIRST_TRACEPOINT: u16 = 1;
-/// Codes of events of unknown types.
+/// Configs of events of unknown types begin here.
 const FIRST_RAW: u64 = 0x1_0000;
 
 /// Names of hardware events, and their numbers (`PERF_COUNT_HW_*`).
@@ -55,7 +55,7 @@ pub(super) struct TextEvent<'t> {
     /// Whether all samples have a CPU.
     has_cpu: bool,
     pub(super) has_chains: bool,
-    /// Of tracepoints.
+    /// The fields of a tracepoint; `None` for other events.
     pattern: Option<FieldPattern<'t>>,
     pub(super) tracepoint: Option<TextTracepoint>,
 }
@@ -71,7 +71,7 @@ impl<'t> TextEvents<'t> {
     /// Adds a sample.
     ///
     /// # Errors
-    /// Why it cannot be converted.
+    /// The reason why the sample cannot be converted.
     pub(super) fn add(&mut self, sample: &TextSample<'t>) -> Result<(), &'static str> {
         let head = &sample.head;
         let next = self.list.len();

@@ -3,7 +3,7 @@
 /// A frame of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextFrame<'t> {
-    /// The address as printed: that of the code, or its offset in the object (perf 6.1 in callchains).
+    /// The address as printed: the address of the code, or its offset in the object (perf 6.1 in callchains).
     pub(super) address: u64,
     /// The function's name; `None` if unknown.
     pub(super) symbol: Option<&'t str>,
@@ -11,7 +11,7 @@ pub(super) struct TextFrame<'t> {
     pub(super) offset: Option<u64>,
     /// The object's name; `None` if unknown.
     pub(super) object: Option<&'t str>,
-    /// Whether the function is inlined in that of the next frame.
+    /// Whether the function is inlined in the function of the next frame.
     pub(super) is_inlined: bool,
 }
 

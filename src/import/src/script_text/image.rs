@@ -106,7 +106,7 @@ pub(super) fn object(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
     (file, build_id)
 }
 
-/// Where sections are in the file: offsets, or offset and size, in bytes.
+/// Places of sections in the file: offsets, or offset and size, in bytes.
 struct SectionPlaces {
     /// End of the code.
     end: u64,

@@ -8,7 +8,7 @@ use super::frame::TextFrame;
 /// Names of the kernel itself begin like this.
 const CORE: &str = "[kernel";
 const PAGE: u64 = 0x1000;
-/// Distance in bytes between the addresses that inlined functions get, since the text has none for them.
+/// Distance in bytes between the addresses that inlined functions get. The text has only addresses in the containing functions.
 const INLINED_SIZE: u64 = 16;
 /// The name of code without a function: otherwise the function at the next lower address would be shown.
 const UNKNOWN: &str = "[unknown]";
@@ -51,16 +51,16 @@ impl<'t> KernelCode<'t> {
         }
         let highest = self.ranges.values().map(|(_, end)| *end).max();
         if let Some(highest) = highest.filter(|_| !self.inlined.is_empty()) {
-            // A frame may have the last address that there is.
-            let behind = highest.saturating_add(1).min(u64::MAX - (1 << 32));
-            let mut next = behind;
+            // A frame may have the highest possible address.
+            let after = highest.saturating_add(1).min(u64::MAX - (1 << 32));
+            let mut next = after;
             for (name, address) in &mut self.inlined {
                 *address = next;
                 self.functions.entry(next).or_insert((name, None));
                 next += INLINED_SIZE;
             }
-            let (first, end) = self.ranges.entry(None).or_insert((behind, next));
-            *first = (*first).min(behind);
+            let (first, end) = self.ranges.entry(None).or_insert((after, next));
+            *first = (*first).min(after);
             *end = (*end).max(next | (PAGE - 1));
         }
         let core = self.ranges.get(&None).copied();
@@ -103,7 +103,7 @@ impl<'t> KernelCode<'t> {
         })
     }
 
-    /// The functions as text of `/proc/kallsyms`, with the bounds of the kernel itself; `None` without any.
+    /// The functions as text of `/proc/kallsyms`, with the bounds of the kernel itself; `None` if they are unknown.
     pub(super) fn kallsyms(&self) -> Option<String> {
         let (first, end) = self.ranges.get(&None)?;
         let mut text = String::new();

@@ -6,15 +6,15 @@ use std::ops::Range;
 use super::frame::TextFrame;
 use super::kernel::KernelCode;
 
-/// The end of low addresses, 4 GiB. An address below is an offset in its object, or that of a program at a fixed address.
+/// The end of low addresses, 4 GiB. An address below is an offset in its object, or an address in a program at a fixed address.
 pub(super) const LOW_END: u64 = 1 << 32;
 /// The first address of objects that must be moved, because another object has the same low addresses. It is above the addresses of
-/// 32-bit programs and below the usual ones of 64-bit programs.
+/// 32-bit programs and below the usual addresses of 64-bit programs.
 const FIRST_BASE: u64 = 0x1000_0000_0000;
 const PAGE: u64 = 0x1000;
-/// Alignment of functions that have a name and no place in their object.
+/// Alignment of functions that have a name and no known place in their object.
 const ALIGN: u64 = 16;
-/// Name of the object of functions without one.
+/// Name of the object for functions without an object.
 const NO_OBJECT: &str = "unknown";
 
 /// An object of user space.
@@ -29,7 +29,7 @@ pub(super) struct UserObject<'t> {
     named: BTreeMap<&'t str, u64>,
     /// The low addresses in whole pages; empty if there are none.
     pub(super) low: Range<u64>,
-    /// The offset by which low addresses are moved: 0 unless an earlier object has some of them, too.
+    /// The offset by which low addresses are moved: 0 unless an earlier object has some of the same addresses.
     pub(super) base: u64,
     /// Places of `named` in the object.
     places: HashMap<&'t str, u64>,
@@ -43,7 +43,7 @@ pub(super) struct Objects<'t> {
     pub(super) kernel: KernelCode<'t>,
 }
 
-/// Where the code of a frame belongs.
+/// The owner of a frame's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CodeOwner {
     Kernel,
@@ -71,7 +71,7 @@ impl<'t> Objects<'t> {
         }
     }
 
-    /// Where a frame belongs; an inlined one to the object of the function that contains it. New objects are added.
+    /// The owner of a frame. An inlined function has the owner of the function that contains it. New objects are added.
     fn owner(&mut self, frames: &[TextFrame<'t>], number: usize) -> CodeOwner {
         let Some(name) = owner_name(frames, number) else {
             return CodeOwner::Unknown;
@@ -125,11 +125,11 @@ impl<'t> Objects<'t> {
 fn owner_name<'t>(frames: &[TextFrame<'t>], number: usize) -> Option<Option<&'t str>> {
     let (_, from) = frames.split_at_checked(number)?;
     let frame = from.first()?;
-    let holder = from.iter().find(|frame| !frame.is_inlined);
-    let object = holder.and_then(|holder| holder.object);
+    let container = from.iter().find(|frame| !frame.is_inlined);
+    let object = container.and_then(|container| container.object);
     match (object, frame.symbol) {
         (None, None) => None,
-        _ if holder.unwrap_or(frame).is_kernel() => Some(None),
+        _ if container.unwrap_or(frame).is_kernel() => Some(None),
         (Some(object), _) => Some(Some(object)),
         (None, Some(_)) => Some(Some(NO_OBJECT)),
     }
@@ -203,8 +203,8 @@ impl<'t> UserObject<'t> {
         }
     }
 
-    /// Its name in mappings. Readers look for the functions of anonymous memory in a perf map instead of a file, so names of anonymous
-    /// memory are changed.
+    /// The object's name in mappings. Readers look for the functions of anonymous memory in a perf map instead of a file, so
+    /// names of anonymous memory are changed.
     pub(super) fn recorded_name(&self) -> &'t str {
         if self.placed.is_empty() && self.named.is_empty() || self.is_vdso() {
             return self.name;
@@ -222,7 +222,7 @@ impl<'t> UserObject<'t> {
         self.name == "[vdso]"
     }
 
-    /// Where a function without a low address is in the object.
+    /// The place of a function without a low address in the object.
     pub(super) fn place(&self, symbol: &str) -> Option<u64> {
         self.places.get(symbol).copied()
     }

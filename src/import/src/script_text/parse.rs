@@ -17,7 +17,7 @@ pub(super) struct LineProblem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextHead<'t> {
     pub(super) comm: &'t str,
-    /// The process; the thread's id if only that is printed.
+    /// The process; the thread's id if only one id is printed.
     pub(super) pid: u32,
     pub(super) tid: u32,
     pub(super) cpu: Option<u32>,
@@ -42,7 +42,7 @@ pub(super) struct TextSample<'t> {
     pub(super) is_chain: bool,
 }
 
-/// What a text consists of.
+/// An item of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TextItem<'t> {
     Sample(TextSample<'t>),

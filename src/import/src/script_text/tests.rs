@@ -120,7 +120,7 @@ fn frames_are_parsed() {
     }
 }
 
-/// The description of texts, and the texts that it prints of their data.
+/// The description made from texts, and the texts that the description prints for their data.
 fn printed(event: &str, texts: &[&str]) -> (String, Vec<String>) {
     let mut pattern = FieldPattern::new(event);
     texts.iter().for_each(|text| pattern.add(text));

@@ -22,7 +22,7 @@ const COMM: usize = 16;
 /// The longest text that a sample can hold, in bytes.
 const MAX_TEXT: usize = 32_000;
 
-/// What all texts of a tracepoint have in common.
+/// The common pattern of all texts of a tracepoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FieldPattern<'t> {
     /// Keys in their order; empty if the texts differ in them, or have none.
@@ -36,7 +36,7 @@ pub(super) struct FieldPattern<'t> {
     is_switch: bool,
 }
 
-/// What all values of a key have in common.
+/// The common properties of all values of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FieldTexts<'t> {
     /// The text before the key.
@@ -54,7 +54,7 @@ struct FieldTexts<'t> {
     is_short: bool,
     is_hexadecimal: bool,
     is_state: bool,
-    /// The rest from the first blank on, if all values have the same.
+    /// The rest from the first blank on, if all values have the same rest.
     tail: Option<&'t str>,
     /// Length of the longest value in bytes.
     longest: usize,
@@ -102,7 +102,7 @@ pub(super) struct TextTracepoint {
 fn pairs(text: &str) -> Vec<(&str, &str, &str)> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let bytes = text.as_bytes();
-    // Where keys begin and end: words before '=' at the start or behind a blank.
+    // Start and end of each key: a word before '=', at the start of the text or after a blank.
     let mut keys: Vec<(usize, usize)> = Vec::new();
     for (end, _) in text.match_indices('=') {
         let word = bytes
@@ -123,7 +123,7 @@ fn pairs(text: &str) -> Vec<(&str, &str, &str)> {
             0 => text.get(..*start),
             _ => Some(""),
         };
-        // The blank before the next key belongs to neither.
+        // The blank before the next key belongs neither to the key nor to the value.
         let value_end = next.map_or(text.len(), |next| next - 1).max(end + 1);
         let value = text.get(end + 1..value_end);
         let key = text.get(*start..*end);
@@ -134,7 +134,7 @@ fn pairs(text: &str) -> Vec<(&str, &str, &str)> {
     found
 }
 
-/// The bits of `S`, `D|K`, `R+`.
+/// The bits of a state such as `S`, `D|T` or `R+`.
 fn state(text: &str) -> Option<u64> {
     let (letters, preempted) = match text.strip_suffix('+') {
         Some(letters) => (letters, PREEMPTED),
@@ -190,7 +190,7 @@ impl<'t> FieldTexts<'t> {
         self.longest = self.longest.max(value.len());
     }
 
-    /// How values are stored, and the text after each.
+    /// The storage of the values, and the text after each value.
     fn storage(&self, is_switch: bool) -> (Storage, &'t str) {
         let is_number = self.is_number && (!self.is_padded || self.is_same_width);
         if let Some(tail) = self.tail {
@@ -206,7 +206,7 @@ impl<'t> FieldTexts<'t> {
                 return (Storage::Hexadecimal, tail);
             }
         }
-        // A common end without letters is punctuation (` ==>`), anything else part of the values.
+        // A common end without letters is punctuation (` ==>`); any other end is part of the values.
         let is_punctuation = |tail: &&str| !tail.bytes().any(|byte| byte.is_ascii_alphanumeric());
         let tail = self.tail.filter(is_punctuation).unwrap_or_default();
         let is_comm = self.key == "comm" || self.key.ends_with("_comm");
@@ -317,7 +317,7 @@ impl Layout {
         self.declare(key, storage, tail);
     }
 
-    /// The whole text as one field, printed as it is.
+    /// Adds one field for the whole text, which is printed as it is.
     fn add_free_text(&mut self) {
         self.value("text", Storage::Text);
         self.declare("text", Storage::Text, "");

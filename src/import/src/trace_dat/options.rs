@@ -17,7 +17,7 @@ const UNAME: u16 = 5;
 const NANOSECOND_CLOCKS: [&str; 7] = ["local", "global", "perf", "mono", "mono_raw", "boot", "tai"];
 /// Size in bytes of an entry of the table of CPUs: CPU, offset and size of its pages.
 const CPU_ENTRY: usize = 20;
-/// Maximum number of sections of options; further ones are ignored.
+/// Maximum number of sections of options; further sections are ignored.
 const MAX_OPTIONS: usize = 1000;
 
 /// The options that the conversion uses.
@@ -28,7 +28,7 @@ pub(super) struct Options {
     pub(super) uname: Option<String>,
     /// Name of the trace's clock.
     clock: Option<String>,
-    /// Names of the instances, without the top one.
+    /// Names of the instances, without the top instance.
     pub(super) instances: Vec<String>,
     /// The option BUFFER of the top instance: offset of the section that contains the option, and the option's content.
     top: Option<(u64, Vec<u8>)>,
@@ -193,7 +193,7 @@ impl Options {
         self.clock.as_deref().map_or(Ok(()), check_clock)
     }
 
-    /// Whether times are those of `CLOCK_MONOTONIC`.
+    /// Whether times come from `CLOCK_MONOTONIC`.
     pub(super) fn is_monotonic(&self) -> bool {
         self.clock.as_deref() == Some("mono")
     }
@@ -208,7 +208,7 @@ fn check_clock(clock: &str) -> Result<(), Error> {
     }
 }
 
-/// The clock in the text of `trace_clock`, `local [mono] boot`, or a name alone.
+/// The clock in the text of `trace_clock`, `local [mono] boot`, or in just a name.
 fn selected_clock(text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(until_nul(text));
     let selected = text

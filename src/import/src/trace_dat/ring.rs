@@ -20,7 +20,7 @@ const TIME_DELTA_BITS: u32 = 27;
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
-/// Bits of the time in a `TIME_STAMP`; the upper ones are those of the time before it.
+/// Bits of the time in a `TIME_STAMP`; the upper bits are equal to the upper bits of the time before it.
 const TIME_STAMP_BITS: u32 = 59;
 /// Flag of `commit`: events were overwritten before the page.
 const MISSED_EVENTS: u64 = 1 << 31;
@@ -42,7 +42,7 @@ pub(super) struct PageLayout {
 }
 
 impl PageLayout {
-    /// Parses the text of `header_page`. Missing fields are those of 64-bit kernels, with pages of `page_size` bytes.
+    /// Parses the text of `header_page`. Missing fields are assumed as in 64-bit kernels, with pages of `page_size` bytes.
     pub(super) fn parse(text: &[u8], endian: Endian, page_size: u32) -> Self {
         let text = String::from_utf8_lossy(text);
         let field = |name: &str| {
@@ -206,7 +206,7 @@ impl<'p> RingEvents<'p> {
     }
 }
 
-/// Adds the upper bits of the time `before` to the lower ones of an absolute time. Times do not decrease, so a smaller
+/// Adds the upper bits of the time `before` to the lower bits of an absolute time. Times do not decrease, so a smaller
 /// result means that the lower bits overflowed.
 fn completed(time: u64, before: u64) -> u64 {
     let upper = before >> TIME_STAMP_BITS << TIME_STAMP_BITS;
