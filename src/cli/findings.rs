@@ -100,8 +100,8 @@ pub(crate) fn report_symbol_problems(context: &Context, resolver: &Resolver<'_>,
     }
 }
 
-/// The end of a hint for a file with another build-id: the path in the build-id cache where the recorded file was looked for. Empty for other
-/// findings.
+/// The end of a hint for a file with another build-id: the path in the build-id cache where the recorded file was looked for.
+/// Empty for other findings.
 fn place_of_copy(finding: &SymbolFinding, context: &Context) -> String {
     let (SymbolFinding::BuildIdMismatch { wanted, .. }, Some(cache)) =
         (finding, context.buildid_dir())

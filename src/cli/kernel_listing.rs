@@ -7,9 +7,9 @@
 //! the text of /proc/kallsyms
 //! ```
 //!
-//! The copy is valid as long as the boot, the loaded modules and the loaded BPF programs are the same. No copy is written if any of the
-//! three cannot be read; reading the ids of BPF programs needs CAP_SYS_ADMIN. Code pages that ftrace and kprobes allocate later
-//! are missing in the copy, but KSYMBOL records of recordings describe them.
+//! The copy is valid as long as the boot, the loaded modules and the loaded BPF programs are the same. No copy is written if any
+//! of the three cannot be read; reading the ids of BPF programs needs CAP_SYS_ADMIN. Code pages that ftrace and kprobes allocate
+//! later are missing in the copy, but KSYMBOL records of recordings describe them.
 
 use std::ffi::OsStr;
 use std::io::{self, Cursor, Read, Write as _};

@@ -139,8 +139,8 @@ pub(crate) fn fold(
     (samples, stacks.summary())
 }
 
-/// Returns the properties of a recording for histograms, without event groups, sockets and tracepoint texts. `inlines` is the value of
-/// `--inline`.
+/// Returns the properties of a recording for histograms, without event groups, sockets and tracepoint texts. `inlines` is the
+/// value of `--inline`.
 pub(crate) fn recording_info(
     recording: Metadata<'_>,
     inlines: Option<bool>,

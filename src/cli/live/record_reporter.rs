@@ -208,7 +208,8 @@ impl SessionObserver for RecordReporter<'_> {
 /// The maximum growth of a recording without a hint, in bytes per minute.
 const MAX_BYTES_PER_MINUTE: u64 = 1 << 30;
 
-/// Returns the options that reduce the growth of a recording, now `bytes` per minute; `copies` is whether samples have stack copies.
+/// Returns the options that reduce the growth of a recording, now `bytes` per minute; `copies` is whether samples have stack
+/// copies.
 fn lower(bytes: u64, event: TooFrequent<'_>, copies: bool) -> String {
     let rate = event.option(MAX_BYTES_PER_MINUTE, bytes);
     match copies {

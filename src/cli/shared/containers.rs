@@ -13,8 +13,8 @@ const SCOPES: [(&str, &str); 4] = [
     ("crio", "cri-o"),
 ];
 
-/// Returns the name of the container that a cgroup belongs to: the container's runtime with the first 12 digits of its id, or with its
-/// name. `None` if the path names no container.
+/// Returns the name of the container that a cgroup belongs to: the container's runtime with the first 12 digits of its id, or
+/// with its name. `None` if the path names no container.
 ///
 /// ```text
 /// /system.slice/docker-0123456789abcdef….scope      docker:0123456789ab

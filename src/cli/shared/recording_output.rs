@@ -53,8 +53,8 @@ fn pipe(path: &str) -> Option<(u64, u64)> {
     is_pipe.then(|| (metadata.dev(), metadata.ino()))
 }
 
-/// Returns the pipe that the recording is written to, if any: the standard output or a FIFO. `command`, which writes the recording, and
-/// `reader`, which reads it, are named in errors.
+/// Returns the pipe that the recording is written to, if any: the standard output or a FIFO. `command`, which writes the
+/// recording, and `reader`, which reads it, are named in errors.
 pub(crate) fn stream(
     matches: &ArgMatches,
     context: &Context,

@@ -159,7 +159,8 @@ impl SampleFilter {
         }
     }
 
-    /// Returns the comparisons by group, if programs in the kernel know all their fields. In each group, one comparison must hold.
+    /// Returns the comparisons by group, if programs in the kernel know all their fields. In each group, one comparison must
+    /// hold.
     #[must_use]
     pub fn kernel_tests(&self) -> Option<Vec<Vec<KernelTest>>> {
         let test = |test: &Comparison| {

@@ -30,8 +30,8 @@ use crate::cli::shared::browser::save;
 /// The longest time until a request of the browser is answered.
 const MAX_REQUEST_DELAY: Duration = Duration::from_millis(50);
 
-/// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and neither an option nor the setting `tui.top` asks for
-/// text.
+/// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and neither an option nor the setting
+/// `tui.top` asks for text.
 ///
 /// # Errors
 ///

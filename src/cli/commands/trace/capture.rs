@@ -71,8 +71,8 @@ pub(super) fn start(
     }
 }
 
-/// Whether memory is read without BPF, once calls have begun, if the capture fails. Only a command's memory can be read: its processes are
-/// children of this one.
+/// Whether memory is read without BPF, once calls have begun, if the capture fails. Only a command's memory can be read: its
+/// processes are children of this one.
 pub(super) fn is_read_late(request: &RecordRequest, settings: &TraceSettings) -> bool {
     request.observe.target == Target::Workload
         && settings.options.prints_lines

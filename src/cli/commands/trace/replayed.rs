@@ -80,7 +80,8 @@ fn records_all_threads(words: &[String]) -> bool {
     })
 }
 
-/// Returns how frames and addresses of page faults are named. There are no names if the recording has neither callchains nor page faults.
+/// Returns how frames and addresses of page faults are named. There are no names if the recording has neither callchains nor page
+/// faults.
 fn addresses(
     analysis: &Analysis<'_>,
     settings: &TraceSettings,

@@ -31,8 +31,8 @@ impl ColumnBuffer {
         }
     }
 
-    /// Appends a cell. A cell of another type than the column is stored as null; in debug builds, [`crate::Table::rows`] checks that
-    /// there is none.
+    /// Appends a cell. A cell of another type than the column is stored as null; in debug builds, [`crate::Table::rows`] checks
+    /// that there is none.
     pub(super) fn push(&mut self, cell: Cell<'_>) {
         let is_value = match (&mut self.values, cell) {
             (Values::Numbers(values), Cell::Signed(value)) => {
