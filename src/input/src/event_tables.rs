@@ -21,8 +21,8 @@ pub struct MachineTables {
 }
 
 impl MachineTables {
-    /// The tables in `folder` for the processor with this name in tables; if not given, for that of this machine, which on
-    /// some architectures is read from `sysfs`.
+    /// The tables in `folder` for the processor `cpuid`, named as in tables. By default, the processor is this machine's; some
+    /// architectures read its name from `sysfs`.
     #[must_use]
     pub fn new(folder: PathBuf, cpuid: Option<String>, sysfs: &Path) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl MachineTables {
         &self.folder
     }
 
-    /// Unusable parts of the tables, if they were read.
+    /// Unusable parts of the tables; empty if the tables have not been read.
     #[must_use]
     pub fn findings(&self) -> &[TableFinding] {
         let loaded = self.loaded.get();

@@ -48,7 +48,7 @@ impl DirectoryFile {
     /// Returns the files `data.0`, `data.1` and so on, by number. Empty ones are skipped.
     ///
     /// # Errors
-    /// Those of `check`, of listing the directory, and [`PartError`] for files that can't be opened or are not regular.
+    /// Errors of `check` and of listing the directory; [`PartError`] for files that can't be opened or are not regular.
     pub fn of_directory<E: From<PartError> + From<io::Error>>(
         directory: &Folder,
         check: impl Fn(&Metadata) -> Result<(), E>,
@@ -91,7 +91,7 @@ pub struct UnpackedRecords {
     pub records: RecordingBytes,
     /// Their number, and where reading ended.
     pub summary: UnpackSummary,
-    /// The message about the part that is damaged, if one is.
+    /// The message about the damaged part, if any.
     pub damage: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Decoding of single machine instructions: length, whether they branch, and disassembly.
 //!
-//! **Invariants.** No input makes it panic. It doesn't depend on addresses, files or perf.
+//! **Invariants.** No input causes a panic. The crate reads no files and knows nothing of perf's formats.
 
 mod arm64;
 mod isa;

@@ -1,4 +1,4 @@
-//! What kind of branch a sample of a decoded hardware trace is.
+//! The kind of branch that a sample of a decoded hardware trace contains.
 
 use rperf_insn::BranchKind;
 use rperf_replay::Sample;
@@ -25,7 +25,7 @@ impl BranchFlags {
     const TRACE_BEGIN: u32 = 1 << 8;
     const TRACE_END: u32 = 1 << 9;
     const VM_ENTRY: u32 = 1 << 11;
-    /// A hardware interrupt: the branch is not that of an instruction.
+    /// A hardware interrupt: no instruction causes the branch.
     const HARDWARE_INTERRUPT: Self =
         Self(Self::BRANCH | Self::CALL | Self::ASYNC | Self::INTERRUPT);
 

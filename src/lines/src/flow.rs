@@ -14,7 +14,7 @@ use crate::{LineBuilder, ResolvedAddress, SourceFileLine, SourceFiles};
 
 /// Maximum size of a block between two branches, in bytes.
 const MAX_CODE_RANGE: u64 = 16384 - MAX_LEN as u64;
-/// Number of bytes searched for the last branch if it is missing.
+/// Number of bytes decoded after the newest branch if the sample lies before its target: another branch was not recorded.
 const MAX_SEARCHED_BYTES: u64 = 128;
 /// Addresses from here on are the kernel's.
 const KERNEL_START: u64 = 1 << 63;
@@ -142,7 +142,7 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         let (Some(newest), Some(oldest)) = (entries.first(), entries.last()) else {
             return;
         };
-        // What ran before the oldest branch is unknown: only the branch instruction is shown.
+        // The code before the oldest branch is unknown: only the branch instruction is shown.
         if let Ok(block) = self.read_block(oldest.from, oldest.from) {
             self.name(oldest.from, step);
             self.branch(block.isa, block.at(0).0, oldest, 0, step);
@@ -158,7 +158,7 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
                 && let Some(next) = index.checked_sub(1)
                 && let Some(newer) = entries.get(next)
             {
-                // The branch into the kernel is filtered out, the one out of it is not.
+                // The branch into the kernel is filtered out; the branch back is not.
                 (index, taken) = (next, newer);
                 block = self.read_block(before.to, taken.from);
             }

@@ -23,7 +23,7 @@ pub struct SampleLine<'a> {
     pub period: u64,
     /// The flags of the record header.
     pub misc: Misc,
-    /// What kind of branch it is, if it is decoded from a hardware trace and this is shown.
+    /// The flags of the branch, if it is decoded from a hardware trace and the flags are shown; otherwise 0.
     pub branch: BranchFlags,
 }
 

@@ -55,7 +55,7 @@ pub enum MetricFormat {
 #[derive(Debug, Clone)]
 struct RecordedEvent {
     kind: Role,
-    /// The `exclude_*` bits; only counts of events with equal ones are combined.
+    /// The `exclude_*` bits; only counts of events with equal bits are combined.
     excluded: u64,
     leader: usize,
     /// For a leader, the indices of its group; empty for a single event.

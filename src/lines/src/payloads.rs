@@ -25,7 +25,7 @@ pub struct TracepointPrinter {
 pub struct PayloadFinding {
     /// The event's name.
     pub event: String,
-    what: PayloadProblem,
+    problem: PayloadProblem,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ enum PayloadProblem {
 impl fmt::Display for PayloadFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let event = &self.event;
-        match &self.what {
+        match &self.problem {
             PayloadProblem::Missing => write!(
                 f,
                 "the recording has no format of {event}: its fields are not shown"
@@ -60,7 +60,7 @@ impl TracepointPrinter {
     /// As [`Metadata::formats`].
     pub fn new(recording: Metadata<'_>) -> Result<Self, rperf_perfdata::Error> {
         let formats = recording.formats()?;
-        let mut payloads = Self {
+        let mut printer = Self {
             formats: Arc::clone(&formats),
             ..Self::default()
         };
@@ -69,21 +69,21 @@ impl TracepointPrinter {
                 Ok(tracepoint) => Some(Arc::clone(tracepoint)),
                 Err(Error::NotATracepoint) => None,
                 Err(Error::Undescribed) => {
-                    payloads.note(&event.name, PayloadProblem::Missing);
+                    printer.note(&event.name, PayloadProblem::Missing);
                     None
                 }
                 Err(error) => {
-                    payloads.note(&event.name, PayloadProblem::Format(error.clone()));
+                    printer.note(&event.name, PayloadProblem::Format(error.clone()));
                     None
                 }
             };
             let text = tracepoint.as_ref().map(|tracepoint| tracepoint.print_fmt());
             if let Some(warning) = text.and_then(PrintFmt::warning) {
-                payloads.note(&event.name, PayloadProblem::Generic(warning.clone()));
+                printer.note(&event.name, PayloadProblem::Generic(warning.clone()));
             }
-            payloads.events.push(tracepoint);
-        }
-        Ok(payloads)
+            printer.events.push(tracepoint);
+            }
+            Ok(printer)
     }
 
     /// Problems with tracepoint formats.
@@ -118,10 +118,10 @@ impl TracepointPrinter {
         tracepoint.print_fmt().write(raw, &context, out);
     }
 
-    fn note(&mut self, event: &str, what: PayloadProblem) {
-        self.findings.push(PayloadFinding {
-            event: event.to_owned(),
-            what,
+    fn note(&mut self, event: &str, problem: PayloadProblem) {
+                    self.findings.push(PayloadFinding {
+                                    event: event.to_owned(),
+                                    problem,
         });
     }
 }

@@ -68,7 +68,7 @@ struct ClassFields {
     removed: LineFields,
     /// Whether any `-F` applied to this class.
     user_set: bool,
-    /// Whether the class may have no events: as in perf, always, except for a `-F` that names the class but no fields.
+    /// After a `-F`, whether the class may have no events. As in perf, false only if the `-F` names the class but no fields.
     wildcard: bool,
     /// Whether the defaults were replaced: a `-F` listed all fields, instead of adding or removing
     /// some.

@@ -59,8 +59,8 @@ impl<'f> SourceFiles<'f> {
         let bytes = self.files.read(Path::new(path)).ok();
         let mut read = self.read.write().unwrap_or_else(PoisonError::into_inner);
         let number = u32::try_from(read.len()).unwrap_or(u32::MAX);
-        let made = || bytes.map(|bytes| Arc::new(SourceFile::new(number, bytes)));
-        read.entry(path.into()).or_insert_with(made).clone()
+        let create = || bytes.map(|bytes| Arc::new(SourceFile::new(number, bytes)));
+        read.entry(path.into()).or_insert_with(create).clone()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Events that enable and disable the display of others.
+//! Events that enable and disable the display of other events.
 
 /// Implements `--switch-on` and `--switch-off`. Samples must be passed in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl EventSwitch {
         self.on.is_some() || self.off.is_some()
     }
 
-    /// Whether samples of the event with index `event` may switch.
+    /// Whether samples of the event with index `event` may switch the display on or off.
     #[must_use]
     pub fn concerns(&self, event: usize) -> bool {
         [self.on, self.off].contains(&Some(event))
@@ -43,12 +43,12 @@ impl EventSwitch {
     /// Processes a sample of the event with index `event`, which may switch the display on or off; returns whether the
     /// sample is shown.
     pub fn shows(&mut self, event: usize) -> bool {
-        let switches = match self.is_off {
+        let switching_event = match self.is_off {
             true if self.on.is_some() => self.on,
             true => return false,
             false => self.off,
         };
-        if switches != Some(event) {
+        if switching_event != Some(event) {
             return !self.is_off;
         }
         self.is_off = !self.is_off;

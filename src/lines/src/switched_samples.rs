@@ -1,4 +1,4 @@
-//! Events that enable and disable the display of others, for samples in any order.
+//! Events that enable and disable the display of other events, for samples in any order.
 
 use std::num::NonZeroUsize;
 

@@ -116,7 +116,7 @@ impl TextCache {
         if self.entries.len() >= self.slots.len() / 4 * 3 {
             self.grow();
         }
-        // Both are below the limit.
+        // Offsets are below the limit, so they fit into 32 bits.
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(&key.words_as_bytes());
         self.bytes.extend_from_slice(key.bytes);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn one_hash_is_not_one_key() {
+    fn keys_with_equal_hashes_are_distinguished() {
         let mut texts = TextCache::default();
         texts.insert(&key(1, b"chain"), b"first");
         let other = key(7, b"chain");

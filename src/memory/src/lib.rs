@@ -45,7 +45,7 @@ pub fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     })
 }
 
-/// Adds `item` to a `list` that grows with a file.
+/// Appends `item` to a `list` whose length depends on a file.
 ///
 /// # Errors
 /// [`OutOfMemory`], with the list unchanged.
@@ -77,7 +77,7 @@ pub fn zeros(size: usize) -> Result<Vec<u8>, OutOfMemory> {
 /// Reads to the end of `reader` and appends to `to`.
 ///
 /// # Errors
-/// Those of the reader, and [`io::ErrorKind::OutOfMemory`] with an [`OutOfMemory`].
+/// Errors of the reader; [`io::ErrorKind::OutOfMemory`] with an [`OutOfMemory`].
 pub fn read_to_end(mut reader: impl Read, to: &mut Vec<u8>) -> io::Result<()> {
     loop {
         if to.len() == to.capacity() {

@@ -46,7 +46,7 @@ struct TraceConversion {
 impl PerfData<'_> {
     /// Converts the recording to a file or stream in memory in which each branch of the trace is a
     /// sample of an event `branches`; `None` if it has no Intel BTS trace, or if an event has no
-    /// IDENTIFIER, which tells samples of the new event apart. The instruction pointer of a sample is the source
+    /// IDENTIFIER, by which samples of the new event are recognized. The instruction pointer of a sample is the source
     /// of the branch, its address the target.
     ///
     /// # Errors

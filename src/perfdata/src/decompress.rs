@@ -24,7 +24,7 @@ pub struct Decompressor {
     endian: Endian,
     zstd: Zstd,
     frames: CompleteFrames,
-    /// Buffer for the content of a record.
+    /// Buffer for the decoded content of a record.
     whole: Vec<u8>,
     /// Decompressed bytes from position `output` on.
     decompressed: Vec<u8>,
@@ -105,8 +105,8 @@ impl Decompressor {
     /// Appends the records that are held back, at the end of input.
     ///
     /// # Errors
-    /// Those of [`Decompressor::push`]; [`Error::CompressedTruncated`] if the last decompressed record is
-    /// incomplete. Complete records were appended nevertheless.
+    /// Errors of [`Decompressor::push`]; [`Error::CompressedTruncated`] if the last decompressed record is
+    /// incomplete. Complete records are appended nevertheless.
     pub fn finish(&mut self, position: u64, out: &mut Vec<u8>) -> Result<(), Error> {
         let finished = self.zstd.finish(&mut self.decompressed);
         finished.map_err(|source| Error::Zstd {

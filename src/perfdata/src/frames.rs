@@ -5,7 +5,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::zstd::{FrameExtent, most_window};
 
-/// Maximum number of blocks in a frame that is decoded as a whole: a block of a few bytes may stand for 128 KiB.
+/// Maximum number of blocks in a frame that is decoded as a whole: a block of a few bytes may expand to 128 KiB.
 const MAX_BLOCKS: usize = 64;
 
 /// Decodes frames, each as a whole.
@@ -30,8 +30,8 @@ impl CompleteFrames {
         }
     }
 
-    /// Replaces `out` by what `bytes` decode to, if these are complete, undamaged frames of at most [`MAX_BLOCKS`] blocks.
-    /// Otherwise returns `false`, and the caller must pass them to [`Zstd`](crate::zstd::Zstd), which decodes them block by
+    /// Replaces `out` by the decoded `bytes`, if these are complete, undamaged frames of at most [`MAX_BLOCKS`] blocks.
+    /// Otherwise returns `false`, and the caller must pass `bytes` to [`Zstd`](crate::zstd::Zstd), which decodes block by
     /// block and reports damage.
     pub(crate) fn decode(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> bool {
         out.clear();

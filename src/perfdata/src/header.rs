@@ -64,7 +64,7 @@ pub struct FileHeader {
     pub attrs: Section,
     /// Records; size 0 if the recorder was killed.
     pub data: Section,
-    /// Names of tracepoints in very old files; not used.
+    /// Names of tracepoints in very old files; not decoded.
     pub event_types: Section,
     /// Bitmap of the features in the file.
     pub features: [u64; 4],
@@ -227,7 +227,7 @@ fn version_1(file: &[u8]) -> Result<Endian, Error> {
 
 /// Decodes the bitmap, an array of the recording machine's `unsigned long`. On big-endian machines
 /// 32-bit words are in another order than 64-bit ones. All but the oldest recorders write HOSTNAME, so
-/// its bit tells the word size. If neither size gives known features only, the file has build-ids alone,
+/// its bit shows the word size. If neither size gives known features only, the file has build-ids alone,
 /// as perf assumes: the oldest recorders wrote nothing else.
 fn features(bitmap: &[u8; 32], endian: Endian) -> [u64; 4] {
     let mut words = [0; 4];

@@ -41,8 +41,9 @@ pub(crate) struct MergedRecord<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct MergedFiles<'a> {
     files: Vec<RecordFile<'a>>,
-    /// The file that is read now, and the position where its turn ends.
+    /// The number of the file that is read now.
     file: usize,
+    /// The position where the file's turn ends; `None` before the turn begins.
     until: Option<u64>,
 }
 

@@ -57,8 +57,8 @@ struct PendingInput {
 
 /// Bytes requested per read.
 const READ: usize = 64 << 10;
-/// Limit of the data after one record, in bytes: the formats of all tracepoints take 10 MB, traces
-/// the size of their rings.
+/// Limit of the data after one record, in bytes: the formats of all tracepoints take 10 MB, and traces
+/// are as large as their rings.
 const MAX_PAYLOAD: u64 = 1 << 30;
 
 impl<R: StreamInput> PipeReader<R> {
@@ -66,7 +66,7 @@ impl<R: StreamInput> PipeReader<R> {
     /// [`FileHeader::PIPE_SIZE`].
     ///
     /// # Errors
-    /// Those of [`FileHeader::decode`], and [`Error::HeaderSize`] if it is not a header of pipe
+    /// Errors of [`FileHeader::decode`], and [`Error::HeaderSize`] if it is not a header of pipe
     /// mode.
     pub fn new(first: Vec<u8>, input: R) -> Result<Self, Error> {
         let header = FileHeader::decode(&first)?;

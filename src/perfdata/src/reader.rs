@@ -44,7 +44,7 @@ impl<'a> PerfData<'a> {
     /// Like [`PerfData::parse`], but accepts a file without event descriptions, such as those of `sched stats record`.
     ///
     /// # Errors
-    /// Those of [`PerfData::parse`], except [`Error::NoEvents`].
+    /// Errors of [`PerfData::parse`], except [`Error::NoEvents`].
     pub fn parse_with_any_events(bytes: &'a [u8]) -> Result<Self, Error> {
         let header = FileHeader::decode(bytes)?;
         if header.is_pipe() || header.attrs.size > 0 {

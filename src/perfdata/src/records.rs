@@ -120,7 +120,7 @@ impl<'a> Records<'a> {
         self.position += size as u64;
     }
 
-    /// Why the next record is invalid; ends the iteration.
+    /// Ends the iteration at an invalid record, and returns its error.
     #[cold]
     fn fail(&mut self) -> Error {
         let (offset, have) = (self.position, self.rest.len() as u64);
@@ -180,8 +180,8 @@ pub(crate) fn payload_size(raw: &RawRecord<'_>, endian: Endian) -> u64 {
 impl<'a> Iterator for Records<'a> {
     type Item = Result<RecordAt<'a>, Error>;
 
-    // Always inlined: a call for each record takes 2 % of the time of a report, and whether the compiler follows a
-    // plain `inline` depends on the codegen unit.
+    // Always inlined: a call for each record takes 2 % of the time of a report, and the compiler ignores a plain
+    // `inline` in some codegen units.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {

@@ -55,7 +55,7 @@ impl<'a> PerfData<'a> {
     /// A part ends at its first error.
     ///
     /// # Errors
-    /// Those of `to`.
+    /// Errors of `to`.
     pub fn unpack(&self, parts: &[&'a [u8]], to: &mut impl Write) -> io::Result<UnpackSummary> {
         self.unpack_on(NonZeroUsize::MIN, parts, to)
     }
@@ -64,7 +64,7 @@ impl<'a> PerfData<'a> {
     /// `threads` threads.
     ///
     /// # Errors
-    /// Those of `to`.
+    /// Errors of `to`.
     pub fn unpack_on(
         &self,
         threads: NonZeroUsize,

@@ -125,7 +125,7 @@ fn a_killed_recording_reads_to_its_end() {
 }
 
 #[test]
-fn records_after_the_header_size_are_read() {
+fn records_after_the_data_size_in_the_header_are_read() {
     let mut writer = Writer::new(Cursor::new(Vec::new()), &events()).unwrap();
     writer.write_data(&chunk(5)).unwrap();
     let mut bytes = writer.data.output.into_inner();

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::definition::SyntaxError;
 
-/// Why a definition has no probe point. Texts are perf's if it has one; [`Error::hints`] adds
+/// Why a definition has no probe point. Texts are perf's where perf has one; [`Error::hints`] adds
 /// details.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]

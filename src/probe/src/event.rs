@@ -161,7 +161,7 @@ pub fn base_name(definition: &Definition, probe: &Probe) -> String {
     name_for(definition, &probe.name)
 }
 
-/// Returns the base name for the function at the probe point; used if the definition names no event.
+/// Returns the base name: the definition's event name, otherwise a name derived from the function at the probe point.
 pub(crate) fn name_for(definition: &Definition, function: &str) -> String {
     if let Some(event) = &definition.event {
         return user_event_name(event, definition.point.is_return());

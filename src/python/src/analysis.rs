@@ -46,7 +46,7 @@ impl AnalysisOptions {
     /// Opens `recording` and passes it to `work`.
     ///
     /// # Errors
-    /// Those of `work`; the recording cannot be read.
+    /// Errors of `work`; the recording cannot be read.
     pub(crate) fn run<R>(
         &self,
         recording: &RecordingFile,
@@ -74,7 +74,7 @@ impl AnalysisOptions {
     /// `work`.
     ///
     /// # Errors
-    /// Those of `work`; the recording cannot be read, or it has another trace than that of `intel_bts`.
+    /// Errors of `work`; the recording cannot be read, or it has a trace other than `intel_bts`.
     pub(crate) fn with_data<R>(
         &self,
         recording: &RecordingFile,

@@ -37,7 +37,7 @@ impl<'a> Replay<'a> {
     /// Like [`Replay::open`] on at most `threads` threads.
     ///
     /// # Errors
-    /// Those of [`Replay::open`].
+    /// Errors of [`Replay::open`].
     pub fn open_on(data: &'a PerfData<'a>, threads: NonZeroUsize) -> Result<Self, Error> {
         Self::open_watched(data, threads, BytesRead::default())
     }
@@ -45,7 +45,7 @@ impl<'a> Replay<'a> {
     /// Like [`Replay::open_on`]; `walked` shows the progress of this pass and later ones to other threads.
     ///
     /// # Errors
-    /// Those of [`Replay::open`].
+    /// Errors of [`Replay::open`].
     pub fn open_watched(
         data: &'a PerfData<'a>,
         threads: NonZeroUsize,

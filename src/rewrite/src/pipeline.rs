@@ -95,7 +95,7 @@ impl<'a> Pipeline<'a> {
     /// Passes on the next records.
     ///
     /// # Errors
-    /// Those of `output`.
+    /// Errors of `output`.
     pub fn push(&mut self, piece: Piece<'a>, output: Output<'_>) -> Result<(), WriteError> {
         push(&mut self.stages, piece, output)
     }
@@ -103,7 +103,7 @@ impl<'a> Pipeline<'a> {
     /// Ends a round: after each FINISHED_ROUND record.
     ///
     /// # Errors
-    /// Those of `output`.
+    /// Errors of `output`.
     pub fn end_round(&mut self, output: Output<'_>) -> Result<(), WriteError> {
         end_round(&mut self.stages, output)
     }
@@ -111,7 +111,7 @@ impl<'a> Pipeline<'a> {
     /// Ends the recording.
     ///
     /// # Errors
-    /// Those of `output`.
+    /// Errors of `output`.
     pub fn end(&mut self, output: Output<'_>) -> Result<(), WriteError> {
         end(&mut self.stages, output)
     }

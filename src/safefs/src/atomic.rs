@@ -93,7 +93,7 @@ fn finish<T>(
 /// Like [`Folder::replace`], by path.
 ///
 /// # Errors
-/// Those of [`Folder::of`] and [`Folder::replace`].
+/// Errors of [`Folder::of`] and [`Folder::replace`].
 pub fn replace<T>(
     path: &Path,
     make: impl FnOnce(&Folder, &OsStr) -> io::Result<T>,
@@ -105,7 +105,7 @@ pub fn replace<T>(
 /// Like [`Folder::write_atomic`], by path; readable by everyone that the umask allows.
 ///
 /// # Errors
-/// Those of [`Folder::of`] and [`Folder::write_atomic`].
+/// Errors of [`Folder::of`] and [`Folder::write_atomic`].
 pub fn write_atomic<T>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,

@@ -87,7 +87,7 @@ impl Folder {
     /// Like [`Folder::open_own`], but creates the folder and its parents if they don't exist.
     ///
     /// # Errors
-    /// Those of [`Folder::open_own`], and what mkdir(2) reports.
+    /// Errors of [`Folder::open_own`], and what mkdir(2) reports.
     pub fn open_own_or_create(path: &Path, mode: u32) -> io::Result<Self> {
         match Self::open_own(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -125,7 +125,7 @@ impl Folder {
     /// Like [`Folder::below`], but creates missing folders with this mode.
     ///
     /// # Errors
-    /// Those of [`Folder::below`], and what mkdir(2) reports.
+    /// Errors of [`Folder::below`], and what mkdir(2) reports.
     pub fn create_below(&self, path: &Path, mode: u32) -> io::Result<Self> {
         self.walk(path, |folder, name| match folder.enter(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -255,7 +255,7 @@ impl Folder {
     /// Opens the regular file of this name for reading.
     ///
     /// # Errors
-    /// Those of [`FoundFile::for_reading`].
+    /// Errors of [`FoundFile::for_reading`].
     pub fn open_file(&self, name: &OsStr) -> io::Result<File> {
         self.find(name)?.for_reading()
     }
@@ -263,7 +263,7 @@ impl Folder {
     /// Reads the regular file of this name, of at most `limit` bytes.
     ///
     /// # Errors
-    /// Those of [`Folder::open_file`]; [`Refusal::TooLarge`].
+    /// Errors of [`Folder::open_file`]; [`Refusal::TooLarge`].
     pub fn read(&self, name: &OsStr, limit: u64) -> io::Result<Vec<u8>> {
         read_all(self.open_file(name)?, limit)
     }

@@ -183,7 +183,7 @@ pub(crate) fn descriptor(file: &File) -> String {
 /// Opens the regular file at `path` for reading and follows links. Other types are refused.
 ///
 /// # Errors
-/// Those of [`FoundFile::for_reading`], and what open(2) reports.
+/// Errors of [`FoundFile::for_reading`], and what open(2) reports.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     FoundFile::find(path)?.for_reading()
 }
@@ -191,7 +191,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 /// Reads the regular file at `path`, of at most `limit` bytes.
 ///
 /// # Errors
-/// Those of [`open_regular`]; [`Refusal::TooLarge`].
+/// Errors of [`open_regular`]; [`Refusal::TooLarge`].
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_all(open_regular(path)?, limit)
 }

@@ -124,7 +124,7 @@ impl OpenedFile {
 /// are handled like in [`find_in_place`]; opening a FIFO waits for its reader.
 ///
 /// # Errors
-/// Those of [`find_in_place`]; [`Refusal::ForeignLink`] for a link of another user;
+/// Errors of [`find_in_place`]; [`Refusal::ForeignLink`] for a link of another user;
 /// [`Refusal::ForeignFile`] for a file of another user, or with several hard links, in a folder
 /// that others may write.
 pub fn open_output(path: &Path, writing: WriteMode) -> io::Result<File> {

@@ -223,7 +223,7 @@ impl Drop for WakeOnDrop<'_, '_> {
 /// result. Without lanes, `work` gets no notifications.
 ///
 /// # Errors
-/// Those of the lanes, otherwise those of `work`.
+/// Errors of the lanes, otherwise errors of `work`.
 pub(crate) fn with_lanes<T>(
     lanes: &mut [Lane],
     events: &[OpenEvent],

@@ -503,7 +503,7 @@ pub trait OutputPrograms: Debug + Send + Sync {
     /// will execute the command. Called once, before the command is executed.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Errors of the kernel.
     fn connect(&self, counters: &[(i32, BorrowedFd<'_>)], workload: Option<u32>) -> io::Result<()>;
 }
 

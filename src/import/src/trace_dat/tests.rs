@@ -337,7 +337,7 @@ fn truncated_files_are_errors_with_an_offset() {
 }
 
 #[test]
-fn what_cannot_be_converted_is_named() {
+fn refusals_name_their_cause() {
     let error = |file: &[u8]| {
         let parsed = TraceDat::parse(file);
         let written = parsed.and_then(|trace| trace.write(&mut Cursor::new(Vec::new()), &[]));

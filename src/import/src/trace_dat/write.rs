@@ -181,7 +181,7 @@ impl<'p> Iterator for CpuEvents<'_, 'p> {
         Some(self.item()?.and_then(|item| {
             let (time, raw) = match item {
                 RingItem::Lost { time, count } => {
-                    // At least one, if the number was not stored.
+                    // Without a stored number, at least one event was lost.
                     let count = count.unwrap_or(1);
                     return Ok(CpuItem::Lost { time, count });
                 }

@@ -100,21 +100,22 @@ struct Operands<'n> {
     name: &'n str,
     address: u64,
     text: String,
+    /// The absolute address of an operand that is relative to the program counter.
     place: Option<u64>,
 }
 
 impl Operands<'_> {
     /// Rewrites operands one by one. A memory operand is enclosed in brackets, and its parts are separated by commas, too.
     fn rewrite(&mut self, operands: &str) {
-        let (mut inside, mut behind) = (false, false);
+        let (mut in_brackets, mut after_brackets) = (false, false);
         for (index, part) in operands.split(", ").enumerate() {
             if index > 0 {
                 self.text.push_str(", ");
             }
-            inside |= part.starts_with('[');
-            self.part(part, inside || behind);
+            in_brackets |= part.starts_with('[');
+            self.part(part, in_brackets || after_brackets);
             if part.contains(']') {
-                (inside, behind) = (false, true);
+                (in_brackets, after_brackets) = (false, true);
             }
         }
     }

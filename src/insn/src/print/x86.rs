@@ -187,7 +187,7 @@ fn has_prefix(bytes: &[u8], prefix: u8) -> bool {
     prefixes.any(|byte| *byte == prefix)
 }
 
-/// A multiplication of a register by an immediate into the same register: objdump prints it twice.
+/// Whether objdump prints the register twice: a multiplication of a register by an immediate into the same register.
 pub(super) fn repeats_destination(insn: &Instruction) -> bool {
     insn.mnemonic() == Mnemonic::Imul
         && insn.op_count() == 3

@@ -80,7 +80,7 @@ fn lists_replace_add_and_remove() {
     assert_eq!(
         fields(&["comm,trace"], &clock()).unwrap(),
         ["comm"],
-        "no software event has it"
+        "software events have no such field"
     );
 }
 
@@ -95,7 +95,7 @@ fn requested_fields_must_be_recorded() {
     assert_eq!(
         fields(&["sw:comm,cpu"], &clock()).unwrap(),
         ["comm"],
-        "after a class, it is dropped without a message"
+        "with a class, an unrecorded field is dropped without a message"
     );
     assert_eq!(
         fields(&["symoff"], &clock()),
@@ -167,7 +167,7 @@ fn source_fields_need_an_address() {
 }
 
 #[test]
-fn words_are_refused_by_name() {
+fn invalid_lists_are_usage_errors() {
     let refused = |list: &str| {
         let error = applied(&[list]).unwrap_err();
         assert!(error.is_usage(), "{error}");
@@ -190,7 +190,7 @@ fn words_are_refused_by_name() {
 }
 
 #[test]
-fn repeated_lists_are_mentioned() {
+fn repeated_lists_cause_warnings() {
     let warnings = |lists: &[&str]| -> Vec<String> {
         let selection = applied(lists).unwrap();
         selection

@@ -34,7 +34,7 @@ pub struct BpfFunction {
 /// A function of a program with its name in symbol tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BpfSymbol {
-    /// `bpf_prog_TAG_NAME`, as in /proc/kallsyms. NAME comes from BTF. Without BTF it is the name of the program if that has a single
+    /// `bpf_prog_TAG_NAME`, as in /proc/kallsyms. NAME comes from BTF. Without BTF it is the name of a program with a single
     /// function, otherwise `F`.
     pub name: String,
     /// The function.
@@ -94,7 +94,7 @@ impl BpfProgram {
         self.number(at::BTF_ID, endian)
     }
 
-    /// The machine code; `None` if the numbers of addresses, sizes and tags differ, which happens
+    /// The functions of the machine code; `None` if the numbers of addresses, sizes and tags differ, which happens
     /// when the kernel hides addresses from the recorder.
     #[must_use]
     pub fn functions(&self, endian: Endian) -> Option<Vec<BpfFunction>> {

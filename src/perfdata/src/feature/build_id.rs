@@ -115,7 +115,7 @@ impl BuildIdEntry {
     }
 
     /// Decodes an entry. Recorders before 2.6.35 wrote no pid, so all fields are four bytes earlier
-    /// and the kernel's name loses its start; only that name reveals it.
+    /// and the kernel's name loses its start; only that name reveals the old layout.
     pub(crate) fn decode(raw: &RawRecord<'_>, endian: Endian) -> Result<Self, DecodeError> {
         let entry = Self::decode_fields(&mut Cursor::new(raw.body, endian), raw.misc)?;
         if !entry.filename.starts_with("nel.kallsyms]") {

@@ -31,7 +31,7 @@ impl NrCpus {
 /// Sockets, dies, cores and threads (CPU_TOPOLOGY).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CpuTopology {
-    /// CPU lists of the sockets (`sibling sockets` in perf; of the dies if there are any).
+    /// CPU lists of the sockets (`sibling sockets` in perf).
     pub core_siblings: Vec<String>,
     /// CPU lists of the cores (`sibling threads`).
     pub thread_siblings: Vec<String>,

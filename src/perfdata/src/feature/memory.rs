@@ -84,7 +84,7 @@ impl MemoryTopology {
         for node in &self.nodes {
             to.u64(node.node);
             to.u64(node.size);
-            // The size again, as that of the bitmap: readers take the number of words from it, so that it must match `blocks`.
+            // The size of the bitmap: readers derive the number of words from it, so it must match `blocks`.
             let words = node.blocks.len() as u64;
             let fits = node.size.div_ceil(64) == words;
             to.u64(if fits { node.size } else { words * 64 });

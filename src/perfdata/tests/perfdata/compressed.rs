@@ -60,7 +60,7 @@ struct Recorder {
     recorded: Vec<u8>,
     /// Decompressed bytes of an incomplete record.
     seen: Vec<u8>,
-    meant: Vec<u8>,
+    expected: Vec<u8>,
 }
 
 impl Recorder {
@@ -130,7 +130,7 @@ impl Recorder {
             Step::Write(length) => {
                 let record = self.record(length);
                 self.recorded.extend(&record);
-                self.meant.extend(record);
+                self.expected.extend(record);
             }
             Step::Flush(part, cut) => {
                 let count = self.buffer.len() * usize::from(part) / 255;
@@ -142,7 +142,7 @@ impl Recorder {
                 self.write_compressed(second);
                 self.seen.extend(bytes);
                 while let Some((_, size)) = RawRecord::split(&self.seen, self.endian) {
-                    self.meant.extend(self.seen.drain(..size));
+                    self.expected.extend(self.seen.drain(..size));
                 }
             }
         }
@@ -158,7 +158,7 @@ fn record(steps: &[Step], form: Form, endian: Endian) -> Recorder {
         begun: false,
         recorded: Vec::new(),
         seen: Vec::new(),
-        meant: Vec::new(),
+        expected: Vec::new(),
     };
     for step in steps {
         recorder.step(step);
@@ -250,8 +250,8 @@ proptest! {
         let recorder = record(&steps, form, endian);
         prop_assert!(recorder.seen.is_empty());
         let bytes = stream(&recorder.recorded, endian);
-        prop_assert_eq!(&unpacked(&bytes), &(recorder.meant.clone(), None));
-        prop_assert_eq!(&streamed(&bytes, endian), &(recorder.meant, None));
+        prop_assert_eq!(&unpacked(&bytes), &(recorder.expected.clone(), None));
+        prop_assert_eq!(&streamed(&bytes, endian), &(recorder.expected, None));
     }
 
     /// Threads that decode ahead change nothing, even if some files are damaged.
@@ -288,7 +288,7 @@ proptest! {
         let end = least + recorder.recorded.len() * usize::from(part) / 255;
         let (at_once, _) = unpacked(&bytes[..end]);
         let (flowing, _) = streamed(&bytes[..end], endian);
-        prop_assert!(recorder.meant.starts_with(&at_once));
+        prop_assert!(recorder.expected.starts_with(&at_once));
         prop_assert_eq!(at_once, flowing);
     }
 }
@@ -341,7 +341,7 @@ fn with_window(blocks: u32, stored: usize, back: u32) -> Vec<u8> {
 /// Windows may be as large as recorders make them, but memory is limited by the size of the file.
 #[test]
 fn large_windows_are_allowed_for_large_files_only() {
-    // The text is not a complete record, which is the only error.
+    // The decompressed bytes are not a complete record, which is the only error.
     let read = |bytes: &[u8]| {
         let end = unpacked(bytes).1.expect("an end");
         matches!(end, Error::CompressedTruncated { .. })

@@ -49,7 +49,7 @@ fn compare(name: &str, bytes: &[u8]) -> Option<()> {
     assert_eq!(index(&before), index(&after), "{name}: traces");
     assert!(
         rewritten(&after) == copy,
-        "{name}: written twice it is the same"
+        "{name}: the copy of the copy differs"
     );
     Some(())
 }

@@ -69,9 +69,8 @@ impl Argument {
         !matches!(self.value, ArgumentValue::Raw(_))
     }
 
-    /// Returns the field's name in characters accepted by the kernel: the name chosen, else that of the
-    /// last member, else that of the variable with the type after it. `None` if the kernel numbers
-    /// it (`arg1`).
+    /// Returns the field's name in characters accepted by the kernel: the user's name, else the last member's
+    /// name, else the variable's name followed by the type. `None` if the kernel numbers the field (`arg1`).
     #[must_use]
     pub fn field_name(&self) -> Option<String> {
         if self.name.is_some() {

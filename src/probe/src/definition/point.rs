@@ -78,7 +78,7 @@ impl Point {
 }
 
 impl fmt::Display for Point {
-    /// Formats the point in the syntax of definitions; that of markers lacks the provider.
+    /// Formats the point in the syntax of definitions; markers without their provider.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Function { name, file, place } => {
@@ -149,8 +149,8 @@ pub(super) fn parse(word: &Word) -> Result<Point, SyntaxError> {
     }
 }
 
-/// Whether `name` is that of a file: it has a dot, `:` or `;` follows, and there is no suffix of functions (`+`, `@`,
-/// `%`) before the pattern.
+/// Whether `name` is the name of a file: it has a dot, `:` or `;` follows, and there is no suffix of functions (`+`,
+/// `@`, `%`) before the pattern.
 fn is_file(word: &Word, name: &Word) -> bool {
     let of_function = word.find(&['+', '@', '%']);
     let of_line = word.find(&[';', ':']);

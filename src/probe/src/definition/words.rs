@@ -40,7 +40,7 @@ impl Word {
         self.letters.iter().map(|letter| letter.char).collect()
     }
 
-    /// Returns the text with its backslashes: that of an immediate value (`\5`) belongs to the value.
+    /// Returns the text with its backslashes: the backslash of an immediate value (`\5`) belongs to the value.
     pub(crate) fn source(&self) -> String {
         let mut text = String::new();
         for letter in &self.letters {

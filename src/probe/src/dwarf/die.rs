@@ -232,7 +232,7 @@ impl<'w, 'u> Die<'w, 'u> {
         found
     }
 
-    /// Passes the descendants of the entry to `visit` in pre-order, and descends into those for which it returns true.
+    /// Passes the descendants of the entry to `visit` in pre-order, and descends into entries for which `visit` returns true.
     pub(crate) fn walk(&self, visit: &mut dyn FnMut(&Self) -> bool) {
         let Ok(mut entries) = self.home.unit.entries_at_offset(self.entry.offset) else {
             return;

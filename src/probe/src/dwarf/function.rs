@@ -66,7 +66,7 @@ impl<'w, 'u> Functions<'w, 'u> {
         named.filter_map(|offset| self.compile_unit.at(*offset))
     }
 
-    /// Returns all functions with code of their own.
+    /// Returns all functions with out-of-line code.
     pub(crate) fn with_code(&self) -> impl Iterator<Item = Die<'w, 'u>> {
         let defined = self.found.with_code.iter();
         let dies = defined.filter_map(|offset| self.compile_unit.at(*offset));
@@ -144,8 +144,8 @@ impl<'w, 'u> FunctionInstances<'w, 'u> {
     }
 
     /// Returns the instances of the requested function with this index.
-    pub(crate) fn at(&self, place: usize) -> impl Iterator<Item = Die<'w, 'u>> {
-        let own = self.found.iter().filter(move |(of, _)| *of == place);
+    pub(crate) fn at(&self, index: usize) -> impl Iterator<Item = Die<'w, 'u>> {
+                    let own = self.found.iter().filter(move |(of, _)| *of == index);
         own.filter_map(|(_, offset)| self.compile_unit.at(*offset))
     }
 }

@@ -82,7 +82,8 @@ impl<'u> LineTable<'u> {
         rows.copied().find(|row| row.is_statement && !row.is_end)
     }
 
-    /// Returns the end of the prologue of the function at `entry`: at `prologue_end` or the second row; below `end`.
+    /// Returns the end of the prologue of the function at `entry`: the address of its second row, or `entry` if its first row
+    /// has `prologue_end` or the second row is not below `end`. `None` if no row begins at `entry`.
     pub(crate) fn after_prologue(&self, entry: u64, end: u64) -> Option<u64> {
         let rows = self.rows();
         let first = rows

@@ -213,7 +213,7 @@ impl Kernel<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [`Kernel::find`]; or the probe point is not a function's entry.
+    /// Errors of [`Kernel::find`]; or the probe point is not a function's entry.
     pub fn variables(
         &self,
         definition: &Definition,

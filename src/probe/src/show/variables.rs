@@ -64,7 +64,7 @@ pub struct Variable {
 ///
 /// # Errors
 ///
-/// Those of [`find`](crate::find).
+/// Errors of [`find`](crate::find).
 pub fn variables(
     object: &ProbeObject<'_>,
     definition: &Definition,
