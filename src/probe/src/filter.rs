@@ -27,7 +27,7 @@ impl NameFilter {
     ///
     /// # Errors
     ///
-    /// What is wrong, and at which position.
+    /// The cause and its position.
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         let mut reader = PatternParser {
             text,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn many_patterns_are_joined_but_not_any_number() {
+    fn the_number_of_operators_is_limited() {
         for operator in ["|", "&"] {
             let many = vec!["*"; MAX_OPERATORS + 1].join(operator);
             assert!(NameFilter::parse(&many).is_ok_and(|filter| filter.matches("main")));

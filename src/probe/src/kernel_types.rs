@@ -5,7 +5,7 @@ mod tests;
 
 use rperf_btf::{Btf, BtfType, TypeKind};
 
-use crate::shape::{MAX_LAYERS, MAX_RECORDS, RecordMember, TypeCategory as ShapeKind, TypeShape};
+use crate::shape::{MAX_LAYERS, MAX_RECORDS, RecordMember, TypeCategory, TypeShape};
 
 /// `BTF_INT_SIGNED` and `BTF_INT_CHAR`, in the number that follows an integer type.
 const SIGNED: u32 = 1 << 24;
@@ -167,12 +167,12 @@ impl TypeShape for BtfShape<'_> {
         None
     }
 
-    fn kind(&self) -> ShapeKind {
+    fn kind(&self) -> TypeCategory {
         match self.record().map(|record| record.kind) {
-            Some(TypeKind::Pointer) => ShapeKind::Pointer,
-            Some(TypeKind::Array) => ShapeKind::Array,
-            Some(TypeKind::Structure | TypeKind::Union) => ShapeKind::Record,
-            _ => ShapeKind::Other,
+            Some(TypeKind::Pointer) => TypeCategory::Pointer,
+            Some(TypeKind::Array) => TypeCategory::Array,
+            Some(TypeKind::Structure | TypeKind::Union) => TypeCategory::Record,
+            _ => TypeCategory::Other,
         }
     }
 

@@ -21,7 +21,7 @@ pub trait Symbols {
     /// The symbols.
     fn table(&self) -> &SymbolTable;
 
-    /// Whether symbol names may contain `part`, so that symbols need not be loaded if not.
+    /// Whether symbol names may contain `part`; if not, symbols need not be loaded.
     fn may_have(&self, part: &str) -> bool {
         let _ = part;
         true
@@ -98,8 +98,8 @@ impl<'a> ProbeObject<'a> {
         self.architecture
     }
 
-    /// Segments: address, file offset and size. A kernel module that is not loaded has its code
-    /// section, starting at 0.
+    /// Address, file offset and size of each segment; of a kernel module's file, those of its code section, which
+    /// has the address 0.
     fn parts(&self) -> impl Iterator<Item = (u64, (u64, u64))> {
         let segments = self.file.segments();
         let loaded = segments.map(|segment| (segment.address(), segment.file_range()));
@@ -163,12 +163,12 @@ impl<'a> ProbeObject<'a> {
         let suffix = name.strip_prefix(&probe.symbol)?;
         let start = table.get(index)?.start;
         // If several symbols have the same address, the function's own name is preferred.
-        let is_apart =
+        let is_variant =
             suffix.starts_with('.') && self.symbol(&probe.symbol) != self.address_of(start);
-        is_apart.then(|| (name.to_owned(), probe.file_offset.wrapping_sub(start)))
+        is_variant.then(|| (name.to_owned(), probe.file_offset.wrapping_sub(start)))
     }
 
-    /// Whether only exported functions have names: it has neither a symbol table of its own nor debug information.
+    /// Whether only exported functions have names: the object has neither a full symbol table nor debug information.
     #[must_use]
     pub fn is_stripped(&self) -> bool {
         let tables = [".symtab", ".gnu_debugdata"];

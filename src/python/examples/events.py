@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Count the events of a recording by program, one call of a function for each: python3 events.py [perf.data]."""
+"""Count the events of a recording by program, with a function called for each event: python3 events.py [perf.data]."""
 
 import collections
 import sys

@@ -22,7 +22,7 @@ def main():
     if frame.empty:
         raise SystemExit(f"{arguments.input} has no samples")
     seconds = (frame.time - frame.time.min()) / 1e9
-    # The most frequent programs; all others are one more.
+    # The most frequent programs; the others are drawn as one.
     top = frame.comm.value_counts().head(8).index
     comm = frame.comm.astype(object).where(frame.comm.isin(top), "others")
     step = max(seconds.max() / arguments.bins, 1e-9)

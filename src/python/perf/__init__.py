@@ -1,8 +1,8 @@
 """Recordings and live events of Linux perf, read by rperf.
 
 Programs for Linux perf's own module of this name run unchanged: evlist, evsel, cpu_map, thread_map and the events.
-Recordings are read with session: its functions are called for each event, and table() has the samples as columns that
-NumPy and pandas take without copying.
+Recordings are read with session: its functions are called for each event, and table() returns the samples as columns
+that NumPy and pandas take without copying.
 
     import perf
 

@@ -133,7 +133,7 @@ impl<'a> RecordingPass<'a> {
         self.replay.data().events()
     }
 
-    /// Unwinds user stacks that were copied, and the maximum number of frames that are then read of a callchain.
+    /// Returns the unwinder of copied user stacks, and the maximum number of frames that are read of a callchain.
     pub(crate) fn stacks(&self) -> (UserStacks<'a, 'a>, usize) {
         let data = self.replay.data();
         let mut attrs = data.events().iter().map(|event| &event.attr);
@@ -155,7 +155,7 @@ impl<'a> RecordingPass<'a> {
         (UserStacks::new(self.resolver, options), max_stack)
     }
 
-    /// By event: whether inlined functions are frames of callchains. They are if these are unwound from stack copies.
+    /// By event: whether inlined functions are frames of callchains, as they are if stacks are unwound from copies.
     pub(crate) fn inlines(&self) -> Vec<bool> {
         let copies = [SampleType::STACK_USER, SampleType::REGS_USER];
         let unwound = |event: &EventDesc| {

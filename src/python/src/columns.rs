@@ -330,7 +330,7 @@ impl ColumnRenderer<'_, '_> {
     }
 }
 
-/// A sample and what several columns need of it.
+/// A sample, and values that several columns need.
 struct SampleRow<'a, 's> {
     sample: &'a Sample<'s>,
     comm: CommId,

@@ -12,11 +12,12 @@ pub(crate) struct StatEvent {
     id: u64,
     /// -1: any.
     cpu: i32,
-    /// Index of the thread among the counted ones.
+    /// Index of the thread among the counted threads.
     thread: u32,
     val: u64,
-    /// Nanoseconds that the event was enabled, and that it was counted.
+    /// Nanoseconds that the event was enabled.
     ena: u64,
+    /// Nanoseconds that the event was counted.
     run: u64,
 }
 

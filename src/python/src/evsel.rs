@@ -104,7 +104,7 @@ pub(crate) struct EvselCounter {
     pub(crate) counter: Counter,
 }
 
-/// What changes after the event was created.
+/// The part of an event that changes after its creation.
 #[derive(Debug)]
 pub(crate) struct EvselState {
     /// As parsed, or from the attr.
@@ -115,12 +115,12 @@ pub(crate) struct EvselState {
     pub(crate) counters: Vec<EvselCounter>,
 }
 
-/// An event that can be counted or sampled. Classes of programs may be derived from it, with arguments of their own.
+/// An event that can be counted or sampled. Programs may derive classes from it, with other arguments.
 #[pyclass(frozen, subclass, name = "evsel", module = "perf")]
 #[derive(Debug)]
 pub(crate) struct Evsel {
     state: Mutex<EvselState>,
-    /// The parsed event, if it was created from a name: its attr may refer to its memory.
+    /// The parsed event, if it was created from a name; it owns memory that the attr may refer to.
     spec: Option<EventSpec>,
 }
 
@@ -206,7 +206,7 @@ impl Evsel {
         slf.py().detach(|| evsel.open_all(None))
     }
 
-    /// The count on a CPU and of a thread, which must be among those on which it is open.
+    /// The count on a CPU and of a thread, for which the event must be open.
     fn read(&self, cpu: i32, thread: i32) -> PyResult<CountsValues> {
         let state = self.state();
         let mut counters = state.counters.iter();
@@ -340,7 +340,7 @@ fn default_attr() -> Attr {
     }
 }
 
-/// The name of an event without modifiers, which say what the settings say already.
+/// The name of an event without modifiers, which repeat its settings.
 fn bare_name(attr: &Attr) -> String {
     let mut name = event_name(attr);
     if let Some((bare, _)) = name.rsplit_once(':') {

@@ -55,7 +55,7 @@ impl LiveRings {
     /// CPU share its ring.
     ///
     /// # Errors
-    /// What mmap(2) and the ioctls report.
+    /// Errors of mmap(2) and of the ioctls.
     pub(crate) fn map(py: Python<'_>, evsels: &[Py<Evsel>], pages: usize) -> io::Result<Self> {
         let mut rings: Vec<LiveRing> = Vec::new();
         let mut owners: Vec<(i32, i32)> = Vec::new();

@@ -32,6 +32,7 @@ pub(crate) struct DsoNames {
 #[derive(Debug, Clone)]
 pub(crate) struct NamedAddress {
     pub(crate) ip: u64,
+    /// [`Frame::address`].
     pub(crate) address: u64,
     pub(crate) symbol: Option<Arc<FunctionNames>>,
     pub(crate) dso: Option<Arc<DsoNames>>,

@@ -1,4 +1,4 @@
-//! `perf.pmus()` and `perf.metrics()`: what this machine can count, as `list` shows it.
+//! `perf.pmus()` and `perf.metrics()`: the events and metrics of this machine, as `list` shows them.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -11,7 +11,7 @@ use crate::local_events::LocalEvents;
 
 /// The PMU of events that `stat` measures itself.
 const TOOL: &str = "tool";
-/// What metrics and events of the processor cores have as PMU.
+/// The PMU of metrics and events of the processor's cores.
 const CORE: &str = "default_core";
 
 /// A source of events: a PMU of the processor, software, tracepoints.

@@ -6,7 +6,7 @@ use rperf_wire::CpuMode;
 
 /// Number of addresses that a worker keeps; a power of two.
 const SLOTS: usize = 1 << 13;
-/// A prime multiplier that spreads addresses over the slots: 2^64 divided by the golden ratio.
+/// An odd multiplier that spreads addresses over the slots: 2^64 divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// An address with its frame, valid for one state of the mappings.
@@ -25,7 +25,7 @@ pub(crate) struct RecentFrames {
 }
 
 impl RecentFrames {
-    /// The frame of `ip` in `mode`, as [`Resolver::locate`] finds it; `epoch` is that of the process at the same time.
+    /// The frame of `address`, as [`Resolver::locate`] finds it; `epoch` is the epoch of the process at the same time.
     pub(crate) fn locate(
         &mut self,
         resolver: &Resolver<'_>,

@@ -63,9 +63,9 @@ impl Data {
         &self.recording.path
     }
 
-    /// What the header says of the recording: `hostname`, `os_release`, `arch`, `cpu`, `command_line`, `version` of the
-    /// recording program, `first_time` and `last_time` in nanoseconds of the recording's clock, and `wall_offset`, the
-    /// nanoseconds from that clock to the time since 1970. What is not recorded is `None`.
+    /// The recording's header: `hostname`, `os_release`, `arch`, `cpu`, `command_line`, `version` of the recording program,
+    /// `first_time` and `last_time` in nanoseconds of the recording's clock, and `wall_offset`, the nanoseconds from that
+    /// clock to the time since 1970. Values that are not recorded are `None`.
     #[getter]
     fn header<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let data = self.recording.parse()?;
@@ -93,7 +93,7 @@ impl Data {
     }
 }
 
-/// What [`DirectoryFile::of_directory`] reports.
+/// An error of [`DirectoryFile::of_directory`].
 struct OpenError(PyErr);
 
 impl From<PartError> for OpenError {

@@ -7,8 +7,8 @@ use rperf_wire::{
     Throttle, name_text,
 };
 
-/// What all events have: their type, and the fields of the sample or of the trailer (`sample_id_all`). A field that is
-/// not recorded is -1 for processes, threads and CPUs, the largest number for times and ids, and otherwise 0.
+/// The attributes of all events: their type, and the fields of the sample or of the trailer (`sample_id_all`). A field that
+/// is not recorded is -1 for processes, threads and CPUs, the largest number for times and ids, and otherwise 0.
 #[pyclass(subclass, frozen, name = "event", module = "perf")]
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
@@ -224,8 +224,8 @@ impl SwitchEvent {
     }
 }
 
-/// A record other than a sample as a Python object. Types without a class of their own are `perf.event`; `None` for a
-/// record that cannot be decoded.
+/// A record other than a sample as a Python object. Types without a class become `perf.event`; `None` for a record that
+/// cannot be decoded.
 pub(crate) fn record_event(
     py: Python<'_>,
     raw: &RawRecord<'_>,

@@ -10,7 +10,7 @@ use crate::recent_frames::{ModeAddress, RecentFrames};
 use crate::records::Event;
 use crate::sample::OwnedFields;
 
-/// Decodes what the functions of a session are called with.
+/// Decodes the events that the functions of a session are called with.
 pub(crate) struct EventRenderer<'r, 'w> {
     pub(crate) resolver: &'r Resolver<'w>,
     pub(crate) stacks: UserStacks<'r, 'w>,
@@ -87,7 +87,7 @@ impl EventRenderer<'_, '_> {
         }
     }
 
-    /// The frames with those of inlined functions.
+    /// The frames, with the frames of inlined functions.
     fn expanded(&self, frames: &[Frame]) -> Vec<Frame> {
         let mut calls: Vec<CallFrame<'_>> = Vec::new();
         for frame in frames {

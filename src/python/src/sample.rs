@@ -28,7 +28,7 @@ pub(crate) struct OwnedFields {
     pub(crate) code_page_size: u64,
     /// Source, target and flags of each taken branch, newest first.
     pub(crate) branches: Option<Vec<[u64; 3]>>,
-    /// Id, value of the counters that were read with the sample.
+    /// Id and value of each counter that was read with the sample.
     pub(crate) values: Vec<(u64, u64)>,
     /// The callchain as recorded, with context markers.
     pub(crate) chain: Option<Vec<u64>>,
@@ -93,7 +93,7 @@ pub(crate) struct SamplePlaces {
     pub(crate) comm: Option<Py<PyString>>,
 }
 
-/// A sample. The fields of a tracepoint are attributes, too; `fields()` has those whose names are taken.
+/// A sample. The fields of a tracepoint are attributes, too, unless another attribute has the name; `fields()` has all.
 #[pyclass(extends = Event, frozen, name = "sample_event", module = "perf")]
 pub(crate) struct SampleEvent {
     pub(crate) evsel: Option<Py<Evsel>>,
@@ -313,7 +313,7 @@ impl CallchainNode {
         self.0.ip
     }
 
-    /// The address that `script` shows: of user space the one in the file of the object, of the kernel `ip`.
+    /// The address that `script` shows: in user space the address in the object's file, in the kernel `ip`.
     #[getter]
     fn address(&self) -> u64 {
         self.0.address

@@ -206,7 +206,7 @@ impl PySession {
     }
 
     /// Passes the samples in order of time to `function`, in tables of about `rows` rows: memory does not grow with the
-    /// recording. `columns` and `event` are those of `table`. Each table has codes of its own.
+    /// recording. `columns` and `event` are those of `table`. The codes of names differ between tables.
     #[pyo3(signature = (function, columns = None, event = None, *, rows = DEFAULT_ROWS))]
     fn process_tables(
         slf: &Bound<'_, Self>,
@@ -253,7 +253,7 @@ impl PySession {
     }
 }
 
-/// The number of threads: that of processors if not given.
+/// The number of threads; by default the number of processors.
 fn jobs_of(given: Option<usize>) -> PyResult<NonZeroUsize> {
     let Some(given) = given else {
         return Ok(available_parallelism().unwrap_or(NonZeroUsize::MIN));
@@ -274,7 +274,7 @@ fn wants_branches(itrace: Option<&str>) -> PyResult<bool> {
     Ok(letters.is_empty() || letters.contains('b'))
 }
 
-/// The functions, checked.
+/// Checks the functions and returns them with their types of records.
 fn callbacks_of(
     sample: Option<Py<PyAny>>,
     others: Option<&Bound<'_, PyDict>>,
@@ -396,7 +396,7 @@ impl<'a> Delivery<'a> {
             Decoded::Record(record) => (record.kind, record.order),
         };
         session.threads_now().now = Some(order);
-        let made = match event {
+        let created = match event {
             Decoded::Sample(sample) => Some(self.sample(py, *sample)?),
             Decoded::Record(record) if COUNTS.contains(&kind) => {
                 return self.count(py, &record);
@@ -410,9 +410,9 @@ impl<'a> Delivery<'a> {
                 record_event(py, &raw, &record.id, self.endian)?
             }
         };
-        let Some(made) = made else { return Ok(()) };
+        let Some(created) = created else { return Ok(()) };
         let mut functions = self.functions.iter().filter(|(wanted, _)| *wanted == kind);
-        functions.try_for_each(|(_, function)| function.call1(py, (made.clone_ref(py),)).map(drop))
+        functions.try_for_each(|(_, function)| function.call1(py, (created.clone_ref(py),)).map(drop))
     }
 
     /// Calls the functions for a record of `stat record`.
@@ -422,13 +422,13 @@ impl<'a> Delivery<'a> {
             misc: record.misc,
             body: &record.body,
         };
-        let Some((made, id)) = count_event(py, &raw, &record.id, self.endian)? else {
+        let Some((created, id)) = count_event(py, &raw, &record.id, self.endian)? else {
             return Ok(());
         };
         let name = id.and_then(|id| self.names_by_id.get(&id));
         let mut functions = self.functions.iter();
         functions.try_for_each(|(wanted, function)| match *wanted == record.kind {
-            true => function.call1(py, (made.clone_ref(py), name)).map(drop),
+            true => function.call1(py, (created.clone_ref(py), name)).map(drop),
             false => Ok(()),
         })
     }

@@ -16,10 +16,10 @@ const DEFAULT_COLUMNS: [&str; 10] = [
 ];
 /// Marks a field of tracepoints that has the name of a column.
 const FIELD: &str = "fields.";
-/// The number of rows of each table of `tables`, unless given.
+/// The default number of rows of each table of `process_tables`.
 pub(crate) const DEFAULT_ROWS: usize = 1 << 20;
 
-/// Which samples and columns a table has.
+/// The samples and columns of a table.
 pub(crate) struct TableRequest {
     /// The columns; a default if not given.
     pub(crate) columns: Option<Vec<String>>,
@@ -53,7 +53,7 @@ impl TableRequest {
         })
     }
 
-    /// Reads the samples and passes tables of `rows` rows and the last one to `each`.
+    /// Reads the samples and passes them to `each` in tables of at least `rows` rows; the last may have fewer.
     fn collect(
         &self,
         session: &Bound<'_, PySession>,

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::columns::{ColumnBlock, ColumnItems, FoldedFrame, SampleColumn};
 
-/// The name of what is unknown.
+/// The name of unknown functions and objects.
 const UNKNOWN: &str = "[unknown]";
 
 /// Rows of samples by column. A column is a memoryview: of unsigned numbers of 8 bytes (times, addresses), of signed
@@ -88,7 +88,7 @@ impl PyTable {
 /// Codes of names.
 struct Codes<K> {
     by_key: FxHashMap<K, u32>,
-    /// The last key with its code: samples in a row often have the same.
+    /// The last key with its code: consecutive samples often have the same key.
     last: Option<(K, u32)>,
 }
 

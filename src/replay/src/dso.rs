@@ -37,7 +37,7 @@ pub struct Dso {
     pub name: String,
     /// The name shown by report: the last component of the path, or `[JIT] tid PID`.
     pub short_name: String,
-    /// The path of the file, for a module that of its `.ko`; otherwise the name.
+    /// The path of the file (of the `.ko` for a module); the name if there is no file.
     pub long_name: String,
     /// Its type.
     pub kind: DsoKind,

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::EventIndex;
 
-/// Maps ids to events. The kernel numbers all counters consecutively, so those of a recording are usually in a small
+/// Maps ids to events. The kernel numbers all counters consecutively, so the ids of a recording are usually in a small
 /// range and need no hashing.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EventIds {

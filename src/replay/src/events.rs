@@ -206,7 +206,8 @@ impl EventTable {
         }
     }
 
-    /// The layout of a record's trailer. With IDENTIFIER, the last word of the body is the id of the event that determines it.
+    /// The layout of a record's trailer. With IDENTIFIER, the last word of the body is the id of the event that determines the
+    /// layout.
     fn trailer(&self, body: &[u8]) -> Option<&SampleIdLayout> {
         let first = self.events.first()?;
         if self.events.len() == 1 || !first.has(SampleType::IDENTIFIER) {
@@ -234,9 +235,9 @@ impl EventTable {
     }
 
     /// Like [`EventTable::sample`], but reuses another sample of this recording; `false` for an
-    /// unknown id. `endian` is that of the table; if it is a constant, fields are decoded without checking the byte order.
-    // Always inlined: a call for each sample takes 1 % of the time of a report, and whether the compiler follows a plain
-    // `inline` depends on the codegen unit.
+    /// unknown id. `endian` is the table's byte order; if it is a constant, fields are decoded without checking the order.
+    // Always inlined: a call for each sample takes 1 % of the time of a report, and the compiler ignores a plain `inline`
+    // in some codegen units.
     #[inline(always)]
     pub(crate) fn sample_into<'a>(
         &self,

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_without_values_count_alone() {
+    fn a_sample_without_values_has_no_shares() {
         assert_eq!(plain(&GroupSamples::default(), 0), None);
     }
 }

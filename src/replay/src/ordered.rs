@@ -48,7 +48,8 @@ impl Replay<'_> {
 }
 
 impl Replay<'_> {
-    /// For each event, whether its samples are skipped; empty if none are. With `:S` a sample belongs to several events, so none is skipped.
+    /// For each event, whether its samples are skipped; empty if none are. With `:S` a sample belongs to several events, so no
+    /// sample is skipped.
     fn skipped<R: Render>(&self, render: &R) -> Vec<bool> {
         if self.events.hold_values() {
             return Vec::new();

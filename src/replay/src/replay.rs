@@ -129,7 +129,8 @@ impl<'a> Replay<'a> {
         bytes.get(..size).unwrap_or(bytes)
     }
 
-    /// The position of `record`, which is not a sample, in the order. A record without a time is sorted at the flush limit of its file offset.
+    /// The position of `record`, which is not a sample, in the order. A record without a time is sorted at the flush limit of
+    /// its file offset.
     pub(crate) fn order_of(&self, record: &RecordAt<'_>) -> Order {
         let position = record.position;
         let time = self.events.record_time(&record.raw);

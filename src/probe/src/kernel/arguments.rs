@@ -80,7 +80,8 @@ impl Arguments<'_, '_> {
         walk.kind(None).ok()?.0
     }
 
-    fn entry(&self, name: &str) -> Result<Vec<Parameter<'_>>, Error> {
+    /// Returns the function's parameters; an error for the value `name` unless the probe point is the entry.
+    fn entry_parameters(&self, name: &str) -> Result<Vec<Parameter<'_>>, Error> {
         if self.offset == 0 && !self.is_return {
             return Ok(self.kernel.signature(self.function)?.0);
         }
@@ -98,7 +99,7 @@ impl Arguments<'_, '_> {
     }
 
     fn variable(&self, argument: &Argument, name: &str) -> Result<ProbeField, Error> {
-        let parameters = self.entry(name)?;
+        let parameters = self.entry_parameters(name)?;
         let is_named = |parameter: &Parameter<'_>| parameter.name().as_deref() == Some(name);
         let index = parameters.iter().position(is_named);
         let Some(index) = index else {
@@ -117,7 +118,7 @@ impl Arguments<'_, '_> {
 
     /// Returns all parameters that can be recorded.
     fn all(&self, argument: &Argument) -> Result<Vec<ProbeField>, Error> {
-        let parameters = self.entry(&argument.text)?;
+        let parameters = self.entry_parameters(&argument.text)?;
         let fields = parameters
             .iter()
             .enumerate()

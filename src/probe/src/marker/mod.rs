@@ -15,8 +15,9 @@ use crate::search::{FetchAddress, Probe, ProbePoints};
 
 use self::values::Values;
 
-/// The section of the notes, and the one whose address shows how far the object was relocated after they were written.
+/// The section of the notes.
 const NOTES: &str = ".note.stapsdt";
+/// The section whose address shows how far the object was relocated after the notes were written.
 const BASE: &str = ".stapsdt.base";
 /// The owner and type of the notes.
 const OWNER: &[u8] = b"stapsdt\0";

@@ -1,4 +1,4 @@
-//! Arguments of SDT markers in assembler syntax: `SIZE@OPERAND`.
+//! Arguments of USDT markers in assembler syntax: `SIZE@OPERAND`.
 
 use object::Architecture;
 

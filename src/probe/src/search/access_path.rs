@@ -24,7 +24,7 @@ pub(crate) struct PathStep<T> {
     is_user: bool,
 }
 
-pub(crate) fn member(message: String) -> Error {
+pub(crate) fn unsupported(message: String) -> Error {
     Error::Unsupported {
         message,
         known: Vec::new(),
@@ -52,7 +52,7 @@ impl<T: TypeShape> PathStep<T> {
     fn step(&mut self, step: &Member) -> Result<(), Error> {
         let found = self.shape.real_type();
         let found =
-            found.ok_or_else(|| member(format!("Failed to get the type of {}.", self.name)))?;
+            found.ok_or_else(|| unsupported(format!("Failed to get the type of {}.", self.name)))?;
         match step {
             Member::Element(index) => self.element(&found, *index),
             Member::Field(name) | Member::Pointed(name) => {
@@ -77,7 +77,7 @@ impl<T: TypeShape> PathStep<T> {
             distance.filter(|_| matches!(kind, TypeCategory::Array | TypeCategory::Pointer))
         else {
             let name = &self.name;
-            return Err(member(format!(
+            return Err(unsupported(format!(
                 "Semantic error: {name} is not a pointer nor array."
             )));
         };
@@ -103,14 +103,14 @@ impl<T: TypeShape> PathStep<T> {
         let (record, is_pointer) = match found.kind() {
             TypeCategory::Pointer => {
                 if !is_arrow && !found.is_reference() {
-                    return Err(member(format!(
+                    return Err(unsupported(format!(
                         "Semantic error: {name} must be referred by '->'"
                     )));
                 }
                 (found.real_type(), true)
             }
             TypeCategory::Record if is_arrow => {
-                return Err(member(format!(
+                return Err(unsupported(format!(
                     "Semantic error: {name} must be referred by '.'"
                 )));
             }
@@ -118,7 +118,7 @@ impl<T: TypeShape> PathStep<T> {
         };
         let record = record.filter(|record| record.kind() == TypeCategory::Record);
         let record = record.ok_or_else(|| {
-            member(format!(
+            unsupported(format!(
                 "{} is not a data structure nor a union.",
                 self.name
             ))
@@ -158,14 +158,14 @@ impl<T: TypeShape> PathStep<T> {
         let last = self
             .reads
             .last_mut()
-            .ok_or_else(|| member("Structure on a register is not supported yet.".to_owned()))?;
+            .ok_or_else(|| unsupported("Structure on a register is not supported yet.".to_owned()))?;
         last.offset = last.offset.wrapping_add(distance);
         last.is_user |= self.is_user;
         Ok(())
     }
 
-    /// Returns the type of the value as probe definitions name it (`None` if unknown), and whether the value is wider than 64 bits. The type
-    /// is `cast` if given, otherwise derived from the value's type.
+    /// Returns the type of the value as probe definitions name it (`None` if unknown), and whether the value is wider than 64
+    /// bits. The type is `cast` if given, otherwise derived from the value's type.
     pub(crate) fn kind(&mut self, cast: Option<&str>) -> Result<(Option<String>, bool), Error> {
         let (letter, is_text) = match cast {
             None => (None, false),
@@ -200,7 +200,7 @@ impl<T: TypeShape> PathStep<T> {
         let kind = found.kind();
         if !matches!(kind, TypeCategory::Pointer | TypeCategory::Array) {
             let type_name = found.name().unwrap_or_default();
-            return Err(member(format!(
+            return Err(unsupported(format!(
                 "Failed to cast into string: {name}({type_name}) is not a pointer nor array."
             )));
         }
@@ -210,7 +210,7 @@ impl<T: TypeShape> PathStep<T> {
         let is_text = found.real_type().is_some_and(|found| found.is_character());
         match is_text {
             true => Ok(()),
-            false => Err(member(format!(
+            false => Err(unsupported(format!(
                 "Failed to cast into string: {name} is not (unsigned) char *."
             ))),
         }

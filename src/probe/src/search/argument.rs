@@ -79,7 +79,8 @@ impl<'s, 'w, 'u> ProbeScope<'s, 'w, 'u> {
         local.map(|variable| variable.die).or_else(global)
     }
 
-    /// Returns the names of variables that can be recorded here, for an error about `name`: all of up to 8, otherwise those like `name`.
+    /// Returns the names of variables that can be recorded here, for an error about `name`: all names if there are at most 8,
+    /// otherwise similar ones.
     pub(super) fn recordable(&self, name: &str) -> Vec<String> {
         let variables = visible(self.scope, self.address);
         let present = variables
@@ -152,7 +153,7 @@ fn slot(
     }
 }
 
-/// Expands `$params` and `$vars`: everything with a location.
+/// Expands `$params` and `$vars` to the variables with a location.
 fn all(
     scope: &ProbeScope<'_, '_, '_>,
     argument: &Argument,

@@ -1,6 +1,6 @@
 //! Converts a variable and an access path to the kernel's fetch argument.
 
-use super::access_path::{PathStep, member};
+use super::access_path::{PathStep, unsupported};
 use super::argument::ProbeScope;
 use crate::definition::{Argument, ArgumentValue};
 use crate::dwarf::{
@@ -19,7 +19,7 @@ pub(super) fn field<'w, 'u>(
     located: AccessPoint<'_, 'w, 'u>,
 ) -> Result<(ProbeField, bool), Error> {
     let ArgumentValue::Variable { name, members } = &argument.value else {
-        return Err(member("this argument is not a variable".to_owned()));
+        return Err(unsupported("this argument is not a variable".to_owned()));
     };
     let place = match locate(variable, located) {
         Ok(place) => place,
@@ -48,7 +48,7 @@ pub(super) fn field<'w, 'u>(
 
 /// The error for a variable of a function that is probed at its return: its frame and registers no longer exist.
 pub(super) fn not_at_return(name: &str) -> Error {
-    member(format!(
+    unsupported(format!(
         "Semantic error: {name} is local to the function and not available after its return; use $retval, registers or global variables"
     ))
 }
@@ -112,7 +112,7 @@ fn base(
         ValueBase::Constant(value) => Ok(format!("\\{value}")),
         ValueBase::Address(address) if object.is_kernel() => object
             .kernel_memory(address)
-            .ok_or_else(|| member(format!("no symbol of the kernel is at {name}"))),
+            .ok_or_else(|| unsupported(format!("no symbol of the kernel is at {name}"))),
         ValueBase::Address(address) => {
             // The kernel performs the first read of an address implicitly.
             let first = if reads.is_empty() {
@@ -123,7 +123,7 @@ fn base(
             let address = address.wrapping_add_signed(first);
             let place = object.memory(address, scope.address);
             let place = place.ok_or_else(|| {
-                member(format!(
+                unsupported(format!(
                     "{name} has a lower address than the code, which probes cannot read"
                 ))
             })?;

@@ -210,8 +210,8 @@ fn scope<'w, 'u>(
         .or_else(|| at.last().cloned())
 }
 
-/// Returns the file and line that represent `address` if they are not `line`: those of the declaration at a function's entry, otherwise
-/// the first of the line table.
+/// Returns the file and line that represent `address`: at a function's entry the declaration, otherwise the first line in the
+/// line table. `None` if that line is `line` or is in another file than the declaration of `scope`.
 fn representative(
     compile_unit: &CompileUnit<'_>,
     scope: &Die<'_, '_>,

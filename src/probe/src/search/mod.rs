@@ -119,7 +119,7 @@ pub enum SearchNote {
 /// The probe points of a definition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProbePoints {
-    /// At least one.
+    /// At least one in the result of [`find`].
     pub probes: Vec<Probe>,
     /// Notes for the user.
     pub notes: Vec<SearchNote>,

@@ -48,7 +48,8 @@ impl SourceText {
         bytes.split(|byte| *byte == b'\n')
     }
 
-    /// Returns the numbers of the lines that match `pattern` ignoring blanks; if there are none, of those that contain it.
+    /// Returns the numbers of the lines that match `pattern`, ignoring blanks; if no line matches, of the lines that contain
+    /// `pattern`.
     pub(crate) fn matching(&self, pattern: &str) -> Vec<u32> {
         let bare = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace()).collect() };
         let bare_pattern = bare(pattern);

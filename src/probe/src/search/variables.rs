@@ -7,7 +7,7 @@ use crate::dwarf::{CompileUnit, Die};
 /// A variable or parameter visible at an address.
 pub(crate) struct VisibleVariable<'w, 'u> {
     pub(crate) die: Die<'w, 'u>,
-    /// Its name in the source; `None` if it cannot be named.
+    /// Its name in the source; `None` if it has no name.
     pub(crate) name: Option<String>,
     /// Whether it belongs to the requested function, and not to one inlined there.
     pub(crate) is_own: bool,
@@ -22,8 +22,8 @@ pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleV
 }
 
 /// Returns the variables and parameters of `scope` and of its blocks that cover `address`, outermost first. As in the source, a
-/// name refers to the innermost block that declares it, except at the entry of the function: only parameters are valid there, so it
-/// refers to the outermost. Functions inlined there are used for names that `scope` itself doesn't declare.
+/// name refers to the innermost block that declares it, except at the entry of the function: only parameters are valid there, so
+/// the name refers to the outermost. Variables of functions inlined there are used for names that `scope` doesn't declare.
 pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
     let mut declared = declared(scope, address);
     let is_entry = scope.entry_address() == Some(address);

@@ -236,8 +236,8 @@ fn copies<'w, 'u>(compile_unit: &'w CompileUnit<'u>, function: &Die<'w, 'u>) -> 
     }
 }
 
-/// Returns the lines to which at least one of their addresses belongs: the entry of a function that is declared in the line, or an address that
-/// the line table attributes to the line or to another file.
+/// Returns the lines of `places` that represent at least one of their addresses: the entry of a function that is declared in
+/// the line, or an address that the line table attributes to the line or to another file.
 fn representatives(
     compile_unit: &CompileUnit<'_>,
     functions: &Functions<'_, '_>,

@@ -79,7 +79,7 @@ pub fn variables(
             }),
         };
     };
-    // At a function's return, its variables are those of its entry.
+    // For a return probe, the variables at the function's entry are listed.
     let mut definition = definition.clone();
     definition.arguments.clear();
     if let Point::Function { place, .. } = &mut definition.point

@@ -189,7 +189,7 @@ struct ChunkBuilder<'e, 'a> {
     chunk: Chunk<'a>,
     /// File offset of the start of the slice.
     slice: u64,
-    /// Bytes of records in it that are not samples.
+    /// Bytes of the slice's records that are not samples.
     others: u64,
     segment: Segment,
     /// Whether samples of any event have counter values.
@@ -286,7 +286,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
         Ok(())
     }
 
-    /// Keeps what is needed of a record other than a sample.
+    /// Keeps the needed parts of a record other than a sample.
     fn keep(&mut self, at: &RecordAt<'a>, end: u64) -> Result<(), Error> {
         let raw = &at.raw;
         match raw.kind {

@@ -209,7 +209,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         self.complete_rounds();
         let data = self.scanner.data;
         let mut diagnostics = self.tally.finish();
-        // What follows the last chunk, if anything, is a damaged record.
+        // A record that follows the last chunk is damaged.
         let damage = self.scanner.records(self.position).next();
         diagnostics.end = damage.and_then(Result::err).or_else(|| data.end().cloned());
         diagnostics.out_of_order = self.scanner.events.out_of_order(&self.order);
