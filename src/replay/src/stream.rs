@@ -119,7 +119,7 @@ impl<R: StreamInput> Stream<R> {
         }
     }
 
-    /// Also delivers records of these types, those of [`Render::wanted`].
+    /// Also delivers records of these types, which must be those of [`Render::wanted`].
     #[must_use]
     pub fn with_records(mut self, wanted: &[RecordKind]) -> Self {
         self.intake.wanted = wanted.to_vec();
@@ -332,7 +332,7 @@ impl<R: StreamInput> Stream<R> {
         }
     }
 
-    /// The deferred callchain of the sample at a position.
+    /// The key of the deferred callchain of the sample at a position; `None` if the callchain is complete.
     fn waits_for(&self, order: Order) -> Option<DeferredKey> {
         let (raw, _) = RawRecord::split(self.reader.from(order.position), self.intake.endian)?;
         if raw.kind != RecordKind::SAMPLE {
@@ -389,11 +389,11 @@ impl RecordBuffer {
         }
         match raw.kind {
             RecordKind::SAMPLE => {
-                let Some(glance) = self.events.sample_head(raw.body) else {
+                let Some(head) = self.events.sample_head(raw.body) else {
                     self.tally.found.unknown_ids += 1;
                     return Ok(());
                 };
-                let order = self.order.order(glance.time, position);
+                let order = self.order.order(head.time, position);
                 push(&mut self.samples, order).map_err(Error::no_room(SAMPLE_INDEX))?;
                 return Ok(());
             }

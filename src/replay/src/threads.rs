@@ -9,7 +9,7 @@ use std::thread;
 ///
 /// # Panics
 /// With the payload of the first thread that panics.
-// A function of its own in profiles: tests/bench/amdahl.py distinguishes shared work from that of one thread by this name.
+// Not inlined: tests/bench/amdahl.py distinguishes shared work from the work of one thread by this name in profiles.
 #[inline(never)]
 pub fn on_threads<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     let work = &work;

@@ -19,9 +19,8 @@ use crate::{Error, EventIndex, Order, Replay};
 pub(crate) struct Timeline<'r, 'a> {
     reader: SliceReader<'r, 'a>,
     slices: Iter<'r, DataSlice>,
-    /// Receivers of the samples of slices, one for each reading thread; the threads read slices in turn. If there are no receivers,
-    /// slices are
-    /// read on this thread.
+    /// Receivers of the samples of slices, one for each reading thread; the threads read slices in turn. If there are no
+    /// receivers, slices are read on this thread.
     readers: Vec<Receiver<Result<Vec<Order>, Error>>>,
     /// Number of slices that were read so far.
     turn: usize,

@@ -4,7 +4,7 @@
 use rperf_replay::Sample;
 use rperf_wire::{Endian, PERF_CONTEXT_USER};
 
-/// Writes the sample's callchain to `chain`, with these calls instead of the user frames, as in
+/// Writes the sample's callchain to `chain`, with the calls in its branch records instead of the user frames, as in
 /// perf. `None` if the sample has no branch records, or no user part within `limit` entries.
 pub(crate) fn write(
     sample: &Sample<'_>,

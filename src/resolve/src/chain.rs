@@ -112,7 +112,7 @@ const PART: usize = 8;
 /// Splits `callers`, the entries after the first frame, into parts of eight entries, and calls
 /// `part(mode, entries)` for each, innermost first. Entries after `max_stack` frames are dropped.
 /// Parts are counted from the outermost entry, so only the innermost part may be shorter, and
-/// stacks that differ only in inner callers have equal outer parts. The `mode` of a part is that
+/// stacks that differ only in inner callers have equal outer parts. The `mode` of a part is the mode
 /// of its first entry. Returns `false`, without any call, for a corrupted chain.
 #[inline]
 pub fn parts<'a>(

@@ -33,7 +33,7 @@ pub(crate) enum CodeOf {
 }
 
 impl Resolver<'_> {
-    /// The build-id of an object: that of the recording, otherwise that of the mapped file. Reads the file each time.
+    /// The build-id of an object: from the recording, otherwise from the mapped file, which is read in each call.
     #[must_use]
     pub fn build_id(&self, dso: DsoId) -> Option<BuildId> {
         let dso = self.world().dso(dso);

@@ -21,7 +21,7 @@ pub(crate) struct DisplayedNames {
 }
 
 impl DisplayedNames {
-    /// The name of a symbol of `table`, which must always be the same.
+    /// The name of a symbol of `table`, which must be the same table in every call.
     pub(crate) fn get<'t>(&'t self, table: &'t SymbolTable, index: SymbolIndex) -> &'t str {
         if let Some(name) = table.plain_name(index) {
             return name;

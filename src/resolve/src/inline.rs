@@ -35,8 +35,7 @@ impl<'r> SourceLine<'r> {
 /// A frame of a callchain with its source location; for callers, the call site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallFrame<'r> {
-    /// The frame. Inlined functions have the address of the enclosing function, and a symbol of
-    /// their own.
+    /// The frame. Inlined functions have the address of the enclosing function, and a separate symbol.
     pub frame: Frame,
     /// The source location; `None` for code without a file: the kernel without a vmlinux, the vdso,
     /// JIT-compiled code.

@@ -12,9 +12,9 @@ use crate::object::{map_file, pid};
 /// for the time it existed. Must be called once, before samples are processed; otherwise the last
 /// function at an address is used for all of its samples.
 ///
-/// Dumps have times of `CLOCK_MONOTONIC`. So has the recording if `is_monotonic` (`record -k CLOCK_MONOTONIC`). Otherwise the start of a
-/// dump and the recorded mapping of it are treated as simultaneous, which is right to some microseconds; without a recorded mapping,
-/// nothing is added.
+/// Dumps have times of `CLOCK_MONOTONIC`. `is_monotonic` means that the recording has them, too (`record -k
+/// CLOCK_MONOTONIC`). Otherwise the start of a dump and its recorded mapping are treated as simultaneous, which is accurate to
+/// some microseconds; without a recorded mapping, nothing is added.
 pub fn add_jit_functions(world: &mut World, files: &dyn Files, is_monotonic: bool) {
     let dumped: Vec<DsoId> = (0u32..)
         .zip(world.dsos())

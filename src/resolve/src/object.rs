@@ -258,7 +258,7 @@ pub(crate) fn map_file(pid: u32) -> PathBuf {
     PathBuf::from(format!("/tmp/perf-{pid}.map"))
 }
 
-/// A process of this machine that mapped `dso`.
+/// A process of the host that mapped `dso`.
 pub(crate) fn pid(dso: &Dso) -> Option<u32> {
     (dso.machine == Machine::Host && dso.pid != 0).then_some(dso.pid)
 }

@@ -130,7 +130,7 @@ impl<'w> Resolver<'w> {
         self.world
     }
 
-    /// Loads the symbols of an object unless already loaded, instead of on first use.
+    /// Loads the symbols of an object now, instead of on first use.
     pub fn read(&self, dso: DsoId) {
         self.object(dso);
     }

@@ -16,7 +16,7 @@ pub(crate) const MARKS: DsoId = DsoId(u32::MAX);
 /// there is no code.
 const FIRST_CAUSE: u64 = PERF_CONTEXT_MAX - 0x100;
 
-/// The address that stands in a callchain for the frames missing because of `cause`.
+/// The address that represents, in a callchain, the frames missing because of `cause`.
 pub(crate) fn address(cause: TruncationCause) -> u64 {
     let number = TruncationCause::ALL
         .iter()

@@ -71,9 +71,9 @@ struct StackCounts {
 pub struct StackSummary {
     /// Number of samples with a stack copy.
     pub stacks: u64,
-    /// Number of those with frames from frame pointers only.
+    /// Number of these samples in which some frames were found by frame pointers only.
     pub guessed: u64,
-    /// Number of those that reached the limit of frames.
+    /// Number of these samples that reached the limit of frames.
     pub deep: u64,
     /// Truncated stacks by cause.
     pub truncated: Vec<TruncatedStacks>,
@@ -259,8 +259,8 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         Some(U64s::new(chain, self.options.endian))
     }
 
-    /// Returns the frames of a thread that is not sampled, innermost first, at most `limit`. As in callchains, all but the first are return
-    /// addresses minus one.
+    /// Returns the frames of a thread that is not sampled, innermost first, at most `limit`. As in callchains, all but the first
+    /// are return addresses minus one.
     #[must_use]
     pub fn frames(&self, copy: &StackCopy<'_>, limit: usize) -> Vec<u64> {
         let mut addresses = Vec::new();

@@ -1,6 +1,6 @@
 //! Moves mappings to other addresses, and the addresses in samples with them.
 //!
-//! Each mapping of user space gets an address range of its own; all of kernel space is shifted by one distance. Offsets
+//! Each mapping of user space gets a separate address range; all of kernel space is shifted by one distance. Offsets
 //! within mappings are unchanged, so that the same functions are found. Addresses outside of mappings keep only their
 //! offset within the page.
 

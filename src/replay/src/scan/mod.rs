@@ -44,7 +44,7 @@ pub(crate) struct DataSlice {
 pub(crate) struct FinishedRound {
     pub(crate) position: u64,
     limit: u64,
-    /// No record with a time up to this one follows; equal to `limit` unless records are late.
+    /// No record with an earlier time follows; equal to `limit` unless records are late.
     pub(crate) complete: u64,
 }
 

@@ -11,7 +11,7 @@ use super::World;
 use super::space::{MappingSpace, SpaceId};
 use crate::{DsoId, DsoKind, Machine, Mapping, MappingId, Order};
 
-/// A JIT-compiled function, or one that was moved.
+/// A JIT-compiled function at one place: moving it creates another entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuntimeFunction {
     /// Time from which it exists, by the recording's clock, in nanoseconds.

@@ -61,7 +61,8 @@ pub struct World {
 }
 
 impl World {
-    /// A number that every change of this World increments. What was computed from the World is valid as long as the number is the same.
+    /// A number that every change of this World increments. Results computed from the World are valid while the number is the
+    /// same.
     #[inline]
     #[must_use]
     pub fn version(&self) -> u64 {

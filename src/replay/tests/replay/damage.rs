@@ -202,7 +202,7 @@ fn a_killed_recording_is_read_to_its_end() {
 }
 
 #[test]
-fn other_files_are_named() {
+fn foreign_files_are_refused() {
     let cases: [(&[u8], Error); 5] = [
         (b"", Error::Empty),
         (b"PERF", Error::HeaderTruncated { have: 4 }),

@@ -54,7 +54,7 @@ fn main_threads_only(event: Event) -> Event {
 
 /// A kernel mapped at an unusual address confuses perf, so it is omitted. perf keeps the older name of code that is
 /// registered in place of other code, so the older code is unregistered first.
-fn announced_apart(event: Event) -> Vec<Event> {
+fn without_ambiguous_kernel_code(event: Event) -> Vec<Event> {
     match event {
         Event::Step(_, Step::Kernel { .. }) => Vec::new(),
         Event::Step(time, Step::Announce { start, .. }) => {
@@ -115,7 +115,7 @@ fn perf_sees_the_same() {
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let ran = TestRunner::new_with_rng(config, rng).run(&events(), |events| {
         let events = events.into_iter().map(main_threads_only);
-        let events: Vec<Event> = events.flat_map(announced_apart).collect();
+        let events: Vec<Event> = events.flat_map(without_ambiguous_kernel_code).collect();
         let (file, delivered) = record(&events);
         let samples: Vec<_> = delivered
             .iter()
