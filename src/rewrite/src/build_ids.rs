@@ -47,7 +47,7 @@ pub trait BuildIdSource {
 /// The objects that get build-ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InjectedObjects {
-    /// Those that samples and their callchains hit, with a record before the first such sample.
+    /// Objects that samples and their callchains hit, with a record before the first such sample.
     Hit,
     /// All mapped files, with a record before the first mapping.
     Mapped,

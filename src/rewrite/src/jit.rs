@@ -56,7 +56,7 @@ pub struct JitInjector<S> {
     trailer: SampleIdLayout,
     /// The event id in the trailers of new records.
     id: Option<u64>,
-    /// Whether the recording's clock is that of dumps.
+    /// Whether the recording's clock is the clock of dumps.
     is_monotonic: bool,
     objects: S,
     /// Processes with a dump, and when they mapped it; 0 if not recorded.
@@ -130,8 +130,8 @@ impl<S: DumpObjects> JitInjector<S> {
         self.add(pid, &object, ahead);
     }
 
-    /// Whether a mapping is replaced by those of functions: that of the dump, and later ones of anonymous memory, which
-    /// would hide the functions in it.
+    /// Whether mappings of functions replace a mapping: the mapping of the dump, and later mappings of anonymous memory,
+    /// which would hide the functions.
     fn is_replaced(&self, mmap: &Mmap<'_>, time: Option<u64>) -> bool {
         let Some(since) = self.processes.get(&mmap.pid.cast_unsigned()) else {
             return false;
@@ -198,7 +198,7 @@ impl<S: DumpObjects> JitInjector<S> {
     }
 }
 
-/// Whether a mapping is that of a `jit-PID.dump`.
+/// Whether a mapped file is a `jit-PID.dump`.
 fn is_dump(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next();
     let number = name.and_then(|name| name.strip_prefix(b"jit-")?.strip_suffix(b".dump"));

@@ -1,7 +1,7 @@
 //! Records of a recording, transformed before they are written.
 //!
-//! While recording, a [`rperf_perfdata::Rewriter`] receives complete records in rounds and appends their replacement. `record` runs it
-//! on a thread of its own.
+//! While recording, a [`rperf_perfdata::Rewriter`] receives complete records in rounds and appends their replacement.
+//! `record` runs it on a separate thread.
 //!
 //! When a recording is copied (`inject`), its records pass through the transforms of a [`Pipeline`].
 

@@ -28,13 +28,13 @@ pub struct OffCpu {
     /// Pending changes, to be handled in time order.
     waiting: Vec<(Order, StateChange)>,
     asleep: FxHashMap<u32, SleepingTask>,
-    /// The minimum number of nanoseconds for a sample of its own.
+    /// The minimum number of nanoseconds of a wait that gets a separate sample.
     threshold: u64,
     /// Waits shorter than `threshold`, by their samples with 0 for the fields that vary.
     short: FxHashMap<Vec<u8>, ShortWaits>,
 }
 
-/// Waits of a task at one place that were too short for samples of their own.
+/// Waits of a task at one place that were too short for separate samples.
 #[derive(Debug)]
 struct ShortWaits {
     /// The task at the start of the first wait.
@@ -129,7 +129,7 @@ impl OffCpu {
         }
     }
 
-    /// Returns the task of a sample, unless it is a kernel thread: those are idle most of the time.
+    /// Returns the task of a sample; `None` for kernel threads, which are idle most of the time.
     fn task_of(&self, raw: &RawRecord<'_>) -> Option<u32> {
         let sample = self.events.sample(raw, |_| Order::default()).ok()??;
         let wire = &sample.wire;

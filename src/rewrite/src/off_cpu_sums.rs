@@ -1,6 +1,7 @@
 //! Off-CPU time that BPF programs summed up, as samples.
 //!
-//! Long waits are in the raw data of samples of an event, which are replaced. The sums of the others are appended at the end.
+//! The raw data of an event's samples are the long waits; these samples are replaced. The sums of the other waits are
+//! appended at the end.
 
 use rperf_perfdata::{EventDesc, Rewriter};
 use rperf_replay::{EventIndex, EventTable, Rounds};
@@ -18,11 +19,11 @@ pub struct KernelWait {
     pub thread: u32,
     /// How long it waited, in nanoseconds.
     pub nanos: u64,
-    /// Where: addresses after the marks of their contexts, as in samples.
+    /// The callchain where it waited: addresses after their context markers, as in samples.
     pub callchain: Vec<u64>,
 }
 
-/// Where waits come from.
+/// The source of waits.
 pub trait WaitSource: Send {
     /// Returns the long wait in the raw data of a sample.
     fn wait(&mut self, raw: &[u8]) -> Option<KernelWait>;
@@ -66,7 +67,7 @@ impl<S: WaitSource> OffCpuSums<S> {
         }
     }
 
-    /// Appends the sample that replaces a record; `false` if it is not one of the event.
+    /// Appends the sample that replaces a record; `false` if the record is not a sample of the event.
     fn replaces(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) -> bool {
         if raw.kind != RecordKind::SAMPLE {
             let time = self.events.record_time(raw);

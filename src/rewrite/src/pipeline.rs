@@ -29,7 +29,7 @@ pub trait Transform {
     /// Appends the rewritten `records`.
     fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>);
 
-    /// Appends what replaces a record with a payload, or a metadata record of a stream: by default, a copy.
+    /// Appends the replacement of a record with a payload, or of a metadata record of a stream; by default, a copy.
     fn special(&mut self, record: &[u8], to: &mut Vec<u8>) {
         to.extend_from_slice(record);
     }
@@ -100,7 +100,7 @@ impl<'a> Pipeline<'a> {
         push(&mut self.stages, piece, output)
     }
 
-    /// Ends a round: after each FINISHED_ROUND record.
+    /// Ends a round. Must be called after each FINISHED_ROUND record.
     ///
     /// # Errors
     /// Errors of `output`.

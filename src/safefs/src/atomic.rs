@@ -13,7 +13,7 @@ impl Folder {
     /// replaced. Links aren't followed.
     ///
     /// # Errors
-    /// What `make` and rename(2) report; then `name` is unchanged and no temporary file is left.
+    /// Errors of `make` and rename(2); then `name` is unchanged and no temporary file is left.
     pub fn replace<T>(
         &self,
         name: &OsStr,
@@ -34,7 +34,7 @@ impl Folder {
     /// The name must not exist, or must be an empty folder.
     ///
     /// # Errors
-    /// What `fill`, mkdir(2) and rename(2) report; then nothing is left.
+    /// Errors of `fill`, mkdir(2) and rename(2); then nothing is left.
     pub fn replace_folder<T>(
         &self,
         name: &OsStr,
@@ -58,7 +58,7 @@ impl Folder {
     /// system supports that (`O_TMPFILE`, open(2)), so that a killed process leaves nothing.
     ///
     /// # Errors
-    /// What `write`, creating and renaming the file report.
+    /// Errors of `write`, creating and renaming the file.
     pub fn write_atomic<T>(
         &self,
         name: &OsStr,

@@ -59,7 +59,7 @@ impl Folder {
     /// Opens the folder at `path` and follows links: for paths chosen by the user.
     ///
     /// # Errors
-    /// What open(2) reports.
+    /// Errors of open(2).
     pub fn open(path: &Path) -> io::Result<Self> {
         let path = match path.as_os_str().is_empty() {
             true => Path::new("."),
@@ -72,7 +72,7 @@ impl Folder {
     /// link, the link must be owned by root or the user. The owner of the folder is not checked.
     ///
     /// # Errors
-    /// [`Refusal::ForeignLink`], and what open(2) reports.
+    /// [`Refusal::ForeignLink`], and errors of open(2).
     pub fn open_own(path: &Path) -> io::Result<Self> {
         if let Ok((parent, name)) = Self::of(path)
             && let Some(found) = parent.stat(name)?
@@ -87,7 +87,7 @@ impl Folder {
     /// Like [`Folder::open_own`], but creates the folder and its parents if they don't exist.
     ///
     /// # Errors
-    /// Errors of [`Folder::open_own`], and what mkdir(2) reports.
+    /// Errors of [`Folder::open_own`], and errors of mkdir(2).
     pub fn open_own_or_create(path: &Path, mode: u32) -> io::Result<Self> {
         match Self::open_own(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -101,7 +101,7 @@ impl Folder {
     /// Opens the parent folder of `path`; also returns the last component.
     ///
     /// # Errors
-    /// A path without a last component, such as `/` or `..`; what open(2) reports.
+    /// A path without a last component, such as `/` or `..`; errors of open(2).
     pub fn of(path: &Path) -> io::Result<(Self, &OsStr)> {
         let name = path.file_name().ok_or(Refusal::Outside)?;
         let parent = path.parent().unwrap_or(Path::new(""));
@@ -117,7 +117,7 @@ impl Folder {
     /// Opens the folder at a relative path of plain names. No component may be a link.
     ///
     /// # Errors
-    /// [`Refusal::Outside`], [`Refusal::NotFolder`], and what open(2) reports.
+    /// [`Refusal::Outside`], [`Refusal::NotFolder`], and errors of open(2).
     pub fn below(&self, path: &Path) -> io::Result<Self> {
         self.walk(path, |folder, name| folder.enter(name))
     }
@@ -125,7 +125,7 @@ impl Folder {
     /// Like [`Folder::below`], but creates missing folders with this mode.
     ///
     /// # Errors
-    /// Errors of [`Folder::below`], and what mkdir(2) reports.
+    /// Errors of [`Folder::below`], and errors of mkdir(2).
     pub fn create_below(&self, path: &Path, mode: u32) -> io::Result<Self> {
         self.walk(path, |folder, name| match folder.enter(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -190,7 +190,7 @@ impl Folder {
     /// Creates and opens a folder of this name, which must not exist.
     ///
     /// # Errors
-    /// What mkdir(2) and open(2) report.
+    /// Errors of mkdir(2) and open(2).
     pub fn create_folder(&self, name: &OsStr, mode: u32) -> io::Result<Self> {
         mkdirat(
             &self.descriptor,
@@ -203,7 +203,7 @@ impl Folder {
     /// All names in the folder except `.` and `..`, sorted.
     ///
     /// # Errors
-    /// What open(2) and getdents(2) report.
+    /// Errors of open(2) and getdents(2).
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in Dir::new(self.readable()?)? {
@@ -219,7 +219,7 @@ impl Folder {
     /// The type of this name; `None` if it doesn't exist.
     ///
     /// # Errors
-    /// What fstatat(2) reports.
+    /// Errors of fstatat(2).
     pub fn kind(&self, name: &OsStr) -> io::Result<Option<FileKind>> {
         let found = self.stat(name)?;
         Ok(found.map(|found| FileKind::of(FileType::from_raw_mode(found.st_mode))))
@@ -245,7 +245,7 @@ impl Folder {
     /// Finds the file of this name without following a link.
     ///
     /// # Errors
-    /// What open(2) and fstat(2) report.
+    /// Errors of open(2) and fstat(2).
     pub fn find(&self, name: &OsStr) -> io::Result<FoundFile> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let found = openat(&self.descriptor, plain(name)?, flags, Mode::empty())?;
@@ -271,7 +271,7 @@ impl Folder {
     /// Creates a file of this name, which must not exist, for reading and writing.
     ///
     /// # Errors
-    /// What open(2) reports.
+    /// Errors of open(2).
     pub fn create_file(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::from_bits_truncate(mode);
@@ -290,7 +290,7 @@ impl Folder {
     /// Links an open file, which may be unnamed, to this name, which must not exist.
     ///
     /// # Errors
-    /// What linkat(2) reports; requires `/proc`.
+    /// Errors of linkat(2); requires `/proc`.
     pub fn link_file(&self, file: &File, name: &OsStr) -> io::Result<()> {
         let (from, follow) = (descriptor(file), AtFlags::SYMLINK_FOLLOW);
         Ok(linkat(CWD, from, &self.descriptor, plain(name)?, follow)?)
@@ -299,7 +299,7 @@ impl Folder {
     /// Creates a symbolic link of this name, which must not exist.
     ///
     /// # Errors
-    /// What symlink(2) reports.
+    /// Errors of symlink(2).
     pub fn symlink(&self, target: &Path, name: &OsStr) -> io::Result<()> {
         Ok(symlinkat(target, &self.descriptor, plain(name)?)?)
     }
@@ -307,7 +307,7 @@ impl Folder {
     /// The target of the symbolic link of this name.
     ///
     /// # Errors
-    /// What readlink(2) reports.
+    /// Errors of readlink(2).
     pub fn read_link(&self, name: &OsStr) -> io::Result<PathBuf> {
         let target = readlinkat(&self.descriptor, plain(name)?, Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()).into())
@@ -316,7 +316,7 @@ impl Folder {
     /// Renames within the folder and replaces the target. Links aren't followed.
     ///
     /// # Errors
-    /// What rename(2) reports.
+    /// Errors of rename(2).
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(
             &self.descriptor,
@@ -329,7 +329,7 @@ impl Folder {
     /// Removes a name other than a folder; a link is removed itself.
     ///
     /// # Errors
-    /// What unlink(2) reports.
+    /// Errors of unlink(2).
     pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(&self.descriptor, plain(name)?, AtFlags::empty())?)
     }
@@ -337,7 +337,7 @@ impl Folder {
     /// Removes an empty folder.
     ///
     /// # Errors
-    /// What rmdir(2) reports.
+    /// Errors of rmdir(2).
     pub fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(
             &self.descriptor,
@@ -349,7 +349,7 @@ impl Folder {
     /// Removes a folder recursively, up to eight levels deep. A link is removed itself.
     ///
     /// # Errors
-    /// What unlink(2) and rmdir(2) report; `DirectoryNotEmpty` if the tree is deeper.
+    /// Errors of unlink(2) and rmdir(2); `DirectoryNotEmpty` if the tree is deeper.
     pub fn remove_tree(&self, name: &OsStr) -> io::Result<()> {
         self.remove_levels(name, MAX_DEPTH)
     }
@@ -372,7 +372,7 @@ impl Folder {
     /// returned file is dropped.
     ///
     /// # Errors
-    /// What open(2) and flock(2) report.
+    /// Errors of open(2) and flock(2).
     pub fn lock(&self) -> io::Result<File> {
         let file = File::from(self.readable()?);
         file.lock()?;

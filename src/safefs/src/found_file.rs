@@ -49,7 +49,7 @@ impl FoundFile {
     /// Finds the file at `path` and follows links.
     ///
     /// # Errors
-    /// What open(2) and fstat(2) report.
+    /// Errors of open(2) and fstat(2).
     pub fn find(path: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         Self::new(openat(CWD, path, flags, Mode::empty())?, path.to_owned())
@@ -87,7 +87,7 @@ impl FoundFile {
     /// Opens a regular file for reading; files of virtual file systems are refused.
     ///
     /// # Errors
-    /// [`Refusal::NotRegular`], [`Refusal::Virtual`], [`Refusal::Leased`], and what open(2) reports.
+    /// [`Refusal::NotRegular`], [`Refusal::Virtual`], [`Refusal::Leased`], and errors of open(2).
     pub fn for_reading(&self) -> io::Result<File> {
         if !self.metadata.is_file() {
             return Err(Refusal::NotRegular.into());
@@ -101,7 +101,7 @@ impl FoundFile {
     /// Opens the file for reading, of any type; opening a FIFO waits for its writer.
     ///
     /// # Errors
-    /// What open(2) reports.
+    /// Errors of open(2).
     pub fn for_reading_any_type(&self) -> io::Result<File> {
         Ok(self.open_again(OFlags::RDONLY)?)
     }
@@ -109,7 +109,7 @@ impl FoundFile {
     /// Opens a FIFO or device for writing; opening a FIFO waits for its reader.
     ///
     /// # Errors
-    /// What open(2) reports.
+    /// Errors of open(2).
     pub fn for_writing(&self) -> io::Result<File> {
         Ok(self.open_again(OFlags::WRONLY)?)
     }
@@ -118,7 +118,7 @@ impl FoundFile {
     /// other end (fifo(7)).
     ///
     /// # Errors
-    /// What open(2) reports.
+    /// Errors of open(2).
     pub fn for_reading_and_writing(&self) -> io::Result<File> {
         Ok(self.open_again(OFlags::RDWR)?)
     }
@@ -126,7 +126,7 @@ impl FoundFile {
     /// Like [`FoundFile::for_reading_and_writing`], with `O_NONBLOCK`: reads and writes that would block fail.
     ///
     /// # Errors
-    /// What open(2) reports.
+    /// Errors of open(2).
     pub fn for_reading_and_writing_nonblocking(&self) -> io::Result<File> {
         Ok(self.open_again(OFlags::RDWR | OFlags::NONBLOCK)?)
     }
@@ -183,7 +183,7 @@ pub(crate) fn descriptor(file: &File) -> String {
 /// Opens the regular file at `path` for reading and follows links. Other types are refused.
 ///
 /// # Errors
-/// Errors of [`FoundFile::for_reading`], and what open(2) reports.
+/// Errors of [`FoundFile::for_reading`], and errors of open(2).
 pub fn open_regular(path: &Path) -> io::Result<File> {
     FoundFile::find(path)?.for_reading()
 }
@@ -199,7 +199,7 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// Reads an open file to its end, at most `limit` bytes.
 ///
 /// # Errors
-/// [`Refusal::TooLarge`], and what read(2) reports.
+/// [`Refusal::TooLarge`], and errors of read(2).
 pub fn read_all(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;

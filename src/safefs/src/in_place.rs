@@ -45,7 +45,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// (sysctl), enforced here regardless of its setting.
 ///
 /// # Errors
-/// [`Refusal::ForeignLink`], [`Refusal::ForeignPipe`], [`Refusal::NotRegular`] for a socket, and what open(2) reports.
+/// [`Refusal::ForeignLink`], [`Refusal::ForeignPipe`], [`Refusal::NotRegular`] for a socket, and errors of open(2).
 pub fn find_in_place(path: &Path, naming: PathOrigin) -> io::Result<Option<FoundFile>> {
     // `..` and `/` are folders.
     let Some(name) = path.file_name() else {

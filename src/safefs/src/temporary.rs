@@ -13,7 +13,7 @@ use crate::Folder;
 /// descriptor is closed.
 ///
 /// # Errors
-/// What open(2) and unlink(2) report.
+/// Errors of open(2) and unlink(2).
 pub fn unnamed_file(folder: &Path) -> io::Result<File> {
     let folder = Folder::open(folder)?;
     if let Some(file) = folder.create_unnamed(0o600) {
@@ -30,7 +30,7 @@ pub fn unnamed_file(folder: &Path) -> io::Result<File> {
 /// `O_EXCL`.
 ///
 /// # Errors
-/// What getrandom(2) reports.
+/// Errors of getrandom(2).
 pub fn temporary_name(name: &OsStr) -> io::Result<OsString> {
     let mut random = [0; 8];
     let count = getrandom(&mut random, GetRandomFlags::empty())?;

@@ -1,4 +1,4 @@
-//! Removes what identifies a machine and its users from a recording: names, paths, command lines, texts.
+//! Removes data that identify a machine and its users from a recording: names, paths, command lines, texts.
 //!
 //! Records and features whose content is not known are dropped, since they may identify something.
 
