@@ -32,8 +32,8 @@ impl MachineTables {
         }
     }
 
-    /// Returns the processor's tables from the folder, or the few built-in events if the folder has none; in both cases with the metrics of
-    /// generic events.
+    /// Returns the processor's tables from the folder, or the few built-in events if the folder has none; in both cases
+    /// with the metrics of generic events.
     #[must_use]
     pub fn get(&self) -> &VendorTables {
         let loaded = self.loaded.get_or_init(|| {

@@ -14,12 +14,12 @@ use crate::UnmappedObjects;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DiskFiles;
 
-/// The maximum size, 1 GiB, of files that are read because they can't be mapped, and of sparse files at paths where anyone can create
-/// them (perf maps): a sparse file of any size costs nothing to create.
+/// The maximum size, 1 GiB, of files that are read because they can't be mapped, and of sparse files at paths where
+/// anyone can create them (perf maps): a sparse file of any size costs nothing to create.
 const MAX_READ: u64 = 1 << 30;
 
-/// Whether the path is a `/proc` or `/sys` file that describes code: the kernel's symbols, modules, memory, build-ids and types, and maps,
-/// status and auxiliary vector of a process. Reading other files there may block or consume data.
+/// Whether the path is a `/proc` or `/sys` file that describes code: the kernel's symbols, modules, memory, build-ids
+/// and types, and maps, status and auxiliary vector of a process. Reading other files there may block or consume data.
 fn is_readable_kernel_file(path: &Path) -> bool {
     const IN_PROC: [&str; 4] = ["kallsyms", "modules", "kcore", "iomem"];
     const OF_PROCESS: [&str; 3] = ["maps", "status", "auxv"];

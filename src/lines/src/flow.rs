@@ -133,8 +133,8 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         }
     }
 
-    /// Calls `step` for each element of the code flow of a sample at `ip`, in the order of execution. `entries` is its branch stack, newest
-    /// branch first.
+    /// Calls `step` for each element of the code flow of a sample at `ip`, in the order of execution. `entries` is its
+    /// branch stack, newest branch first.
     pub fn walk(mut self, entries: &[BranchEntry], ip: u64, step: &mut dyn FnMut(FlowStep<'_>)) {
         let shown = self.options.max_blocks.filter(|max| *max > 0);
         let shown = shown.map_or(usize::MAX, |max| max.saturating_add(1));

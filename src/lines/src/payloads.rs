@@ -82,8 +82,8 @@ impl TracepointPrinter {
                 printer.note(&event.name, PayloadProblem::Generic(warning.clone()));
             }
             printer.events.push(tracepoint);
-            }
-            Ok(printer)
+        }
+        Ok(printer)
     }
 
     /// Problems with tracepoint formats.
@@ -119,9 +119,9 @@ impl TracepointPrinter {
     }
 
     fn note(&mut self, event: &str, problem: PayloadProblem) {
-                    self.findings.push(PayloadFinding {
-                                    event: event.to_owned(),
-                                    problem,
+        self.findings.push(PayloadFinding {
+            event: event.to_owned(),
+            problem,
         });
     }
 }

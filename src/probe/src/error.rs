@@ -96,8 +96,8 @@ pub enum Error {
         /// The variables available instead.
         known: Vec<String>,
     },
-    /// A part of the definition is not supported at this probe point: an unknown member, a value that the kernel cannot fetch, a return
-    /// probe that is not at the entry of a function.
+    /// A part of the definition is not supported at this probe point: an unknown member, a value that the kernel cannot
+    /// fetch, a return probe that is not at the entry of a function.
     #[error("{message}")]
     Unsupported {
         /// The cause.

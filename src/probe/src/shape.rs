@@ -22,7 +22,8 @@ pub(crate) enum TypeCategory {
 pub(crate) struct RecordMember<T> {
     pub(crate) offset: i64,
     pub(crate) member: T,
-    /// For a bit field, its width and its offset from the lowest bit, in bits, and the size of the number that contains it, in bytes.
+    /// For a bit field, its width and its offset from the lowest bit, in bits, and the size of the number that contains
+    /// it, in bytes.
     pub(crate) bits: Option<(u64, u64, u64)>,
 }
 

@@ -72,10 +72,10 @@ struct CurrentThreads {
 
 #[pymethods]
 impl PySession {
-    /// Reads the events of the recording `data`. Keyword arguments are the functions that `process_events` calls, each with
-    /// one event: `sample`, `mmap`, `comm`, `task`, `lost`, `throttle`, `read`, `context_switch`; `stat` is called with a count of
-    /// `stat record` and the name of its event, or with the end of an interval and `None`. `itrace="b"` makes the branches of
-    /// an `intel_bts` trace samples.
+    /// Reads the events of the recording `data`. Keyword arguments are the functions that `process_events` calls, each
+    /// with one event: `sample`, `mmap`, `comm`, `task`, `lost`, `throttle`, `read`, `context_switch`; `stat` is called
+    /// with a count of `stat record` and the name of its event, or with the end of an interval and `None`. `itrace="b"`
+    /// makes the branches of an `intel_bts` trace samples.
     #[new]
     #[pyo3(signature = (data, sample = None, *, vmlinux = None, kallsyms = None, symfs = None, jobs = None, itrace = None, **callbacks))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
@@ -410,9 +410,12 @@ impl<'a> Delivery<'a> {
                 record_event(py, &raw, &record.id, self.endian)?
             }
         };
-        let Some(created) = created else { return Ok(()) };
+        let Some(created) = created else {
+            return Ok(());
+        };
         let mut functions = self.functions.iter().filter(|(wanted, _)| *wanted == kind);
-        functions.try_for_each(|(_, function)| function.call1(py, (created.clone_ref(py),)).map(drop))
+        functions
+            .try_for_each(|(_, function)| function.call1(py, (created.clone_ref(py),)).map(drop))
     }
 
     /// Calls the functions for a record of `stat record`.

@@ -138,8 +138,8 @@ impl<'r, 'a> SliceReader<'r, 'a> {
         Ok(orders)
     }
 
-    /// Starts the threads that read slices for a Timeline whose samples are rendered by `threads` threads. Returns no receivers if one of
-    /// the reading threads cannot be started.
+    /// Starts the threads that read slices for a Timeline whose samples are rendered by `threads` threads. Returns no
+    /// receivers if one of the reading threads cannot be started.
     pub(crate) fn start<'s>(
         self,
         scope: &'s Scope<'s, '_>,

@@ -115,7 +115,8 @@ fn parse_moments(text: &str) -> Option<Vec<TimeInterval>> {
     Some(intervals)
 }
 
-/// Parses seconds with at most nine decimals, and returns nanoseconds. Larger times than `u64::MAX` nanoseconds become `u64::MAX`.
+/// Parses seconds with at most nine decimals, and returns nanoseconds. Larger times than `u64::MAX` nanoseconds become
+/// `u64::MAX`.
 fn parse_moment(text: &str) -> Option<u64> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {

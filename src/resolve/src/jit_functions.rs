@@ -64,7 +64,8 @@ fn functions(
     Some(functions)
 }
 
-/// Nanoseconds by which the dump's clock is ahead of the recording's, wrapping; `None` if the mapping of the dump was not recorded.
+/// Nanoseconds by which the dump's clock is ahead of the recording's, wrapping; `None` if the mapping of the dump was
+/// not recorded.
 fn ahead_of_recording(world: &World, dump: &JitDump, process: u32, dso: DsoId) -> Option<u64> {
     let mapped = world.first_mapped(process, dso)?;
     // Mappings that existed before the recording have no time.

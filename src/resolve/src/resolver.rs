@@ -190,8 +190,8 @@ impl<'w> Resolver<'w> {
         bounds.is_some_and(|(start, end)| (start..end).contains(&ip))
     }
 
-    /// Resolves the data address `addr` of a sample taken in `mode`: an address without a mapping in this mode is looked up in the
-    /// other mode, kernel or user.
+    /// Resolves the data address `addr` of a sample taken in `mode`: an address without a mapping in this mode is
+    /// looked up in the other mode, kernel or user.
     #[must_use]
     pub fn locate_data(&self, at: AddressContext, mode: CpuMode, addr: u64) -> Frame {
         let frame = self.locate(at, mode, addr);

@@ -204,8 +204,8 @@ impl OffCpu {
 }
 
 impl Rewriter for OffCpu {
-    /// Appends `records`, a continuation of the previous ones; samples of context switches are replaced by samples whose period is the
-    /// off-CPU time.
+    /// Appends `records`, a continuation of the previous ones; samples of context switches are replaced by samples
+    /// whose period is the off-CPU time.
     fn rewrite(&mut self, records: &[u8], _is_behind: bool, to: &mut Vec<u8>) {
         for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
             if raw.kind == RecordKind::FINISHED_ROUND {

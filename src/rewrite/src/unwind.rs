@@ -1,7 +1,7 @@
 //! Unwinds user stacks while recording: registers and stack copies become callchains.
 //!
-//! The frames are those that [`UserStacks`] finds when the file is read: the same code runs, once all records before the sample are in
-//! the World.
+//! The frames are those that [`UserStacks`] finds when the file is read: the same code runs, once all records before
+//! the sample are in the World.
 
 use std::thread;
 

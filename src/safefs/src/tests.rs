@@ -62,7 +62,7 @@ fn fifos_devices_and_folders_are_not_opened() {
 }
 
 #[test]
-fn files_that_the_kernel_makes_up_are_no_objects() {
+fn virtual_files_are_refused() {
     for path in ["/proc/self/status", "/sys/kernel/notes"] {
         if Path::new(path).exists() {
             assert_eq!(refused(open_regular(Path::new(path))), Refusal::Virtual);

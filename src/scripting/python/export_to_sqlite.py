@@ -161,7 +161,7 @@ if ONLY_BRANCHES:
 
 
 def trace_begin():
-    # The rows of what is unknown.
+    # The rows with id 0, for unknown items.
     evsel_table(0, "unknown")
     machine_table(0, 0, "unknown")
     thread_table(0, 0, 0, -1, -1)

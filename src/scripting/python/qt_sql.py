@@ -1,4 +1,4 @@
-# PySide2.QtSql: what scripts that export to databases use of it, by Python's own sqlite3, or libpq for PostgreSQL.
+# PySide2.QtSql: the part that scripts for database exports use, with Python's sqlite3, or libpq for PostgreSQL.
 
 __all__ = ["QSqlDatabase", "QSqlQuery", "QSqlError"]
 

@@ -33,7 +33,7 @@ class Stop(Exception):
 
 class State(object):
     stopped = False
-    # What is left of the current block.
+    # The calls of the current block that are left.
     remaining = []
     # Values of the current event for the functions of perf_trace_context.
     values = None
@@ -104,7 +104,7 @@ def report(error, message, status):
         leave(130)
     trace = script_frames(error)
     if trace is None and isinstance(error.__cause__, StopIteration):
-        # That of a handler which is called by a generator.
+        # The traceback of a handler that a generator calls.
         error = error.__cause__
         trace = script_frames(error)
     flush()
@@ -174,7 +174,7 @@ SETUP = {}
 
 
 def key_uses(name, node, whole):
-    """Which keys of the dict `name` a function reads: {key: keys or None}, or None for all of them."""
+    """The keys of the dict `name` that a function reads: {key: keys or None}, or None for all of them."""
     parents = {}
     for parent in ast.walk(node):
         for child in ast.iter_child_nodes(parent):
@@ -227,7 +227,7 @@ def key_of(use, parents):
 
 
 def describe(name, function, nodes, path):
-    """Which parameters the function reads, and which keys of its last one."""
+    """The parameters that the function reads, and the keys of its last one."""
     code = getattr(function, "__code__", None)
     known = {"name": name, "arguments": code.co_argcount if code is not None else -1, "read": None, "keys": None}
     if code is not None:
@@ -277,7 +277,7 @@ def find_functions(main, tree, path):
     return found
 
 
-def convert(function, arrays, first):
+def convert(function, arrays):
     """Arrays of a tracepoint arrive as bytes, handlers get them as bytearray."""
     def call(*values):
         values = list(values)
@@ -344,6 +344,7 @@ def callee(main, kind, name, event, arrays, has_context):
     if kind == "none":
         return None
     if kind == "columns":
+        # The last two values are the number of arguments and the columns.
         return ColumnCalls(main.__dict__[name], event, arrays, has_context)
     function = main.__dict__[name]
     if kind == "direct":
@@ -353,7 +354,7 @@ def callee(main, kind, name, event, arrays, has_context):
         if kind == "unhandled":
             call = convert_fields(call) if arrays else call
         elif arrays:
-            call = convert(call, arrays, 0)
+            call = convert(call, arrays)
     return with_context(call) if has_context else call
 
 
@@ -364,7 +365,7 @@ def call_each(calls, block):
 
 
 def call_in_columns(calls, block):
-    """Makes the calls of a block. The list of what is left is emptied by Ctrl-C, which ends the loop."""
+    """Makes the calls of a block. Ctrl-C empties the list of calls that are left, which ends the loop."""
     groups, order = block["groups"], block["order"]
     decoded = [(calls[number], calls[number].decode(count, columns)) for number, count, columns in groups]
     if order is None and groups:

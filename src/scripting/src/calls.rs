@@ -29,7 +29,7 @@ pub enum CallKind {
     Unhandled,
     /// Its arguments are the encoded values only, without the event's name and the context.
     Direct,
-    /// None: the samples are rows of a database.
+    /// No function: the samples are rows of a database.
     Database,
 }
 
@@ -55,6 +55,7 @@ pub struct EventCall {
     /// Readers of the preemption count, the flags and the lock depth.
     pub(crate) flags: [Option<FieldReader>; 3],
     pub(crate) read_format: ReadFormat,
+    /// Whether the data address is symbolized.
     pub(crate) names_data: bool,
     /// Whether samples have copies of user stacks.
     pub(crate) has_copies: bool,
@@ -95,7 +96,7 @@ pub struct ScriptCalls {
     pub(crate) context: ContextUse,
     /// The tables of a script that exports to a database.
     pub(crate) database: Option<DatabaseCalls>,
-    /// Whether COMM records tell names of executed programs from others.
+    /// Whether COMM records mark names of executed programs.
     knows_programs: bool,
 }
 

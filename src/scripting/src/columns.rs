@@ -16,7 +16,7 @@ pub(crate) struct ArgumentColumn {
     pub(crate) source: ColumnSource,
 }
 
-/// What a column has.
+/// The content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnSource {
     Cpu,
@@ -92,7 +92,7 @@ fn format(field: &CallField) -> FieldFormat {
     }
 }
 
-/// A sample with what the arguments need.
+/// A sample with the values that the arguments need.
 #[derive(Clone, Copy)]
 pub(crate) struct ArgumentSample<'s> {
     pub(crate) sample: &'s Sample<'s>,

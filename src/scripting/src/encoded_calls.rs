@@ -94,7 +94,7 @@ impl EncodedCalls {
             group.columns.resize_with(columns, Column::default);
         }
         self.used += 1;
-        // There are fewer tracepoints.
+        // A kernel has fewer tracepoints than `u16::MAX`.
         let place = u16::try_from(self.used).unwrap_or(u16::MAX);
         if self.places.len() <= number {
             self.places.resize(number + 1, 0);

@@ -72,13 +72,13 @@ pub struct EventBlock {
     calls: EncodedCalls,
     /// The calls of a script in Perl, for which `calls` is not used.
     pub(crate) perl: PerlWriter,
-    /// What a script that exports to a database gets before `calls`.
+    /// The items for a script that exports to a database, which are sent before `calls`.
     items: Vec<DatabaseItem>,
 }
 
 impl EventBlock {
     /// Passes the encoded calls to `send`, which returns whether the interpreter still reads; returns the same.
-    /// `exporter` is that of a script that exports to a database.
+    /// `exporter` is given for a script that exports to a database.
     pub fn deliver(
         &mut self,
         encoder: &EventEncoder<'_, '_>,
@@ -160,7 +160,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         }
     }
 
-    /// What kind of branch a sample of a decoded trace is; 0 for other samples.
+    /// The kind of branch in a sample of a decoded trace; 0 for other samples.
     pub(crate) fn branch_flags(&self, sample: &Sample<'_>) -> BranchFlags {
         match self.is_decoded(sample) {
             true => self.lines.branch_flags(sample),
@@ -168,7 +168,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         }
     }
 
-    /// Whether a sample is that of a decoded trace. What it does not have is 0.
+    /// Whether a sample is from a decoded trace. Its missing values are 0.
     fn is_decoded(&self, sample: &Sample<'_>) -> bool {
         self.decoded == Some(sample.event)
     }
@@ -224,7 +224,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         }
     }
 
-    /// Writes what the functions of `perf_trace_context` return: three common fields of the tracepoint, the
+    /// Writes the values that the functions of `perf_trace_context` return: three common fields of the tracepoint, the
     /// instruction, and the source file with its line.
     fn context(&self, call: &EventCall, sample: &Sample<'_>, writer: &mut MarshalWriter) {
         let used = self.calls.context;
@@ -272,7 +272,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         }
     }
 
-    /// What a database gets of a sample.
+    /// The item of a sample for a database.
     fn exported_sample(
         &self,
         call: &EventCall,

@@ -1,4 +1,4 @@
-//! What a script defines and uses, as its shim reports it.
+//! The functions of a script and the values that they use, as its shim reports them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub struct ScriptFunctions {
     pub functions: Vec<ScriptFunction>,
     /// The functions of `perf_trace_context` that the script may call; each needs values of the event.
     pub context: Vec<String>,
-    /// What the script exports to a database.
+    /// The script's exports to a database.
     #[serde(default)]
     pub database: DatabaseMode,
 }
@@ -42,7 +42,7 @@ pub struct ScriptFunction {
     /// The names of its positional parameters; empty if unknown.
     #[serde(default)]
     pub parameters: Vec<String>,
-    /// Whether each parameter is read; `None` if unknown: then all are.
+    /// Whether each parameter is read; `None` if unknown: then all count as read.
     pub read: Option<Vec<bool>>,
     /// The keys that the function reads from the dict in its last parameter; `None` for all. Each
     /// has the keys that are read from its value, if that is a dict; `None` for all.

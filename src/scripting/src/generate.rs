@@ -123,7 +123,7 @@ fn handler(tracepoint: &Tracepoint) -> String {
     };
     text += "    print_sample(perf_sample_dict, common_callchain)\n";
     if function != event {
-        // The name cannot be that of a function, but handlers are looked up in the module's dict.
+        // The name cannot be the name of a function, but handlers are looked up in the module's dict.
         let _ = write!(text, "\n\nglobals()[\"{event}\"] = {function}\n");
     }
     text

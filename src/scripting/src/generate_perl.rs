@@ -111,7 +111,7 @@ fn handler(tracepoint: &Tracepoint) -> String {
         formats.join(", "),
     );
     if name != event {
-        // The name cannot be that of a sub, but handlers are looked up in the symbol table.
+        // The name cannot be the name of a sub, but handlers are looked up in the symbol table.
         let _ = write!(
             text,
             "\n{{\n    no strict 'refs';\n    *{{\"{event}\"}} = \\&{name};\n}}\n"

@@ -16,7 +16,7 @@ pub struct MarshalWriter {
     bytes: Vec<u8>,
     /// Numbers of written texts.
     shared: FxHashMap<Vec<u8>, u32>,
-    /// The texts that values refer to, if they are kept apart.
+    /// The texts that values refer to, if they are kept separately.
     texts: Option<Vec<u8>>,
 }
 
@@ -36,12 +36,12 @@ impl MarshalWriter {
         self.texts.get_or_insert_default();
     }
 
-    /// The number of texts that are kept apart.
+    /// The number of texts that are kept separately.
     pub(crate) fn texts(&self) -> usize {
         self.shared.len()
     }
 
-    /// Appends the texts that another writer keeps apart. Texts before them must be plain.
+    /// Appends the texts that another writer keeps separately. Texts before them must be plain.
     pub(crate) fn append_texts(&mut self, other: &Self) {
         let texts = other.texts.as_deref().unwrap_or_default();
         self.bytes.extend_from_slice(texts);
@@ -52,7 +52,7 @@ impl MarshalWriter {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Appends what `write` writes to `to` instead of the values of this writer, whose texts it refers to.
+    /// Appends the values that `write` writes to `to` instead of to this writer. They refer to this writer's texts.
     pub(crate) fn write_to(&mut self, to: &mut Vec<u8>, write: impl FnOnce(&mut Self)) {
         std::mem::swap(&mut self.bytes, to);
         write(self);
@@ -105,7 +105,7 @@ impl MarshalWriter {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Digits of 15 bits; the sign is that of their count.
+    /// Digits of 15 bits; their count has the sign.
     fn long(&mut self, value: u64, is_negative: bool) {
         let digits = (u64::BITS - value.leading_zeros())
             .div_ceil(15)
@@ -196,7 +196,7 @@ impl MarshalWriter {
         }
     }
 
-    /// Appends the values of another writer, which must have no short texts of its own: they are numbered for each writer.
+    /// Appends the values of another writer, which must have no short texts: each writer numbers its short texts.
     pub fn append(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
     }

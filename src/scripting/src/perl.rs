@@ -89,7 +89,7 @@ impl PerlWriter {
 }
 
 impl ScriptCalls {
-    /// The description of all calls for the shim: an event has two, that of its handler and that of `process_event`.
+    /// The description of all calls for the shim. Each event has two calls: one of its handler and one of `process_event`.
     pub(crate) fn perl_description(&self) -> Vec<u8> {
         let mut to = PerlWriter {
             bytes: vec![DESCRIPTION],
@@ -196,8 +196,8 @@ impl EventEncoder<'_, '_> {
         if field.is_array && field.reader.is_text() {
             return to.string(field.reader.text(raw).unwrap_or_default());
         }
-        // Of a dynamic array that is not text, its `__data_loc` is passed. Other arrays are passed as a number if they
-        // have the size of one, otherwise as 0.
+        // For a dynamic array that is not text, the value of `__data_loc` is passed. Other arrays are passed as a number if
+        // they have the size of a number, otherwise as 0.
         let end = field.offset.saturating_add(field.size);
         let bytes = raw.get(field.offset..end).unwrap_or_default();
         let mut value = [0; 8];

@@ -6,7 +6,7 @@ pub const PYTHON_SHIM: &str = include_str!("../python/shim.py");
 /// The script `export-to-sqlite`.
 pub const EXPORT_TO_SQLITE: &str = include_str!("../python/export_to_sqlite.py");
 
-/// The modules with the names of perf's, and their sources.
+/// The names of the modules that scripts import, and their sources.
 #[must_use]
 pub fn python_modules() -> [(&'static str, &'static str); 5] {
     [

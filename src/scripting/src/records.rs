@@ -10,7 +10,7 @@ use crate::marshal::MarshalWriter;
 /// `PERF_RECORD_MISC_CPUMODE_MASK`.
 const CPU_MODE: u16 = 7;
 
-/// The functions that are called for records, with their records.
+/// The functions that are called for records, with the types of these records.
 const SCRIPT_RECORDS: [(&str, RecordKind); 5] = [
     ("context_switch", RecordKind::SWITCH),
     ("context_switch", RecordKind::SWITCH_CPU_WIDE),
@@ -45,7 +45,7 @@ pub(crate) fn record_calls(functions: &ScriptFunctions) -> Vec<RecordCall> {
         .collect()
 }
 
-/// Writes the arguments for a record; `false` if it has none.
+/// Writes the arguments for a record; `false` if it cannot be decoded.
 pub(crate) fn write_record(
     record: &NonSampleRecord<'_>,
     endian: Endian,
@@ -89,7 +89,7 @@ fn write_switch(record: &NonSampleRecord<'_>, switch: Switch, writer: &mut Marsh
     writer.signed(-1);
     writer.boolean(out);
     writer.boolean(out && has(misc, Misc::SWITCH_OUT_PREEMPT));
-    // Process and virtual CPU of a guest: this is the host.
+    // Process and virtual CPU of a guest: none, as the record is of the host.
     writer.signed(0);
     writer.signed(-1);
 }

@@ -12,7 +12,7 @@ use crate::marshal::MarshalWriter;
 
 /// `PERF_MEM_DATA_SRC_NONE`.
 pub(crate) const NO_DATA_SOURCE: u64 = 0x0508_0021;
-/// The key of the sample's own dict.
+/// The key of the inner dict, which has the values of the sample itself.
 const SAMPLE: &str = "sample";
 /// Keys of a resolved address: object, its build-id, start and end of the mapping, symbol, offset in the symbol.
 type AddressKeys = [&'static str; 6];
@@ -33,7 +33,7 @@ const DATA_ADDRESS: AddressKeys = [
     "addr_symoff",
 ];
 
-/// A dict that is being written, with the keys that are read.
+/// A dict that is being written. It gets only the keys for which `reads` returns true.
 struct DictWriter<'d> {
     reads: &'d dyn Fn(&str) -> bool,
     writer: &'d mut MarshalWriter,
@@ -157,7 +157,7 @@ impl EventEncoder<'_, '_> {
         }
     }
 
-    /// Writes the names of an address under these keys.
+    /// Writes object, mapping and symbol of an address under these keys.
     fn address(&self, frame: &Frame, keys: AddressKeys, dict: &mut DictWriter<'_>) {
         let world = self.resolver.world();
         let Some(id) = frame.mapping else {
@@ -185,7 +185,7 @@ impl EventEncoder<'_, '_> {
         }
     }
 
-    /// The end of the last symbol of the kernel, which covers more than the record of its mapping.
+    /// The end of the last symbol of the kernel. Symbols may lie after the end of the kernel's recorded mapping.
     fn end_of_symbols(&self, kernel: DsoId) -> u64 {
         *self.end_of_kernel.get_or_init(|| {
             let symbols = self.resolver.symbols(kernel);

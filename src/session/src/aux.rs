@@ -1,5 +1,5 @@
-//! AUX areas, into which hardware writes traces in its own format. AUX records in the rings have
-//! the positions.
+//! AUX areas, into which hardware writes traces in its own format. AUX records in the rings contain
+//! the positions of new data.
 //!
 //! The content of an area is copied to the file after an AUXTRACE record. Areas are drained like
 //! rings; in overwrite mode they keep the end of the trace and are copied on request (snapshot).
@@ -100,8 +100,7 @@ impl AuxArea {
         let _ = self.counter.enable();
     }
 
-    /// Returns the header of a part of the trace. Parts, also of other threads' files, are ordered by the
-    /// hardware clock.
+    /// Returns the header of a part of the trace. Readers order the parts of all files by the hardware clock.
     fn trace(&self) -> AuxTrace {
         AuxTrace {
             size: 0,
@@ -114,8 +113,8 @@ impl AuxArea {
     }
 }
 
-/// Returns the last bytes of an overwritten trace in order, at most `most`. `head` is the position in `area` of the byte that the hardware
-/// writes next. If only zeros follow it, the trace has not wrapped yet.
+/// Returns the last bytes of an overwritten trace in order, at most `most`. `head` is the position in `area` of the
+/// byte that the hardware writes next. If only zeros follow it, the trace has not wrapped yet.
 fn last_of(area: &[u8], head: usize, most: usize) -> (&[u8], &[u8]) {
     let (newest, oldest) = area.split_at_checked(head).unwrap_or((area, &[]));
     let has_wrapped = oldest.iter().any(|byte| *byte != 0);
@@ -128,7 +127,7 @@ fn last_of(area: &[u8], head: usize, most: usize) -> (&[u8], &[u8]) {
     (oldest.unwrap_or_default(), newest)
 }
 
-/// Maps an AUX area next to the ring of each counter of the trace among `events`, if any.
+/// Maps an AUX area for the ring of each counter of the trace event among `events`, if there is one.
 pub(crate) fn map_areas(
     request: &RecordRequest,
     events: &[OpenEvent],
@@ -209,8 +208,8 @@ pub(crate) fn trace_info(
     events: &[OpenEvent],
     conversion: Option<TimeConv>,
 ) {
-    let spec = |event: &OpenEvent| event.event.spec.tracer() == Some(TracePmu::BranchTraceStore);
-    let Some(event) = events.iter().find(|event| spec(event)) else {
+    let is_bts = |event: &OpenEvent| event.event.spec.tracer() == Some(TracePmu::BranchTraceStore);
+    let Some(event) = events.iter().find(|event| is_bts(event)) else {
         return;
     };
     let is_snapshot = request.snapshots().is_some();
@@ -273,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_stored_as_readers_expect() {
+    fn a_time_conversion_is_written_with_its_short_clock() {
         let mut records = RecordBuffer::new(0);
         time_conversion(&mut records, None);
         assert!(records.take().is_empty());

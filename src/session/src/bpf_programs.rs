@@ -48,7 +48,7 @@ impl BpfPrograms {
         Some((program, self.types.get(&program.btf_id(Endian::NATIVE))))
     }
 
-    /// Adds those of another part of the recording.
+    /// Adds the programs and types of another part of the recording.
     pub(crate) fn add(&mut self, other: Self) {
         self.programs.extend(other.programs);
         self.types.extend(other.types);

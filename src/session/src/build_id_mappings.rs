@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_stays_where_there_is_a_build_id() {
+    fn the_flag_is_cleared_only_without_a_build_id() {
         let device = MmapId::Inode {
             major: 254,
             minor: 0,

@@ -67,8 +67,8 @@ pub(crate) fn of_modules(
             None => format!("[{}]", module.name),
         };
         // The build-id of compressed files is unknown.
-        let is_it = || ids.of_file(&path).is_none_or(|found| found == id);
-        let is_kept = path.is_file() && is_wanted(module) && is_it();
+        let is_same = || ids.of_file(&path).is_none_or(|found| found == id);
+        let is_kept = path.is_file() && is_wanted(module) && is_same();
         Some(FoundFile {
             entry: entry(&name, KERNEL, &id),
             path,
@@ -152,15 +152,15 @@ fn same_file(name: &MappedName, pid: u32, proc: &Proc) -> Option<PathBuf> {
     let inside = proc
         .path(format!("{pid}/root"))
         .join(path.strip_prefix("/").ok()?);
-    let is_it = |path: &PathBuf, inode_matters: bool| {
+    let is_mapped = |path: &PathBuf, inode_matters: bool| {
         let is_same = |inode| inode == name.inode || (name.inode == 0 && !inode_matters);
         fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && is_same(metadata.ino()))
     };
     let mut named = [path.to_owned(), inside].into_iter();
     let running = proc.path(format!("{pid}/exe"));
     named
-        .find(|path| is_it(path, false))
-        .or_else(|| Some(running).filter(|path| is_it(path, true)))
+        .find(|path| is_mapped(path, false))
+        .or_else(|| Some(running).filter(|path| is_mapped(path, true)))
 }
 
 #[cfg(test)]

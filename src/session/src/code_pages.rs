@@ -1,4 +1,4 @@
-//! Collects the files with samples during a recording, which are added to the build-id cache.
+//! Collects, during a recording, the files with samples. They are added to the build-id cache.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -121,16 +121,16 @@ impl CodePages {
         self.kernel_pages.iter().any(|page| pages.contains(page))
     }
 
-    /// Processes with samples in code without a file: JIT compilers.
+    /// Processes with samples in anonymous memory, as JIT compilers create.
     pub(crate) fn jit_processes(&self) -> BTreeSet<u32> {
-        let made = |hit: &&(u32, u64)| {
+        let is_anonymous = |hit: &&(u32, u64)| {
             let (pid, page) = **hit;
             let mapped = self.mapped_at(pid, page);
             mapped.iter().any(|mapping| mapping.name.is_anonymous())
         };
         self.pages
             .iter()
-            .filter(made)
+            .filter(is_anonymous)
             .map(|(pid, _)| *pid)
             .collect()
     }

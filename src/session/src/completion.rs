@@ -17,7 +17,7 @@ use crate::build_ids::FoundFile;
 use crate::code_pages::CodePages;
 use crate::counted_output::{CountedOutput, write_error};
 use crate::header::features;
-use crate::losses::{events_without_hits, lost_samples, throttled};
+use crate::losses::{lost_samples, throttled, tracepoints_without_hits};
 use crate::opened::OpenedEvents;
 use crate::output_stream::OutputStream;
 use crate::record_stats::{MappedName, RecordStats};
@@ -43,7 +43,7 @@ pub(crate) fn close(
     mut sink: CountedOutput,
     mut records: RecordBuffer,
 ) -> Result<Summary, Error> {
-    let tracepoints_without_hits = events_without_hits(&closing.opened.events);
+    let tracepoints_without_hits = tracepoints_without_hits(&closing.opened.events);
     let lost_samples = lost_samples(&closing.opened.events, &mut records);
     let written = match closing.reader_gone {
         true => Ok(()),
@@ -130,7 +130,8 @@ impl FileCompletion<'_> {
         OutputStream::pipe(stream.clone(), &self.opened.descriptions, &set)
     }
 
-    /// Returns the entries of the kernel and of its modules; `None` if the kernel's build-id is unknown or build-ids are not requested.
+    /// Returns the entries of the kernel and of its modules; `None` if the kernel's build-id is unknown or build-ids
+    /// are not requested.
     fn kernel_build_ids(&self, hits: &CodePages) -> Option<(BuildIdEntry, Vec<FoundFile>)> {
         let (request, kernel) = (self.request, &self.opened.kernel);
         kernel.text.as_ref().filter(|_| request.output.build_ids)?;

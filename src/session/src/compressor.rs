@@ -19,7 +19,7 @@ const PAYLOAD: usize = u16::MAX as usize - RecordHeader::SIZE;
 const ZSTD: u32 = 1;
 /// The only supported level.
 const LEVEL: u32 = 1;
-/// Size of the buffer that readers need, at least that of a part. Linux perf stores its ring size.
+/// Size of the buffer that readers need: at least [`PART`]. Linux perf stores its ring size.
 const READER_BUFFER_SIZE: u32 = (512 << 10) + 4096;
 
 /// Compresses, and counts sizes.

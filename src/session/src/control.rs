@@ -66,7 +66,8 @@ impl Control {
         self.commands.as_ref().map(File::as_fd)
     }
 
-    /// Reads and executes the available commands, once poll(2) reports [`Control::as_fd`] as readable. `events` are the open events.
+    /// Reads and executes the available commands, once poll(2) reports [`Control::as_fd`] as readable. `events` are the
+    /// open events.
     pub(crate) fn handle_commands<'e>(
         &mut self,
         ready: Ready,
@@ -84,8 +85,8 @@ impl Control {
         Ok(requests)
     }
 
-    /// Reads once and returns the complete commands. They end with a newline or NUL, but some programs write a command without one: the
-    /// last text is also complete if it is a known command, or too long to become one.
+    /// Reads once and returns the complete commands. They end with a newline or NUL, but some programs write a command
+    /// without one: the last text is also complete if it is a known command, or too long to become one.
     fn lines(&mut self) -> Vec<String> {
         let mut bytes = [0; MAX_COMMAND_BYTES];
         let read = self

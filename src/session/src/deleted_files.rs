@@ -1,6 +1,6 @@
 //! Mapped files without a name: programs and libraries that were replaced while they ran.
 //!
-//! Only their processes refer to them, so they are opened as soon as their mappings are recorded.
+//! Only the processes that map such a file still refer to it, so it is opened as soon as a mapping is recorded.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -53,11 +53,11 @@ impl DeletedFiles {
             let file = FoundFile::find(path).ok()?;
             let metadata = file.metadata();
             // If a build-id is recorded in place of the inode, only the addresses in the name of the link identify the file.
-            let is_it = match name.inode {
+            let is_mapped = match name.inode {
                 0 => !path.ends_with("exe"),
                 inode => metadata.ino() == inode,
             };
-            (is_it && metadata.is_file()).then_some(file)
+            (is_mapped && metadata.is_file()).then_some(file)
         });
         self.files.insert(name.clone(), found);
     }
@@ -84,7 +84,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_deleted_file_is_copied_while_mapped() {
+    fn a_deleted_file_can_be_read_after_its_process_exited() {
         let root = std::env::temp_dir().join(format!("rperf-deleted-{}", std::process::id()));
         fs::create_dir_all(root.join("7")).unwrap();
         let file = root.join("program");

@@ -27,8 +27,8 @@ use crate::thread_layout::RingAffinity;
 use crate::triggers::TriggerEvents;
 use crate::{Control, Error, SessionNotice, SessionObserver};
 
-/// Passes the content of a ring to the file or the rewriting thread, and adds the records reported as lost to `lost`. Returns whether
-/// the ring had data.
+/// Passes the content of a ring to the file or the rewriting thread, and adds the number of lost records to `lost`.
+/// Returns whether the ring had data.
 fn empty_ring(
     ring: &mut Ring,
     lost: &mut u64,
@@ -43,9 +43,9 @@ fn empty_ring(
     let runs = sink
         .walker
         .walk(chunk.pieces(), |record| *lost += stats.note(&record));
-    let is_right = stats.mismarked == mismarked;
+    let is_correct = stats.mismarked == mismarked;
     for run in [runs.first, runs.straddling, runs.second] {
-        let run = match is_right {
+        let run = match is_correct {
             true => Cow::Borrowed(run),
             false => corrected(run),
         };
@@ -167,7 +167,7 @@ impl RingSet {
         lost.filter_map(|(cpu, lost)| Some((cpu?, *lost))).collect()
     }
 
-    /// Drains the rings that have at least the data of `--mmap-flush`; returns whether there was any.
+    /// Drains the rings that have at least the bytes of `--mmap-flush`; returns whether there was any data.
     pub(crate) fn pass(&mut self, sink: &mut CountedOutput) -> Result<bool, WriteError> {
         self.pass_from(self.least, sink)
     }
@@ -192,8 +192,8 @@ impl RingSet {
                 }
             }
         }
-        // The samples of overwrite rings are written later, though they may be older than the previous round. FINISHED_ROUND would
-        // be wrong.
+        // The samples of overwrite rings are written later, though they may be older than the previous round.
+        // FINISHED_ROUND would be wrong.
         if any && self.overwrite_rings.is_empty() && sink.output_sink.has_rounds() {
             self.end_round(sink)?;
         }
@@ -416,7 +416,7 @@ pub(crate) fn run(
 }
 
 /// Returns the counters to poll for the rings. All events of a CPU share one ring, so one event's counters
-/// are enough; those of exited tasks are always ready and must be removed.
+/// are enough. The caller must remove counters of exited tasks, which are always ready.
 pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&OpenCounter> {
     let mut drained = events.iter().filter(|event| !event.is_in_overwrite_ring());
     let first = drained.next();
@@ -432,8 +432,7 @@ pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&OpenCounter> {
     watched
 }
 
-/// Returns the events for control commands. The side-band event, which all need, is not disabled with the
-/// others.
+/// Returns the events for control commands. The side-band event, which all other events need, is not disabled with them.
 fn controlled_counters(events: &[OpenEvent]) -> Vec<ControlledCounters<'_>> {
     fn controlled(OpenEvent { event, counters }: &OpenEvent) -> ControlledCounters<'_> {
         ControlledCounters {

@@ -24,7 +24,7 @@ pub struct NotOpened {
     pub tracepoint: bool,
     /// Whether branch stacks were requested.
     pub branches: bool,
-    /// The part of the attr without which the kernel would accept it, if there is a single one.
+    /// The part of the attr without which the kernel would accept the event, if a single part is the cause.
     pub refused: Option<String>,
     /// `perf_event_paranoid`, if it could be read.
     pub paranoid: Option<i64>,

@@ -33,7 +33,7 @@ pub(crate) struct HeaderInputs<'a> {
     pub(crate) events: &'a [EventDesc],
 }
 
-/// Collects the features of the machine and the command. Those that can't be read are omitted.
+/// Collects the features of machine, command and events. Features that can't be read are omitted.
 pub(crate) fn features(
     request: &RecordRequest,
     events: &[EventDesc],

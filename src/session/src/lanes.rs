@@ -1,7 +1,7 @@
 //! Threads that drain rings, each ring into a separate file (`--threads`).
 //!
-//! A lane owns its rings and their files. It shares two pipes and two counters with the others: one pipe is closed to end all lanes;
-//! through the other a lane notifies the main thread.
+//! A lane owns its rings and their files. All lanes share two pipes and two counters. Closing the first pipe ends all
+//! lanes; through the second, lanes notify the main thread.
 
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Write as _, pipe};
@@ -81,7 +81,7 @@ impl Lane {
     /// of wake-ups.
     fn run(&mut self, shared: &LaneShared<'_>) -> Result<u64, Error> {
         let _wake = shared.wake_on_drop();
-        // An error is ignored: that the affinity can be set was verified before the recording started.
+        // An error is ignored: the same affinity was set successfully before the recording started.
         let _bound = AffinityGuard::to(&self.runs_on);
         let own = |placed: &&OpenCounter| self.parts.iter().any(|part| part.cpu == placed.cpu);
         let mut watched: Vec<&OpenCounter> =

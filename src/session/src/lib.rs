@@ -5,8 +5,8 @@
 //! prints nothing: events worth reporting are passed to a [`SessionObserver`], statistics at the end are in a
 //! [`Summary`].
 //!
-//! An [`Observation`] is the same without a file: records are passed to the caller. [`count`] does
-//! the same for counters that are only read.
+//! An [`Observation`] is the same without a file: records are passed to the caller. [`count`] reads counters instead of
+//! sampling.
 //!
 //! **Invariants.** Ring chunks are written unchanged, with one write per run of complete records;
 //! only record headers are read. The old output is not touched before everything that can fail has

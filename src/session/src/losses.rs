@@ -108,9 +108,9 @@ pub(crate) fn lost_samples(events: &[OpenEvent], to: &mut RecordBuffer) -> Vec<E
     all
 }
 
-/// Returns the tracepoints (`SYSTEM:EVENT`) with a count of 0. Members of a group that is read with GROUP are left out: their counts are
-/// not read.
-pub(crate) fn events_without_hits(events: &[OpenEvent]) -> Vec<String> {
+/// Returns the tracepoints (`SYSTEM:EVENT`) with a count of 0. Members of a group that is read with GROUP are left out:
+/// their counts are not read.
+pub(crate) fn tracepoints_without_hits(events: &[OpenEvent]) -> Vec<String> {
     let has_value = |event: &&OpenEvent| {
         let format = event.event.attr.read_format;
         event.event.leader.is_none() || !format.contains(ReadFormat::GROUP)
@@ -137,8 +137,8 @@ pub(crate) fn events_without_hits(events: &[OpenEvent]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the throttlings of each event and CPU. `by_id` has the number of THROTTLE records of each counter id; ids of closed counters are
-/// ignored.
+/// Returns the throttlings of each event and CPU. `by_id` has the number of THROTTLE records of each counter id; ids of
+/// closed counters are ignored.
 pub(crate) fn throttled(events: &[OpenEvent], by_id: &HashMap<u64, u64>) -> Vec<EventLosses> {
     let mut all = Vec::new();
     for event in events {

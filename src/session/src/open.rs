@@ -31,7 +31,7 @@ pub(crate) struct OpenEvent {
 #[derive(Debug)]
 pub(crate) struct OpenCounter {
     pub(crate) counter: Counter,
-    /// Index of its ring, which is that of its CPU or, without CPUs, of its task.
+    /// Index of its ring: the ring of its CPU or, if it has no CPU, of its task.
     pub(crate) ring: usize,
     /// The CPU, -1 for all.
     pub(crate) cpu: i32,
@@ -86,7 +86,8 @@ pub(crate) struct Opener<'a> {
     pub(crate) ring_tasks: Vec<i32>,
     /// The cgroups of events, in event order.
     pub(crate) cgroups: &'a [Option<OpenCgroup>],
-    /// Whether the kernel lacks the `read_format` LOST, and which attr flags it lacks: found out with the first event that has them.
+    /// Whether the kernel lacks the `read_format` LOST, and which attr flags it lacks: found out with the first event
+    /// that has them.
     pub(crate) left_out: (bool, AttrFlags),
     /// Ring watermark in bytes, if the kernel's default of half the ring is too large.
     wakes_at: Option<u32>,

@@ -54,9 +54,9 @@ impl Output for OutputFile {
 
 /// An output that does not touch the old file until [`Replacement::commit`].
 ///
-/// A regular file or directory is created under a temporary name and renamed; the old one becomes `NAME.old`. Devices and FIFOs are
-/// opened directly. All operations use one folder that is held open, and don't follow links: another user of the folder cannot redirect
-/// writes or removals. If dropped before the commit, it leaves nothing behind.
+/// A regular file or directory is created under a temporary name and renamed; the old one becomes `NAME.old`. Devices
+/// and FIFOs are opened directly. All operations use one folder that is held open, and don't follow links: another user
+/// of the folder cannot redirect writes or removals. If dropped before the commit, it leaves nothing behind.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     path: PathBuf,
@@ -218,7 +218,8 @@ fn create_unused<T>(
     }
 }
 
-/// Renames the existing output to `old`. What had that name is removed: a file, a link (not its target), or the directory of a recording.
+/// Renames the existing output to `old`. A file, a link (not its target) or the directory of a recording with that name is
+/// removed before.
 fn keep_old(folder: &Folder, name: &OsStr, old: &OsStr) -> io::Result<()> {
     let mut replaced = UnlinkedFiles::default();
     match (folder.kind(name)?, folder.kind(old)?) {

@@ -101,7 +101,8 @@ impl OutputRotation<'_> {
         rings.dump(sink)?;
         rings.flush(sink).map_err(write_error)?;
         self.end(sink)?;
-        // The running tasks are read before the old file is completed: those that exit meanwhile may have samples in the next file.
+        // The running tasks are read before the old file is completed: tasks that exit meanwhile may have samples in the
+        // next file.
         let mut records = self.running();
         let full = std::mem::replace(sink, next);
         self.earlier.add(&finish_file(&self.closing, full)?);

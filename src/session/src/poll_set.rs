@@ -58,8 +58,8 @@ impl PollStates {
         self.of(kind).iter().any(|state| state.closed)
     }
 
-    /// Removes the counters of exited tasks, which would always be ready. `kind` is what [`PollSet::counters`]
-    /// returned for the same `counters`.
+    /// Removes the counters of exited tasks, which would always be ready. `kind` is the result of [`PollSet::counters`] for
+    /// the same `counters`.
     pub(crate) fn drop_ended(&self, kind: &DescriptorKind, counters: &mut Vec<&OpenCounter>) {
         let mut states = self.of(kind).iter();
         counters.retain(|_| !states.next().is_some_and(|state| state.closed));

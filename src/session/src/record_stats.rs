@@ -56,7 +56,7 @@ pub(crate) struct RecordStats {
     pub(crate) mapped: HashMap<MappedName, u32>,
     /// Files with samples.
     pub(crate) hits: CodePages,
-    /// Files that were deleted before they were recorded.
+    /// Mapped files that are deleted.
     pub(crate) deleted: DeletedFiles,
     /// Number of processes whose mappings took too long to read.
     pub(crate) truncated_maps: u64,
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn times_follow_the_fields_before_them() {
+    fn the_time_is_read_after_the_fields_before_it() {
         let kind = RecordKind::SAMPLE;
         for (sample_type, before) in [
             (SampleType::IP | SampleType::TID | SampleType::TIME, 2),

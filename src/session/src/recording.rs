@@ -31,8 +31,8 @@ use crate::thread_layout::{RingAffinity, shares as shares_of};
 use crate::triggers::{TriggerEvents, open_triggers, start_triggers};
 use crate::{BuildIds, Control, Error, RecordRequest, SessionNotice, SessionObserver, Target};
 
-/// Signals handled by a recording. SIGUSR2 doesn't end it: it starts the next file, or copies a
-/// trace. Neither does SIGXFSZ: exceeding the file size limit (`ulimit -f`) is a write error.
+/// Signals handled by a recording. SIGUSR2 starts the next file, or copies a trace. SIGXFSZ is ignored: exceeding the file
+/// size limit (`ulimit -f`) is a write error.
 const HANDLED_SIGNALS: [i32; 6] = [
     libc::SIGINT,
     libc::SIGTERM,
@@ -45,13 +45,13 @@ const HANDLED_SIGNALS: [i32; 6] = [
 const SAME_SIGNAL: Duration = Duration::from_millis(200);
 /// Time for a signalled workload to exit before the user is told that it still runs.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Interval in milliseconds at which the workload is polled during that time.
+/// Interval in milliseconds at which the workload is polled during [`EXIT_TIMEOUT`].
 const EXIT_POLL_MILLIS: i32 = 500;
 
 /// Records as requested, until the workload or the observed tasks exit or a signal is received.
 ///
-/// SIGINT, SIGTERM, SIGHUP, SIGCHLD and SIGUSR2 are handled by the recording. The old output is kept until all events are open and the
-/// workload runs.
+/// SIGINT, SIGTERM, SIGHUP, SIGCHLD and SIGUSR2 are handled by the recording. The old output is kept until all events
+/// are open and the workload runs.
 ///
 /// # Errors
 /// [`Error`]; only [`Error::Write`] leaves a file.
@@ -117,7 +117,7 @@ struct LiveRecording {
 }
 
 impl LiveRecording {
-    /// Does everything that can fail without side effects: forks, opens, maps, creates the file.
+    /// Does everything that may fail and does not change the old output: forks, opens, maps, creates the file.
     fn set_up(
         request: &RecordRequest,
         signals: &Signals,
@@ -343,7 +343,8 @@ struct RecordingOutput {
 }
 
 impl RecordingOutput {
-    /// Creates a file, or a directory with kernel code or a file for each of `rings` rings.
+    /// Creates a file, or a directory: with a file for each of `rings` rings if threads drain them, and with the kernel's
+    /// code if requested.
     fn create(closing: &FileCompletion<'_>, rings: usize) -> Result<Self, Error> {
         let request = closing.request;
         if let Some(stream) = &request.output.stream {
@@ -408,8 +409,8 @@ pub(crate) fn workload_error(request: &RecordRequest, cause: io::Error) -> Error
     }
 }
 
-/// Raises the priority, since rings that are not drained in time lose records. The workload was
-/// forked before and keeps its own priority.
+/// Raises the priority, since rings that are not drained in time lose records. The workload was forked before and keeps
+/// its priority. Returns `None` with a real-time priority, which is not lowered again.
 fn raise_priority(request: &RecordRequest) -> Result<Option<PriorityBoost>, Error> {
     let Some(priority) = request.rings.real_time else {
         return Ok(Some(PriorityBoost::begin()));
@@ -418,8 +419,8 @@ fn raise_priority(request: &RecordRequest) -> Result<Option<PriorityBoost>, Erro
     Ok(None)
 }
 
-/// Waits until the workload has exited, and returns its status. One that does not exit when
-/// signalled is abandoned at the next signal.
+/// Waits until the workload has exited, and returns its status. If it does not exit when signalled, the next signal ends
+/// the wait.
 fn wait_for(
     workload: Option<Workload>,
     signals: &Signals,
@@ -432,10 +433,10 @@ fn wait_for(
     let mut is_reported = false;
     loop {
         while let Some(signal) = signals.next().map_err(Error::system("read signals"))? {
-            let is_order = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP);
+            let is_ending = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP);
             // An immediate second signal is a duplicate: timeout(1) also signals the whole process
             // group.
-            if is_order && began.elapsed() > SAME_SIGNAL {
+            if is_ending && began.elapsed() > SAME_SIGNAL {
                 return Ok(None);
             }
         }

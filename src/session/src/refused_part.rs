@@ -1,15 +1,15 @@
 //! Finds the part of an attr that the kernel refuses.
 //!
-//! The kernel usually reports only "invalid argument". So the event is opened for this process, disabled, without one part at a time,
-//! until that succeeds.
+//! The kernel usually reports only "invalid argument". So the event is opened for a [`trial_task`], disabled, without one
+//! part at a time, until that succeeds.
 
 use std::io;
 
 use rperf_sys::ObservedTask;
 use rperf_wire::{Attr, AttrFlags, ReadFormat, SampleType};
 
-/// Returns the part without which the kernel accepts the event: `precise_ip 3 (2 is the highest that works)`, `sample_type
-/// PHYS_ADDR`. `None` if no single part is the cause, or for other errors. `opens` returns whether the kernel accepts an attr for
+/// Returns the part without which the kernel accepts the event, such as `sample_type PHYS_ADDR`. `None` if no single part is
+/// the cause, or if `cause` does not mean that the attr is invalid. `opens` returns whether the kernel accepts an attr for
 /// [`trial_task`].
 pub(crate) fn refused_part(
     attr: &Attr,
@@ -17,7 +17,7 @@ pub(crate) fn refused_part(
     opens: &dyn Fn(&Attr) -> bool,
 ) -> Option<String> {
     match cause.raw_os_error() {
-        Some(libc::EINVAL | libc::EOPNOTSUPP) => refused_flag(attr, opens),
+        Some(libc::EINVAL | libc::EOPNOTSUPP) => single_refused_part(attr, opens),
         _ => None,
     }
 }
@@ -30,7 +30,7 @@ pub(crate) fn trial_task(on_cpus: bool) -> ObservedTask {
     }
 }
 
-fn refused_flag(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
+fn single_refused_part(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
     let attr = Attr {
         flags: attr.flags.with(AttrFlags::DISABLED, true),
         ..attr.clone()
@@ -42,9 +42,9 @@ fn refused_flag(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
     precision(&attr, opens)
         .or_else(|| number(&attr, opens))
         .or_else(|| sampling(&attr, opens))
-        .or_else(|| sampled(&attr, opens))
+        .or_else(|| sample_field(&attr, opens))
         .or_else(|| flag(&attr, opens))
-        .or_else(|| read(&attr, opens))
+        .or_else(|| read_field(&attr, opens))
 }
 
 fn precision(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
@@ -99,7 +99,7 @@ fn sampling(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
     counts.then(|| "sampling (it can only be counted, as stat does)".to_owned())
 }
 
-fn sampled(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
+fn sample_field(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
     let set = SampleType::NAMED.iter();
     let mut set = set.filter(|(bit, _)| attr.sample_type.contains(*bit));
     set.find_map(|(bit, name)| {
@@ -129,7 +129,7 @@ fn flag(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
     })
 }
 
-fn read(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
+fn read_field(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
     let set = ReadFormat::NAMED.iter();
     let mut set = set.filter(|(bit, _)| attr.read_format.contains(*bit));
     set.find_map(|(bit, name)| {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_one_part_that_is_refused_is_named() {
-        let part = |takes: fn(&Attr) -> bool| refused_flag(&attr(), &takes);
+        let part = |takes: fn(&Attr) -> bool| single_refused_part(&attr(), &takes);
         let named = |takes| part(takes).unwrap_or_default();
         assert_eq!(
             named(|attr| attr.precise_ip() < 3),

@@ -105,7 +105,7 @@ pub enum DrainAffinity {
     Cpu,
 }
 
-/// Which records of the initial state are synthesized (`--synth`).
+/// The records of the initial state to synthesize (`--synth`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SynthesizedRecords {
     /// Processes and threads with their names.
@@ -130,9 +130,9 @@ pub struct TraceOptions {
 /// Snapshots of traces (`--snapshot`): on SIGUSR2 and on request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SnapshotOptions {
-    /// The maximum size of each in bytes; `None` for the size of the area.
+    /// The maximum size of a snapshot in bytes; `None` for the size of the area.
     pub size: Option<usize>,
-    /// Whether one is also taken at the end of the recording.
+    /// Whether a snapshot is also taken at the end of the recording.
     pub at_end: bool,
 }
 
@@ -168,7 +168,7 @@ pub struct ObserveOptions {
     pub call_graph: CallGraph,
     /// The maximum number of frames of a callchain; 0 for the system's limit (`perf_event_max_stack`).
     pub max_stack: u16,
-    /// Whether samples of all events have raw data (`-R`); those of tracepoints always do.
+    /// Whether samples of all events have raw data (`-R`); samples of tracepoints always do.
     pub raw_samples: bool,
     /// Other settings of all events; [`TaskScope::level`](rperf_events::TaskScope::level) is already applied to `events`.
     pub details: RecordDetails,
@@ -178,9 +178,11 @@ pub struct ObserveOptions {
     pub switches: Option<Vec<TimedSwitch>>,
     /// The time after which the recording ends (`--duration`).
     pub duration: Option<Duration>,
-    /// The BPF programs that decide which samples of events are written, in the order of `events`; fewer if the last ones have none.
+    /// The BPF programs that decide which samples of events are written, in the order of `events`; fewer if the last
+    /// ones have none.
     pub sample_filters: Vec<Option<Arc<SampleFilterProgram>>>,
-    /// The BPF programs that sum up waits of tasks, and write to the event [`off_cpu_output`](rperf_events::off_cpu_output) among `events`.
+    /// The BPF programs that sum up waits of tasks, and write to the event
+    /// [`off_cpu_output`](rperf_events::off_cpu_output) among `events`.
     pub off_cpu: Option<Arc<OffCpuPrograms>>,
     /// Programs in the kernel that write samples of one of the events; only for recordings.
     pub programs: Option<Arc<dyn OutputPrograms>>,
@@ -189,7 +191,7 @@ pub struct ObserveOptions {
 /// The ring buffers, and how they are drained.
 #[derive(Debug, Clone)]
 pub struct RingOptions {
-    /// Data pages of each ring buffer, a power of two; `None` for what `perf_event_mlock_kb` allows.
+    /// Data pages of each ring buffer, a power of two; `None` for the number that `perf_event_mlock_kb` allows.
     pub pages: Option<usize>,
     /// The minimum number of bytes in a ring buffer to drain it while recording (`--mmap-flush`).
     pub flush_from: u64,
@@ -213,14 +215,15 @@ impl Default for RingOptions {
     }
 }
 
-/// Which records of already running tasks are synthesized.
+/// How records of already running tasks are synthesized.
 #[derive(Debug, Clone)]
 pub struct SynthesisOptions {
     /// The kinds of records.
     pub kinds: SynthesizedRecords,
     /// The time limit for reading the mappings of one process (`--proc-map-timeout`).
     pub maps_timeout: Duration,
-    /// The number of threads that read procfs (`--num-thread-synthesize`); `None` for one per CPU. Fewer are used if few processes run.
+    /// The number of threads that read procfs (`--num-thread-synthesize`); `None` for one per CPU. Fewer are used if
+    /// few processes run.
     pub threads: Option<usize>,
     /// Whether the records are written at the end of each file (`--tail-synthesize`).
     pub at_end: bool,
@@ -391,7 +394,7 @@ pub enum SessionNotice<'a> {
         /// The descriptor, or the error.
         outcome: Result<i32, &'a io::Error>,
     },
-    /// The events of a delayed recording were enabled or disabled.
+    /// All events were enabled or disabled: at a set time (`-D`), or by a control command.
     Switched {
         /// Whether they are enabled now.
         on: bool,
@@ -410,7 +413,7 @@ pub enum SessionNotice<'a> {
     },
     /// An event or group to be listed by a control command.
     Listed {
-        /// Its name; for a group with those of its members.
+        /// Its name; for a group with the names of its members.
         name: &'a str,
         /// Its attr.
         attr: &'a Attr,
@@ -458,7 +461,7 @@ pub enum SessionNotice<'a> {
         event: &'a str,
         /// Whether it was opened in a group, which may be the cause.
         grouped: bool,
-        /// The part of its attr without which the kernel would accept it, if there is a single one.
+        /// The part of its attr without which the kernel would accept the event, if a single part is the cause.
         refused: Option<&'a str>,
     },
     /// A group does not fit on the hardware counters; its events are counted separately (`:W`).
@@ -473,12 +476,12 @@ pub enum SessionNotice<'a> {
     },
     /// All ring buffers are mapped.
     Mapped {
-        /// The size of each in bytes, including the control page.
+        /// The size of each ring buffer in bytes, including the control page.
         bytes: usize,
     },
     /// All AUX areas are mapped.
     TraceMapped {
-        /// The size of each in bytes.
+        /// The size of each area in bytes.
         bytes: usize,
     },
     /// Kernel addresses are hidden from the user (`kptr_restrict`): kernel samples will have no symbols.
@@ -487,7 +490,7 @@ pub enum SessionNotice<'a> {
 
 /// Access to the running kernel's code; this crate does not parse ELF.
 pub trait KernelCodeReader: Debug + Send + Sync {
-    /// Copies its code and symbols into an empty folder: `kcore`, `kallsyms`, `modules`.
+    /// Copies the kernel's code and symbols into an empty folder: `kcore`, `kallsyms`, `modules`.
     ///
     /// # Errors
     /// Errors of reading and writing.
@@ -499,8 +502,8 @@ pub trait OutputPrograms: Debug + Send + Sync {
     /// Returns the name of the event.
     fn event(&self) -> &str;
 
-    /// Directs the programs to the counters of the event, each with its CPU, and starts to observe the target. `workload` is the process that
-    /// will execute the command. Called once, before the command is executed.
+    /// Directs the programs to the counters of the event, each with its CPU, and starts to observe the target.
+    /// `workload` is the process that will execute the command. Called once, before the command is executed.
     ///
     /// # Errors
     /// Errors of the kernel.

@@ -37,7 +37,7 @@ const MAX_SPARE_BUFFERS: usize = 4;
 enum RewriteJob {
     /// Records, and an empty buffer for the result.
     Round(Vec<u8>, Vec<u8>),
-    /// All rounds have been sent: rewrite those that are waiting.
+    /// All rounds have been sent: rewrite the waiting rounds.
     End,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct RewriteThread {
     /// Number of rounds passed on and not written yet.
     rounds: usize,
     spare: SpareBuffers,
-    /// Spare output buffers, separate from those for input: a stack copy is fifty times as long as its callchain.
+    /// Spare output buffers, separate from `spare`: a stack copy is fifty times as long as its callchain.
     spare_rewritten: SpareBuffers,
 }
 
@@ -254,13 +254,12 @@ mod tests {
     use crate::synthesize::RecordBuffer;
 
     /// Copies records unchanged, after a delay unless it is behind. Counts the rounds that were rewritten before the next
-    /// one was noted (`late`), and the rounds that were rewritten while behind (`copied`).
+    /// round was noted.
     struct SlowRewriter {
         noted: usize,
         rewritten: usize,
         ended: bool,
-        late: Arc<AtomicUsize>,
-        copied: Arc<AtomicUsize>,
+        too_early: Arc<AtomicUsize>,
     }
 
     impl Rewriter for SlowRewriter {
@@ -276,10 +275,8 @@ mod tests {
         fn rewrite(&mut self, records: &[u8], is_behind: bool, to: &mut Vec<u8>) {
             self.rewritten += records.len();
             let is_known = self.ended || self.rewritten < self.noted;
-            self.late
+            self.too_early
                 .fetch_add(usize::from(!is_known), Ordering::AcqRel);
-            self.copied
-                .fetch_add(usize::from(is_behind), Ordering::AcqRel);
             if !is_behind {
                 thread::sleep(std::time::Duration::from_millis(2));
             }
@@ -343,13 +340,12 @@ mod tests {
     fn records_stay_in_order_and_buffered_memory_is_bounded() {
         let path = std::env::temp_dir().join(format!("rperf-beside-{}", std::process::id()));
         let (mut sink, mut replacement) = sink(&path);
-        let (late, copied) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let too_early = Arc::new(AtomicUsize::new(0));
         let slow = SlowRewriter {
             noted: 0,
             rewritten: 0,
             ended: false,
-            late: Arc::clone(&late),
-            copied: Arc::clone(&copied),
+            too_early: Arc::clone(&too_early),
         };
         let mut rewrite_thread = RewriteThread::begin(Box::new(slow)).unwrap();
         let mut count = 0;
@@ -375,7 +371,7 @@ mod tests {
         );
         drop(rewrite_thread);
         assert_eq!(
-            late.load(Ordering::Acquire),
+            too_early.load(Ordering::Acquire),
             0,
             "a round was rewritten before the next one was noted"
         );

@@ -1,4 +1,4 @@
-//! One ring per CPU or, without CPUs, per task, shared by all its events; with overwrite mode, an
+//! One ring per CPU or, without CPUs, per task, shared by all events of the CPU or task; with overwrite mode, an
 //! additional one.
 
 use std::io;
@@ -37,8 +37,8 @@ impl Ring {
     }
 }
 
-/// Returns the default number of data pages of a ring: what `perf_event_mlock_kb` allows, without the control
-/// page, rounded down to a power of two. 512 KiB by default.
+/// Returns the default number of data pages of a ring: the number that `perf_event_mlock_kb` allows, without the control
+/// page, rounded down to a power of two. With the kernel's default setting, the size is 512 KiB.
 pub(crate) fn default_pages(sysctl: &Sysctl) -> usize {
     let page_kb = page_size() / 1024;
     let allowed = sysctl
@@ -127,7 +127,7 @@ fn is_short_of_memory(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOMEM))
 }
 
-/// Redirects other counters to the ring of the first one.
+/// Redirects the other counters of each CPU or task to the ring of the first.
 fn redirect(
     events: &[OpenEvent],
     forward: &[&OpenCounter],

@@ -18,7 +18,7 @@ use crate::output::{OutputFile, Replacement};
 use crate::recording::fork_workload;
 use crate::synthesize::RecordBuffer;
 
-/// What to observe, and where to write it.
+/// Options of [`observe_schedstat`].
 #[derive(Debug, Clone)]
 pub struct SchedstatRequest {
     /// The mount point of proc.
@@ -57,8 +57,8 @@ pub struct SchedstatSummary {
     pub signal: Option<i32>,
 }
 
-/// Reads the statistics before and after the workload, or until a signal, and makes a recording of both readings. Counters that are disabled are
-/// enabled meanwhile.
+/// Reads the statistics, waits until the workload exits or a signal is received, reads them again, and makes a recording of
+/// both readings. Counters that are disabled are enabled meanwhile.
 ///
 /// SIGINT, SIGTERM, SIGHUP and SIGCHLD are handled as by [`crate::count`].
 ///
@@ -161,7 +161,7 @@ fn write(
     replacement.commit()
 }
 
-/// The statistics, enabled until this is dropped if they were disabled before.
+/// Enables the statistics until dropped, if they were disabled.
 struct EnabledStatistics {
     /// The setting that disables them again; `None` if they were enabled before.
     disable: Option<Sysctl>,

@@ -40,7 +40,7 @@ impl<'a> Schedule<'a> {
         i32::try_from(millis).unwrap_or(i32::MAX)
     }
 
-    /// Applies due switches; returns whether events are enabled afterwards, if any was due.
+    /// Applies due switches; returns whether events are enabled afterwards, `None` if no switch was due.
     pub(crate) fn apply_due(
         &mut self,
         events: &[OpenEvent],

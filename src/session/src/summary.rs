@@ -25,8 +25,7 @@ pub struct Summary {
     pub lost_samples: Vec<EventLosses>,
     /// Tracepoints (`SYSTEM:EVENT`) with a count of 0.
     pub tracepoints_without_hits: Vec<String>,
-    /// Number of throttlings by the kernel (`perf_event_max_sample_rate`,
-    /// `perf_cpu_time_max_percent`).
+    /// Throttlings by the kernel (`perf_event_max_sample_rate`, `perf_cpu_time_max_percent`), by event and CPU.
     pub throttled: Vec<EventLosses>,
     /// Truncations of hardware traces.
     pub traces: TruncatedTraces,

@@ -10,8 +10,8 @@ use ruzstd::decoding::StreamingDecoder;
 use super::at;
 use crate::Error;
 
-/// The sections that together have the layout of perf.data's TRACING_DATA, in its order. For each, the id of the option that holds the
-/// section's offset, and the content assumed if the section is missing.
+/// The sections that together have the layout of perf.data's TRACING_DATA, in its order. For each, the id of the option
+/// that holds the section's offset, and the content assumed if the section is missing.
 pub(super) const DESCRIPTIONS: [(u16, &[u8]); 6] = [
     (16, b""),
     (17, &[0; 4]),

@@ -118,7 +118,8 @@ impl BpfProgram {
         Some(functions.collect())
     }
 
-    /// Returns the functions with their names; `types` are those of [`BpfProgram::btf_id`]. `None` as for [`BpfProgram::functions`].
+    /// Returns the functions with their names; `types` are those of [`BpfProgram::btf_id`]. `None` as for
+    /// [`BpfProgram::functions`].
     #[must_use]
     pub fn symbols(&self, types: Option<&BpfBtf>, endian: Endian) -> Option<Vec<BpfSymbol>> {
         let functions = self.functions(endian)?;

@@ -37,8 +37,8 @@ impl<'w, 'u> Functions<'w, 'u> {
         }
     }
 
-    /// Reads the functions, and finds those whose source or linkage name passes `is_name`. If units were filtered by names, `is_name` must
-    /// be the condition of that filter.
+    /// Reads the functions, and finds those whose source or linkage name passes `is_name`. If units were filtered by
+    /// names, `is_name` must be the condition of that filter.
     pub(crate) fn with_names(
         compile_unit: &'w CompileUnit<'u>,
         is_name: &dyn Fn(&str) -> bool,
@@ -145,7 +145,7 @@ impl<'w, 'u> FunctionInstances<'w, 'u> {
 
     /// Returns the instances of the requested function with this index.
     pub(crate) fn at(&self, index: usize) -> impl Iterator<Item = Die<'w, 'u>> {
-                    let own = self.found.iter().filter(move |(of, _)| *of == index);
+        let own = self.found.iter().filter(move |(of, _)| *of == index);
         own.filter_map(|(_, offset)| self.compile_unit.at(*offset))
     }
 }

@@ -100,8 +100,8 @@ fn number(bytes: &[u8]) -> Option<i64> {
     Some(i64::from_le_bytes(value))
 }
 
-/// Returns the expression of a location list for the address; `holder` is the entry that refers to the list. If no range of the list covers
-/// the function's entry, a parameter's first later range is used there.
+/// Returns the expression of a location list for the address; `holder` is the entry that refers to the list. If no
+/// range of the list covers the function's entry, a parameter's first later range is used there.
 fn listed<'u>(
     holder: &Die<'_, 'u>,
     value: AttributeValue<Slice<'u>>,

@@ -168,8 +168,8 @@ impl Arguments<'_, '_> {
         })
     }
 
-    /// Returns the location of a parameter in the calling convention: a register, or the stack above the return address. `None` if it
-    /// depends on structures passed by value, for which BTF has too little information.
+    /// Returns the location of a parameter in the calling convention: a register, or the stack above the return
+    /// address. `None` if it depends on structures passed by value, for which BTF has too little information.
     fn place(
         &self,
         parameters: &[Parameter<'_>],

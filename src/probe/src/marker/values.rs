@@ -126,8 +126,8 @@ impl Values<'_> {
     }
 }
 
-/// Applies the requested type. A string or an array is at the address that the argument contains; `u`, `s` and `x` keep the argument's
-/// size.
+/// Applies the requested type. A string or an array is at the address that the argument contains; `u`, `s` and `x` keep
+/// the argument's size.
 fn typed(mut field: ProbeField, argument: &Argument) -> ProbeField {
     let Some(kind) = &argument.kind else {
         return field;

@@ -51,8 +51,8 @@ impl<T: TypeShape> PathStep<T> {
 
     fn step(&mut self, step: &Member) -> Result<(), Error> {
         let found = self.shape.real_type();
-        let found =
-            found.ok_or_else(|| unsupported(format!("Failed to get the type of {}.", self.name)))?;
+        let found = found
+            .ok_or_else(|| unsupported(format!("Failed to get the type of {}.", self.name)))?;
         match step {
             Member::Element(index) => self.element(&found, *index),
             Member::Field(name) | Member::Pointed(name) => {
@@ -155,10 +155,9 @@ impl<T: TypeShape> PathStep<T> {
 
     /// Adds an offset to the last dereference.
     fn shift(&mut self, distance: i64) -> Result<(), Error> {
-        let last = self
-            .reads
-            .last_mut()
-            .ok_or_else(|| unsupported("Structure on a register is not supported yet.".to_owned()))?;
+        let last = self.reads.last_mut().ok_or_else(|| {
+            unsupported("Structure on a register is not supported yet.".to_owned())
+        })?;
         last.offset = last.offset.wrapping_add(distance);
         last.is_user |= self.is_user;
         Ok(())

@@ -17,8 +17,9 @@ const OS_ABI: usize = 7;
 /// Instruction sets that appear in the names of implementations.
 const INSTRUCTION_SETS: [&str; 6] = ["sse", "avx", "evex", "erms", "asimd", "sve"];
 
-/// Finds the probe points of a function whose name only the symbol table has. The debug information may have the function at the symbol's
-/// address by another name; otherwise the symbol alone is used. Empty if there is no such symbol.
+/// Finds the probe points of a function whose name only the symbol table has. The debug information may have the
+/// function at the symbol's address by another name; otherwise the symbol alone is used. Empty if there is no such
+/// symbol.
 pub(super) fn find(
     object: &ProbeObject<'_>,
     definition: &Definition,

@@ -13,8 +13,8 @@ use crate::error::Error;
 /// The maximum number of lines with code that are suggested for a line without code.
 const PROPOSALS: usize = 4;
 
-/// Returns the lines of the files that `is_file` accepts, each with its address: starts of statements, declarations of functions, and calls
-/// of inlined functions.
+/// Returns the lines of the files that `is_file` accepts, each with its address: starts of statements, declarations of
+/// functions, and calls of inlined functions.
 pub(crate) fn line_places(
     compile_unit: &CompileUnit<'_>,
     is_file: &dyn Fn(&str) -> bool,
@@ -161,8 +161,8 @@ impl UnitSearch<'_> {
         Ok(())
     }
 
-    /// Returns the lines with code nearest to the first requested line, as users write them: relative to the function's declaration, if a
-    /// function was given.
+    /// Returns the lines with code nearest to the first requested line, as users write them: relative to the function's
+    /// declaration, if a function was given.
     fn nearest_lines(&self, places: &[(u32, u64)], search: &LineSearch<'_, '_, '_>) -> Vec<u32> {
         let Some(wanted) = search.lines.first().filter(|_| search.is_exact) else {
             return Vec::new();

@@ -118,7 +118,8 @@ pub(super) fn at_address(
     })
 }
 
-/// Checks that `offset` from the function's entry is inside the function and, if its code can be decoded, at the start of an instruction.
+/// Checks that `offset` from the function's entry is inside the function and, if its code can be decoded, at the start
+/// of an instruction.
 pub(super) fn check_offset(
     object: &ProbeObject<'_>,
     function: &SymbolRange,

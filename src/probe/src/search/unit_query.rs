@@ -20,8 +20,8 @@ pub(crate) struct UnitQuery<'d> {
 }
 
 impl UnitQuery<'_> {
-    /// Passes the units that meet the conditions to `visit`, in file order, until it returns [`ControlFlow::Break`]. Returns the number of
-    /// units whose split files are missing.
+    /// Passes the units that meet the conditions to `visit`, in file order, until it returns [`ControlFlow::Break`].
+    /// Returns the number of units whose split files are missing.
     pub(crate) fn for_each(
         self,
         info: &DebugInfo,

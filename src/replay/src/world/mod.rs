@@ -137,8 +137,8 @@ impl World {
         borders
     }
 
-    /// Returns the content that `code` had just before `order`; `None` if it was never modified. `code` was read at `address` from
-    /// the memory of the host kernel, at any time.
+    /// Returns the content that `code` had just before `order`; `None` if it was never modified. `code` was read at
+    /// `address` from the memory of the host kernel, at any time.
     #[must_use]
     pub fn code_at(&self, order: Order, address: u64, code: &[u8]) -> Option<Vec<u8>> {
         self.pokes.code_at(order, address, code)

@@ -33,8 +33,8 @@ pub struct Redactor {
 const REDACTED: &str = "redacted";
 
 impl Redactor {
-    /// Creates the transform for a recording with these `events`, and redacts the events: names of cgroups are replaced, addresses of
-    /// breakpoints are removed.
+    /// Creates the transform for a recording with these `events`, and redacts the events: names of cgroups are
+    /// replaced, addresses of breakpoints are removed.
     #[must_use]
     pub fn new(endian: Endian, events: &mut [EventDesc], formats: &Formats) -> Self {
         let mut names = Replacements::new();
@@ -229,8 +229,8 @@ fn identity(id: MmapId, names: &mut Replacements) -> MmapId {
     }
 }
 
-/// Returns tracing data with only the formats of tracepoints, without the kernel's strings and the command names of tasks. `None` if
-/// `section` cannot be parsed.
+/// Returns tracing data with only the formats of tracepoints, without the kernel's strings and the command names of
+/// tasks. `None` if `section` cannot be parsed.
 fn formats_only(section: &[u8]) -> Option<Vec<u8>> {
     let data = TracingData::parse(section).ok()?;
     let mut formats = TracingDataBuilder::new(data.endian, data.long_size, data.page_size);

@@ -46,7 +46,7 @@ pub(crate) const DATABASE_RECORDS: [RecordKind; 4] = [
     RecordKind::SWITCH_CPU_WIDE,
 ];
 
-/// What a script exports.
+/// The tables that a script exports.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DatabaseCalls {
     /// Whether the script has the function of each table.
@@ -66,7 +66,8 @@ impl DatabaseCalls {
         self.functions.get(table as usize) == Some(&true)
     }
 
-    /// The functions by their numbers, which follow those of other calls; `None` if the script does not have it.
+    /// The functions by their numbers, which follow the numbers of other calls; `None` for a function that the script does
+    /// not have.
     pub(crate) fn names(&self) -> impl Iterator<Item = Option<&'static str>> {
         let has = self.functions.into_iter();
         FUNCTIONS

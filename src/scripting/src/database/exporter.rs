@@ -337,8 +337,9 @@ impl DatabaseExporter {
         }
     }
 
-    /// What is known of an address. Before objects and symbols of a sample are exported, perf looks up all its addresses:
-    /// an address that no symbol covers has a symbol of its own, but not for other addresses of the same sample.
+    /// Looks up the object and the symbol of an address. Before objects and symbols of a sample are exported, perf looks
+    /// up all its addresses: an address that no symbol covers gets a separate symbol, which other addresses of the same
+    /// sample do not see.
     fn look_up(&self, frame: &Frame) -> Option<Address> {
         let object = frame.dso.filter(|_| frame.mapping.is_some())?;
         let known = |key| self.symbols.get(&key).map(|_| key);
@@ -354,7 +355,8 @@ impl DatabaseExporter {
         })
     }
 
-    /// Exports the object and the symbol of an address. `start` is that of a symbol for an address without one.
+    /// Exports the object and the symbol of an address. `start` returns the start of the symbol that an address without a
+    /// symbol gets.
     fn address(
         &mut self,
         address: Option<Address>,
@@ -525,7 +527,7 @@ struct SwitchedTask {
     is_idle: bool,
 }
 
-/// The ids of what a sample refers to.
+/// The ids of the rows that a sample refers to.
 struct SampleIds {
     sample: u64,
     event: u64,
@@ -570,11 +572,11 @@ fn write_sample(sample: &ExportedSample, ids: &SampleIds, ip: u64, to: &mut Mars
     ] {
         to.signed(value.cast_signed());
     }
-    // The kind of branch, and whether it is in a transaction, which decoded traces do not tell.
+    // The kind of branch, and whether it is in a transaction, which decoded traces do not show.
     to.unsigned(sample.branch.0.into());
     to.signed(0);
     to.unsigned(ids.path);
-    // Numbers of instructions and cycles: those of traces that are not decoded.
+    // Numbers of instructions and cycles; traces that have them are not decoded.
     to.signed(0);
     to.signed(0);
     to.unsigned(sample.branch.0.into());

@@ -1,4 +1,4 @@
-//! What a block of a recording contributes to a database, before ids are assigned.
+//! The rows that a block of a recording contributes to a database, before ids are assigned.
 
 use rperf_lines::BranchFlags;
 use rperf_replay::NonSampleRecord;
@@ -50,7 +50,7 @@ pub(crate) struct ExportedSample {
     pub(crate) time: u64,
     /// The address that was sampled; `None` in the mode of a guest or hypervisor, whose samples are not exported.
     pub(crate) frame: Option<Frame>,
-    /// The data address, if perf resolves those of the event.
+    /// The data address, if perf resolves data addresses of the event.
     pub(crate) data: Option<Frame>,
     /// The callchain from the outermost function to the innermost one; empty if it is not exported.
     pub(crate) callers: Vec<Frame>,
@@ -64,7 +64,7 @@ pub(crate) struct ExportedSample {
     pub(crate) synthesized: Option<(u64, Vec<u8>)>,
 }
 
-/// What a database gets of a record; `None` if nothing, or if it cannot be decoded.
+/// The item of a record for a database; `None` for a record without one, and for a record that cannot be decoded.
 pub(crate) fn exported_record(
     record: &NonSampleRecord<'_>,
     endian: Endian,

@@ -1,7 +1,7 @@
 //! Threads and their names in a database, as perf knows them at the time of a sample.
 //!
-//! A thread gets an id when it is first used, and so does each of its names. The name in the row of a sample is that of
-//! the program that the process executes, not that of the thread.
+//! A thread gets an id when it is first used, and so does each of its names. The row of a sample has the name of the
+//! program that the process executes, not the name of the thread.
 
 use rustc_hash::FxHashMap;
 
@@ -24,7 +24,7 @@ pub(super) struct Thread {
     pub(super) id: u64,
     /// Oldest first; never empty.
     comms: Vec<Comm>,
-    /// Whether the first name is of the recording.
+    /// Whether a record has named the thread.
     is_named: bool,
 }
 
@@ -151,7 +151,7 @@ impl Tasks {
         if let Some(exec) = thread.comms.iter().rposition(|comm| comm.is_exec) {
             return exec;
         }
-        // The first name of a process that was running before may be that of its parent.
+        // The first name of a process that was running before may be the name of its parent.
         let has_no_time = thread.comms.first().is_some_and(|comm| comm.start == 0);
         usize::from(has_no_time && newest > 0 && thread.pid == thread.tid)
     }

@@ -4,11 +4,11 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ListedDetail {
-    /// Their names.
+    /// Names of events.
     Names,
-    /// Also the frequency in Hz or the period.
+    /// Names, and the frequency in Hz or the period.
     Frequency,
-    /// Also every non-zero field of the attr.
+    /// Names, and every non-zero field of the attr.
     Attr,
     /// Groups with their members.
     Groups,

@@ -35,8 +35,8 @@ impl TracepointBundle {
         }
     }
 
-    /// The index of the leader of the bundle that the event belongs to; `Some(None)` if the event begins a bundle as its leader, `None` if
-    /// it is opened separately.
+    /// The index of the leader of the bundle that the event belongs to; `Some(None)` if the event begins a bundle as
+    /// its leader, `None` if it is opened separately.
     pub(super) fn place(&self, event: &CountEvent) -> Option<Option<usize>> {
         let is_room = self.members < MAX_EVENTS;
         (self.is_wanted && is_fit(event)).then(|| self.leader.filter(|_| is_room))

@@ -20,20 +20,20 @@ use crate::{Error, Target};
 struct SummedEvent {
     /// The index of the event.
     event: usize,
-    /// The index of its counters among those that the programs read.
+    /// The index of its counters in the list that the programs read.
     counters: usize,
-    /// The group of tasks.
+    /// The index of its cgroup; 0 without cgroups.
     group: usize,
 }
 
-/// The programs, and which events they sum up.
+/// The programs, and the events that they sum up.
 #[derive(Debug)]
 pub(super) struct KernelSums {
     counters: KernelCounters,
     events: Vec<SummedEvent>,
     /// The CPUs with counters.
     cpus: Vec<u32>,
-    /// Whether each CPU has a reading of its own.
+    /// Whether each CPU has a separate reading.
     by_cpu: bool,
 }
 
@@ -138,7 +138,7 @@ fn counters_of(opened: &OpenCounters<RunningKernel>, event: usize) -> Vec<CpuCou
     counters.collect()
 }
 
-/// Returns what the programs sum up.
+/// Returns the tasks, cgroups or programs whose events are summed up.
 fn scope(
     request: &CountRequest,
     cgroups: &[&str],

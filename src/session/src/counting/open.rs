@@ -33,8 +33,8 @@ pub(super) struct OpenEvent<C> {
     pub(super) counters: Vec<CounterSlot<C>>,
 }
 
-/// The CPU, the thread, or both, that one counter counts. `counter` is `None` before it is opened, if the event isn't supported, and
-/// if the thread has exited.
+/// The CPU, the thread, or both, that one counter counts. `counter` is `None` before it is opened, if the event isn't
+/// supported, and if the thread has exited.
 #[derive(Debug)]
 pub(super) struct CounterSlot<C> {
     pub(super) cpu: Option<u32>,
@@ -60,7 +60,7 @@ pub(super) struct OpenParameters<'a> {
     pub(super) on_exec: bool,
     /// Whether CPUs are observed instead of tasks.
     pub(super) on_cpus: bool,
-    /// Whether events are counted while BPF programs run.
+    /// Whether events are counted only while BPF programs run.
     pub(super) counts_programs: bool,
     /// The CPUs on which BPF programs count for tasks.
     pub(super) all_cpus: &'a CpuList,
@@ -127,8 +127,8 @@ impl<K: CounterKernel> OpenCounters<K> {
         Ok(opened)
     }
 
-    /// Returns the leader of event `index`, `None` if the event is a leader or in no group; and whether it is in a group. If a group's
-    /// leader isn't supported, the first supported event of the group replaces it.
+    /// Returns the leader of event `index`, `None` if the event is a leader or in no group; and whether it is in a
+    /// group. If a group's leader isn't supported, the first supported event of the group replaces it.
     fn group_of(&self, specs: &[EventSpec], index: usize) -> (Option<usize>, bool) {
         let is_member = |index: usize| {
             specs
@@ -225,7 +225,8 @@ impl<K: CounterKernel> OpenCounters<K> {
         any.then_some(()).ok_or_else(no_task)
     }
 
-    /// Reads all events. An event that can't be read, such as a pinned event without a counter, gets the reading of one that has never run.
+    /// Reads all events. An event that can't be read, such as a pinned event without a counter, gets the reading of one
+    /// that has never run.
     pub(super) fn read(&self) -> EventReadings {
         let mut readings = EventReadings {
             events: self.events.iter().map(|event| event.spec.clone()).collect(),

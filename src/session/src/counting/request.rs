@@ -41,10 +41,10 @@ pub struct IntervalOptions {
     pub times: Option<u64>,
 }
 
-/// How BPF programs count the events of [`EventSpec::bpf`].
+/// How BPF programs count the events with [`EventSpec::bpf`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BpfCounting {
-    /// Ids of the programs during which events are counted, instead of those of tasks and cgroups; empty for tasks and cgroups.
+    /// Ids of BPF programs: events are counted only while one of them runs. Empty to count events of tasks or cgroups.
     pub programs: Vec<u32>,
     /// The offset of `task_struct::pid` (from BTF), by which children are found.
     pub task_pid: Option<u16>,
@@ -117,11 +117,11 @@ impl EventReadings {
 /// Result of a count.
 #[derive(Debug, Clone)]
 pub struct CountSummary {
-    /// Duration since the start of the workload, or of counting.
+    /// Duration since counting began; a delay is not included.
     pub elapsed: Duration,
     /// The final readings.
     pub readings: EventReadings,
-    /// Exit status of the workload, if it exited by itself or after the timeout.
+    /// Exit status of the workload; `None` without one, and if the observed tasks exited before it.
     pub ended: Option<WaitStatus>,
     /// Resource usage of the workload.
     pub usage: Option<Usage>,

@@ -68,7 +68,7 @@ pub fn count(
     let mut readings = run.read()?;
     run.report_lost_tasks(observer)?;
     // Beside observed tasks, the workload only limits the time: if they exited first, `finish` has killed it.
-    let was_timer = woken == WaitEnd::TasksEnded;
+    let was_killed = woken == WaitEnd::TasksEnded;
     let ended = workload.as_mut().map(Workload::wait).transpose();
     let ended = ended.map_err(Error::system("wait for the workload"))?;
     let usage = workload.as_ref().and_then(Workload::usage);
@@ -78,14 +78,14 @@ pub fn count(
     Ok(CountSummary {
         elapsed,
         readings,
-        ended: ended.filter(|_| !was_timer),
+        ended: ended.filter(|_| !was_killed),
         usage,
         signal: signal.or(late_signal(&signals)?),
     })
 }
 
-/// Returns the signal that arrived since the count ended, while counters were read and closed. The caller needs it: if this run is
-/// one of many, the signal ends them all.
+/// Returns the signal that arrived since the count ended, while counters were read and closed. The caller needs it: if
+/// this run is one of many, the signal ends them all.
 fn late_signal(signals: &Signals) -> Result<Option<i32>, Error> {
     while let Some(signal) = signals.next().map_err(Error::system("read signals"))? {
         if signal != libc::SIGCHLD {
@@ -101,7 +101,7 @@ fn enable_at_once(
     opened: &OpenCounters<RunningKernel>,
 ) -> Result<(), Error> {
     match (request.start, &request.target) {
-        // exec(2) does not enable the counters of CPUs. BPF programs add up what these count from the exec on.
+        // exec(2) does not enable the counters of CPUs. BPF programs sum up only the counts after the exec.
         (CountStart::AtOnce, Target::Workload) => opened.enable_summed(),
         (CountStart::AtOnce, _) => opened.for_each_leader("enable", Counter::enable),
         _ => Ok(()),
@@ -211,7 +211,8 @@ struct CountRun<'a> {
 }
 
 impl<'a> CountRun<'a> {
-    /// If the start is delayed (`-D`), waits and then enables the events. Returns the reason if the count ended before.
+    /// If the start is delayed (`-D`), waits and then enables the events. Returns the reason if the count ended before. With
+    /// [`CountStart::Never`], returns at once.
     fn start(
         &mut self,
         waiting: &mut WaitConditions<'_>,
@@ -373,7 +374,8 @@ impl<'a> CountRun<'a> {
 }
 
 impl WaitConditions<'_> {
-    /// Terminates the workload unless it has exited, and waits for its exit. Returns the signal that ended the count, if any.
+    /// Terminates the workload unless it has exited, and waits for its exit. Returns the signal that ended the count, if any;
+    /// SIGPIPE if the reader closed the pipe.
     pub(crate) fn finish(&mut self, woken: WaitEnd) -> Result<Option<i32>, Error> {
         let signal = match woken {
             WaitEnd::Signal(signal) => Some(signal),

@@ -37,7 +37,7 @@ pub(crate) struct WaitConditions<'a> {
 }
 
 impl WaitConditions<'_> {
-    /// Waits until something happens, at most until `deadline`.
+    /// Waits for the first of the conditions, at most until `deadline`.
     pub(crate) fn until(&mut self, deadline: Option<Instant>) -> Result<WaitEnd, Error> {
         loop {
             if let Some(woken) = self.signalled()? {

@@ -1,4 +1,4 @@
-//! One reading of `/proc/schedstat`: its text, and the records that it becomes.
+//! One reading of `/proc/schedstat`: its text, and the records for it.
 //!
 //! Source of the text: `show_schedstat` in the kernel's `kernel/sched/stats.c`, `Documentation/scheduler/sched-stats.rst`.
 

@@ -11,7 +11,7 @@ use crate::tasks::CpuTasks;
 /// Ids per ID_INDEX record: 32 bytes each, in a record of less than 64 KiB.
 const IDS_PER_RECORD: usize = 2000;
 
-/// Appends ID_INDEX: event, CPU and thread of each sample id.
+/// Appends ID_INDEX: ring, CPU and thread of each sample id.
 pub(crate) fn id_index(to: &mut RecordBuffer, events: &[OpenEvent]) {
     let placed: Vec<_> = events.iter().flat_map(|event| &event.counters).collect();
     for part in placed.chunks(IDS_PER_RECORD) {
@@ -64,7 +64,7 @@ pub(crate) fn cpu_map(to: &mut RecordBuffer, cpu_tasks: &CpuTasks) {
         for cpu in cpus {
             to.u16(number(*cpu));
         }
-        // The record's size must be a multiple of eight; that of the header is.
+        // The record's size must be a multiple of eight; the header's size is.
         let written = 4 + 2 * cpus.len();
         to.zeros(written.next_multiple_of(8) - written);
     });
@@ -131,7 +131,7 @@ pub(crate) fn unit_and_scale(to: &mut RecordBuffer, id: u64, spec: &EventSpec) {
     }
 }
 
-/// Appends the CPUs of an event that isn't counted on all.
+/// Appends the CPUs of an event that isn't counted on all CPUs.
 pub(crate) fn event_cpus(to: &mut RecordBuffer, id: u64, cpus: &[u32]) {
     let cpus = cpus
         .iter()

@@ -8,8 +8,8 @@ use super::RecordBuffer;
 /// `PERF_RECORD_MISC_KERNEL`.
 const KERNEL: Misc = Misc(1);
 
-/// Appends MMAP of the kernel's text. Its name ends with a symbol that readers compare with their own
-/// kallsyms, and whose address is in the page offset: the kernel is relocated at each boot.
+/// Appends MMAP of the kernel's text. The file name ends with a symbol, whose address is in the page offset. Readers compare
+/// both with their own kallsyms, since the kernel is relocated at each boot.
 pub(crate) fn kernel_map(to: &mut RecordBuffer, text: &KernelText) {
     let filename = format!("[kernel.kallsyms]{}", text.symbol);
     let mmap = Mmap {

@@ -50,7 +50,7 @@ impl RecordBuffer {
         self.truncated_maps += other.truncated_maps;
     }
 
-    /// Appends a kernel record. One that exceeds the 16-bit size (a name of 64 KiB) is dropped.
+    /// Appends a kernel record. A record that exceeds the 16-bit size (a name of 64 KiB) is dropped.
     pub(crate) fn kernel(&mut self, record: &Record<'_>, misc: Misc) {
         let trailer = self.trailer;
         self.with_trailer(record, misc, |to| to.zeros(trailer));
@@ -97,7 +97,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn kernel_kinds_have_a_trailer_and_own_kinds_none() {
+    fn kernel_records_have_a_trailer_and_perfs_own_records_none() {
         let mut records = RecordBuffer::new(16);
         let comm = Comm {
             pid: 1,

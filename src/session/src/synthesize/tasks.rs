@@ -23,7 +23,7 @@ const ANONYMOUS: &[u8] = b"//anon";
 /// Number of processes per batch. A process takes some tenths of a millisecond, so no thread is started for fewer.
 const BATCH_SIZE: usize = 16;
 
-/// Which mappings are synthesized.
+/// The mappings to synthesize.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SynthesizedMappings {
     /// No mappings.
@@ -106,7 +106,7 @@ pub(crate) fn some_tasks(
             return;
         };
         one_task(to, proc, pid, tid, options);
-        // MMAP2 records are those of the leader, so the leader is included even if not requested.
+        // Only the leader gets MMAP2 records, so the leader is included even if not requested.
         if pid != tid && !leaders.contains(&pid.cast_signed()) {
             one_task(to, proc, pid, pid, options);
         }
@@ -150,7 +150,7 @@ fn in_threads<T: Sync>(
     }
 }
 
-/// Appends COMM of a workload that has not been started by exec(2) yet.
+/// Appends COMM of a workload before its exec(2).
 pub(crate) fn workload_comm(to: &mut RecordBuffer, proc: &Proc, pid: u32) {
     if let Ok(status) = proc.status(pid, pid) {
         comm(to, pid, pid, &status.name);
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
     use rperf_wire::Endian;
 
-    /// Returns a process with two threads, one mapping of code and one of data.
+    /// Returns a process with two threads, two mappings of code and one of data.
     fn fake_proc() -> (Proc, std::path::PathBuf) {
         let root = std::env::temp_dir().join(format!(
             "rperf-tasks-{}-{:?}",
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn many_threads_synthesize_the_same_order() {
+    fn the_order_of_records_does_not_depend_on_the_number_of_threads() {
         let root = std::env::temp_dir().join(format!("rperf-tasks-{}", std::process::id()));
         // An exited process, and others with and without mappings: more than one batch per thread.
         for pid in 1..=100_u32 {

@@ -17,8 +17,8 @@ const CPUS: u32 = 4;
 /// Counters per CPU.
 const SLOTS: usize = 4;
 
-/// A kernel with a PMU of [`SLOTS`] counters. The count of cycles is 1000 on CPU 0, 2000 on CPU 1, and so on. The count of the hardware
-/// event with number N is N + 1 times that.
+/// A kernel with a PMU of [`SLOTS`] counters. The count of cycles is 1000 on CPU 0, 2000 on CPU 1, and so on. The count
+/// of the hardware event with number N is N + 1 times the count of cycles.
 #[derive(Debug, Default)]
 struct FakeKernel {
     /// Whether counting in the kernel is forbidden.
@@ -205,7 +205,7 @@ fn summed_events_of_a_task_are_open_on_all_cpus_once() {
 }
 
 #[test]
-fn all_tasks_of_cpus_need_no_sums() {
+fn events_of_whole_cpus_need_no_bpf_programs() {
     let specs = parse("cycles:b", &Catalogue::default()).unwrap();
     let (opened, _) = opened(FakeKernel::default(), specs, true);
     assert_eq!(opened.events[0].in_kernel, None);
@@ -398,13 +398,13 @@ fn many_system_wide_tracepoints_are_enabled_and_read_as_groups() {
         let (opened, reported) = opened(kernel, with_tracepoints(number), on_cpus);
         assert_eq!(reported, [""; 0]);
         let counters = if on_cpus { CPUS as usize } else { 1 };
-        let queried = Shared::new(0);
+        let calls = Shared::new(0);
         let count = |_: &FakeCounter| {
-            queried.set(queried.get() + 1);
+            calls.set(calls.get() + 1);
             Ok(())
         };
         opened.for_each_leader("enable", count).unwrap();
-        assert_eq!(queried.get(), requests * counters, "{number} {on_cpus}");
+        assert_eq!(calls.get(), requests * counters, "{number} {on_cpus}");
         let readings = opened.read();
         assert!(readings.supported.iter().all(|supported| *supported));
         let last = |cells: &Vec<CounterReading>| cells.last().map(|cell| cell.counts.value);
