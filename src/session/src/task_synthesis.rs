@@ -21,7 +21,7 @@ pub struct TaskSynthesis {
     pub process: Option<u32>,
     /// Whether mappings of data are included.
     pub data: bool,
-    /// Maximum number of threads.
+    /// Maximum number of threads that read procfs.
     pub threads: usize,
 }
 

@@ -6,12 +6,12 @@ use rperf_sys::{CpuList, CpuState, Proc, Sysfs};
 
 use crate::{Error, Target};
 
-/// All pairs of a CPU and a task.
+/// CPUs and tasks; events are opened for each pair of a CPU and a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CpuTasks {
-    /// The CPUs, each with a separate ring; only -1 for all CPUs, then each task has a ring.
+    /// The CPUs, each with a separate ring; or only -1, which means all CPUs: then each task has a ring.
     pub(crate) cpus: Vec<i32>,
-    /// The thread ids; only -1 for all tasks.
+    /// The thread ids; or only -1, which means all tasks.
     pub(crate) tasks: Vec<i32>,
     /// Other CPUs, on which only the side-band event is opened: a task that is sampled on one of `cpus` may have got its name and
     /// mapped its files on another CPU.
@@ -49,7 +49,7 @@ impl CpuTasks {
                 for pid in pids {
                     tids.extend(proc.threads(*pid).map_err(|_| Error::NoSuchTask(*pid))?);
                 }
-                (online, signed(tids))
+                (online, unique_tids(tids))
             }
             Target::User(user) => {
                 let tids = threads_of(proc, |pid| {
@@ -58,14 +58,14 @@ impl CpuTasks {
                 if tids.is_empty() {
                     return Err(Error::IdleUser(*user));
                 }
-                (online, signed(tids))
+                (online, unique_tids(tids))
             }
-            Target::Everyone => (online, signed(threads_of(proc, |_| true)?)),
+            Target::Everyone => (online, unique_tids(threads_of(proc, |_| true)?)),
             Target::Threads(tids) => {
                 if let Some(exited) = tids.iter().find(|tid| proc.process_of(**tid).is_err()) {
                     return Err(Error::NoSuchTask(*exited));
                 }
-                (online, signed(tids.clone()))
+                (online, unique_tids(tids.clone()))
             }
         };
         let whole_cpus = matches!(target, Target::Cpus(_));
@@ -94,12 +94,13 @@ fn threads_of(proc: &Proc, wanted: impl Fn(u32) -> bool) -> Result<Vec<u32>, Err
     let pids = proc.processes();
     let pids = pids.map_err(Error::system("list the processes"))?;
     let wanted = pids.into_iter().filter(|pid| wanted(*pid));
-    // Processes that exited since have no threads.
+    // Processes that have exited since the listing have no threads.
     let threads = wanted.flat_map(|pid| proc.threads(pid).unwrap_or_default());
     Ok(threads.collect())
 }
 
-fn signed(mut tids: Vec<u32>) -> Vec<i32> {
+/// Returns the thread ids sorted and without duplicates.
+fn unique_tids(mut tids: Vec<u32>) -> Vec<i32> {
     tids.sort_unstable();
     tids.dedup();
     tids.into_iter().map(u32::cast_signed).collect()

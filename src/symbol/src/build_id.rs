@@ -24,7 +24,7 @@ pub struct BuildId {
 }
 
 impl BuildId {
-    /// `BUILD_ID_SIZE`: the longest build-id, that of SHA-1.
+    /// Length of the longest build-id in bytes: a SHA-1 (perf's `BUILD_ID_SIZE`).
     pub const MAX_LEN: usize = 20;
 
     /// Creates a build-id from `bytes`; bytes beyond [`Self::MAX_LEN`] are dropped. `None` if it is
@@ -124,7 +124,7 @@ pub fn has_usdt_probes(bytes: &[u8]) -> bool {
     image.is_ok_and(|image| image.section_by_name(b".note.stapsdt").is_some())
 }
 
-/// The ELF file at `path`, if it is valid and has the build-id `wanted`.
+/// The ELF file at `path`, if it is valid and has the build-id `wanted` (any build-id if `None`).
 pub(crate) fn image_with_build_id<'a>(
     path: &Path,
     bytes: &'a [u8],

@@ -249,8 +249,8 @@ impl TableBuilder {
         }
     }
 
-    /// Returns finished tables of run-time addresses without overlaps; `group` assigns each
-    /// position to a table.
+    /// Returns finished tables of run-time addresses, for symbols that don't overlap. `group` returns the index of the table for
+    /// the symbol at a position.
     pub(crate) fn finish_separately(
         mut self,
         groups: usize,
@@ -353,8 +353,8 @@ mod tests {
                 let (symbol, name) = &self.all[at];
                 match kept.last_mut() {
                     Some(last) if self.all[*last].0.start == symbol.start => {
-                        let (rival, rivals) = &self.all[*last];
-                        let keeps = keeps_first(rival, symbol, || (rivals.clone(), name.clone()));
+                        let (rival, rival_name) = &self.all[*last];
+                        let keeps = keeps_first(rival, symbol, || (rival_name.clone(), name.clone()));
                         let loser = if keeps {
                             at
                         } else {
@@ -401,7 +401,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn tables_are_those_of_choices_made_at_once(
+        fn tables_equal_those_of_eager_insertion(
             lists in prop::collection::vec(prop::collection::vec(new_symbol(), 0..40), 0..3),
             rest in prop::collection::vec(new_symbol(), 0..5),
         ) {

@@ -95,7 +95,7 @@ pub enum SymbolFinding {
     /// Split DWARF whose `.dwo` files are missing.
     #[error("{}: not found, so inlined functions of {count} units are unknown", path.display())]
     MissingSplit {
-        /// Path of the first one, as in the object.
+        /// Path of the first missing file, as in the object.
         path: PathBuf,
         /// Number of units without their file.
         count: usize,
@@ -103,7 +103,7 @@ pub enum SymbolFinding {
 }
 
 impl SymbolFinding {
-    /// The file with the problem, or the missing one.
+    /// The file with the problem, or the missing file; `None` if no path is known.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {

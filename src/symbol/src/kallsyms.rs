@@ -34,7 +34,7 @@ impl<'a> KallsymsLine<'a> {
         (name, Some(bare.unwrap_or(module)))
     }
 
-    /// Whether perf keeps it: text, weak, data and bss symbols. (`$x` and the like are ARM's
+    /// Whether perf keeps the symbol: text, weak, data and bss symbols. (`$x` and the like are ARM's
     /// mapping symbols.)
     fn is_wanted(&self) -> bool {
         matches!(self.kind.to_ascii_uppercase(), b'T' | b'W' | b'D' | b'B')
@@ -150,7 +150,7 @@ pub struct ModuleSymbols {
 pub struct Kallsyms {
     /// The symbols of the kernel itself.
     pub kernel: SymbolTable,
-    /// Those of modules and pseudo-modules (`bpf`, `ftrace`, `__builtin__kprobes`), by name.
+    /// The symbols of each module and pseudo-module (`bpf`, `ftrace`, `__builtin__kprobes`).
     pub modules: Vec<ModuleSymbols>,
     /// Whether all addresses are zero, because they are hidden.
     pub hidden: bool,
@@ -204,7 +204,7 @@ pub(crate) fn address_of(source: &mut dyn io::Read, name: &str) -> io::Result<Op
     Ok(address)
 }
 
-/// Reads a listing incrementally, and calls `each` for its valid lines until that breaks.
+/// Reads a listing incrementally, and calls `each` for its valid lines until `each` breaks.
 fn walk(
     source: &mut dyn io::Read,
     mut each: impl FnMut(&KallsymsLine<'_>) -> ControlFlow<()>,
@@ -442,7 +442,7 @@ mod tests {
         text.split('\n').filter_map(parse).collect()
     }
 
-    /// Returns a few bytes at a time, like /proc.
+    /// A reader that returns at most this number of bytes at a time, like /proc.
     struct SmallReads<'a>(&'a [u8], usize);
 
     impl io::Read for SmallReads<'_> {
@@ -461,8 +461,8 @@ mod tests {
         }
         text += &format!("ffff0000 T {}\nffff1000 t end", "x".repeat(2 * CHUNK));
         let parsed = parse(text.as_bytes(), None);
-        for drop in [7, 4096, usize::MAX] {
-            let read = read(&mut SmallReads(text.as_bytes(), drop), None).unwrap();
+        for limit in [7, 4096, usize::MAX] {
+            let read = read(&mut SmallReads(text.as_bytes(), limit), None).unwrap();
             assert_eq!(names(&read.kernel), names(&parsed.kernel));
             assert_eq!(read.modules.len(), 1);
             assert_eq!(

@@ -251,7 +251,7 @@ fn read_kernel_image(
 struct ImageRelocation {
     /// Relocation of symbols.
     symbols: AddressRelocation,
-    /// Offset of line addresses, wrapping.
+    /// Run-time addresses minus addresses in DWARF, wrapping.
     lines: u64,
 }
 

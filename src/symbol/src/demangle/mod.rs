@@ -54,8 +54,8 @@ fn rust(name: &str) -> Option<String> {
     Some(format!("{demangled:#}"))
 }
 
-/// `name` up to the hash at the end of legacy Rust names (which may contain dots). Without checking
-/// the hash, any C++ variable in a namespace would be taken for one.
+/// `name` up to the end of the hash of a legacy Rust name (which may contain dots). The hash is checked because otherwise
+/// any C++ variable in a namespace would be taken for a Rust name.
 fn through_rust_hash(name: &str) -> Option<&str> {
     let is_nested = ["_ZN", "ZN", "__ZN"]
         .iter()
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_stay() {
+    fn other_names_are_not_demangled() {
         for name in [
             "",
             "main",
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_types_print_where_they_are_few() {
+    fn few_shared_types_are_printed() {
         let shown = "f<A, void (A, A), void (void (A, A), void (A, A))>";
         assert_eq!(
             demangle("_Z1fI1AFvS0_S0_EFvS1_S1_EE").as_deref(),
@@ -276,14 +276,14 @@ mod tests {
         }
 
         #[test]
-        fn beginnings_suit(name in "_ZN?[VK]?(St)?[1-4][a-z_$.]{1,4}[NSTIJEKPROFMXLCDUGABZa-z0-9_]{0,20}E?") {
+        fn beginnings_are_prefixes_of_demangled_names(name in "_ZN?[VK]?(St)?[1-4][a-z_$.]{1,4}[NSTIJEKPROFMXLCDUGABZa-z0-9_]{0,20}E?") {
             if let Some(shown) = demangle(&name) {
                 prop_assert!(shown.starts_with(beginning(&name)), "{name} {shown}");
             }
         }
 
         #[test]
-        fn nor_does_a_known_one_with_a_changed_byte(which in 0..KNOWN.len(), at in 0usize..80, byte in 32u8..127) {
+        fn known_names_with_a_changed_byte_do_not_panic(which in 0..KNOWN.len(), at in 0usize..80, byte in 32u8..127) {
             let mut name = KNOWN[which].0.as_bytes().to_vec();
             let at = at % name.len();
             name[at] = byte;

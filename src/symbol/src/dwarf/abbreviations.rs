@@ -53,7 +53,7 @@ pub(super) struct AttributeSpec {
     pub(super) form: DwForm,
     /// The value of `DW_FORM_implicit_const`, which is part of the abbreviation; otherwise 0.
     pub(super) implicit: i64,
-    /// Size of the value in bytes, if all values of this form have the same.
+    /// Size of the value in bytes, if all values of this form have the same size.
     pub(super) size: Option<u8>,
 }
 
@@ -152,7 +152,7 @@ pub(super) struct Abbreviation {
     pub(super) tag: DwTag,
     pub(super) has_children: bool,
     pub(super) is_wanted: bool,
-    /// Size of an entry after its code in bytes, if all these entries have the same.
+    /// Size of an entry after its code in bytes, if all these entries have the same size.
     pub(super) size: Option<u32>,
     /// Distance in bytes from the end of the code to `DW_AT_sibling`, the four-byte offset of the end of the children.
     pub(super) sibling: Option<u32>,

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use super::unit::ReadUnit;
 
-/// A limit for the memory of all objects: decompressed sections, which are never freed, and units.
+/// A limit for the memory of all objects: decompressed sections, which are freed only with their object, and units.
 /// The least recently used units are freed, and parsed again when needed; a quarter of the limit is
 /// reserved for units.
 #[derive(Debug)]
 pub struct Budget {
     limit: usize,
     used: AtomicUsize,
-    /// Memory that can't be freed: decompressed sections.
+    /// Memory that is freed only with its object: decompressed sections.
     fixed: AtomicUsize,
     clock: AtomicU64,
     holders: Mutex<Vec<Weak<UnitSlots>>>,

@@ -186,9 +186,8 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         bytes.get(..memchr::memchr(0, bytes)?)
     }
 
-    /// Advances to the end of the abbreviation code of the next entry with a wanted abbreviation. An entry
-    /// whose names are at fixed distances is skipped if `is_enough` returns true, which gets the start
-    /// and the end of that code.
+    /// Advances to the end of the abbreviation code of the next entry with a wanted abbreviation. `is_enough` gets the start and
+    /// the end of the code of an entry whose names are at fixed distances; if it returns true, the entry is skipped.
     fn pass(
         &mut self,
         is_enough: &mut dyn FnMut(&Self, usize, usize, &FixedDistances) -> bool,
@@ -234,8 +233,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         }
     }
 
-    /// The next entry, skipping inlined functions rejected by `is_unwanted` if their attributes are
-    /// at fixed distances.
+    /// The next entry. Inlined functions whose attributes are at fixed distances are skipped if `is_unwanted` returns true.
     pub fn next_unless(
         &mut self,
         is_unwanted: &mut dyn FnMut(InlinedCall) -> bool,

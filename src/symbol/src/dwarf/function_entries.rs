@@ -11,7 +11,7 @@ use super::die_scanner::{DieReference, DieScanner, ScannedDie};
 use super::name_cache::NameCache;
 use super::sections::Slice;
 
-/// Maximum number of references from an entry to the one with its name.
+/// Maximum number of references from an entry to the entry with its name.
 pub const MAX_ORIGINS: usize = 4;
 
 /// Whether a unit has a function of a wanted name, with code or inlined copies.

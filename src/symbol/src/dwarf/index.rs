@@ -49,7 +49,8 @@ impl UnitIndex {
         (index, damage)
     }
 
-    /// The units that cover `address`, the one with the closest start first. `dwarf` opens the file of the index.
+    /// The units that cover `address`, the one with the closest start first. `dwarf` returns the sections of the object; it is
+    /// only called for the first address.
     pub(super) fn covering<'d>(
         &self,
         address: u64,

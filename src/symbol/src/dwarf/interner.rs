@@ -4,7 +4,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-/// Number of strings in the first block; each further block doubles the total.
+/// Number of strings in the first block; each further block has twice as many as the previous block.
 const FIRST_BLOCK: u32 = 64;
 /// Enough blocks for all 32-bit numbers.
 const BLOCKS: usize = 27;

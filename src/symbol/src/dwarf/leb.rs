@@ -18,7 +18,7 @@ fn longer(bytes: &[u8], at: &mut usize, first: u64) -> Option<u64> {
         let byte = *bytes.get(*at)?;
         *at += 1;
         let part = u64::from(byte & 0x7f);
-        // Bits beyond the 64th.
+        // Bits beyond the 64th don't fit.
         if shift > 56 && part >> 64_u32.saturating_sub(shift) != 0 {
             return None;
         }

@@ -101,7 +101,7 @@ struct LookupFindings {
 }
 
 impl LineIndex {
-    /// Appends the functions at `address`, innermost first, each with its source location; that of
+    /// Appends the functions at `address`, innermost first, each with its source location; the location of
     /// a caller is the call site. The last one is the function that the others are inlined into.
     /// Appends nothing if there is no debug information for the address.
     ///

@@ -37,8 +37,8 @@ impl NameCache {
         }
     }
 
-    /// Creates an empty direct-mapped cache.
-    pub(super) fn direct_mapped() -> Self {
+    /// Creates a cache that stores nothing, for few strings: each result is computed.
+    pub(super) fn disabled() -> Self {
         Self::Slots(Vec::new())
     }
 

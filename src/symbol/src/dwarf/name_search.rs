@@ -37,8 +37,8 @@ struct SearchTerms<'n> {
 }
 
 impl<'n> NameSearch<'n> {
-    /// Finds all names that start with `start` and are accepted by `is_name`. `None` if too many
-    /// start with it.
+    /// Finds all names that start with `start` and are accepted by `is_name`. `None` if `start` is shorter than
+    /// [`MIN_START`] bytes: too many strings contain it.
     pub(super) fn find(
         dwarf: &Dwarf<Slice<'_>>,
         start: &'n str,
@@ -141,7 +141,7 @@ fn shows_names(dwarf: &Dwarf<Slice<'_>>, header: &UnitHeader<Slice<'_>>) -> Opti
     Some(true)
 }
 
-/// Whether an attribute of this form refers to another unit or file, or to an index.
+/// Whether an attribute of this form may refer to another unit or file, or is an index of a string.
 fn hides(form: DwForm) -> bool {
     matches!(
         form,

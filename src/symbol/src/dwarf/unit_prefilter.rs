@@ -192,7 +192,7 @@ impl PrefilterState<'_> {
         };
         let verdict = match verdict {
             UnitMatch::Split => {
-                let known = &mut NameCache::direct_mapped();
+                let known = &mut NameCache::disabled();
                 defines(unit.dwarf, &unit.unit.header, function.is_name, known)
             }
             verdict => verdict,

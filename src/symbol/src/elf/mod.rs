@@ -86,7 +86,8 @@ impl CodeLayout {
         self.moved(offset, |segment| (segment.offset, segment.address))
     }
 
-    /// The file offset of `address`; beyond the end of the file for zero-filled data.
+    /// The file offset of `address`, for zero-filled data an offset after the segment's bytes in the file; `None` if no segment
+    /// contains it.
     #[must_use]
     pub fn offset(&self, address: u64) -> Option<u64> {
         self.moved(address, |segment| (segment.address, segment.offset))

@@ -103,8 +103,7 @@ impl SymbolEntry<'_> {
         self.kind == STT_NOTYPE && !matches!(self.visibility, STV_HIDDEN | STV_INTERNAL)
     }
 
-    /// Whether it is a function, object or visible label with a name and a section. (perf skips
-    /// absolute symbols too.)
+    /// Whether it is a function, object or visible label with a section. (perf skips absolute symbols too.)
     fn is_wanted(&self) -> bool {
         !matches!(self.section, SHN_UNDEF | SHN_ABS)
             && (self.symbol_kind() != SymbolKind::Label || self.is_label())

@@ -2,7 +2,7 @@
 //!
 //! A function's tables have addresses relative to their own place. The run-time compiler computed them for a file with
 //! this function alone ([`super::image`]): the code, then the tables at the next multiple of eight. In the merged section
-//! the distance between code and tables is another one, so the addresses are changed.
+//! the distance between code and tables differs, so the addresses are changed.
 
 use std::ops::Range;
 

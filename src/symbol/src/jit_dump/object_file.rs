@@ -71,8 +71,8 @@ impl Section {
     }
 }
 
-/// Where the code of functions is.
-struct CodeLayout {
+/// The code of all functions, and where each piece is.
+struct PlacedCode {
     text: Vec<u8>,
     /// The addresses of each piece of code in the object, by its offset in the dump.
     places: FxHashMap<usize, Range<usize>>,
@@ -82,7 +82,7 @@ impl JitDump {
     /// Builds the object. Code that several functions share, because they were moved, is in it once.
     #[must_use]
     pub fn object_file(&self) -> JitObjectFile {
-        let code = self.code_layout();
+        let code = self.place_code();
         let offsets = self.functions.iter().map(|function| {
             let place = code.places.get(&function.body.code.start)?;
             Some(place.start as u64)
@@ -124,8 +124,8 @@ impl JitDump {
         self.file.get(part.start..part.end).unwrap_or_default()
     }
 
-    fn code_layout(&self) -> CodeLayout {
-        let mut layout = CodeLayout {
+    fn place_code(&self) -> PlacedCode {
+        let mut layout = PlacedCode {
             text: Vec::new(),
             places: FxHashMap::default(),
         };
@@ -153,7 +153,7 @@ impl JitDump {
         own.filter_map(|function| Some((function, places.get(&function.body.code.start)?)))
     }
 
-    fn merged_frames(&self, code: &CodeLayout, start: usize) -> MergedFrames {
+    fn merged_frames(&self, code: &PlacedCode, start: usize) -> MergedFrames {
         let mut frames = MergedFrames::new(self.reader, start);
         if start < MAX_WITH_FRAMES {
             for (function, place) in self.placed(&code.places) {

@@ -46,7 +46,7 @@ fn every_class_and_byte_order() {
             let plt = TEXT_OFFSET + 32;
             let expected = [
                 (TEXT_OFFSET, TEXT_OFFSET + 8, "first".to_owned()),
-                // The last one without a size: extends to the end of its page and one more.
+                // The last symbol without a size extends to the end of the page after its own.
                 (TEXT_OFFSET + 16, 0x2000, "second".to_owned()),
                 (plt + PLT_ENTRY, plt + 2 * PLT_ENTRY, "puts@plt".to_owned()),
                 (plt + 2 * PLT_ENTRY, plt + 3 * PLT_ENTRY, "f@plt".to_owned()),

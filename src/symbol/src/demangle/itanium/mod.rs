@@ -65,7 +65,7 @@ enum Node<'a> {
     Array(Option<Id>, Id),
     /// `element __vector(dimension)`.
     Vector(Id, Id),
-    /// A literal: type, digits and sign.
+    /// A literal: type, digits, and whether it is negative.
     Literal(Id, &'a str, bool),
     /// A parameter pack's values.
     Pack(Vec<Id>),
@@ -75,7 +75,7 @@ enum Node<'a> {
     Lambda(Vec<Id>, usize),
     /// `{unnamed type#N}`.
     Unnamed(usize),
-    /// `{default arg#N}`.
+    /// `{default arg#N}::name`.
     DefaultArgument(usize, Id),
     /// `decltype (expression)`.
     Decltype(Id),
@@ -118,7 +118,7 @@ struct Parser<'a> {
     last_name: Option<Id>,
     depth: u32,
     steps: u32,
-    /// In the type of a conversion operator, template arguments may belong to the operator.
+    /// Whether the type of a conversion operator is being parsed: template arguments may then belong to the operator.
     in_conversion: bool,
 }
 

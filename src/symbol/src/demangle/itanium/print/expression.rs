@@ -80,8 +80,8 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// Returns what to print for the operand of a unary operator: for the address of a function in a scope only its name, unless
-    /// it is a member function with qualifiers (`const`). Otherwise `operand`.
+    /// Returns the node to print for the operand of a unary operator. If the operator takes the address of a function in a scope,
+    /// and the function has no qualifiers (`const`), this is only the name; otherwise it is `operand`.
     fn without_parameters(&self, symbol: &str, operand: Id) -> Id {
         let Some(&Node::Typed(name, function)) = self.tree.node(operand) else {
             return operand;

@@ -37,12 +37,13 @@ struct Printer<'t, 'a> {
     out: String,
     /// The last character written, even if removed since.
     last: char,
-    /// The templates whose arguments parameters refer to, innermost last.
+    /// The templates to whose arguments template parameters refer, innermost last.
     templates: Vec<Id>,
     /// The template being printed, for conversion operators.
     current: Option<Id>,
     /// Index of the pack value being printed.
     pack_index: usize,
+    /// Whether the parameters of a lambda are being printed.
     in_lambda: bool,
     depth: u32,
     steps: Cell<u32>,
@@ -67,7 +68,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         (self.steps.get() < MAX_STEPS).then_some(())
     }
 
-    /// Prints the part before a declared name: everything, unless it is a function or array type.
+    /// Prints the part before a declared name: everything, except for function and array types.
     fn left(&mut self, id: Id) -> Option<()> {
         self.step()?;
         if self.depth >= MAX_DEPTH || self.out.len() > MAX_LEN {

@@ -57,7 +57,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// Parameters of a lambda: its own template parameters are printed as `auto`.
+    /// Prints a lambda. Its own template parameters are printed as `auto:N`.
     fn lambda(&mut self, parameters: &[Id], number: usize) -> Option<()> {
         self.push("{lambda(");
         let outer = std::mem::replace(&mut self.in_lambda, true);
