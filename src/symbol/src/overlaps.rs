@@ -23,7 +23,7 @@ pub(crate) struct InsertionHistory {
     /// Starts of all symbols in order of insertion.
     pub(crate) starts: Vec<u64>,
     pub(crate) steps: Vec<InsertionStep>,
-    /// Maps insertion order to positions in the table. Symbols of one address have the same one.
+    /// Maps insertion order to positions in the table. Symbols of one group have the same position.
     pub(crate) place: Vec<u32>,
     /// The symbols of [`TiedSymbols`], in its order, as positions in insertion order.
     pub(crate) tied: Vec<u32>,

@@ -36,7 +36,7 @@ pub struct ObjectRequest<'a> {
     pub kernel_build_id: Option<&'a BuildId>,
     /// Its type.
     pub kind: ObjectKind,
-    /// The content, if the caller has it already, for example the vdso from its own memory.
+    /// The content, if the caller has it already, for example the vdso from the caller's memory.
     pub image: Option<&'a FileBytes>,
     /// The kernel's relocation symbol (`_text`, `_stext`) with its recorded address: the suffix of
     /// the name and the pgoff of the kernel's MMAP record.
@@ -51,7 +51,7 @@ pub struct ObjectRequest<'a> {
     /// For [`ObjectKind::PerfMap`]: the `jit-PID.dump` of the process, if it mapped one.
     pub jit_dump: Option<&'a Path>,
     /// Whether functions of the dump are identified by number instead of address: see
-    /// [`crate::jit_dump::JitDump::functions`].
+    /// [`crate::jit_dump::JitFunction::number`].
     pub by_number: bool,
 }
 

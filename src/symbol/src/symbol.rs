@@ -90,7 +90,7 @@ const BINDING: u32 = 30;
 /// The type of an entry that represents a group of symbols at one address.
 const GROUP: u32 = 7;
 
-/// One per value of the three bits; the last is not used for symbols. Entries of a PLT are functions.
+/// Type and name form for each value of the three bits; the last value marks groups. Entries of a PLT are functions.
 const SORTS: [(SymbolKind, NameForm); 8] = [
     (SymbolKind::Function, NameForm::Plain),
     (SymbolKind::Variable, NameForm::Plain),

@@ -42,7 +42,7 @@ impl ComparedNames<'_> {
         let mut best: Option<(usize, Symbol)> = None;
         for (position, symbol) in symbols.enumerate() {
             match &best {
-                Some((kept, first)) if self.prefers(first, &symbol) => drop(position, position),
+                Some((_, first)) if self.prefers(first, &symbol) => drop(position, position),
                 Some((kept, _)) => {
                     drop(position, *kept);
                     best = Some((position, symbol));

@@ -282,7 +282,7 @@ pub struct TracedBpfProgram {
 pub enum TracedPlace {
     /// Before its first instruction.
     Entry,
-    /// After its last.
+    /// After its last instruction.
     Exit,
 }
 

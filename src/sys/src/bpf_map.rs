@@ -107,7 +107,7 @@ pub(crate) unsafe fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i3
 pub struct BpfMap {
     fd: OwnedFd,
     key: usize,
-    /// The size of what a look-up returns in bytes: for maps per CPU, values of all possible CPUs, each padded to 8
+    /// Size in bytes of the result of a look-up: for maps per CPU, the values of all possible CPUs, each padded to 8
     /// bytes.
     value: usize,
 }
@@ -153,8 +153,8 @@ impl BpfMap {
         })
     }
 
-    /// Returns the value of a key, those of all possible CPUs one after another for maps per CPU; `None` if there is
-    /// none.
+    /// Returns the value of a key, for maps per CPU the values of all possible CPUs one after another; `None` without
+    /// this key.
     ///
     /// # Errors
     /// What bpf(2) reports; [`io::ErrorKind::InvalidInput`] for a key of another size.

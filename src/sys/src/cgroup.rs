@@ -46,7 +46,7 @@ impl CgroupFolder {
     /// # Errors
     /// What reading the folders reports.
     pub fn place(&self, name: &str) -> io::Result<Option<(u64, u32)>> {
-        /// The inode number of the root in all hierarchies of version 2, whose part in a cgroup namespace has another one.
+        /// The inode number of the root of the hierarchy of version 2. The root of a cgroup namespace has another number.
         const ROOT: u64 = 1;
         let root = fs::canonicalize(&self.0)?;
         if !root.join("cgroup.controllers").exists() || fs::metadata(&root)?.ino() != ROOT {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_controller_counts_before_the_second_version() {
+    fn the_perf_event_hierarchy_takes_precedence_over_version_2() {
         let both = "cgroup2 /c2 cgroup2 rw 0 0\ncgroup /c1/perf cgroup rw,perf_event 0 0\nx\n";
         let found = |text| CgroupFolder::find(text).map(|folder| folder.0);
         assert_eq!(found(both), Some("/c1/perf".into()));

@@ -396,7 +396,7 @@ mod tests {
             for at in (0..length).rev().take(40).chain((0..length).take(40)) {
                 let mut other = one.clone();
                 other[at] = other[at].wrapping_add(0x81);
-                // What follows the first difference does not count.
+                // Bytes after the first difference do not count.
                 if let Some(last) = other.last_mut().filter(|_| at + 1 < length) {
                     *last ^= 0xff;
                 }

@@ -30,7 +30,7 @@ pub struct TaskStatus {
     pub is_kernel: bool,
     /// Whether a seccomp filter may refuse its system calls, as in most containers.
     pub is_filtered: bool,
-    /// Its id in its own PID namespace, the id that it sees itself; 0 if unknown (before Linux 4.1).
+    /// Its id in its own PID namespace, which gettid(2) returns to it; 0 if unknown (before Linux 4.1).
     pub own_tid: u32,
     /// How often it was taken off a CPU: equal numbers mean that a waiting thread has not run in between.
     pub switches: u64,

@@ -209,7 +209,7 @@ impl FileSearch {
     }
 
     /// Continues with files from servers: the object if no local file matches, its debug file if
-    /// none has names.
+    /// no file has names.
     fn query_servers(
         &mut self,
         files: &dyn Files,
@@ -327,7 +327,7 @@ impl FileSearch {
     }
 }
 
-/// The recorded build-id; without one, that of the current object, so that its debug file is found.
+/// The recorded build-id; without one, the build-id of the object's current file, so that its debug file is found.
 fn wanted_build_id(
     files: &dyn Files,
     paths: &SearchPaths,

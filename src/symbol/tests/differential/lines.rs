@@ -50,11 +50,11 @@ pub(crate) fn ours(lines: &LineIndex, address: u64) -> Vec<Frame> {
     frames.collect()
 }
 
-/// Addresses in all functions of the object: in its symbol table, and as file offsets.
+/// Addresses in all functions of the object: as in its symbol table (file offsets), and as virtual addresses, for addr2line.
 fn addresses(object: &Path, loaded: &LoadedSymbols) -> Vec<(u64, u64)> {
     let bytes = std::fs::read(object).expect("the object");
     let elf = object::File::parse(&*bytes).expect("an ELF file");
-    let in_file = |offset: u64| {
+    let virtual_address = |offset: u64| {
         let mut segments = elf
             .segments()
             .map(|segment| (segment.file_range(), segment.address()));
@@ -67,7 +67,7 @@ fn addresses(object: &Path, loaded: &LoadedSymbols) -> Vec<(u64, u64)> {
         .filter(|(_, symbol)| symbol.kind == SymbolKind::Function);
     let inside = functions.flat_map(|(_, symbol)| (symbol.start..symbol.end).step_by(5));
     inside
-        .filter_map(|offset| Some((offset, in_file(offset)?)))
+        .filter_map(|offset| Some((offset, virtual_address(offset)?)))
         .collect()
 }
 
@@ -143,7 +143,7 @@ fn compare(object: &Path, dwarf: &Path) {
     compare_at(&loaded, &addresses, dwarf, &[]);
 }
 
-/// Compares the frames at `addresses`, given as in the symbol table and as file offsets.
+/// Compares the frames at `addresses`, given as in the symbol table and as addr2line expects them.
 fn compare_at(loaded: &LoadedSymbols, addresses: &[(u64, u64)], dwarf: &Path, flags: &[&str]) {
     let budget = Budget::new(Budget::DEFAULT_BYTES);
     let lines = open(loaded, &budget).expect("debug information");
@@ -153,12 +153,12 @@ fn compare_at(loaded: &LoadedSymbols, addresses: &[(u64, u64)], dwarf: &Path, fl
     };
     let (mut frames, mut inlined) = (0, 0);
     let mut different = Vec::new();
-    for ((address, in_file), theirs) in addresses.iter().zip(&theirs) {
+    for ((address, virtual_address), theirs) in addresses.iter().zip(&theirs) {
         let ours = ours(&lines, *address);
         frames += theirs.len();
         inlined += theirs.len() - 1;
         if ours != *theirs && !is_outer_name(&ours, theirs) && !is_first_file(&ours, theirs) {
-            different.push(format!("{in_file:#x}: ours {ours:?}, theirs {theirs:?}"));
+            different.push(format!("{virtual_address:#x}: ours {ours:?}, theirs {theirs:?}"));
         }
     }
     let what = dwarf.display();
@@ -356,7 +356,7 @@ fn debug_information_that_is_shared() {
 }
 
 #[test]
-fn modules_that_no_linker_has_seen() {
+fn unlinked_modules() {
     const LOADED_AT: u64 = 0xffff_ffff_c012_3000;
     let dir = scratch("lines-module");
     for flags in [

@@ -69,7 +69,7 @@ fn compare(object: &Path) {
         for at in offsets {
             let mut ours = ours(&lines, offset + at);
             let theirs = theirs(&context, text.address() + at);
-            // For code outside of functions, addr2line returns only the line, we the line of an unnamed function.
+            // For code without function and line, addr2line returns nothing, and rperf an unnamed function without line.
             if theirs.is_empty()
                 && ours
                     .iter()
