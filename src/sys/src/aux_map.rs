@@ -116,7 +116,7 @@ impl Memory for AuxMap {
         };
         // SAFETY: the bytes lie between tail and head, where nothing is written until the tail moves; `release` takes
         // `&mut self`.
-        unsafe { self.area.round(0, from, length) }
+        unsafe { self.area.wrapping_slices(0, from, length) }
     }
 
     /// Releases the bytes below `tail` to the hardware. Positions beyond the head are clamped to

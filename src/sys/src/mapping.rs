@@ -67,7 +67,7 @@ impl Mapping {
     /// # Safety
     ///
     /// The memory must not be written while it is borrowed.
-    pub(crate) unsafe fn round(
+    pub(crate) unsafe fn wrapping_slices(
         &self,
         offset: usize,
         position: u64,

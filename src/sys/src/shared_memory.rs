@@ -17,7 +17,7 @@ unsafe impl Send for SharedMemory {}
 unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
-    /// Maps `bytes`, rounded down to whole words of 8 bytes; none are mapped for 0.
+    /// Maps `bytes`, rounded down to whole words of 8 bytes; nothing is mapped for less than a word.
     ///
     /// # Errors
     /// What mmap(2) reports: `ENOMEM` beyond the limits.

@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(child.wait().unwrap(), WaitStatus::Signaled(9));
     }
 
-    /// Until the program is loaded it blocks signals, so that only closing the pipe ends it.
+    /// Until the program is loaded the child blocks signals, so that only closing the pipe ends it.
     #[test]
     fn a_child_is_ended_before_and_after_its_start() {
         let signals = Signals::block(&[libc::SIGTERM]).unwrap();

@@ -250,7 +250,7 @@ fn shows_zero(call: &CallArguments<'_>, kind: ArgumentKind) -> bool {
 fn is_unused(call: &CallArguments<'_>, argument: &str) -> bool {
     match (call.name(), argument) {
         ("socket" | "socketpair", "protocol") => call.named("protocol") == 0,
-        // The commands F_GETFD, F_GETFL, F_GETOWN, F_GETSIG and F_GETLEASE have no argument.
+        // The commands F_GETFD, F_GETFL, F_GETOWN, F_GETSIG, F_GETLEASE and F_GET_SEALS have no argument.
         ("fcntl" | "fcntl64", "arg") => matches!(call.named("cmd"), 1 | 3 | 9 | 11 | 1025 | 1034),
         ("futex" | "futex_time64", "val3") => !uses_futex_mask(call.named("op") & 0x7f),
         ("futex" | "futex_time64", "utime") => {
@@ -449,7 +449,7 @@ fn write_value(
     to.write_all(text.as_bytes())
 }
 
-/// The upper half of a register is not part of an `int`.
+/// Returns the value of an argument of this type: an `int` has no upper half of the register.
 fn truncated(c_type: &str, value: u64) -> u64 {
     match c_type {
         "int" | "unsigned int" | "unsigned" | "u32" | "const __u32" | "clockid_t"

@@ -18,7 +18,7 @@ use crate::CapturedBytes;
 pub const HEADER: usize = 8;
 /// The size of a segment without data.
 pub const SEGMENT: usize = 16;
-/// The states of a segment.
+/// State of a segment: bytes. The other states follow.
 pub const BYTES: u8 = 1;
 /// A text with its NUL.
 pub const TEXT: u8 = 2;
@@ -60,7 +60,7 @@ impl<'a> CapturedRecord<'a> {
         })
     }
 
-    /// Returns the memory. What is behind a damaged segment is skipped.
+    /// Returns the memory. Segments after a damaged segment are skipped.
     pub fn memory(&self) -> impl Iterator<Item = CapturedBytes<'a>> {
         let mut rest = self.segments;
         std::iter::from_fn(move || {
@@ -82,7 +82,7 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
     let (bytes, is_truncated) = match *state {
         BYTES => (data, wanted > length),
-        // The last byte is a NUL. A text that fills the room is longer than permitted, by at least one byte.
+        // The last byte is a NUL. A text with the maximum number of bytes exceeds the limit by a byte, which is dropped, too.
         TEXT if length >= wanted => (data.get(..length.saturating_sub(2))?, true),
         TEXT => (data.get(..length.saturating_sub(1))?, false),
         UNREADABLE | MORE => (data, false),

@@ -31,7 +31,7 @@ const PAGE: u64 = 4096;
 /// The maximum number of texts and of buffers of a list, as in the kernel.
 const MAX_TEXTS: u64 = 16;
 const MAX_VECTORS: u64 = 8;
-/// `struct sockaddr_storage`, and `struct user_msghdr` with its fields.
+/// Sizes in bytes of `struct sockaddr_storage` and `struct user_msghdr`.
 const LONGEST_ADDRESS: usize = 128;
 const MESSAGE_SIZE: usize = 56;
 /// The size of `struct mmsghdr` in bytes.
@@ -357,7 +357,7 @@ mod tests {
                 .flat_map(|word| word.to_ne_bytes())
                 .collect::<Vec<u8>>()
         };
-        // Nine vectors at 0x1000, of which the last ones are empty, and their text behind.
+        // Nine vectors at 0x1000, of which the last ones are empty, and the text that they refer to.
         let mut memory = words(&[0x1100, 2, 0x1102, 1]);
         memory.resize(0x100, 0);
         memory.extend(b"abc");

@@ -7,7 +7,7 @@ use crate::captured_record::{ADDRESS_ITEM, HEADER_ITEM, MESSAGE_ITEMS};
 use crate::structures::{MessageEnd, socket_address};
 use crate::{ArgumentOptions, CapturedBytes, constants as names};
 
-/// Writes the captured messages of an array, `...` after them if there are more.
+/// Writes the captured messages of an array; for sendmmsg(2), `...` follows if there are more.
 pub(crate) fn write_messages(
     to: &mut dyn Write,
     call: &CallArguments<'_>,

@@ -317,7 +317,7 @@ fn captured_memory_replaces_addresses() {
     let opened = line("openat", &[-100, 16, 0], -14, &[unreadable]);
     let expected = "dfd: CWD, filename: 0x10 (unreadable) = -1 EFAULT (Bad address)";
     assert_eq!(opened, expected);
-    // What could not be read when the call began is there when it returns.
+    // Memory that could not be read when the call began is read when it returns.
     let opened = line("openat", &[-100, 16, 0], 3, &[unreadable, bytes(1, b"x")]);
     assert_eq!(opened, "dfd: CWD, filename: \"x\" = 3");
     let item = |item, bytes: &'static [u8]| CapturedBytes {
@@ -358,13 +358,13 @@ fn any_registers_are_printed() {
     }
 }
 
-/// A kernel with one structure, of four bytes.
+/// A kernel with three structures, each of four bytes.
 #[derive(Debug)]
-struct OneStructure {
+struct FourByteStructures {
     is_preferred: bool,
 }
 
-impl StructureTexts for OneStructure {
+impl StructureTexts for FourByteStructures {
     fn size(&self, name: &str) -> Option<u32> {
         matches!(name, "__kernel_timespec" | "sysinfo" | "perf_event_attr").then_some(4)
     }
@@ -388,7 +388,7 @@ fn structures_of_the_kernel() {
             .and_then(|number| table.get(number))
             .unwrap()
     };
-    let known = OneStructure {
+    let known = FourByteStructures {
         is_preferred: false,
     };
     let plan = |name| call(name).capture_plan_with(Some(&known));
@@ -403,7 +403,7 @@ fn structures_of_the_kernel() {
             syscall: Some(call(name)),
             values: [16, 0, 0, 0, 0, 0],
             captured: &captured,
-            structures: Some(&OneStructure { is_preferred }),
+            structures: Some(&FourByteStructures { is_preferred }),
         };
         let mut text = Vec::new();
         write_arguments(&mut text, &call, &Names, ArgumentOptions::default()).unwrap();
@@ -540,7 +540,7 @@ fn messages_with_their_address_and_buffers() {
     assert_eq!(line("recvmsg", &[9, 16], 2, &[memory[1], header]), expected);
 }
 
-/// What the kernel writes is copied when a call returns, also of calls that read another structure.
+/// Structures that the kernel writes are copied when a call returns, also of calls that read another structure.
 #[test]
 fn written_structures_are_copied_at_the_return() {
     #[derive(Debug)]

@@ -61,27 +61,27 @@ impl Blob {
     }
 }
 
-/// `BTF_KIND_INT` where [`Blob::add`] wants it.
+/// `BTF_KIND_INT`, shifted for `info` of [`Blob::add`].
 pub const INT: u32 = 1 << 24;
-/// `BTF_KIND_PTR` where [`Blob::add`] wants it.
+/// `BTF_KIND_PTR`, shifted for `info` of [`Blob::add`].
 pub const POINTER: u32 = 2 << 24;
-/// `BTF_KIND_ARRAY` where [`Blob::add`] wants it.
+/// `BTF_KIND_ARRAY`, shifted for `info` of [`Blob::add`].
 pub const ARRAY: u32 = 3 << 24;
-/// `BTF_KIND_STRUCT` where [`Blob::add`] wants it.
+/// `BTF_KIND_STRUCT`, shifted for `info` of [`Blob::add`].
 pub const STRUCT: u32 = 4 << 24;
-/// `BTF_KIND_UNION` where [`Blob::add`] wants it.
+/// `BTF_KIND_UNION`, shifted for `info` of [`Blob::add`].
 pub const UNION: u32 = 5 << 24;
-/// `BTF_KIND_ENUM` where [`Blob::add`] wants it.
+/// `BTF_KIND_ENUM`, shifted for `info` of [`Blob::add`].
 pub const ENUM: u32 = 6 << 24;
-/// `BTF_KIND_ENUM64` where [`Blob::add`] wants it.
+/// `BTF_KIND_ENUM64`, shifted for `info` of [`Blob::add`].
 pub const ENUM64: u32 = 19 << 24;
-/// `BTF_KIND_TYPEDEF` where [`Blob::add`] wants it.
+/// `BTF_KIND_TYPEDEF`, shifted for `info` of [`Blob::add`].
 pub const TYPEDEF: u32 = 8 << 24;
-/// `BTF_KIND_CONST` where [`Blob::add`] wants it.
+/// `BTF_KIND_CONST`, shifted for `info` of [`Blob::add`].
 pub const CONST: u32 = 10 << 24;
-/// `BTF_KIND_FUNC` where [`Blob::add`] wants it.
+/// `BTF_KIND_FUNC`, shifted for `info` of [`Blob::add`].
 pub const FUNCTION: u32 = 12 << 24;
-/// `BTF_KIND_FUNC_PROTO` where [`Blob::add`] wants it.
+/// `BTF_KIND_FUNC_PROTO`, shifted for `info` of [`Blob::add`].
 pub const PROTOTYPE: u32 = 13 << 24;
 /// `BTF_INT_SIGNED` in the detail of an integer.
 pub const SIGNED: u32 = 1 << 24;

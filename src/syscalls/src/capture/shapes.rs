@@ -17,7 +17,7 @@ pub(super) enum ShapeLength {
     Fixed(u32),
     /// The argument with the number of elements, and their size.
     Counted(&'static str, u32),
-    /// The size of an element, whose number is the result.
+    /// The size of an element; the number of elements is the call's result.
     Returned(u32),
     /// The argument that points to the number of bytes.
     Pointed(&'static str),
