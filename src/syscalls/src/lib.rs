@@ -43,4 +43,4 @@ pub use kernel_structures::StructureTexts;
 pub use kind::ArgumentKind;
 pub use late_memory::{LateMemory, ProcessMemory};
 pub use result::write_result;
-pub use table::{Abi, Argument, Syscall, SyscallTable, groups};
+pub use table::{Abi, Argument, Syscall, SyscallTable, group_members};

@@ -155,7 +155,7 @@ fn argument(call: &str, text: &'static str) -> Option<Argument> {
 /// Returns the names of the system calls of a group, sorted. Groups are named as in perf (`file`) or in strace (`%net`). `None` if there is no
 /// such group.
 #[must_use]
-pub fn groups(name: &str, table: &SyscallTable) -> Option<Vec<&'static str>> {
+pub fn group_members(name: &str, table: &SyscallTable) -> Option<Vec<&'static str>> {
     let name = name.strip_prefix('%').unwrap_or(name);
     let is_member: fn(&Syscall) -> bool = match name {
         "file" => |call| has_kind(call, |kind| matches!(kind, ArgumentKind::Path)),
@@ -316,12 +316,12 @@ mod tests {
     #[test]
     fn groups_have_the_calls_of_their_kind() {
         let table = SyscallTable::of(Abi::X86_64);
-        let group = |name| groups(name, table).unwrap_or_default();
+        let group = |name| group_members(name, table).unwrap_or_default();
         assert!(group("file").contains(&"openat"));
         assert!(group("%file").contains(&"execve"));
         assert!(!group("file").contains(&"read"));
         assert!(group("%desc").contains(&"read"));
         assert!(group("%net").contains(&"connect"));
-        assert_eq!(groups("%nothing", table), None);
+        assert_eq!(group_members("%nothing", table), None);
     }
 }

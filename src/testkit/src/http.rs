@@ -16,8 +16,8 @@ pub enum HttpResponse {
     File(Vec<u8>, &'static [&'static str]),
     /// Half of these bytes; then the connection is closed.
     Half(Vec<u8>),
-    /// One byte at intervals, until the client disconnects.
-    Drops,
+    /// Single bytes at intervals, until the client disconnects or the server ends.
+    SlowBytes,
     /// No answer, as long as the server exists.
     Silence,
 }
@@ -139,7 +139,7 @@ impl Shared {
                 head(&mut connection, bytes.len(), &[])?;
                 connection.write_all(&bytes[..bytes.len() / 2])
             }
-            HttpResponse::Drops => {
+            HttpResponse::SlowBytes => {
                 head(&mut connection, 1 << 20, &[])?;
                 self.until_stopped(|| connection.write_all(b"."))
             }

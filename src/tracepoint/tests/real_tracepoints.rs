@@ -65,7 +65,7 @@ fn read(file: &[u8]) -> (Vec<u64>, Vec<Sample>) {
     (configs, samples)
 }
 
-/// Kernel functions by address. Any of several names for one address is accepted: the test compares the others.
+/// Kernel functions by address. Of several names for one address, the last in alphabetical order is used.
 struct Kallsyms(Vec<(u64, String)>);
 
 impl Kallsyms {

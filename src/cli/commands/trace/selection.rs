@@ -4,7 +4,7 @@ use clap::ArgMatches;
 use rperf_events::{Catalogue, EventSpec};
 use rperf_names::{is_pattern, matches_pattern};
 use rperf_sys::Tracefs;
-use rperf_syscalls::{SyscallTable, groups};
+use rperf_syscalls::{SyscallTable, group_members};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::exec_tree::TREE_CALLS;
@@ -241,7 +241,7 @@ fn numbers(word: &str, table: &SyscallTable) -> Vec<u32> {
     if let Some(number) = table.number(word) {
         return vec![number];
     }
-    if let Some(names) = groups(word, table) {
+    if let Some(names) = group_members(word, table) {
         return names
             .into_iter()
             .filter_map(|name| table.number(name))

@@ -178,7 +178,7 @@ fn time_and_size_are_limited() {
     let (bytes, id) = own();
     let size = bytes.len() as u64;
     let silent = HttpServer::start(|_| HttpResponse::Silence).unwrap();
-    let slow = HttpServer::start(|_| HttpResponse::Drops).unwrap();
+    let slow = HttpServer::start(|_| HttpResponse::SlowBytes).unwrap();
     let good = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
     let short = Duration::from_millis(300);
     let cases = [

@@ -261,7 +261,7 @@ impl Bench {
                     String::from_utf8_lossy(&perf),
                     String::from_utf8_lossy(ours),
                 );
-                if is_sign_alone(&perf, &ours) {
+                if differs_only_in_sign(&perf, &ours) {
                     continue;
                 }
                 let name = tracepoint.name();
@@ -274,7 +274,7 @@ impl Bench {
 
 /// Whether the only differences are negative numbers of 8 or 16 bits, which perf prints as
 /// unsigned.
-fn is_sign_alone(perf: &str, ours: &str) -> bool {
+fn differs_only_in_sign(perf: &str, ours: &str) -> bool {
     let (perf, ours) = (perf.split(' '), ours.split(' '));
     let number = |word: &str| word.trim_end_matches(',').parse::<i32>().ok();
     let is_same_but_sign = |theirs: &str, own: &str| match (number(theirs), number(own)) {

@@ -86,7 +86,7 @@ fn integers_are_padded_as_printf_does() {
 }
 
 #[test]
-fn expressions_follow_the_reader_not_c() {
+fn expressions_are_evaluated_as_in_perf_not_as_in_c() {
     let cases = [
         ("\"%d\", REC->a + 2 * 3", "16"),
         ("\"%d\", REC->a * 2 + 3", "23"),
@@ -111,7 +111,7 @@ fn expressions_follow_the_reader_not_c() {
     }
 }
 
-/// What perf 6.1 printed for each `print fmt`, with 10 in `a` and 255 in `b`.
+/// The output of perf 6.1 for each `print fmt`, with 10 in `a` and 255 in `b`.
 const PERF: &str = include_str!("perf_6_1.tsv");
 
 #[test]

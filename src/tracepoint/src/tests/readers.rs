@@ -35,7 +35,7 @@ fn oracle(bytes: &[u8], signed: bool, endian: Endian) -> i64 {
 }
 
 #[test]
-fn a_word_leads_to_bytes_from_the_start_or_from_its_own_end() {
+fn location_words_are_absolute_or_relative() {
     for endian in ENDIANS {
         let word = 3_u32 << 16 | 12;
         let word = match endian {
@@ -56,7 +56,7 @@ fn a_word_leads_to_bytes_from_the_start_or_from_its_own_end() {
 }
 
 #[test]
-fn old_strings_run_on_to_their_end() {
+fn locations_of_two_bytes_extend_to_the_nul_or_the_end() {
     let reader = field("__data_loc name", 0, 2, false).reader(Endian::Little);
     assert_eq!(reader.text(b"\x03\0.ab\0c"), Some(&b"ab"[..]));
     assert_eq!(reader.text(b"\x03\0.ab"), Some(&b"ab"[..]));

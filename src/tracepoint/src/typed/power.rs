@@ -5,7 +5,7 @@ use super::event::typed_event;
 typed_event! {
     /// A CPU enters or leaves an idle state.
     CpuIdle(CpuIdleLayout) = "power:cpu_idle" {
-        /// The index of the idle state, deeper ones are higher; [`CpuIdle::EXIT`] if the CPU leaves it.
+        /// The index of the idle state, higher for deeper states; [`CpuIdle::EXIT`] if the CPU leaves an idle state.
         state: u32,
         /// The CPU.
         cpu_id: u32,

@@ -119,7 +119,7 @@ pub(super) fn described(name: &str) -> Vec<Tracepoint> {
     all
 }
 
-/// The formats without fields that only some kernels have, under all names of the tracepoint.
+/// The formats without the fields `lacking`, which only some kernels have.
 pub(super) fn described_without(name: &str, lacking: &[&str]) -> Vec<Tracepoint> {
     let case = current(name);
     let own = |declaration: &str| declaration.rsplit(' ').next().map(str::to_owned);
@@ -215,8 +215,7 @@ fn bytes(abi: Abi, number: u64, size: usize) -> Vec<u8> {
     }
 }
 
-/// Asserts that an event can be read if and only if `raw` contains its fields, `end` being the end
-/// of the last mandatory one.
+/// Asserts that an event can be read if and only if `raw` contains its fields up to `last`, the last mandatory field.
 pub(super) fn assert_truncation_is_detected(
     raw: &[u8],
     last: &str,

@@ -59,11 +59,11 @@ proptest! {
 }
 
 #[test]
-fn pages_have_the_names_of_other_memory() {
+fn page_allocations_have_the_flag_names_of_kmalloc() {
     let (Some(pages), Some(other)) = (of_machine("kmem:mm_page_alloc"), of_machine("kmem:kmalloc"))
     else {
         return rperf_testkit::skip(
-            "pages_have_the_names_of_other_memory",
+            "page_allocations_have_the_flag_names_of_kmalloc",
             "no such tracepoints",
         );
     };

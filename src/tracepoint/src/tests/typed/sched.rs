@@ -131,7 +131,7 @@ fn sched_waking_and_sched_wakeup_have_one_type() {
             });
             if cpu.is_some() {
                 let short = layout.read(&raw[..raw.len() - 1]);
-                assert_eq!(short.expect("what all have").target_cpu(), None);
+                assert_eq!(short.expect("mandatory fields").target_cpu(), None);
             }
         }
     }
