@@ -354,7 +354,8 @@ mod tests {
                 match kept.last_mut() {
                     Some(last) if self.all[*last].0.start == symbol.start => {
                         let (rival, rival_name) = &self.all[*last];
-                        let keeps = keeps_first(rival, symbol, || (rival_name.clone(), name.clone()));
+                        let keeps =
+                            keeps_first(rival, symbol, || (rival_name.clone(), name.clone()));
                         let loser = if keeps {
                             at
                         } else {

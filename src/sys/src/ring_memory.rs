@@ -105,7 +105,10 @@ impl RingMemory {
     /// The kernel must not write there while they are borrowed.
     pub(crate) unsafe fn at(&self, position: u64, length: usize) -> (&[u8], &[u8]) {
         // SAFETY: guaranteed by the caller.
-        unsafe { self.mapping.wrapping_slices(self.data_offset, position, length) }
+        unsafe {
+            self.mapping
+                .wrapping_slices(self.data_offset, position, length)
+        }
     }
 
     /// Size of the mapping in bytes: control page and data.

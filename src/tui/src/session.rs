@@ -33,8 +33,9 @@ pub struct Session<M> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LoopResult {
     Nothing,
+    /// The changes must be painted.
     Painting,
-    /// Everything must be redrawn: the terminal was resized or overwritten.
+    /// Everything must be redrawn: another program may have overwritten the terminal (^L).
     Everything,
 }
 

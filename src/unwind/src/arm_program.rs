@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_for_numbers_other_than_addresses_are_passed() {
+    fn saved_registers_other_than_general_ones_are_skipped() {
         for (code, bytes) in [
             (&[0xb3, 0x80][..], 8 + 4),
             (&[0xb3, 0x83], 4 * 8 + 4),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_counted_from_other_registers() {
+    fn frames_may_be_relative_to_other_registers() {
         // add r11, sp, 4 after push {r11, lr}: it is 0x712c.
         let popped = vec![(11, 0x7128), (13, 0x7130), (14, 0x712c), (15, 0x712c)];
         assert_eq!(run(&[0x9b, 0x40, 0x84, 0x80]), Ok(popped));

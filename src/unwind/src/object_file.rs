@@ -48,8 +48,8 @@ pub struct FrameInfo {
 }
 
 impl FrameInfo {
-    /// Reads the headers of `file`. If it has no `.debug_frame`, that of `debug_file`, its separate
-    /// debug file, is used.
+    /// Reads the headers of `file`. If it has no `.debug_frame`, the section of its separate debug file
+    /// `debug_file` is used.
     ///
     /// # Errors
     ///

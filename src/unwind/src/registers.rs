@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_beyond_the_last_are_passed_over() {
+    fn untracked_registers_are_ignored() {
         let mut registers = Registers::new(0);
         for number in [33, 34, 63, 64, 255] {
             registers.set(number, 1);

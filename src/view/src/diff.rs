@@ -265,7 +265,8 @@ fn write_separated(
     writeln!(out, "{}", cells.join(separator))
 }
 
-/// The width of each key's column: that of its title, of its longest cell and, if a row has no symbol, the minimum that perf uses then.
+/// The width of each key's column: the maximum of its title, its longest cell and, if a row has no symbol, perf's minimum
+/// for such rows.
 fn key_widths(comparison: &Comparison, escapes: bool) -> Vec<usize> {
     let unresolved = comparison.rows.iter().any(|row| row.unresolved);
     let keys = comparison.keys.iter().enumerate();

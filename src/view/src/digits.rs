@@ -16,10 +16,11 @@ const MAX_DIGITS: usize = 20;
 /// Bytes copied at once: a fixed length avoids a call of memcpy, and few numbers are longer.
 const CHUNK: usize = 16;
 
-/// Digits of a number. The last digit is before index [`MAX_DIGITS`]. The bytes after it are padding, so that whole chunks can be copied; the
-/// copy is truncated.
+/// Digits of a number, which end before index [`MAX_DIGITS`]. The bytes after them are padding, so that whole chunks can be
+/// copied; the copy is truncated.
 struct Digits {
     bytes: [u8; MAX_DIGITS + CHUNK],
+    /// Index of the first digit.
     start: usize,
     /// The byte that pads the digits on the left.
     fill: u8,
@@ -113,8 +114,8 @@ pub(crate) fn push_hundredths(out: &mut String, value: f64) {
     out.push_str(digits.text());
 }
 
-/// `value` in hundredths, rounded to the nearest; `None` unless that is certain. The product is inexact by at most half a unit of its
-/// last place, far less than the required distance from a tie.
+/// `value` in hundredths, rounded to the nearest. `None` for negative, large and non-finite values, and close to a tie: there the
+/// product, which is inexact by at most half a unit of its last place, could round the wrong way.
 #[inline]
 fn hundredths(value: f64) -> Option<u64> {
     const LARGEST: f64 = 1e7;
@@ -131,7 +132,7 @@ fn hundredths(value: f64) -> Option<u64> {
     Some(whole + u64::from(rest > 0.5))
 }
 
-/// Moves what follows `start` right with blanks, so that it has at least `width` bytes.
+/// Inserts blanks at `start`, so that the text from there on has at least `width` bytes.
 #[inline]
 pub(crate) fn align_right(out: &mut String, start: usize, width: usize) {
     let mut missing = width.saturating_sub(out.len() - start);
@@ -245,9 +246,9 @@ mod tests {
     #[test]
     fn hundredths_equal_the_standard_library() {
         let ties = (0..4000_u32).map(|eighth| f64::from(eighth) / 8.0);
-        let decimal_ties = (0..4000_u32).map(|tenth| f64::from(tenth) / 200.0);
-        let near = (0..4000_u32).flat_map(|tenth| {
-            let tie = f64::from(tenth) / 200.0;
+        let decimal_ties = (0..4000_u32).map(|half_hundredth| f64::from(half_hundredth) / 200.0);
+        let near = (0..4000_u32).flat_map(|half_hundredth| {
+            let tie = f64::from(half_hundredth) / 200.0;
             [tie.next_up(), tie.next_down(), tie + 1e-7, tie - 1e-7]
         });
         let shares = (1..3000_u32).map(|part| f64::from(part) * 100.0 / 3001.0);
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_moved_right() {
+    fn text_is_aligned_right() {
         let mut text = "a12".to_owned();
         align_right(&mut text, 1, 40);
         assert_eq!(text, format!("a{:>40}", 12));
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_the_standard_library() {
+    fn padded_numbers_equal_the_standard_library() {
         let mut value: u64 = 1;
         let mut values = vec![
             0,

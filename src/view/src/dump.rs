@@ -91,7 +91,7 @@ impl<'a> Dump<'a> {
         dump
     }
 
-    /// Adds types of records that are marked as unhandled by the command, like perf.
+    /// Adds record types that the command does not handle; their records are marked as in perf.
     #[must_use]
     pub fn with_unhandled(mut self, kinds: &[RecordKind]) -> Self {
         self.unhandled.extend(kinds);
@@ -217,7 +217,7 @@ impl<'a> Dump<'a> {
         self.recording.endian
     }
 
-    /// Adds the first `count` events.
+    /// Makes the first `count` events known.
     fn learn(&mut self, count: usize) {
         self.known = count.min(self.recording.events.len());
         for event in self.events() {
@@ -235,7 +235,7 @@ impl<'a> Dump<'a> {
         first.is_some_and(|event| event.attr.flags.contains(AttrFlags::SAMPLE_ID_ALL))
     }
 
-    /// The event of a trailer: the first one if there is no id.
+    /// The event of a trailer; the first event if the trailer has no id or an unknown one.
     fn event_of(&self, trailer: &SampleId) -> Option<(&'a EventDesc, Endian)> {
         let mut events = self.events().iter();
         let has_id = |event: &&EventDesc| trailer.id.is_some_and(|id| event.ids.contains(&id));
@@ -256,8 +256,8 @@ impl<'a> Dump<'a> {
         hex::write(out, &self.scratch)
     }
 
-    /// Writes CPU and time if any event records them; the largest number (perf's -1 as unsigned) if this record lacks the field, 0 for
-    /// records of the recorder.
+    /// Writes CPU and time, each if any event records it: the largest number (perf's -1 as unsigned) if this record lacks the
+    /// field, 0 for records of the recorder. If only samples have these fields, other records show -1 for both.
     fn write_stamp(
         &self,
         out: &mut dyn Write,

@@ -23,7 +23,7 @@ pub enum EvlistDetail {
     Name,
     /// The frequency in Hz, or a fixed period.
     Frequency,
-    /// Every nonzero field of the attr.
+    /// Every nonzero field of the attr, and `config`.
     Attr,
 }
 
@@ -95,13 +95,13 @@ fn attr_parts(attr: &Attr, size: u32) -> Vec<String> {
     let before = fields
         .iter()
         .take_while(|(key, _)| matches!(*key, "type" | "size"));
-    let config = before.count();
+    let config_position = before.count();
     let mut parts: Vec<String> = fields
         .into_iter()
         .map(|(key, value)| format!("{key}: {value}"))
         .collect();
     if attr.config == 0 {
-        parts.insert(config, "config: 0".to_owned());
+        parts.insert(config_position, "config: 0".to_owned());
     }
     parts
 }
@@ -118,7 +118,5 @@ fn parts(event: &EventDesc, index: usize, size: u32, options: &EvlistOptions<'_>
     if let Some(fields) = options.trace_fields {
         parts.push(fields.text(index));
     }
-    // An attr of zeros has no text.
-    parts.retain(|part| !part.is_empty());
     parts
 }

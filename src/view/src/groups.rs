@@ -1,4 +1,4 @@
-//! Which events were opened as a group.
+//! Groups of events, as the header of a recording describes them.
 
 use std::ops::Range;
 

@@ -39,7 +39,7 @@ pub enum MetricListing {
 /// # Errors
 /// Errors of `out`.
 pub fn write_text(out: &mut dyn Write, events: &[EventRow]) -> io::Result<()> {
-    let mut topic = None;
+    let mut last_topic = None;
     for event_row in events {
         let EventRow { row, details, .. } = event_row;
         let both = row
@@ -49,11 +49,11 @@ pub fn write_text(out: &mut dyn Write, events: &[EventRow]) -> io::Result<()> {
         let name = both.as_deref().unwrap_or(&row.name);
         match &event_row.description {
             Some(description) => {
-                let of = row.described.as_ref().map(|described| &described.topic);
-                if let Some(heading) = of.filter(|_| of != topic) {
+                let topic = row.described.as_ref().map(|described| &described.topic);
+                if let Some(heading) = topic.filter(|_| topic != last_topic) {
                     writeln!(out, "\n{heading}:")?;
                 }
-                topic = of;
+                last_topic = topic;
                 writeln!(out, "  {name:<NAME$}")?;
                 writeln!(out, "       [{}]", wrapped(description))?;
             }

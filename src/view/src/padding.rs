@@ -15,9 +15,9 @@ pub struct Blanks(pub usize);
 impl fmt::Display for Blanks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.0;
-        while let Some(less) = rest.checked_sub(BLANK_CHUNK.len()) {
+        while let Some(remaining) = rest.checked_sub(BLANK_CHUNK.len()) {
             f.write_str(BLANK_CHUNK)?;
-            rest = less;
+            rest = remaining;
         }
         f.write_str(BLANK_CHUNK.get(..rest).unwrap_or_default())
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn widths_have_no_end() {
+    fn texts_are_padded_to_any_width() {
         assert_eq!(LeftAligned("é", 3).to_string(), "é  ");
         assert_eq!(RightAligned("é", 3).to_string(), "  é");
         assert_eq!(LeftAligned("long", 3).to_string(), "long");

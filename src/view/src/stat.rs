@@ -87,7 +87,7 @@ pub fn write_table(
     Ok(())
 }
 
-/// A row with what is needed to print it.
+/// A row with its event and the settings of the table.
 struct StatLine<'a> {
     row: &'a CountRow,
     event: &'a rperf_count::CountedEvent,

@@ -16,8 +16,8 @@
 //! characters is unchanged: a name with the four characters `\x1b` looks like one with ESC.
 //!
 //! Terminal output passes through a [`TerminalFilter`] last. It must let rperf's own colours
-//! pass, but a name can contain the bytes of any colour, so the filter recognises its own by a random
-//! mark, see [`Csi`]. [`escaped`] and [`escaped_line`] return the escaped text, to
+//! pass, but a name can contain the bytes of any colour, so the filter recognises rperf's colours by a
+//! random mark, see [`Csi`]. [`escaped`] and [`escaped_line`] return the escaped text, to
 //! compute its width.
 
 mod csi;

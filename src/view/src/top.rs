@@ -165,7 +165,7 @@ fn truncated(line: &str, columns: usize, colors: Option<Csi>) -> String {
 /// An interval in JSON.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonInterval<'a> {
-    /// When it ended, in seconds since 1970.
+    /// The end of the interval, in seconds since 1970.
     pub time: i64,
     /// Its status.
     pub status: &'a IntervalStatus<'a>,
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_no_colours() {
+    fn colours_in_names_are_escaped() {
         let csi = Csi::marked();
         let line = format!("{csi}31m5%{csi}m a\x1b[31mb");
         let colored = format!("{csi}31m5%{csi}m");

@@ -91,7 +91,7 @@ impl SampleText<'_, '_> {
             }
             let event = source.event.map(|event| event.0 as usize);
             if let Some(event) = event.and_then(|event| self.plan.events.get(event)) {
-                event.layout.who(&line, kind, block);
+                event.layout.common_fields(&line, kind, block);
             }
         }
         match &record {

@@ -1,5 +1,5 @@
-//! Tests without a compiler: objects without debug information, and addresses before, in and after
-//! segments.
+//! Tests without a compiler: objects without debug information, and the conversion of file offsets in
+//! and after segments to addresses.
 
 use std::path::Path;
 

@@ -158,7 +158,9 @@ fn compare_at(loaded: &LoadedSymbols, addresses: &[(u64, u64)], dwarf: &Path, fl
         frames += theirs.len();
         inlined += theirs.len() - 1;
         if ours != *theirs && !is_outer_name(&ours, theirs) && !is_first_file(&ours, theirs) {
-            different.push(format!("{virtual_address:#x}: ours {ours:?}, theirs {theirs:?}"));
+            different.push(format!(
+                "{virtual_address:#x}: ours {ours:?}, theirs {theirs:?}"
+            ));
         }
     }
     let what = dwarf.display();

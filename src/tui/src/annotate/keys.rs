@@ -96,8 +96,8 @@ impl AnnotateScreen {
         InputResult::Changed
     }
 
-    /// Moves to the next colder instruction that has samples, or to the next hotter one if `hotter`; wraps around at the ends. Moves to
-    /// the hottest instruction if the cursor is at an instruction without samples.
+    /// Moves to the next colder instruction that has samples, or to the next hotter one if `hotter`; wraps around at the ends.
+    /// Moves to the hottest instruction if the cursor is at an instruction without samples.
     fn go_to_hot(&mut self, hotter: bool) -> InputResult<ReaderMessage> {
         let count = self.hottest.len();
         if count == 0 {

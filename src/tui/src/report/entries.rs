@@ -30,7 +30,7 @@ struct ShownEntry {
     line: usize,
 }
 
-/// A row; in a hierarchy, a row of one level, which is that of a sort key.
+/// A row; in a hierarchy, a row of one level, which corresponds to one sort key.
 #[derive(Debug, Clone)]
 pub(super) struct RowItem {
     pub(super) level: usize,

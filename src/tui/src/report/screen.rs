@@ -74,8 +74,8 @@ struct ReadingState {
 }
 
 impl ReportScreen {
-    /// Creates a screen that is empty until [`ReaderMessage::Report`] arrives. Requests are sent to `requests`; `outcome` receives why the session
-    /// ended. `is_verbose` means that rows have addresses.
+    /// Creates a screen that is empty until [`ReaderMessage::Report`] arrives. Requests are sent to `requests`; `outcome`
+    /// receives the action after the session. `is_verbose` means that rows have addresses.
     #[must_use]
     pub fn new(
         requests: Sender<BrowserRequest>,

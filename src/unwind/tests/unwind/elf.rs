@@ -15,7 +15,7 @@ pub(crate) struct Entry {
     /// The offset in the file.
     pub(crate) start: u64,
     pub(crate) size: u64,
-    /// Its instructions; there are no common ones. For `.ARM.exidx` an empty list means no information.
+    /// Its instructions; the CIE has none. For `.ARM.exidx` an empty list means no information.
     pub(crate) instructions: Vec<u8>,
     pub(crate) is_signal: bool,
 }
@@ -154,7 +154,7 @@ fn put_tables(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) 
     }
 }
 
-/// Writes the entries; returns the start of each one's code and its own offset.
+/// Writes the entries; returns for each entry the start of its code and its offset in the file.
 fn put_frames(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) -> Vec<(u64, u64)> {
     let is_debug = section == Section::Debug;
     let section_start = file.at();

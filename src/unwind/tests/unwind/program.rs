@@ -348,7 +348,7 @@ pub(crate) fn unwind(
     let mut frames = Vec::new();
     let mut unwinder = Unwinder::new();
     let outcome = unwinder.unwind(&snapshot, space, limit, &mut frames);
-    // What is cached on the first run changes nothing.
+    // Results cached on the first run change nothing.
     let mut again = Vec::new();
     assert_eq!(
         unwinder.unwind(&snapshot, space, limit, &mut again),

@@ -63,19 +63,19 @@ pub fn write_streams(
     write_single(out, event.after, &pairs.only_second, &blank, escapes)
 }
 
-/// Writes the streams of one recording; `before` precedes each line.
+/// Writes the streams of one recording; `prefix` precedes each line.
 fn write_single(
     out: &mut dyn Write,
     hot: &HotStreams,
     indices: &[usize],
-    before: &str,
+    prefix: &str,
     escapes: bool,
 ) -> io::Result<()> {
     let streams = indices.iter().filter_map(|index| hot.streams.get(*index));
     for (number, stream) in (1..).zip(streams) {
         writeln!(out, "\nhot chain {number}:")?;
         for line in lines(hot, stream, RULE, escapes) {
-            writeln!(out, "{before}{}", RightAligned(&line, WIDTH))?;
+            writeln!(out, "{prefix}{}", RightAligned(&line, WIDTH))?;
         }
     }
     Ok(())

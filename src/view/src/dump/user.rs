@@ -133,7 +133,7 @@ fn cpu_map(map: &CpuMap) -> String {
     all.join(",")
 }
 
-/// `0-1,5`.
+/// Formats ascending CPU numbers as `0-1,5`.
 fn ranges(cpus: &[u32]) -> String {
     let runs = cpus.chunk_by(|one, next| one.checked_add(1) == Some(*next));
     let runs = runs.filter_map(|run| match run {

@@ -1,4 +1,4 @@
-//! Output for recordings that no recorder of this machine writes.
+//! Output for recordings that no available recorder writes.
 
 use rperf_perfdata::{FeatureSet, feature::GroupDesc};
 use rperf_wire::{Attr, AttrFlags, Endian, EventType, SampleType};

@@ -19,12 +19,13 @@ struct Date {
 /// The date of a day counted from 1 January 1970.
 ///
 /// Years start in March, so that the leap day is the last day, in eras of 400 years, which are all equally long.
-/// From March on, the lengths of months repeat: 31, 30, 31, 30, 31 days.
+/// From March on, the lengths of months repeat: 31, 30, 31, 30, 31 days, 153 together.
 fn date(days: i64) -> Date {
-    const ERA: i64 = 146_097;
-    const FIRST_OF_MARCH_0000: i64 = 719_468;
-    let days = days.saturating_add(FIRST_OF_MARCH_0000);
-    let (era, day) = (days.div_euclid(ERA), days.rem_euclid(ERA));
+    const DAYS_IN_ERA: i64 = 146_097;
+    /// Days from 1 March 0000 to 1 January 1970.
+    const DAYS_BEFORE_1970: i64 = 719_468;
+    let days = days.saturating_add(DAYS_BEFORE_1970);
+    let (era, day) = (days.div_euclid(DAYS_IN_ERA), days.rem_euclid(DAYS_IN_ERA));
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
     let day_of_year = day - (365 * year + year / 4 - year / 100);
     let march_month = (5 * day_of_year + 2) / 153;

@@ -32,7 +32,7 @@ impl KworkColumns {
         }
     }
 
-    /// Returns the first time of a row in milliseconds.
+    /// Returns the time in the first column of times, in milliseconds.
     fn first(self, times: &KworkTimes) -> f64 {
         match self {
             Self::Runtime => milliseconds(times.total),

@@ -57,8 +57,8 @@ impl ReportCells {
             .map(|(number, column)| (number, column.title()))
     }
 
-    /// The cells of a column in a row. A numeric column has one for each event, with percentages of `totals`, and possibly one of blanks
-    /// that fill the column. `key` is the index of the row's sort key, if the column shows one.
+    /// The cells of a column in a row. A numeric column has a cell for each event, with percentages of `totals`, and a cell of
+    /// blanks if these do not fill the column. `key` is the index of the row's sort key, if the column shows one.
     #[must_use]
     pub fn cells(
         &self,

@@ -179,7 +179,7 @@ impl GraphLines<'_> {
         }
     }
 
-    /// The remainder of the branches, so that percentages add up to the parent's.
+    /// Appends the sum of the branches that are not shown, so that percentages add up to the parent's.
     fn push_rest(&mut self, text: &mut String, rest: ColumnSum, total: u64) {
         if self.layout.graph_value != BranchValue::Count || rest.samples > 0 {
             self.close();

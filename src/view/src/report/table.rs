@@ -40,7 +40,7 @@ pub struct ReportLayout {
     /// Maximum number of children of a call-graph node, of lines of its stem, or of chains in a
     /// list.
     pub graph_limit: Option<NonZeroUsize>,
-    /// Whether each sort key is a level of its own.
+    /// Whether rows form a tree with one sort key per level.
     pub hierarchy: bool,
     /// The colour sequences of percentages; `None` without colours.
     pub colors: Option<Csi>,
@@ -150,7 +150,7 @@ impl TableColumn {
         }
     }
 
-    /// The column as its title is laid out.
+    /// The column with the layout of its title.
     fn head(&self) -> table::Column {
         let width = self.title_width;
         match self.kind {
@@ -254,7 +254,7 @@ fn write_padded(
     }
 }
 
-/// The cell of a key. The last of a row has no trailing blanks.
+/// Appends the cell of a key. The last cell of a row has no trailing blanks if its key has [`CellPadding::Never`].
 pub(super) fn key_cell(line: &mut String, cell: &str, column: &TableColumn, is_last: bool) {
     let ColumnKind::Key { truncates, pads } = column.kind else {
         return;
@@ -273,7 +273,7 @@ pub(super) fn key_cell(line: &mut String, cell: &str, column: &TableColumn, is_l
     align.push(line, cell, width);
 }
 
-/// The cell of a number, with one text per event.
+/// Appends the cell of a number, with one text per event.
 pub(super) fn write_number(
     line: &mut String,
     row: &HistogramRow,
@@ -294,7 +294,7 @@ pub(super) fn write_number(
     digits::push_blanks(line, column.title_width.saturating_sub(filled));
 }
 
-/// The numbers of a column as separate texts, each with its percentage.
+/// The numbers of a column as separate texts, each with its percentage, and blanks if these do not fill the column.
 pub(super) fn number_cells(
     row: &HistogramRow,
     totals: &[ColumnSum],
@@ -415,8 +415,8 @@ pub(super) fn shown(cell: &str, escapes: bool) -> Cow<'_, str> {
     }
 }
 
-/// The width of each key's column: that of its title, of its longest cell and, if a row has no
-/// symbol, the minimum that perf uses for such rows.
+/// The width of each key's column: the maximum of its title, its longest cell and, if a row has no
+/// symbol, perf's minimum for such rows.
 fn widths(histogram: &Histogram, escapes: bool) -> Vec<usize> {
     let unresolved = histogram.rows.iter().any(|row| row.unresolved);
     let keys = histogram.columns.iter().filter_map(|field| field.key());

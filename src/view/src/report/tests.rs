@@ -384,7 +384,7 @@ fn explicit_widths_truncate_cells_and_titles() {
 }
 
 #[test]
-fn columns_with_one_value_are_named_instead() {
+fn columns_with_a_single_value_are_lines_above_the_table() {
     let mut out = Vec::new();
     write_values(&mut out, &[("comm", "calc"), ("dso", "libc.so.6")])
         .expect("writing to memory succeeds");
@@ -392,7 +392,7 @@ fn columns_with_one_value_are_named_instead() {
 }
 
 #[test]
-fn the_frame_of_a_report() {
+fn banner_lost_samples_and_tip() {
     let mut out = Vec::new();
     write_banner(&mut out).expect("writing to memory succeeds");
     write_lost(&mut out, 7).expect("writing to memory succeeds");

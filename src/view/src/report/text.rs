@@ -11,8 +11,8 @@ use crate::percent::ShortCount;
 /// One event's part of a report.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportEvent<'a> {
-    /// The name of the event, `cpu-clock:u`, or of its group, `anon group { cpu-clock, page-faults
-    /// }`.
+    /// The name of the event, `cpu-clock:u`, or of its group,
+    /// `anon group { cpu-clock, page-faults }`.
     pub name: &'a str,
     /// Whether perf writes `events`: for a group, even if only its leader is shown.
     pub plural: bool,

@@ -6,7 +6,7 @@ use rperf_analysis::ThreadCounts;
 
 use crate::table::{Cell, Column, Table, TextStyle};
 
-/// How counts are laid out.
+/// The layout of the counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ThreadLayout {
     /// One line per thread, one column per event.

@@ -1,4 +1,4 @@
-//! Who ran while tasks waited for a CPU, for `sched latency --antagonists`.
+//! The tasks that ran while others waited for a CPU, for `sched latency --antagonists`.
 
 use std::io::{self, Write};
 

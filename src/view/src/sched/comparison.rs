@@ -17,7 +17,7 @@ pub const SCHED_DIFF_JSON_VERSION: u32 = 1;
 /// The two-sided 95 % quantile of the normal distribution.
 const NORMAL_QUANTILE: f64 = 1.96;
 
-/// The statistic of each task's waits that is compared.
+/// A compared statistic of each task's waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DelayStatistic {
     /// The mean of the waits.

@@ -20,7 +20,7 @@ struct TimeColumn {
     title: &'static str,
     /// The key in JSON, where times are in nanoseconds.
     key: &'static str,
-    /// Returns the time in nanoseconds, if the task has waited.
+    /// Returns the time in nanoseconds; `None` for a statistic of waits if there are none.
     value: fn(&LatencySums) -> Option<u64>,
 }
 
@@ -78,9 +78,9 @@ pub fn write_percentiles(out: &mut dyn Write, table: &LatencyTable) -> io::Resul
 pub struct LatencyJson {
     /// The number of records lost while recording.
     pub lost_records: u64,
-    /// Whether it has the buckets of the histograms.
+    /// Whether the object has the buckets of the histograms.
     pub with_buckets: bool,
-    /// Whether it has the antagonists (`LatencyOptions::with_antagonists`).
+    /// Whether the object has the antagonists (`LatencyOptions::with_antagonists`).
     pub with_antagonists: bool,
 }
 
@@ -142,7 +142,7 @@ pub(super) fn comm_cell(row: &LatencyRow) -> Cell {
     String::from_utf8_lossy(&row.comm).into_owned().into()
 }
 
-/// The thread of a row; none if it is several tasks.
+/// The thread of a row; missing if the row sums up several tasks.
 pub(super) fn thread_cell(row: &LatencyRow) -> Cell {
     match (row.tasks, u64::try_from(row.tid)) {
         (1, Ok(tid)) => tid.into(),

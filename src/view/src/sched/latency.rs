@@ -58,6 +58,7 @@ fn write_row(out: &mut dyn Write, row: &LatencyRow) -> io::Result<()> {
     out.write_all(b"  ")?;
     out.write_all(&row.comm)?;
     write!(out, ":{number} ")?;
+    // Two blanks before the name, the colon, and the blank after the number.
     let used = row.comm.len() + number.len() + 4;
     let padding = TASK_WIDTH.saturating_sub(used);
     let sums = &row.sums;

@@ -21,7 +21,7 @@ pub const OFF_CPU_JSON_VERSION: u32 = 1;
 pub struct OffCpuView<'t> {
     /// The sums.
     pub table: &'t OffCpuTable,
-    /// The names of their stacks.
+    /// The stacks of the table's rows, with names.
     pub stacks: &'t NamedSwitchStacks,
     /// The number of rows whose stacks are listed as text; 0 for all.
     pub listed: usize,

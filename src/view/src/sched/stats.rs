@@ -210,7 +210,7 @@ impl StatsText<'_> {
         rule(out)
     }
 
-    /// Writes a CPU of one recording, or of two that are compared.
+    /// Writes a CPU of one recording, or of two that are compared. With `with_cpus`, the title of a domain lists its CPUs.
     fn write_cpu(
         &self,
         out: &mut dyn Write,

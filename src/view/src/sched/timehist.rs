@@ -20,7 +20,7 @@ const MAX_NEXT: usize = 29;
 /// Blanks in the columns of the three times.
 const NO_TIMES: &[u8; 34] = &[b' '; 34];
 
-/// The columns.
+/// The optional columns and rows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TimeColumns {
     /// A column with one character per CPU, which marks the CPU of the row (`-V`).

@@ -47,7 +47,7 @@ mod tests {
 
     /// Rows of perf 6.1.
     #[test]
-    fn rows_are_perfs() {
+    fn rows_equal_those_of_perf() {
         let mut out = Vec::new();
         write_count_titles(&mut out).unwrap();
         let reading = |cpu, thread| CounterReading {

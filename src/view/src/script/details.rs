@@ -47,8 +47,7 @@ impl ScriptLayout {
         self.fields.has_any(LEADING_FIELDS)
     }
 
-    /// Whether anything follows the address: [`ScriptLayout::registers`], [`ScriptLayout::branch`],
-    /// [`ScriptLayout::after`].
+    /// Whether any field follows the address.
     #[inline]
     #[must_use]
     pub fn has_after(&self) -> bool {
@@ -145,7 +144,7 @@ impl ScriptLayout {
         }
     }
 
-    /// Appends the last fields.
+    /// Appends the physical address and the page sizes.
     pub fn after(&self, sample: &SampleRecord<'_>, out: &mut Vec<u8>) {
         let has = |field| self.fields.has(field);
         if has(LineField::PhysAddr) {

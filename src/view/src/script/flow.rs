@@ -10,10 +10,10 @@ use rperf_lines::{
 use super::{ScriptBlock, ScriptLayout};
 use crate::digits;
 
-/// Fields with the sampled instruction.
+/// Fields of the sampled instruction.
 const SAMPLED: LineFields =
     LineFields::of(&[LineField::Insn, LineField::Insnlen, LineField::Disasm]);
-/// Fields with the code between branches.
+/// Fields of the code between branches.
 const FLOW_FIELDS: LineFields = LineFields::of(&[
     LineField::Brstackinsn,
     LineField::Brstackinsnlen,

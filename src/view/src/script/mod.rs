@@ -33,9 +33,9 @@ const ID_COLUMNS: usize = 5;
 /// Columns of an address.
 const ADDRESS_COLUMNS: usize = 16;
 
-/// Columns of a branch's type, which only samples decoded from a hardware trace have.
+/// Columns of a branch's type with the blanks before it. Only samples decoded from a hardware trace have a type.
 const FLAGS_COLUMNS: usize = 24;
-/// Blanks before it.
+/// Blanks before a branch's type.
 const FLAGS_INDENT: usize = 2;
 
 /// The per-event settings of samples.
@@ -119,7 +119,7 @@ impl ScriptLayout {
 
     /// Appends the fields before the address: comm, ids, CPU, time, period, event.
     pub fn start(&self, line: &SampleLine<'_>, block: &mut ScriptBlock) {
-        self.who(line, RecordKind::SAMPLE, block);
+        self.common_fields(line, RecordKind::SAMPLE, block);
         let out = &mut block.text;
         if self.fields.has(LineField::Period) {
             digits::decimal(out, line.period, 10);
@@ -135,7 +135,7 @@ impl ScriptLayout {
     }
 
     /// Appends comm, ids, CPU and time, which all record types have.
-    pub fn who(&self, line: &SampleLine<'_>, kind: RecordKind, block: &mut ScriptBlock) {
+    pub fn common_fields(&self, line: &SampleLine<'_>, kind: RecordKind, block: &mut ScriptBlock) {
         self.up_to_time(line, kind, &mut block.text);
         if self.fields.has(LineField::Time) {
             match self.style.clock {
@@ -259,8 +259,8 @@ impl ScriptLayout {
         }
     }
 
-    /// `FILE:LINE` with a separator from the address.
-    fn source(&self, address: &ResolvedAddress<'_>, parted: &[u8], out: &mut Vec<u8>) {
+    /// `FILE:LINE` after a separator.
+    fn source(&self, address: &ResolvedAddress<'_>, separator: &[u8], out: &mut Vec<u8>) {
         if !self.fields.has(LineField::Srcline) {
             return;
         }
@@ -271,13 +271,13 @@ impl ScriptLayout {
                     true => line.path,
                     false => line.file_name(),
                 };
-                out.extend_from_slice(parted);
+                out.extend_from_slice(separator);
                 out.extend_from_slice(path.as_bytes());
                 out.push(b':');
                 digits::decimal(out, u64::from(line.line), 0);
             }
             SourceLocation::Address { object, address } => {
-                out.extend_from_slice(parted);
+                out.extend_from_slice(separator);
                 out.extend_from_slice(object.as_bytes());
                 out.push(b'[');
                 digits::hexadecimal(out, address, 0);
@@ -310,8 +310,8 @@ impl ScriptLayout {
     }
 }
 
-/// The CPU mode in letters, in six columns. Like in perf, letters represent bits of the mode's
-/// number: a hypervisor is `KUH`.
+/// The CPU mode and the flags of the record type in letters, in six columns. Like in perf, letters
+/// represent bits of the mode's number: a hypervisor is `KUH`.
 fn misc(misc: Misc, kind: RecordKind, out: &mut Vec<u8>) {
     let start = out.len();
     for (bits, letter) in [(1, b'K'), (2, b'U'), (3, b'H'), (4, b'G'), (5, b'g')] {

@@ -165,8 +165,8 @@ fn namespaces(of: &Namespaces) -> String {
 }
 
 fn switch(to: &Switch, misc: Misc) -> String {
-    let out = misc.contains(Misc::SWITCH_OUT);
-    let how = match (out, misc.contains(Misc::SWITCH_OUT_PREEMPT)) {
+    let is_out = misc.contains(Misc::SWITCH_OUT);
+    let how = match (is_out, misc.contains(Misc::SWITCH_OUT_PREEMPT)) {
         (false, _) => "IN",
         (true, false) => "OUT",
         (true, true) => "OUT preempt",
@@ -174,7 +174,7 @@ fn switch(to: &Switch, misc: Misc) -> String {
     match to.next_prev {
         None => format!(" {how:11}"),
         Some((pid, tid)) => {
-            let other = if out { "next" } else { "prev" };
+            let other = if is_out { "next" } else { "prev" };
             format!(
                 " {how:11}  {other} pid/tid: {:5}/{:<5}",
                 signed(pid),

@@ -22,13 +22,14 @@ const X86: [&str; 24] = [
     "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP", "FLAGS", "CS", "SS", "DS", "ES", "FS",
     "GS", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15",
 ];
-/// Vector registers start here, with two numbers each.
+/// The number of the first vector register. Each vector register has two numbers.
 const XMM: u32 = 32;
 const ARM: [&str; 16] = [
     "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "fp", "ip", "sp", "lr", "pc",
 ];
 /// The registers after `x0` to `x29`.
 const ARM64: [&str; 3] = ["lr", "sp", "pc"];
+/// The number of `vg`, the length of SVE's vectors.
 const ARM64_VG: u32 = 46;
 
 impl Architecture {

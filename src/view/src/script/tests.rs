@@ -115,7 +115,7 @@ fn a_stack_has_the_address_in_the_object() {
 }
 
 #[test]
-fn objects_have_the_offset_in_them_where_they_have_any() {
+fn known_objects_have_the_offset_of_the_address() {
     let fields = [LineField::Ip, LineField::Dso, LineField::Dsoff];
     assert_eq!(
         text(&layout("cs", &fields, true), &line()),
@@ -125,7 +125,7 @@ fn objects_have_the_offset_in_them_where_they_have_any() {
 }
 
 #[test]
-fn fields_fall_away_one_by_one() {
+fn only_selected_fields_are_shown() {
     let only = |fields: &[LineField]| text(&layout("cs", fields, true), &line());
     assert_eq!(
         only(&[LineField::Comm, LineField::Pid, LineField::Tid]),
@@ -148,7 +148,7 @@ fn fields_fall_away_one_by_one() {
 }
 
 #[test]
-fn values_that_are_missing_print_as_perf_prints_them() {
+fn missing_values_print_as_in_perf() {
     let line = SampleLine {
         comm: "a comm of 15 ch",
         pid: u32::MAX,
@@ -192,7 +192,7 @@ fn inlined_frames_have_no_object_and_source_follows() {
         source: line,
         ..resolved()
     };
-    let nowhere = ResolvedAddress {
+    let without_line = ResolvedAddress {
         source: SourceLocation::Address {
             object: "[kernel.kallsyms]",
             address: 0xffff_ffff_8100_0000,
@@ -202,7 +202,7 @@ fn inlined_frames_have_no_object_and_source_follows() {
     let written = |layout: &ScriptLayout| {
         let mut out = Vec::new();
         layout.frame(&inlined, &mut out);
-        layout.frame(&nowhere, &mut out);
+        layout.frame(&without_line, &mut out);
         String::from_utf8(out).expect("plain text")
     };
     let short = written(&layout("cs", &fields, true));
@@ -213,8 +213,8 @@ fn inlined_frames_have_no_object_and_source_follows() {
         full_paths: true,
         ..STYLE
     };
-    let all = written(&styled("cs", &fields, true, style));
-    assert_eq!(all, expected.replace("leaf.h:", "/src/demo/leaf.h:"));
+    let with_paths = written(&styled("cs", &fields, true, style));
+    assert_eq!(with_paths, expected.replace("leaf.h:", "/src/demo/leaf.h:"));
     let without = written(&layout("cs", &[LineField::Ip, LineField::Sym], true));
     assert_eq!(
         without,

@@ -135,7 +135,7 @@ impl ScriptBlock {
     }
 }
 
-/// Appends seconds with microseconds, truncated, or nanoseconds.
+/// Appends seconds with nine or six decimals (truncated), and `: `.
 pub(super) fn time(out: &mut Vec<u8>, time: u64, nanoseconds: bool) {
     let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
     digits::decimal(out, seconds, 5);

@@ -36,7 +36,7 @@ pub(super) fn write_row(
     Ok(())
 }
 
-/// The fields for the time and unit of a row.
+/// The fields before the count: the prefix of the row, its unit and the number of merged counters.
 pub(super) fn first(line: &StatLine<'_>) -> Vec<String> {
     let mut first = Vec::new();
     match line.style.prefix {

@@ -85,7 +85,8 @@ pub fn write_footer(out: &mut dyn Write, footer: &Footer<'_>) -> io::Result<()> 
     write!(out, "\n\n")
 }
 
-/// The number of decimals that shows two digits after the first digit of the deviation, which is in seconds; 2 if it is above 1 or 0.
+/// The number of decimals that shows two digits after the first digit of the deviation, which is in seconds; 2 if the deviation
+/// is 0 or above 1.
 fn decimals(deviation: f64) -> usize {
     if deviation > 1.0 || deviation <= 0.0 {
         return 2;

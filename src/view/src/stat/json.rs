@@ -16,7 +16,7 @@ pub(super) fn write_row(out: &mut dyn Write, line: &StatLine<'_>) -> io::Result<
     let mut metrics = line.row.metrics.iter();
     match metrics.next() {
         Some(one) => metric(&mut object, one),
-        // Every row has all fields, as in perf 6.1.
+        // A row without metrics has their fields, too, as in perf 6.1.
         None => no_metric(&mut object),
     }
     writeln!(out, "{{{}}}", object.text)?;

@@ -10,8 +10,8 @@ use crate::table::Align;
 /// Minimum width of a metric's column in text.
 const COLUMN: usize = 20;
 
-/// Writes the metrics of a table, preceded by a header unless the columns are those `shown` before.
-/// Rates and `CPUs utilized`, which every row has, are omitted like in perf.
+/// Writes the metrics of a table. Text and CSV have a header if the columns differ from `shown`, those of the previous
+/// header. Rates and `CPUs utilized`, which every row has, are omitted like in perf.
 ///
 /// # Errors
 /// Those of `out`.

@@ -4,7 +4,7 @@ use rperf_count::{
 };
 use rperf_wire::{Attr, EventType};
 
-/// The table of two runs: a clock, cycles, stalled cycles, an unsupported event and one that was not counted.
+/// The table of this number of runs. Its last two events are an unsupported one and one that was not counted.
 fn table(runs: u32) -> CountTable {
     let event = |name: &str, kind, config| {
         let attr = Attr {
@@ -23,7 +23,6 @@ fn table(runs: u32) -> CountTable {
         event("branches", EventType::HARDWARE, 4),
     ];
     events[4].supported = false;
-    events[3].cgroup = None;
     let grouping = AggregationRules::default();
     let mut aggregator = Aggregator::new(events, &grouping);
     for run in 0..u64::from(runs) {
@@ -116,7 +115,7 @@ fn csv_has_a_row_for_each_metric() {
 }
 
 #[test]
-fn json_has_no_unit_of_a_metric_where_there_is_no_base() {
+fn json_rows_without_metrics_have_empty_metric_fields() {
     let time = StatPrefix::Time(Duration::from_micros(1_500_001));
     let text = written(&table(1), StatFormat::Json, time);
     let lines: Vec<&str> = text.lines().collect();
@@ -139,7 +138,7 @@ fn json_has_no_unit_of_a_metric_where_there_is_no_base() {
 }
 
 #[test]
-fn runs_have_a_table_and_bars_have_an_end() {
+fn each_run_has_a_line_with_a_bar() {
     let runs = [10, 20, 0].map(Duration::from_millis);
     let mut elapsed = Spread::default();
     runs.iter()

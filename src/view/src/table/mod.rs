@@ -24,7 +24,7 @@ pub enum Align {
     Right,
 }
 
-/// Column width of text, in characters. Nothing is truncated: a longer cell shifts the rest of its row.
+/// The width of a column in text, in characters. Nothing is truncated: a longer cell shifts the rest of its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
     /// A fixed width.

@@ -20,14 +20,14 @@ pub struct Csi {
     mark: Option<[u8; DIGITS]>,
 }
 
-/// The classification of bytes that start with ESC.
+/// The classification of the start of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SequenceStart {
     /// A marked introducer of this many bytes.
     Own(usize),
-    /// An incomplete marked introducer at the end of the bytes.
+    /// An incomplete marked introducer up to the end of the text, or an empty text.
     Truncated,
-    /// Any other ESC.
+    /// Any other start.
     Foreign,
 }
 
@@ -48,7 +48,7 @@ impl Csi {
         }
     }
 
-    /// Classifies `bytes`, which start with ESC.
+    /// Classifies the start of `bytes`. For [`Self::PLAIN`] every start is foreign.
     pub(super) fn begins(self, bytes: &[u8]) -> SequenceStart {
         let Some(mark) = self.mark else {
             return SequenceStart::Foreign;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 const CHUNK: usize = 32;
 
 /// Whether a character is escaped. Newlines and tabs are not.
-pub(super) fn is_hidden(letter: char) -> bool {
+pub(super) fn needs_escape(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
@@ -17,7 +17,7 @@ pub(super) fn is_hidden(letter: char) -> bool {
 }
 
 /// Whether a byte outside UTF-8 is a control character of 8-bit terminals.
-pub(super) fn is_hidden_byte(byte: u8) -> bool {
+pub(super) fn byte_needs_escape(byte: u8) -> bool {
     (0x80..=0x9f).contains(&byte)
 }
 
@@ -43,13 +43,13 @@ pub(super) fn push_escape(out: &mut String, letter: char) {
 /// Escapes control characters in text, except newlines and tabs.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
-    escaped_where(text, is_hidden)
+    escaped_where(text, needs_escape)
 }
 
 /// Escapes control characters in a single line, including newlines.
 #[must_use]
 pub fn escaped_line(text: &str) -> Cow<'_, str> {
-    escaped_where(text, |letter| letter == '\n' || is_hidden(letter))
+    escaped_where(text, |letter| letter == '\n' || needs_escape(letter))
 }
 
 /// Escapes newlines only, so that the text stays on one line.
@@ -61,13 +61,13 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     }
 }
 
-fn escaped_where(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.chars().any(&is_hidden) {
+fn escaped_where(text: &str, needs_escape: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(&needs_escape) {
         return text.into();
     }
     let mut out = String::with_capacity(text.len() + 8);
     for letter in text.chars() {
-        match is_hidden(letter) {
+        match needs_escape(letter) {
             true => push_escape(&mut out, letter),
             false => out.push(letter),
         }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::csi::{Csi, SequenceStart};
-use super::escape::{is_hidden, is_hidden_byte, plain_run, push_escape};
+use super::escape::{byte_needs_escape, needs_escape, plain_run, push_escape};
 
 /// Bytes of the longest character.
 const MAX_CHARACTER_BYTES: usize = 4;
@@ -12,7 +12,7 @@ const MAX_CHARACTER_BYTES: usize = 4;
 /// sequences.
 ///
 /// Text without control characters is passed through unchanged in one piece. A character or
-/// introducer split over two writes is held back until the second; a flush writes its incomplete
+/// introducer split over two writes is held back until the second; a flush writes the incomplete
 /// bytes.
 #[derive(Debug)]
 pub struct TerminalFilter<W> {
@@ -116,7 +116,7 @@ fn classify(bytes: &[u8], csi: Csi) -> LeadingBytes {
 }
 
 fn push_letter(out: &mut Vec<u8>, letter: char) {
-    if is_hidden(letter) {
+    if needs_escape(letter) {
         let mut escape = String::new();
         push_escape(&mut escape, letter);
         out.extend_from_slice(escape.as_bytes());
@@ -125,11 +125,13 @@ fn push_letter(out: &mut Vec<u8>, letter: char) {
     }
 }
 
-/// Appends an invalid or incomplete byte of a character.
+/// Appends a byte of an invalid character, or of an incomplete character or introducer.
 fn push_byte(out: &mut Vec<u8>, byte: u8) {
     match byte {
         byte if byte.is_ascii() => push_letter(out, char::from(byte)),
-        byte if is_hidden_byte(byte) => out.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+        byte if byte_needs_escape(byte) => {
+            out.extend_from_slice(format!("\\x{byte:02x}").as_bytes())
+        }
         byte => out.push(byte),
     }
 }
@@ -269,7 +271,7 @@ mod tests {
             let expected = oracle(&bytes, csi);
             let controls = |bytes: &[u8]| {
                 let text = String::from_utf8_lossy(bytes).replace("\x1b[", "");
-                text.chars().any(is_hidden)
+                text.chars().any(needs_escape)
             };
             prop_assert!(!controls(&expected));
             prop_assert_eq!(&filtered([&bytes[..]], csi), &expected);

@@ -101,7 +101,7 @@ fn times_precede_units() {
 }
 
 #[test]
-fn csv_and_json_have_the_same() {
+fn csv_and_json_have_the_same_metrics() {
     let csv = written(
         StatFormat::Csv { separator: "," },
         StatPrefix::None,
