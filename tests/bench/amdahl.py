@@ -7,7 +7,7 @@ Each row runs once with four threads under `valgrind --tool=callgrind`, which co
 and simulates the caches:
 
 - serial: instructions of the main thread outside of work that threads share (`on_threads` and the like).
-- beside: instructions of single threads that run at the same time as others, such as the reader of kallsyms.
+- concurrent: instructions of single threads that run at the same time as others, such as the reader of kallsyms.
 - parallel: instructions of shared work, on all threads.
 - moved: last-level cache misses, times the size of a cache line.
 
@@ -36,7 +36,7 @@ CACHE_LINE = 64
 # Functions of the main thread in which it works as one of several threads.
 SHARED = re.compile(r"\bon_threads\b|\brender_block\b")
 # Functions that run in one thread while the others work.
-BESIDE = re.compile(r"\bkallsyms::read\b")
+CONCURRENT = re.compile(r"\bkallsyms::read\b")
 
 
 class Thread:
@@ -93,10 +93,10 @@ class Thread:
                 found[caller] = found.get(caller, 0) + cost
         return found
 
-    def beside(self):
-        """Instructions of work beside that of other threads."""
+    def concurrent(self):
+        """Instructions of work that runs at the same time as the work of other threads."""
         calls = self.calls.items()
-        return sum(cost for (caller, called), cost in calls if BESIDE.search(called) and not BESIDE.search(caller))
+        return sum(cost for (caller, called), cost in calls if CONCURRENT.search(called) and not CONCURRENT.search(caller))
 
 
 def threads_of(command):
@@ -120,14 +120,14 @@ def row(rperf, file, arguments):
     command = [rperf] + arguments.split() + ["-i", f"{file}.data", "-j", str(THREADS)]
     main, *others = threads_of(command)
     stages = main.shared()
-    aside = sum(thread.beside() for thread in others)
+    concurrent = sum(thread.concurrent() for thread in others)
     serial = main.instructions() - sum(stages.values())
-    parallel = sum(stages.values()) + sum(thread.instructions() for thread in others) - aside
+    parallel = sum(stages.values()) + sum(thread.instructions() for thread in others) - concurrent
     moved = sum(thread.moved() for thread in [main, *others])
     share = serial / (serial + parallel)
     speed = [f"{1 / (share + (1 - share) / cores):.1f}" for cores in CORES]
     print(
-        f"| `{arguments}`, {file} | {millions(serial)} | {millions(parallel)} | {millions(aside)} "
+        f"| `{arguments}`, {file} | {millions(serial)} | {millions(parallel)} | {millions(concurrent)} "
         f"| {millions(moved)} | {100 * share:.1f} % | {' | '.join(speed)} |",
         flush=True,
     )
@@ -140,7 +140,7 @@ def main():
         print(__doc__, file=sys.stderr)
         sys.exit(2)
     speeds = " | ".join(f"{cores} cores" for cores in CORES)
-    print(f"| command, file | serial | parallel | beside | moved, MB | serial share | {speeds} |")
+    print(f"| command, file | serial | parallel | concurrent | moved, MB | serial share | {speeds} |")
     print("|" + " --- |" * (6 + len(CORES)))
     for number, (file, arguments) in enumerate(ROWS):
         if len(sys.argv) == 2 or str(number) in sys.argv[2:]:

@@ -4,13 +4,14 @@
 usage: compare.py [-n ROUNDS] [--row JOB [--limit SECONDS | --walls]] [--stop SECONDS] [--memory GB]
                   [--kept FILE] NAME COMMAND NAME COMMAND
 
-Each command runs in a shell with its output sent to /dev/null. Figures are of the whole process tree:
-wall and CPU (user + system) seconds, peak resident and peak anonymous memory (RssAnon, sampled every
-5 ms from /proc of the main process). With --row one line of a table: CPU, wall and anonymous memory of
-either, how often the second's CPU goes into the first's, and the second's wall as a multiple of the limit;
-with --walls the wall times and how many times the first's the second's is.
-A command that runs longer than --stop is ended and shown as such; one of more than 20 s has one round only.
-With --kept the first command's figures are taken from FILE if they stand there, and put there if not.
+Each command runs in a shell with its output sent to /dev/null. Figures: wall seconds, CPU seconds (user + system)
+of the whole process tree, peak resident memory of its largest process, and peak anonymous memory of the main process
+(RssAnon in /proc, sampled every 5 ms).
+--row prints one row of a table: CPU, wall and anonymous memory of each command, the ratio of the CPU times (first /
+second), and the second's wall time as a multiple of --limit. With --walls: both wall times and their ratio (second /
+first).
+A command that runs longer than --stop is killed, and the row says so; a command of more than 20 s has one round only.
+With --kept, the first command's figures are read from FILE; if FILE does not have them, they are measured and added.
 """
 import argparse
 import errno
@@ -44,9 +45,9 @@ class Bounds:
 
 def run(command, bounds):
     start = time.monotonic()
-    said = tempfile.TemporaryFile()
+    errors = tempfile.TemporaryFile()
     child = subprocess.Popen(
-        ["sh", "-c", f"{bounds.prefix}exec {command}"], stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
+        ["sh", "-c", f"{bounds.prefix}exec {command}"], stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
     )
     # If memory runs out, the measured command fails.
     with open(f"/proc/{child.pid}/oom_score_adj", "w", encoding="utf-8") as score:
@@ -62,9 +63,9 @@ def run(command, bounds):
         time.sleep(0.005)
     child.returncode = os.waitstatus_to_exitcode(status)
     wall = time.monotonic() - start
-    said.seek(0)
-    # perf 6.1 then exits with 0.
-    code = errno.ENOMEM if b"Cannot allocate memory" in said.read(1 << 20) else child.returncode
+    errors.seek(0)
+    # perf 6.1 exits with 0 when memory runs out.
+    code = errno.ENOMEM if b"Cannot allocate memory" in errors.read(1 << 20) else child.returncode
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, peak / 1024, code
 
 
@@ -105,11 +106,11 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("-n", type=int, default=5, help="rounds")
     arguments.add_argument("--row", metavar="JOB", help="print one row of a table")
-    arguments.add_argument("--limit", type=float, help="seconds that nothing can be faster than")
-    arguments.add_argument("--stop", type=float, default=180, help="seconds after which a command is ended")
-    arguments.add_argument("--kept", metavar="FILE", help="figures of the first command")
+    arguments.add_argument("--limit", type=float, help="lower bound of the wall time in seconds")
+    arguments.add_argument("--stop", type=float, default=180, help="seconds after which a command is killed")
+    arguments.add_argument("--kept", metavar="FILE", help="file with the figures of the first command")
     arguments.add_argument("words", nargs="+", metavar=("NAME COMMAND"))
-    arguments.add_argument("--walls", action="store_true", help="wall seconds alone in the row, and the second in the first's")
+    arguments.add_argument("--walls", action="store_true", help="print only wall times in the row, and their ratio")
     arguments.add_argument("--memory", type=float, help="GB of address space that a command may have")
     options = arguments.parse_args()
     if len(options.words) not in (2, 4):

@@ -76,7 +76,7 @@ def compare(old, new, counts_too):
     counts = [instructions(command + ["-j", "1"]) for command in (old, new)]
     if None in counts:
         return ratio, "CPU time"
-    # More instructions, or as many that take longer.
+    # Steady times decide only if the instructions did not grow: the same instructions may take longer.
     counted = counts[1] / counts[0]
     if is_noisy or counted > LIMIT:
         return counted, "instructions"

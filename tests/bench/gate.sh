@@ -10,7 +10,7 @@ mkdir -p "$folder"
 cd "$folder"
 if [ ! -e fp.data ] || [ ! -e tp.data ] || [ ! -e dwarf.data ]; then
     . "$here/files.sh"
-    built
+    build_workloads
     rate=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
     trap 'echo "$rate" >/proc/sys/kernel/perf_event_max_sample_rate' EXIT
     echo 100000 >/proc/sys/kernel/perf_event_max_sample_rate

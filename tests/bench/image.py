@@ -2,8 +2,8 @@
 
 usage: image.py RPERF VMLINUX [SOURCES]   (VMLINUX of linux-image-*-dbg, SOURCES an unpacked linux-source-*)
 
-Prints each difference, and fails where one is none of those in docs/compatibility.md: places beyond the first of a unit,
-types that perf calls unknown, lines that perf leaves without a number though it probes them."""
+Prints each difference, and fails if docs/compatibility.md does not explain one. It explains further locations in a unit,
+types that perf calls unknown, and lines that perf leaves without a number though it probes them."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ FUNCTIONS = """tcp_sendmsg do_sys_openat2 vfs_read vfs_write ksys_read do_filp_o
 handle_mm_fault netif_rx do_exit submit_bio kfree filemap_fault udp_sendmsg"""
 
 
-def told(tool, words):
+def run_probe(tool, words):
     done = subprocess.run([tool, "probe", *words], capture_output=True, text=True, errors="replace")
     return done.returncode, done.stdout.splitlines(), done.stderr.strip()
 
@@ -48,7 +48,7 @@ def same_variables(theirs, ours):
 
 
 def numbers_only(theirs, ours):
-    """Whether all lines have the same text, and ours all line numbers of theirs."""
+    """Whether all lines have the same text, and ours has all line numbers of theirs."""
     def split(line):
         return line[:7].strip(), line[7:].strip()
     pairs = list(zip(theirs[1:], ours[1:]))
@@ -58,7 +58,7 @@ def numbers_only(theirs, ours):
 
 
 def compare(rperf, words, is_alike):
-    theirs, ours = told("perf", words), told(rperf, words)
+    theirs, ours = run_probe("perf", words), run_probe(rperf, words)
     name = " ".join(words[2:])
     if theirs[0] != 0:
         print(f"perf refuses:  {name}: {theirs[2].splitlines()[0] if theirs[2] else theirs[0]}")

@@ -45,8 +45,8 @@ impl Expression {
             Self::Number(number) => *number,
             Self::Sum(parts) => parts.iter().map(Self::value).filter(|value| value.is_finite()).sum(),
             Self::Product(left, right) => left.value() * right.value().sqrt(),
-            Self::Choice(of, left, right) => {
-                if of.value() > 500.0 { left.value() } else { right.value() }
+            Self::Choice(condition, left, right) => {
+                if condition.value() > 500.0 { left.value() } else { right.value() }
             }
         }
     }

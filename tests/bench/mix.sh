@@ -10,7 +10,7 @@ cd "$scratch"
 left() { [ "$(date +%s)" -lt "$end" ]; }
 run() { timeout $((end - $(date +%s))) "$@" || true; }
 
-# N functions in either language, each with loops, branches and a call of the previous one.
+# N functions in each language, each with loops, branches and a call of the previous one.
 sources() {
     awk -v n="$1" 'BEGIN {
         print "double f0(double x) { return x; }" > "some.c"

@@ -5,15 +5,15 @@ usage: record.py [-n ROUNDS] [--scale PART] [--perf PERF] RPERF ROW...       (ro
 
 Rows:
   feedback   samples of the recorder's own system calls, of all, while a loop of 3 million is traced
-  lost       what is lost of that loop, with the default rings and with rings of 16 MB
+  lost       share of lost samples of that loop, with the default rings and with rings of 16 MB
   end        seconds from Ctrl-C to the prompt after a recording of 1 GB (and of 256 MB)
   start      milliseconds from the start of the recorder to the first sample, with 200 processes that sleep
   cpu        the recorder's CPU seconds, and those for each million samples: -a -g -F 9997 for ten seconds
   copies     CPU, samples and bytes of copies of stacks, kept and unwound while recording (-F 2000, five seconds)
   memory     the recorder's peak memory and CPU at ten times the samples (1.5 and 15 million), and with -z
 
-Each figure is the median of the rounds; only what stands in one row can be compared. What is recorded lies in a folder
-of its own in TMPDIR, which needs 2 GB. --scale 0.01 takes a hundredth of the calls and bytes, to see that a row works.
+Each figure is the median of the rounds; only figures of one row can be compared. The recordings are written to a new
+folder in TMPDIR, which needs 2 GB. --scale 0.01 takes a hundredth of the calls and bytes, to test a row quickly.
 """
 import argparse
 import os
@@ -30,17 +30,17 @@ SYSCALLS = "-a -e raw_syscalls:sys_enter"
 
 
 class Done:
-    """A recorder that has exited: pid, wall seconds, CPU seconds, peak memory in MB, and its output."""
+    """A recorder that has exited: pid, wall seconds, CPU seconds, peak memory in MB, and its stderr."""
 
     def __init__(self, child, began):
-        said = child.stderr.read().decode()
+        errors = child.stderr.read().decode()
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         self.pid = child.pid
         self.wall = time.monotonic() - began
         self.cpu = usage.ru_utime + usage.ru_stime
         self.memory = usage.ru_maxrss / 1024
-        self.said = said
+        self.errors = errors
 
 
 def begin(command):
@@ -69,11 +69,11 @@ class Bench:
         self.scale = options.scale
 
     def scaled(self, number):
-        """A number of calls or bytes, or the requested number of them."""
+        """A number of calls or bytes, multiplied by --scale."""
         return max(1, int(number * self.scale))
 
     def row(self, name, figures, tools=None):
-        """A line of a table: for each tool the medians of what `figures(tool)` returns, by its format."""
+        """Prints a row of a table. `figures(tool)` returns a format and numbers; a cell shows the medians of the numbers."""
         results = {tool: [] for tool, _ in tools or self.tools}
         for _ in range(self.rounds):
             for tool, path in tools or self.tools:
@@ -159,7 +159,7 @@ class Bench:
     def cpu(self):
         def figures(tool):
             done = record(tool, "-a -g -e cpu-clock -F 9997", "sleep 10")
-            count = int(re.search(r"\((\d+) samples\)", done.said).group(1))
+            count = int(re.search(r"\((\d+) samples\)", done.errors).group(1))
             return "{:.2f} s, {:.2f} s", [done.cpu, 1e6 * done.cpu / count]
 
         with Load():
@@ -170,7 +170,7 @@ class Bench:
             def figures(tool):
                 with Load() as load:
                     done = record(tool, f"-e cpu-clock -F 2000 {options} -p {load.pid}", "sleep 5")
-                count = int(re.search(r"\((\d+) samples\)", done.said).group(1))
+                count = int(re.search(r"\((\d+) samples\)", done.errors).group(1))
                 return "{:.2f} s, {:.0f} samples, {:.0f} bytes each", [done.cpu, count, os.path.getsize("r.data") / count]
 
             return figures
@@ -208,7 +208,7 @@ class Load:
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("-n", type=int, default=3, help="rounds")
-    arguments.add_argument("--scale", type=float, default=1, help="part of the calls and bytes")
+    arguments.add_argument("--scale", type=float, default=1, help="factor for the number of calls and bytes")
     arguments.add_argument("--perf", default="perf")
     arguments.add_argument("rperf")
     arguments.add_argument("rows", nargs="+", choices=["feedback", "lost", "end", "start", "cpu", "copies", "memory"])

@@ -8,8 +8,9 @@
 # The additional part scripts runs the scripts in tests/bench/scripts.
 # pictures installs inferno into FOLDER/inferno for comparison.
 # Existing files in FOLDER are kept, and so are perf's results (FOLDER/perf.json: delete it to measure perf again).
-# PERF is another perf than the installed one, and PERF_OPTIONS what it needs to read (--symfs DIR if it runs in a root of
-# its own). RPERF is the binary to measure instead of building one, ROUNDS the number of measurements; STOP and MEMORY limit each
+# PERF is the perf to measure (default: the installed one), PERF_OPTIONS the options that it needs to find objects
+# (--symfs DIR if it runs in another root directory). RPERF is the binary to measure (default: one that is built first),
+# ROUNDS the number of measurements; STOP and MEMORY limit each
 # command, in seconds and GB (180, 21).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -26,7 +27,7 @@ fi
 rperf=$RPERF
 cd "$folder"
 . "$here/files.sh"
-[ -x repeat ] || built
+[ -x repeat ] || build_workloads
 rate=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
 trap 'echo "$rate" >/proc/sys/kernel/perf_event_max_sample_rate; rm -f r.data r.data.old text copy' EXIT
 echo 100000 >/proc/sys/kernel/perf_event_max_sample_rate

@@ -45,7 +45,7 @@ def main():
     start = time.time()
     screen()
     look = time.time() - start
-    print(f"key to screen: median {statistics.median(times) * 1000:.0f} ms, {look * 1000:.0f} of them looking at it")
+    print(f"key to screen: median {statistics.median(times) * 1000:.0f} ms, of which {look * 1000:.0f} ms to read the screen")
 
 
 try:

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A redis server under tracers: CPU time of server and tracer per request, and requests per second, medians of alternated runs. The rate is only
-# meaningful if nothing else runs.
+# A redis server under tracers: CPU time of server and tracer per request, and requests per second, as medians of
+# alternating runs. The rate is only meaningful if nothing else runs.
 #
 #   sh tests/bench/trace_server.sh RPERF [RUNS [REQUESTS]]     (default: 5 runs of 100,000 requests)
 #

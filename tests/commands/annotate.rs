@@ -44,7 +44,7 @@ fn recorded_with(test: &str, events: &[&str]) -> Option<(Tools, String)> {
     Some((tools, file))
 }
 
-/// Titles and instructions, without symbol names of addresses: perf's objdump knows others in stripped objects.
+/// Titles and instructions, without symbol names of addresses: in stripped objects, perf's objdump finds other names.
 fn instructions(text: &str) -> Vec<String> {
     let lines = text.lines().filter(|line| {
         let before = line.split(" :").next().unwrap_or_default().trim();

@@ -24,7 +24,7 @@ fn tar(test: &str, folder: &Path, words: &[&str]) -> Option<String> {
     }
 }
 
-/// Spins for a while and then executes the given program.
+/// A C program that spins for a while and then executes the given program.
 const SPINNING: &str = r"
 #include <unistd.h>
 int main(int argc, char **argv)
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 ";
 
 /// Compiles two programs that share no object with others: caches consist of hard links, and a link that another test
-/// adds or removes changes a file for the tar that perf runs.
+/// adds or removes would change a file while perf's tar reads it.
 fn compile(folder: &Path) {
     fs::write(folder.join("spinning.c"), SPINNING).expect("a source");
     for (name, rounds) in [

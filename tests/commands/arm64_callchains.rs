@@ -31,7 +31,7 @@ fn mapped(program: &str, start: u64) -> Vec<u8> {
 }
 
 #[test]
-fn the_caller_of_a_function_without_frame_is_put_in() {
+fn the_caller_of_a_function_without_frame_is_added() {
     let scratch = Scratch::new();
     let program = scratch.path().join("leaf");
     let mut compiler = Command::new("rustc");
@@ -43,7 +43,7 @@ fn the_caller_of_a_function_without_frame_is_put_in() {
     let built = compiler.output().expect("a Rust compiler");
     if !built.status.success() {
         return skip(
-            "commands::arm64_callchains::the_caller_of_a_function_without_frame_is_put_in",
+            "commands::arm64_callchains::the_caller_of_a_function_without_frame_is_added",
             &String::from_utf8_lossy(&built.stderr),
         );
     }

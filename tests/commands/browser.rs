@@ -301,7 +301,7 @@ fn a_slow_terminal_gets_all_output() {
     let mut keys = terminal.stdin.take().expect("a pipe");
     let mut output = terminal.stdout.take().expect("a pipe");
     let (mut seen, mut bytes) = (Vec::new(), [0; 64]);
-    // What is shown before the keys are pressed: the last line, and the shares of an unfolded call graph.
+    // Texts to wait for (the last line, and a share of the unfolded call graph), each with the keys to press then.
     let arrows = "\x1b[B\x1b[A".repeat(100) + "q";
     let mut steps = [("Tip:", "E"), ("75.00%", &arrows)].into_iter().peekable();
     while let Ok(count @ 1..) = output.read(&mut bytes) {
@@ -318,7 +318,7 @@ fn a_slow_terminal_gets_all_output() {
     assert!(status.success(), "{status}: {seen}");
     let (_, after) = seen
         .rsplit_once("\x1b[?1049h")
-        .expect("a screen of its own");
+        .expect("the alternate screen");
     assert!(
         steps.next().is_none() && after.contains("\x1b[?1049l"),
         "{after}"

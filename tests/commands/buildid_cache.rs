@@ -48,7 +48,7 @@ fn both_tools_create_and_read_the_same_tree() {
         tree(&cache)
     });
     assert_eq!(trees[0], trees[1]);
-    // What one tool adds, the other removes; perf leaves empty folders and links behind.
+    // One tool adds an object, the other removes it. perf leaves empty folders and links.
     for (adds, removes) in [(Tool::Perf, Tool::Rperf), (Tool::Rperf, Tool::Perf)] {
         for option in ["-r", "-p"] {
             let _ = fs::remove_dir_all(&cache);

@@ -138,7 +138,7 @@ fn all_adds_records_to_the_json_and_keeps_its_samples() {
     assert!(mapping["len"].as_u64() > Some(0), "{mapping}");
 }
 
-/// The JSON of both tools for one recording, each with its messages without names of the tool and the output.
+/// The JSON of both tools for one recording, each with the tool's messages, without the names of the tool and the output file.
 fn both_converted(tools: &Tools, file: &str) -> [(String, String); 2] {
     BOTH.map(|by| {
         let target = format!("{by:?}-{file}.json");
@@ -156,9 +156,11 @@ fn both_converted(tools: &Tools, file: &str) -> [(String, String); 2] {
 
 /// The differences between the tools' JSON and messages for one recording.
 fn differing(tools: &Tools, file: &str) -> Option<String> {
-    let [(theirs, they), (ours, us)] = both_converted(tools, file);
+    let [(theirs, their_messages), (ours, our_messages)] = both_converted(tools, file);
     let difference = rperf_testkit::golden::difference(&theirs, &ours);
-    difference.or_else(|| (they != us).then(|| format!("{they} {us}")))
+    difference.or_else(|| {
+    (their_messages != our_messages).then(|| format!("{their_messages} {our_messages}"))
+})
 }
 
 pub(super) fn recorded(scratch: &Scratch, words: &[&str]) {
@@ -220,7 +222,7 @@ fn count(stacks: &mut Folded, comm: &str, frames: impl Iterator<Item = String>) 
     *stacks.entry(stack.join(";")).or_default() += 1;
 }
 
-/// The stacks of a speedscope file, after checking it against the schema.
+/// The stacks of a speedscope file, after checking its structure.
 fn of_speedscope(file: &Value) -> Folded {
     assert_eq!(
         file["$schema"],
@@ -255,7 +257,7 @@ fn of_speedscope(file: &Value) -> Folded {
     stacks
 }
 
-/// Checks that the columns of a table have the length that it states.
+/// Checks that the columns of a table have the length that the table states.
 fn columns_are_whole(table: &Value) {
     for (name, column) in table.as_object().expect("a table") {
         if let Some(column) = column.as_array() {
@@ -268,7 +270,7 @@ fn columns_are_whole(table: &Value) {
     }
 }
 
-/// Checks the fields from which the profiler computes times: those of a recording of cpu-clock that has just been made.
+/// Checks the fields from which the profiler computes times, in a profile of a recording of cpu-clock made just before.
 fn clocks_are_weighed_in_milliseconds(file: &Value) {
     let meta = &file["meta"];
     let number = |value: &Value| value.as_f64().expect("a number");
@@ -449,7 +451,7 @@ fn pprof_reads_converted_profiles() {
         file.is_none_or(|line| ["File: dash", "File: sh", "File: ls"].contains(&line)),
         "{sorted}"
     );
-    // The functions of the outermost frames have names.
+    // Functions of the kernel have names.
     let name = expected
         .keys()
         .find_map(|stack| stack.split(';').find(|name| name.contains("syscall")));

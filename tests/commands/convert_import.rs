@@ -113,7 +113,7 @@ fn linux_perf_reads_a_converted_trace() {
 }
 
 #[test]
-fn what_cannot_be_converted_leaves_nothing() {
+fn a_failed_conversion_leaves_no_file() {
     let scratch = Scratch::new();
     let whole = fs::read(fixture("trace-cmd.dat")).expect("a fixture");
     let path = scratch.path().join("cut.dat");

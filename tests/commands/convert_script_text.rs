@@ -182,7 +182,7 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
             lines.sort();
             lines
         };
-        // Text of tracepoints has no code.
+        // The text of tracepoints has no addresses of code.
         if file != "sched" {
             assert_eq!(sorted(&found_by_perf), sorted(&by_perf(file)), "{file}");
         }

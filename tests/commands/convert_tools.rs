@@ -1,4 +1,4 @@
-//! Converted recordings as the tools that read them see them: names, units, the event that is converted.
+//! Converted recordings as other tools read them: names, units, the event that is converted.
 
 use std::process::Command;
 

@@ -71,8 +71,8 @@ fn damaged_records_are_named_by_type_and_offset_and_end_with_status_1() -> io::R
         assert!(outcome.stderr.contains(comm), "{shown}");
         assert!(outcome.stderr.ends_with(hint), "{shown}");
         // Samples are not decoded for statistics.
-        let counts = words.contains(&"--stats");
-        assert_eq!(outcome.stderr.contains(lost), !counts, "{shown}");
+        let is_statistics = words.contains(&"--stats");
+        assert_eq!(outcome.stderr.contains(lost), !is_statistics, "{shown}");
     }
     let outcome = rperf(&["script"]).within(scratch.path()).finish()?;
     assert_eq!(outcome.stdout.lines().count(), 2, "{outcome:?}");

@@ -114,14 +114,14 @@ fn servers_provide_names_and_lines() {
     };
     let server = split.server();
     let option = format!("--debuginfod={}", server.url());
-    let names = |outcome: &Outcome| outcome.stdout.contains("[.] add_up");
-    assert!(!names(&split.run(&REPORT)));
-    assert!(!names(&split.run_with(&REPORT, |run| {
+    let has_name = |outcome: &Outcome| outcome.stdout.contains("[.] add_up");
+    assert!(!has_name(&split.run(&REPORT)));
+    assert!(!has_name(&split.run_with(&REPORT, |run| {
         run.env("DEBUGINFOD_URLS", server.url())
     })));
     assert_eq!(server.requested_paths(), [""; 0], "no request was sent");
     let fetched = split.run(&[&REPORT[..], &[&option]].concat());
-    assert!(names(&fetched), "{fetched:?}");
+    assert!(has_name(&fetched), "{fetched:?}");
     assert_eq!(fetched.stderr, "");
     assert!(server.requested_paths().contains(&split.place("debuginfo")));
     assert!(

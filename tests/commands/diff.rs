@@ -29,7 +29,7 @@ fn recording(hits: &[(u32, usize)]) -> Vec<u8> {
     file(&attr, "x86_64", &records.concat())
 }
 
-/// A folder with two recordings of one thread that differ in nothing but the number of samples.
+/// A folder with two recordings of one thread that differ only in the number of samples, and a recording without samples.
 fn two_recordings() -> io::Result<Scratch> {
     let scratch = Scratch::new();
     scratch.write("old.data", recording(&[(8, 4)]))?;
@@ -264,7 +264,7 @@ fn the_status_tells_whether_a_row_grew() -> io::Result<()> {
     assert!(grown.stdout.contains("   +12.50%  "), "{grown:?}");
     let calm = run(&scratch, &[&["--fail-above", "13"], &words[..]].concat());
     assert_eq!(calm.status, 0, "{calm:?}");
-    // What shrank or vanished is no failure.
+    // A row that shrank or vanished is no failure.
     let words = ["--fail-above", "13", "-s", "tid", "other.data", "old.data"];
     let shrunk = run(&scratch, &words);
     assert_eq!(shrunk.status, 0, "{shrunk:?}");

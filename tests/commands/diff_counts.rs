@@ -35,7 +35,7 @@ fn printed(scratch: &Scratch, words: &[&str]) -> String {
     outcome.stdout
 }
 
-/// The numbers of `stat report`.
+/// The number of page faults that `stat report` prints.
 fn reported(scratch: &Scratch, file: &str) -> u64 {
     let table = run(scratch, &["stat", "report", "-x,", "-i", file]).stderr;
     let faults = table.lines().find(|line| line.contains("faults"));

@@ -91,7 +91,7 @@ fn a_link_called_perf_data_old_loses_no_files() {
     let old = scratch.path().join("perf.data.old");
     for options in [&["record", "-q"][..], &["record", "-q", "--threads"]] {
         for _ in 0..2 {
-            // Create the target of that name.
+            // A recording that the next one renames to perf.data.old.
             let _ = rperf(&scratch, &["record", "-q", "true"]);
             if fs::remove_file(&old).is_err() {
                 let _ = fs::remove_dir_all(&old);
@@ -165,7 +165,7 @@ fn recordings_are_not_written_to_another_users_fifo() {
         .expect("still there")
         .file_type();
     assert!(kind.is_fifo());
-    // The user's own link works.
+    // The user's own FIFO is written to.
     lchown(&path, Some(0), Some(0)).expect("a new owner");
     let words = [
         "-c",

@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 /// The default column of ` = ` in the text of a call.
 pub const RESULT_COLUMN: usize = 70;
 
-/// How lines begin.
+/// How lines are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceLayout {
     /// Whether times are timestamps of the clock, instead of times since the first event.
     pub full_time: bool,
-    /// Whether the name of the thread is printed.
+    /// Whether the name of the thread is printed before its id. Applies only with `shows_task`.
     pub shows_comm: bool,
-    /// Whether the name and id of the thread are printed. Not needed if there can be only one.
+    /// Whether the id of the thread is printed. Not needed if there can be only one thread.
     pub shows_task: bool,
     /// Whether times are printed.
     pub shows_time: bool,
@@ -128,7 +128,7 @@ fn padded(text: &str, width: usize) -> String {
 /// The version of the objects that [`write_json`] writes.
 const JSON_VERSION: u32 = 1;
 
-/// Writes a line as a JSON object (docs/trace-json.md), unless it has no details.
+/// Writes a line with details, or a number of lost records, as a JSON object (docs/trace-json.md). Writes nothing for other lines.
 ///
 /// # Errors
 /// Errors of `to`.
@@ -174,18 +174,18 @@ pub fn write_json(to: &mut dyn Write, line: &TraceLine<'_>) -> io::Result<()> {
     writeln!(to, "{object}")
 }
 
-/// What the summary contains besides its table.
+/// How the summary is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SummaryOptions {
     /// Whether the failures of each call are printed by errno.
     pub by_error: bool,
-    /// What each table is of.
+    /// What each table covers.
     pub mode: SummaryMode,
     /// Whether the title of a table has the thread's time on CPUs.
     pub has_run_times: bool,
 }
 
-/// What a table of a summary is of.
+/// What a table of a summary covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SummaryMode {
     /// A thread.
@@ -197,7 +197,7 @@ pub enum SummaryMode {
     Cgroup,
 }
 
-/// Writes the table of each thread that has events.
+/// Writes a table for each thread or cgroup that has events, or one for all threads ([`SummaryMode`]).
 ///
 /// # Errors
 /// Errors of `to`.

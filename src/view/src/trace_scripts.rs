@@ -372,7 +372,7 @@ fn compaction_text(totals: &CompactionTotals, layout: CompactionLayout) -> Strin
     format!("{time} {}", parts.join(" "))
 }
 
-/// Writes the number of dropped packets. `rows` are function, offset in it in bytes, and number.
+/// Writes the number of dropped packets. `rows` are function, offset in the function in bytes, and number of packets.
 ///
 /// # Errors
 /// Those of `out`.

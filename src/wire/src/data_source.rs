@@ -121,7 +121,7 @@ const MISS: usize = 2;
 /// Number of the bit `mem_remote`.
 const REMOTE: u32 = 37;
 
-/// Name of a level by `mem_lvl_num`; `None` for other numbers, which are those of caches (`L1`).
+/// Name of a level by `mem_lvl_num`; `None` for other numbers, which are cache levels (`L1`).
 fn level_name(number: u64) -> Option<&'static str> {
     Some(match number {
         0x9 => "CXL",

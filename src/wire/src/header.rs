@@ -113,7 +113,7 @@ impl RecordHeader {
     }
 
     /// Appends a record: a header and the body that `body` appends. Returns `false` and appends
-    /// nothing if the record is larger than a header can describe (64 KiB).
+    /// nothing if the record is larger than a header can describe (65535 bytes).
     pub fn encode_record(
         kind: RecordKind,
         misc: Misc,
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn records_encode_their_body_length() {
+    fn a_record_of_65536_bytes_is_not_encoded() {
         for endian in [Endian::Little, Endian::Big] {
             let mut bytes = vec![1];
             let (kind, misc) = (RecordKind::COMM, Misc(2));

@@ -1,4 +1,4 @@
-//! Record types of the kernel (below 64) and of perf's user space (from 64).
+//! Record types of the kernel (below 64), of perf's user space (from 64) and of simpleperf (from 32768).
 
 use std::fmt;
 
@@ -48,7 +48,7 @@ kinds! {
     AUX = 11;
     /// A trace started.
     ITRACE_START = 12;
-    /// Samples were lost in hardware.
+    /// Samples were lost.
     LOST_SAMPLES = 13;
     /// Context switch of the observed task.
     SWITCH = 14;

@@ -27,8 +27,9 @@ struct ReadShape {
     group: bool,
     /// Number of time words.
     times: usize,
-    /// Whether each value is followed by its id, and by its lost count.
+    /// Whether each value is followed by its id.
     id: bool,
+    /// Whether each value is followed by its lost count.
     lost: bool,
 }
 

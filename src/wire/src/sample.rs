@@ -165,7 +165,7 @@ impl SampleLayout {
         FixedFields::word(body, self.fixed.id?, endian)
     }
 
-    /// Number of 8-byte fields before the event id in a sample's body.
+    /// Number of 8-byte fields before the event id in a sample's body; `None` if samples have no id.
     #[must_use]
     pub fn id_place(&self) -> Option<usize> {
         self.fixed.id
@@ -204,8 +204,8 @@ impl SampleLayout {
         }
     }
 
-    /// Decodes a sample that has at most RAW or CALLCHAIN after the fields of fixed length. Returns `false` if it has
-    /// others or is too short; [`SampleLayout::decode_into`] decodes it or returns the error. Most samples are decoded by
+    /// Decodes a sample that has at most RAW or CALLCHAIN after the fields of fixed length. Returns `false` for
+    /// other and for truncated samples; [`SampleLayout::decode_into`] decodes these or returns the error. Most samples are decoded by
     /// this function, which is small enough to be part of a loop; `endian` should be a constant there.
     #[inline(always)]
     pub fn decode_simple<'a>(

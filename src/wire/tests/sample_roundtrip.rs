@@ -6,7 +6,7 @@ use rperf_wire::{
     Attr, BranchSampleType, Encoder, Endian, ReadFormat, SampleLayout, SampleRecord, SampleType,
 };
 
-/// Values for the fields of a sample; each layout uses those of its fields.
+/// Values for the fields of a sample; each layout uses the values of its own fields.
 #[derive(Debug, Clone)]
 struct Content {
     words: [u64; 12],

@@ -111,7 +111,7 @@ fn decode<'a>(kind: RecordKind, body: &'a [u8], endian: Endian) -> Option<UserRe
     UserRecord::decode(&RawRecord { kind, misc, body }, endian).ok()
 }
 
-/// Checks that the encoded record is decoded as it was, and that no prefix of it panics.
+/// Checks that decoding the encoded record returns the same record, and that decoding a prefix does not panic.
 fn comes_back(record: UserRecord<'_>, endian: Endian) {
     let bytes = body(&record, endian);
     let kind = record.kind();
@@ -283,7 +283,7 @@ fn a_range_that_runs_backwards_is_empty() {
     assert_eq!(map.cpus(), []);
 }
 
-/// A message at the end of a record is not padded.
+/// A name or message at the end of a record is padded to eight bytes, not to the size of its field.
 #[test]
 fn messages_and_names_may_be_short() {
     for (format, time) in [(0_u32, None), (1, Some(9_u64))] {

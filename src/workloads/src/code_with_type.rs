@@ -11,7 +11,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
     body,
 };
 
-/// The structure. Scripts find its type by this name.
+/// The structure. perf's test scripts find its type by this name.
 #[derive(Debug)]
 pub(crate) struct Buf {
     count: u64,

@@ -42,7 +42,7 @@ const CODE: &[u8] = &[];
 
 /// The name of the function.
 const NAME: &[u8] = b"jit_workload\0";
-/// Bytes of a page that suffice on every system: the mapping is larger than the code.
+/// Size of a mapping in bytes, larger than the code. The kernel rounds it up to its page size.
 const MAPPED: usize = 4096;
 /// The number of the processor in ELF (`e_machine`).
 #[cfg(target_arch = "x86_64")]
@@ -146,7 +146,8 @@ fn jitdump(pid: u32, address: u64, time: u64) -> Vec<u8> {
     for number in [0x4a69_5444, 1, 40, MACHINE, 0, pid] {
         put(number);
     }
-    let sizes = [CODE.len(), NAME.len() + CODE.len() + 56];
+    // A load record has 56 bytes before the name.
+let sizes = [CODE.len(), NAME.len() + CODE.len() + 56];
     let [code_size, record_size] = sizes.map(|size| size as u64);
     // Time, flags.
     for number in [time, 0] {

@@ -1,6 +1,6 @@
 //! Programs with known functions, threads and data for `test -w`: what a profile of them must show is known in advance.
 //!
-//! Scripts find them by C names: functions and data that a profile must show are exported under these names, are never inlined, and
+//! perf's test scripts find them by C names: functions and data that a profile must show are exported under these names, are never inlined, and
 //! keep a frame pointer in every build (`StackFrame`). The names and arguments are those of Linux perf's workloads.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
@@ -14,7 +14,7 @@ mod brstack;
 mod code_with_type;
 mod context_switch_loop;
 mod datasym;
-// The scripts look for lines of files with these names.
+// perf's test scripts look for lines of files with these names.
 #[path = "deterministic.c"]
 mod deterministic;
 mod duration;

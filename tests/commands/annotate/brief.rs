@@ -6,13 +6,13 @@ use super::{recorded, recorded_with};
 use crate::tidy::root;
 use crate::tools::{BOTH, Tool, Tools};
 
-/// Functions by name, without section and function headings and empty lines: perf prints objdump's. The rest is
-/// compared byte by byte.
+/// Functions by name, without empty lines and without headings of sections and functions: perf prints the headings of objdump.
+/// The rest is compared byte by byte.
 fn functions(text: &str) -> Vec<String> {
     let is_kept = |line: &&str| {
         let plain = line.trim();
-        let heads = plain.ends_with(':') && !plain.ends_with(">:");
-        !plain.is_empty() && !heads && !plain.starts_with("Disassembly of section ")
+        let is_heading = plain.ends_with(':') && !plain.ends_with(">:");
+        !plain.is_empty() && !is_heading && !plain.starts_with("Disassembly of section ")
     };
     let mut functions: Vec<String> = Vec::new();
     for line in text.lines().filter(is_kept) {
@@ -135,7 +135,7 @@ fn programs_with_jumps_and_calls() {
         &file,
     ];
     let [perf, ours] = BOTH.map(|tool| tools.outcome(tool, &line).stdout);
-    // C++ names include their parameters here.
+    // Headings and calls are not compared: the tools differ in the parameters of C++ names.
     let signs = |text: &str| {
         let lines = text.lines().filter_map(|line| {
             let (_, after) = line.split_once(['↓', '↑', '←'])?;
