@@ -40,7 +40,7 @@ format:
 print fmt: \"comm=%s number=%d\", REC->comm, REC->number
 ";
 
-/// A process: its name, its program and where that is mapped, and its samples.
+/// A process: its name, the path and the address of its program, and its samples.
 #[derive(Debug, Clone)]
 struct Process {
     name: String,

@@ -40,7 +40,7 @@ fn injected(injector: &Path, perf: &Path, scratch: &Scratch, words: &[&str]) -> 
     outcomes.map(|outcome| outcome.stdout).concat()
 }
 
-/// Compiles a program that writes its jitdump into the scratch folder.
+/// Compiles this program of `tests/workloads` in the scratch folder; returns its path.
 fn program(scratch: &Scratch, name: &str) -> String {
     let program = scratch.path().join(name);
     let mut compiler = Command::new("cc");

@@ -112,7 +112,7 @@ fn code_next_to_and_inside_other_code() {
         assert!(text.contains(name), "{text}");
     }
     assert!(text.contains("[unknown]"), "{text}");
-    // The code of the kernel and its modules has symbols.
+    // A KSYMBOL record inside the kernel or a module does not name the code there.
     let in_kernel = KERNEL + 0x10_0000;
     let text = same(
         &tools,
@@ -172,7 +172,7 @@ fn code_that_replaces_registered_code() {
 }
 
 #[test]
-fn places_in_functions_are_rows() {
+fn offsets_in_functions_are_rows() {
     let steps = [
         Announced(FREE, 0x100, "bpf_first"),
         Sampled(FREE + 8),

@@ -117,7 +117,7 @@ fn unknown_events_are_reported() {
 }
 
 #[test]
-fn capital_letters_matter_where_something_has_them() {
+fn a_pattern_with_capital_letters_finds_lower_case_names() {
     let found = list(&["CPU-Clock"]).stdout;
     let row = format!("  {:<50} [Software event]\n", "cpu-clock");
     assert_eq!(found, row);
@@ -139,7 +139,7 @@ fn tracefs(scratch: &Scratch) -> String {
 }
 
 #[test]
-fn unmounted_tracefs_is_to_be_mounted() {
+fn a_hint_says_how_to_mount_tracefs() {
     let scratch = Scratch::new();
     let folder = scratch.path().display().to_string();
     let words = ["--debugfs-dir", &folder, "list", "cook:*"];

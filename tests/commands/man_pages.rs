@@ -110,7 +110,7 @@ fn pages_refer_to_pages_that_exist() {
 }
 
 #[test]
-fn their_sections_use_the_words_of_the_field() {
+fn common_sections_use_the_words_of_the_field() {
     let (_scratch, folder) = written();
     for (name, page) in pages(&folder) {
         let sections = ["EXIT STATUS", "ENVIRONMENT", "FILES", "SEE ALSO"];

@@ -67,7 +67,7 @@ fn objects_without_symbols_are_named_with_the_reason() {
     assert_eq!(quiet.expect("rperf starts").stderr, "");
 }
 
-/// No file has more names of the vdso than the kernel's image has.
+/// The vdso's image has all of its names, so that no note about them would help.
 #[test]
 fn the_vdso_lacks_no_names() -> std::io::Result<()> {
     const VDSO: u64 = 0x7fff_0000_0000;

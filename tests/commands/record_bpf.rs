@@ -151,8 +151,8 @@ fn programs_have_their_names_after_they_are_unloaded() {
 }
 
 #[test]
-fn programs_that_are_loaded_meanwhile_are_described() {
-    let test = "programs_that_are_loaded_meanwhile_are_described";
+fn programs_loaded_during_a_recording_are_described() {
+    let test = "programs_loaded_during_a_recording_are_described";
     if LoadedProgram::load(test, &short()).is_none() {
         return;
     }

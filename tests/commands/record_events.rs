@@ -231,7 +231,7 @@ fn traces_are_opened_as_by_perf_with_a_side_band_event() {
 #[test]
 fn breakpoints_are_recorded() {
     let scratch = Scratch::new();
-    // The page from which the vdso reads the time is always mapped, and nothing writes to this address.
+    // No program has memory at this address, so that the breakpoint is never hit.
     let options = ["-e", "mem:0x1000/8:rw:u,cs/period=1/"];
     let outcome = record_in(&scratch, &options, &["true"]);
     if outcome.stderr.contains("mem:0x1000/8:rw:u") && outcome.status != 0 {

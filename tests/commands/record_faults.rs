@@ -138,7 +138,7 @@ fn all_losses_of_a_full_ring_are_counted() {
         return skip(test, "needs perf and root");
     };
     let calls = 5000;
-    // The recorder is stopped, so that the ring overflows however fast it is.
+    // The recorder is stopped, so that the ring overflows on any machine.
     let script = format!(
         "kill -STOP $PPID; dd if=/dev/zero of=/dev/null bs=1 count={calls} status=none; kill -CONT $PPID"
     );

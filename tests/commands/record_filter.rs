@@ -23,7 +23,7 @@ fn sample_counts(outcome: &Outcome) -> [u64; 3] {
         let counts = line.strip_suffix(" samples did not match the filter of their event")?;
         counts.split_once(" of ")
     });
-    let (dropped, of) = counts.expect(message);
+    let (dropped, all) = counts.expect(message);
     let written = message
         .split_once(" samples)")
         .and_then(|(before, _)| before.rsplit('(').next());
@@ -52,20 +52,20 @@ fn filtered_samples_are_dropped_and_counted() {
             &[&events[..], options].concat(),
             &["sleep", "0.3"],
         );
-        let [dropped, of, written] = sample_counts(&outcome);
-        assert_eq!(of - dropped, written, "{options:?}: {}", outcome.stderr);
+        let [dropped, all, written] = sample_counts(&outcome);
+        assert_eq!(all - dropped, written, "{options:?}: {}", outcome.stderr);
         let rows =
             lines(&scratch, &["script", "-F", "pid,cpu,period", "-G"]).expect("perf is there");
         assert_eq!(rows.len() as u64, written, "{options:?}");
         for row in rows {
             let mut words = row.split_whitespace();
-            let of = words
+            let row_pid = words
                 .next()
                 .and_then(|word| word.parse::<u32>().ok())
                 .expect("a pid");
             let cpu = words.next().expect("a CPU");
             assert!(
-                of != 0 && (of == pid || cpu == "[000]"),
+                row_pid != 0 && (row_pid == pid || cpu == "[000]"),
                 "{options:?}: {row}"
             );
         }
@@ -88,21 +88,21 @@ fn each_event_has_its_own_filter() {
                 filter,
             ];
             let outcome = record(&scratch, &events, &["sh", "-c", BUSY]);
-            let [dropped, of, written] = sample_counts(&outcome);
-            assert_eq!(dropped == 0, is_kept || of == 0, "{}", outcome.stderr);
+            let [dropped, all, written] = sample_counts(&outcome);
+            assert_eq!(dropped == 0, is_kept || all == 0, "{}", outcome.stderr);
             let words = ["script", "-F", "event"];
             let rows = rperf_in(&scratch, &words)
                 .finish()
                 .expect("rperf starts")
                 .stdout;
             let count = |event| rows.lines().filter(|row| row.contains(event)).count() as u64;
-            assert_eq!(count("task-clock"), of - dropped, "{rows}");
+            assert_eq!(count("task-clock"), all - dropped, "{rows}");
             assert_eq!(
                 count("page-faults") + count("task-clock"),
                 written,
                 "{rows}"
             );
-            let none = of == 0 || count("page-faults") == 0;
+            let none = all == 0 || count("page-faults") == 0;
             none.then_some(rows).into_iter().collect()
         });
         assert!(found.is_empty(), "{filter}: {found:?}");

@@ -20,13 +20,13 @@ fn group_members_have_samples_of_their_deltas() {
         return skip(test, "there is no perf");
     };
     let scratch = Scratch::new();
-    for (events, whole) in RECORDINGS {
-        if whole && !is_root() {
+    for (events, is_system_wide) in RECORDINGS {
+        if is_system_wide && !is_root() {
             skip(test, "system-wide recording needs root");
             continue;
         }
         for output in ["perf.data", "-"] {
-            let all: &[&str] = if whole { &["-a"] } else { &[] };
+            let all: &[&str] = if is_system_wide { &["-a"] } else { &[] };
             let options = ["-q", "-N", "-o", output, "-e", events];
             let words = [&["record"], all, &options, &["sh", "-c", BUSY]].concat();
             let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rperf"));

@@ -37,8 +37,8 @@ fn stops_at(options: &[&str]) -> u64 {
     let options = [&["-N", "-e", "cpu-clock", "-F", "20000"], options].concat();
     let outcome = record_in(&scratch, &options, &["sh", "-c", "while :; do :; done"]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    let outcome_text = "[ rperf record: perf size limit reached (";
-    let size = outcome.stderr.strip_prefix(outcome_text);
+    let start = "[ rperf record: perf size limit reached (";
+    let size = outcome.stderr.strip_prefix(start);
     let size = size.and_then(|rest| rest.split(' ').next());
     size.and_then(|size| size.parse().ok())
         .expect(&outcome.stderr)
@@ -70,14 +70,14 @@ fn fast_growth_has_a_warning() {
         let words = ["record", "-o", "/dev/null", "-F", "4000", "-e", "cpu-clock"];
         let copies = ["--call-graph", "dwarf,65528", "-m", "8M", "-p", &pid];
         let words = [&words[..], &copies, &["sleep", "2"]].concat();
-        let outcome_text = rperf_in(&scratch, &words).finish().expect("rperf starts");
-        let mut lines = outcome_text.stderr.lines();
+        let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+        let mut lines = outcome.stderr.lines();
         let is_reported = lines.any(|line| {
             let [before, after] = [" samples a second make ", " GB a minute: try -F "];
             line.starts_with("hint: ") && line.contains(before) && line.contains(after)
         });
         (!is_reported)
-            .then_some(outcome_text.stderr)
+            .then_some(outcome.stderr)
             .into_iter()
             .collect()
     });
@@ -333,13 +333,9 @@ fn kcore_is_stored_with_the_recording() {
             assert!(made.join(file).is_file(), "{file}");
         }
     } else {
-        let outcome_text = "ERROR: kcore is not readable.\n/";
+        let message = "ERROR: kcore is not readable.\n/";
         assert_eq!(recorded.status, 255, "{}", recorded.stderr);
-        assert!(
-            recorded.stderr.starts_with(outcome_text),
-            "{}",
-            recorded.stderr
-        );
+        assert!(recorded.stderr.starts_with(message), "{}", recorded.stderr);
         assert!(!made.exists());
     }
 }

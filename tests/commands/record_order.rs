@@ -120,8 +120,8 @@ fn each_sample_has_its_own_period() {
 }
 
 #[test]
-fn hardware_events_without_a_unit_are_refused_by_name() {
-    let test = "commands::record_order::hardware_events_without_a_unit_are_refused_by_name";
+fn hardware_events_without_a_pmu_are_refused_by_name() {
+    let test = "commands::record_order::hardware_events_without_a_pmu_are_refused_by_name";
     let units = ["cpu", "cpu_core", "armv8_pmuv3", "armv8_pmuv3_0"];
     let is_there = |unit| {
         std::path::Path::new("/sys/bus/event_source/devices")

@@ -230,7 +230,7 @@ fn mappings_on_other_cpus_are_recorded() {
     }
 }
 
-/// A program that was deleted, or replaced by another build, while it runs.
+/// The program is deleted while it runs.
 #[test]
 fn a_deleted_program_keeps_its_names() {
     let scratch = Scratch::new();

@@ -118,7 +118,7 @@ fn rings_are_halved_until_their_memory_may_be_locked() {
     let had = halved(&outcome, pages).expect(&outcome.stderr);
     assert!(outcome.stderr.contains("\nring buffers of "), "{outcome:?}");
     assert!(had < pages && had.is_power_of_two(), "{had}");
-    // The reduced size is the largest: rings of it are mapped at once, rings of twice the size are not.
+    // The reduced size is the largest: rings of this size are mapped at once, rings of twice the size are not.
     let again = record(&["-m", &had.to_string()]);
     assert!(again.stderr.starts_with("[ rperf record: "), "{again:?}");
     let twice = record(&["-m", &(2 * had).to_string()]);

@@ -113,8 +113,8 @@ impl Variant<'_> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
         command.args(["record", "-N", "-o", "perf.data"]);
         command.args(&self.words).arg("--");
-        let ends_with_it = ["-p", "-t", "-a", "-C"].iter().any(|word| self.has(word));
-        match ends_with_it {
+        let has_target = ["-p", "-t", "-a", "-C"].iter().any(|word| self.has(word));
+        match has_target {
             true => command.args(["sleep", "0.05"]),
             false => command.args([
                 "sh",
@@ -218,12 +218,12 @@ impl Variant<'_> {
         }
         faults.extend(self.attrs(line));
         // Each member of such a group counts as one sample when it is read.
-        let is_read = self.words.iter().any(|word| word.ends_with(":S"));
+        let is_leader_sampled = self.words.iter().any(|word| word.ends_with(":S"));
         let noted = match samples {
             0 => ".data".to_owned(),
             samples => format!("({samples} samples)"),
         };
-        if !is_read && !message.contains(&noted) {
+        if !is_leader_sampled && !message.contains(&noted) {
             faults.push(format!(
                 "{samples} samples are read, but record reports: {message}"
             ));

@@ -41,7 +41,7 @@ fn elapsed_time_spans_the_workload_and_its_usage_is_printed() {
 }
 
 #[test]
-fn exact_counts_are_exact() {
+fn a_dummy_event_counts_nothing() {
     let words = ["-x,", "-e", "faults:u,dummy", "-r", "2", "true"];
     let outcome = stat(&words);
     let dummy = outcome.stderr.lines().nth(1).unwrap_or_default();
@@ -160,7 +160,7 @@ fn a_timeout_ends_the_workload() {
 }
 
 #[test]
-fn a_delay_is_reported_and_excluded_from_the_time() {
+fn a_delay_is_reported_and_an_endless_delay_counts_nothing() {
     let outcome = stat(&["-e", "cs", "-D", "30", "sleep", "0.1"]);
     assert!(
         outcome
@@ -244,7 +244,7 @@ fn a_process_is_counted_until_it_or_the_timer_ends() {
 }
 
 #[test]
-fn a_group_with_something_missing_is_counted_without_it() {
+fn a_group_is_counted_without_its_unsupported_event() {
     let outcome = stat(&["-x,", "-e", "{faults,node-prefetch-misses}", "true"]);
     let lines: Vec<&str> = outcome.stderr.lines().collect();
     let [warning, faults, missing] = lines[..] else {

@@ -136,7 +136,7 @@ pub(super) struct KworkFile {
 }
 
 impl KworkFile {
-    /// Creates one with these events.
+    /// Creates a recording with these events.
     pub(super) fn with(events: &[u64]) -> Self {
         Self::of(PerfFile::new(), Endian::Little, events)
     }

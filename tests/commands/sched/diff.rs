@@ -55,7 +55,7 @@ fn longer_waits_are_significant() -> std::io::Result<()> {
         let (expected, margin) = mean_and_margin(waits);
         let [value, low, high] = ["ns", "low_ns", "high_ns"]
             .map(|key| mean[file][key].as_f64().expect("a number") / 1e3);
-        // The variance is that of the middles of buckets.
+        // The variance is computed from the middles of the buckets.
         let is_near = |one: f64, other: f64| (one - other).abs() < 0.02 * other;
         assert!(is_near(value, expected), "{mean}");
         assert!(

@@ -32,8 +32,8 @@ fn copy_events(from: &Path, to: &Path, except: &str) -> std::io::Result<()> {
 
 /// The events of this kernel without `sched_waking`, as before Linux 4.3.
 #[test]
-fn wakeups_are_recorded_of_old_kernels() -> std::io::Result<()> {
-    const NAME: &str = "commands::sched::kernels::wakeups_are_recorded_of_old_kernels";
+fn wakeups_are_recorded_on_old_kernels() -> std::io::Result<()> {
+    const NAME: &str = "commands::sched::kernels::wakeups_are_recorded_on_old_kernels";
     if !is_root() || !may_trace(NAME) {
         return Ok(());
     }

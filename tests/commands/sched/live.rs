@@ -10,7 +10,7 @@ use super::run;
 use crate::commands::outcome;
 use crate::kernel::is_root;
 
-/// What `--live` and a recording both report of a thread.
+/// The numbers of a thread that both `--live` and a recording report.
 struct Waits {
     comm: String,
     count: u64,
@@ -35,7 +35,7 @@ fn threads(printed: &str) -> BTreeMap<u64, Waits> {
     rows.collect()
 }
 
-/// A recording of the same time has the same waits, for threads that began and ended meanwhile.
+/// A recording of the same time has the same waits, for threads that began and ended during it.
 #[test]
 fn the_waits_are_those_of_a_recording() {
     const NAME: &str = "commands::sched::live::the_waits_are_those_of_a_recording";

@@ -201,7 +201,7 @@ impl SchedFile {
         self.file.feature(NRCPUS, counts);
     }
 
-    /// Adds a switch between 7 and the idle task on a CPU.
+    /// Adds a switch from task 7 to the idle task on this CPU.
     pub(super) fn switch_on(&mut self, time: u64, cpu: u32) {
         let raw = self.bytes().raw([0; 24]).u32(7).u32(120).u64(1);
         let raw = raw.raw([0; 16]).u32(0).u32(120).raw([0; 4]).done();

@@ -225,7 +225,7 @@ fn bad_scripts_and_interpreters_are_named() {
     );
 }
 
-/// What `program script` prints for the fixture with kprobes.
+/// The output of `program script` for the fixture with kprobes.
 pub(super) fn printed_for_kprobes(scratch: &Scratch, program: &str, words: &[&str]) -> String {
     let recording = root().join("tests/fixtures/x86_64/kprobe.data");
     let own = ["script", "-f", "-i", &*recording.to_string_lossy()];

@@ -70,7 +70,7 @@ fn waits_of_a_thread_that_ended() {
 }
 
 #[test]
-fn what_does_not_fit_is_counted_and_other_cpus_are_left_out() {
+fn rows_beyond_the_limit_are_counted_and_other_cpus_are_excluded() {
     let (Some(full), Some(mut elsewhere)) = (start(None, 1), start(Some(1 << 20), 4096)) else {
         return;
     };
