@@ -1,8 +1,8 @@
 //! Recordings published by other projects for their tests: each is read as perf reads it, or, if perf cannot, without a
 //! crash and with a clear message.
 //!
-//! They are in the folder named by `RPERF_CORPUS`, by default next to the project's own. Recordings of other machines
-//! made by perf for this project are read, too.
+//! The recordings are in the folder named by `RPERF_CORPUS`, by default `shared/corpus` next to the project's folder.
+//! Recordings of other machines made by perf for this project are read, too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,14 +53,14 @@ const EXPLAINED: &[(&str, &str, Relation)] = &[
     ("perf.data.armv7.perf_3.14-3.8", "report", SameNames),
 ];
 
-/// The corpus folder, if it exists.
+/// The corpus folder, which may not exist.
 #[expect(
     clippy::disallowed_methods,
     reason = "the environment names the folder of the files"
 )]
 pub(crate) fn shared() -> PathBuf {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
-    std::env::var_os("RPERF_CORPUS").map_or_else(beside, PathBuf::from)
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
+    std::env::var_os("RPERF_CORPUS").map_or_else(default, PathBuf::from)
 }
 
 /// The files of the corpus, if it exists.

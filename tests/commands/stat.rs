@@ -344,7 +344,7 @@ fn thousands_of_counters_are_opened() {
     );
 }
 
-/// A program that mostly makes system calls is not slowed down by a multiple if each is counted.
+/// A program that mostly makes system calls takes less than 30 times as long if each call is counted.
 #[test]
 fn counted_system_calls_cost_little() {
     if !rperf_testkit::may_trace("commands::stat::counted_system_calls_cost_little") {
@@ -455,8 +455,8 @@ fn counters_beyond_the_limit_of_open_files_are_refused() {
     assert!(outcome.stderr.starts_with(message), "{outcome:?}");
 }
 
-/// Counters of tracepoints take long to close. A signal that arrives meanwhile, after the workload's end, was discarded,
-/// and all repetitions ran.
+/// Closing the counters of tracepoints takes long. A signal that arrives then, after the workload's end, must also end the
+/// repetitions.
 #[test]
 fn a_signal_after_the_workloads_end_ends_the_repetition() {
     const NAME: &str = "commands::stat::a_signal_after_the_workloads_end_ends_the_repetition";

@@ -1,4 +1,4 @@
-//! `stat record` and `stat report` without perf.
+//! `stat record` and `stat report`: recorded counts, their tables, and refusals.
 
 use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 

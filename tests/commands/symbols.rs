@@ -174,10 +174,10 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
         Path::new("/proc/kcore").exists()
     );
     let recording = fs::read(tools.path().join(&file)).expect("the recording");
-    for is_of_before in [true, false] {
-        let poked = poked(&recording, is_of_before);
+    for has_old_code in [true, false] {
+        let poked = poked(&recording, has_old_code);
         fs::write(tools.path().join(&file), poked).expect("scratch");
-        let now = match is_of_before {
+        let now = match has_old_code {
             true => tools.assert_same(&script),
             // perf takes the current code for the earlier code.
             false => tools.outcome(Tool::Rperf, &script).stdout,
@@ -188,14 +188,14 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
         let (first, second) = changed.split_at(changed.len() / 2);
         assert_eq!(
             [first, second].map(|half| half.contains(&true)),
-            [!is_of_before, is_of_before]
+            [!has_old_code, has_old_code]
         );
     }
 }
 
 /// Adds a TEXT_POKE record for an instruction with many samples, before the later half of the samples. The code in kernel
-/// memory is the old one if `is_of_before`, otherwise the new one.
-fn poked(recording: &[u8], is_of_before: bool) -> Vec<u8> {
+/// memory is the old one if `has_old_code`, otherwise the new one.
+fn poked(recording: &[u8], has_old_code: bool) -> Vec<u8> {
     let data = PerfData::parse(recording).expect("a recording");
     let samples = samples(&data);
     // The samples of each CPU are contiguous in the file.
@@ -213,7 +213,7 @@ fn poked(recording: &[u8], is_of_before: bool) -> Vec<u8> {
     let addresses = samples.iter().filter_map(|(_, sample)| sample.ip);
     let addr = addresses.max_by_key(in_both).expect("a sample");
     let (found, other) = (&code(addr, addr + 1)[..], &[0xf5][..]);
-    let (old, new) = match is_of_before {
+    let (old, new) = match has_old_code {
         true => (found, other),
         false => (other, found),
     };

@@ -138,7 +138,7 @@ fn on_terminal(test: &str, command: &mut Command) -> Option<Vec<u8>> {
     }
 }
 
-/// Checks that terminal output contains no control character except line ends; returns it as text.
+/// Checks that terminal output contains no control character except line ends and tabs; returns the output as text.
 #[track_caller]
 fn assert_clean(words: &str, bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");

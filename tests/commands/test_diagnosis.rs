@@ -91,8 +91,8 @@ fn check_without_tracefs(name: &str, script: &str) {
 }
 
 #[test]
-fn an_unprivileged_user_is_told_what_is_missing() {
-    const NAME: &str = "test_diagnosis::an_unprivileged_user_is_told_what_is_missing";
+fn missing_permissions_are_named_for_an_unprivileged_user() {
+    const NAME: &str = "test_diagnosis::missing_permissions_are_named_for_an_unprivileged_user";
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     if paranoid.ok().as_deref() != Some("2\n") {
         return skip(NAME, "needs perf_event_paranoid 2");
@@ -160,11 +160,11 @@ fn a_container_that_forbids_events_is_named_as_the_reason() {
         "aarch64" => "241",
         _ => return skip(NAME, "the number of perf_event_open(2) is not known"),
     };
-    let permitted = "Skip (a seccomp filter forbids perf_event_open(2): start the container with --cap-add PERFMON or \
+    let forbidden = "Skip (a seccomp filter forbids perf_event_open(2): start the container with --cap-add PERFMON or \
                      --security-opt seccomp=unconfined)";
-    let present = "Skip (perf_event_open(2) is not available: the kernel lacks CONFIG_PERF_EVENTS, or a seccomp filter \
+    let unavailable = "Skip (perf_event_open(2) is not available: the kernel lacks CONFIG_PERF_EVENTS, or a seccomp filter \
                    blocks the call)";
-    for (errno, reason) in [(libc::EPERM, permitted), (libc::ENOSYS, present)] {
+    for (errno, reason) in [(libc::EPERM, forbidden), (libc::ENOSYS, unavailable)] {
         let scratch = Scratch::new();
         let errno = errno.to_string();
         let words = ["-c", FILTERED, call, &errno, env!("CARGO_BIN_EXE_rperf")];

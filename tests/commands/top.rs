@@ -109,7 +109,7 @@ fn the_kernel_and_user_space_can_be_hidden() {
         .lines()
         .filter(|line| line.contains('%') && !is_title(line));
     assert_eq!(rows.count(), 0, "{text}");
-    assert!(text.contains("     ("), "the reason is said: {text}");
+    assert!(text.contains("     ("), "the reason is printed: {text}");
 }
 
 #[test]

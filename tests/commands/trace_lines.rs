@@ -95,7 +95,7 @@ fn descriptors_have_the_names_of_their_time() {
     );
 }
 
-/// Descriptors of processes from before the trace are known, also if the machine is traced.
+/// Descriptors that processes opened before the trace have names, also in a trace of the whole machine.
 #[test]
 fn descriptors_of_the_whole_machine_have_names() {
     let test = "descriptors_of_the_whole_machine_have_names";

@@ -1,4 +1,4 @@
-//! `rperf trace`: stacks and page faults, beside perf's.
+//! `rperf trace`: stacks and page faults, compared with perf's.
 
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 
@@ -84,7 +84,7 @@ fn stack_copies_are_unwound() {
     assert_eq!(
         run(&scratch, &words).stderr.lines().count(),
         1,
-        "it has no return, whose stack could be copied"
+        "exit_group does not return, so no stack is copied"
     );
     let words = ["trace", "--max-stack", "9", "-e", "clock_nanosleep"];
     let ran = run(&scratch, &[&words, &["sleep", "0"][..]].concat());

@@ -36,7 +36,7 @@ def main():
         expected = Expected(rperf, path)
         every = [expected]
         if expected.has_inlined:
-            # Rows of report are functions with a symbol: without inlined functions, all are the same.
+            # Some checks cannot compare inlined functions; without these, all checks apply.
             every.append(Expected(rperf, path, "--no-inline"))
         for expected in every:
             words = " ".join([path.name, *expected.options])

@@ -332,7 +332,7 @@ def perf(expected, program):
     return found
 
 
-# The part of stacks that perf's unwinder may end before the outermost caller.
+# The share of stacks that perf's unwinder may end before the outermost caller.
 ENDED = 0.05
 
 

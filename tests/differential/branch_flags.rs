@@ -72,7 +72,7 @@ fn recording(program: &str) -> Vec<u8> {
     info.expect("a trace").raw.encode(endian, &mut records);
     // Sample ids of the events: identifier, task, time and CPU at the end of each record.
     let identity = |task: u32| {
-        let size = events[0].attr.sample_type;
+        let sample_type = events[0].attr.sample_type;
         let fields = [
             (SampleType::TID, u64::from(task) << 32 | u64::from(task)),
             (SampleType::TIME, 1),
@@ -83,7 +83,7 @@ fn recording(program: &str) -> Vec<u8> {
         ];
         let recorded = fields
             .into_iter()
-            .filter(|(field, _)| size.contains(*field));
+            .filter(|(field, _)| sample_type.contains(*field));
         recorded
             .fold(Bytes::new(), |bytes, (_, value)| bytes.u64(value))
             .done()
