@@ -1,4 +1,4 @@
-//! What this machine's kernel lacks: hardware counters, kprobes, another architecture. Both tools record in emulated
+//! Tests of features that this machine's kernel lacks: hardware counters, kprobes, another architecture. Both tools record in emulated
 //! guests, and both read every recording there; the texts are compared here.
 //!
 //! tests/guest/README.md describes how the guests are made. `RPERF_GUESTS` is their folder, `RPERF_STATIC` the target
@@ -29,6 +29,7 @@ struct Guest {
     machine: &'static str,
     /// The folder of its cases, below tests/guest.
     folder: &'static str,
+    /// The folder that fetch.sh made.
     made: PathBuf,
     rperf: PathBuf,
 }
@@ -236,8 +237,8 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
     faults
 }
 
-/// The fault of a recording whose header has other features than perf's. Only features without data are compared, which tell what the
-/// samples contain, such as branch stacks.
+/// The fault of a recording whose header has other features than perf's. Only features without data are compared: they
+/// describe the contents of samples, such as branch stacks.
 fn feature_fault(out: &Path, case: &str) -> Option<String> {
     let features = |recorder: &str| -> Vec<String> {
         let header = text(&out.join(format!("{case}.{recorder}.header")));
@@ -250,8 +251,8 @@ fn feature_fault(out: &Path, case: &str) -> Option<String> {
     (theirs != ours).then(|| format!("{case}: features {ours:?}, perf's {theirs:?}"))
 }
 
-/// A row of branches without the target. If a branch leads to the branch two bytes before it, perf in the guest sometimes prints
-/// the function of the source for the target, too. Outside of guests both tools print the same for all such branches.
+/// A row of branches without the target. If the target is a branch two bytes before the source, perf in the guest sometimes
+/// prints the source's function for the target, too. Outside of guests both tools print the same for all such branches.
 fn without_target(row: &str) -> String {
     match row.split("[.] ").collect::<Vec<_>>()[..] {
         [before, from, to] => {
@@ -274,7 +275,7 @@ fn trace_faults(out: &Path, case: &str, recorder: &str) -> Vec<String> {
         r"^ +load +[0-9]+ +1 +branches:uH: +[0-9a-f]+ \S+ \(/payload/load\) => +[0-9a-f]+ \S+ \(/payload/load\)$",
     );
     let branch = branch.expect("a pattern");
-    // The last branch before an interrupt and of a process has no target address here; the slower the guest, the more
+    // The last branch before an interrupt or an exit has no target address here; the slower the guest, the more
     // interrupts.
     let branches = file(".branches");
     let branches: Vec<&str> = branches
@@ -391,7 +392,7 @@ fn stat_alone_faults(out: &Path, case: &str) -> Option<String> {
     let metric = Regex::new(r"(?m)(?:^|[ ,])([0-9]\.[0-9]{2})(?:[ ,]|$)").expect("a pattern");
     let found = metric.captures_iter(&table);
     let ratios: Vec<f64> = found.filter_map(|found| found[1].parse().ok()).collect();
-    // As above: all CPUs are read one after another.
+    // As in `stat_faults`: CPUs are read one after another.
     let slack = if case == "percore" { 0.5 } else { 0.1 };
     let wrong = ratios.is_empty() || ratios.iter().any(|ratio| (ratio - 2.0).abs() > slack);
     wrong.then(|| format!("stat {case}: instructions for each cycle are {ratios:?}:\n{table}"))
@@ -425,7 +426,7 @@ fn compare(test: &str, machine: &'static str) {
     let folder = root().join("tests/guest").join(machine);
     // Without counters neither tool has any output.
     if guest.counters().exists() {
-        // perf reads the samples of a recording without this feature as such, not their branches.
+        // Without this feature perf shows plain samples instead of their branches.
         let header = text(&out.join("branches.perf.header"));
         assert!(
             header.contains("\n# contains samples with branch stack\n"),
@@ -438,7 +439,7 @@ fn compare(test: &str, machine: &'static str) {
         found.extend(names(&alone).filter_map(|case| stat_alone_faults(&out, case)));
         found.extend(traces_faults(&out, &text(&folder.join("traces"))));
     } else if machine == "x86_64" {
-        skip(test, "what needs counters, which this guest has not");
+        skip(test, "the parts that need counters, which this guest lacks");
     }
     if folder.join("probe.sh").exists() {
         found.extend(probes::faults(&out));
@@ -456,8 +457,8 @@ fn compare(test: &str, machine: &'static str) {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// What is wrong with the scheduler's counters: on no CPU may `sched stats` have counted more than passed between the
-/// readings before and after it, and it must have counted something on one of them.
+/// The fault in the scheduler's counters. On each CPU `sched stats` may count at most the difference of the readings before
+/// and after it; over all CPUs every counter must be above 0.
 fn schedstat_fault(out: &Path) -> Option<String> {
     // Fields of the lines `cpuN` in Documentation/scheduler/sched-stats.rst, and their names in the report.
     const COUNTERS: [(usize, &str); 3] = [(3, "sched_count"), (7, "rq_cpu_time"), (9, "pcount")];
@@ -502,7 +503,7 @@ fn schedstat_fault(out: &Path) -> Option<String> {
     })
 }
 
-/// The output of `rperf test` as this user, if anything failed or does not work that must.
+/// The output of `rperf test` as this user, if a check failed or a required feature does not work.
 fn diagnosis_faults(out: &Path, user: &str) -> Option<String> {
     let found = text(&out.join(format!("test-{user}")));
     let mut wanted = vec![

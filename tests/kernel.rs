@@ -18,7 +18,7 @@ pub(crate) fn rperf_in(scratch: &Scratch, words: &[&str]) -> Run {
     run.within(scratch.path()).env("HOME", scratch.path())
 }
 
-/// Records a workload into perf.data of the directory. Without `-o`, it would be written to the test's pipe.
+/// Records a workload into perf.data of the directory. Without `-o`, the recording would be written to the test's pipe.
 pub(crate) fn record_in(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     let words = [&["record", "-o", "perf.data"], options, workload].concat();
     rperf_in(scratch, &words).finish().expect("rperf starts")
@@ -198,7 +198,7 @@ fn assert_accepted(perf: &std::path::Path, scratch: &Scratch, words: &[&str]) {
     );
 }
 
-/// The types of records that perf synthesizes at the start of a file, in order.
+/// The types of the synthesized records at the start of a file that do not depend on other processes, in order.
 fn own_kinds(perf: &std::path::Path, scratch: &Scratch, file: &str) -> Vec<String> {
     let dump = perf_in(perf, scratch, &["script", "-D", "-i", file]).stdout;
     let kinds = dump.lines().filter(|line| line.contains(": PERF_RECORD_"));

@@ -32,7 +32,7 @@ fn interpreter() -> Result<&'static Path, &'static str> {
     installed.as_deref().map_err(String::as_str)
 }
 
-/// Builds the wheel with the test's profile and installs it below the target folder.
+/// Builds the wheel with the dev profile, and installs it below the target folder.
 fn install() -> Result<PathBuf, String> {
     let target = Path::new(env!("CARGO_BIN_EXE_rperf")).parent();
     let folder = target
@@ -122,7 +122,7 @@ fn recorded(folder: &Path) -> String {
     path
 }
 
-/// Skips a test without Python, or without these modules.
+/// The interpreter; `None`, with a printed reason, without Python or one of these modules.
 fn prepared(test: &str, modules: &[&str]) -> Option<&'static Path> {
     let interpreter = match interpreter() {
         Ok(interpreter) => interpreter,
@@ -143,7 +143,7 @@ fn prepared(test: &str, modules: &[&str]) -> Option<&'static Path> {
     Some(interpreter)
 }
 
-/// Samples and periods by event, name of the thread and thread, from the text of `script`.
+/// Samples and periods by event, thread name and tid, from the text of `script`.
 fn script_sums(folder: &Path, path: &str) -> BTreeMap<String, (u64, u64)> {
     let fields = [
         "script",

@@ -8,7 +8,7 @@ use crate::differential::difference;
 use crate::tools::without_zero_config;
 
 /// A format, and the options with which perf writes it.
-const FORMS: &[(&str, &[&str])] = &[
+const FORMATS: &[(&str, &[&str])] = &[
     ("compressed", &["-z"]),
     ("compressed hard, with callchains", &["-z19", "-g"]),
     ("a directory", &["--threads"]),
@@ -51,16 +51,16 @@ fn compare(perf: &str, scratch: &Scratch, words: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn every_form_is_read_as_perf_reads_it() {
+fn every_format_is_read_as_by_perf() {
     let Some(perf) = real_perf() else {
-        return skip("every_form_is_read_as_perf_reads_it", "there is no perf");
+        return skip("every_format_is_read_as_by_perf", "there is no perf");
     };
     let (perf, scratch) = (perf.display().to_string(), Scratch::new());
     let mut differences = Vec::new();
-    for (number, (form, options)) in (0..).zip(FORMS) {
+    for (number, (format, options)) in (0..).zip(FORMATS) {
         let file = format!("{number}.data");
         if !record(&perf, &scratch, options, &file) {
-            skip(form, "perf does not record so here");
+            skip(format, "perf cannot record in this format here");
             continue;
         }
         for words in [
@@ -76,10 +76,10 @@ fn every_form_is_read_as_perf_reads_it() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// A compressed stream is printed as it arrives, with the same text as if it were read from a file.
+/// A compressed stream from standard input is printed with the same text as from a file.
 #[test]
-fn a_compressed_pipe_is_read_as_perf_reads_it() {
-    let name = "a_compressed_pipe_is_read_as_perf_reads_it";
+fn a_compressed_pipe_is_read_as_by_perf() {
+    let name = "a_compressed_pipe_is_read_as_by_perf";
     let Some(perf) = real_perf() else {
         return skip(name, "there is no perf");
     };
@@ -96,14 +96,14 @@ fn a_compressed_pipe_is_read_as_perf_reads_it() {
     );
     let rperf = || tool(env!("CARGO_BIN_EXE_rperf"), &scratch);
     let complete = outcome(rperf().args(["script", "-i", "pipe.data"]));
-    let flowing = outcome(rperf().args(["script", "-i", "-"]).stdin(bytes));
+    let streamed = outcome(rperf().args(["script", "-i", "-"]).stdin(bytes));
     assert_eq!(
-        (complete.status, flowing.status),
+        (complete.status, streamed.status),
         (0, 0),
         "{}",
-        flowing.stderr
+        streamed.stderr
     );
-    assert_eq!(complete.stdout, flowing.stdout);
+    assert_eq!(complete.stdout, streamed.stdout);
 }
 
 #[test]

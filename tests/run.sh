@@ -77,8 +77,8 @@ tests() {
     tail -n 1 "$log" | grep -qx 'tests: passed'
 }
 if ! tests --test-threads $((cpus + (cpus + 1) / 2)) --skip guest::; then
-    # A test that records real processes may fail on a busy machine: it gets a second try, alone. What has no list of
-    # failed tests (it does not compile, it crashed), and a failed example of the documentation, fails at once.
+    # A test that records real processes may fail on a busy machine: it gets a second try, alone. A test target without a
+    # list of failed tests (it does not compile, or it crashed) and a failed example of the documentation fail at once.
     failed=$(awk '/^failures:$/ { n = 0 } /^    [^ ]/ { name[n++] = substr($0, 5) }
         /^test result: FAILED/ { while (n) print name[--n] }' "$log" | sort -u)
     targets=$(grep -c '^    `-p ' "$log" || true)
@@ -95,7 +95,7 @@ if [ -z "${RPERF_CI:-}" ]; then
 fi
 
 say "shell tests of Linux perf"
-# Their results are compared with those of perf. They record, too: what is worse on a busy machine gets a second try.
+# Their results are compared with those of perf. They record, too: if results are worse on a busy machine, all run again.
 compare() { OUT=$target/perf-suite sh tests/perf-suite.sh "$target/debug/rperf"; }
 if [ "$(id -u)" != 0 ]; then
     missing "the shell tests of Linux perf need root"

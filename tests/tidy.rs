@@ -1,5 +1,5 @@
 //! Checks the tree against the project's rules: code map, layering, dependencies, forgotten files, size, printing,
-//! private names.
+//! private paths.
 
 mod commands;
 mod layering;

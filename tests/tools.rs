@@ -72,7 +72,7 @@ impl Tools {
         })
     }
 
-    /// Runs one of them without standard input.
+    /// Runs one tool without standard input.
     #[track_caller]
     pub(crate) fn outcome(&self, tool: Tool, words: &[&str]) -> Outcome {
         let finished = self.run(tool, words).finish();
@@ -93,7 +93,7 @@ impl Tools {
         None
     }
 
-    /// Asserts that both print the same text with status 0, except for the tool's own name.
+    /// Asserts that both print the same text with status 0, except for the tool's own name; returns perf's text.
     #[track_caller]
     pub(crate) fn assert_same(&self, words: &[&str]) -> String {
         let perf = self.outcome(Tool::Perf, words);

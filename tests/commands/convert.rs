@@ -159,8 +159,8 @@ fn differing(tools: &Tools, file: &str) -> Option<String> {
     let [(theirs, their_messages), (ours, our_messages)] = both_converted(tools, file);
     let difference = rperf_testkit::golden::difference(&theirs, &ours);
     difference.or_else(|| {
-    (their_messages != our_messages).then(|| format!("{their_messages} {our_messages}"))
-})
+        (their_messages != our_messages).then(|| format!("{their_messages} {our_messages}"))
+    })
 }
 
 pub(super) fn recorded(scratch: &Scratch, words: &[&str]) {

@@ -103,8 +103,8 @@ fn is_known(ours: &Frame, theirs: &Frame, around: &Frame) -> bool {
         && (is_alias || is_unlinked || is_place)
 }
 
-/// Compares the frames of a recording. Returns the number of frames, that of inlined ones, and the frames that differ
-/// without a known reason.
+/// Compares the frames of a recording. Returns the number of frames, the number of inlined frames, and the frames that
+/// differ without a known reason.
 fn compare(tools: &Tools, recording: &str) -> (usize, usize, Vec<String>) {
     let words = ["script", "-i", recording, "-F", "ip,sym,srcline"];
     let [theirs, ours] = tools.outcomes(&words, &[]);
@@ -198,8 +198,8 @@ fn compare_program(tools: &Tools, program: &Program) -> Result<(), String> {
 }
 
 #[test]
-fn inlined_functions_and_lines_are_perf_s() {
-    const NAME: &str = "differential::inlines::inlined_functions_and_lines_are_perf_s";
+fn inlined_functions_and_lines_match_perf() {
+    const NAME: &str = "differential::inlines::inlined_functions_and_lines_match_perf";
     let Some(tools) = Tools::find() else {
         return skip(NAME, "there is no perf");
     };

@@ -204,37 +204,37 @@ const EXCEPT: &[(&str, &str, &str, &str)] = &[
         "report",
         "branches.data",
         "-s",
-        "perf counts one of the branches that are one row",
+        "perf counts only one of the branches that share a row",
     ),
     (
         "report",
         "branches-flags.data",
         "-s",
-        "perf counts one of the branches that are one row, or dies",
+        "perf counts only one of the branches that share a row, or crashes",
     ),
     (
         "report",
         "branches-flags.data",
         "-D",
-        "perf ends with the number of branches, and says samples",
+        "perf ends with the number of branches, and calls them samples",
     ),
     (
         "report",
         "add_counter.data",
         "",
-        "perf cuts names of threads in rows that have the same weight",
+        "perf truncates names of threads in rows that have the same weight",
     ),
     (
         "report",
         "pids_and_tids.data",
         "",
-        "perf cuts names of threads in rows that have the same weight",
+        "perf truncates names of threads in rows that have the same weight",
     ),
     (
         "script",
         ".data",
         "-C",
-        "perf refuses recordings of simpleperf, which do not say how many processors there are",
+        "perf refuses recordings of simpleperf, which lack the number of processors",
     ),
 ];
 

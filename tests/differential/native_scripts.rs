@@ -79,7 +79,7 @@ fn native(tools: &Tools, words: &[&str]) -> Outcome {
     run.finish().expect("rperf starts")
 }
 
-/// The lines in another order: that of equal rows of scripts in Perl is arbitrary.
+/// The lines, sorted: scripts in Perl print equal rows in an arbitrary order.
 fn sorted(text: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.sort_unstable();

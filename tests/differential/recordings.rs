@@ -150,11 +150,11 @@ impl Recording {
         recorder: Tool,
         compare: impl Fn(&str) -> Vec<String>,
     ) -> Vec<String> {
-        self.differences_beside(tools, workloads, recorder, |made| compare(&made.file))
+        self.differences_with_process(tools, workloads, recorder, |made| compare(&made.file))
     }
 
     /// Like `differences`; `compare` also gets the pid of the process that ran throughout the recording.
-    pub(crate) fn differences_beside(
+    pub(crate) fn differences_with_process(
         &self,
         tools: &Tools,
         workloads: &Workloads,

@@ -1,5 +1,5 @@
-//! `report --stdio` compared with perf's. Rows are compared as cells: rperf never truncates one. Call graphs are
-//! compared as trees with equal siblings sorted: perf orders those by memory address.
+//! `report --stdio` compared with perf's. Rows are compared as cells: rperf never truncates a cell. Call graphs
+//! are compared as trees with equal siblings sorted: perf orders such siblings by memory address.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -201,7 +201,7 @@ fn report_prints_the_same_rows_and_graphs() {
             }
             found
         };
-        let found = recording.differences_beside(&tools, &workloads, Tool::Perf, compare);
+        let found = recording.differences_with_process(&tools, &workloads, Tool::Perf, compare);
         differences.extend(found);
     }
     workloads.clean_up();

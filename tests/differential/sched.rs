@@ -1,7 +1,7 @@
 //! `sched`: the same text as perf 6.1 on recordings of several workloads.
 //!
-//! perf 6.1 ignores `sched_waking` in `sched latency`, and does not know the state of preempted tasks. So `sched_wakeup` is recorded, and the
-//! state `R+` is replaced by `R` in the file (docs/compatibility.md).
+//! perf 6.1 ignores `sched_waking` in `sched latency`, and does not know the state of preempted tasks. So `sched_wakeup` is
+//! recorded, and the state `R+` is replaced by `R` in the file (docs/compatibility.md).
 
 use std::fs;
 
@@ -90,7 +90,7 @@ fn without_preemption(file: &mut [u8], switch: u16) {
     // Raw data are at a multiple of 8 bytes plus 4 for their size: 64 bytes of fields and 4 of padding.
     for at in (4..file.len().saturating_sub(68)).step_by(8) {
         let bytes = |from: usize, length: usize| &file[at + from..at + from + length];
-        let is_switch = at >= 4 && file[at - 4..at] == 68_u32.to_le_bytes();
+        let is_switch = file[at - 4..at] == 68_u32.to_le_bytes();
         if is_switch
             && bytes(0, 2) == switch.to_le_bytes()
             && bytes(32, 8) == PREEMPTED.to_le_bytes()

@@ -112,7 +112,7 @@ fn script_prints_the_same_lines() {
                 });
                 found.collect()
             };
-            let found = recording.differences_beside(&tools, &workloads, recorder, compare);
+            let found = recording.differences_with_process(&tools, &workloads, recorder, compare);
             differences.extend(found);
         }
     }

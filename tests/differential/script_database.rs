@@ -28,7 +28,7 @@ def context_switch(*values): print('not called')
 def throttle(*values): print('throttle', values)
 ";
 
-/// What perf's script needs of PySide2, by Python's own sqlite3.
+/// The part of PySide2 that perf's script needs, implemented with Python's own sqlite3.
 const QT: &str = "
 import sqlite3
 class QSqlDatabase:
@@ -55,7 +55,7 @@ fn write(tools: &Tools, name: &str, text: &str) {
     std::fs::write(path, text).expect("a file can be written");
 }
 
-/// Threads with names of their own, switches, callchains and data addresses.
+/// Records named threads, switches, callchains and data addresses.
 fn record_threads(tools: &Tools) {
     let command = "perf bench futex hash -t 2 -r 1 -f 64; perf bench sched pipe -T -l 50";
     let words = [

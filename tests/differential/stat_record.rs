@@ -8,7 +8,7 @@ use regex::Regex;
 use super::{Tool, Tools, assert_alike, difference};
 use crate::kernel::is_root;
 
-/// What is counted, and whether it needs root.
+/// Options and workload, and whether they need root.
 const COUNTED: &[(&[&str], bool)] = &[
     (&["-e", "{cs,faults},task-clock,cycles", "true"], false),
     (&["-e", "cs,task-clock", "-I", "20", "sleep", "0.05"], false),

@@ -1,4 +1,4 @@
-//! The scripts that perf is installed with, and scripts for counts: perf runs them with its own interpreters, rperf beside it.
+//! The scripts that perf is installed with, and scripts for counts: perf embeds the interpreters, rperf starts them.
 //!
 //! For names of system calls perf's scripts need a module `audit`. The test provides one, with rperf's names.
 
@@ -217,7 +217,7 @@ pub(crate) fn has_interpreters() -> bool {
         .all(|program| runs(program).is_ok_and(|output| output.status.success()))
 }
 
-/// Both tools, in a folder with a module `audit`; `None` if something is missing.
+/// Both tools, and the folder of perf's scripts; `None`, with a printed reason, if something is missing.
 fn tools(test: &str) -> Option<(Tools, PathBuf)> {
     let tools = Tools::find_for(test)?;
     let (Some(scripts), true, true) = (scripts(), has_interpreters(), may_trace(test)) else {

@@ -53,11 +53,11 @@ pub(crate) struct Workloads {
 }
 
 impl Workloads {
-    /// Compiles all of them in parallel.
+    /// Compiles all programs in parallel.
     ///
     /// # Panics
     ///
-    /// If one cannot be compiled: the tests need a C, a C++ and a Rust compiler anyway.
+    /// If a program cannot be compiled: the tests need a C, a C++ and a Rust compiler anyway.
     pub(crate) fn build(folder: &Path) -> Self {
         let sources = root().join("tests/workloads");
         let running = PROGRAMS.iter().map(|(compiler, flags, source, name)| {

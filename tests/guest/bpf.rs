@@ -1,4 +1,4 @@
-//! Each of rperf's BPF programs is accepted by the guest's kernel, and counts.
+//! Checks that the guest's kernel accepts each of rperf's BPF programs, and that each program counts.
 
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::text;
 use crate::differential::difference;
 
-/// Strings that `types` must contain, in this order.
+/// Strings that the file `types` must contain, in this order.
 const EXPECTED_TYPES: &[&str] = &[
     // Types from BTF.
     "\t@<do_sys_openat2+0>\n",

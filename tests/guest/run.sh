@@ -64,10 +64,10 @@ if [ -e traces ] && [ -e /sys/bus/event_source/devices/intel_bts ]; then
     chmod 777 /tmp/other /out
     for who in root other; do
         case $who in
-        root) wary=-1 ;;
-        other) wary=1 ;;
+        root) level=-1 ;;
+        other) level=1 ;;
         esac
-        echo $wary >/proc/sys/kernel/perf_event_paranoid
+        echo $level >/proc/sys/kernel/perf_event_paranoid
         while read -r name words; do
             for recorder in perf rperf; do
                 # shellcheck disable=SC2086 # a list of words

@@ -19,7 +19,7 @@ pub(crate) struct Case {
     /// Files that must exist if the command succeeds.
     pub(crate) outputs: Vec<String>,
     /// Files outside of the sandbox that the command may have changed; they are removed.
-    pub(crate) beside: Vec<String>,
+    pub(crate) outside_files: Vec<String>,
     /// Why the command must print something to stderr even if it succeeds. `None` if it need not.
     pub(crate) must_report_error: Option<&'static str>,
     /// Whether the command may fail with a usage error, since the input may lack the given events and fields.

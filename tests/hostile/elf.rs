@@ -4,7 +4,7 @@ use crate::mutate::{self, Field, number};
 use crate::names;
 use crate::random::Random;
 
-/// A section, with the locations of its header fields.
+/// A section: its name, and the offsets of its header and its contents.
 #[derive(Debug, Clone)]
 struct Section {
     name: String,
@@ -13,7 +13,7 @@ struct Section {
     size: usize,
 }
 
-/// The locations of the header fields of a file.
+/// The sections of a file, and the fields of its ELF header and program headers.
 #[derive(Debug)]
 struct Layout {
     is_32: bool,
@@ -22,7 +22,7 @@ struct Layout {
     segments: Vec<Field>,
 }
 
-/// Sections used by readers.
+/// Beginnings of the names of sections that readers use.
 const READ: [&str; 14] = [
     ".debug_",
     ".zdebug_",
@@ -79,11 +79,11 @@ impl Layout {
                 size,
             });
         }
-        layout.name(bytes, count(5))?;
+        layout.read_names(bytes, count(5))?;
         Some(layout)
     }
 
-    fn name(&mut self, bytes: &[u8], names: usize) -> Option<()> {
+    fn read_names(&mut self, bytes: &[u8], names: usize) -> Option<()> {
         let names = self.sections.get(names)?.start;
         for section in &mut self.sections {
             let at = names + number(bytes, section.header, 4) as usize;

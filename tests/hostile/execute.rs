@@ -99,7 +99,7 @@ pub(crate) fn environment() -> Vec<(&'static str, String)> {
 ///
 /// # Errors
 ///
-/// That the program could not be started, failed, or was killed after `longest` (`TimedOut`).
+/// If the program could not be started, failed, or was killed after `longest` (`TimedOut`).
 pub(crate) fn finish(command: &mut Command, longest: Duration) -> io::Result<()> {
     command
         .stdin(Stdio::null())

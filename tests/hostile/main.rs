@@ -96,7 +96,7 @@ impl Campaign {
         }
         drop(summary);
         self.report(number, &case, faults, sandbox);
-        for path in &case.beside {
+        for path in &case.outside_files {
             let _ = fs::remove_file(path);
         }
     }
@@ -114,7 +114,7 @@ impl Campaign {
             }
             let folder = self.found.join(format!("{}-{number}", self.seed));
             sandbox.keep(&folder);
-            for path in &case.beside {
+            for path in &case.outside_files {
                 let name = Path::new(path).file_name().expect("a file");
                 fs::copy(path, folder.join(name)).expect("a file can be copied");
             }
@@ -130,7 +130,7 @@ impl Campaign {
     }
 }
 
-/// The part of a finding that is the same for all findings with this cause: the location of a panic, or the fault and the command.
+/// The part that findings with the same cause share: the location of a panic, or the fault and the command.
 fn kind(fault: &str, case: &Case) -> String {
     let command = case.words[..case.words.len().min(2)].join(" ");
     match fault.split_once(": ") {
@@ -160,7 +160,8 @@ fn words_of(name: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Files outside of the working directory with the names of hostile paths: only a program that followed such a path creates them.
+/// Files outside of the working directory whose name is [`names::TAG`]: only a program that follows a hostile path creates
+/// them.
 fn misplaced_files(root: &Path) -> Vec<String> {
     let folders = ["/", "/tmp", "/etc", "/dev/shm", "/var/tmp"].map(Path::new);
     let folders = folders.into_iter().chain(root.ancestors());
@@ -211,10 +212,10 @@ fn campaign(folder: &Path, seed: u64, runs: Range<u64>) -> Summary {
         summary: Mutex::default(),
     };
     eprintln!(
-        "{:?} for {} recordings and {} objects",
-        begun.elapsed(),
+        "{} recordings and {} objects were loaded in {:?}",
         campaign.seeds.recordings.len(),
-        campaign.seeds.objects.len()
+        campaign.seeds.objects.len(),
+        begun.elapsed()
     );
     let begun = Instant::now();
     thread::scope(|scope| {

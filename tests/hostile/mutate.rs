@@ -195,7 +195,7 @@ fn word(line: &mut Vec<u8>, random: &mut Random) {
     line.splice(start..end, random.pick(&WORDS).iter().copied());
 }
 
-/// Offset and capacity of NUL-terminated texts: the NULs after them count.
+/// Offset and capacity of NUL-terminated texts; the capacity includes the NULs.
 pub(crate) fn texts(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -215,7 +215,7 @@ pub(crate) fn texts(bytes: &[u8]) -> Vec<(usize, usize)> {
     found
 }
 
-/// Overwrites a text with another, with a NUL after it if that fits.
+/// Overwrites a text with another, which is truncated to fit, and fills the rest with NULs; there is always one.
 pub(crate) fn replace_text(bytes: &mut [u8], (at, room): (usize, usize), by: &[u8]) {
     let length = by.len().min(room.saturating_sub(1));
     bytes[at..at + room].fill(0);

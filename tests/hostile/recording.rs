@@ -4,10 +4,10 @@ use crate::mutate::{self, Field, number};
 use crate::names;
 use crate::random::Random;
 
-/// The size of a file's header; that of a pipe has 16 bytes.
+// Sizes of the headers of files, pipes and records, in bytes.
 const FILE_HEADER: usize = 104;
 const PIPE_HEADER: usize = 16;
-const HEADER: usize = 8;
+const RECORD_HEADER: usize = 8;
 const MMAP: u64 = 1;
 const COMM: u64 = 3;
 const MMAP2: u64 = 10;
@@ -144,10 +144,10 @@ impl Recording {
 
 /// The size of the first record, with the data that follows it; at least that of its header.
 fn record_size(bytes: &[u8]) -> usize {
-    let size = (number(bytes, 6, 2) as usize).max(HEADER);
+    let size = (number(bytes, 6, 2) as usize).max(RECORD_HEADER);
     let more = match number(bytes, 0, 4) {
-        TRACING_DATA => (number(bytes, HEADER, 4) as usize).next_multiple_of(8),
-        AUXTRACE => number(bytes, HEADER, 8) as usize,
+        TRACING_DATA => (number(bytes, RECORD_HEADER, 4) as usize).next_multiple_of(8),
+        AUXTRACE => number(bytes, RECORD_HEADER, 8) as usize,
         _ => 0,
     };
     size.saturating_add(more)
@@ -220,7 +220,7 @@ impl Fields {
             let heads = widths.map(|(offset, width)| Field::new(at + offset, width));
             fields.heads.extend(heads);
             let width = if record.len() % 3 == 0 { 4 } else { 8 };
-            let body = at + HEADER..at + record.len();
+            let body = at + RECORD_HEADER..at + record.len();
             fields
                 .bodies
                 .extend(Field::all(body.start, body.end, width));

@@ -39,7 +39,7 @@ impl Sandbox {
     /// Recreates the working directory, with a home and a folder for temporary files.
     pub(crate) fn renew(&self) {
         let run = self.run();
-        // A command may have removed the permission to do so.
+        // A command may have removed the permission to delete files.
         if fs::remove_dir_all(&run).is_err() {
             let words = ["-R", "u+rwx"];
             let _ = Command::new("chmod").args(words).arg(&run).status();
@@ -74,7 +74,7 @@ impl Sandbox {
         changes
     }
 
-    /// Moves the working directory to `to`, for inspection.
+    /// Copies the working directory to `to`, for inspection.
     pub(crate) fn keep(&self, to: &Path) {
         let _ = fs::remove_dir_all(to);
         let folder = to.parent().expect("a folder");
@@ -85,7 +85,7 @@ impl Sandbox {
     }
 }
 
-/// Recreates everything that must not change, and lists it.
+/// Recreates `outside`, and lists everything that must not change.
 fn restored(root: &Path) -> Vec<String> {
     let outside = root.join("outside");
     let _ = fs::remove_dir_all(&outside);

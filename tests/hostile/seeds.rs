@@ -9,7 +9,7 @@ use rperf_testkit::{Bytes, absent, record as record_bytes, recordings};
 
 use crate::execute;
 
-/// The maximum size of recordings, in bytes.
+/// The maximum size of recordings in the tree, in bytes; recordings made here may have four times as many.
 const MAX_SEED_BYTES: u64 = 64 << 10;
 
 /// A valid file.
@@ -17,7 +17,7 @@ const MAX_SEED_BYTES: u64 = 64 << 10;
 pub(crate) struct Seed {
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
-    /// For recordings: whether `data check` finds nothing.
+    /// For recordings: whether `data check` finds no fault.
     pub(crate) is_whole: bool,
 }
 
@@ -116,7 +116,7 @@ const PROGRAMS: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// Files derived from these: a shell command in the folder of the objects.
+/// Files derived from the programs: name, and a shell command that runs in the folder of the objects.
 const DERIVED: [(&str, &str); 7] = [
     ("module.ko.gz", "gzip -c module >module.ko.gz"),
     ("module.ko.xz", "xz -c --check=crc32 module >module.ko.xz"),
@@ -219,7 +219,7 @@ fn is_whole(bytes: &[u8]) -> bool {
     checked.is_ok_and(|done| done.status.success())
 }
 
-/// Runs one of several programs; a failure is printed and otherwise ignored.
+/// Runs a program; a failure is printed and otherwise ignored.
 fn attempt(command: &mut Command, what: &str) {
     let done = execute::finish(command, Duration::from_secs(60));
     if let Err(error) = done {

@@ -41,10 +41,10 @@ fn ending(case: &Case, outcome: &Outcome) -> Option<String> {
     const SIGXCPU: i32 = 24;
     const SIGKILL: i32 = 9;
     if let Some(signal) = status.signal() {
-        let first = outcome.stderr.lines().last().unwrap_or_default();
+        let last = outcome.stderr.lines().last().unwrap_or_default();
         return Some(match signal {
             SIGXCPU | SIGKILL => "takes too long".to_owned(),
-            _ => format!("signal {signal}: {first}"),
+            _ => format!("signal {signal}: {last}"),
         });
     }
     match status.code() {

@@ -210,7 +210,7 @@ fn function_variants_are_probed_by_symbol() {
 
 /// perf 6.1 crashes on split DWARF.
 #[test]
-fn split_debug_information_and_units_of_types_lead_to_the_same_places() {
+fn split_debug_information_and_type_units_lead_to_the_same_places() {
     let all: Vec<&str> = C.iter().flat_map(|definition| ["-D", definition]).collect();
     let of = |program: &str| {
         let target = format!("./{program}");

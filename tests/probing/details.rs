@@ -12,7 +12,7 @@ fn shown(words: &[&str]) -> String {
     outcome.stdout
 }
 
-/// The library is given by name, as it is not in `PATH`; perf wants the full path.
+/// rperf finds libraries by name; perf needs the full path.
 #[test]
 fn libraries_are_found_by_name() {
     let line = shown(&["-x", "libc.so.6", "-D", "malloc size=%di"]);
@@ -59,7 +59,7 @@ fn a_path_before_the_definition_is_that_of_the_program() {
 }
 
 #[test]
-fn names_of_cpp_are_readable_or_as_they_are() {
+fn names_of_cpp_are_demangled_by_default() {
     let readable = shown(&["-x", "./plain++", "-F", "*sum*"]);
     let raw = shown(&["-x", "./plain++", "--no-demangle", "-F", "*sum*"]);
     assert!(readable.contains("geo::sum"), "{readable}");
@@ -95,7 +95,7 @@ fn display_options_may_be_anywhere() {
 }
 
 #[test]
-fn markers_record_their_values() {
+fn arguments_of_markers_are_listed() {
     let listed = shown(&["-x", "./marked", "-V", "%sdt_demo:tick"]);
     assert!(
         listed.starts_with("Available variables at %tick\n\t@<main+"),
@@ -194,14 +194,14 @@ behind:
 "#;
 
 #[test]
-fn deep_or_recursive_types_are_read_in_time() {
+fn deep_blocks_and_recursive_types_are_read() {
     let scratch = Scratch::new();
     let source = scratch.write("deep.s", DEEP).expect("a scratch file");
     let object = scratch.path().join("deep");
     let mut compiler = std::process::Command::new("cc");
     let compiler = compiler.args(["-nostdlib", "-static", "-Wl,-e,f", "-o"]);
     let Ok(status) = compiler.arg(&object).arg(&source).status() else {
-        return skip("deep_or_recursive_types_are_read_in_time", "there is no cc");
+        return skip("deep_blocks_and_recursive_types_are_read", "there is no cc");
     };
     assert!(status.success());
     let object = object.display().to_string();

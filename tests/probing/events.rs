@@ -93,7 +93,7 @@ fn markers_of_cached_programs_are_found_by_name() {
     }
 }
 
-/// The standard error of `rperf probe` with these arguments, and its status.
+/// The status and the standard error of `rperf probe` with these arguments.
 fn output(words: &[&str]) -> (i32, String) {
     let outcome = probe(rperf(), words);
     (outcome.status, outcome.stderr)
@@ -174,7 +174,7 @@ fn all_events_are_added_or_none() {
 }
 
 #[test]
-fn names_of_stripped_programs_are_known_to_be_few() {
+fn errors_say_that_a_program_is_stripped() {
     let folder = rperf_testkit::Scratch::new();
     let stripped = folder.path().join("stripped");
     let strip = std::process::Command::new("strip")

@@ -9,7 +9,7 @@ use rperf_testkit::{Run, Scratch, may_trace, real_perf, skip};
 use super::programs::{probe, programs, rperf};
 use crate::kernel::Stranger;
 
-/// The definition printed, and the status.
+/// The status and the standard output of rperf with these arguments.
 fn defined(words: &[&str]) -> (i32, String) {
     let outcome = probe(rperf(), words);
     (outcome.status, outcome.stdout)
@@ -83,14 +83,14 @@ fn sources_are_found_below_another_folder() {
         "{}",
         missed.stderr
     );
-    // The file that was read is printed, as in perf.
+    // The path of the file that was read is printed, as in perf.
     let before = place("before").display().to_string();
     let read_in = |folder: &str| expected.replacen(&before, folder, 1);
     assert_eq!(
         listed(&["-s", &after, "-L", "leaf"]).stdout,
         read_in(&after)
     );
-    // Its full path below that folder is also tried, as in perf.
+    // The source's full path below that folder is also tried, as in perf.
     let expanded = format!("{after}{}", place("before").display());
     fs::create_dir_all(&expanded).expect("they are made");
     fs::rename(place("after/gone.c"), format!("{expanded}/gone.c")).expect("it is moved");
@@ -119,7 +119,7 @@ fn debug_information_is_found_below_another_root() {
         .status();
     assert!(stripped.expect("binutils start").success());
     let (program, root) = (program.display().to_string(), root.display().to_string());
-    // A separate home: other tests put the same build into the cache of theirs.
+    // A separate home: other tests add this program to the cache in their home.
     let here = |words: &[&str]| {
         let run = Run::new(rperf()).args(["probe"]).args(words);
         let run = run.env("HOME", folder.path()).finish();
@@ -135,8 +135,8 @@ fn debug_information_is_found_below_another_root() {
         "{text}"
     );
     let elsewhere = defined(&["-x", "./optimised", "-D", "middle it->name:string"]).1;
-    let behind = |text: &str| text.split_once(":0x").map(|(_, place)| place.to_owned());
-    assert_eq!(behind(&text), behind(&elsewhere));
+    let offset = |text: &str| text.split_once(":0x").map(|(_, place)| place.to_owned());
+    assert_eq!(offset(&text), offset(&elsewhere));
 }
 
 #[test]
@@ -148,15 +148,15 @@ fn paths_are_resolved_in_the_namespace_of_a_process() {
     assert_eq!(status, 0);
     let here = defined(&["-x", &path, "-D", "leaf n"]).1;
     assert_eq!(text.replace(&format!("/proc/{pid}/root"), ""), here);
-    let removed = probe(
+    let missing = probe(
         rperf(),
         &["--target-ns", "4194305", "-x", &path, "-D", "leaf"],
     );
-    assert_eq!(removed.status, 129, "{}", removed.stdout);
+    assert_eq!(missing.status, 129, "{}", missing.stdout);
     assert!(
-        removed.stderr.contains("No such file or directory"),
+        missing.stderr.contains("No such file or directory"),
         "{}",
-        removed.stderr
+        missing.stderr
     );
 }
 

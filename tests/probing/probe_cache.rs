@@ -9,7 +9,7 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 use super::programs::{programs, rperf};
 use super::recorded_values::{Group, can_probe};
 
-/// Definitions that perf caches correctly. Of others it mistakes values without a name for names, drops the pattern after
+/// Definitions that perf caches correctly. For others, perf mistakes values without a name for names, drops the pattern after
 /// `;`, or loses the entry that it replaces.
 const SAME: &[&str] = &[
     "leaf n",
@@ -39,7 +39,7 @@ fn output(tool: &Path, home: &Path, words: &[&str]) -> Outcome {
 
 /// Caches the definitions without adding the events.
 #[track_caller]
-fn keep(tool: &Path, home: &Path, program: &str, definitions: &[&str]) {
+fn cache(tool: &Path, home: &Path, program: &str, definitions: &[&str]) {
     let target = format!("./{program}");
     // In one run perf treats two definitions of one name as two events of that name.
     for definition in definitions {
@@ -75,13 +75,13 @@ fn lists_match_perf() {
         return;
     }
     let (theirs, ours) = (Scratch::new(), Scratch::new());
-    keep(&perf, theirs.path(), "plain", SAME);
-    keep(rperf(), ours.path(), "plain", SAME);
+    cache(&perf, theirs.path(), "plain", SAME);
+    cache(rperf(), ours.path(), "plain", SAME);
     let ((_, expected), (_, found)) = (list(theirs.path(), "plain"), list(ours.path(), "plain"));
     assert_eq!(found, expected);
     assert!(found.lines().count() > 2 * SAME.len(), "{found}");
-    keep(&perf, theirs.path(), "marked", &["main"]);
-    keep(rperf(), ours.path(), "marked", &["main"]);
+    cache(&perf, theirs.path(), "marked", &["main"]);
+    cache(rperf(), ours.path(), "marked", &["main"]);
     for pattern in ["--list", "--list=own:*"] {
         let words = ["--cache", pattern];
         let expected = output(&perf, ours.path(), &words).stdout;
@@ -114,9 +114,9 @@ fn each_tool_reads_the_others_cache() {
         assert_eq!(outcome.status, 0, "{name}: {}", outcome.stderr);
         outcome.stdout
     };
-    for keeper in [perf.as_path(), rperf()] {
+    for writer in [perf.as_path(), rperf()] {
         let home = Scratch::new();
-        keep(keeper, home.path(), "plain", &named);
+        cache(writer, home.path(), "plain", &named);
         for name in ["%one", "%own:two", "%own:*", "%t*"] {
             let expected = find(&perf, home.path(), name);
             assert!(expected.contains(":own/"), "{expected}");
@@ -127,7 +127,7 @@ fn each_tool_reads_the_others_cache() {
     }
     // perf mistakes values without a name, which the kernel numbers, for names.
     let home = Scratch::new();
-    keep(rperf(), home.path(), "plain", &["own:raw=leaf %di %si"]);
+    cache(rperf(), home.path(), "plain", &["own:raw=leaf %di %si"]);
     let line = find(&perf, home.path(), "%raw");
     assert!(line.ends_with(" arg1=%di arg2=%si\n"), "{line}");
 }
@@ -136,13 +136,13 @@ fn each_tool_reads_the_others_cache() {
 fn entries_are_added_and_deleted() {
     let home = Scratch::new();
     let run = |words: &[&str]| output(rperf(), home.path(), words);
-    keep(
+    cache(
         rperf(),
         home.path(),
         "plain",
         &["own:one=leaf n", "middle count", "own:two=leaf"],
     );
-    keep(rperf(), home.path(), "plain", &["own:one=other n"]);
+    cache(rperf(), home.path(), "plain", &["own:one=other n"]);
     let (_, text) = list(home.path(), "plain");
     assert_eq!(text.matches("own:one=").count(), 1, "{text}");
     assert!(text.contains("#own:one=other n\np:own/one "), "{text}");
@@ -219,7 +219,7 @@ fn uncacheable_definitions_are_reported() {
         .status();
     assert!(compiled.expect("a compiler starts").success());
     let target = anonymous.display().to_string();
-    keep(rperf(), home.path(), "plain", &["own:one=leaf n"]);
+    cache(rperf(), home.path(), "plain", &["own:one=leaf n"]);
     for (words, status, part) in [
         (
             &["--cache", "-n", "-x", &target, "--add", "leaf"] as &[&str],

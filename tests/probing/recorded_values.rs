@@ -201,9 +201,9 @@ pub(super) struct Group(
 
 impl Group {
     pub(super) fn new(name: &str) -> Self {
-        static ALONE: Mutex<()> = Mutex::new(());
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        Self(format!("rperf{}_{name}", id()), alone)
+        static LOCK: Mutex<()> = Mutex::new(());
+        let lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        Self(format!("rperf{}_{name}", id()), lock)
     }
 }
 
@@ -252,7 +252,7 @@ fn with_facts(template: &str, facts: &BTreeMap<String, String>) -> String {
     text + rest
 }
 
-/// Whether a record has the expected fields; those that end with `*` only begin like that.
+/// Whether a record has the expected fields. An expected field that ends with `*` matches all fields that begin like it.
 fn matches_record(expected: &str, found: &str) -> bool {
     let (expected, found) = (expected.split(' '), found.split(' '));
     expected.clone().count() == found.clone().count()

@@ -1,4 +1,4 @@
-//! Names that several functions and blocks have, and function returns.
+//! Names that several functions and blocks share, and function returns.
 
 use super::programs::{probe, rperf};
 use super::recorded_values::{can_probe, check};
@@ -97,7 +97,7 @@ fn line_zero_is_the_entry() {
     assert_eq!(shown("known:0 n"), entry);
 }
 
-/// Of the names of a function, the symbol table keeps one, and debug information has one.
+/// For a function with several names, rperf keeps one from the symbol table, and debug information has only one.
 #[test]
 fn aliases_are_names_of_functions() {
     let shown = |program, definition| {

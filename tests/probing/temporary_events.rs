@@ -28,7 +28,7 @@ fn existing(group: &str) -> String {
     outcome.stdout
 }
 
-/// The fields of all samples in `file`, without those that differ between runs.
+/// The event and the values of each sample in `file`, without the address, which differs between runs.
 fn fields(tool: &Path, file: &str) -> Vec<String> {
     let run = Run::new(tool).args(["script", "-F", "event,trace", "-i", file]);
     let outcome = run.within(programs()).finish().expect("the tool starts");
@@ -72,7 +72,7 @@ fn probes_of_a_recording_end_with_it() {
     if let Some(perf) = real_perf() {
         assert_eq!(fields(&perf, &file), expected);
     }
-    // The program exits before it gets there.
+    // Without rounds the program never calls `mix`.
     let outcome = output(
         home.path(),
         &["record", "-o", &file, "--probe", &never, "./plain", "0"],
@@ -83,8 +83,8 @@ fn probes_of_a_recording_end_with_it() {
 }
 
 #[test]
-fn texts_and_numbers_of_a_probe_choose_its_samples() {
-    let test = "texts_and_numbers_of_a_probe_choose_its_samples";
+fn filters_select_samples_by_texts_and_numbers() {
+    let test = "filters_select_samples_by_texts_and_numbers";
     if !can_probe(test) {
         return;
     }
@@ -191,8 +191,8 @@ fn probes_of_a_recording_end_with_signals() {
 }
 
 #[test]
-fn the_program_gets_its_signals() {
-    let test = "the_program_gets_its_signals";
+fn the_program_starts_with_an_unchanged_signal_mask() {
+    let test = "the_program_starts_with_an_unchanged_signal_mask";
     if !can_probe(test) {
         return;
     }
@@ -297,8 +297,8 @@ fn existing_events_are_not_changed() {
 }
 
 #[test]
-fn probes_are_observed_without_tracefs() {
-    let test = "probes_are_observed_without_tracefs";
+fn probes_are_recorded_and_counted_without_tracefs() {
+    let test = "probes_are_recorded_and_counted_without_tracefs";
     if !can_probe(test) {
         return;
     }
@@ -436,7 +436,7 @@ fn usdt_probes_are_recorded_by_name() {
     }
 }
 
-/// Compiles a program with a USDT probe of this provider, which the compiler duplicates.
+/// Compiles a program with two inlined copies of a USDT probe of this provider.
 fn marked(folder: &Path, provider: &str) {
     let source = crate::tidy::root().join("tests/workloads/marked.c");
     let source = fs::read_to_string(source).expect("it is there");

@@ -1,4 +1,4 @@
-"""Errors are exceptions with plain texts, and exceptions of functions end the processing."""
+"""Errors are exceptions with clear messages, and exceptions of functions end the processing."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ raises(KeyError, "no column 'comm'", lambda: session.table(["time"])["comm"])
 assert session.find_thread(2**31 - 1) is None
 raises(OverflowError, "", lambda: session.find_thread(2**40))
 
-# Exceptions of functions: the same object arrives, and no further event.
+# An exception of a function: the caller gets the same object, and no further event is processed.
 own = RuntimeError("mine")
 calls = []
 

@@ -1,4 +1,4 @@
-"""Prints the frames of each sample of a recording in order of time, as script does: address and function."""
+"""Prints each sample of a recording in order of time: the time, and address and function of each frame, as script does."""
 
 import sys
 

@@ -3,14 +3,15 @@
 
 usage: compare.py STRACE_LINES RPERF_LINES CALLS_TXT
 
-Lists every difference; the status is 1 if there is one that EXPECTED does not explain, or if an expected one is gone.
+Lists every difference. The status is 1 if EXPECTED does not explain a difference, or if an expected difference is gone.
 """
 import re
 import sys
 
+# The argument of the getpgid calls before and after the compared calls.
 MARK = "2147483646"
 
-# Call and argument, or only the call: why the two texts differ.
+# Reasons for differences.
 ADDRESS = "nothing was written there, so rperf prints the address"
 PERF = "as perf prints it"
 UNKNOWN = "the kernel has no such call, so its arguments are unknown"
@@ -20,6 +21,7 @@ UNKNOWN_ARGUMENTS = {
     "lookup_dcookie": (1, 3, 4, 5),
     "security": (3,),
 }
+# Call and argument: why the two texts differ.
 EXPECTED = {
     ("poll", "ufds"): "strace hides the events of negative descriptors",
     ("ppoll", "ufds"): "strace hides the events of negative descriptors",
@@ -144,11 +146,11 @@ def unescaped(text, decimal=False):
     return out
 
 
-# Words of rperf, which are perf's, and the end of strace's.
+# Words of rperf, which are those of perf, and the ends of strace's words for the same values.
 OTHER_WORDS = {"CWD": "FDCWD", "LOCAL": "UNIX", "RW": "R_OK", "R": "R_OK", "X": "X_OK"}
 
 
-# Names of 0 among flags, which rperf does not print.
+# Names of flags with the value 0, which rperf does not print.
 NO_FLAGS = r"\b(AT_STATX_SYNC_AS_STAT|FAN_CLASS_NOTIF|KEXEC_ARCH_DEFAULT)\|"
 BASIC_STATS = "|".join("STATX_" + name for name in "TYPE MODE NLINK UID GID ATIME MTIME CTIME INO SIZE BLOCKS".split())
 
@@ -165,7 +167,7 @@ def words(text):
 
 
 def same_word(mine, other):
-    """Whether a word of rperf is one of strace without its prefix."""
+    """Whether a word of rperf equals a word of strace, or its end after a prefix."""
     first, second = number(mine), number(other)
     if first is not None or second is not None:
         return first == second
@@ -252,11 +254,12 @@ class Tasks:
         self.ids = {}
 
     def order(self, text):
-        """Returns the order of an id, and how it is known from then on."""
+        """Returns the position of an id in the order of first appearance; a text that is no id is returned unchanged."""
         number = re.match(r"\d+", text)
         return self.ids.setdefault(number[0], len(self.ids)) if number else text
 
     def known(self, text):
+        """Returns the position of an id that order() has seen, else None."""
         number = re.match(r"\d+", text)
         return self.ids.get(number[0]) if number else None
 
@@ -296,7 +299,7 @@ class Comparison:
         else:
             index = self.names[name].index(key)
         if index >= len(values):
-            # strace leaves out what has no meaning; so must rperf.
+            # strace omits arguments without a meaning; so must rperf.
             self.problems.append((name, key, value, "(not printed)"))
             return
         other = values[index]
@@ -326,7 +329,7 @@ class Comparison:
 
 
 def explain(problems):
-    """Prints differences with their reasons; returns whether one has none, or a reason has no difference any more."""
+    """Prints differences with their reasons. Returns True if a difference has no reason, or an expected difference is gone."""
     failed, seen = False, set()
     for name, key, mine, other in problems:
         reasons = {one: EXPECTED[one] for one in ((name, key), ("*", key)) if one in EXPECTED}

@@ -75,8 +75,8 @@ fn uses<'t>(name: &'t str, text: &'t str, commands: &BTreeSet<String>) -> Vec<(u
         }
         let listed = line.split_once("commands::{").map_or("", |(_, list)| list);
         let listed = listed.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-        let strange = |other: &&str| commands.contains(*other) && command != Some(*other);
-        found.extend(listed.filter(strange).map(|other| (number, other)));
+        let is_other = |other: &&str| commands.contains(*other) && command != Some(*other);
+        found.extend(listed.filter(is_other).map(|other| (number, other)));
         for path in named(line, &module) {
             if let ["cli", "commands", other, ..] = path.as_slice()
                 && commands.contains(*other)

@@ -1,5 +1,4 @@
-//! Checks of what `cargo metadata` prints: layering, external dependencies, and files that no target
-//! reaches.
+//! Checks of the output of `cargo metadata`: layering, external dependencies, and files that no target reaches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -101,9 +100,9 @@ impl Layering {
     }
 
     /// Whether the crate `folder` uses the crate `other`, directly or indirectly.
-    fn lies_below(&self, folder: &str, other: &str) -> bool {
+    fn uses(&self, folder: &str, other: &str) -> bool {
         let mut used = self.0.get(folder).into_iter().flatten();
-        used.any(|used| used == other || self.lies_below(used, other))
+        used.any(|used| used == other || self.uses(used, other))
     }
 }
 
@@ -134,7 +133,7 @@ fn crate_dependencies_match_the_table() {
             };
             unused.remove(used);
             // Tests may build their input with any layer below, and with the testkit.
-            let for_tests = || used == "testkit" || layering.lies_below(folder, used);
+            let for_tests = || used == "testkit" || layering.uses(folder, used);
             let permitted = allowed.contains(used) || (tests_only && for_tests());
             if !permitted {
                 findings.push(format!("{folder} uses {used}"));
@@ -266,10 +265,10 @@ fn follow(file: &Path, is_root: bool, reached: &mut BTreeSet<PathBuf>) {
             continue;
         };
         let named = explicit.take().map(|path| folder.join(path));
-        let beside = base.join(format!("{module}.rs"));
+        let sibling = base.join(format!("{module}.rs"));
         match named {
             Some(path) => follow(&path, true, reached),
-            None if beside.is_file() => follow(&beside, false, reached),
+            None if sibling.is_file() => follow(&sibling, false, reached),
             None => follow(&base.join(module).join("mod.rs"), true, reached),
         }
     }

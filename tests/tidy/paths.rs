@@ -39,7 +39,7 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Whether a line contains this word, other than as the end of a longer word.
-fn names(line: &str, word: &str) -> bool {
+fn contains_word(line: &str, word: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let mut found = line.match_indices(word);
     found.any(|(at, _)| {
@@ -73,7 +73,10 @@ fn only_safefs_and_sys_open_replace_and_remove() {
         }
         let text = fs::read_to_string(&path).expect("a source file can be read");
         for (number, line) in code(&text) {
-            let used = FORBIDDEN.iter().find(|word| names(line, word)).copied();
+            let used = FORBIDDEN
+                .iter()
+                .find(|word| contains_word(line, word))
+                .copied();
             let used = used.or_else(|| asks_for_folder(line).then_some(".is_dir()"));
             findings.extend(used.map(|used| format!("{name}:{number}: {used}")));
         }
@@ -90,8 +93,8 @@ fn the_rule_finds_forbidden_calls() {
         "// fs::read(\nlet x = fs::read(path);\n#[cfg(test)]\nmod tests {\nfs::write(x);\n}\n";
     let found: Vec<_> = code(text).collect();
     assert_eq!(found, [(2, "let x = fs::read(path);")]);
-    assert!(names("std::fs::read(path)", "fs::read("));
-    assert!(!names("rperf_safefs::read(path)", "fs::read("));
+    assert!(contains_word("std::fs::read(path)", "fs::read("));
+    assert!(!contains_word("rperf_safefs::read(path)", "fs::read("));
     assert!(asks_for_folder("if path.is_dir() {"));
     assert!(!asks_for_folder("if entry.metadata().is_dir() {"));
 }

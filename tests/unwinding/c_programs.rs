@@ -34,7 +34,7 @@ const CALLERS: &[(&str, &[&str])] = &[
     ("burn_thread", &["in_thread", "*"]),
 ];
 
-/// Whether `name` is a function of the tested programs, which `*` does not stand for.
+/// Whether `name` is a function of the tested programs; `*` must not match such functions.
 fn is_ours(name: &str) -> bool {
     let ours = ["main", "deep", "compare", "interrupted", "through_library"];
     // The last one begins the names of Go's main package.
@@ -117,7 +117,7 @@ fn counted(message: &str, cause: &str) -> usize {
 fn truncated_stacks_are_counted_by_cause() {
     let bench = Bench::new();
     for (kind, function, cause) in [
-        // Thirty frames of at least 16 bytes, and what lies above them.
+        // More than thirty frames of at least 16 bytes do not fit into the copy.
         ("dwarf,512", "burn_deep", " at the end of the stack copy"),
         (
             "dwarf,16384",
@@ -146,12 +146,12 @@ fn truncated_stacks_are_counted_by_cause() {
             .stderr
             .contains("record with --call-graph dwarf,1024");
         assert_eq!(hints, kind == "dwarf,512", "{}", script.stderr);
-        are_marked(&bench, &file, cause, found);
+        assert_marked(&bench, &file, cause, found);
     }
 }
 
 /// With `--mark-truncated` as many stacks end in a frame with the cause as were counted.
-fn are_marked(bench: &Bench, file: &str, cause: &str, count: usize) {
+fn assert_marked(bench: &Bench, file: &str, cause: &str, count: usize) {
     let mark = format!("[stack truncated{cause}]");
     let line = ["script", "--no-inline", "--mark-truncated", "-i", file];
     let script = bench.rperf(&line);
@@ -187,11 +187,11 @@ fn are_marked(bench: &Bench, file: &str, cause: &str, count: usize) {
 }
 
 #[test]
-fn the_number_of_threads_does_not_show() {
+fn output_does_not_depend_on_the_number_of_cpus() {
     let bench = Bench::new();
     let file = match bench.record(&STATIC) {
         Ok(file) => file,
-        Err(reason) => return skip("the_number_of_threads_does_not_show", &reason),
+        Err(reason) => return skip("output_does_not_depend_on_the_number_of_cpus", &reason),
     };
     let rperf = env!("CARGO_BIN_EXE_rperf");
     for command in ["script", "report"] {
@@ -205,21 +205,18 @@ fn the_number_of_threads_does_not_show() {
 }
 
 #[test]
-fn a_panic_is_seen_from_the_destructors_that_it_passes() {
+fn stacks_of_destructors_during_a_panic_are_complete() {
     for program in [&PANICS, &PANICS_STATIC, &PANICS_MUSL] {
-        follow_panics(program);
+        check_panics(program);
     }
 }
 
-fn follow_panics(program: &Program) {
+fn check_panics(program: &Program) {
     let bench = Bench::new();
     let file = match bench.record(program) {
         Ok(file) => file,
         Err(reason) => {
-            return skip(
-                "a_panic_is_seen_from_the_destructors_that_it_passes",
-                &reason,
-            );
+            return skip("stacks_of_destructors_during_a_panic_are_complete", &reason);
         }
     };
     let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
@@ -251,10 +248,10 @@ fn follow_panics(program: &Program) {
 }
 
 #[test]
-fn programs_of_32_bits_are_followed_too() {
-    const NAME: &str = "programs_of_32_bits_are_followed_too";
+fn programs_of_32_bits_are_unwound() {
+    const NAME: &str = "programs_of_32_bits_are_unwound";
     if !cfg!(target_arch = "x86_64") {
-        return skip(NAME, "the compiler makes none");
+        return skip(NAME, "only compilers for x86-64 build such programs");
     }
     let bench = Bench::new();
     let file = match bench.record(&IA32) {
@@ -273,7 +270,7 @@ fn programs_of_32_bits_are_followed_too() {
         }
     }
     if deep + alloca == 0 {
-        return skip(NAME, "the kernel runs none");
+        return skip(NAME, "the kernel runs no 32-bit programs");
     }
     assert!(deep > 0 && alloca > 0, "{deep} {alloca}");
     assert!(!script.stderr.contains("lack"), "{}", script.stderr);

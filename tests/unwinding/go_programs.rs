@@ -1,4 +1,4 @@
-//! The callers of the functions of `tests/workloads/stacks.go`. perf shows one frame of each, as it only looks for
+//! The callers of the functions of `tests/workloads/stacks.go`. perf shows one frame of each stack, as it only looks for
 //! unwind information in `.eh_frame`.
 
 use std::collections::BTreeSet;
@@ -79,7 +79,7 @@ fn known_functions_of_go_have_known_callers() {
                 let Some((&"main.spin", callers)) = names.split_first() else {
                     continue;
                 };
-                // These two are unwound by frame pointers, which skip the direct caller at a return instruction.
+                // At a return instruction, unwinding by frame pointers skips the direct caller.
                 let by_frame_pointers = kind == "fp" || program.name == GO_PLAIN.name;
                 let caller = caller(&expected, callers, by_frame_pointers);
                 assert!(caller.is_some(), "{} {kind}: {sample:#?}", program.name);

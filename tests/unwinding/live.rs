@@ -218,9 +218,9 @@ fn too_deep_stacks_are_reported() {
         let script = bench.rperf(&["script", "-i", "deep.data", "--max-stack", "100000"]);
         let samples = read(&script.stdout);
         let deepest = samples.iter().map(|sample| sample.frames.len()).max();
-        let deepest_sample = deepest.expect("there are samples");
-        assert_eq!(deepest_sample > 100, is_deep, "{deepest_sample}");
-        let message = format!("were truncated to {deepest_sample} frames");
+        let most_frames = deepest.expect("there are samples");
+        assert_eq!(most_frames > 100, is_deep, "{most_frames}");
+        let message = format!("were truncated to {most_frames} frames");
         assert_eq!(
             recorded.stderr.contains(&message),
             is_deep,

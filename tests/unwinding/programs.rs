@@ -80,7 +80,7 @@ pub(super) const PANICS_STATIC: Program = Program {
     ],
     ..PANICS
 };
-/// Only on x86-64, whose compilers build such programs and whose kernels mostly run them.
+/// A 32-bit program, only on x86-64: its compilers build such programs, and most of its kernels run them.
 pub(super) const IA32: Program = Program {
     name: "ia32",
     compiler: "cc",
@@ -125,7 +125,7 @@ pub(super) const GO: Program = Program {
     flags: &["build"],
     source: "stacks.go",
 };
-/// Without DWARF it has no unwind information, but frame pointers.
+/// A Go program without DWARF: it has frame pointers, but no unwind information.
 pub(super) const GO_PLAIN: Program = Program {
     name: "go-plain",
     flags: &["build", "-ldflags=-w"],

@@ -60,10 +60,10 @@ fn main() {
         black_box(burn());
     }));
     // A round takes about three milliseconds of CPU time.
-    let rounds = std::env::args()
+    let milliseconds = std::env::args()
         .nth(1)
         .and_then(|word| word.parse::<u32>().ok());
-    for _ in 0..rounds.unwrap_or(300) / 3 {
+    for _ in 0..milliseconds.unwrap_or(300) / 3 {
         let _failed = panic::catch_unwind(|| fails(4));
         sorts();
         black_box(Walker.walk(12));

@@ -147,7 +147,7 @@ fn jitdump(pid: u32, address: u64, time: u64) -> Vec<u8> {
         put(number);
     }
     // A load record has 56 bytes before the name.
-let sizes = [CODE.len(), NAME.len() + CODE.len() + 56];
+    let sizes = [CODE.len(), NAME.len() + CODE.len() + 56];
     let [code_size, record_size] = sizes.map(|size| size as u64);
     // Time, flags.
     for number in [time, 0] {

@@ -74,10 +74,9 @@ struct Event {
     id: usize,
 }
 
-/// Returns the recording with changed event ids: every event of work that is left has its counterpart on the same CPU, since the tools
-/// pair other
-/// events differently. Those others get the id of the event after the tracepoints of work. `None` if the ids of the tracepoints cannot be
-/// read.
+/// Returns the recording in which every remaining event of work has its counterpart on the same CPU: the tools pair other events
+/// differently. Those other events get the id of the event after the tracepoints of work. `None` if the ids of the tracepoints
+/// cannot be read.
 pub(super) fn without_unpaired(mut file: Vec<u8>) -> Option<Vec<u8>> {
     let mut kinds = HashMap::new();
     for tracepoint in TRACEPOINTS {
@@ -117,7 +116,7 @@ fn ignored_id(file: &[u8]) -> u64 {
     let mut ids = attrs
         .step_by(size)
         .map(|attr| offset(file, attr + size - 16));
-    // rperf adds an event of its own for task records behind those that were requested.
+    // rperf adds its own event for task records after the requested events.
     let count = TRACEPOINTS.len();
     number(file, ids.nth(count).expect("an event that is ignored"), 8)
 }
@@ -180,7 +179,7 @@ fn unpaired(events: &[Event]) -> HashSet<usize> {
                 }
             }
         }
-        // Open ones are counted by both tools.
+        // Events that stay open are counted by both tools.
     }
     dropped
 }

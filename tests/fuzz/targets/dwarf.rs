@@ -39,21 +39,21 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Looks up functions, by name and without.
+/// Looks up functions, with and without a name.
 fn entries(disk: &Disk, info: &DebugInfo) {
     let is_name = |name: &str| name.contains('o');
-    let sought = FunctionQuery {
+    let query = FunctionQuery {
         start: "wor",
         is_name: &is_name,
         is_in: &|_| true,
     };
-    for function in [None, Some(sought)] {
-        let sift = UnitPrefilter {
+    for function in [None, Some(query)] {
+        let prefilter = UnitPrefilter {
             threads: NonZeroUsize::MIN,
             function,
             keep: None,
         };
-        info.for_each_unit(disk, &sift, &mut |unit| {
+        info.for_each_unit(disk, &prefilter, &mut |unit| {
             let wanted = WantedNames {
                 is_name: &is_name,
                 known: unit.known,
@@ -62,12 +62,12 @@ fn entries(disk: &Disk, info: &DebugInfo) {
             let header = &unit.unit.header;
             let _with_code = FunctionEntries::read(unit.dwarf, header, None);
             let _named = FunctionEntries::read(unit.dwarf, header, Some(wanted));
-            if let Some(skim) = DieScanner::new(unit.dwarf, header, &|_| true) {
-                skim.for_each_copy(&mut |_, _| {});
+            if let Some(scanner) = DieScanner::new(unit.dwarf, header, &|_| true) {
+                scanner.for_each_copy(&mut |_, _| {});
             }
-            if let Some(mut skim) = DieScanner::new(unit.dwarf, header, &|_| true) {
-                while let Some(entry) = skim.next_unless(&mut |call| call.file & 1 == 1) {
-                    let _named = skim.has_name(&entry.names, &is_name);
+            if let Some(mut scanner) = DieScanner::new(unit.dwarf, header, &|_| true) {
+                while let Some(entry) = scanner.next_unless(&mut |call| call.file & 1 == 1) {
+                    let _named = scanner.has_name(&entry.names, &is_name);
                 }
             }
             ControlFlow::Continue(())

@@ -46,7 +46,7 @@ fn file(features: &FeatureSet, endian: Endian) -> Vec<u8> {
     raw.encode(endian, &mut round);
     writer.write_data(&round).expect("memory");
     let mut features = features.clone();
-    // Its bit determines the word size of the bitmap.
+    // The bit of HOSTNAME determines the word size of the bitmap.
     if !features.sections().any(|(id, _)| id == FeatureId::HOSTNAME) {
         features.hostname("machine");
     }

@@ -1,4 +1,4 @@
-//! Mangled names: any name is demangled or left unchanged, and begins with the predicted prefix.
+//! Mangled names: any name is demangled or left unchanged, and the result has a bounded length.
 
 #![no_main]
 

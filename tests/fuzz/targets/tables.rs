@@ -8,11 +8,12 @@ use libfuzzer_sys::fuzz_target;
 use rperf_events::metric::{Expr, MetricCounts};
 use rperf_events::vendor::{TableFolder, load};
 
-/// One table for every processor, and a mapfile that names it.
+/// A folder with a table for every processor and a mapfile that names it. The input is the table, and the rest of the
+/// mapfile.
 #[derive(Debug)]
-struct One<'a>(&'a str);
+struct TestFolder<'a>(&'a str);
 
-impl TableFolder for One<'_> {
+impl TableFolder for TestFolder<'_> {
     fn read(&self, path: &str) -> io::Result<String> {
         match path {
             "mapfile.csv" => Ok(format!(".*,1,table.json,core\n{}", self.0)),
@@ -45,7 +46,7 @@ impl MetricCounts for Ones {
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     for cpuid in ["GenuineIntel-6-55-4", "0x00000000410fd0c0"] {
-        let loaded = load(&One(&text), cpuid);
+        let loaded = load(&TestFolder(&text), cpuid);
         for metric in loaded.tables.metrics() {
             let _either = Expr::parse(&metric.formula);
         }

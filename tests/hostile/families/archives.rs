@@ -155,7 +155,7 @@ fn object_id(bytes: &[u8]) -> String {
     })
 }
 
-/// A path that leads elsewhere, alone or below a folder.
+/// A name that leads elsewhere, or that conflicts with other files.
 fn name(inputs: &mut CaseInputs<'_>) -> Vec<u8> {
     let outside = inputs.sandbox.run().with_file_name("outside");
     let random = &mut *inputs.random;
@@ -253,7 +253,7 @@ fn linked(all: &mut Vec<Entry>, inputs: &mut CaseInputs<'_>) {
     all.insert(at, link);
 }
 
-/// Adds a nested archive, with another one in it.
+/// Adds an archive with up to five further archives nested in it.
 fn nested(all: &mut Vec<Entry>, random: &mut Random) {
     let mut inner = tar(all, random);
     for _ in 0..random.below(6) {

@@ -139,7 +139,7 @@ impl Event {
     /// A sample, field by field.
     fn sample(&self, random: &mut Random) -> Bytes {
         let mut body = Bytes::new().u64(self.id);
-        // In this order; identifiers have two bits.
+        // The kernel's order of fields after the identifier (bit 16).
         for bit in [
             0, 1, 2, 3, 6, 9, 7, 8, 4, 5, 10, 11, 12, 13, 14, 15, 17, 18, 19, 21, 22, 23, 24, 20,
         ] {
@@ -258,7 +258,7 @@ fn registers(mask: u64, body: Bytes, random: &mut Random) -> Bytes {
     body
 }
 
-/// A non-sample record of the kernel or of the recorder.
+/// Type and body of a non-sample record of the kernel.
 fn other(event: &Event, workload: &str, random: &mut Random) -> (u32, Bytes) {
     let ids = |body: Bytes, count: usize, random: &mut Random| {
         (0..count).fold(body, |body, _| body.u32(*random.pick(&IDS)))
@@ -366,7 +366,7 @@ fn recording(workload: &str, random: &mut Random) -> Vec<u8> {
     file.raw(records).done()
 }
 
-/// Such a recording, and any command that reads one.
+/// A generated recording, and any command that reads recordings.
 pub(crate) fn senseless(inputs: &mut CaseInputs<'_>) -> Case {
     let bytes = recording(&inputs.seeds.workload, inputs.random);
     recordings::any_command("generated recording", bytes, inputs)

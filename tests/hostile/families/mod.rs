@@ -15,7 +15,7 @@ use crate::case::{Case, CaseInputs};
 /// The functions that make cases.
 pub(crate) const ALL: [fn(&mut CaseInputs<'_>) -> Case; 12] = [
     recordings::damaged,
-    recordings::beside_an_object,
+    recordings::with_mutated_object,
     recordings::directory,
     generated::senseless,
     objects::damaged,
@@ -45,7 +45,7 @@ pub(crate) mod handmade {
     /// `use_clockid`; the clock is `CLOCK_MONOTONIC`.
     const FLAGS: u64 = 1 << 25;
 
-    /// The contents of such a recording.
+    /// The contents of a recording of one process.
     pub(crate) struct Process<'a> {
         pub(crate) pid: u32,
         /// Mapped files: address, length and name.

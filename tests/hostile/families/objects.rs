@@ -90,7 +90,7 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
     };
     let commands = commands(&seed.name, random);
     let line = *random.pick(commands);
-    // Names of compressed modules end in this.
+    // The extension of a compressed module.
     let packed = seed.name.rsplit_once(".ko.").map(|(_, packing)| packing);
     let name = match packed {
         Some(packing) => format!("object.ko.{packing}"),
@@ -131,7 +131,7 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
         }
         sandbox.write("tests/fuzz/seeds/program.cpp", source);
     }
-    // A recording may come through a FIFO; opening it waits for the writer.
+    // Not `buildid-list`: its input may be a FIFO, and opening one waits for a writer.
     if random.one_in(20) && !line.starts_with("buildid-list") {
         let special = random.pick(&[names::FIFO, names::LOOP, names::FOLDER]);
         for word in &mut case.words {

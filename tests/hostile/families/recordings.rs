@@ -232,12 +232,12 @@ pub(crate) fn directory(inputs: &mut CaseInputs<'_>) -> Case {
     if words.contains("earlier") {
         inputs.sandbox.write("earlier.data", PARTS[0].1);
     }
-    options(&mut case, words);
+    set_accepted_outcomes(&mut case, words);
     case
 }
 
 /// Sets the accepted outcomes of a command that reads a recording.
-fn options(case: &mut Case, words: &str) {
+fn set_accepted_outcomes(case: &mut Case, words: &str) {
     let is_output = |word: &&String| word.starts_with("out.");
     case.outputs
         .extend(case.words.iter().find(is_output).cloned());
@@ -332,7 +332,7 @@ fn finish(
     } else if takes_input && inputs.random.one_in(2) {
         case.words.extend(["-i".to_owned(), "perf.data".to_owned()]);
     }
-    options(&mut case, words);
+    set_accepted_outcomes(&mut case, words);
     inputs.sandbox.write("perf.data", mutated.bytes);
     case
 }
@@ -357,8 +357,8 @@ const WITH_OBJECTS: &[&str] = &[
 /// Recordings of the program that is used as the object.
 const OF_WORKLOAD: [&str; 6] = ["graphs", "stacks", "packed", "own", "pipe", "kernel"];
 
-/// A recording with a mutated object where it is looked up.
-pub(crate) fn beside_an_object(inputs: &mut CaseInputs<'_>) -> Case {
+/// A recording, and a mutated object at a place where it is looked up.
+pub(crate) fn with_mutated_object(inputs: &mut CaseInputs<'_>) -> Case {
     let seeds = inputs.seeds;
     let random = &mut *inputs.random;
     let named = |seed: &&Seed| OF_WORKLOAD.iter().any(|name| seed.name.starts_with(name));

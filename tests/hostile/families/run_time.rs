@@ -61,7 +61,7 @@ pub(crate) fn code(inputs: &mut CaseInputs<'_>) -> Case {
             case.must_report_error = Some("a line without address and size");
         }
         std::fs::write(&path, text).expect("a file can be written");
-        case.beside.push(path);
+        case.outside_files.push(path);
         return case;
     };
     let mut addresses = functions(&dump.bytes);
