@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs the questions of docs/fleet.md in DuckDB and in Spark on the same Parquet files of three hosts and two days, and compares the
-# answers with each other and with 'rperf report'. The engines come from PyPI (duckdb, pyspark), and Debian's Java, which Spark needs,
-# is installed as root. Ends with a line per question, and with status 1 if an answer differs.
+# Runs the questions of docs/fleet.md in DuckDB and in Spark on the same Parquet files of three hosts and two days, and compares
+# the answers with each other and with 'rperf report'. The engines come from PyPI (duckdb, pyspark), and Debian's Java, which
+# Spark needs, is installed as root. Ends with a line per question, and with status 1 if an answer differs.
 #
 #   sh tests/fleet.sh [RPERF]       (default: target/debug/rperf)
 set -eu

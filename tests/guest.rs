@@ -1,5 +1,5 @@
-//! Tests of features that this machine's kernel lacks: hardware counters, kprobes, another architecture. Both tools record in emulated
-//! guests, and both read every recording there; the texts are compared here.
+//! Tests of features that this machine's kernel lacks: hardware counters, kprobes, another architecture. Both tools record in
+//! emulated guests, and both read every recording there; the texts are compared here.
 //!
 //! tests/guest/README.md describes how the guests are made. `RPERF_GUESTS` is their folder, `RPERF_STATIC` the target
 //! directory with the static builds; tests/run.sh sets both.

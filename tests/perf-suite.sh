@@ -4,8 +4,8 @@
 #   sh tests/perf-suite.sh RPERF                  the tests of the package linux-perf, with the perf in PATH
 #   sh tests/perf-suite.sh RPERF SCRIPTS PERF     those of another release: its folder tests/shell, and its perf
 #
-# Prints a line for each script: its result with perf and with rperf (Ok, Skip, FAILED, or Time after TIMEOUT seconds, default 120).
-# The status is 1 if a script's result is worse with rperf and the script is not listed in tests/perf-suite.txt.
+# Prints a line for each script: its result with perf and with rperf (Ok, Skip, FAILED, or Time after TIMEOUT seconds, default
+# 120). The status is 1 if a script's result is worse with rperf and the script is not listed in tests/perf-suite.txt.
 # Results, output and times are kept in OUT (default: target/perf-suite); perf's results are reused from there.
 # SCRIPTS="A B" runs only these. The tests belong to Linux perf and are not part of this repository. Run as root.
 set -u
@@ -30,7 +30,8 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# Links suffice for rperf, which takes its name from the link; another release of perf may be a script that looks for files next to it.
+# Links suffice for rperf, which takes its name from the link; another release of perf may be a script that looks for files next
+# to it.
 mkdir "$work/perf" "$work/rperf"
 printf '#!/bin/sh\nexec %s "$@"\n' "$perf" > "$work/perf/perf" && chmod +x "$work/perf/perf"
 ln -s "$rperf" "$work/rperf/perf"

@@ -460,7 +460,8 @@ fn pprof_reads_converted_profiles() {
     }
 }
 
-/// The output of `go tool pprof` for the file `pprof-1`; `form` is the option that selects the form of the output. `None` if there is no Go.
+/// The output of `go tool pprof` for the file `pprof-1`; `form` is the option that selects the form of the output. `None` if
+/// there is no Go.
 pub(super) fn pprof(folder: &Path, form: &str) -> Option<String> {
     let mut command = Command::new("go");
     command.args(["tool", "pprof", form, "pprof-1"]);

@@ -1,4 +1,5 @@
-//! `rperf data convert --to-perf`: a trace.dat that trace-cmd recorded in a guest, compared with what `trace-cmd report` printed there.
+//! `rperf data convert --to-perf`: a trace.dat that trace-cmd recorded in a guest, compared with what `trace-cmd report` printed
+//! there.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! `rperf data convert --to-perf` of text that 'script' printed: what both tools read from the result, compared with the recording.
+//! `rperf data convert --to-perf` of text that 'script' printed: what both tools read from the result, compared with the
+//! recording.
 
 use std::fs;
 use std::path::Path;

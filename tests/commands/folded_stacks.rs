@@ -11,7 +11,8 @@ use crate::kernel::{BUSY, rperf_in};
 /// Programs that fold the text of `perf script` from standard input.
 const COLLAPSERS: [&str; 2] = ["inferno-collapse-perf", "stackcollapse-perf.pl"];
 
-/// Options of `record` for stacks by frame pointers, and for unwound ones: with frames of kernel and user space, with and without symbols.
+/// Options of `record` for stacks by frame pointers, and for unwound ones: with frames of kernel and user space, with and without
+/// symbols.
 const RECORDINGS: [&[&str]; 2] = [&["-g"], &["--call-graph", "dwarf"]];
 
 /// Records a shell with these options.

@@ -74,7 +74,8 @@ fn split(copy: &str) -> (&str, &str) {
     copy.split_once('\n').expect("a first line")
 }
 
-/// Returns a valid copy of the same kernel whose functions are called `renamed_…`, except the one that the kernel's address is derived from.
+/// Returns a valid copy of the same kernel whose functions are called `renamed_…`, except the one that the kernel's address is
+/// derived from.
 fn with_other_names(copy: &str) -> String {
     let (header, text) = split(copy);
     let text = text.replace(" t ", " t renamed_");

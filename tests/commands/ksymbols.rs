@@ -142,7 +142,8 @@ fn code_next_to_and_inside_other_code() {
     assert_eq!(text.matches("[unknown] ([unknown])").count(), 1, "{text}");
 }
 
-/// Not compared with perf, which names such code differently (docs/compatibility.md, "A KSYMBOL record for the start of an earlier one").
+/// Not compared with perf, which names such code differently (docs/compatibility.md, "A KSYMBOL record for the start of an
+/// earlier one").
 #[test]
 fn code_that_replaces_registered_code() {
     let test = "commands::ksymbols::code_that_replaces_registered_code";

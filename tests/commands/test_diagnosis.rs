@@ -49,7 +49,8 @@ fn results(output: &str) -> BTreeMap<&str, &str> {
 #[test]
 fn a_container_without_tracefs_skips_what_needs_it() {
     const NAME: &str = "test_diagnosis::a_container_without_tracefs_skips_what_needs_it";
-    // tracefs is hidden in a new mount namespace, wherever it is mounted; then empty folders are mounted there, as by container engines.
+    // tracefs is hidden in a new mount namespace, wherever it is mounted; then empty folders are mounted there, as by container
+    // engines.
     const INSIDE: &str = "for kind in tracefs debugfs tracefs; do
             awk -v kind=$kind '$3 == kind { print $2 }' /proc/mounts | xargs -r -n 1 umount -l
         done; ";

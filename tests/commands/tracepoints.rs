@@ -134,7 +134,8 @@ fn unreadable_tracefs_has_a_hint() {
     let Some(scratch) = scratch("unreadable_tracefs_has_a_hint") else {
         return;
     };
-    // In a new mount namespace, tracefs is unmounted wherever it is. So is debugfs, in which the kernel mounts tracefs automatically.
+    // In a new mount namespace, tracefs is unmounted wherever it is. So is debugfs, in which the kernel mounts tracefs
+    // automatically.
 
     let words = ["-m", "sh", "-c"];
     let script = "awk '$3 ~ /^(tracefs|debugfs)$/ { print $2 }' /proc/mounts | sort -r | xargs -r -n 1 umount -l &&

@@ -162,8 +162,9 @@ const MORE_EVENTS: &[&[&str]] = &[
 /// Recordings with several events, separate or in groups.
 const SEVERAL: &[&str] = &["several events with", "a group"];
 
-/// The only options for system-wide recordings. Others would show differences: programs that are not ours have many overlapping symbols
-/// and broken callchains, perf loses the mappings of programs that start while perf starts, and one additional row moves all later ones.
+/// The only options for system-wide recordings. Others would show differences: programs that are not ours have many overlapping
+/// symbols and broken callchains, perf loses the mappings of programs that start while perf starts, and one additional row moves
+/// all later ones.
 const ANYTHING: &[&[&str]] = &[
     &["-g", "none", "-s", "comm,pid", "--no-children", "-n"],
     &["-g", "none", "-s", "cpu,comm,pid"],

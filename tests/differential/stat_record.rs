@@ -40,7 +40,8 @@ const SHOWN: [&[&str]; 6] = [
     &["--per-node"],
 ];
 
-/// Removes the metrics of intervals, which differ from perf's: rperf divides by the length of the interval (docs/compatibility.md).
+/// Removes the metrics of intervals, which differ from perf's: rperf divides by the length of the interval
+/// (docs/compatibility.md).
 fn without_metrics_of_intervals(text: &str, in_intervals: bool) -> String {
     let metric = Regex::new("(?m)( *#  .*| +)$").expect("a pattern");
     match in_intervals {

@@ -7,7 +7,8 @@ use rperf_testkit::{Outcome, Run, Scratch};
 
 use crate::tidy::root;
 
-/// Maximum number of recordings of a program until each of its functions is sampled: the timing of samples depends on the machine.
+/// Maximum number of recordings of a program until each of its functions is sampled: the timing of samples depends on the
+/// machine.
 pub(super) const RECORDINGS: usize = 5;
 
 /// A folder that is home and working directory of all programs.

@@ -1,4 +1,5 @@
-//! Rust stacks: a panic that unwinds through frames with destructors, a closure called by the standard library, trait objects, a thread.
+//! Rust stacks: a panic that unwinds through frames with destructors, a closure called by the standard library, trait objects, a
+//! thread.
 
 use std::hint::black_box;
 use std::panic;

@@ -128,7 +128,8 @@ fn padded(text: &str, width: usize) -> String {
 /// The version of the objects that [`write_json`] writes.
 const JSON_VERSION: u32 = 1;
 
-/// Writes a line with details, or a number of lost records, as a JSON object (docs/trace-json.md). Writes nothing for other lines.
+/// Writes a line with details, or a number of lost records, as a JSON object (docs/trace-json.md). Writes nothing for other
+/// lines.
 ///
 /// # Errors
 /// Errors of `to`.

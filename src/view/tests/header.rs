@@ -8,9 +8,9 @@ use rperf_perfdata::{FeatureId, PerfData};
 use rperf_testkit::{Run, Scratch, absent, real_perf, skip};
 use rperf_view::header::{HeaderOptions, write_header};
 
-/// The text in UTC, as `Run` sets this time zone for perf. `None` for files that are not compared: files that cannot be read, files
-/// with a feature at which perf gives up (including empty sections) or with BPF programs, and files with larger attrs than perf 6.1
-/// supports (perf reads none of their features).
+/// The text in UTC, as `Run` sets this time zone for perf. `None` for files that are not compared: files that cannot be read,
+/// files with a feature at which perf gives up (including empty sections) or with BPF programs, and files with larger attrs than
+/// perf 6.1 supports (perf reads none of their features).
 fn ours(path: &Path, full: bool) -> Option<String> {
     let bytes = fs::read(path).unwrap();
     let data = PerfData::parse(&bytes).ok()?;

@@ -205,8 +205,8 @@ impl SampleLayout {
     }
 
     /// Decodes a sample that has at most RAW or CALLCHAIN after the fields of fixed length. Returns `false` for
-    /// other and for truncated samples; [`SampleLayout::decode_into`] decodes these or returns the error. Most samples are decoded by
-    /// this function, which is small enough to be part of a loop; `endian` should be a constant there.
+    /// other and for truncated samples; [`SampleLayout::decode_into`] decodes these or returns the error. Most samples are
+    /// decoded by this function, which is small enough to be part of a loop; `endian` should be a constant there.
     #[inline(always)]
     pub fn decode_simple<'a>(
         &self,

@@ -93,8 +93,8 @@ impl GeneratedCode {
 
     /// Runs the function.
     fn call(&self) {
-        // SAFETY: the mapping is executable and holds a function of the C ABI without arguments, which changes only registers that
-        // its callers do not expect to be kept.
+        // SAFETY: the mapping is executable and holds a function of the C ABI without arguments, which changes only registers
+        // that its callers do not expect to be kept.
         let function: extern "C" fn() = unsafe { std::mem::transmute(self.0.as_ptr()) };
         black_box(function)();
     }

@@ -1,7 +1,8 @@
 //! Programs with known functions, threads and data for `test -w`: what a profile of them must show is known in advance.
 //!
-//! perf's test scripts find them by C names: functions and data that a profile must show are exported under these names, are never inlined, and
-//! keep a frame pointer in every build (`StackFrame`). The names and arguments are those of Linux perf's workloads.
+//! perf's test scripts find them by C names: functions and data that a profile must show are exported under these names, are
+//! never inlined, and keep a frame pointer in every build (`StackFrame`). The names and arguments are those of Linux perf's
+//! workloads.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 #![expect(

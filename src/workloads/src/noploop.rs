@@ -21,7 +21,8 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
 
 /// Loops until the time is over.
 ///
-/// The loop is assembly where we have it: the load of an atomic is an inlined function, which a profile shows as a frame of its own.
+/// The loop is assembly where we have it: the load of an atomic is an inlined function, which a profile shows as a frame of its
+/// own.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn noploop() {

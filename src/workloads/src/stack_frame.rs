@@ -5,10 +5,10 @@ use std::mem::MaybeUninit;
 
 /// A local variable that gives its function a frame pointer.
 ///
-/// It is aligned more strictly than the stack. Its address can then only be computed from a register that holds the frame, which on
-/// every supported processor is the frame pointer. [`StackFrame::new`] as the first statement sets the frame pointer before any loop:
-/// otherwise a loop that needs no frame would run without one, from the first instruction of the function on. [`StackFrame::end`] as the
-/// last statement also keeps the preceding call from becoming a jump (tail call).
+/// It is aligned more strictly than the stack. Its address can then only be computed from a register that holds the frame, which
+/// on every supported processor is the frame pointer. [`StackFrame::new`] as the first statement sets the frame pointer before
+/// any loop: otherwise a loop that needs no frame would run without one, from the first instruction of the function on.
+/// [`StackFrame::end`] as the last statement also keeps the preceding call from becoming a jump (tail call).
 #[repr(align(64))]
 pub(crate) struct StackFrame(MaybeUninit<[u8; 64]>);
 
