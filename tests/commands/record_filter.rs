@@ -27,7 +27,7 @@ fn sample_counts(outcome: &Outcome) -> [u64; 3] {
     let written = message
         .split_once(" samples)")
         .and_then(|(before, _)| before.rsplit('(').next());
-    [dropped, of, written.unwrap_or("0")].map(|count| count.parse().expect("a number"))
+    [dropped, all, written.unwrap_or("0")].map(|count| count.parse().expect("a number"))
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `sched latency`: distributions of waits, and who ran meanwhile.
+//! `sched latency`: distributions of waits, and which tasks ran instead.
 
 use rperf_testkit::Scratch;
 

@@ -5,7 +5,7 @@ use crate::blocks::Block;
 /// A line of a function's blocks: one of each file except the baseline; `None` if the file does not have the function.
 pub type BlockLine = Vec<Option<ComparedBlock>>;
 
-/// A block of a file, compared with that of the baseline.
+/// A block of a file, compared with the same block of the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedBlock {
     /// The block.
