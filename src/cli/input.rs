@@ -13,7 +13,7 @@ use rperf_perfdata::PerfData;
 use rperf_safefs::{Folder, FoundFile as Found, is_users};
 
 use super::context::Context;
-use super::error::CliError;
+use super::error::{CliError, without_error_numbers};
 use super::jobs::{jobs, processors};
 use super::options::{flag, switch, value};
 use super::stream::{PipeInput, RecordingStream};
@@ -281,19 +281,10 @@ fn check(path: &Path, metadata: &fs::Metadata, force: bool) -> Result<(), CliErr
 }
 
 fn no_header(path: &Path, error: &io::Error) -> CliError {
-    let cause = cause(error);
+    let cause = without_error_numbers(&error.to_string());
     let shown = path.display();
     let message = format!("{shown} is a directory: {shown}/{DIRECTORY_HEADER}: {cause}");
     CliError::message(255, message)
-}
-
-/// Returns the system's error text, without the number.
-fn cause(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_owned()
 }
 
 /// The error for a file that is not a recording, or whose header cannot be parsed.
@@ -379,7 +370,7 @@ fn unreadable(
     recorder: Option<&str>,
     error: &io::Error,
 ) -> CliError {
-    let cause = cause(error);
+    let cause = without_error_numbers(&error.to_string());
     let program = context.program;
     let advice = recorder.map_or_else(String::new, |recorder| {
         format!("  (try '{program} {recorder}' first)")

@@ -107,10 +107,10 @@ fn late_records_are_counted_once_and_shown_in_order() -> io::Result<()> {
         let warning = "1 out of order events recorded.";
         assert_eq!(outcome.stderr.matches(warning).count(), 1, "{shown}");
     }
-    let times = rperf(&["script", "-F", "time"]).within(scratch.path());
+    let times = rperf(&["script", "--ns", "-F", "time"]).within(scratch.path());
     let times = times.finish()?.stdout;
     let times: Vec<&str> = times.split_whitespace().collect();
-    assert_eq!(times, ["0.000000:"; 3]);
+    assert_eq!(times, ["0.000000010:", "0.000000005:", "0.000000020:"]);
     Ok(())
 }
 

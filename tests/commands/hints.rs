@@ -155,7 +155,7 @@ for all callers";
 
 /// Tracepoints and other events with a fixed period have no frequency.
 #[test]
-fn losses_have_a_hint_for_every_kind_of_event() {
+fn lost_records_have_a_hint() {
     let scratch = Scratch::new();
     let lost = Bytes::new().u64(ID).u64(3);
     let lost = record(2, 0, lost.u32(7).u32(7).u64(15).u64(ID));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rperf_bpf::{Error, OffCpuOptions, OffCpuPrograms, OffCpuWait};
+use rperf_testkit::skip;
 
 /// The offset of `task_struct::pid` of the running kernel.
 fn task_pid() -> Option<u16> {
@@ -27,7 +28,13 @@ fn load_with(threshold: u64, max_sums: u32) -> Option<OffCpuPrograms> {
     };
     match OffCpuPrograms::load(options) {
         Ok(programs) => Some(programs),
-        Err(Error::NoBpf | Error::NotPermitted | Error::PidNamespace | Error::Attach { .. }) => {
+        Err(
+            error @ (Error::NoBpf
+            | Error::NotPermitted
+            | Error::PidNamespace
+            | Error::Attach { .. }),
+        ) => {
+            skip("off_cpu_programs", &error.to_string());
             None
         }
         Err(error) => panic!("{error}"),

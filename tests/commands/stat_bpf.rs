@@ -129,11 +129,12 @@ impl Cgroups {
     /// `None`, with a printed reason, without cgroups of version 2.
     fn create(test: &str, names: &[&str]) -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts").expect("readable");
-        let folder = CgroupFolder::find(&mounts)?;
-        if !matches!(folder.place("/"), Ok(Some((_, 0)))) {
+        let folder = CgroupFolder::find(&mounts);
+        let folder = folder.filter(|folder| matches!(folder.place("/"), Ok(Some((_, 0)))));
+        let Some(folder) = folder else {
             skip(test, "needs cgroups of version 2");
             return None;
-        }
+        };
         let own = Self(names.iter().map(|name| folder.path().join(name)).collect());
         for path in &own.0 {
             if fs::create_dir(path).is_err() {

@@ -4,7 +4,6 @@ mod perfetto;
 mod recording;
 
 use std::fs;
-use std::path::Path;
 
 use flate2::read::GzDecoder;
 use rperf_testkit::{Outcome, Scratch, may_trace, skip};
@@ -12,7 +11,7 @@ use rperf_wire::Endian;
 
 use self::recording::ChartFile;
 use super::flamegraph::{browse, shown};
-use super::{outcome, rperf};
+use super::rperf;
 use crate::kernel::is_root;
 
 /// `prev_state` of a sleeping, a blocked and a preempted task.
@@ -438,7 +437,7 @@ fn the_events_of_record() {
         assert!(found.starts_with(events), "{found}");
         assert!(words.contains(&"-I") || found == *events, "{found}");
     }
-    let both = outcome(&["timechart", "record", "-PT", "--", "true"]);
+    let both = run(&scratch, &["record", "-PT", "--", "true"]);
     assert_eq!(both.status, 255, "{both:?}");
-    assert!(!Path::new("perf.data").exists());
+    assert!(!scratch.path().join("perf.data").exists());
 }

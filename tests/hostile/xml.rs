@@ -15,7 +15,10 @@ pub(crate) fn fault(text: &str) -> Option<String> {
         // CDATA sections, comments, and the prolog.
         let skipped = [("![CDATA[", "]]>"), ("!--", "-->"), ("?", "?>"), ("!", ">")];
         if let Some((_, end)) = skipped.iter().find(|(start, _)| markup.starts_with(start)) {
-            rest = markup.split_once(end)?.1;
+            let Some((_, after)) = markup.split_once(end) else {
+                return Some(format!("a section without {end}"));
+            };
+            rest = after;
             continue;
         }
         let Some((tag, after)) = markup.split_once('>') else {
@@ -32,6 +35,9 @@ pub(crate) fn fault(text: &str) -> Option<String> {
             None => open.push(name),
         }
         rest = after;
+    }
+    if let Some(wrong) = reference(rest) {
+        return Some(format!("the reference {wrong:?}"));
     }
     open.pop()
         .map(|tag| format!("the tag <{tag}> is not closed"))

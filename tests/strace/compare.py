@@ -332,10 +332,10 @@ def explain(problems):
     """Prints differences with their reasons. Returns True if a difference has no reason, or an expected difference is gone."""
     failed, seen = False, set()
     for name, key, mine, other in problems:
-        reasons = {one: EXPECTED[one] for one in ((name, key), ("*", key)) if one in EXPECTED}
-        seen.update(reasons)
-        failed |= not reasons
-        print(f"{name} {key}: {mine} | {other} | {next(iter(reasons.values()), 'UNEXPECTED')}")
+        reason = EXPECTED.get((name, key))
+        seen.add((name, key))
+        failed |= reason is None
+        print(f"{name} {key}: {mine} | {other} | {reason or 'UNEXPECTED'}")
     for gone in set(EXPECTED) - seen:
         failed = True
         print(f"{gone[0]} {gone[1]}: no difference any more")

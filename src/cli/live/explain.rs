@@ -9,7 +9,7 @@ use rperf_session::Error;
 use super::limits::setting;
 use super::refusal;
 use crate::cli::context::Context;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, without_error_numbers};
 
 /// perf's exit statuses: general failures, and targets that do not exist.
 pub(super) const FAILURE_STATUS: u8 = 255;
@@ -174,9 +174,5 @@ fn no_such_task(id: u32) -> CliError {
 
 /// Returns the system's text for an error, without the number that Rust appends.
 pub(crate) fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" (os error") {
-        Some(end) => text.get(..end).unwrap_or(&text).to_owned(),
-        None => text,
-    }
+    without_error_numbers(&error.to_string())
 }

@@ -8,9 +8,9 @@ use object::Architecture;
 const X86: [&str; 8] = ["%ax", "%cx", "%dx", "%bx", "%sp", "%bp", "%si", "%di"];
 /// By DWARF register number.
 const X86_64: [&str; 8] = ["%ax", "%dx", "%cx", "%bx", "%si", "%di", "%bp", "%sp"];
-/// x86 registers that the kernel knows, but in which DWARF has no variables; and `%sp`.
-const X86_UNNUMBERED: [&str; 10] = [
-    "%ip", "%cs", "%ss", "%flags", "%ds", "%es", "%fs", "%gs", "%orig_ax", "%sp",
+/// x86 registers that the kernel knows, but in which DWARF has no variables.
+const X86_UNNUMBERED: [&str; 9] = [
+    "%ip", "%cs", "%ss", "%flags", "%ds", "%es", "%fs", "%gs", "%orig_ax",
 ];
 /// The registers of the first parameters in the calling convention.
 const X86_64_PARAMETERS: [&str; 6] = ["%di", "%si", "%dx", "%cx", "%r8", "%r9"];
@@ -87,7 +87,9 @@ pub(crate) fn is_known(architecture: Architecture, word: &str) -> bool {
     };
     match architecture {
         Architecture::I386 => is_listed(&X86),
-        Architecture::X86_64 => is_listed(&X86_64) || numbered("%r", 8..=15),
+        Architecture::X86_64 | Architecture::X86_64_X32 => {
+            is_listed(&X86_64) || numbered("%r", 8..=15)
+        }
         Architecture::Aarch64 => {
             numbered("%x", 0..=30) || ["%lr", "%sp", "%pc", "%pstate"].contains(&word)
         }

@@ -344,8 +344,8 @@ def callee(main, kind, name, event, arrays, has_context):
     if kind == "none":
         return None
     if kind == "columns":
-        # The last two values are the number of arguments and the columns.
-        return ColumnCalls(main.__dict__[name], event, arrays, has_context)
+        argument_count, columns = arrays, has_context
+        return ColumnCalls(main.__dict__[name], event, argument_count, columns)
     function = main.__dict__[name]
     if kind == "direct":
         call = function

@@ -166,7 +166,9 @@ impl FileCompletion<'_> {
         };
         files.extend(build_ids::of_files(&sink.stats, &selected, &proc, self.ids));
         for file in files {
-            failure = failure.or_else(|| self.cache_file(&file));
+            // A file that cannot be cached does not keep the others out.
+            let failed = self.cache_file(&file);
+            failure = failure.or(failed);
             entries.push(file.entry);
         }
         if mapped.keys().any(|name| *name.filename == *b"[vdso]")

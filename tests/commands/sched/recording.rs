@@ -228,8 +228,7 @@ impl SchedFile {
 
     /// The offset of the end of the records.
     pub(super) fn end_of_records(&mut self) -> usize {
-        let header = 8;
         let before = self.file.clone().record(PerfFile::SAMPLE, 0, []);
-        usize::try_from(before).expect("a short file").max(header)
+        usize::try_from(before).expect("a short file")
     }
 }

@@ -141,7 +141,7 @@ impl Event {
         let mut body = Bytes::new().u64(self.id);
         // The kernel's order of fields after the identifier (bit 16).
         for bit in [
-            0, 1, 2, 3, 6, 9, 7, 8, 4, 5, 10, 11, 12, 13, 14, 15, 17, 18, 19, 21, 22, 23, 24, 20,
+            0, 1, 2, 3, 6, 9, 7, 8, 4, 5, 10, 11, 12, 13, 14, 24, 15, 17, 18, 19, 21, 22, 23, 20,
         ] {
             if self.has(bit) {
                 body = self.field(bit, body, random);

@@ -100,7 +100,7 @@ impl LatencySums {
     fn add_delay(&mut self, from: u64, to: u64, with_distribution: bool) {
         let delay = to - from;
         self.switches += 1;
-        self.delay += delay;
+        self.delay = self.delay.saturating_add(delay);
         if delay > self.max_delay {
             self.max_delay = delay;
             self.max_start = from;
@@ -113,9 +113,9 @@ impl LatencySums {
 
     /// Adds the run time and the waits of another task.
     fn merge(&mut self, other: &Self) {
-        self.runtime += other.runtime;
+        self.runtime = self.runtime.saturating_add(other.runtime);
         self.switches += other.switches;
-        self.delay += other.delay;
+        self.delay = self.delay.saturating_add(other.delay);
         if self.max_delay < other.max_delay {
             self.max_delay = other.max_delay;
             self.max_start = other.max_start;
@@ -291,7 +291,7 @@ impl Observer for SchedLatency {
                     task.switch_out(time, true);
                 }
                 if is_counted {
-                    task.sums.runtime += event.runtime();
+                    task.sums.runtime = task.sums.runtime.saturating_add(event.runtime());
                 }
             }
             _ => {}

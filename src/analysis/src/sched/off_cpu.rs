@@ -130,7 +130,7 @@ struct RowKey {
 impl OffCpuTime {
     fn add(&mut self, nanos: u64) {
         self.count += 1;
-        self.nanos += nanos;
+        self.nanos = self.nanos.saturating_add(nanos);
         self.max = self.max.max(nanos);
     }
 }

@@ -39,6 +39,10 @@ impl PhysicalMemory {
             let Some((begin, end, label)) = parse_region(own) else {
                 continue;
             };
+            // The kernel lists regions by address; others are skipped, so that `find` can search by address.
+            if regions.last().is_some_and(|last| begin < last.begin) {
+                continue;
+            }
             let outer = regions.iter().rposition(|region| region.indent < indent);
             regions.push(MemoryRegion {
                 indent,
@@ -48,8 +52,6 @@ impl PhysicalMemory {
                 parent: outer,
             });
         }
-        // The kernel lists regions by address; others are dropped, so that `find` can search by address.
-        regions.dedup_by(|later, earlier| later.begin < earlier.begin);
         Self { regions }
     }
 
@@ -221,5 +223,14 @@ mod tests {
         assert_eq!(label(u64::MAX), None);
         assert!(!memory.is_hidden());
         assert!(PhysicalMemory::parse("00000000-00000000 : System RAM\n").is_hidden());
+    }
+
+    #[test]
+    fn regions_out_of_order_are_skipped() {
+        let memory = PhysicalMemory::parse("1000-1fff : a\n  0-fff : b\n    1800-18ff : c\n");
+        let labels: Vec<&str> = memory.regions.iter().map(|region| &*region.label).collect();
+        assert_eq!(labels, ["a", "c"]);
+        assert_eq!(memory.find(0x1900), Some(0));
+        assert_eq!(memory.find(0x2000), None);
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use rperf_bpf::{Error, RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskOffsets};
 use rperf_btf::Btf;
+use rperf_testkit::skip;
 
 /// Starts a summary; `None` if this machine cannot.
 fn start(cpu: Option<u32>, max_rows: u32) -> Option<RunQueueSummary> {
@@ -25,7 +26,10 @@ fn start(cpu: Option<u32>, max_rows: u32) -> Option<RunQueueSummary> {
     };
     match RunQueueSummary::start(options) {
         Ok(summary) => Some(summary),
-        Err(Error::NoBpf | Error::NotPermitted | Error::PidNamespace) => None,
+        Err(error @ (Error::NoBpf | Error::NotPermitted | Error::PidNamespace)) => {
+            skip("sched_live_programs", &error.to_string());
+            None
+        }
         Err(error) => panic!("{error}"),
     }
 }

@@ -38,7 +38,7 @@ pub struct AntagonistTime {
 
 impl AddAssign for AntagonistTime {
     fn add_assign(&mut self, other: Self) {
-        self.nanos += other.nanos;
+        self.nanos = self.nanos.saturating_add(other.nanos);
         self.runs += other.runs;
         self.delayed_tasks += other.delayed_tasks;
     }

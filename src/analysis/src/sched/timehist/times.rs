@@ -149,11 +149,11 @@ impl TaskTimes {
         }
         self.last = last;
         self.runs.add(last.run);
-        self.run += last.run;
-        self.delay += last.delay;
-        self.wait.sleep += last.wait.sleep;
-        self.wait.iowait += last.wait.iowait;
-        self.wait.preempt += last.wait.preempt;
+        self.run = self.run.saturating_add(last.run);
+        self.delay = self.delay.saturating_add(last.delay);
+        self.wait.sleep = self.wait.sleep.saturating_add(last.wait.sleep);
+        self.wait.iowait = self.wait.iowait.saturating_add(last.wait.iowait);
+        self.wait.preempt = self.wait.preempt.saturating_add(last.wait.preempt);
     }
 }
 
