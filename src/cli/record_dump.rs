@@ -47,10 +47,10 @@ pub(super) fn write<W: Write>(
     if !dump.is_sorted() {
         records = records.in_file_order();
     }
-    for OrderedRecord { record, what, .. } in records {
-        let content = content(replay, &what);
-        dump.write(out, &record, &content)?;
-        match (&what, &content) {
+    for OrderedRecord { record, content, .. } in records {
+        let dumped = dump_content(replay, &content);
+        dump.write(out, &record, &dumped)?;
+        match (&content, &dumped) {
             (RecordContent::Sample(sample), DumpContent::Sample(dumped)) => {
                 let mut written = Ok(());
                 replay.deliver(sample, |sample| {
@@ -74,8 +74,8 @@ pub(super) fn write<W: Write>(
 }
 
 /// Returns the decoded content of a record, for the dump.
-fn content<'a>(replay: &'a Replay<'_>, what: &'a RecordContent<'_>) -> DumpContent<'a> {
-    match what {
+fn dump_content<'a>(replay: &'a Replay<'_>, content: &'a RecordContent<'_>) -> DumpContent<'a> {
+    match content {
         RecordContent::Sample(sample) => {
             match replay.data().events().get(sample.event.0 as usize) {
                 Some(event) => DumpContent::Sample(SampleDump {

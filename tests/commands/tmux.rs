@@ -1,4 +1,4 @@
-//! A terminal for tests of the terminal browser: a tmux server of its own, which receives keys and returns screens.
+//! A terminal for tests of the terminal browser: a separate tmux server, which receives keys and returns screens.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -95,9 +95,9 @@ impl Tmux {
         self.run(&["capture-pane", "-e", "-p"])
     }
 
-    /// Waits until the screen satisfies a condition and returns it.
+    /// Waits until the screen satisfies a condition and returns the screen. `expected` describes the condition, for the failure.
     #[track_caller]
-    pub(crate) fn wait(&self, what: &str, is_met: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn wait(&self, expected: &str, is_met: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {
             let screen = self.screen();
@@ -106,7 +106,7 @@ impl Tmux {
             }
             assert!(
                 start.elapsed() < LIMIT,
-                "no {what} on the screen:\n{screen}"
+                "no {expected} on the screen:\n{screen}"
             );
             sleep(PAUSE);
         }

@@ -78,7 +78,7 @@ fn blocks_have_a_time_rows_and_an_empty_line() {
 }
 
 #[test]
-fn objects_are_one_a_line() {
+fn json_objects_are_one_per_line() {
     let text = until(
         "\"comm\":\"sh\"",
         &["-d", "0.5", "--json", "-s", "comm", "-F", "999"],
@@ -95,7 +95,7 @@ fn objects_are_one_a_line() {
 }
 
 #[test]
-fn callers_count_with_their_callees() {
+fn blocks_have_call_graphs() {
     let text = until("--", &["-d", "0.5", "-g", "-s", "comm"]);
     assert!(text.contains(" sh "), "{text}");
 }
@@ -128,7 +128,7 @@ fn top_ends_with_its_target() {
 }
 
 #[test]
-fn a_closed_pipe_ends_it_without_a_message() {
+fn a_closed_pipe_ends_top_without_a_message() {
     let target = Running::spin();
     let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
     command

@@ -20,7 +20,7 @@ fn top(options: &str) -> Option<(Tmux, Running, Scratch)> {
 }
 
 #[test]
-fn the_browser_shows_rows_that_change_and_gives_the_terminal_back() {
+fn the_browser_shows_rows_and_restores_the_terminal() {
     let Some((pane, _target, _scratch)) = top("-ns comm") else {
         return;
     };

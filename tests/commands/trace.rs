@@ -81,7 +81,7 @@ fn normalized(line: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The calls of a program that does the same in each run.
+/// The calls in the lines of a trace, in a form that is the same in each run of the program.
 fn calls(lines: &str) -> Vec<String> {
     let lines = lines.lines().filter(|line| line.contains("/"));
     let calls = lines.map(normalized);
@@ -272,8 +272,8 @@ fn calls_of_all_threads_are_summed_up() {
 }
 
 #[test]
-fn all_calls_but_some() {
-    if !can_trace("all_calls_but_some") {
+fn excluded_calls_are_not_shown() {
+    if !can_trace("excluded_calls_are_not_shown") {
         return;
     }
     let scratch = Scratch::new();
@@ -325,7 +325,7 @@ fn losses_are_counted() {
 }
 
 #[test]
-fn what_cannot_be_traced_is_refused() {
+fn invalid_words_and_options_are_refused() {
     let unknown = "event syntax error: 'opnat'
                      \\___ neither a system call, nor a group of them, nor an event
 hint: did you mean 'openat'? 'list' shows other events

@@ -8,7 +8,7 @@ use rperf_testkit::{Scratch, skip};
 use super::trace::{can_trace, run};
 use super::{assert_refused, rperf};
 
-/// Runs a trace that shows memory; `None` if this machine cannot.
+/// Runs a trace that shows memory, and returns its calls without times and threads; `None` if this machine cannot.
 pub(super) fn run_with_memory(
     test: &str,
     scratch: &Scratch,

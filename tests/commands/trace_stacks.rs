@@ -188,7 +188,7 @@ fn recordings_of_other_events() {
 }
 
 #[test]
-fn what_does_not_apply_is_refused() {
+fn inapplicable_options_are_refused() {
     assert_refused(
         &["trace", "-F", "some", "true"],
         129,

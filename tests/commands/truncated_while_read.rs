@@ -16,7 +16,7 @@ const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 64;
 const SAMPLES: u64 = 400_000;
 
 #[test]
-fn the_process_survives_and_reports_it() -> io::Result<()> {
+fn truncation_is_reported_without_a_crash() -> io::Result<()> {
     let scratch = Scratch::new();
     let attr = Attr {
         sample_type: SAMPLE_TYPE,

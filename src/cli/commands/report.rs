@@ -326,7 +326,7 @@ fn lost_samples(replay: &Replay<'_>) -> Vec<u64> {
     let data = replay.data();
     let mut lost = vec![0_u64; data.events().len()];
     for ordered in replay.ordered_records().in_file_order() {
-        if let RecordContent::Kernel { record, .. } = ordered.what
+        if let RecordContent::Kernel { record, .. } = ordered.content
             && let Ok(Record::LostSamples(more)) = Record::decode(&record.raw, data.endian())
             && let Some(event) = record.event
             && let Some(lost) = lost.get_mut(event.0 as usize)

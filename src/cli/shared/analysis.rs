@@ -26,7 +26,7 @@ pub(crate) struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Runs pass 1 over the records of `input`, parsed as `data`, for a command that prints nothing until it is done.
+    /// Runs pass 1 over the records of `input`, parsed as `data`, for a command that prints nothing while it reads.
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@ pub enum Error {
     BadUrl {
         /// The address.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// A requested signature check, which is not supported.
@@ -27,7 +27,7 @@ pub enum Error {
     /// https is not available.
     #[error("https is not available: {reason}")]
     NoTls {
-        /// What is missing.
+        /// The reason.
         reason: String,
     },
     /// The server is unreachable, not a debuginfod server, or closed the connection.

@@ -17,7 +17,7 @@ pub struct CountOptions {
     pub member: bool,
 }
 
-/// Returns the attr of a counter, identical to what perf 6.1 opens for `stat` with these settings.
+/// Returns the attr of a counter, identical to the attr that perf 6.1 opens for `stat` with these settings.
 /// If `spec.precise_max` is set and the kernel refuses the attr, the caller must retry with a lower `precise_ip`.
 #[must_use]
 pub fn count_attr(spec: &EventSpec, options: CountOptions) -> Attr {

@@ -44,8 +44,8 @@ impl fmt::Display for ParseError {
     }
 }
 
-/// Writes the text after its title and an arrow under the start of `position`, in two lines without
-/// a final newline. Newlines in texts become blanks.
+/// Writes a line with the title and the text, and a line with an arrow under the start of `position` and the reason,
+/// without a final newline. Newlines in the texts become blanks.
 pub(crate) fn write_block(
     f: &mut fmt::Formatter<'_>,
     title: &str,

@@ -74,7 +74,7 @@ impl EventFilter {
         &self.kernel
     }
 
-    /// Joins filters with `&&`, each in parentheses.
+    /// Joins filters with `&&`, each in parentheses. A single filter is returned unchanged.
     #[must_use]
     pub fn join(texts: &[&str]) -> String {
         match texts {

@@ -153,7 +153,7 @@ impl PmuEvent {
         let taken = taken.map_err(|reason| BadTerm::new(term.value_offset(), reason))?;
         match taken {
             None => return Ok(false),
-            Some(CommonTerm::Kept) => {}
+            Some(CommonTerm::Stored) => {}
             Some(CommonTerm::Name(name)) => self.name = Some(name),
             Some(CommonTerm::Config(number, value)) => {
                 if let Some(word) = config_word(&mut self.attr, number) {

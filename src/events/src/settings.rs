@@ -38,7 +38,7 @@ pub enum SamplingRate {
 #[derive(Debug)]
 pub(crate) enum CommonTerm {
     /// Stored in [`EventSettings`].
-    Kept,
+    Stored,
     /// Overrides the event's name.
     Name(String),
     /// A word of the attr: `config` (0), `config1`, `config2` or `config3`.
@@ -86,7 +86,7 @@ const UNSUPPORTED_TERMS: [(&str, &str); 4] = [
 type Reason = String;
 
 impl EventSettings {
-    /// Processes a term valid for every event; `None` if the key is not one.
+    /// Processes a term valid for every event; returns `None` for another key.
     pub(crate) fn take(&mut self, term: &Term<'_>) -> Result<Option<CommonTerm>, Reason> {
         let refused = UNSUPPORTED_TERMS.iter().find(|(key, _)| *key == term.key);
         if let Some((key, why)) = refused {
@@ -118,7 +118,7 @@ impl EventSettings {
             "branch_type" => self.branches = Some(branches(term)?),
             _ => return Ok(None),
         }
-        Ok(Some(CommonTerm::Kept))
+        Ok(Some(CommonTerm::Stored))
     }
 
     /// Sets the size of stack copies, whether before or after `call-graph`.

@@ -21,7 +21,7 @@ const SCHEDULER: [u64; 3] = [3, 4, 11];
 /// One event of a `-e` list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventSpec {
-    /// The name as typed, modifiers included; what files and tables show.
+    /// The name as typed, modifiers included; shown in files and tables.
     pub name: String,
     /// Settings from the selector only: type, config, the `exclude_*` bits, `precise_ip`, `pinned`
     /// and `exclusive`. Settings of commands are 0.
@@ -174,7 +174,7 @@ pub enum TracePmu {
     Other,
 }
 
-/// Name prefixes of such PMUs: sysfs doesn't distinguish them from others.
+/// Name prefixes of PMUs that write traces: sysfs doesn't distinguish them from other PMUs.
 const TRACERS: [(&str, TracePmu); 5] = [
     ("intel_bts", TracePmu::BranchTraceStore),
     ("intel_pt", TracePmu::Other),

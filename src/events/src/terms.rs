@@ -23,7 +23,7 @@ pub(crate) struct Term<'a> {
 }
 
 impl SlashedWord {
-    /// Locates the parts; `None` if there is only one slash.
+    /// Locates the parts; `None` if the word has fewer than two slashes.
     pub(crate) fn split(word: &str) -> Option<Self> {
         let (open, close) = (word.find('/')?, word.rfind('/')?);
         let after = word.get(close + 1..)?;

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_without_counts_has_no_bars() {
+    fn a_count_of_zero_has_an_empty_bar() {
         let chart = BarChart {
             bars: vec![("none".to_owned(), 0)],
             ..BarChart::default()

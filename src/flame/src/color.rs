@@ -172,7 +172,7 @@ impl Hue {
     }
 }
 
-/// The colour of a difference: red for growth, blue for decline. `most` is the maximum.
+/// The colour of a difference: red for growth, blue for decline, grey for none. `most` is the largest difference of all frames.
 pub(crate) fn difference(growth: i64, most: u64) -> Rgb {
     if growth == 0 || most == 0 {
         return Rgb(242, 242, 242);

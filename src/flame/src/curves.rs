@@ -17,7 +17,7 @@ const BOTTOM: f64 = HEIGHT - 40.0;
 /// The number of intervals between the horizontal lines, and between the times below the plot.
 const LINES: u64 = 4;
 const TIMES: u64 = 6;
-/// The number of curves that have a color of their own.
+/// The number of curves that are drawn: the style sheet has a color for each.
 const COLORS: usize = 2;
 
 /// Amounts over time.

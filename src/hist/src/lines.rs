@@ -14,7 +14,7 @@ use crate::ranks::RankTable;
 /// A row without text: the entries of all events that share it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowLine {
-    /// The first event with such an entry, and the index of the entry.
+    /// The first event with an entry in this row, and the index of the entry.
     pub(crate) event: u32,
     pub(crate) entry: u32,
     /// Index of the line in order of creation, which locates its entries in [`RowLines::others`].
@@ -45,7 +45,7 @@ impl<'a> RowLines<'a> {
             )
         };
         let sorted = identity.codes(entries.iter().map(first)).sorted();
-        let more = lists.len().saturating_sub(1);
+        let other_events = lists.len().saturating_sub(1);
         let mut list = Vec::with_capacity(sorted.len());
         let mut others = Vec::new();
         for (run, place) in sorted.chunk_by(|this, next| this.0 == next.0).zip(0..) {
@@ -59,7 +59,7 @@ impl<'a> RowLines<'a> {
                 place,
             });
             let start = others.len();
-            others.resize(start + more, None);
+            others.resize(start + other_events, None);
             for (event, entry) in members.filter(|(event, _)| *event > 0) {
                 others[start + event as usize - 1] = Some(entry);
             }

@@ -157,7 +157,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn with_a_real_order_both_ways_agree(values in prop::collection::vec(0u8..20, 0..200)) {
+        fn a_strict_order_is_that_of_a_sort(values in prop::collection::vec(0u8..20, 0..200)) {
             let inserted = by_insertion(values.iter(), |new, old| new < old);
             let mut sorted: Vec<u32> = (0..).zip(&values).map(|(position, _)| position).collect();
             sorted.sort_by_key(|position| values[*position as usize]);

@@ -80,7 +80,7 @@ fn mode_of(sample: &Sample<'_>) -> Misc {
 /// `PERF_RECORD_MISC_CPUMODE_MASK`.
 const CPU_MODE: u16 = 7;
 
-/// Number of last keys that are kept; threads whose ids are equal modulo this number share one.
+/// Number of last keys that are kept. Threads whose ids are equal modulo this number share a place.
 pub(crate) const LAST_KEYS: usize = 64;
 
 /// The key of a thread's last sample.

@@ -29,7 +29,7 @@ pub(crate) struct DeferredKey {
 }
 
 impl DeferredKey {
-    /// The key of a CALLCHAIN_DEFERRED record; `None` if it is truncated.
+    /// The key of a CALLCHAIN_DEFERRED record; `None` if the record cannot be decoded.
     pub(crate) fn of_record(raw: &RawRecord<'_>, endian: Endian, tid: u32) -> Option<Self> {
         match Record::decode(raw, endian) {
             Ok(Record::CallchainDeferred(chain)) => Some(Self {
@@ -40,7 +40,7 @@ impl DeferredKey {
         }
     }
 
-    /// The key of a sample whose callchain is deferred; `None` if its callchain is complete.
+    /// The key of a sample whose callchain is deferred; `None` if the callchain is complete or missing.
     pub(crate) fn of_sample(sample: &Sample<'_>) -> Option<Self> {
         let chain = sample.wire.callchain?;
         let marker = chain.len().checked_sub(2)?;

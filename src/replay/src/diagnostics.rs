@@ -47,7 +47,7 @@ impl DecodeErrors {
 pub struct Diagnostics {
     /// Number of records.
     pub records: u64,
-    /// Number of records by type, for types that occur.
+    /// Number of records by type, for types that occur; sorted by type.
     pub kinds: Vec<(RecordKind, u64)>,
     /// Number of LOST records: the kernel writes one each time that a ring was full (perf's "chunks").
     pub lost_chunks: u64,

@@ -254,7 +254,7 @@ impl EventTable {
         };
         if sample.event != index {
             let before = self.event(sample.event);
-            // Otherwise, fields that this event does not have would keep the values of the other one.
+            // Otherwise, fields that this event does not have would keep the values of the previous event.
             if before.is_none_or(|before| before.same_as != event.same_as) {
                 *sample = Sample::default();
             }
@@ -273,7 +273,7 @@ impl EventTable {
         Ok(true)
     }
 
-    /// The key of a CALLCHAIN_DEFERRED record; `None` if it is truncated.
+    /// The key of a CALLCHAIN_DEFERRED record; `None` if the record cannot be decoded or its trailer has no thread.
     pub(crate) fn deferred_key(&self, raw: &RawRecord<'_>) -> Option<DeferredKey> {
         let (_, tid) = self.split(raw).1.pid_tid?;
         DeferredKey::of_record(raw, self.endian, tid)

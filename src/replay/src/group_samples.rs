@@ -2,8 +2,8 @@
 //! all members.
 //!
 //! As in perf, each member gets a sample whose period is the increase of its counter since the
-//! previous sample in order of time; members without an increase get none. That order is not file
-//! order, so pass 1 computes the increases and keeps them, some bytes per member and sample.
+//! previous sample in order of time; members without an increase get none. The order of time differs from
+//! file order, so pass 1 computes the increases and keeps them, some bytes per member and sample.
 
 use rperf_wire::ReadValues;
 use rustc_hash::FxHashMap;
@@ -21,7 +21,7 @@ pub(crate) struct GroupSample {
 /// The shares of all samples with counter values.
 #[derive(Debug, Default)]
 pub(crate) struct GroupSamples {
-    /// File offset of each such sample, ascending, and the end index of its shares.
+    /// File offset of each sample with counter values, ascending, and the end index of its shares.
     ends: Vec<(u64, usize)>,
     shares: Vec<GroupSample>,
 }
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn increases_follow_time_and_not_file_order() {
-        // Event 1 has the value 1 on one CPU and 11 on another.
+        // Event 1 has the id 1 on one CPU and 11 on another.
         let shares = shares(&[
             (20, &[(1, 150), (2, 7)]),
             (10, &[(1, 100), (2, 7)]),

@@ -1,7 +1,7 @@
 //! A hash function for callchains and other frequent lookups.
 
 const HASH_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-const SECOND: u64 = 0xd1b5_4a32_d192_ed03;
+const SECOND_SEED: u64 = 0xd1b5_4a32_d192_ed03;
 
 /// Multiplies two words and folds the product: all bits of both affect the result.
 #[inline]
@@ -19,7 +19,7 @@ pub fn hash(seed: u64, bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let (pairs, odd) = words.as_chunks::<2>();
     let hash = pairs.iter().fold(seed ^ HASH_SEED, |hash, [one, two]| {
-        mix(word(*one) ^ hash, word(*two) ^ SECOND)
+        mix(word(*one) ^ hash, word(*two) ^ SECOND_SEED)
     });
     let mut last = [0; 8];
     for (to, from) in last.iter_mut().zip(rest) {
@@ -27,7 +27,7 @@ pub fn hash(seed: u64, bytes: &[u8]) -> u64 {
     }
     let odd = odd.first().map_or(0, |bytes| word(*bytes));
     let hash = mix(odd ^ hash, word(last) ^ HASH_SEED);
-    mix(hash ^ bytes.len() as u64, SECOND)
+    mix(hash ^ bytes.len() as u64, SECOND_SEED)
 }
 
 #[cfg(test)]

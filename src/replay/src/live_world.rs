@@ -114,7 +114,7 @@ impl LiveWorld {
     }
 
     /// If the World has doubled in size, prunes data that later samples can't need, and returns
-    /// true: earlier ids of mappings and epochs are then invalid. Must be called when all samples
+    /// true: earlier ids of mappings and epochs are then invalid. May be called only when all samples
     /// so far have been processed.
     pub fn forget(&mut self) -> bool {
         let size = self.builder.world().size();

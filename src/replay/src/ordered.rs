@@ -20,7 +20,7 @@ impl Replay<'_> {
     /// # Errors
     /// [`Error::OutOfMemory`] if the positions of samples need too much memory; earlier samples were
     /// delivered by then.
-    /// Samples that cannot be decoded are counted in [`Replay::diagnostics`].
+    /// Samples that cannot be decoded are no error; they are counted in [`Replay::diagnostics`].
     ///
     /// # Panics
     /// If a worker panics, with the payload of the first one.
@@ -65,7 +65,7 @@ impl OrderedSamples for Replay<'_> {
     }
 
     fn bytes_from(&self, position: u64) -> &[u8] {
-        Replay::from(self, position)
+        Replay::data_from(self, position)
     }
 
     fn events(&self) -> &EventTable {

@@ -15,7 +15,7 @@ pub struct OrderedRecord<'a> {
     /// Its position in the order.
     pub order: Order,
     /// Its content.
-    pub what: RecordContent<'a>,
+    pub content: RecordContent<'a>,
 }
 
 /// Content of a record.
@@ -70,7 +70,7 @@ impl<'a> Replay<'a> {
     /// Decodes a record.
     fn ordered_record(&self, record: RecordAt<'a>, order: Order) -> OrderedRecord<'a> {
         let raw = &record.raw;
-        let what = if raw.kind == RecordKind::SAMPLE {
+        let content = if raw.kind == RecordKind::SAMPLE {
             match self.events.sample(raw, |_| order) {
                 Ok(Some(sample)) => RecordContent::Sample(Box::new(sample)),
                 Ok(None) => RecordContent::UnknownEvent,
@@ -89,7 +89,7 @@ impl<'a> Replay<'a> {
         OrderedRecord {
             record,
             order,
-            what,
+            content,
         }
     }
 }
@@ -104,7 +104,7 @@ impl<'a> OrderedRecords<'_, 'a> {
         }
     }
 
-    /// Sorts waiting records and makes those up to the time `limit` ready, all of them if it is `None`.
+    /// Sorts waiting records and makes those up to the time `limit` ready; all of them without a limit.
     fn release(&mut self, limit: Option<u64>) {
         self.waiting.sort_unstable();
         let count = match limit {
@@ -116,7 +116,7 @@ impl<'a> OrderedRecords<'_, 'a> {
 
     /// The record at a position.
     fn read(&self, order: Order) -> Option<OrderedRecord<'a>> {
-        let bytes = self.replay.from(order.position);
+        let bytes = self.replay.data_from(order.position);
         let mut records = Records::new(bytes, order.position, self.replay.endian());
         let record = records.next()?.ok()?;
         Some(self.replay.ordered_record(record, order))

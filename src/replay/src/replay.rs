@@ -118,13 +118,13 @@ impl<'a> Replay<'a> {
     }
 
     /// The bytes of the data from a file offset on.
-    pub(crate) fn from(&self, position: u64) -> &'a [u8] {
+    pub(crate) fn data_from(&self, position: u64) -> &'a [u8] {
         self.data.data_from(position)
     }
 
     /// The bytes of a slice.
     pub(crate) fn bytes_of(&self, slice: &DataSlice) -> &'a [u8] {
-        let bytes = self.from(slice.start);
+        let bytes = self.data_from(slice.start);
         let size = usize::try_from(slice.end - slice.start).unwrap_or(usize::MAX);
         bytes.get(..size).unwrap_or(bytes)
     }

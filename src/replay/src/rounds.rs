@@ -15,9 +15,13 @@ use crate::Order;
 /// Tracks the flush limit of a file or a live stream.
 #[derive(Debug, Clone, Default)]
 pub struct Rounds {
+    /// Time up to which records have been delivered.
     flushed: u64,
+    /// `flushed` after the current round.
     next: u64,
+    /// Highest time so far.
     highest: u64,
+    /// Number of records older than `flushed` on arrival.
     late: u64,
 }
 
@@ -73,11 +77,11 @@ impl Rounds {
     }
 }
 
-/// Removes the items up to the time `limit` from `waiting`, and returns them in order; `of` returns
+/// Removes the items up to the time `limit` from `waiting`, and returns them in order; `order_of` returns
 /// an item's position.
-pub fn take_up_to<T>(waiting: &mut Vec<T>, limit: u64, of: impl Fn(&T) -> Order) -> Vec<T> {
-    waiting.sort_by_key(&of);
-    let count = waiting.partition_point(|one| of(one).time <= limit);
+pub fn take_up_to<T>(waiting: &mut Vec<T>, limit: u64, order_of: impl Fn(&T) -> Order) -> Vec<T> {
+    waiting.sort_by_key(&order_of);
+    let count = waiting.partition_point(|item| order_of(item).time <= limit);
     let rest = waiting.split_off(count);
     std::mem::replace(waiting, rest)
 }
@@ -105,11 +109,11 @@ mod tests {
     #[test]
     fn records_without_time_are_between_delivered_and_waiting_ones() {
         let mut rounds = Rounds::new();
-        let went = rounds.order(Some(5), 10);
+        let delivered = rounds.order(Some(5), 10);
         rounds.finish_round();
         rounds.finish_round();
-        let waits = rounds.order(Some(6), 20);
+        let waiting = rounds.order(Some(6), 20);
         let timeless = rounds.order(None, 30);
-        assert!(went < timeless && timeless < waits);
+        assert!(delivered < timeless && timeless < waiting);
     }
 }

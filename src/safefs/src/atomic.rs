@@ -24,8 +24,8 @@ impl Folder {
             self.rename(&temporary, name)?;
             Ok(made)
         });
-        // The first error is reported. After success the temporary name still exists if both are
-        // links to one file, which rename(2) does nothing for.
+        // The first error is reported. After success the temporary name still exists if both names
+        // are links to one file: rename(2) then does nothing.
         let _ = self.remove_file(&temporary);
         made
     }

@@ -40,9 +40,9 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// folder, or nothing.
 ///
 /// Links owned by root or the user are followed. A FIFO or device of root is found only if the user
-/// gave its path. One of another user is found only if, in addition, the path is not a link, and the
-/// folder is not writable by others or belongs to that user: the rule of `fs.protected_fifos`
-/// (sysctl), enforced here regardless of its setting.
+/// gave its path. A FIFO or device of another user is found only if, in addition, the path is not a
+/// link, and the folder is not writable by others or belongs to that user: the rule of
+/// `fs.protected_fifos` (sysctl), enforced here regardless of its setting.
 ///
 /// # Errors
 /// [`Refusal::ForeignLink`], [`Refusal::ForeignPipe`], [`Refusal::NotRegular`] for a socket, and errors of open(2).
@@ -55,7 +55,7 @@ pub fn find_in_place(path: &Path, naming: PathOrigin) -> io::Result<Option<Found
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         folder => folder?,
     };
-    let Some(found) = OpenedFile::at(&folder, name, path)? else {
+    let Some(found) = FoundOutput::at(&folder, name, path)? else {
         return Ok(None);
     };
     let kind = found.found_file.metadata().file_type();
@@ -73,14 +73,14 @@ pub fn find_in_place(path: &Path, naming: PathOrigin) -> io::Result<Option<Found
     }
 }
 
-/// A file found by path.
-struct OpenedFile {
+/// An existing output, found by path but not opened.
+struct FoundOutput {
     found_file: FoundFile,
     /// Whether it was found through a link, so that its folder is unknown.
     by_link: bool,
 }
 
-impl OpenedFile {
+impl FoundOutput {
     fn at(folder: &Folder, name: &OsStr, path: &Path) -> io::Result<Option<Self>> {
         let Some(stat) = folder.stat(name)? else {
             return Ok(None);
@@ -160,8 +160,8 @@ pub fn open_output(path: &Path, writing: WriteMode) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether a file may be written: in a folder that others may write, it may be a hard link to
-/// another file of the user.
+/// Whether a file may be written. In a folder that others may write, its name may be a hard link
+/// that another user made to a file of this user.
 fn may_be_written(file: &FoundFile, folder: &Folder) -> io::Result<bool> {
     let (owner, stat) = (file.metadata().uid(), folder.own_stat()?);
     let is_own = owner == geteuid().as_raw() && file.metadata().nlink() == 1;

@@ -1,5 +1,5 @@
-//! Tests with a hostile second user: as root, files are given to the user `nobody`; otherwise those
-//! tests are skipped.
+//! Tests with a hostile second user. Only root can give files to the user `nobody`: for other users, tests
+//! that need such files are skipped.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -325,7 +325,8 @@ fn replaceable_files_are_not_opened_in_place() {
     );
 }
 
-/// Creates a folder with this owner and mode, with a FIFO of another user and a link to it.
+/// Creates a folder with this owner and mode. In it, `fifo` and `link` belong to another user; the link leads to `own`, a FIFO of
+/// this user.
 fn exposed(scratch: &Scratch, owner: Option<u32>, mode: u32) -> PathBuf {
     let folder = scratch.path().join(format!("{owner:?}-{mode:o}"));
     fs::create_dir(&folder).expect("a folder");

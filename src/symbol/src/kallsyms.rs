@@ -152,7 +152,7 @@ pub struct Kallsyms {
     pub kernel: SymbolTable,
     /// The symbols of each module and pseudo-module (`bpf`, `ftrace`, `__builtin__kprobes`).
     pub modules: Vec<ModuleSymbols>,
-    /// Whether all addresses are zero, because they are hidden.
+    /// Whether all addresses are zero, because they are hidden. Also true if there are no valid lines.
     pub hidden: bool,
     /// Whether there are no valid lines.
     pub is_blank: bool,

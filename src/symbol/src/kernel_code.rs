@@ -56,8 +56,8 @@ impl KernelCode {
     }
 }
 
-/// Reads the code in `range` from the memory of the kernel of `kernel`; `None` if it can't be read
-/// or is of another boot.
+/// Reads the code in `range`, or its available start, from the memory of the kernel that `kernel` describes; `None` if the
+/// memory can't be read or is of another boot.
 #[must_use]
 pub fn kernel_code(
     files: &dyn Files,

@@ -5,9 +5,9 @@
 //! provider; the crate opens no files, reads no environment variables, and doesn't depend on
 //! perf.data.
 //!
-//! **Invariants.** No input makes it panic. A lookup is a pure function of table and address: which of
-//! the symbols at one address is kept is determined when that address is first used, but does not
-//! depend on earlier lookups. Names stay in the object's file and are demangled when displayed.
+//! **Invariants.** No input makes the crate panic. A lookup is a pure function of table and address: the choice
+//! among the symbols at one address is made when that address is first used, but does not depend on earlier
+//! lookups. Names stay in the object's file and are demangled when displayed.
 
 mod build_id;
 mod builder;

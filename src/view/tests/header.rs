@@ -87,9 +87,9 @@ fn differences(perf: &Path, files: &[PathBuf], least: usize) -> Vec<String> {
 }
 
 #[test]
-fn recordings_of_perf() {
+fn headers_of_perfs_recordings_match() {
     let Some(perf) = real_perf() else {
-        return skip("recordings_of_perf", "no perf here");
+        return skip("headers_of_perfs_recordings_match", "no perf here");
     };
     let scratch = Scratch::new();
     let lines: [&[&str]; 5] = [
@@ -123,16 +123,16 @@ fn recordings_of_perf() {
         }
     }
     if files.is_empty() {
-        return skip("recordings_of_perf", "perf may record nothing here");
+        return skip("headers_of_perfs_recordings_match", "perf may record nothing here");
     }
     let wrong = differences(&perf, &files, files.len() * 2);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn files_of_the_corpus() {
+fn headers_of_the_corpus_match() {
     let Some(perf) = real_perf() else {
-        return skip("files_of_the_corpus", "no perf here");
+        return skip("headers_of_the_corpus_match", "no perf here");
     };
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     let folders = [
@@ -143,7 +143,7 @@ fn files_of_the_corpus() {
     let mut files = Vec::new();
     for folder in folders {
         let Ok(entries) = fs::read_dir(corpus.join(folder).join("files")) else {
-            return absent("files_of_the_corpus", "other projects' recordings");
+            return absent("headers_of_the_corpus_match", "other projects' recordings");
         };
         files.extend(entries.filter_map(Result::ok).map(|entry| entry.path()));
     }

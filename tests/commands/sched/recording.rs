@@ -9,7 +9,7 @@ const TRACEPOINT: u32 = 2;
 const LOST: u32 = 2;
 /// The header's feature of the number of CPUs.
 const NRCPUS: u32 = 7;
-/// `sample_type`: IDENTIFIER, TID, TIME, RAW and CPU.
+/// `sample_type`: IDENTIFIER, TID, TIME and RAW, and optionally CPU.
 const FIELDS: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 10;
 const CPU: u64 = 1 << 7;
 
@@ -120,7 +120,8 @@ impl SchedFile {
         Self::with(PerfFile::new(), Endian::Little, &[SWITCH], 0)
     }
 
-    fn with(mut file: PerfFile, endian: Endian, events: &[u64], more: u64) -> Self {
+    /// Creates a recording of these events of [`FORMATS`]. `extra_fields` are added to `sample_type`.
+    fn with(mut file: PerfFile, endian: Endian, events: &[u64], extra_fields: u64) -> Self {
         let mut tracing = TracingDataBuilder::new(endian, 8, 4096);
         for (id, name, fields) in FORMATS {
             if !events.contains(&id) {
@@ -130,7 +131,7 @@ impl SchedFile {
                 kind: TRACEPOINT,
                 config: id,
                 period: 1,
-                sample_type: FIELDS | more,
+                sample_type: FIELDS | extra_fields,
                 flags: FileAttr::SAMPLE_ID_ALL,
                 ..FileAttr::default()
             };
@@ -226,9 +227,9 @@ impl SchedFile {
         self.file.finish()
     }
 
-    /// The offset of the end of the records.
+    /// The offset of the end of the records, at which the next record would be.
     pub(super) fn end_of_records(&mut self) -> usize {
-        let before = self.file.clone().record(PerfFile::SAMPLE, 0, []);
-        usize::try_from(before).expect("a short file")
+        let end = self.file.clone().record(PerfFile::SAMPLE, 0, []);
+        usize::try_from(end).expect("a short file")
     }
 }

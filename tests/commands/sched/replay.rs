@@ -111,7 +111,7 @@ fn an_endless_replay_is_printed_as_it_goes() -> std::io::Result<()> {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_refused() -> std::io::Result<()> {
+fn unusable_recordings_and_repetitions_are_refused() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut many = SchedFile::new();
     for tid in 1..5000 {

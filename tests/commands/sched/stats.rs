@@ -17,7 +17,7 @@ const DOMAIN: u32 = 86;
 /// Bytes of the counters of a domain record.
 const DOMAIN_SIZE: usize = 184;
 
-/// Two readings of two CPUs with a domain each.
+/// A recording of scheduler statistics under construction.
 struct StatsFile {
     version: u16,
     endian: Endian,
@@ -72,7 +72,8 @@ impl StatsFile {
         });
     }
 
-    /// Adds both readings: CPU 0 rises by 10, 0, 100, 50, 40, 20, 1000, 500 and 7, CPU 1 by twice as much.
+    /// Adds two readings of two CPUs with a domain each: the counters of CPU 0 rise by 10, 0, 100, 50, 40, 20, 1000, 500 and
+    /// 7, those of CPU 1 by twice as much.
     fn readings(&mut self) {
         for (time, factor) in [(1000, 0), (1500, 1)] {
             for cpu in 0..2_u32 {

@@ -89,7 +89,7 @@ fn trees_match_lines() {
 }
 
 #[test]
-fn other_scripts_are_refused_with_the_nearest() {
+fn unusable_words_are_refused_with_a_hint() {
     for (words, hint) in [
         (&["report", "flamgraph"][..], "did you mean 'flamegraph'?"),
         (
@@ -187,7 +187,7 @@ fn installed_scripts_are_listed_and_run() {
 }
 
 #[test]
-fn unknown_scripts_are_named_with_the_list() {
+fn unknown_scripts_are_refused_with_a_hint() {
     for (words, hint) in [
         (
             &["nosuch"][..],

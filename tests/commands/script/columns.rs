@@ -7,8 +7,8 @@ fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
     run.within(scratch.path()).finish().expect("rperf starts")
 }
 
-/// Three tracepoints with numbers of all sizes, texts and arrays; a handler with the sample's dict gets its arguments as a
-/// tuple, others as columns.
+/// Samples of three tracepoints with numbers of two sizes and texts. A handler that takes the sample's dict gets its arguments
+/// as a tuple, other handlers as columns.
 const LINES: &str = "\
 a 1 [000] 1.000001: own:first: number=-5 big=18446744073709551615 name=x
 b 2 [001] 1.000002: own:second: number=6 name=y

@@ -82,7 +82,7 @@ fn samples_are_counted_by_region_of_memory() {
 }
 
 #[test]
-fn scripts_refuse_what_they_do_not_take() {
+fn scripts_refuse_wrong_words_and_recordings() {
     if !super::scripts::has_python() {
         return skip("scripts_refuse", "there is no Python");
     }

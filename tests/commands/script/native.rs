@@ -1,5 +1,5 @@
-//! `netdev-times`, `task-analyzer` and `gecko` on small recordings whose tables were checked by hand; those of
-//! `task-analyzer` are also what perf 7.2's script prints, except for blanks.
+//! `netdev-times`, `task-analyzer` and `gecko` on small recordings whose tables were checked by hand. The tables of
+//! `task-analyzer` also equal those of perf 7.2's script, except for blanks.
 
 use rperf_testkit::{Outcome, Run, Scratch};
 

@@ -145,7 +145,7 @@ const BPF: &[(&[&str], &str)] = &[
 ];
 
 #[test]
-fn processor_specific_fields() {
+fn processor_specific_fields_match_the_golden_files() {
     for (bytes, cases) in [(memory_and_branches(), MEMORY), (bpf_output(), BPF)] {
         for (words, name) in cases {
             assert_script(&bytes, words, name);

@@ -74,7 +74,7 @@ fn templates_are_filled_with_the_members_of_objects() {
 }
 
 #[test]
-fn forms_exclude_each_other() {
+fn formats_exclude_each_other() {
     for (words, message) in [
         (&["script", "--csv", "--json"][..], "--csv and --json"),
         (

@@ -94,9 +94,9 @@ fn functions_get_the_values_of_perf() {
 }
 
 #[test]
-fn only_values_that_are_read_are_sent() {
+fn a_script_gets_the_same_values_if_only_some_are_sent() {
     if !has_python() {
-        return skip("only_values_that_are_read_are_sent", "there is no Python");
+        return skip("a_script_gets_the_same_values_if_only_some_are_sent", "there is no Python");
     }
     let script = "
 count = 0
@@ -325,8 +325,8 @@ fn handlers_for_another_kernel_get_fields_by_name() {
     );
 }
 
-/// Names of events and systems that are no names of functions, and what generated scripts print of them. perf ends with
-/// a signal if there are names with `-`.
+/// Events whose names or systems are not valid function names, and texts that generated scripts print for them. perf ends
+/// with a signal if a name contains `-`.
 const ODD_NAMES: [(&str, &[&str]); 2] = [
     (
         "a 1 [000] 1.000001: 9p:9p_req: tag=5\na 1 [000] 1.000002: 9p:2nd: 2nd=6 in=7\n",

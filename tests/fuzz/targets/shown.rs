@@ -66,9 +66,9 @@ fn written(data: &PerfData<'_>, file: &[u8]) -> io::Result<()> {
 fn dumped(replay: &Replay<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     let mut dump = Dump::new(replay.data().metadata(), "perf.data");
     dump.write_start(out)?;
-    for OrderedRecord { record, what, .. } in replay.ordered_records() {
+    for OrderedRecord { record, content: recorded, .. } in replay.ordered_records() {
         out.clear();
-        let content = match &what {
+        let content = match &recorded {
             RecordContent::Sample(sample) => {
                 match replay.data().events().get(sample.event.0 as usize) {
                     Some(event) => DumpContent::Sample(SampleDump {
@@ -133,8 +133,8 @@ fn shown(replay: &Replay<'_>, out: &mut Vec<u8>) {
     });
     let layouts: Vec<ScriptLayout> = layouts.collect();
     let mut join = BlockJoiner::new(Clock::SinceBefore, style.nanoseconds);
-    for OrderedRecord { what, .. } in replay.ordered_records() {
-        let RecordContent::Sample(sample) = &what else {
+    for OrderedRecord { content, .. } in replay.ordered_records() {
+        let RecordContent::Sample(sample) = &content else {
             continue;
         };
         let Some(layout) = layouts.get(sample.event.0 as usize) else {

@@ -226,7 +226,7 @@ fn place_cgroups(loaded: &LoadedPrograms, cgroups: &[CgroupPlace]) -> Result<Vec
     Ok(levels)
 }
 
-/// Runs programs at the begin and at the end of others.
+/// Runs a program before and after each of the counted programs, whose ids are `ids`.
 fn attach_to_programs(
     loaded: &mut LoadedPrograms,
     ids: &[u32],

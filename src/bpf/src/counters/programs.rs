@@ -61,7 +61,7 @@ impl Events {
     }
 }
 
-/// Leaves the address of this CPU's readings in `R6`.
+/// Leaves the address of the value `index` of this CPU's [`READINGS`] in `R6`; jumps to `out` if there is none.
 fn readings(b: &mut ProgramBuilder, index: i32, out: Label) {
     b.store(Word, R10, INDEX, index);
     look_up(b, READINGS, INDEX);
@@ -69,7 +69,7 @@ fn readings(b: &mut ProgramBuilder, index: i32, out: Label) {
     b.set(R6, R0);
 }
 
-/// Reads an event of the CPU in `R7` to the stack; `failed` if it does not count there.
+/// Reads an event of the CPU in `R7` to the stack; jumps to `failed` if the event does not count there.
 fn read_event(b: &mut ProgramBuilder, events: Events, index: i16, failed: Label) {
     b.map(R1, EVENTS);
     b.set(R2, R7);
@@ -221,7 +221,7 @@ pub(super) fn enter(events: Events, program: i32) -> ProgramBuilder {
     b
 }
 
-/// After a counted program: adds the counts since its begin. Without a begin on this CPU (the counting has just begun,
+/// After a counted program: adds the counts since its start. If it did not start on this CPU (the counting has just begun,
 /// or the program slept and moved), nothing is added.
 pub(super) fn leave(events: Events, program: i32) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();

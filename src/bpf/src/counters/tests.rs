@@ -10,7 +10,7 @@ use super::*;
 use crate::Register::{R0, R1, R6};
 use crate::{ProgramBuilder, interpreter};
 
-/// Runs a part of a program with `R6` at the begin of the memory, and `R0` at `sums` in it.
+/// Runs a part of a program with `R6` at the start of the memory, and `R0` at the offset `sums`.
 fn run(part: impl FnOnce(&mut ProgramBuilder), memory: &mut [u8], sums: usize) {
     let with_registers = |b: &mut ProgramBuilder| {
         b.set(R6, R1);

@@ -15,7 +15,7 @@ use crate::loaded::{LoadedPrograms, NamedShape};
 use crate::tasks::{INDEX, LOSSES, look_up};
 use crate::{Condition, Error, Helper, MapId, ProgramBuilder, Register};
 
-/// A field of a sample, as programs know it.
+/// A field of a sample that a program can compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleField {
     /// The process.
@@ -103,7 +103,7 @@ impl AsFd for SampleFilterProgram {
     }
 }
 
-/// The size of the registers at the begin of `struct bpf_perf_event_data`, in bytes; `None` on other architectures.
+/// The size of the registers at the start of `struct bpf_perf_event_data`, in bytes; `None` on an unknown architecture.
 fn registers_size() -> Option<i16> {
     if cfg!(target_arch = "x86_64") {
         Some(168)

@@ -32,16 +32,16 @@ pub(super) enum KcoreCopy {
 pub(super) fn copy_kcore(root: &Path, memory: &Path, again: bool) -> Result<KcoreCopy, String> {
     let kernel = KernelCopy::read(memory)?;
     let copies = Path::new(FOLDER).join(&kernel.id);
-    let place = |error: io::Error| reason(&error);
-    let root = Folder::open_own_or_create(root, 0o777).map_err(place)?;
-    let copies = root.create_below(&copies, 0o777).map_err(place)?;
+    let to_reason = |error: io::Error| reason(&error);
+    let root = Folder::open_own_or_create(root, 0o777).map_err(to_reason)?;
+    let copies = root.create_below(&copies, 0o777).map_err(to_reason)?;
     if !again && let Some(known) = kernel.existing_copy(&copies) {
         return Ok(KcoreCopy::Existing(known));
     }
     let folder = unused_path(|time| copies.path().join(time));
     let name = folder.file_name().unwrap_or_default();
     let ranges = kernel.ranges()?;
-    let made = copies.replace_folder(name, 0o700, |folder| kernel.copy(&ranges, folder));
-    made.map_err(place)?;
+    let copied = copies.replace_folder(name, 0o700, |folder| kernel.copy(&ranges, folder));
+    copied.map_err(to_reason)?;
     Ok(KcoreCopy::New(folder))
 }

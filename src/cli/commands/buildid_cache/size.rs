@@ -1,4 +1,4 @@
-//! The size of the cache, and which objects to remove to make it smaller.
+//! The size of the cache, and the objects to remove to make it smaller.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;

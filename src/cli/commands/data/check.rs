@@ -162,7 +162,7 @@ impl CheckResult {
             let cannot = |error: &dyn Display| {
                 format!("{kind} at offset {position:#x} cannot be decoded: {error}")
             };
-            match ordered.what {
+            match ordered.content {
                 RecordContent::Sample(_) => self.samples += 1,
                 RecordContent::UnknownEvent => faults.add(kind, "unknown event", || {
                     format!("{kind} at offset {position:#x} has an unknown event id")

@@ -8,8 +8,8 @@ use crate::cli::context::Context;
 pub(super) fn order(context: &Context, replay: &Replay<'_>) {
     let mut latest = 0;
     let mut misordered: u64 = 0;
-    for OrderedRecord { what, .. } in replay.ordered_records() {
-        let RecordContent::Sample(sample) = what else {
+    for OrderedRecord { content, .. } in replay.ordered_records() {
+        let RecordContent::Sample(sample) = content else {
             continue;
         };
         let time = sample.wire.time.unwrap_or(u64::MAX);

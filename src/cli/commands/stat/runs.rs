@@ -57,7 +57,7 @@ impl<'a> StatRuns<'a> {
         let mut done = 0;
         let mut last;
         loop {
-            last = self.one()?;
+            last = self.run_once()?;
             done += 1;
             times.push(last.elapsed);
             let events = || rows(plan, &last.readings);
@@ -82,7 +82,7 @@ impl<'a> StatRuns<'a> {
     }
 
     /// One run, with the commands before and after it.
-    fn one(&mut self) -> Result<CountSummary, CliError> {
+    fn run_once(&mut self) -> Result<CountSummary, CliError> {
         self.shell("pre")?;
         if flag(self.matches, "sync") == Some(true) {
             sync_disks();
@@ -157,8 +157,8 @@ impl<'a> StatRuns<'a> {
         if in_intervals && flag(self.matches, "summary") != Some(true) {
             return Ok(());
         }
-        let alone = self.plan.request.target == Target::Workload;
-        let usage = last.usage.filter(|_| alone);
+        let is_workload = self.plan.request.target == Target::Workload;
+        let usage = last.usage.filter(|_| is_workload);
         let table = tables::table(self.plan, aggregator);
         let measured = Times {
             elapsed: aggregator.elapsed(),

@@ -46,8 +46,8 @@ pub(super) fn skip(reason: impl Into<String>) -> TestResult {
 }
 
 /// Ends a test as failed.
-pub(super) fn failed(what: impl Into<String>) -> TestResult {
-    Err(TestEnding::Failed(what.into()))
+pub(super) fn failed(reason: impl Into<String>) -> TestResult {
+    Err(TestEnding::Failed(reason.into()))
 }
 
 /// Properties of the program and of its environment that all tests use.

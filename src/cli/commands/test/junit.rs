@@ -38,11 +38,11 @@ fn document(tests: &[FinishedTest]) -> String {
             Some(TestEnding::Skip(reason)) => {
                 format!("      <skipped message=\"{}\"/>\n", escaped(reason))
             }
-            Some(TestEnding::Failed(what)) => {
+            Some(TestEnding::Failed(reason)) => {
                 let details = escaped(&test.details);
                 format!(
                     "      <failure message=\"{}\">{details}</failure>\n",
-                    escaped(what)
+                    escaped(reason)
                 )
             }
         };

@@ -135,7 +135,7 @@ pub(super) fn needed_for_level(level: i64) -> String {
     }
 }
 
-/// Returns why perf_event_open(2) is refused although perf_event_paranoid allows it.
+/// Returns why perf_event_open(2) is refused although perf_event_paranoid allows the event.
 fn refusal_of_calls() -> String {
     let own = std::process::id();
     let status = Proc::new("/proc").status(own, own);
@@ -147,7 +147,7 @@ fn refusal_of_calls() -> String {
     .to_owned()
 }
 
-/// Returns why not even own threads in user space can be observed.
+/// Returns why not even own threads in user space can be observed; `None` if they can be.
 fn refusal_of_all() -> Option<String> {
     let error = Counter::open(&clock(AttrFlags::EXCLUDE_KERNEL), OWN, None).err()?;
     let is_refusal = matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
@@ -365,7 +365,7 @@ pub(super) fn btf(run: &mut TestRun<'_>) -> TestResult {
 pub(super) fn utilities(run: &mut TestRun<'_>) -> TestResult {
     let search = run.environment.search.clone().unwrap_or_default();
     let folders: Vec<_> = std::env::split_paths(&search).collect();
-    for (name, use_of) in [
+    for (name, purpose) in [
         ("less", "pager"),
         ("objdump", "annotate --objdump"),
         ("python3", "script -s"),
@@ -374,7 +374,7 @@ pub(super) fn utilities(run: &mut TestRun<'_>) -> TestResult {
         let mut paths = folders.iter().map(|folder| folder.join(name));
         let found = paths.find(|path| path.exists());
         let place = found.map_or("not found".to_owned(), |path| path.display().to_string());
-        run.log(format_args!("{name} ({use_of}): {place}"));
+        run.log(format_args!("{name} ({purpose}): {place}"));
     }
     let servers = run.environment.debuginfod.clone().unwrap_or_default();
     run.log(format_args!("DEBUGINFOD_URLS {}", servers.display()));

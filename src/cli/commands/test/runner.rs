@@ -140,7 +140,7 @@ fn print(test: &FinishedTest, verbosity: u8, context: &Context) -> Result<(), Cl
     match &test.ending {
         None => writeln!(out, "{title} Ok")?,
         Some(TestEnding::Skip(reason)) => writeln!(out, "{title} Skip ({reason})")?,
-        Some(TestEnding::Failed(what)) => writeln!(out, "{title} FAILED! ({what})")?,
+        Some(TestEnding::Failed(reason)) => writeln!(out, "{title} FAILED! ({reason})")?,
     }
     Ok(out.flush()?)
 }

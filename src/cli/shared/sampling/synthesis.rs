@@ -18,7 +18,7 @@ const ALL: SynthesizedRecords = SynthesizedRecords {
     cgroups: true,
 };
 
-/// Returns which records of running tasks are synthesized.
+/// Returns the options for synthesizing records of running tasks.
 pub(crate) fn options(
     matches: &ArgMatches,
     context: &Context,
@@ -42,7 +42,7 @@ fn kinds(matches: &ArgMatches) -> Result<SynthesizedRecords, CliError> {
     }
 }
 
-/// Parses a list of kinds; `no` and `all` override the others.
+/// Parses a list of kinds; `no` and `all` override the others. `None` for an unknown word.
 fn parse(words: &str) -> Option<SynthesizedRecords> {
     let mut kinds = SynthesizedRecords::default();
     for word in words.split(',') {

@@ -38,8 +38,8 @@ impl<'o> JsonObject<'o> {
     }
 
     /// Appends a value without quotes: a number, `true`, a list of numbers.
-    pub fn plain(&mut self, key: &str, number: impl Display) {
-        let _ = write!(self.member(key), "{number}");
+    pub fn plain(&mut self, key: &str, value: impl Display) {
+        let _ = write!(self.member(key), "{value}");
     }
 
     /// Appends an address or a mask, as a string with `0x`.

@@ -1,5 +1,5 @@
-//! `--all`: records that are not samples. They are objects of an array of their own, so that readers of version 1 of perf's JSON format
-//! still find the samples.
+//! `--all`: records that are not samples. Their objects are in a separate array, so that readers of version 1 of perf's JSON
+//! format still find the samples.
 
 use rperf_wire::{Mmap, Record, RecordKind, Task};
 

@@ -4,7 +4,7 @@ use rperf_wire::RecordKind;
 
 use crate::functions::ScriptFunctions;
 
-/// A table, whose function has its name with `_table` at the end, except for `synth_data`.
+/// A table; [`FUNCTIONS`] has the name of its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Table {
     Event,

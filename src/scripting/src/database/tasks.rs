@@ -122,17 +122,17 @@ impl Tasks {
         }
     }
 
-    /// Processes a FORK record. A thread with this number is forgotten.
+    /// Processes a FORK record. An earlier thread with the number of the new one is forgotten.
     pub(super) fn fork(&mut self, task: TaskIds, parent: TaskIds, time: u64) {
-        let mut known = self.find_or_create(parent);
-        let thread = self.threads.get(known);
+        let mut parent_index = self.find_or_create(parent);
+        let thread = self.threads.get(parent_index);
         if thread.is_some_and(|thread| thread.pid != parent.pid) {
             self.by_tid.remove(&parent.tid);
-            known = self.find_or_create(parent);
+            parent_index = self.find_or_create(parent);
         }
         self.by_tid.remove(&task.tid);
         let child = self.find_or_create(task);
-        let name = self.threads.get(known).filter(|thread| thread.is_named);
+        let name = self.threads.get(parent_index).filter(|thread| thread.is_named);
         let name = name.and_then(|thread| Some(thread.comms.last()?.name.clone()));
         if let (Some(name), Some(thread)) = (name, self.threads.get_mut(child)) {
             thread.set_name(name, time, false);

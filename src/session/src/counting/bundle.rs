@@ -11,9 +11,8 @@ use super::CountEvent;
 
 /// Minimum number of tracepoints of a count for which a bundle is used.
 const MIN_TRACEPOINTS: usize = 16;
-/// Maximum number of events of a bundle. The kernel refuses a group for which read(2) would return
-/// more than 16 KiB, or 1022 events; and opening a member takes time proportional to the group
-/// size.
+/// Maximum number of events of a bundle. The kernel refuses a group for which read(2) would return more than 16 KiB,
+/// which is more than 1022 events. Opening a member takes time proportional to the group size.
 const MAX_EVENTS: usize = 256;
 
 /// The current bundle while events are opened.
@@ -42,7 +41,8 @@ impl TracepointBundle {
         (self.is_wanted && is_fit(event)).then(|| self.leader.filter(|_| is_room))
     }
 
-    /// Records that an event was opened with `leader`, or as that leader; `None` if it was opened separately.
+    /// Records that an event was opened in the bundle of `leader`, which is the event itself if it begins a bundle;
+    /// `None` if the event was opened separately.
     pub(super) fn grow(&mut self, leader: Option<usize>) {
         match leader {
             None => {}

@@ -64,14 +64,14 @@ impl KernelSums {
                 group: cgroup.map_or(0, |cgroup| index_of(&mut cgroups, cgroup)),
             });
         }
-        let by_cpu: Vec<Vec<CpuCounter<'_>>> = sources
+        let counters: Vec<Vec<CpuCounter<'_>>> = sources
             .iter()
             .map(|source| counters_of(opened, *source))
             .collect();
-        let cpus: BTreeMap<u32, ()> = by_cpu.iter().flatten().map(|at| (at.cpu, ())).collect();
+        let cpus: BTreeMap<u32, ()> = counters.iter().flatten().map(|at| (at.cpu, ())).collect();
         let scope = scope(request, &cgroups, cpu_tasks)?;
         Ok(Some(Self {
-            counters: KernelCounters::start(&scope, &by_cpu)?,
+            counters: KernelCounters::start(&scope, &counters)?,
             events,
             cpus: cpus.into_keys().collect(),
             by_cpu: matches!(request.target, Target::Cpus(_)),
@@ -115,12 +115,12 @@ impl KernelSums {
 }
 
 /// Returns the index of a value, which is added if it is new.
-fn index_of<T: PartialEq>(all: &mut Vec<T>, wanted: T) -> usize {
-    if let Some(index) = all.iter().position(|one| *one == wanted) {
+fn index_of<T: PartialEq>(values: &mut Vec<T>, wanted: T) -> usize {
+    if let Some(index) = values.iter().position(|value| *value == wanted) {
         return index;
     }
-    all.push(wanted);
-    all.len() - 1
+    values.push(wanted);
+    values.len() - 1
 }
 
 fn counters_of(opened: &OpenCounters<RunningKernel>, event: usize) -> Vec<CpuCounter<'_>> {

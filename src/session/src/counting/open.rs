@@ -249,7 +249,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         readings
     }
 
-    /// Reads the group `members`, whose first event is the leader: the counters with this index.
+    /// Reads the counters with this index of the group `members`, whose first event is the leader.
     fn read_group(&self, members: &[usize], index: usize, cells: &mut [Vec<CounterReading>]) {
         let counter_of = |member: &usize| {
             self.events

@@ -15,8 +15,8 @@ const BPF: u16 = 1;
 /// (`enum bpf_prog_type`).
 const WITH_IMAGES: [u32; 5] = [6, 26, 27, 28, 29];
 
-/// Appends KSYMBOL of each function of the loaded programs and, `with_events`, BPF_EVENT of each program; nothing if
-/// this user may not read them. Programs whose addresses are hidden are skipped.
+/// Appends KSYMBOL of each function of the loaded programs and of the code that calls them and, `with_events`, BPF_EVENT of
+/// each program; nothing if this user may not read the programs. Programs whose addresses are hidden are skipped.
 pub(crate) fn bpf_programs(to: &mut RecordBuffer, proc: &Proc, with_events: bool) {
     let mut programs = BpfPrograms::default();
     let mut has_images = false;

@@ -79,7 +79,7 @@ const CPUS: u64 = 3;
 /// Size of the unit field in perf, in bytes.
 const UNIT_SIZE: usize = 24;
 
-/// Appends EVENT_UPDATE: unit and scale of named events. With `names` also the name of each event: in a
+/// Appends EVENT_UPDATE: unit and scale of the events that have them. With `names` also the name of each event: in a
 /// pipe the EVENT_DESC feature may be too large for a record.
 pub(crate) fn event_updates(to: &mut RecordBuffer, events: &[OpenEvent], names: bool) {
     for event in events {
@@ -103,7 +103,7 @@ pub(crate) fn name(to: &mut RecordBuffer, id: u64, name: &str) {
     });
 }
 
-/// Appends unit and scale of counts of an event. The clocks count nanoseconds and are shown in
+/// Appends unit and scale of counts of an event, if it has them. The clocks count nanoseconds and are shown in
 /// milliseconds.
 pub(crate) fn unit_and_scale(to: &mut RecordBuffer, id: u64, spec: &EventSpec) {
     let is_clock = spec.attr.kind == EventType::SOFTWARE && spec.attr.config <= 1;

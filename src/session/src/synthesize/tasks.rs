@@ -92,7 +92,7 @@ fn a_process(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRecordOp
     }
 }
 
-/// Appends NAMESPACES (if requested) and COMM of these threads, and COMM and MMAP2 of their leaders.
+/// Appends NAMESPACES (if requested) and COMM of these threads and of their leaders, and MMAP2 of the leaders.
 pub(crate) fn some_tasks(
     to: &mut RecordBuffer,
     proc: &Proc,
@@ -121,7 +121,7 @@ fn in_threads<T: Sync>(
     make: &(dyn Fn(&mut RecordBuffer, &T) + Sync),
 ) {
     let parts: Vec<&[T]> = items.chunks(BATCH_SIZE).collect();
-    let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let (next, buffers) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let trailer = to.trailer;
     let work = || {
         loop {
@@ -131,8 +131,8 @@ fn in_threads<T: Sync>(
             for item in *part {
                 make(&mut records, item);
             }
-            if let Ok(mut made) = made.lock() {
-                made.push((index, records));
+            if let Ok(mut buffers) = buffers.lock() {
+                buffers.push((index, records));
             }
         }
     };
@@ -143,9 +143,9 @@ fn in_threads<T: Sync>(
         }
         work();
     });
-    let mut made = made.into_inner().unwrap_or_default();
-    made.sort_unstable_by_key(|(index, _)| *index);
-    for (_, records) in made {
+    let mut buffers = buffers.into_inner().unwrap_or_default();
+    buffers.sort_unstable_by_key(|(index, _)| *index);
+    for (_, records) in buffers {
         to.append_all(records);
     }
 }

@@ -13,8 +13,8 @@ use crate::{Elements, Error, Field, FieldReader, Tracepoint};
 /// | [`TextField`] | `char[n]`, `__data_loc char[]`, … | the bytes up to NUL |
 /// | [`NumberArray`] | an array of numbers | the numbers |
 /// | [`NamedNumber`](super::NamedNumber) | a number with a table in the `print fmt` | the number and its [names](super::NamedValue) |
-/// | [`TaskStateField`](super::TaskStateField) | the same | the [state of a task](super::TaskState) |
-/// | `Option` of any of these | any of these, or not at all | `None` if the kernel lacks the field |
+/// | [`TaskStateField`](super::TaskStateField) | a number with a table in the `print fmt` | the [state of a task](super::TaskState) |
+/// | `Option` of any of these | any of these, or not at all | `None` if missing, of another type or truncated |
 pub trait FieldType {
     /// The reader of the field.
     type Reader: Debug + Clone;

@@ -146,7 +146,7 @@ fn source_lines_precede_their_instructions() {
         " 25.00 │   ↑ jne  2",
     ];
     assert_eq!(lines[3..11], expected);
-    // Without them the cursor stays on its instruction.
+    // Without source lines the cursor stays on its instruction.
     press(&mut screen, "s");
     assert_eq!(shown(&mut screen)[4], " 75.00 │2:   add  $1,%rax");
     press(&mut screen, "l");
@@ -279,7 +279,7 @@ fn source_and_instructions_are_shown_side_by_side() {
 }
 
 #[test]
-fn all_lines_are_printed_as_they_are_shown() {
+fn saved_functions_have_the_shown_lines() {
     let (mut screen, requests) = screen();
     press(&mut screen, "P");
     let Ok(BrowserRequest::SaveFunction(name, text)) = requests.try_recv() else {

@@ -7,12 +7,12 @@ use ratatui::text::Line;
 use super::*;
 use crate::{Error, Input, InputResult, List, Menu, Page, Reply, ScrolledList, Session};
 
-/// A million rows, and the number of rows made.
+/// A list of a million rows that counts the rows it builds.
 struct Numbers {
     list: List,
     left: usize,
     last_message: u32,
-    /// Receives the number of rows made at each paint.
+    /// Receives the number of rows built at each paint.
     painted: Sender<usize>,
     replies: Vec<Reply>,
 }
@@ -28,9 +28,9 @@ impl Screen<u32> for Numbers {
             headings: vec![Line::from("Number")],
             bottom: Line::from(format!("{:?}", self.replies)),
         };
-        let mut made = 0;
+        let mut built = 0;
         let row = |number: usize, _| {
-            made += 1;
+            built += 1;
             Line::from(format!("row {number}"))
         };
         let scrolled = ScrolledList {
@@ -38,7 +38,7 @@ impl Screen<u32> for Numbers {
             left: self.left,
         };
         page.draw(frame, area, theme, scrolled, row);
-        self.painted.send(made).expect("the test listens");
+        self.painted.send(built).expect("the test listens");
     }
 
     fn input(&mut self, input: Input) -> InputResult<u32> {
@@ -69,7 +69,8 @@ impl Screen<u32> for Numbers {
     }
 }
 
-/// The contents of a terminal of 16 columns and 6 lines after these keys, and the number of rows made for each paint.
+/// The result of a session with these keys and messages, the contents of its terminal of 16 columns and 6 lines, and the number
+/// of rows built for each paint.
 fn after(keys: &[KeyCode], sent: &[u32]) -> (Result<(), Error>, Vec<String>, Vec<usize>) {
     let (painted, paints) = channel();
     let (sender, messages) = channel();
@@ -164,7 +165,7 @@ fn queued_keys_reach_a_new_screen_after_it_was_drawn() {
 }
 
 #[test]
-fn messages_reach_screens_below_popups_and_are_painted_together() {
+fn queued_messages_are_painted_together() {
     let (_, lines, paints) = after(&[KeyCode::Char('q')], &[1, 2, 3]);
     assert_eq!(lines[0], "1000000 rows, ne");
     assert_eq!(paints, [3, 3]);
@@ -201,7 +202,7 @@ fn a_list_scrolls_to_its_cursor() {
     assert_eq!((list.cursor(), list.lay_out(area)), (Some(19), 10..20));
     list.center(12);
     assert_eq!(list.lay_out(area), 7..17);
-    // Two rows were inserted above it.
+    // Two rows were inserted above the cursor.
     list.follow(14);
     assert_eq!(list.lay_out(area), 9..19);
     list.set_len(0);
@@ -213,12 +214,12 @@ fn a_list_scrolls_to_its_cursor() {
 fn a_search_wraps_around() {
     let mut list = List::new(10);
     list.go_to(5);
-    let even = |row: usize| row.is_multiple_of(4);
-    assert_eq!(list.find(false, even), Some(8));
-    assert_eq!(list.find(true, even), Some(4));
+    let matches = |row: usize| row.is_multiple_of(4);
+    assert_eq!(list.find(false, matches), Some(8));
+    assert_eq!(list.find(true, matches), Some(4));
     list.go_to(8);
-    assert_eq!(list.find(false, even), Some(0));
+    assert_eq!(list.find(false, matches), Some(0));
     list.go_to(0);
-    assert_eq!(list.find(true, even), Some(8));
+    assert_eq!(list.find(true, matches), Some(8));
     assert_eq!(list.find(false, |_| false), None);
 }

@@ -17,7 +17,7 @@ pub struct TimeSummary {
     pub idle: BTreeMap<u32, CpuIdle>,
     /// The time from the first to the last event, in nanoseconds.
     pub duration: u64,
-    /// The number that perf prints for the CPUs.
+    /// The number of CPUs that perf prints: those of the machine, or the highest CPU number if that is higher.
     pub cpus: u32,
     /// The number of samples that were skipped because of their task.
     pub skipped: u64,

@@ -10,9 +10,9 @@ pub struct RunStatistics {
     /// The mean.
     pub mean: f64,
     squares: f64,
-    /// The minimum.
+    /// The minimum; `u64::MAX` without values.
     pub min: u64,
-    /// The maximum.
+    /// The maximum; 0 without values.
     pub max: u64,
 }
 
@@ -43,7 +43,8 @@ impl RunStatistics {
         self.max = self.max.max(value);
     }
 
-    /// Returns the standard error of the mean, in percent of the mean and with single precision; 0 for fewer than two values.
+    /// Returns the standard error of the mean, in percent of the mean and with single precision; 0 for fewer than two values or
+    /// a mean of 0.
     #[must_use]
     pub fn relative_error(&self) -> f64 {
         if self.count < 2 || self.mean == 0.0 {
@@ -96,7 +97,9 @@ impl WaitTimes {
     /// Returns the sum.
     #[must_use]
     pub fn sum(&self) -> u64 {
-        self.sleep + self.iowait + self.preempt
+        self.sleep
+            .saturating_add(self.iowait)
+            .saturating_add(self.preempt)
     }
 }
 
@@ -149,6 +152,7 @@ impl TaskTimes {
         }
         self.last = last;
         self.runs.add(last.run);
+        // Stretches of a damaged recording may overlap.
         self.run = self.run.saturating_add(last.run);
         self.delay = self.delay.saturating_add(last.delay);
         self.wait.sleep = self.wait.sleep.saturating_add(last.wait.sleep);

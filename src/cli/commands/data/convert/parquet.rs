@@ -66,8 +66,8 @@ struct WrittenTable {
 }
 
 impl ParquetOutput<'_> {
-    /// Writes all files; returns their size in bytes. If one cannot be written, those written before are removed,
-    /// unless they replaced files: then the new files have the content of the replaced ones.
+    /// Writes all files; returns their size in bytes. If a file cannot be written, the new files before it are removed.
+    /// A file that replaced another one stays, since both are tables of this recording.
     fn write(&self, root: &Path) -> io::Result<u64> {
         let root = Folder::open_own_or_create(root, 0o777)?;
         let mut written = Vec::new();

@@ -28,7 +28,7 @@ struct FakeKernel {
     /// Whether its PMU doesn't support `config1`.
     plain: bool,
     /// Whether it refuses a tracepoint as a member of a group.
-    alone: bool,
+    refuses_members: bool,
     /// Number of open events: beyond [`SLOTS`] they are multiplexed.
     opened: Shared<usize>,
 }
@@ -58,7 +58,7 @@ impl CounterKernel for FakeKernel {
         };
         if attr.kind == EventType::TRACEPOINT {
             match group {
-                Some(_) if self.alone => return refused(libc::EINVAL),
+                Some(_) if self.refuses_members => return refused(libc::EINVAL),
                 Some(leader) => leader.members.borrow_mut().push(attr.config),
                 None => {}
             }
@@ -384,7 +384,7 @@ fn with_tracepoints(number: u64) -> Vec<EventSpec> {
 
 #[test]
 fn many_system_wide_tracepoints_are_enabled_and_read_as_groups() {
-    for (number, on_cpus, alone, requests) in [
+    for (number, on_cpus, refuses_members, requests) in [
         (600, true, false, 1 + 3),
         (16, true, false, 1 + 1),
         (15, true, false, 1 + 15),
@@ -392,7 +392,7 @@ fn many_system_wide_tracepoints_are_enabled_and_read_as_groups() {
         (16, true, true, 1 + 16),
     ] {
         let kernel = FakeKernel {
-            alone,
+            refuses_members,
             ..FakeKernel::default()
         };
         let (opened, reported) = opened(kernel, with_tracepoints(number), on_cpus);

@@ -38,7 +38,7 @@ impl TimeTable {
 
     fn write_titles(&self, out: &mut Vec<u8>) -> io::Result<()> {
         let width = self.width;
-        let (title, what, times) = if self.columns.idle_only {
+        let (title, count_title, times) = if self.columns.idle_only {
             (
                 "Idle-time summary",
                 "sched-out",
@@ -62,7 +62,7 @@ impl TimeTable {
             false => "%",
         };
         writeln!(out, "\n{title}")?;
-        writeln!(out, "{:>width$}  parent  {what}  {times}", "comm")?;
+        writeln!(out, "{:>width$}  parent  {count_title}  {times}", "comm")?;
         write!(out, "{:>width$}            (count)  ", "")?;
         writeln!(
             out,
@@ -99,7 +99,7 @@ impl TimeTable {
             out,
             "{}  {}  {}   {:5.2}   {:5}",
             short(runs.min),
-            short(whole(runs.mean)),
+            short(rounded_down(runs.mean)),
             short(runs.max),
             runs.relative_error(),
             times.migrations
@@ -167,7 +167,7 @@ fn write_totals(out: &mut Vec<u8>, summary: &TimeSummary) -> io::Result<()> {
     for task in tasks {
         count += 1;
         switches += task.times.runs.count;
-        run += task.times.run;
+        run = u64::saturating_add(run, task.times.run);
     }
     let idle = summary.idle.values();
     switches += idle.map(|idle| idle.times.runs.count).sum::<u64>();
@@ -191,6 +191,6 @@ fn write_totals(out: &mut Vec<u8>, summary: &TimeSummary) -> io::Result<()> {
     clippy::cast_sign_loss,
     reason = "a mean of numbers of 64 bits, rounded down as in perf"
 )]
-fn whole(mean: f64) -> u64 {
+fn rounded_down(mean: f64) -> u64 {
     mean as u64
 }
