@@ -129,7 +129,7 @@ pub(crate) fn cpus(matches: &ArgMatches) -> Result<Option<Vec<u32>>, CliError> {
     Ok(Some(cpus.numbers().to_vec()))
 }
 
-/// Parses seconds with up to nine decimals into nanoseconds; the whole part may be missing.
+/// Parses seconds with up to nine decimals into nanoseconds; the part before or after the point, or both, may be missing.
 pub(crate) fn parse_seconds(text: &str) -> Option<u64> {
     let (seconds, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

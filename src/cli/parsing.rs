@@ -136,7 +136,7 @@ fn unexpected_file(error: &clap::Error) -> Option<String> {
     Some(word.to_string()).filter(|word| Path::new(word).is_file())
 }
 
-/// Explains what clap rejected: an invalid number, an extra word.
+/// Explains an error of clap: an invalid number, an extra word.
 fn refused(context: &Context, title: CommandTitle<'_>, error: &clap::Error) -> CliError {
     use clap::error::{ContextKind, ErrorKind};
     let part = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();

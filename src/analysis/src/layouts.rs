@@ -23,7 +23,7 @@ pub struct EventLayouts {
 pub struct UnreadableTracepoint {
     /// The event.
     pub event: EventIndex,
-    /// Why: its format is damaged, or lacks a field.
+    /// The reason: its format is damaged, or lacks a field.
     pub error: Error,
 }
 

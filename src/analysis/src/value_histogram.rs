@@ -161,7 +161,7 @@ impl ValueHistogram {
         })
     }
 
-    /// The lowest value that at least `per_mille` thousandths of all values do not exceed.
+    /// The percentile in thousandths: at least `per_mille` thousandths of all values are equal to it or lower. There must be values.
     fn percentile(&self, per_mille: u128) -> i128 {
         let rank = (u128::from(self.count()) * per_mille).div_ceil(1000).max(1);
         let rank = u64::try_from(rank).unwrap_or(u64::MAX);
@@ -202,7 +202,7 @@ impl SampleValue {
 pub struct ValueFold<'f> {
     /// The event.
     pub event: EventIndex,
-    /// Which value of a sample is counted.
+    /// The counted value of a sample.
     pub number: SampleValue,
     /// The accepted samples.
     pub filter: FilteredSamples<'f>,

@@ -86,8 +86,8 @@ fn lines(mut shown: Vec<&Arg>) -> String {
     shown.into_iter().map(line).collect()
 }
 
-/// Returns `head` and its description, which is wrapped in a column of its own. The description begins on the line of `head` if that is
-/// short enough, otherwise on the next line.
+/// Returns `head` and its description, which is wrapped in a separate column. The description begins on the line of `head` if
+/// `head` is short enough, otherwise on the next line.
 fn described(head: &str, text: &str) -> String {
     let text = wrap(text, COLUMN, WIDTH);
     if head.len() + 2 <= COLUMN {

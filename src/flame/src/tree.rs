@@ -17,7 +17,7 @@ pub struct FlameFrame {
     pub start: u64,
     /// Width in units.
     pub width: u64,
-    /// The weight of the stacks through it.
+    /// The weight of the stacks through the frame.
     pub total: u64,
     /// The weight of these stacks in the recording that the displayed one is compared with, scaled if requested.
     pub before: u64,
@@ -179,8 +179,8 @@ impl Paths {
         }
     }
 
-    /// Sorted paths have their common prefixes next to each other: each frame is created by its
-    /// first path.
+    /// Merges the paths into a flame graph. The paths are sorted first, so that paths with a common prefix are
+    /// consecutive: each frame is created by its first path.
     fn finish(mut self, widths: FrameWidths, compares: bool) -> Flame {
         let ranks = &self.ranks;
         let frames_of = |path: &Path| ranks.get(path.start..path.end).unwrap_or_default();

@@ -46,7 +46,7 @@ pub struct EventRate<'a> {
 pub enum DisplayedRate {
     /// Samples per second.
     Hertz(u64),
-    /// The period: one sample in so many events.
+    /// The period: one sample per this number of events.
     Every(u64),
 }
 
@@ -137,29 +137,29 @@ pub fn first_rows(histogram: &Histogram, limits: RowLimits) -> Histogram {
 /// Truncates a line to a number of columns. Colour sequences take no columns and end with the line;
 /// other control characters take the columns of their escapes.
 fn truncated(line: &str, columns: usize, colors: Option<Csi>) -> String {
-    let (mut kept, mut taken, mut colored) = (String::with_capacity(line.len()), 0, None);
+    let (mut shown, mut taken, mut colored) = (String::with_capacity(line.len()), 0, None);
     let mut rest = line;
     while let Some(letter) = rest.chars().next() {
         let (first, after) = rest.split_at(letter.len_utf8());
         let color = colors.and_then(|csi| Some((csi, csi.after_sequence(rest)?)));
         if let Some((csi, after)) = color {
-            kept.push_str(rest.strip_suffix(after).unwrap_or_default());
+            shown.push_str(rest.strip_suffix(after).unwrap_or_default());
             (colored, rest) = (Some(csi), after);
             continue;
         }
         for letter in escaped(first).chars() {
             if taken == columns {
                 return match colored {
-                    Some(csi) => format!("{kept}{csi}m"),
-                    None => kept,
+                    Some(csi) => format!("{shown}{csi}m"),
+                    None => shown,
                 };
             }
-            kept.push(letter);
+            shown.push(letter);
             taken += 1;
         }
         rest = after;
     }
-    kept
+    shown
 }
 
 /// An interval in JSON.

@@ -180,13 +180,13 @@ pub fn write_json(to: &mut dyn Write, line: &TraceLine<'_>) -> io::Result<()> {
 pub struct SummaryOptions {
     /// Whether the failures of each call are printed by errno.
     pub by_error: bool,
-    /// What each table covers.
+    /// The scope of each table.
     pub mode: SummaryMode,
     /// Whether the title of a table has the thread's time on CPUs.
     pub has_run_times: bool,
 }
 
-/// What a table of a summary covers.
+/// The scope of a table of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SummaryMode {
     /// A thread.

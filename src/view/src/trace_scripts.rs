@@ -196,8 +196,8 @@ pub fn write_top_io(out: &mut dyn Write, io: &TaskReadWrite, lines: usize) -> io
         "pid", "comm", "# reads", "bytes_req", "bytes_read"
     )?;
     rules(out, &[6, 20, 10, 10, 10])?;
-    for (pid, of) in io.reads().into_iter().take(lines) {
-        write_read(out, pid, of)?;
+    for (pid, totals) in io.reads().into_iter().take(lines) {
+        write_read(out, pid, totals)?;
     }
     writeln!(out, "\nwrite counts by pid:\n")?;
     writeln!(
@@ -206,8 +206,8 @@ pub fn write_top_io(out: &mut dyn Write, io: &TaskReadWrite, lines: usize) -> io
         "pid", "comm", "# writes", "bytes_written"
     )?;
     rules(out, &[6, 20, 10, 13])?;
-    for (pid, of) in io.writes().into_iter().take(lines) {
-        let (comm, calls, bytes) = (&of.comm, of.calls, of.requested);
+    for (pid, totals) in io.writes().into_iter().take(lines) {
+        let (comm, calls, bytes) = (&totals.comm, totals.calls, totals.requested);
         writeln!(out, "{pid:>6}  {comm:<20}  {calls:>10}  {bytes:>13}")?;
     }
     Ok(())
@@ -215,20 +215,20 @@ pub fn write_top_io(out: &mut dyn Write, io: &TaskReadWrite, lines: usize) -> io
 
 fn write_reads(out: &mut dyn Write, io: &TaskReadWrite) -> io::Result<()> {
     let mut rows = io.reads().into_iter();
-    rows.try_for_each(|(pid, of)| write_read(out, pid, of))
+    rows.try_for_each(|(pid, totals)| write_read(out, pid, totals))
 }
 
-fn write_read(out: &mut dyn Write, pid: i64, of: &TaskIo) -> io::Result<()> {
+fn write_read(out: &mut dyn Write, pid: i64, totals: &TaskIo) -> io::Result<()> {
     writeln!(
         out,
         "{pid:>6}  {:<20}  {:>10}  {:>10}  {:>10}",
-        of.comm, of.calls, of.requested, of.transferred
+        totals.comm, totals.calls, totals.requested, totals.transferred
     )
 }
 
 fn write_writes(out: &mut dyn Write, io: &TaskReadWrite) -> io::Result<()> {
-    for (pid, of) in io.writes() {
-        let (comm, calls, bytes) = (&of.comm, of.calls, of.requested);
+    for (pid, totals) in io.writes() {
+        let (comm, calls, bytes) = (&totals.comm, totals.calls, totals.requested);
         writeln!(out, "{pid:>6}  {comm:<20}  {calls:>10}  {bytes:>10}")?;
     }
     Ok(())
@@ -261,8 +261,8 @@ pub fn write_io_by_file(out: &mut dyn Write, io: &FileIo) -> io::Result<()> {
         let [calls, bytes] = titles;
         writeln!(out, "{:>6}  {calls:>10}  {bytes:>10}", "fd")?;
         rules(out, &[6, 10, 11])?;
-        for (fd, of) in rows {
-            writeln!(out, "{fd:>6}  {:>10}  {:>10}", of.calls, of.requested)?;
+        for (fd, totals) in rows {
+            writeln!(out, "{fd:>6}  {:>10}  {:>10}", totals.calls, totals.requested)?;
         }
     }
     Ok(())
@@ -305,7 +305,7 @@ pub fn write_futexes(out: &mut dyn Write, futexes: &FutexWaits) -> io::Result<()
     Ok(())
 }
 
-/// What is printed of compactions.
+/// The details of compactions that are printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompactionLayout {
     /// Whether each thread has a line.

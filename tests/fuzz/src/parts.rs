@@ -116,7 +116,7 @@ impl<'b> Parts<'b> {
         }
     }
 
-    /// The bytes from which [`Parts::of`] reads such a file.
+    /// The bytes from which [`Parts::of`] reads a file with these sections. Sections with unknown names are omitted.
     #[must_use]
     pub fn write(layout: elf::Layout, sections: &[Section<'_>], split: &[Section<'_>]) -> Vec<u8> {
         let mut out = vec![layout.flags(), layout.machine_index()];
@@ -153,7 +153,7 @@ impl<'b> Parts<'b> {
             })
     }
 
-    /// The contents of the first such part; empty if there is none.
+    /// The contents of the first part of this kind; empty if there is none.
     #[must_use]
     pub fn extra(&self, extra: Extra) -> &'b [u8] {
         let mut parts = self.parts.iter();

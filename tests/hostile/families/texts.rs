@@ -105,7 +105,7 @@ fn mutated(valid: &str, inputs: &mut CaseInputs<'_>) -> Vec<u8> {
     text
 }
 
-/// One of these files, mutated.
+/// A mutated configuration, file of cached probes, folded text or result of a benchmark.
 pub(crate) fn settings(inputs: &mut CaseInputs<'_>) -> Case {
     let recording = inputs
         .seeds
@@ -157,7 +157,7 @@ pub(crate) fn settings(inputs: &mut CaseInputs<'_>) -> Case {
             let mut text = mutated(SETTINGS, inputs);
             if inputs.random.one_in(10) {
                 text = b"[report]\n\tgroup = true\n[broken\n".to_vec();
-                case.must_report_error = Some("a line that is none");
+                case.must_report_error = Some("an invalid line");
             }
             inputs.sandbox.write("settings", text);
             case.env.push(("PERF_CONFIG", "settings".to_owned()));

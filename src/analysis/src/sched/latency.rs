@@ -19,7 +19,7 @@ use crate::{EventContext, EventLayouts, LogHistogram, Loss, Observer, TaskChange
 #[derive(Debug)]
 pub struct SchedLatency {
     options: LatencyOptions,
-    /// The tracepoint whose wakeups another one reports, too.
+    /// The tracepoint whose wakeups another tracepoint reports, too.
     ignored: Option<&'static str>,
     tasks: SchedTasks,
     latencies: Vec<TaskLatency>,

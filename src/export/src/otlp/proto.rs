@@ -206,7 +206,7 @@ pub(super) struct ExportResponse {
     pub(super) partial_success: Option<PartialSuccess>,
 }
 
-/// `ExportProfilesPartialSuccess`: what a collector rejected, or a warning if it rejected nothing.
+/// `ExportProfilesPartialSuccess`: the profiles that a collector rejected, or a warning if it rejected none.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct PartialSuccess {
     #[prost(int64, tag = "1")]

@@ -67,7 +67,7 @@ pub fn count(
     opened.for_each_leader("disable", Counter::disable)?;
     let mut readings = run.read()?;
     run.report_lost_tasks(observer)?;
-    // Beside observed tasks, the workload only limits the time: if they exited first, `finish` has killed it.
+    // If tasks are observed, the workload only limits the time: if the tasks exited first, `finish` has killed the workload.
     let was_killed = woken == WaitEnd::TasksEnded;
     let ended = workload.as_mut().map(Workload::wait).transpose();
     let ended = ended.map_err(Error::system("wait for the workload"))?;
@@ -211,8 +211,8 @@ struct CountRun<'a> {
 }
 
 impl<'a> CountRun<'a> {
-    /// If the start is delayed (`-D`), waits and then enables the events. Returns the reason if the count ended before. With
-    /// [`CountStart::Never`], returns at once.
+    /// If the start is delayed (`-D`), waits and then enables the events. Returns the reason if the count ended during the delay.
+    /// With [`CountStart::Never`], returns at once.
     fn start(
         &mut self,
         waiting: &mut WaitConditions<'_>,
@@ -286,7 +286,7 @@ impl<'a> CountRun<'a> {
         Ok(())
     }
 
-    /// Executes control commands until anything else ends the wait, and returns what ended it.
+    /// Executes control commands until anything else ends the wait, and returns the reason.
     fn wait(
         &mut self,
         waiting: &mut WaitConditions<'_>,

@@ -233,8 +233,8 @@ impl Bench {
         let output = perf.env("PERF_CONFIG", "/dev/null").output();
         let output = output.expect("perf script");
         let names = self.tracepoints[range].iter().map(Tracepoint::name);
-        let is_whole = output.status.success();
-        is_whole.then(|| split(&output.stdout, names)).flatten()
+        let is_success = output.status.success();
+        is_success.then(|| split(&output.stdout, names)).flatten()
     }
 
     /// The records whose text differs from perf's, with both texts.

@@ -35,8 +35,8 @@ impl TracingDataBuilder {
     }
 
     /// Sets the texts of `events/header_page` and `events/header_event`. perf takes the size of a
-    /// `long` from the first text, so a truncated one changes what it prints: the kernel returns the
-    /// whole text to the first read(2), and nothing to later ones.
+    /// `long` from the first text, so a truncated text changes perf's output: the kernel returns as much
+    /// as fits to the first read(2), and nothing to later ones.
     pub fn headers(&mut self, page: &[u8], event: &[u8]) -> &mut Self {
         self.header_page = page.to_vec();
         self.header_event = event.to_vec();

@@ -109,8 +109,8 @@ impl Program {
         };
         for (depth, function) in functions.iter().enumerate() {
             memory.enter(&mut state, self.shapes[*function], depth as u64);
-            // Different offsets in a function, and its end, if the callee never returns. Always even, as the lowest bit
-            // is not part of the address on 32-bit Arm.
+            // Return addresses at different offsets of a function; for deep calls at its end, as after a call that never
+            // returns. Always even, as the lowest bit is not part of the address on 32-bit Arm.
             let inside = (depth as u64 * 37).min(SPACING - 1) | 1;
             state.ip = START + start(*function) + 1 + inside;
             state.frames.insert(0, state.ip - 1);

@@ -217,7 +217,7 @@ fn a_return_address_that_follows_no_call_is_outermost() {
         let call = sampled.stack.len() - 0x108;
         sampled.stack[call..call + 8].copy_from_slice(&bottom.to_le_bytes());
         let expected = [&sampled.frames[..2], &[bottom - 1]].concat();
-        // The instruction before it is not a call.
+        // The instruction before the return address is not a call.
         let end = usize::try_from(start(1)).unwrap();
         program.file[end - 16..end].fill(0x90);
         let (frames, outcome) = program.unwind(&sampled);

@@ -65,19 +65,19 @@ pub(super) fn introduction(bench: &NumaMem, machine: &NumaMachine) -> String {
     text
 }
 
-/// Returns the lines on the CPUs or nodes that tasks are bound to; empty if no task is bound. `places` has a CPU or node for
-/// each task, or for the first ones.
-fn bound(what: &str, how: &str, places: &[u32], tasks: usize) -> String {
+/// Returns the lines on the CPUs or nodes (`units`) that tasks are bound to; empty if no task is bound. `places` has a CPU or
+/// node for each task, or for the first tasks. `state` is the word for a bound task.
+fn bound(units: &str, state: &str, places: &[u32], tasks: usize) -> String {
     if places.is_empty() {
         return String::new();
     }
     let numbers: Vec<String> = places.iter().take(tasks).map(u32::to_string).collect();
-    let mut text = format!("# binding tasks to {what}:\n#   {}\n", numbers.join(", "));
+    let mut text = format!("# binding tasks to {units}:\n#   {}\n", numbers.join(", "));
     let bound = numbers.len();
     if bound < tasks {
         let rest = tasks - bound;
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "# NOTE: {bound} tasks {how}, {rest} tasks unbound");
+        let _ = writeln!(text, "# NOTE: {bound} tasks {state}, {rest} tasks unbound");
     }
     text
 }
