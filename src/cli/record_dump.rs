@@ -47,7 +47,10 @@ pub(super) fn write<W: Write>(
     if !dump.is_sorted() {
         records = records.in_file_order();
     }
-    for OrderedRecord { record, content, .. } in records {
+    for OrderedRecord {
+        record, content, ..
+    } in records
+    {
         let dumped = dump_content(replay, &content);
         dump.write(out, &record, &dumped)?;
         match (&content, &dumped) {

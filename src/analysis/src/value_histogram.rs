@@ -161,7 +161,8 @@ impl ValueHistogram {
         })
     }
 
-    /// The percentile in thousandths: at least `per_mille` thousandths of all values are equal to it or lower. There must be values.
+    /// The percentile for `per_mille`: at least so many thousandths of all values are equal to it or lower. There must be
+    /// values.
     fn percentile(&self, per_mille: u128) -> i128 {
         let rank = (u128::from(self.count()) * per_mille).div_ceil(1000).max(1);
         let rank = u64::try_from(rank).unwrap_or(u64::MAX);

@@ -33,7 +33,7 @@ def _defined(fields, event_name, field_name):
 
 
 def _names(values, value):
-    """The names of the bits of value, in order of the bits; that of zero if there are none."""
+    """The names of the bits of value, in order of the bits; the name of zero if value is 0."""
     if not value:
         return [values[0]] if 0 in values else []
     names = []

@@ -173,7 +173,7 @@ class DatabaseFinder(object):
 SETUP = {}
 
 
-def key_uses(name, node, whole):
+def key_uses(name, node, read_key):
     """The keys of the dict `name` that a function reads: {key: keys or None}, or None for all of them."""
     parents = {}
     for parent in ast.walk(node):
@@ -183,7 +183,7 @@ def key_uses(name, node, whole):
     for use in ast.walk(node):
         if not (isinstance(use, ast.Name) and use.id == name):
             continue
-        found = whole(use, parents)
+        found = read_key(use, parents)
         if found is None or not isinstance(use.ctx, ast.Load):
             return None
         keys[found[0]] = None if found[1] is None or keys.get(found[0], ()) is None \

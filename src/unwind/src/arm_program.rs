@@ -15,7 +15,7 @@ const DOUBLE: i64 = 8;
 ///
 /// # Errors
 ///
-/// [`TruncationCause::NoFrameInfo`] if it refuses to unwind, [`TruncationCause::BadFrameInfo`] if it is invalid or
+/// [`TruncationCause::NoFrameInfo`] if `code` refuses to unwind, [`TruncationCause::BadFrameInfo`] if it is invalid or
 /// unsupported.
 pub(crate) fn compile(code: &[u8]) -> Result<Step, TruncationCause> {
     let mut state = ArmState {
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn frames_may_be_relative_to_other_registers() {
-        // add r11, sp, 4 after push {r11, lr}: it is 0x712c.
+        // add r11, sp, 4 after push {r11, lr}: r11 is 0x712c.
         let popped = vec![(11, 0x7128), (13, 0x7130), (14, 0x712c), (15, 0x712c)];
         assert_eq!(run(&[0x9b, 0x40, 0x84, 0x80]), Ok(popped));
         // Relative to a register that was popped before.

@@ -1,5 +1,5 @@
 //! `.ARM.exidx` and `.ARM.extab`: exception tables of 32-bit Arm ("Exception Handling ABI for the
-//! Arm Architecture", chapters 6 and 7). Most of its programs have no other frame information.
+//! Arm Architecture", chapters 6 and 7). Most programs for 32-bit Arm have no other frame information.
 //!
 //! The tables are valid at calls, where exceptions originate, but not during function prologues.
 

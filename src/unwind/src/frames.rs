@@ -202,7 +202,7 @@ const SEARCH_FORM: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
 const SEARCH_START: usize = 12;
 
 impl SearchTable {
-    /// `None` for a table of another form: then the section is searched sequentially.
+    /// `None` for an empty table or one of another form: then all entries of the section are indexed ([`EntryOffsets`]).
     pub(crate) fn parse(bytes: SectionBytes, address: u64, endian: RunTimeEndian) -> Option<Self> {
         let all = bytes.get();
         if all.get(..4)? != SEARCH_FORM {

@@ -19,7 +19,7 @@
 //! **Required:** an [`AddressSpace`] with the mappings at the time of the sample. **Not for:**
 //! callchains recorded by the kernel, and kernel code.
 //!
-//! No input makes it panic, neither registers, stacks nor object files.
+//! No input makes the crate panic, neither registers, stacks nor object files.
 
 mod arch;
 mod arm_program;

@@ -150,7 +150,8 @@ impl FrameInfo {
         tables.any(|table| table.starts_at(address))
     }
 
-    /// The step of the tables for `address`. If one is damaged, the next is tried.
+    /// The step of the tables for `address`; `None` if no table has an entry. If an entry is damaged, the next table is
+    /// tried.
     fn table_step(
         &self,
         address: u64,

@@ -97,7 +97,8 @@ struct StepAddress {
 }
 
 impl StepAddress {
-    /// A return address may be the start of the next function, if the called one never returns.
+    /// The address to look up for a frame at `ip`. For a return address it is one less: `ip` may be the start of the next
+    /// function if the called function never returns.
     fn of(ip: u64, exact: bool) -> Self {
         Self {
             address: ip.wrapping_sub(u64::from(!exact)),

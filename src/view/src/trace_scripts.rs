@@ -262,7 +262,11 @@ pub fn write_io_by_file(out: &mut dyn Write, io: &FileIo) -> io::Result<()> {
         writeln!(out, "{:>6}  {calls:>10}  {bytes:>10}", "fd")?;
         rules(out, &[6, 10, 11])?;
         for (fd, totals) in rows {
-            writeln!(out, "{fd:>6}  {:>10}  {:>10}", totals.calls, totals.requested)?;
+            writeln!(
+                out,
+                "{fd:>6}  {:>10}  {:>10}",
+                totals.calls, totals.requested
+            )?;
         }
     }
     Ok(())

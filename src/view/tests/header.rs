@@ -123,7 +123,10 @@ fn headers_of_perfs_recordings_match() {
         }
     }
     if files.is_empty() {
-        return skip("headers_of_perfs_recordings_match", "perf may record nothing here");
+        return skip(
+            "headers_of_perfs_recordings_match",
+            "perf may record nothing here",
+        );
     }
     let wrong = differences(&perf, &files, files.len() * 2);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,4 +1,4 @@
-//! How many records one core decodes in a second: `cargo bench -p rperf-wire`.
+//! Benchmark of decoding: records per second on one core (`cargo bench -p rperf-wire`).
 
 use std::hint::black_box;
 
@@ -18,7 +18,7 @@ fn record(out: &mut Vec<u8>, kind: RecordKind, body: &[u8]) {
     to.bytes(body);
 }
 
-/// The sample layout of `record`, and of `record -g`.
+/// The sample layout of `record`, or of `record -g` with `callchain`.
 fn layout(callchain: bool) -> SampleLayout {
     let fields = [
         SampleType::IP,

@@ -179,8 +179,8 @@ fn values_that_were_not_recorded_are_refused() {
     ] {
         let found = script(&bpf_output(), &["-F", field]);
         assert_eq!((found.status, found.stdout.as_str()), (255, ""), "{field}");
-        let what = format!("Cannot print '{field}' field.");
-        assert!(found.stderr.contains(&what), "{}", found.stderr);
+        let message = format!("Cannot print '{field}' field.");
+        assert!(found.stderr.contains(&message), "{}", found.stderr);
     }
     let found = script(&bpf_output(), &["-F", "comm,tod"]);
     assert_eq!(found.status, 255);

@@ -96,7 +96,10 @@ fn functions_get_the_values_of_perf() {
 #[test]
 fn a_script_gets_the_same_values_if_only_some_are_sent() {
     if !has_python() {
-        return skip("a_script_gets_the_same_values_if_only_some_are_sent", "there is no Python");
+        return skip(
+            "a_script_gets_the_same_values_if_only_some_are_sent",
+            "there is no Python",
+        );
     }
     let script = "
 count = 0

@@ -66,7 +66,12 @@ fn written(data: &PerfData<'_>, file: &[u8]) -> io::Result<()> {
 fn dumped(replay: &Replay<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     let mut dump = Dump::new(replay.data().metadata(), "perf.data");
     dump.write_start(out)?;
-    for OrderedRecord { record, content: recorded, .. } in replay.ordered_records() {
+    for OrderedRecord {
+        record,
+        content: recorded,
+        ..
+    } in replay.ordered_records()
+    {
         out.clear();
         let content = match &recorded {
             RecordContent::Sample(sample) => {

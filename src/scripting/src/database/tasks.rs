@@ -132,7 +132,10 @@ impl Tasks {
         }
         self.by_tid.remove(&task.tid);
         let child = self.find_or_create(task);
-        let name = self.threads.get(parent_index).filter(|thread| thread.is_named);
+        let name = self
+            .threads
+            .get(parent_index)
+            .filter(|thread| thread.is_named);
         let name = name.and_then(|thread| Some(thread.comms.last()?.name.clone()));
         if let (Some(name), Some(thread)) = (name, self.threads.get_mut(child)) {
             thread.set_name(name, time, false);
