@@ -90,7 +90,7 @@ impl Config {
         keys::check(&name.to_ascii_lowercase(), value)
     }
 
-    /// Returns the value of `section.key`, with names in lower case; a key without a value (`[tui] report`) is an empty string.
+    /// Returns the value of `name`, a `section.key` in lower case; the value of a key without one (`[tui] report`) is empty.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.entries
             .iter()
@@ -109,8 +109,8 @@ impl Config {
         &self.findings
     }
 
-    /// Returns a message for each setting that has an effect in perf's `command` but not in rperf's, and for unknown settings of
-    /// the section of that name.
+    /// Returns a message for each setting that has an effect in perf's `command` but not in rperf's, and for each unknown setting
+    /// in the section `command`.
     pub(crate) fn unused(&self, command: &str) -> Vec<String> {
         let mut lines = Vec::new();
         for (index, entry) in self.entries.iter().enumerate() {
@@ -191,7 +191,8 @@ impl Config {
     }
 }
 
-/// Parses perf's booleans: `true`, `yes`, `on`, the empty string and numbers other than 0 are true; `false`, `no`, `off` and 0 are false.
+/// Parses perf's booleans: `true`, `yes`, `on`, the empty string and numbers other than 0 are true; `false`, `no`, `off` and 0
+/// are false; other values are `None`.
 pub(crate) fn boolean(value: &str) -> Option<bool> {
     match value.to_ascii_lowercase().as_str() {
         "" | "true" | "yes" | "on" => Some(true),

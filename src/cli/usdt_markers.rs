@@ -21,7 +21,7 @@ pub(crate) struct UsdtMarker {
     pub(crate) lines: Vec<String>,
 }
 
-/// Returns the markers of the installed programs in the cache, by name; each program once.
+/// Returns the markers of the installed programs in the cache, sorted by name, without duplicates.
 pub(crate) fn installed_markers(cache: &Cache) -> Vec<UsdtMarker> {
     let mut markers = Vec::new();
     for cached in cache.objects().unwrap_or_default() {

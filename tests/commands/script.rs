@@ -105,7 +105,7 @@ fn assert_script(bytes: &[u8], words: &[&str], name: &str) {
 }
 
 #[test]
-fn the_odd_recording() {
+fn the_odd_recording_is_printed_like_the_golden_files() {
     for (words, name) in ODD {
         assert_script(&odd_recording(), words, name);
     }
@@ -129,9 +129,9 @@ const RECORDS: [&str; 4] = [
 
 /// The golden files equal perf's output, if perf is available.
 #[test]
-fn the_odd_recording_under_perf() {
+fn golden_files_equal_perfs_output() {
     let Some(perf) = rperf_testkit::real_perf() else {
-        return rperf_testkit::skip("the_odd_recording_under_perf", "there is no perf");
+        return rperf_testkit::skip("golden_files_equal_perfs_output", "there is no perf");
     };
     assert_perf(&perf, &odd_recording(), ODD);
 }
@@ -211,7 +211,7 @@ fn an_unknown_field_lists_the_known_ones() {
 }
 
 #[test]
-fn mutually_exclusive_options_are_refused() {
+fn options_that_conflict_or_lack_another_are_refused() {
     for (words, message) in [
         (
             &["-D", "--debug-mode"][..],
@@ -242,7 +242,7 @@ fn mutually_exclusive_options_are_refused() {
 }
 
 #[test]
-fn what_needs_a_file_is_refused_for_streams() {
+fn options_that_need_a_file_are_refused_for_streams() {
     let mut head = b"PERFILE2".to_vec();
     head.extend(16_u64.to_le_bytes());
     for option in ["--per-event-dump", "--show-round-events"] {
@@ -304,7 +304,7 @@ fn deferred_callchains_belong_to_their_samples() {
     let messages = without_notes(&outcome.stderr);
     assert_eq!((outcome.status, messages.as_str()), (0, ""));
     assert_golden(&folder.join("deferred.txt"), &outcome.stdout);
-    // Samples in user space also have callers there.
+    // The 61 samples in user space also have callers there; one sample is in the kernel.
     let stacks = outcome
         .stdout
         .split("\n\n")

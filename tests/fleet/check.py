@@ -24,7 +24,7 @@ def statements(page):
 
 
 def plain(value):
-    """A value as both engines can be compared: numbers as floats, other values as text."""
+    """A value in a form common to both engines: a number as float, any other value as text."""
     if isinstance(value, (int, float, decimal.Decimal)):
         return round(float(value), 2)
     return None if value is None else str(value)
@@ -91,11 +91,11 @@ def main():
     found = statements(page)
     assert len(found) == 5, [heading for heading, _ in found]
     for heading, statement in found:
-        one = rows(duckdb.sql(statement).fetchall())
-        other = rows(tuple(row) for row in spark.sql(statement).collect())
-        answers[heading] = one
-        same = one == other and len(one) > 0
-        is_ok &= check(f"{heading} ({len(one)} rows)", same, f"DuckDB: {one}\nSpark: {other}")
+        by_duckdb = rows(duckdb.sql(statement).fetchall())
+        by_spark = rows(tuple(row) for row in spark.sql(statement).collect())
+        answers[heading] = by_duckdb
+        same = by_duckdb == by_spark and len(by_duckdb) > 0
+        is_ok &= check(f"{heading} ({len(by_duckdb)} rows)", same, f"DuckDB: {by_duckdb}\nSpark: {by_spark}")
     top, share, change, waits, lost = answers.values()
 
     reported = reported_functions(rperf, files)

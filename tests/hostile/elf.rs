@@ -41,7 +41,7 @@ const READ: [&str; 14] = [
 ];
 
 impl Layout {
-    /// `None` unless it is a little-endian ELF file with sections.
+    /// Returns `None` unless `bytes` is a little-endian ELF file that contains all of its sections.
     fn of(bytes: &[u8]) -> Option<Self> {
         if !bytes.starts_with(b"\x7fELF") || bytes.get(5) != Some(&1) {
             return None;
@@ -172,10 +172,11 @@ fn change_content(layout: &Layout, bytes: &mut [u8], other: &[u8], random: &mut 
 
 /// Gives a section the name, the offset, the offset and size, or all header fields of another section.
 fn exchange(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
-    let (Some(one), Some(other)) = (layout.section(random), layout.section(random)) else {
+    let (Some(target), Some(source)) = (layout.section(random), layout.section(random)) else {
         return;
     };
-    let (to, from) = (layout.section_fields(one), layout.section_fields(other));
+    let (to, from) = (layout.section_fields(target), layout.section_fields(source));
+    // Fields 4 and 5 of a section header are its offset and size.
     let all: Vec<usize> = (0..to.len()).collect();
     let chosen = match random.below(4) {
         0 => &all[..1],

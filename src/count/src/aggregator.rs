@@ -48,7 +48,7 @@ struct RunSums {
     enabled: u64,
     running: u64,
     /// Time enabled of the counters that ran, or of all counters if counts are not scaled.
-    seen: u64,
+    counted_time: u64,
 }
 
 impl<'a> Aggregator<'a> {
@@ -199,24 +199,24 @@ impl RunSums {
     fn add(&mut self, reading: &CounterReading, unscaled: bool) {
         let counts = reading.counts;
         self.merged += 1;
-        self.enabled += counts.enabled;
-        self.running += counts.running;
+        self.enabled = self.enabled.saturating_add(counts.enabled);
+        self.running = self.running.saturating_add(counts.running);
         if let Some(scaled) = counts.scaled() {
-            self.seen += counts.enabled;
+            self.counted_time = self.counted_time.saturating_add(counts.enabled);
             self.value += if unscaled { counts.value } else { scaled } as f64;
         } else if unscaled {
-            self.seen += counts.enabled;
+            self.counted_time = self.counted_time.saturating_add(counts.enabled);
         }
     }
 
-    /// The count; if some counters never ran, it is extrapolated from the others.
+    /// The count; if some counters never ran, it is extrapolated from the others. `None` if none ran.
     fn value(&self) -> Option<f64> {
         if self.running == 0 {
             return None;
         }
-        let missed = self.seen > 0 && self.seen < self.enabled;
+        let missed = self.counted_time > 0 && self.counted_time < self.enabled;
         Some(match missed {
-            true => (self.value * self.enabled as f64 / self.seen as f64).round(),
+            true => (self.value * self.enabled as f64 / self.counted_time as f64).round(),
             false => self.value,
         })
     }

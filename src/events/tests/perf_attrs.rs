@@ -374,9 +374,9 @@ fn shown_name(spec: &EventSpec) -> String {
 }
 
 /// The vendor of this machine's processor; empty if unknown.
-fn cpuid() -> String {
-    let known = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let vendor = known.lines().find(|line| line.starts_with("vendor_id"));
+fn processor_vendor() -> String {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let vendor = cpuinfo.lines().find(|line| line.starts_with("vendor_id"));
     let vendor = vendor.and_then(|line| line.split(' ').next_back());
     vendor.unwrap_or_default().to_owned()
 }
@@ -385,7 +385,7 @@ fn cpuid() -> String {
 /// replaces `cycles`.
 fn opened_by_rperf(case: &Case, has_pmu: bool) -> Vec<String> {
     let mut specs: Vec<EventSpec> = if case.events.is_empty() {
-        vec![default_event(true, &cpuid())]
+        vec![default_event(true, &processor_vendor())]
     } else {
         parse(case.events, &machine()).unwrap()
     };
@@ -436,7 +436,7 @@ fn opened_by_perf(case: &Case, sleeper: u32, file: &Path) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// Why the comparison cannot run here.
+/// Returns why the comparison cannot run here; `None` if it can.
 fn obstacle() -> Option<&'static str> {
     let Some(perf) = real_perf() else {
         return Some("no perf here");

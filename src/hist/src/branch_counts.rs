@@ -103,7 +103,7 @@ impl BranchCounts {
         self.kinds.iter().chain(&self.new_types).sum()
     }
 
-    /// Names of the types that occur, in the order of perf's call graphs; conditional branches by direction.
+    /// Names of the types and page crossings that occur, in the order of perf's call graphs; conditional branches by direction.
     pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> {
         let directions = [("COND_FWD", self.forward), ("COND_BWD", self.backward)];
         let kinds = KINDS.into_iter().zip(self.kinds).enumerate();

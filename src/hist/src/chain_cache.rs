@@ -7,8 +7,8 @@ use rperf_wire::CpuMode;
 /// whose sites are reused.
 #[derive(Debug, Default)]
 pub(crate) struct ChainCache {
-    /// Inputs of site lookups other than frames: epoch and event.
-    of: Option<(Epoch, u32)>,
+    /// Inputs of the site lookups of `frames`: epoch and event.
+    context: Option<(Epoch, u32)>,
     /// The frames of the resolved chain, outermost first.
     frames: Vec<(CpuMode, u64)>,
     /// The sites of the frames in the same order, one or more for each.
@@ -18,13 +18,13 @@ pub(crate) struct ChainCache {
     /// The frames of the next chain, innermost first.
     next: Vec<(CpuMode, u64)>,
     /// The inputs of site lookups of the next chain.
-    next_of: Option<(Epoch, u32)>,
+    next_context: Option<(Epoch, u32)>,
 }
 
 impl ChainCache {
     /// Starts the chain of a sample with this epoch and event.
     pub(crate) fn begin(&mut self, epoch: Epoch, event: u32) {
-        self.next_of = Some((epoch, event));
+        self.next_context = Some((epoch, event));
         self.next.clear();
     }
 
@@ -34,12 +34,12 @@ impl ChainCache {
         self.next.push((mode, ip));
     }
 
-    /// Returns the sites of all frames, outermost first. `append` is called for frames that differ from the previous
-    /// chain, and appends their sites, innermost first.
-    pub(crate) fn name(&mut self, mut append: impl FnMut(CpuMode, u64, &mut Vec<u32>)) -> &[u32] {
-        if self.of != self.next_of {
+    /// Returns the sites of all frames, outermost first. `append` is called for each frame that is not in the outer part common
+    /// with the previous chain, and appends the frame's sites, innermost first.
+    pub(crate) fn resolve(&mut self, mut append: impl FnMut(CpuMode, u64, &mut Vec<u32>)) -> &[u32] {
+        if self.context != self.next_context {
             self.frames.clear();
-            self.of = self.next_of;
+            self.context = self.next_context;
         }
         let both = self.frames.iter().zip(self.next.iter().rev());
         let common = both.take_while(|(old, new)| old == new).count();
@@ -73,7 +73,7 @@ mod tests {
             cache.begin(epoch, 0);
             ips.iter().for_each(|ip| cache.push(CpuMode::User, *ip));
             let mut looked_up = Vec::new();
-            let sites = cache.name(|_, ip, sites| {
+            let sites = cache.resolve(|_, ip, sites| {
                 looked_up.push(ip);
                 // The frame at 2 has an inlined function, which is a site of its own.
                 sites.extend((ip == 2).then_some(2));

@@ -65,7 +65,7 @@ impl ChainResolver {
         if !chain::walk(chain, walked, push) {
             cache.begin(head.epoch, head.event);
         }
-        let sites = cache.name(|mode, ip, sites| finder.append(mode, ip, sites));
+        let sites = cache.resolve(|mode, ip, sites| finder.append(mode, ip, sites));
         self.frames.clear();
         self.frames.extend_from_slice(sites);
         match self.order {

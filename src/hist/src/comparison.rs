@@ -92,7 +92,7 @@ pub enum ComparedValue {
     Ratio(f64),
     /// A weighted difference of periods.
     Weighted(i128),
-    /// The method needs a period of the baseline, which has no such row.
+    /// The method needs a period of the baseline, which has no such row; or rows have no value ([`ComparisonMethod::Cycles`]).
     Undefined,
 }
 

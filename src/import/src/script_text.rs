@@ -61,7 +61,7 @@ impl<'t> ScriptText<'t> {
         Error::Line {
             line: problem.line,
             offset: offset as u64,
-            problem: problem.what.to_owned(),
+            problem: problem.cause.to_owned(),
         }
     }
 }

@@ -70,7 +70,7 @@ fn is_branch(insn: &Instruction) -> bool {
         | FlowControl::IndirectCall
         | FlowControl::Return
         | FlowControl::Interrupt => true,
-        // Hypercalls, which are not branches of the program, are classified as calls.
+        // The decoder classifies hypercalls as calls, but they are not branches of the program.
         FlowControl::Call => !matches!(insn.mnemonic(), Mnemonic::Vmcall | Mnemonic::Vmmcall),
         _ => false,
     }

@@ -172,12 +172,12 @@ impl Error {
     #[must_use]
     pub fn hints(&self) -> Vec<String> {
         let one = |hint: String| vec![hint];
-        let of = |names: &[String], words: &str| match names {
+        let list_of = |names: &[String], words: &str| match names {
             [] => Vec::new(),
             names => vec![format!("{words} {}", names.join(", "))],
         };
         match self {
-            Self::NoPoint { nearest, .. } => of(nearest, "similar names:"),
+            Self::NoPoint { nearest, .. } => list_of(nearest, "similar names:"),
             Self::NoDebugInfo { .. } => vec![
                 "rebuild with -g, or install the package with its debug information".to_owned(),
                 "without it you can probe functions, their returns and offsets (f, f%return, f+4), registers (%di), memory (+8(%di)) and $retval".to_owned(),
@@ -190,7 +190,7 @@ impl Error {
             } => {
                 let places = nearest.iter().map(|offset| format!("{function}+{offset}"));
                 let places: Vec<String> = places.collect();
-                of(&places, "instructions begin at")
+                list_of(&places, "instructions begin at")
             }
             Self::InlinedReturn { function } => one(format!(
                 "without %return its inlined copies can be probed; -V {function} lists them"
@@ -203,16 +203,16 @@ impl Error {
                 known,
             } => {
                 let reason = reason.iter().map(|reason| format!("'{name}' at {place}: {reason}"));
-                let elsewhere = of(elsewhere, &format!("'{name}' has a location at"));
-                let known = of(known, &format!("variables at {place}:"));
+                let elsewhere = list_of(elsewhere, &format!("'{name}' has a location at"));
+                let known = list_of(known, &format!("variables at {place}:"));
                 reason.chain(elsewhere).chain(known).collect()
             }
-            Self::Unsupported { known, .. } => of(known, "available:"),
+            Self::Unsupported { known, .. } => list_of(known, "available:"),
             Self::NoRegister { instead, .. } => {
                 let suggestions = instead.iter();
                 suggestions.map(|name| format!("the kernel calls it {name}")).collect()
             }
-            Self::NoSymbol { nearest, .. } => of(nearest, "similar names:"),
+            Self::NoSymbol { nearest, .. } => list_of(nearest, "similar names:"),
             Self::NoKernelImage => vec![
                 "name the image with -k VMLINUX (packages linux-image-*-dbg or kernel-debuginfo), or set DEBUGINFOD_URLS".to_owned(),
                 "without it you can probe functions with their parameters (BTF), returns and offsets (f arg->member, f%return, f+4), registers (%di), memory (@SYMBOL) and $retval".to_owned(),

@@ -111,17 +111,17 @@ impl PatternParser<'_> {
     }
 
     fn alternatives(&mut self, depth: usize) -> Result<PatternNode, SyntaxError> {
-        let mut node = self.all(depth)?;
+        let mut node = self.conjunction(depth)?;
         while self.take_operator('|')? {
-            node = PatternNode::Or(Box::new(node), Box::new(self.all(depth)?));
+            node = PatternNode::Or(Box::new(node), Box::new(self.conjunction(depth)?));
         }
         Ok(node)
     }
 
-    fn all(&mut self, depth: usize) -> Result<PatternNode, SyntaxError> {
-        let mut node = self.one(depth)?;
+    fn conjunction(&mut self, depth: usize) -> Result<PatternNode, SyntaxError> {
+        let mut node = self.operand(depth)?;
         while self.take_operator('&')? {
-            node = PatternNode::And(Box::new(node), Box::new(self.one(depth)?));
+            node = PatternNode::And(Box::new(node), Box::new(self.operand(depth)?));
         }
         Ok(node)
     }
@@ -141,12 +141,12 @@ impl PatternParser<'_> {
         }
     }
 
-    fn one(&mut self, depth: usize) -> Result<PatternNode, SyntaxError> {
+    fn operand(&mut self, depth: usize) -> Result<PatternNode, SyntaxError> {
         if depth > MAX_DEPTH {
             return Err(SyntaxError::new(self.at, "the filter is nested too deeply"));
         }
         if self.take('!') {
-            return Ok(PatternNode::Not(Box::new(self.one(depth + 1)?)));
+            return Ok(PatternNode::Not(Box::new(self.operand(depth + 1)?)));
         }
         if self.take('(') {
             let node = self.alternatives(depth + 1)?;

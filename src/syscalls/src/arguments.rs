@@ -449,7 +449,7 @@ fn write_value(
     to.write_all(text.as_bytes())
 }
 
-/// Returns the value of an argument of this type: an `int` has no upper half of the register.
+/// Returns the value of an argument of this type: of a type with 32 bits, the lower half of the register.
 fn truncated(c_type: &str, value: u64) -> u64 {
     match c_type {
         "int" | "unsigned int" | "unsigned" | "u32" | "const __u32" | "clockid_t"
@@ -511,8 +511,8 @@ pub(crate) fn write_fd(
 pub(crate) fn write_pid(to: &mut dyn Write, value: u64, task: &dyn TaskNames) -> io::Result<()> {
     let pid = value as i32;
     write!(to, "{pid}")?;
-    let comm = u32::try_from(pid).ok().filter(|pid| *pid > 0);
-    let Some(comm) = comm.and_then(|pid| task.comm(pid)) else {
+    let tid = u32::try_from(pid).ok().filter(|tid| *tid > 0);
+    let Some(comm) = tid.and_then(|tid| task.comm(tid)) else {
         return Ok(());
     };
     to.write_all(b" (")?;

@@ -1,4 +1,4 @@
-//! Which memory to copy when a call begins and when it returns.
+//! The memory to copy when a call begins and when it returns.
 
 mod shapes;
 
@@ -13,13 +13,13 @@ pub const MAX_CAPTURES: usize = 4;
 pub struct Capture {
     /// Index of the argument that is its address, from 0.
     pub argument: u8,
-    /// What is there.
+    /// The kind of content.
     pub source: CaptureSource,
-    /// How many bytes are copied at most.
+    /// The maximum number of bytes to copy.
     pub limit: CaptureLimit,
 }
 
-/// What is at an address.
+/// The kind of content at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaptureSource {
     /// Bytes.
@@ -74,13 +74,13 @@ pub enum CaptureLimit {
     Bytes(u32),
 }
 
-/// What to copy of one call: at most [`MAX_CAPTURES`] entries at each time. At most one of them is of
+/// The memory to copy of one call: at most [`MAX_CAPTURES`] entries at each time. At most one of them is of
 /// [`CaptureSource::Texts`], [`CaptureSource::Vectors`], [`CaptureSource::Message`] or [`CaptureSource::Messages`]; it is the first entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturePlan {
-    /// What to copy when the call begins.
+    /// Memory to copy when the call begins.
     pub at_entry: Vec<Capture>,
-    /// What to copy when the call returns without an error.
+    /// Memory to copy when the call returns without an error.
     pub at_return: Vec<Capture>,
 }
 
@@ -103,7 +103,7 @@ enum Direction {
 use Direction::{In, Out};
 
 impl Syscall {
-    /// Returns what to copy so that arguments can be printed by their content instead of their address.
+    /// Returns the memory to copy so that arguments can be printed by their content instead of their address.
     #[must_use]
     pub fn capture_plan(&self) -> CapturePlan {
         self.capture_plan_with(None)
@@ -149,8 +149,8 @@ impl Syscall {
         plan
     }
 
-    /// Returns the buffer whose size another argument points to, and that argument. The size is that of the buffer when
-    /// the call begins, and that of the value when it returns.
+    /// Returns the buffer whose size another argument points to, and that argument; `None` if the call has no such buffer. The
+    /// size is the buffer's when the call begins, and the value's when the call returns.
     #[must_use]
     pub fn sized_memory(&self) -> Option<SizedMemory> {
         let arguments = self.arguments.as_deref()?.iter();

@@ -160,7 +160,9 @@ fn action() -> impl Strategy<Value = Action> {
 #[derive(Default)]
 struct Machine {
     time: u64,
+    /// The state, its begin, its CPU and its number of migrations, by thread.
     tasks: BTreeMap<u32, (RunState, u64, Option<u32>, u32)>,
+    /// The thread on each CPU.
     on: BTreeMap<u32, u32>,
     history: Vec<StateInterval>,
     next_tid: u32,
@@ -281,7 +283,7 @@ proptest! {
         prop_assert_eq!(found, machine.history);
     }
 
-    /// For arbitrary events, the states of a task do not overlap, and a running task is on some CPU.
+    /// For arbitrary events, the states of a task do not overlap, and `running` is the number of tasks that run at the end.
     #[test]
     fn arbitrary_events_give_consistent_states(
         events in proptest::collection::vec((0..6_u8, 0..4_u32, 0..4_u32, 0..2_u32), 0..200),
@@ -305,8 +307,8 @@ proptest! {
         }
         let running = states.running();
         let open = states.finish(1000);
-        let still = open.iter().filter(|open| open.tid != 0 && open.state.is_running());
-        prop_assert_eq!(still.count(), running as usize);
+        let running_at_end = open.iter().filter(|open| open.tid != 0 && open.state.is_running());
+        prop_assert_eq!(running_at_end.count(), running as usize);
         found.extend(open);
         let mut ends = BTreeMap::new();
         for interval in found {

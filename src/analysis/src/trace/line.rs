@@ -36,7 +36,8 @@ pub struct TraceOptions {
     pub prints_lines: bool,
     /// Whether calls are summed up.
     pub sums_up: bool,
-    /// Whether lines have [`LineDetails`]. Then each call has one line: when it returns, or begins if it never returns.
+    /// Whether lines have [`LineDetails`]. If so, each call has one line: when it returns, or when it begins if it never
+    /// returns.
     pub with_details: bool,
     /// Events that begin and end the shown parts of the trace.
     pub switch: Option<TraceSwitch>,

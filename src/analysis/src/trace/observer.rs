@@ -192,8 +192,8 @@ impl<S: TraceSink> TraceObserver<S> {
 
     /// Prints the begin of the current call, since a line of another thread follows.
     fn interrupt(&mut self) {
-        let is_whole = self.options.with_details;
-        if is_whole || self.options.min_duration > 0 || self.options.failed_only {
+        let has_one_line = self.options.with_details;
+        if has_one_line || self.options.min_duration > 0 || self.options.failed_only {
             return;
         }
         let Some(tid) = self.current.take() else {
@@ -215,7 +215,8 @@ impl<S: TraceSink> TraceObserver<S> {
         self.threads.get_mut(&tid)?.begun.take()
     }
 
-    /// Returns a call as `name(arguments`, or with only the arguments whose memory came after its begin was printed.
+    /// Returns a call as `name(arguments`; if `is_continued`, only with the arguments whose memory came after its begin was
+    /// printed. Empty if no lines are printed.
     fn text(&self, begun: &BegunCall, is_continued: bool) -> String {
         if !self.options.prints_lines {
             return String::new();
@@ -240,7 +241,8 @@ impl<S: TraceSink> TraceObserver<S> {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Calls `read` with a begun call, this captured memory of it, and the names of its descriptors and of threads.
+    /// Calls `read` with a begun call, which has `memory` as its captured memory, and with the names of its descriptors and of
+    /// threads.
     fn with_call<R>(
         &self,
         begun: &BegunCall,

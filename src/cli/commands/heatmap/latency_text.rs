@@ -24,7 +24,8 @@ const STDIN: &str = "-";
 ///
 /// # Errors
 ///
-/// Status 129: options that apply to recordings. Status 255: the file cannot be read, or a line does not have two numbers.
+/// Status 129: options that apply to recordings. Status 255: the file cannot be read or has no latencies, or a line does not
+/// consist of two numbers.
 pub(super) fn read(matches: &ArgMatches) -> Result<Option<Vec<TimedSpan>>, CliError> {
     let Some(path) = text(matches, "latencies") else {
         return Ok(None);

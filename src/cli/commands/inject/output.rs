@@ -92,7 +92,7 @@ impl<'c> InjectOutput<'c> {
     ///
     /// # Errors
     ///
-    /// Status 255: errors of `copy`; no file is created.
+    /// Status 255: errors of `copy`, or a damaged input; no file is created.
     pub(super) fn write_stream(
         &self,
         input: &str,

@@ -27,7 +27,7 @@ use crate::cli::output::Stdout;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::symbol_options::SymbolSources;
 
-/// The number of CPUs that perf assumes if the recording does not contain it.
+/// The number of CPUs that perf assumes if the recording does not contain a valid number.
 const UNKNOWN_CPUS: u32 = 4;
 
 /// Prints rows, the summary, or both.

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_layouts_are_one() {
+    fn all_layouts_are_parsed() {
         let row = Row::of(&[("EventName", "A")]);
         for text in [
             r#"[{"EventName": "A"}]"#,

@@ -41,7 +41,7 @@ const UNITS: [(&str, &str); 11] = [
     ("UMCPMC", "amd_umc"),
     ("PAI-CRYPTO", "pai_crypto"),
 ];
-/// Prefixes of units that are the name of a PMU.
+/// Prefixes of units that are names of PMUs.
 const PMUS: [&str; 4] = ["cpu_", "arm", "hisi_", "uncore_"];
 
 /// Returns the name of the PMU that counts the events of a unit.
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_pmus() {
+    fn units_are_converted_to_pmus() {
         for (unit, pmu) in [
             ("CBO", "uncore_cbox"),
             ("CHA", "uncore_cha"),

@@ -20,7 +20,7 @@ pub(super) struct BadValue {
 }
 
 impl Row {
-    /// A value, trimmed; `None` if it is missing or `null`.
+    /// A value, trimmed; `None` if it is missing, empty, `null`, a list or an object.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         let value = self.0.get(key)?.0.as_deref()?.trim();
         (!value.is_empty() && value != "null").then_some(value)
@@ -46,9 +46,9 @@ impl Row {
 
     /// Merges rows: the values of `self`, and those of `base` that `self` lacks.
     pub(super) fn over(&self, base: &Self) -> Self {
-        let mut all = base.0.clone();
-        all.extend(self.0.clone());
-        Self(all)
+        let mut merged = base.0.clone();
+        merged.extend(self.0.clone());
+        Self(merged)
     }
 
     #[cfg(test)]

@@ -64,8 +64,7 @@ impl VendorTables {
         metrics.find(|metric| metric.name.eq_ignore_ascii_case(name))
     }
 
-    /// The metric that a formula refers to, case-sensitive; if there are several, the one of the
-    /// same PMU.
+    /// The metric that a formula refers to, case-sensitive; if there are several, the one of the PMU `pmu`, or else the first.
     #[must_use]
     pub fn metric_of(&self, name: &str, pmu: Option<&str>) -> Option<&VendorMetric> {
         let start = self

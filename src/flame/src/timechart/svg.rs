@@ -69,7 +69,7 @@ impl TimeChart {
     }
 }
 
-/// Writes a picture with these dimensions.
+/// Writes a picture with this layout; positions and sizes are in pixels.
 struct ChartWriter<'c> {
     chart: &'c TimeChart,
     width: u32,
@@ -129,7 +129,7 @@ impl<'c> ChartWriter<'c> {
         self.width - LEFT - RIGHT
     }
 
-    /// The position of a time, in horizontal units.
+    /// The position of a time, in horizontal units; a time outside of the chart has the position of the nearer edge.
     fn x(&self, time: u64) -> u64 {
         let since = time.saturating_sub(self.chart.start).min(self.span());
         let units = u128::from(since) * u128::from(UNITS) / u128::from(self.span());
@@ -399,7 +399,7 @@ impl PathKey {
     }
 }
 
-/// The part of a text that fits into this many characters.
+/// Returns `text` if it has at most `room` characters, otherwise its beginning with an ellipsis; empty if `room` is below 3.
 fn fitting(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
@@ -487,8 +487,8 @@ impl Display for Ticks<'_> {
     }
 }
 
-/// Returns the distance of the marks on the time axis in nanoseconds: 1, 2 or 5 times a power of ten, so that a time span of `span`
-/// nanoseconds has at most `most` marks.
+/// Returns the distance of the marks on the time axis in nanoseconds: the least 1, 2 or 5 times a power of ten of which `span`
+/// nanoseconds contain at most `most`.
 fn tick_step(span: u64, most: f64) -> u64 {
     let least = (span as f64 / most.max(1.0)).max(1.0);
     let mut power = 1_u64;

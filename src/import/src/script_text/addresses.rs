@@ -16,7 +16,7 @@ struct ProcessMappings {
     pieces: BTreeMap<u64, (u64, usize, u64)>,
 }
 
-/// The first address given to inlined functions: each needs a mapping and thus an address of its own.
+/// The first address given to inlined functions: each needs a separate mapping and thus a separate address.
 const INLINED_BASE: u64 = 0x0f00_0000_0000;
 
 /// The mappings of all processes so far.

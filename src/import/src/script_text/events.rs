@@ -10,6 +10,9 @@ use super::tracepoint::{FieldPattern, TextTracepoint};
 
 /// Ids of tracepoints begin here.
 const FIRST_TRACEPOINT: u16 = 1;
+/// Maximum number of events: ids of tracepoints have 16 bits.
+const MAX_EVENTS: usize = u16::MAX as usize - 1;
+
 /// Configs of events of unknown types begin here.
 const FIRST_RAW: u64 = 0x1_0000;
 
@@ -77,6 +80,9 @@ impl<'t> TextEvents<'t> {
         let next = self.list.len();
         let number = *self.numbers.entry(head.event).or_insert(next);
         if number == next {
+                    if next == MAX_EVENTS {
+                        return Err("the text has more than 65,534 events");
+                    }
             self.list.push(TextEvent {
                 name: head.event,
                 samples: 0,

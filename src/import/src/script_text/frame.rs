@@ -71,7 +71,7 @@ pub(super) fn hexadecimal(text: &str) -> Option<u64> {
         .flatten()
 }
 
-/// Returns the offset at which the parentheses at the end open. Paths can have parentheses, too: `(/tmp/load (deleted))`.
+/// Returns the offset of the parenthesis that the last one closes. Paths can have parentheses, too: `(/tmp/load (deleted))`.
 fn group_start(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate().rev() {

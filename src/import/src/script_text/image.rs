@@ -77,7 +77,7 @@ pub(super) fn object(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
         to.u64(*size);
         strings.extend_from_slice(name.as_bytes());
         strings.push(0);
-        end = end.max(address + size);
+        end = end.max(address.saturating_add(*size));
     }
     let build_id = digest(&[&symbols[..], &strings].concat());
     let headers = FILE_HEADER + 2 * PROGRAM_HEADER;

@@ -31,9 +31,9 @@ impl<'t> KernelCode<'t> {
         self.has_names |= frame.symbol.is_some();
         let name = frame.symbol.unwrap_or(UNKNOWN);
         self.functions.entry(start).or_insert((name, module));
-        let (first, end) = self.ranges.entry(module).or_insert((start, start));
+        let (first, last) = self.ranges.entry(module).or_insert((start, start));
         *first = start.min(*first);
-        *end = frame.address.max(*end);
+        *last = frame.address.max(*last);
     }
 
     pub(super) fn add_inlined(&mut self, frame: &TextFrame<'t>) {
@@ -45,11 +45,11 @@ impl<'t> KernelCode<'t> {
 
     /// Gives inlined functions addresses, and extends ranges to whole pages. Modules that overlap the kernel become part of it.
     pub(super) fn finish(&mut self) {
-        for (first, end) in self.ranges.values_mut() {
+        for (first, last) in self.ranges.values_mut() {
             *first &= !(PAGE - 1);
-            *end = (*end | (PAGE - 1)).max(*first);
+            *last = (*last | (PAGE - 1)).max(*first);
         }
-        let highest = self.ranges.values().map(|(_, end)| *end).max();
+        let highest = self.ranges.values().map(|(_, last)| *last).max();
         if let Some(highest) = highest.filter(|_| !self.inlined.is_empty()) {
             // A frame may have the highest possible address.
             let after = highest.saturating_add(1).min(u64::MAX - (1 << 32));
@@ -59,27 +59,27 @@ impl<'t> KernelCode<'t> {
                 self.functions.entry(next).or_insert((name, None));
                 next += INLINED_SIZE;
             }
-            let (first, end) = self.ranges.entry(None).or_insert((after, next));
+            let (first, last) = self.ranges.entry(None).or_insert((after, next));
             *first = (*first).min(after);
-            *end = (*end).max(next | (PAGE - 1));
+            *last = (*last).max(next | (PAGE - 1));
         }
         let core = self.ranges.get(&None).copied();
-        let overlaps = |(first, end): &(u64, u64)| {
-            core.is_some_and(|(core_first, core_end)| *first <= core_end && core_first <= *end)
+        let overlaps = |(first, last): &(u64, u64)| {
+            core.is_some_and(|(core_first, core_last)| *first <= core_last && core_first <= *last)
         };
         let ranges = std::mem::take(&mut self.ranges);
         let (inside, apart): (BTreeMap<_, _>, BTreeMap<_, _>) = ranges
             .into_iter()
             .partition(|(module, range)| module.is_some() && overlaps(range));
         self.ranges = apart;
-        for (module, (first, end)) in inside {
-            if let Some((core_first, core_end)) = self.ranges.get_mut(&None) {
+        for (module, (first, last)) in inside {
+            if let Some((core_first, core_last)) = self.ranges.get_mut(&None) {
                 *core_first = first.min(*core_first);
-                *core_end = end.max(*core_end);
+                *core_last = last.max(*core_last);
             }
             let functions = self.functions.values_mut();
-            let functions = functions.filter(|(_, of)| *of == module);
-            functions.for_each(|(_, of)| *of = None);
+            let functions = functions.filter(|(_, owner)| *owner == module);
+            functions.for_each(|(_, owner)| *owner = None);
         }
     }
 
@@ -96,16 +96,16 @@ impl<'t> KernelCode<'t> {
     /// Name, first address and size of the modules.
     pub(super) fn modules(&self) -> impl Iterator<Item = (String, u64, u64)> {
         let modules = self.ranges.iter();
-        modules.filter_map(|(module, (first, end))| {
+        modules.filter_map(|(module, (first, last))| {
             let name = module.as_ref()?.trim_matches(['[', ']']);
-            let size = end.saturating_sub(*first).saturating_add(1);
+            let size = last.saturating_sub(*first).saturating_add(1);
             Some((format!("[{name}]"), *first, size))
         })
     }
 
     /// The functions as text of `/proc/kallsyms`, with the bounds of the kernel itself; `None` if they are unknown.
     pub(super) fn kallsyms(&self) -> Option<String> {
-        let (first, end) = self.ranges.get(&None)?;
+        let (first, last) = self.ranges.get(&None)?;
         let mut text = String::new();
         let _ = writeln!(text, "{first:016x} T _stext");
         for (address, (name, module)) in &self.functions {
@@ -117,7 +117,7 @@ impl<'t> KernelCode<'t> {
                 None => writeln!(text, "{address:016x} T {name}"),
             };
         }
-        let _ = writeln!(text, "{:016x} T _etext", end.saturating_add(1));
+        let _ = writeln!(text, "{:016x} T _etext", last.saturating_add(1));
         Some(text)
     }
 }

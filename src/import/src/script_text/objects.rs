@@ -121,7 +121,7 @@ impl<'t> Objects<'t> {
     }
 }
 
-/// The object of a frame: `None` if it is unknown, `Some(None)` for the kernel.
+/// The name of a frame's object: `None` if neither function nor object is known, `Some(None)` for the kernel.
 fn owner_name<'t>(frames: &[TextFrame<'t>], number: usize) -> Option<Option<&'t str>> {
     let (_, from) = frames.split_at_checked(number)?;
     let frame = from.first()?;
@@ -148,7 +148,7 @@ impl<'t> UserObject<'t> {
         let Some(symbol) = frame.symbol else {
             return;
         };
-        let known = frame.offset.unwrap_or_default() + 1;
+        let known = frame.offset.unwrap_or_default().saturating_add(1);
         match frame.offset {
             Some(offset) if is_low => {
                 let (_, size) = self
@@ -192,11 +192,12 @@ impl<'t> UserObject<'t> {
         let by_name: HashMap<&str, u64> = by_name.collect();
         let mut next = LOW_END;
         for (name, size) in &self.named {
-            let there = by_name.get(name).copied();
+            let low_place = by_name.get(name).copied();
             let fits = |start: &u64| self.placed.get(start).is_some_and(|(_, room)| room >= size);
-            let place = there.filter(fits).unwrap_or_else(|| {
+            let place = low_place.filter(fits).unwrap_or_else(|| {
                 let place = next;
-                next = (next + size).next_multiple_of(ALIGN);
+                // Damaged text can have functions of any size; past the end of the address space they share a place.
+                next = next.saturating_add(*size).saturating_add(ALIGN - 1) / ALIGN * ALIGN;
                 place
             });
             self.places.insert(*name, place);
@@ -227,7 +228,7 @@ impl<'t> UserObject<'t> {
         self.places.get(symbol).copied()
     }
 
-    /// The known size of a function without a low address.
+    /// The known size in bytes of a function without a low address; 1 if unknown.
     pub(super) fn size(&self, symbol: &str) -> u64 {
         self.named.get(symbol).copied().unwrap_or(1)
     }

@@ -10,7 +10,7 @@ const DATA_SOURCE: &str = " |OP ";
 pub(super) struct LineProblem {
     /// Number of the line, from 1.
     pub(super) line: u64,
-    pub(super) what: &'static str,
+    pub(super) cause: &'static str,
 }
 
 /// Task, time and event of a sample.
@@ -81,7 +81,7 @@ impl<'t> Items<'t> {
             self.line += 1;
             let frame = TextFrame::parse(line).ok_or(LineProblem {
                 line: self.line,
-                what: "not a frame, which is an address, a function and an object in parentheses",
+                cause: "not a frame, which is an address, a function and an object in parentheses",
             })?;
             frames.push(frame);
         }
@@ -90,7 +90,7 @@ impl<'t> Items<'t> {
 
     fn item(&mut self, text: &'t str) -> Result<TextItem<'t>, LineProblem> {
         let line = self.line;
-        let problem = |what| LineProblem { line, what };
+        let problem = |cause| LineProblem { line, cause };
         if let Some(comment) = text.strip_prefix('#') {
             let (name, value) = comment.split_once(':').unwrap_or((comment, ""));
             return Ok(TextItem::Header(name.trim(), value.trim()));

@@ -25,7 +25,7 @@ const MAX_TEXT: usize = 32_000;
 /// The common pattern of all texts of a tracepoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FieldPattern<'t> {
-    /// Keys in their order; empty if the texts differ in them, or have none.
+    /// Keys in their order; empty if `is_free`.
     fields: Vec<FieldTexts<'t>>,
     /// Whether the keys of the texts differ, are missing or occur twice: then each text is stored as a whole.
     is_free: bool,
@@ -46,7 +46,7 @@ struct FieldTexts<'t> {
     is_number: bool,
     /// Length of the first value up to its first blank, in bytes.
     width: usize,
-    /// Whether a number has leading zeros.
+    /// Whether any number has leading zeros.
     is_padded: bool,
     /// Whether all values have the length `width` up to their first blank.
     is_same_width: bool,
@@ -54,7 +54,7 @@ struct FieldTexts<'t> {
     is_short: bool,
     is_hexadecimal: bool,
     is_state: bool,
-    /// The rest from the first blank on, if all values have the same rest.
+    /// The text from the first blank on, if it is the same in all values.
     tail: Option<&'t str>,
     /// Length of the longest value in bytes.
     longest: usize,
@@ -63,7 +63,7 @@ struct FieldTexts<'t> {
 /// How a field is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Storage {
-    /// A number of this size in bytes, and its width with leading zeros; 0 if it has none.
+    /// A number of `size` bytes, padded with zeros to `width` characters; not padded if `width` is 0.
     Number {
         size: usize,
         width: usize,

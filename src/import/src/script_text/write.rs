@@ -81,9 +81,9 @@ impl ScriptText<'_> {
             if let TextItem::Sample(sample) = item.map_err(|problem| self.error(problem))? {
                 samples.put(&sample).map_err(|failure| match failure {
                     PutFailure::Write(error) => error,
-                    PutFailure::Line(what) => self.error(LineProblem {
+                    PutFailure::Line(cause) => self.error(LineProblem {
                         line: sample.line,
-                        what,
+                        cause,
                     }),
                 })?;
             }
@@ -115,7 +115,7 @@ impl ScriptText<'_> {
                 TextItem::Sample(sample) => {
                     let added = survey.events.add(&sample);
                     let line = sample.line;
-                    added.map_err(|what| self.error(LineProblem { line, what }))?;
+                    added.map_err(|cause| self.error(LineProblem { line, cause }))?;
                     survey.objects.add(&sample.frames);
                     let time = sample.head.time;
                     let (first, last) = survey.times.unwrap_or((time, time));
@@ -194,7 +194,7 @@ impl Survey<'_> {
         if let Some(release) = header("os release") {
             features.os_release(release);
         }
-        // Otherwise readers assume the machine that they run on.
+        // Without an architecture, readers assume that of the machine that they run on.
         if let Some(arch) = header("arch") {
             features.arch(arch);
         }

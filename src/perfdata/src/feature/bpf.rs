@@ -10,7 +10,7 @@ use super::text;
 /// arrays it points to, with pointers converted to offsets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BpfProgram {
-    /// Which arrays are present, one bit for each (`enum perf_bpil_array_types`).
+    /// The arrays that are present, one bit for each (`enum perf_bpil_array_types`).
     pub arrays: u64,
     /// The structure, with the size of the recorder's kernel.
     pub info: Vec<u8>,

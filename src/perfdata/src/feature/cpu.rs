@@ -108,7 +108,7 @@ const CACHE_VERSION: u32 = 1;
 /// One cache of CACHE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuCache {
-    /// 1 to 4.
+    /// Level, 1 to 4.
     pub level: u32,
     /// Bytes per line.
     pub line_size: u32,

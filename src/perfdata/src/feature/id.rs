@@ -80,7 +80,7 @@ features! {
     BPF_PROG_INFO = 25;
     /// BPF type information.
     BPF_BTF = 26;
-    /// How records are compressed.
+    /// Compression of the records.
     COMPRESSED = 27;
     /// Capabilities of the `cpu` PMU.
     CPU_PMU_CAPS = 28;

@@ -278,7 +278,7 @@ impl<'a> Features<'a> {
         self.get(FeatureId::DIR_FORMAT, |at| at.u64("directory format"))
     }
 
-    /// How records are compressed.
+    /// Compression of the records.
     #[must_use]
     pub fn compressed(&self) -> Option<CompressionInfo> {
         self.get(FeatureId::COMPRESSED, CompressionInfo::decode)

@@ -204,9 +204,9 @@ impl FeatureSet {
         self.set(FeatureId::BPF_BTF, |to| BpfBtf::encode_list(sets, to))
     }
 
-    /// How records are compressed.
-    pub fn compressed(&mut self, how: CompressionInfo) -> &mut Self {
-        self.set(FeatureId::COMPRESSED, |to| how.encode(to))
+    /// Compression of the records.
+        pub fn compressed(&mut self, info: CompressionInfo) -> &mut Self {
+            self.set(FeatureId::COMPRESSED, |to| info.encode(to))
     }
 
     /// Capabilities of the `cpu` PMU.

@@ -2,7 +2,7 @@
 
 mod itanium;
 
-/// The demangled `name`, or `None` if it isn't mangled in a known scheme.
+/// The demangled `name`, or `None` if it isn't mangled in a known scheme, or is nested too deeply or too long when demangled.
 pub fn demangle(name: &str) -> Option<String> {
     rust(name).or_else(|| cpp(name)).or_else(|| ocaml(name))
 }
@@ -54,7 +54,7 @@ fn rust(name: &str) -> Option<String> {
     Some(format!("{demangled:#}"))
 }
 
-/// `name` up to the end of the hash of a legacy Rust name (which may contain dots). The hash is checked because otherwise
+/// A legacy Rust name without the suffix after its hash; `None` if there is no hash. The hash is checked because otherwise
 /// any C++ variable in a namespace would be taken for a Rust name.
 fn through_rust_hash(name: &str) -> Option<&str> {
     let is_nested = ["_ZN", "ZN", "__ZN"]

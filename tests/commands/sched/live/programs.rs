@@ -50,7 +50,7 @@ fn sleeper(name: &str, sleeps: u32) -> (u32, Duration) {
 }
 
 #[test]
-fn waits_of_a_thread_that_ended() {
+fn waits_of_an_ended_thread_are_read() {
     let Some(mut summary) = start(None, 4096) else {
         return;
     };
@@ -60,7 +60,7 @@ fn waits_of_a_thread_that_ended() {
     let (key, waits) = rows.iter().find(|(key, _)| key.thread == number).unwrap();
     assert!(key.birth > 0);
     assert_eq!(waits.comm, b"live-sleeper");
-    // Each sleep ends with a wait; being preempted adds others.
+    // A wait follows the creation of the thread and each sleep; preemption adds others.
     assert!(waits.count >= 51, "{waits:?}");
     let limit = u64::try_from(lived.as_nanos()).unwrap() + 50_000_000;
     assert!(

@@ -73,7 +73,8 @@ impl Antagonists {
     }
 
     fn nanos(&self) -> u64 {
-        self.times.values().map(|time| time.nanos).sum()
+        let nanos = self.times.values().map(|time| time.nanos);
+        nanos.fold(0, u64::saturating_add)
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Wakeup {
     time: u64,
 }
 
-/// A CPU.
+/// The running task and the waits of a CPU.
 #[derive(Debug, Default)]
 struct RunQueue {
     /// The task that runs since `since`; `None` if unknown.
@@ -60,7 +60,7 @@ pub(super) struct Charge {
 
 impl AddAssign for Charge {
     fn add_assign(&mut self, other: Self) {
-        self.nanos += other.nanos;
+        self.nanos = self.nanos.saturating_add(other.nanos);
         self.runs += other.runs;
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn answer(
     }
 }
 
-/// Counts the samples of a report by function.
+/// Counts the samples of a report by function, and returns the result of `with` for the counts.
 fn with_functions<R>(
     job: &ReportJob<'_>,
     input: &Input,

@@ -96,9 +96,9 @@ fn assert_has(svg: &str, line: &str) {
 fn boxes_of_one_colour_are_one_path() {
     let svg = drawn(&chart());
     // Below title, note, legend, times and heading, the row of the CPU begins at y = 110 and is 26 pixels high.
-    let whole =
+    let task_path =
         "<path class=\"ru t1\" d=\"M0 0h2097152v26h-2097152z\"><title>a&amp;b:7</title></path>";
-    assert_has(&svg, whole);
+    assert_has(&svg, task_path);
     assert_has(&svg, "<path class=\"ru m\" d=\"M2097152 13h10v13h-10z\"/>");
     assert_has(
         &svg,
@@ -143,7 +143,11 @@ fn a_page_needs_no_other_file() {
     let page = String::from_utf8(out).expect("text");
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
     assert!(!page.contains("http://www.w3.org/Graphics") && !page.contains("src="));
-    let svg = drawn(&TimeChart::default());
+    }
+    
+    #[test]
+    fn a_chart_without_rows_is_a_complete_picture() {
+        let svg = drawn(&TimeChart::default());
     assert!(svg.ends_with("</svg>\n"), "{svg}");
 }
 
@@ -162,7 +166,7 @@ fn a_box_takes_few_bytes() {
 }
 
 #[test]
-fn times_have_the_decimals_that_their_step_needs() {
+fn steps_are_round_and_times_have_the_decimals_of_their_step() {
     for (span, most, step) in [
         (10_000_000_000, 10.0, 1_000_000_000),
         (10_000_000_001, 10.0, 2_000_000_000),

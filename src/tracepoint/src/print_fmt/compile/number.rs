@@ -115,7 +115,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Compiles `array[index]`; a cast of the array determines the element type.
+    /// Compiles `array[index]`; a cast of the array determines the element type. Returns false, without adding steps, if the
+    /// array is not a known field.
     fn element(&mut self, operation: &Operation) -> bool {
         let array = uncast(&operation.left);
         let (step, mask) = match array {
