@@ -47,7 +47,7 @@ pub(crate) enum UsageError {
     NeedsValue(String),
     /// The option as spelled by the user takes no value.
     TakesNoValue(String),
-    /// Supported by perf but not by rperf yet: the option, and what to do instead (may be empty).
+    /// Supported by perf but not by rperf yet: the option, and advice on a replacement (may be empty).
     NotYet(String, String),
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn normalise(
     command: &Command,
     words: &[OsString],
 ) -> Result<ParsedCommand, UsageError> {
-    let workload = command.get_positionals().any(Arg::is_trailing_var_arg_set);
+    let has_workload = command.get_positionals().any(Arg::is_trailing_var_arg_set);
     let mut pass = WordPass::new(command, words);
     let mut rest: Vec<OsString> = Vec::new();
     // The words after `--`.
@@ -90,7 +90,7 @@ pub(crate) fn normalise(
             pass.long(long)?
         } else if bytes.len() > 1 && bytes[0] == b'-' {
             pass.bundle(&bytes[1..])?
-        } else if workload {
+        } else if has_workload {
             rest.push(word.clone());
             rest.extend_from_slice(pass.remaining());
             break;

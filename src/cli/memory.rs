@@ -64,9 +64,9 @@ impl MemoryHint {
 
 /// Returns the error for objects that could not be mapped for lack of memory; `None` if there are none.
 pub(crate) fn unmapped_objects() -> Option<CliError> {
-    let UnmappedObjects { first, all } = UnmappedObjects::found()?;
+    let UnmappedObjects { first, paths } = UnmappedObjects::found()?;
     let mut text = first;
-    if let others @ 1.. = all.len() - 1 {
+    if let others @ 1.. = paths.len() - 1 {
         // Writing to a String cannot fail.
         let _ = write!(text, "; {others} other files could not be mapped either");
     }

@@ -22,10 +22,10 @@ fn main() {
         return;
     }
     let milliseconds = words.get(1).and_then(|word| word.parse().ok());
-    let long = Duration::from_millis(milliseconds.unwrap_or(250));
+    let duration = Duration::from_millis(milliseconds.unwrap_or(250));
     let start = Instant::now();
     let mut sum = 0;
-    while start.elapsed() < long {
+    while start.elapsed() < duration {
         sum += middle(10_000);
         let status = std::fs::read("/proc/self/status");
         sum += status.map_or(0, |text| text.len() as u64);

@@ -94,7 +94,7 @@ fn bundled_short_options_end_at_one_with_a_value() {
 }
 
 #[test]
-fn optional_values() {
+fn optional_values_are_recognised() {
     assert_eq!(
         rewritten(false, "-z3 -z --level=5 -z 3"),
         "--level=3 --level --level=5 --level -- 3"

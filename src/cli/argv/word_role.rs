@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn options_and_their_values() {
+    fn options_and_their_values_are_recognised() {
         let record = record();
         for (line, expected) in [
             ("-", "option"),

@@ -30,7 +30,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::parsing::{self, Parsed};
 
-/// Returns a command with the options of each benchmark.
+/// Returns the commands of all benchmarks, with their options.
 #[cfg(test)]
 pub(crate) fn benchmark_commands() -> impl Iterator<Item = Command> {
     let benchmarks = COLLECTIONS.iter().flat_map(|one| one.benchmarks);

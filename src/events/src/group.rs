@@ -77,12 +77,12 @@ fn by_cores(events: Vec<EventSpec>, catalogue: &Catalogue<'_>) -> Vec<Vec<EventS
     if cores.len() < 2 {
         return vec![events];
     }
-    let of = |core: &String| {
+    let events_on = |core: &String| {
         let events = events.iter();
         let of_core = events.filter(|event| event.pmu.as_ref().is_none_or(|pmu| pmu == core));
         of_core.cloned().collect()
     };
-    cores.into_iter().map(|(core, _)| of(core)).collect()
+    cores.into_iter().map(|(core, _)| events_on(core)).collect()
 }
 
 /// Locates the braces.

@@ -276,7 +276,7 @@ impl fmt::Debug for ListSources<'_> {
 pub struct EventList {
     /// The events, by type, sorted.
     pub rows: Vec<ListedEvent>,
-    /// Why tracepoints could not be listed.
+    /// The error if tracepoints could not be listed.
     pub tracepoint_error: Option<io::Error>,
 }
 

@@ -304,23 +304,23 @@ impl ListWord<'_> {
         }
     }
 
-    /// Creates the event from its terms, with the typed or given name.
+    /// Creates the event from its terms. Its name is the value of the term `name`, otherwise the word as given.
     fn of_pmu(
         &self,
-        made: Result<PmuEvent, BadTerm>,
+        built: Result<PmuEvent, BadTerm>,
         modifiers: &Modifiers,
     ) -> Result<EventSpec, SelectorFault> {
-        let made = made.map_err(|bad| SelectorFault {
+        let built = built.map_err(|bad| SelectorFault {
             hint: bad.hint,
             ..self.fault(bad.offset, bad.reason)
         })?;
-        let name = made.name.unwrap_or_else(|| self.text.to_owned());
+        let name = built.name.unwrap_or_else(|| self.text.to_owned());
         let event = EventSpec {
-            settings: made.settings,
-            pmu: made.pmu,
-            scale: made.scale,
-            per_package: made.per_package,
-            ..EventSpec::new(name, made.attr)
+                settings: built.settings,
+                        pmu: built.pmu,
+                        scale: built.scale,
+                        per_package: built.per_package,
+                        ..EventSpec::new(name, built.attr)
         };
         Ok(self.modified(event, modifiers))
     }

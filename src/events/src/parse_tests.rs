@@ -5,7 +5,7 @@ use crate::{EventSources, GroupPosition, Tracepoints};
 use std::io;
 use std::path::Path;
 
-/// Three systems in a fixed order. An event's id is its index in its system; those of `ftrace` have none.
+/// Three systems in a fixed order. An event's id is its index in its system; events of `ftrace` have no id.
 #[derive(Debug)]
 pub(crate) struct FakeTracefs;
 

@@ -147,7 +147,7 @@ impl PmuEvent {
         Err(unknown(term, pmu, catalogue))
     }
 
-    /// Processes a term that needs no format of a PMU (`config…`, `name`, `period`, …); returns false if it is not one.
+    /// Processes a term that needs no format of a PMU (`config…`, `name`, `period`, …); returns false for other terms.
     fn common(&mut self, term: &Term<'_>) -> Result<bool, BadTerm> {
         let taken = self.settings.take(term);
         let taken = taken.map_err(|reason| BadTerm::new(term.value_offset(), reason))?;

@@ -274,17 +274,17 @@ impl Comparison {
     }
 
     fn fits(self, sample: &SampleRecord<'_>, period: u64) -> bool {
-        let Some(held) = self.term.of(sample, period) else {
+        let Some(actual) = self.term.of(sample, period) else {
             return false;
         };
         match self.operator {
-            Operator::Equal => held == self.value,
-            Operator::NotEqual => held != self.value,
-            Operator::Greater => held > self.value,
-            Operator::GreaterOrEqual => held >= self.value,
-            Operator::Less => held < self.value,
-            Operator::LessOrEqual => held <= self.value,
-            Operator::HasBits => held & self.value != 0,
+            Operator::Equal => actual == self.value,
+            Operator::NotEqual => actual != self.value,
+            Operator::Greater => actual > self.value,
+            Operator::GreaterOrEqual => actual >= self.value,
+            Operator::Less => actual < self.value,
+            Operator::LessOrEqual => actual <= self.value,
+            Operator::HasBits => actual & self.value != 0,
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What the front ends read of this machine: the bytes of recordings and objects, mapped, buffered in memory or in an
-//! unnamed file, decompressed and joined; and its PMUs, event tables and tracepoints.
+//! The input of the front ends from this machine: the bytes of recordings and objects, mapped, buffered in memory or in an
+//! unnamed file, decompressed and joined; and the machine's PMUs, event tables and tracepoints.
 //!
 //! Nothing is printed, and no environment is read: folders are passed, and problems are returned.
 

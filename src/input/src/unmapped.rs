@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 pub struct UnmappedObjects {
     /// The message about the first object: its path and the system's error.
     pub first: String,
-    /// The paths of all of them.
-    pub all: BTreeSet<PathBuf>,
+    /// The paths of all objects.
+        pub paths: BTreeSet<PathBuf>,
 }
 
 /// The unmapped objects of this process.
@@ -23,9 +23,9 @@ impl UnmappedObjects {
         let mut unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
         let unmapped = unmapped.get_or_insert_with(|| Self {
             first: format!("{}: {error}", path.display()),
-            all: BTreeSet::new(),
+            paths: BTreeSet::new(),
         });
-        unmapped.all.insert(path.to_owned());
+        unmapped.paths.insert(path.to_owned());
     }
 
     /// The objects of this process so far; `None` if all were mapped.

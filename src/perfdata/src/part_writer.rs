@@ -109,7 +109,7 @@ impl<W: Output> PartWriter<W> {
         }
     }
 
-    /// Truncates the file after the last complete record.
+    /// Flushes the file; after a failed write, also truncates it after the last complete record.
     ///
     /// # Errors
     /// The system's error.

@@ -81,7 +81,7 @@ impl<'a> PipeHead<'a> {
         &self.updates
     }
 
-    /// Metadata records that could not be decoded and were skipped.
+    /// Metadata records that could not be decoded and were skipped, and attrs with unknown fields.
     #[must_use]
     pub fn findings(&self) -> &[FileFinding] {
         &self.findings

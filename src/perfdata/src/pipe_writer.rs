@@ -152,7 +152,8 @@ pub fn encode_attr_record(bytes: &mut Vec<u8>, event: &EventDesc, endian: Endian
     });
 }
 
-/// Appends a HEADER_TRACING_DATA record and the data, whose size is rounded up to eight bytes.
+/// Appends a HEADER_TRACING_DATA record and the data, whose size is rounded up to eight bytes. Data of 4 GiB or more are
+/// omitted.
 pub fn encode_tracing_data(bytes: &mut Vec<u8>, content: &[u8], endian: Endian) {
     let room = content.len().next_multiple_of(8);
     let Ok(size) = u32::try_from(room) else {

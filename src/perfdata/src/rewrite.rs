@@ -12,8 +12,8 @@ impl PerfData<'_> {
     /// all feature sections, known or not. A stream in pipe mode stays one.
     ///
     /// Old layouts of header and attr are converted to the current ones, and file offsets are
-    /// adjusted. After [`PerfData::with_records`], sections that describe how records are packed
-    /// are omitted.
+    /// adjusted. After [`PerfData::with_records`], sections that describe how records are packed and
+    /// where traces are located are omitted.
     ///
     /// # Errors
     /// [`WriteError`]

@@ -83,7 +83,8 @@ pub struct FinishedFile {
     pub data_bytes: u64,
     /// Bytes of the whole file.
     pub file_bytes: u64,
-    /// Why the feature sections are missing, if they are. The records are readable without them.
+    /// The error that prevented writing the feature sections; `None` if they are complete. The records are readable without
+    /// them.
     pub features_lost: Option<io::Error>,
 }
 

@@ -20,7 +20,7 @@ use crate::recording::RecordingFile;
 /// perf's maximum number of frames of a callchain (`PERF_MAX_STACK_DEPTH`).
 const MAX_STACK: usize = 127;
 
-/// Where symbols are searched, and on how many threads.
+/// Number of threads, sources of symbols, and the use of hardware traces.
 #[derive(Debug, Clone)]
 pub(crate) struct AnalysisOptions {
     pub(crate) jobs: NonZeroUsize,
@@ -209,13 +209,13 @@ pub(crate) fn conclude(
             "{shown}: {end}\nhint: only the records before it were read"
         )));
     }
-    for (bad, what) in [
+    for (bad, noun) in [
         (&found.bad_records, "records"),
         (&found.bad_samples, "samples"),
     ] {
         if let Some(first) = &bad.first {
             return Err(value_error(format!(
-                "{shown}: {} {what} cannot be decoded; the first, {} ({}) at offset {:#x}: {}\nhint: all others were read; 'rperf data check' lists all damage",
+                "{shown}: {} {noun} cannot be decoded; the first, {} ({}) at offset {:#x}: {}\nhint: all others were read; 'rperf data check' lists all damage",
                 bad.count, first.kind, first.kind.0, first.offset, first.error
             )));
         }

@@ -17,11 +17,11 @@ pub(crate) fn file_error(path: &Path, error: &io::Error) -> PyErr {
     }
 }
 
-/// An error of a system call, about `what`.
-pub(crate) fn system_error(what: &str, error: &io::Error) -> PyErr {
+/// An error of a system call, about `subject`.
+pub(crate) fn system_error(subject: &str, error: &io::Error) -> PyErr {
     match error.raw_os_error() {
-        Some(number) => PyOSError::new_err((number, format!("{what}: {}", system_text(error)))),
-        None => PyOSError::new_err(format!("{what}: {error}")),
+        Some(number) => PyOSError::new_err((number, format!("{subject}: {}", system_text(error)))),
+        None => PyOSError::new_err(format!("{subject}: {error}")),
     }
 }
 

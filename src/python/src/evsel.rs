@@ -442,12 +442,12 @@ fn not_opened(name: &str, task: ObservedTask, error: &std::io::Error) -> PyErr {
         _ => "",
     };
     let ObservedTask { pid, cpu } = task;
-    let what = format!("cannot open {name} on CPU {cpu} for thread {pid}");
+    let problem = format!("cannot open {name} on CPU {cpu} for thread {pid}");
     match (hint.is_empty(), error.raw_os_error()) {
         (false, Some(number)) => {
-            pyo3::exceptions::PyPermissionError::new_err((number, format!("{what}: {error}{hint}")))
+            pyo3::exceptions::PyPermissionError::new_err((number, format!("{problem}: {error}{hint}")))
         }
-        _ => system_error(&what, error),
+        _ => system_error(&problem, error),
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// The part of a record other than a sample.
+    /// The common attributes of a record other than a sample.
     pub(crate) fn of_record(raw: &RawRecord<'_>, id: &SampleId) -> Self {
         let (pid, tid) = id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
         Self {
@@ -133,12 +133,12 @@ pub(crate) struct TaskEvent {
 impl TaskEvent {
     fn __repr__(slf: &Bound<'_, Self>) -> String {
         let task = slf.get();
-        let what = match slf.as_super().get().kind {
-            4 => "exit",
+        let name = match slf.as_super().get().kind {
+                    4 => "exit",
             _ => "fork",
         };
         format!(
-            "{{ type: {what}, pid: {}, ppid: {}, tid: {}, ptid: {}, time: {}}}",
+            "{{ type: {name}, pid: {}, ppid: {}, tid: {}, ptid: {}, time: {}}}",
             task.pid, task.ppid, task.tid, task.ptid, task.time
         )
     }
@@ -157,12 +157,12 @@ pub(crate) struct ThrottleEvent {
 impl ThrottleEvent {
     fn __repr__(slf: &Bound<'_, Self>) -> String {
         let throttle = slf.get();
-        let what = match slf.as_super().get().kind {
-            5 => "",
+        let prefix = match slf.as_super().get().kind {
+                    5 => "",
             _ => "un",
         };
         format!(
-            "{{ type: {what}throttle, time: {}, id: {}, stream_id: {} }}",
+            "{{ type: {prefix}throttle, time: {}, id: {}, stream_id: {} }}",
             throttle.time, throttle.id, throttle.stream_id
         )
     }
@@ -242,11 +242,14 @@ pub(crate) fn record_event(
         }
         Record::Comm(comm) => object(py, base, CommEvent::from(comm)),
         Record::Fork(task) | Record::Exit(task) => object(py, base, TaskEvent::from(task)),
-        Record::Throttle(of) | Record::Unthrottle(of) => object(py, base, ThrottleEvent::from(of)),
+        Record::Throttle(throttle) | Record::Unthrottle(throttle) => {
+            object(py, base, ThrottleEvent::from(throttle))
+        }
         Record::Lost(Lost { id, lost }) => object(py, base, LostEvent { id, lost }),
-        Record::LostSamples(of) => {
+        Record::LostSamples(samples) => {
             let id = id.id.unwrap_or(u64::MAX);
-            object(py, base, LostEvent { id, lost: of.lost })
+            let lost = samples.lost;
+            object(py, base, LostEvent { id, lost })
         }
         Record::Read(read) => object(py, base, ReadEvent::from(read)),
         Record::Switch(switch) => {
@@ -308,11 +311,11 @@ impl From<Task> for TaskEvent {
 }
 
 impl From<Throttle> for ThrottleEvent {
-    fn from(of: Throttle) -> Self {
+    fn from(throttle: Throttle) -> Self {
         Self {
-            time: of.time,
-            id: of.id,
-            stream_id: of.stream_id,
+            time: throttle.time,
+            id: throttle.id,
+            stream_id: throttle.stream_id,
         }
     }
 }

@@ -64,7 +64,7 @@ impl OwnedFields {
 }
 
 impl Event {
-    /// The part of a sample. `period` is that of the sample, or of its event.
+    /// The common attributes of a sample. `period` is that of the sample, or of its event.
     pub(crate) fn of_sample(wire: &SampleRecord<'_>, misc: u16, period: u64) -> Self {
         let (pid, tid) = wire.pid_tid.unwrap_or((u32::MAX, u32::MAX));
         Self {
@@ -131,7 +131,7 @@ impl SampleEvent {
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         let raw = self.fields.raw.as_deref().unwrap_or_default();
-        let fields = self.tracepoint.iter().flat_map(|of| of.fields());
+        let fields = self.tracepoint.iter().flat_map(|tracepoint| tracepoint.fields());
         for (field, reader) in fields {
             dict.set_item(&field.name, field_value(py, reader, raw)?)?;
         }

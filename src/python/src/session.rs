@@ -123,7 +123,7 @@ impl PySession {
             .collect()
     }
 
-    /// Passes the events of the recording to the functions, in order of time. An exception of a function ends it.
+    /// Passes the events of the recording to the functions, in order of time. An exception of a function ends the processing.
     fn process_events(slf: &Bound<'_, Self>) -> PyResult<()> {
         let py = slf.py();
         let (recording, options) = slf.borrow().inputs();
@@ -166,8 +166,8 @@ impl PySession {
         conclude(py, &recording, &found?)
     }
 
-    /// The thread `tid` of process `pid`, with its name at the time of the event that is being processed, otherwise its
-    /// last name; `None` if the recording does not name it.
+    /// The thread `tid` of process `pid`, with its name at the time of the event that is being processed, or with its last
+    /// name if none is being processed; `None` if the recording does not name the thread.
     #[pyo3(signature = (pid, tid = None))]
     fn find_thread(
         &self,
@@ -236,7 +236,7 @@ impl PySession {
 }
 
 impl PySession {
-    /// The recording, and how it is read.
+    /// The recording, and the options of reading it.
     pub(crate) fn inputs(&self) -> (Arc<RecordingFile>, AnalysisOptions) {
         (Arc::clone(&self.recording), self.options.clone())
     }

@@ -125,15 +125,15 @@ impl<K: Eq + Hash + Clone> Codes<K> {
 /// Different texts with their codes: several keys may have the same text.
 #[derive(Default)]
 struct Texts {
-    all: Vec<String>,
+    list: Vec<String>,
     codes: FxHashMap<String, u32>,
 }
 
 impl Texts {
     fn code(&mut self, text: String) -> u32 {
-        let next = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        let next = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
         *self.codes.entry(text).or_insert_with_key(|text| {
-            self.all.push(text.clone());
+            self.list.push(text.clone());
             next
         })
     }
@@ -267,7 +267,7 @@ impl<'a> TableCollector<'a> {
             let categories = match column {
                 SampleColumn::Number(_) | SampleColumn::FieldNumber(_) => None,
                 SampleColumn::Event => Some(PyList::new(py, &self.events)?.unbind()),
-                _ => Some(PyList::new(py, &collected.texts.all)?.unbind()),
+                _ => Some(PyList::new(py, &collected.texts.list)?.unbind()),
             };
             columns.push(PyColumn {
                 name: name.clone(),

@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 /// Names of threads.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadNames {
-    /// By thread: its names, indices into `texts`, and the position in the recording after which each applies.
+    /// By thread: the positions in the recording after which its names apply, and the names as indices into `texts`; `None`
+    /// for a name that is unknown.
     changes: FxHashMap<u32, Vec<(Order, Option<usize>)>>,
     texts: Vec<String>,
 }

@@ -30,7 +30,7 @@ pub struct TextScreen {
     lines: Vec<String>,
     list: List,
     left: usize,
-    found: String,
+    needle: String,
 }
 
 impl TextScreen {
@@ -42,17 +42,17 @@ impl TextScreen {
             list: List::new(lines.len()),
             lines,
             left: 0,
-            found: String::new(),
+            needle: String::new(),
         }
     }
 
     fn search<M>(&mut self, backwards: bool) -> InputResult<M> {
-        if self.found.is_empty() {
+        if self.needle.is_empty() {
             return InputResult::Unchanged;
         }
         let fits = |line: usize| {
             let line = self.lines.get(line);
-            line.is_some_and(|line| line.contains(&self.found))
+            line.is_some_and(|line| line.contains(&self.needle))
         };
         if let Some(line) = self.list.find(backwards, fits) {
             self.list.center(line);
@@ -112,7 +112,7 @@ impl<M> Screen<M> for TextScreen {
                 InputResult::Changed
             }
             Input::Reply(Reply::Typed(text)) => {
-                self.found = text;
+                self.needle = text;
                 self.search(false)
             }
             Input::Reply(_) => InputResult::Changed,

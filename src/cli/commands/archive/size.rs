@@ -13,7 +13,8 @@ use crate::cli::error::CliError;
 /// Width of sizes.
 const WIDTH: usize = 12;
 
-/// Prints the bytes, build-id and name of each object, of the recording if there is one, and of all together.
+/// Prints the size in bytes and the name of the recording, if there is one; the size, build-id and name of each object; and the
+/// total size.
 pub(super) fn print(
     recording: Option<&Path>,
     contents: ArchiveContents<'_>,

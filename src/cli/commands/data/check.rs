@@ -35,18 +35,18 @@ struct EqualFaults {
 struct GroupedFaults(BTreeMap<(RecordKind, &'static str), EqualFaults>);
 
 impl GroupedFaults {
-    fn add(&mut self, kind: RecordKind, what: &'static str, text: impl FnOnce() -> String) {
-        let seen = self.0.entry((kind, what)).or_insert_with(|| EqualFaults {
+    fn add(&mut self, kind: RecordKind, fault: &'static str, text: impl FnOnce() -> String) {
+        let equal = self.0.entry((kind, fault)).or_insert_with(|| EqualFaults {
             count: 0,
             first: text(),
         });
-        seen.count += 1;
+        equal.count += 1;
     }
 
     fn lines(self) -> impl Iterator<Item = String> {
-        self.0.into_iter().map(|((kind, _), seen)| {
-            let first = seen.first;
-            match seen.count - 1 {
+        self.0.into_iter().map(|((kind, _), equal)| {
+                    let first = equal.first;
+                    match equal.count - 1 {
                 0 => first,
                 more => format!("{first}; {more} more of this kind ({kind})"),
             }

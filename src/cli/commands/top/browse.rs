@@ -274,7 +274,7 @@ fn live(
             " lost: {}/{} drop: {}/{}",
             status.lost.0, status.lost.1, status.dropped.0, status.dropped.1
         ),
-        seen: table.sample_count(),
+        sample_count: table.sample_count(),
         bottom: format!(
             "{:.0} samples/s, {:.1}% kernel, ({}); own CPU {:.1}%{}{suffix}",
             status.per_second,

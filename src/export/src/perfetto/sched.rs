@@ -137,8 +137,8 @@ impl<W: Write> SchedTraceWriter<W> {
         self.add(at.cpu, event)
     }
 
-    /// Adds a wakeup of `woken`. `target` is the CPU on which it will run, by default that of the event. `is_new` means that it has never
-    /// run.
+    /// Adds a wakeup of `woken`. `target` is the CPU on which the task will run, by default that of the event. `is_new` means
+    /// that the task has never run.
     ///
     /// # Errors
     ///

@@ -230,8 +230,8 @@ fn copies<'w, 'u>(compile_unit: &'w CompileUnit<'u>, function: &Die<'w, 'u>) -> 
     match function.entry_address() {
         Some(_) => vec![function.clone()],
         None => {
-            let of_one = FunctionInstances::of(compile_unit, std::slice::from_ref(function));
-            of_one.at(0).collect()
+            let instances = FunctionInstances::of(compile_unit, std::slice::from_ref(function));
+                        instances.at(0).collect()
         }
     }
 }
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges() {
+    fn ranges_are_parsed() {
         let parse = |text: &str| LineRange::parse(text).unwrap();
         let range = parse("f:10+20");
         assert_eq!((range.first, range.last), (Some(10), Some(29)));

@@ -1,4 +1,4 @@
-//! Lists what can be probed: functions, lines, variables.
+//! Lists of the functions, lines and variables that can be probed.
 
 mod functions;
 mod lines;

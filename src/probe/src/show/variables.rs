@@ -54,7 +54,8 @@ pub struct Variable {
     pub name: String,
     /// Whether it is declared outside of functions.
     pub is_external: bool,
-    /// Whether it can be recorded by name at the probe point. Variables that cannot are only listed if ranges are requested.
+    /// Whether it can be recorded by name at the probe point, or is external. Other variables are only listed if ranges are
+    /// requested.
     pub is_here: bool,
     /// Its ranges as offsets from the function's entry, if requested.
     pub ranges: Vec<(u64, u64)>,
@@ -97,7 +98,7 @@ pub fn variables(
             let compile_unit = CompileUnit::new(unit);
             match PointInFunction::point_at(&compile_unit, address, &probe.name) {
                 Some(point) => {
-                    listed.push(at(object, &compile_unit, &point, wanted));
+                    listed.push(listed_point(object, &compile_unit, &point, wanted));
                     ControlFlow::Break(())
                 }
                 None => ControlFlow::Continue(()),
@@ -107,7 +108,7 @@ pub fn variables(
     Ok(listed)
 }
 
-fn at<'w, 'u>(
+fn listed_point<'w, 'u>(
     object: &ProbeObject<'_>,
     compile_unit: &'w CompileUnit<'u>,
     point: &PointInFunction<'w, 'u>,
@@ -202,7 +203,7 @@ fn marked(
     Ok(listed.collect())
 }
 
-/// Returns why probes cannot record a variable.
+/// Returns why probes cannot record a variable; `None` if they can.
 fn unreadable_at(object: &ProbeObject<'_>, place: &Value) -> Option<String> {
     let architecture = object.architecture();
     match place.base {
@@ -213,7 +214,7 @@ fn unreadable_at(object: &ProbeObject<'_>, place: &Value) -> Option<String> {
     }
 }
 
-/// Returns the ranges of a variable, relative to its function's entry.
+/// Returns the ranges of a variable, relative to its function's entry; none for an external variable.
 fn relative(
     die: &Die<'_, '_>,
     point: &PointInFunction<'_, '_>,

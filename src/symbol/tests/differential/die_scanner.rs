@@ -252,7 +252,7 @@ fn each_unit(info: &DebugInfo, prefilter: UnitPrefilter<'_>, visit: &mut dyn FnM
     assert_eq!(missing, 0);
 }
 
-fn all() -> UnitPrefilter<'static> {
+fn every_unit() -> UnitPrefilter<'static> {
     UnitPrefilter {
         threads: NonZeroUsize::MIN,
         function: None,
@@ -284,7 +284,8 @@ fn is_called(entries: &[Entry], function: &Entry, name: &str) -> Option<bool> {
     Some(false)
 }
 
-/// Whether one of these functions, with code or copies, is called `name`; `None` if the name is in another unit.
+/// Whether one of the functions that are not declarations is called `name`; `None` if no name matches, but one is in another
+/// unit.
 fn defines(entries: &[Entry], name: &str) -> Option<bool> {
     let defined = functions(entries).filter(|entry| !entry.is_declaration);
     let answers: Vec<_> = defined
@@ -364,7 +365,7 @@ fn compare_addresses(program: &Path, info: &DebugInfo) {
         found
     };
     let mut ends = Vec::new();
-    each_unit(info, all(), &mut |unit| {
+    each_unit(info, every_unit(), &mut |unit| {
         let own = unit.skeleton.header.debug_info_offset().map(|at| at.0);
         let mut ranges = unit.lines.unit_ranges(&unit.skeleton).expect("ranges");
         while let Some(range) = ranges.next().expect("a range") {
@@ -388,7 +389,7 @@ fn compare(program: &Path, info: &DebugInfo, name: &str) {
     let start = |unit: &DebugUnit<'_>| unit.skeleton.header.debug_info_offset().map(|at| at.0);
     let is_in = |unit: DebugUnit<'_>| defines(&read(&unit), name) != Some(false);
     let mut expected = BTreeSet::new();
-    each_unit(info, all(), &mut |unit| {
+    each_unit(info, every_unit(), &mut |unit| {
         let at = start(&unit);
         if is_in(unit) {
             expected.insert(at);
@@ -402,7 +403,7 @@ fn compare(program: &Path, info: &DebugInfo, name: &str) {
                 is_name: &|other| other == name,
                 is_in: &is_in,
             }),
-            ..all()
+            ..every_unit()
         };
         each_unit(info, prefilter, &mut |unit| {
             found.insert(start(&unit));
@@ -423,7 +424,7 @@ fn scanner_and_prefilter_find_the_same_functions_as_gimli() {
         built += 1;
         let info = open(&program);
         let mut names = BTreeSet::from(["nowhere".to_owned(), "in".to_owned()]);
-        each_unit(&info, all(), &mut |unit| {
+        each_unit(&info, every_unit(), &mut |unit| {
             let expected = read(&unit);
             assert_eq!(scan(&unit), expected, "{}", program.display());
             compare_functions(&unit, "outer");
@@ -448,7 +449,7 @@ fn damage_ends_the_scan_at_the_end_of_the_unit() {
         return;
     };
     let info = open(&program);
-    each_unit(&info, all(), &mut |unit| {
+    each_unit(&info, every_unit(), &mut |unit| {
         let bytes = unit.dwarf.debug_info;
         let start = unit.unit.header.debug_info_offset().map_or(0, |at| at.0);
         let root = start + unit.unit.header.root_offset().0;

@@ -32,7 +32,7 @@ fn compare(dir: &Path, object: &Path, options: &[&str]) {
 }
 
 #[test]
-fn objects_of_the_system() {
+fn objects_of_the_system_have_perfs_symbols() {
     if !perf_is_here() {
         return;
     }
@@ -71,7 +71,7 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> bool {
 const PROGRAM: &str = include_str!("program.cpp");
 
 #[test]
-fn programs_linked_in_every_way() {
+fn programs_linked_in_every_way_have_perfs_symbols() {
     let dir = scratch("linked");
     let source = dir.join("program.cpp");
     std::fs::write(&source, PROGRAM).expect("the source is written");
@@ -173,7 +173,7 @@ fn a_file_of_another_build_is_refused() {
 /// Fedora's MiniDebugInfo: a stripped program with further symbols in an embedded compressed file. perf 6.1 cannot read
 /// it, so the expected symbols are those of the program before it was stripped.
 #[test]
-fn names_in_gnu_debugdata() {
+fn names_in_gnu_debugdata_are_found() {
     let dir = scratch("debugdata");
     let (source, object) = (dir.join("program.cpp"), dir.join("object"));
     std::fs::write(&source, PROGRAM).expect("the source is written");

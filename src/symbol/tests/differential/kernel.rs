@@ -11,7 +11,7 @@ use crate::{Disk, assert_no_differences, differences, scratch};
 const TEXT: u64 = 0xffff_ffff_8100_0000;
 
 /// Compares all symbols of `listing` except for those of modules. The recording has `_text` at `text`.
-fn compare(dir: &Path, listing: &Path, text: u64, what: &str) {
+fn compare(dir: &Path, listing: &Path, text: u64, title: &str) {
     let mut paths = SearchPaths::new(None);
     paths.kallsyms_override = Some(listing.to_owned());
     let request = ObjectRequest {
@@ -19,7 +19,7 @@ fn compare(dir: &Path, listing: &Path, text: u64, what: &str) {
         ..ObjectRequest::new(Path::new("[kernel.kallsyms]_text"), ObjectKind::Kernel)
     };
     let loaded = load(&Disk, &paths, &request);
-    assert!(!loaded.table.is_empty(), "{what}: {:?}", loaded.findings);
+    assert!(!loaded.table.is_empty(), "{title}: {:?}", loaded.findings);
     let mapping = Mapping {
         kernel: true,
         start: text,
@@ -28,11 +28,11 @@ fn compare(dir: &Path, listing: &Path, text: u64, what: &str) {
         name: "[kernel.kallsyms]_text",
     };
     let options = ["--kallsyms", listing.to_str().expect("a printable path")];
-    assert_no_differences(what, &differences(&loaded, dir, &mapping, &options));
+    assert_no_differences(title, &differences(&loaded, dir, &mapping, &options));
 }
 
 #[test]
-fn the_running_kernel() {
+fn the_running_kernel_has_perfs_symbols() {
     if !perf_is_here() {
         return;
     }
@@ -55,7 +55,7 @@ fn the_running_kernel() {
 }
 
 #[test]
-fn synthetic_listings() {
+fn synthetic_listings_have_perfs_symbols() {
     if !perf_is_here() {
         return;
     }
@@ -85,7 +85,7 @@ fn synthetic_listings() {
             "10 t good\nnot hexadecimal\n20 tt bad\n28\n30 t better\n",
         ),
     ];
-    for (what, lines) in cases {
+    for (title, lines) in cases {
         for moved in [0, 0x20_0000] {
             let mut listing = format!("{TEXT:016x} T _text\n");
             for line in lines.lines() {
@@ -104,7 +104,7 @@ fn synthetic_listings() {
                 &dir,
                 &path,
                 TEXT + moved,
-                &format!("{what}, moved by {moved:#x}"),
+                &format!("{title}, moved by {moved:#x}"),
             );
         }
     }

@@ -163,15 +163,15 @@ fn compare_at(loaded: &LoadedSymbols, addresses: &[(u64, u64)], dwarf: &Path, fl
             ));
         }
     }
-    let what = dwarf.display();
-    assert_eq!(lines.findings(), [], "{what}");
+    let shown = dwarf.display();
+    assert_eq!(lines.findings(), [], "{shown}");
     assert!(
         inlined > 100 && frames > 1000,
-        "{what}: {inlined} of {frames} frames are inlined"
+        "{shown}: {inlined} of {frames} frames are inlined"
     );
     assert!(
         different.len() * 1000 <= frames,
-        "{what}: {} of {frames} differ:\n{}",
+        "{shown}: {} of {frames} differ:\n{}",
         different.len(),
         different
             .iter()
@@ -198,7 +198,7 @@ fn build(dir: &Path, name: &str, flags: &[&str]) -> Option<PathBuf> {
 }
 
 #[test]
-fn all_versions_of_dwarf() {
+fn all_versions_of_dwarf_match_addr2line() {
     let dir = scratch("lines-versions");
     for flag in [
         "-gdwarf-2",
@@ -217,14 +217,14 @@ fn all_versions_of_dwarf() {
 }
 
 #[test]
-fn compressed_sections() {
+fn compressed_sections_match_addr2line() {
     let dir = scratch("lines-compressed");
     let Some(object) = build(&dir, "plain", &["-g"]) else {
         return;
     };
-    for how in ["zlib", "zlib-gnu", "zstd"] {
-        let packed = dir.join(how);
-        let flag = format!("--compress-debug-sections={how}");
+    for format in ["zlib", "zlib-gnu", "zstd"] {
+        let packed = dir.join(format);
+        let flag = format!("--compress-debug-sections={format}");
         let (from, to) = (
             object.to_str().expect("a path"),
             packed.to_str().expect("a path"),
@@ -236,7 +236,7 @@ fn compressed_sections() {
 }
 
 #[test]
-fn debug_files_of_their_own() {
+fn separate_debug_files_match_addr2line() {
     let dir = scratch("lines-separate");
     let Some(object) = build(&dir, "program", &["-g"]) else {
         return;
@@ -255,7 +255,7 @@ fn debug_files_of_their_own() {
 }
 
 #[test]
-fn split_dwarf() {
+fn split_dwarf_matches_addr2line() {
     for version in ["-gdwarf-4", "-gdwarf-5"] {
         let dir = scratch(&format!("lines-split{version}"));
         let Some(object) = build(&dir, "program", &["-gsplit-dwarf", version]) else {
@@ -302,7 +302,7 @@ fn remove_dwo(dir: &Path) {
 }
 
 #[test]
-fn programs_in_rust() {
+fn rust_programs_match_addr2line() {
     let dir = scratch("lines-rust");
     let (source, object) = (dir.join("inlines.rs"), dir.join("program"));
     std::fs::write(&source, RUST).expect("the source is written");
@@ -316,7 +316,7 @@ fn programs_in_rust() {
 }
 
 #[test]
-fn programs_in_go() {
+fn go_programs_match_addr2line() {
     let dir = scratch("lines-go");
     let (source, object) = (dir.join("inlines.go"), dir.join("program"));
     std::fs::write(&source, GO).expect("the source is written");
@@ -332,7 +332,7 @@ fn programs_in_go() {
 
 /// DWARF shared by several programs is in a separate file named by `.gnu_debugaltlink`.
 #[test]
-fn debug_information_that_is_shared() {
+fn shared_debug_information_matches_addr2line() {
     let dir = scratch("lines-shared");
     for version in ["-gdwarf-4", "-gdwarf-5"] {
         let programs = ["one", "two"].map(|name| build(&dir, name, &["-g", version]));
@@ -358,7 +358,7 @@ fn debug_information_that_is_shared() {
 }
 
 #[test]
-fn unlinked_modules() {
+fn unlinked_modules_match_addr2line() {
     const LOADED_AT: u64 = 0xffff_ffff_c012_3000;
     let dir = scratch("lines-module");
     for flags in [

@@ -104,11 +104,11 @@ fn differences(
 }
 
 /// Fails with the first few differences.
-fn assert_no_differences(what: &str, differences: &[String]) {
+fn assert_no_differences(title: &str, differences: &[String]) {
     let shown: Vec<_> = differences.iter().take(20).cloned().collect();
     assert!(
         differences.is_empty(),
-        "{what}: {} differ:\n{}",
+        "{title}: {} differ:\n{}",
         differences.len(),
         shown.join("\n")
     );

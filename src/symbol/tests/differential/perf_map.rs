@@ -31,7 +31,7 @@ fn scrambled(step: u64) -> impl Iterator<Item = u64> {
 }
 
 #[test]
-fn overlapping_and_damaged_lines() {
+fn overlapping_and_damaged_lines_have_perfs_symbols() {
     if !perf_is_here() {
         return;
     }

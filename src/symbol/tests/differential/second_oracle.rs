@@ -99,7 +99,7 @@ fn compare(object: &Path) {
 }
 
 #[test]
-fn programs_in_cpp() {
+fn cpp_programs_match_the_crate_addr2line() {
     let dir = scratch("second-oracle-cpp");
     let source = dir.join("inlines.cpp");
     std::fs::write(&source, CPP).expect("the source is written");
@@ -122,7 +122,7 @@ fn programs_in_cpp() {
 }
 
 #[test]
-fn programs_in_rust() {
+fn rust_programs_match_the_crate_addr2line() {
     let dir = scratch("second-oracle-rust");
     let (source, object) = (dir.join("inlines.rs"), dir.join("program"));
     std::fs::write(&source, RUST).expect("the source is written");
@@ -141,7 +141,7 @@ fn programs_in_rust() {
 }
 
 #[test]
-fn this_program() {
+fn this_program_matches_the_crate_addr2line() {
     let own: PathBuf = std::env::current_exe().expect("the program's path");
     compare(&own);
 }

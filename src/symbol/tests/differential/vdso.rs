@@ -23,7 +23,7 @@ fn own_vdso() -> Option<Vec<u8>> {
 }
 
 #[test]
-fn the_vdso() {
+fn the_vdso_has_perfs_symbols() {
     if !perf_is_here() {
         return;
     }

@@ -99,7 +99,7 @@ impl ChainLines<'_> {
             let (first, last) = ends(branch, parent);
             // A percentage is redundant if everything continues in one branch.
             let has_share = is_list || branches.len() > 1 || branch.all.period != total;
-            let of = match self.form.graph {
+            let share_total = match self.form.graph {
                 GraphForm::Fractal => total,
                 _ => self.form.total,
             };
@@ -116,7 +116,7 @@ impl ChainLines<'_> {
                 self.found.push(ChainLine {
                     depth: if number == 0 { depth } else { inner },
                     is_open,
-                    share: (has_share && number == 0).then_some((branch.all, of)),
+                    share: (has_share && number == 0).then_some((branch.all, share_total)),
                     frame: Arc::clone(frame),
                     key,
                 });

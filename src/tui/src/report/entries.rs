@@ -13,9 +13,9 @@ use super::chain::{self, ChainKey, ChainLine, ChainOptions};
 /// The rows of one event and their unfolded parts.
 pub(super) struct Entries {
     /// Rows in order; in a hierarchy, each before its children.
-    steps: Vec<RowItem>,
+    items: Vec<RowItem>,
     /// The visible rows, with the first line of each.
-    seen: Vec<ShownEntry>,
+    visible: Vec<ShownEntry>,
     len: usize,
     form: ChainOptions,
     /// By row key, the keys of its unfolded lines, including the row's own key if the row is unfolded.
@@ -26,7 +26,7 @@ pub(super) struct Entries {
 
 #[derive(Debug, Clone, Copy)]
 struct ShownEntry {
-    step: usize,
+    index: usize,
     line: usize,
 }
 
@@ -48,10 +48,10 @@ pub(super) enum EntryLine<'e> {
 
 impl Entries {
     /// Builds the lines of rows; those that were unfolded in `before` stay unfolded.
-    pub(super) fn new(steps: Vec<RowItem>, form: ChainOptions, before: Option<Self>) -> Self {
+    pub(super) fn new(items: Vec<RowItem>, form: ChainOptions, before: Option<Self>) -> Self {
         let mut entries = Self {
-            steps,
-            seen: Vec::new(),
+            items,
+            visible: Vec::new(),
             len: 0,
             form,
             open: before.map(|before| before.open).unwrap_or_default(),
@@ -68,12 +68,12 @@ impl Entries {
 
     /// Returns a line.
     pub(super) fn get(&self, line: usize) -> Option<EntryLine<'_>> {
-        let (step, below) = self.find(line)?;
-        let found = self.steps.get(step)?;
+        let (index, below) = self.find(line)?;
+        let found = self.items.get(index)?;
         match below.checked_sub(1) {
-            None => Some(EntryLine::Row(found, self.state(step))),
+            None => Some(EntryLine::Row(found, self.state(index))),
             Some(below) => {
-                let chain = self.chains.get(&step)?.get(below)?;
+                let chain = self.chains.get(&index)?.get(below)?;
                 Some(EntryLine::Chain(found, chain))
             }
         }
@@ -81,35 +81,35 @@ impl Entries {
 
     /// Returns the row that a line belongs to.
     pub(super) fn row(&self, line: usize) -> Option<&HistogramRow> {
-        let (step, _) = self.find(line)?;
-        self.steps.get(step).map(|item| &*item.row)
+        let (index, _) = self.find(line)?;
+        self.items.get(index).map(|item| &*item.row)
     }
 
     /// Returns the line of the row with this key.
     pub(super) fn line_of(&self, key: ChainKey) -> Option<usize> {
-        let found = self.seen.iter().find(|seen| {
-            let step = self.steps.get(seen.step);
-            step.is_some_and(|step| row_key(step) == key)
+        let found = self.visible.iter().find(|visible| {
+            let item = self.items.get(visible.index);
+            item.is_some_and(|item| row_key(item) == key)
         });
-        found.map(|seen| seen.line)
+        found.map(|visible| visible.line)
     }
 
     /// Returns the key of a line's row.
     pub(super) fn key_of(&self, line: usize) -> Option<ChainKey> {
-        let (step, _) = self.find(line)?;
-        self.steps.get(step).map(row_key)
+        let (index, _) = self.find(line)?;
+        self.items.get(index).map(row_key)
     }
 
     /// Unfolds or folds a line by one level; returns whether anything changed.
     pub(super) fn toggle(&mut self, line: usize) -> bool {
-        let Some((step, below)) = self.find(line) else {
+        let Some((index, below)) = self.find(line) else {
             return false;
         };
-        let row = self.steps.get(step).map(row_key).unwrap_or_default();
+        let row = self.items.get(index).map(row_key).unwrap_or_default();
         let key = match below.checked_sub(1) {
-            None => self.state(step).map(|_| row),
+            None => self.state(index).map(|_| row),
             Some(below) => {
-                let chain = self.chains.get(&step).and_then(|lines| lines.get(below));
+                let chain = self.chains.get(&index).and_then(|lines| lines.get(below));
                 chain
                     .filter(|line| line.is_open.is_some())
                     .map(|line| line.key)
@@ -128,12 +128,12 @@ impl Entries {
 
     /// Unfolds or folds everything below the row of a line, and returns the row's line.
     pub(super) fn set_whole(&mut self, line: usize, is_open: bool) -> Option<usize> {
-        let (step, below) = self.find(line)?;
-        self.set(step, is_open);
+        let (index, below) = self.find(line)?;
+        self.set(index, is_open);
         // Children in a hierarchy are also rows.
-        let level = self.steps.get(step)?.level;
-        let mut parts = step + 1;
-        while self.steps.get(parts).is_some_and(|part| part.level > level) {
+        let level = self.items.get(index)?.level;
+        let mut parts = index + 1;
+        while self.items.get(parts).is_some_and(|part| part.level > level) {
             self.set(parts, is_open);
             parts += 1;
         }
@@ -143,21 +143,21 @@ impl Entries {
 
     /// Whether anything below the row of a line is visible.
     pub(super) fn is_open(&self, line: usize) -> bool {
-        let step = self.find(line).map(|(step, _)| step);
-        step.and_then(|step| self.state(step)) == Some(true)
+        let index = self.find(line).map(|(index, _)| index);
+        index.and_then(|index| self.state(index)) == Some(true)
     }
 
     /// Unfolds or folds all rows.
     pub(super) fn set_all(&mut self, is_open: bool) {
         self.open.clear();
         if is_open {
-            (0..self.steps.len()).for_each(|step| self.set(step, true));
+            (0..self.items.len()).for_each(|index| self.set(index, true));
         }
         self.lay_out();
     }
 
-    fn set(&mut self, step: usize, is_open: bool) {
-        let Some(found) = self.steps.get(step) else {
+    fn set(&mut self, index: usize, is_open: bool) {
+        let Some(found) = self.items.get(index) else {
             return;
         };
         let row = row_key(found);
@@ -175,17 +175,17 @@ impl Entries {
         if line >= self.len {
             return None;
         }
-        let after = self.seen.partition_point(|seen| seen.line <= line);
-        let seen = self.seen.get(after.checked_sub(1)?)?;
-        Some((seen.step, line - seen.line))
+        let after = self.visible.partition_point(|visible| visible.line <= line);
+        let visible = self.visible.get(after.checked_sub(1)?)?;
+        Some((visible.index, line - visible.line))
     }
 
     /// Whether a row is unfolded; `None` without children.
-    fn state(&self, step: usize) -> Option<bool> {
-        let found = self.steps.get(step)?;
+    fn state(&self, index: usize) -> Option<bool> {
+        let found = self.items.get(index)?;
         let has_parts = self
-            .steps
-            .get(step + 1)
+            .items
+            .get(index + 1)
             .is_some_and(|next| next.level > found.level);
         let folds = has_parts || !found.row.graph.is_empty();
         let row = row_key(found);
@@ -194,13 +194,13 @@ impl Entries {
 
     /// Numbers the lines.
     fn lay_out(&mut self) {
-        self.seen.clear();
+        self.visible.clear();
         self.chains.clear();
         let mut line = 0;
         // Children of folded rows have a deeper level.
         let mut folded: Option<usize> = None;
-        for step in 0..self.steps.len() {
-            let Some(found) = self.steps.get(step) else {
+        for index in 0..self.items.len() {
+            let Some(found) = self.items.get(index) else {
                 break;
             };
             if folded.is_some_and(|level| found.level > level) {
@@ -209,17 +209,17 @@ impl Entries {
             let state = match self.open.is_empty() {
                 // Nothing is unfolded: skip the lookup.
                 true => Some(false),
-                false => self.state(step),
+                false => self.state(index),
             };
             folded = (state == Some(false)).then_some(found.level);
-            self.seen.push(ShownEntry { step, line });
+            self.visible.push(ShownEntry { index, line });
             line += 1;
             if state == Some(true) {
                 let open = self.open.get(&row_key(found));
                 let none = FxHashSet::default();
                 let chain = chain::lines(&found.row, self.form, open.unwrap_or(&none));
                 line += chain.len();
-                self.chains.insert(step, chain);
+                self.chains.insert(index, chain);
             }
         }
         self.len = line;
@@ -227,9 +227,9 @@ impl Entries {
 }
 
 /// Returns the key that identifies a row, in every update of a recording that is still being read.
-fn row_key(step: &RowItem) -> ChainKey {
+fn row_key(item: &RowItem) -> ChainKey {
     let mut hasher = DefaultHasher::new();
-    (step.level, &step.row.cells).hash(&mut hasher);
+    (item.level, &item.row.cells).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -31,8 +31,8 @@ impl ReportScreen {
         let tables = &self.report.tables;
         let row = |number: usize, _| match tables.get(number) {
             Some(table) => {
-                let seen = table.live.as_ref().map(|live| live.seen);
-                let samples = short_count(seen.unwrap_or(table.histogram.total().samples));
+                let live_count = table.live.as_ref().map(|live| live.sample_count);
+                let samples = short_count(live_count.unwrap_or(table.histogram.total().samples));
                 Line::from(Span::raw(format!("{samples:>8}{}", table.name)))
             }
             None => Line::default(),

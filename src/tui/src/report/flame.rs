@@ -48,7 +48,7 @@ struct FlameScreen {
     flame: Flame,
     /// The selected frame.
     cursor: usize,
-    /// The frame zoomed to full width, preceded by earlier ones.
+    /// The frames zoomed to full width, of which the last one is shown.
     zooms: Vec<usize>,
     /// Depth of the first visible line.
     top: usize,
@@ -169,7 +169,8 @@ impl FlameScreen {
         let row = mouse.row.checked_sub(self.area.y);
         let hit = |number: &usize| {
             let columns = self.columns(*number);
-            self.line(*number) == row
+            row.is_some()
+            && self.line(*number) == row
                 && columns.is_some_and(|(start, end)| (start..end).contains(&mouse.column))
         };
         match (0..self.flame.frames.len()).find(hit) {

@@ -96,7 +96,7 @@ impl ReportScreen {
         };
         let histogram = view.histogram();
         if histogram
-            .and_then(|of| ZoomKind::Symbol.column(of))
+            .and_then(|histogram| ZoomKind::Symbol.column(histogram))
             .is_none()
         {
             return "There is no column of functions: run with --sort symbol.";
@@ -120,7 +120,7 @@ impl TableView {
     /// Returns the menu item that zooms in or out.
     fn zoom_choice(&self, kind: ZoomKind) -> Option<(String, MenuAction)> {
         let value = self.value(kind)?;
-        let what = match kind {
+        let target = match kind {
             ZoomKind::Thread => format!("{value} thread"),
             ZoomKind::Socket => format!("Processor Socket {value}"),
             _ => format!("{value} DSO (use the 'k' hotkey to zoom directly into the kernel)"),
@@ -129,7 +129,7 @@ impl TableView {
             true => "out of",
             false => "into",
         };
-        Some((format!("Zoom {way} {what}"), MenuAction::Zoom(kind)))
+        Some((format!("Zoom {way} {target}"), MenuAction::Zoom(kind)))
     }
 
     /// Returns the menu item that unfolds or folds the cursor's line.

@@ -139,7 +139,7 @@ pub struct LiveStatus {
     /// The text at the end of the first line: ` lost: 0/0 drop: 0/0`.
     pub losses: String,
     /// The total number of samples.
-    pub seen: u64,
+    pub sample_count: u64,
     /// The last line.
     pub bottom: String,
 }

@@ -33,7 +33,7 @@ pub struct ReportScreen {
     pub(super) has_titles: bool,
     /// Number of columns that are scrolled out of view on the left, and of characters once the last column has been reached.
     pub(super) scrolled: (usize, usize),
-    /// What the open popup asks for.
+    /// The purpose of the open popup; `None` without one.
     pub(super) purpose: Option<PopupPurpose>,
     pub(super) requests: Sender<BrowserRequest>,
     pub(super) outcome: SharedSessionEnd,
@@ -311,7 +311,7 @@ impl Screen<ReaderMessage> for ReportScreen {
 }
 
 impl ReportScreen {
-    /// Applies what was chosen or typed.
+    /// Applies the reply to a popup.
     fn answered(&mut self, purpose: PopupPurpose, reply: Reply) -> InputResult<ReaderMessage> {
         match (purpose, reply) {
             (PopupPurpose::Menu(actions), Reply::Chosen(place)) => match actions.get(place) {

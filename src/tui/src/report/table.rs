@@ -25,10 +25,10 @@ pub(super) struct TableView {
     pub(super) min_percent: f64,
     /// Whether percentages are relative to the visible rows.
     pub(super) is_relative: bool,
-    /// What rows are sorted by.
+    /// The order of the rows.
     pub(super) order: RowOrder,
     /// Samples and periods of the visible rows, by event.
-    seen: Vec<ColumnSum>,
+    visible_sums: Vec<ColumnSum>,
 }
 
 impl TableView {
@@ -54,7 +54,7 @@ impl TableView {
             min_percent: table.layout.min_percent,
             is_relative: false,
             order: RowOrder::default(),
-            seen: Vec::new(),
+            visible_sums: Vec::new(),
         };
         let mut cursor = None;
         if let Some(before) = before {
@@ -101,11 +101,11 @@ impl TableView {
             self.order,
             passes,
         );
-        self.seen = sums(&items, histogram.totals.len());
+        self.visible_sums = sums(&items, histogram.totals.len());
         let form = ChainOptions {
             graph: table.layout.graph_form,
             total: match self.is_relative {
-                true => self.seen.first().map_or(0, |sum| sum.period),
+                true => self.visible_sums.first().map_or(0, |sum| sum.period),
                 false => histogram.all.period,
             },
         };
@@ -117,7 +117,7 @@ impl TableView {
     /// Returns the totals that percentages are relative to, by event.
     pub(super) fn totals(&self) -> &[ColumnSum] {
         match self.is_relative {
-            true => &self.seen,
+            true => &self.visible_sums,
             false => self.histogram().map_or(&[], |histogram| &histogram.totals),
         }
     }
@@ -130,7 +130,7 @@ impl TableView {
         let total = match self.zooms.is_empty() {
             true => table.histogram.total(),
             false => self
-                .seen
+                .visible_sums
                 .iter()
                 .fold(ColumnSum::default(), |all, sum| ColumnSum {
                     period: all.period.saturating_add(sum.period),

@@ -92,11 +92,11 @@ impl TopSortKey {
 pub struct TopTable {
     /// The CPUs with a complete stretch between two switches.
     pub cpus: BTreeMap<u32, CpuTimes>,
-    /// Their sum.
+    /// The sum of all CPUs.
     pub all: CpuTimes,
     /// The tasks that ran, sorted.
     pub tasks: Vec<TopTask>,
-    /// Where records were lost.
+    /// The stretches of time in which records were lost.
     pub losses: LostStretches,
 }
 

@@ -13,7 +13,7 @@ pub struct LatencyTable {
     pub rows: Vec<LatencyRow>,
     /// Counts of inconsistencies.
     pub checks: LatencyChecks,
-    /// Where records were lost.
+    /// The stretches of time in which records were lost.
     pub losses: LostStretches,
 }
 
