@@ -483,13 +483,13 @@ mod tests {
             let few = ["completion", "help", "version"].contains(&entry.name);
             let least = if few { 2 } else { 3 };
             assert!((least..=6).contains(&lines.len()), "{}", entry.name);
-            for CommandLine { line, what } in lines {
+            for CommandLine { line, purpose } in lines {
                 let own = line.strip_prefix(entry.name);
                 assert!(
                     own.is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')),
                     "{line}"
                 );
-                assert!(line.len() <= 70 && !what.is_empty(), "{line}");
+                assert!(line.len() <= 70 && !purpose.is_empty(), "{line}");
             }
         }
     }

@@ -96,7 +96,7 @@ pub(crate) fn manual(
     }
     for example in lines {
         line(&mut text, format_args!("       {program} {}", example.line));
-        text.push_str(&wrap(example.what, 11, WIDTH));
+        text.push_str(&wrap(example.purpose, 11, WIDTH));
     }
     if let Some(after) = command.get_after_long_help() {
         text.push_str("\nNOTES\n");

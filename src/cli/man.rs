@@ -280,7 +280,7 @@ fn presented(arg: &Arg) -> Arg {
     arg.long_help(broken.replace(&format!("{BREAK} "), "\n "))
 }
 
-/// Makes each line a paragraph of its own, as the built-in manual does.
+/// Makes each line a separate paragraph, as the built-in manual does.
 fn paragraphs(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     lines.collect::<Vec<_>>().join("\n\n")

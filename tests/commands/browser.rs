@@ -164,7 +164,7 @@ fn rows_are_ordered_by_another_column() {
     assert_eq!(rows(&again), usual);
 }
 
-/// The first part is shown before the rest is read, and is then replaced.
+/// The first part may be shown before the rest is read; in the end all samples are shown.
 #[test]
 fn a_large_recording_ends_with_all_of_its_samples() {
     let scratch = recording_of(200_000);

@@ -119,7 +119,7 @@ fn recording() -> Vec<u8> {
 }
 
 #[test]
-fn ids_of_every_length_and_objects_without_one() {
+fn ids_of_every_length_are_listed_and_objects_without_one_are_named() {
     const USER: u16 = 2;
     let section = [
         entry(USER, &[0xab; 16], Some(16), "/opt/lib.so"),

@@ -182,7 +182,7 @@ fn help_after_the_workload_began_belongs_to_it() -> std::io::Result<()> {
 }
 
 #[test]
-fn versions() {
+fn every_spelling_prints_the_version() {
     let line = format!("rperf version {}\n", env!("CARGO_PKG_VERSION"));
     for words in [&["--version"] as &[&str], &["-v"], &["version"]] {
         let version = outcome(words);
@@ -330,7 +330,7 @@ fn lists_for_completion_are_one_line() {
     );
     assert!(
         !options.contains("--clang-path"),
-        "what is refused is not offered: {options}"
+        "refused options are not offered: {options}"
     );
 }
 
@@ -395,7 +395,7 @@ fn unknown_commands_are_run_from_the_exec_path() -> Result<(), Box<dyn std::erro
 }
 
 #[test]
-fn options_before_the_command() {
+fn options_before_the_command_are_accepted_or_refused_by_name() {
     for words in [
         &["--buildid-dir", "/tmp", "version"] as &[&str],
         &["--buildid-dir=/tmp", "--no-pager", "version"],
@@ -439,7 +439,7 @@ fn options_before_the_command() {
 }
 
 #[test]
-fn a_closed_pipe_ends_it_silently_as_the_signal_does() -> std::io::Result<()> {
+fn a_closed_pipe_ends_the_command_silently_as_the_signal_does() -> std::io::Result<()> {
     let (reader, writer) = std::io::pipe()?;
     drop(reader);
     let mut child = Command::new(env!("CARGO_BIN_EXE_rperf"))

@@ -1,4 +1,4 @@
-//! The configuration files: which are read, and the messages about invalid lines.
+//! The configuration files that are read, and the messages about invalid lines.
 
 use std::io;
 use std::os::unix::fs::chown;

@@ -32,7 +32,7 @@ fn a_missing_file_is_named_and_the_default_name_has_advice() -> io::Result<()> {
 }
 
 #[test]
-fn an_empty_file_and_a_directory() -> io::Result<()> {
+fn an_empty_file_and_a_directory_are_refused() -> io::Result<()> {
     let scratch = Scratch::new();
     scratch.write("empty", "")?;
     for reader in READERS {

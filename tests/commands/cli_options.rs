@@ -1,4 +1,4 @@
-//! perf's option grammar: what is refused, with which message and exit status.
+//! perf's option grammar: refused words, with message and exit status.
 
 use super::{assert_refused, outcome};
 
@@ -63,7 +63,7 @@ fn an_unknown_option_names_the_nearest_in_four_lines() {
 }
 
 #[test]
-fn values_missing_or_too_many() {
+fn missing_surplus_and_invalid_values_are_refused() {
     for (words, line) in [
         (
             &["record", "-F"] as &[&str],

@@ -6,7 +6,7 @@ use rperf_testkit::{Run, real_perf, skip};
 
 use super::rperf;
 
-/// How a command line with an option was answered.
+/// The answer to a command line with an option.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
     /// The option was recognised: the input file was looked for, or the option was refused by name.

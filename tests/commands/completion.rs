@@ -149,7 +149,7 @@ fn tracepoints_are_completed_system_by_system() {
 }
 
 #[test]
-fn completions_say_what_the_shell_appends() {
+fn completions_name_the_kind_of_word_to_complete() {
     let first_line = |line: &str| {
         let words: Vec<&str> = ["completion", "words", "--"]
             .into_iter()

@@ -1,4 +1,4 @@
-//! Commands don't use each other, and nothing below them uses one.
+//! Commands don't use each other, and of the other modules of src/cli only the users of the table of commands use them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -111,7 +111,7 @@ fn commands_do_not_use_each_other() {
         }
     }
     assert_none(
-        "what several commands share belongs into src/cli/shared",
+        "code that several commands share belongs into src/cli/shared",
         &findings,
     );
 }

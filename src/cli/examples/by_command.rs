@@ -16,17 +16,17 @@ use self::lock::LOCK;
 use self::sched::SCHED;
 use self::timechart::TIMECHART;
 
-/// A command line and what it does.
+/// A command line and its purpose.
 pub(crate) struct CommandLine {
     /// The line without the program's name.
     pub(crate) line: &'static str,
-    /// What the command line does.
-    pub(crate) what: &'static str,
+    /// The purpose of the command line, as a phrase.
+    pub(crate) purpose: &'static str,
 }
 
 /// Creates a command line.
-const fn run(line: &'static str, what: &'static str) -> CommandLine {
-    CommandLine { line, what }
+const fn run(line: &'static str, purpose: &'static str) -> CommandLine {
+    CommandLine { line, purpose }
 }
 
 /// Returns the examples of a command or subcommand. A subcommand without examples has those of its command.

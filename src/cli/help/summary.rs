@@ -32,7 +32,7 @@ pub(crate) fn summary(
         text.push_str("\n Examples:\n");
         for example in examples {
             let line = format!("    {program} {}", example.line);
-            text.push_str(&described(&line, example.what));
+            text.push_str(&described(&line, example.purpose));
         }
     }
     text.push('\n');

@@ -316,11 +316,11 @@ impl ListWord<'_> {
         })?;
         let name = built.name.unwrap_or_else(|| self.text.to_owned());
         let event = EventSpec {
-                settings: built.settings,
-                        pmu: built.pmu,
-                        scale: built.scale,
-                        per_package: built.per_package,
-                        ..EventSpec::new(name, built.attr)
+            settings: built.settings,
+            pmu: built.pmu,
+            scale: built.scale,
+            per_package: built.per_package,
+            ..EventSpec::new(name, built.attr)
         };
         Ok(self.modified(event, modifiers))
     }

@@ -36,7 +36,10 @@ impl ChainCache {
 
     /// Returns the sites of all frames, outermost first. `append` is called for each frame that is not in the outer part common
     /// with the previous chain, and appends the frame's sites, innermost first.
-    pub(crate) fn resolve(&mut self, mut append: impl FnMut(CpuMode, u64, &mut Vec<u32>)) -> &[u32] {
+    pub(crate) fn resolve(
+        &mut self,
+        mut append: impl FnMut(CpuMode, u64, &mut Vec<u32>),
+    ) -> &[u32] {
         if self.context != self.next_context {
             self.frames.clear();
             self.context = self.next_context;

@@ -11,7 +11,7 @@ pub struct UnmappedObjects {
     /// The message about the first object: its path and the system's error.
     pub first: String,
     /// The paths of all objects.
-        pub paths: BTreeSet<PathBuf>,
+    pub paths: BTreeSet<PathBuf>,
 }
 
 /// The unmapped objects of this process.

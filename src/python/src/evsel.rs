@@ -444,9 +444,10 @@ fn not_opened(name: &str, task: ObservedTask, error: &std::io::Error) -> PyErr {
     let ObservedTask { pid, cpu } = task;
     let problem = format!("cannot open {name} on CPU {cpu} for thread {pid}");
     match (hint.is_empty(), error.raw_os_error()) {
-        (false, Some(number)) => {
-            pyo3::exceptions::PyPermissionError::new_err((number, format!("{problem}: {error}{hint}")))
-        }
+        (false, Some(number)) => pyo3::exceptions::PyPermissionError::new_err((
+            number,
+            format!("{problem}: {error}{hint}"),
+        )),
         _ => system_error(&problem, error),
     }
 }

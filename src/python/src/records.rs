@@ -134,7 +134,7 @@ impl TaskEvent {
     fn __repr__(slf: &Bound<'_, Self>) -> String {
         let task = slf.get();
         let name = match slf.as_super().get().kind {
-                    4 => "exit",
+            4 => "exit",
             _ => "fork",
         };
         format!(
@@ -158,7 +158,7 @@ impl ThrottleEvent {
     fn __repr__(slf: &Bound<'_, Self>) -> String {
         let throttle = slf.get();
         let prefix = match slf.as_super().get().kind {
-                    5 => "",
+            5 => "",
             _ => "un",
         };
         format!(

@@ -131,7 +131,10 @@ impl SampleEvent {
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         let raw = self.fields.raw.as_deref().unwrap_or_default();
-        let fields = self.tracepoint.iter().flat_map(|tracepoint| tracepoint.fields());
+        let fields = self
+            .tracepoint
+            .iter()
+            .flat_map(|tracepoint| tracepoint.fields());
         for (field, reader) in fields {
             dict.set_item(&field.name, field_value(py, reader, raw)?)?;
         }

@@ -89,7 +89,7 @@ impl<'a> EventFormat<'a> {
     }
 }
 
-/// Reads text terminated by NUL.
+/// Reads text terminated by NUL; empty if it is not UTF-8.
 fn take_name<'a>(at: &mut Cursor<'a>, field: &'static str) -> Result<&'a str, DecodeError> {
     let have = at.rest().len();
     let name = until_nul(at.rest());

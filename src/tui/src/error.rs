@@ -7,10 +7,10 @@ use std::io;
 #[non_exhaustive]
 pub enum Error {
     /// A terminal operation failed.
-    #[error("failed to {what} the terminal")]
+    #[error("failed to {operation} the terminal")]
     Terminal {
         /// The operation: `read`, `write to`, …
-        what: &'static str,
+        operation: &'static str,
         /// The system's error.
         source: io::Error,
     },
@@ -18,7 +18,7 @@ pub enum Error {
 
 impl Error {
     /// Returns a closure for `map_err` with the attempted operation.
-    pub(crate) fn terminal(what: &'static str) -> impl Fn(io::Error) -> Self {
-        move |source| Self::Terminal { what, source }
+    pub(crate) fn terminal(operation: &'static str) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Terminal { operation, source }
     }
 }

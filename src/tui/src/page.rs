@@ -76,9 +76,9 @@ pub(crate) fn rows<'r>(
     mut row: impl FnMut(usize, bool) -> Line<'r>,
 ) {
     let ScrolledList { list, left } = scrolled;
-    let seen = list.lay_out(area);
+    let visible = list.lay_out(area);
     let cursor = list.cursor();
-    for (number, rect) in seen.zip(area.rows()) {
+    for (number, rect) in visible.zip(area.rows()) {
         let is_selected = cursor == Some(number);
         let mut line = escaped(row(number, is_selected));
         if is_selected {

@@ -110,7 +110,7 @@ proptest! {
 
 /// Bytes as written by simpleperf.
 #[test]
-fn a_dso_record_of_simpleperf() {
+fn a_dso_record_of_simpleperf_is_decoded_and_encoded() {
     let bytes = b"\x02\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0/a/b.so\0";
     let dso = UserRecord::Simpleperf(Simpleperf::Dso {
         kind: 2,

@@ -112,7 +112,7 @@ fn decode<'a>(kind: RecordKind, body: &'a [u8], endian: Endian) -> Option<UserRe
 }
 
 /// Checks that decoding the encoded record returns the same record, and that decoding a prefix does not panic.
-fn comes_back(record: UserRecord<'_>, endian: Endian) {
+fn assert_round_trip(record: UserRecord<'_>, endian: Endian) {
     let bytes = body(&record, endian);
     let kind = record.kind();
     assert_eq!(decode(kind, &bytes, endian), Some(record));
@@ -192,7 +192,7 @@ proptest! {
         endian in endians(),
     ) {
         for record in numbers(n, m, time, machine) {
-            comes_back(record, endian);
+            assert_round_trip(record, endian);
         }
     }
 
@@ -202,7 +202,7 @@ proptest! {
         endian in endians(),
     ) {
         for record in schedstat(version, words, &other) {
-            comes_back(record, endian);
+            assert_round_trip(record, endian);
         }
     }
 
@@ -224,7 +224,7 @@ proptest! {
                 entries: vec![(&name[..], &other[..]); count],
             }),
         ] {
-            comes_back(record, endian);
+            assert_round_trip(record, endian);
         }
     }
 }
@@ -261,7 +261,7 @@ fn counters_of_a_domain_depend_on_the_version() {
 
 /// Bytes as written by perf 6.1: the mask is unaligned after four bytes of padding.
 #[test]
-fn a_mask_of_64_bits() {
+fn a_mask_of_64_bits_is_decoded() {
     let bytes = [
         1, 0, 2, 0, 8, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
     ];
@@ -285,7 +285,7 @@ fn a_range_that_runs_backwards_is_empty() {
 
 /// A name or message at the end of a record is padded to eight bytes, not to the size of its field.
 #[test]
-fn messages_and_names_may_be_short() {
+fn short_messages_and_names_are_decoded_and_encoded() {
     for (format, time) in [(0_u32, None), (1, Some(9_u64))] {
         let mut bytes = Vec::new();
         let mut to = Encoder::new(&mut bytes, Endian::Little);

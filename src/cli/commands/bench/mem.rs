@@ -146,11 +146,11 @@ fn choose(
     Err(CliError::message(1, first).details(&lines))
 }
 
-/// Parses a size in bytes with a unit of two letters or `B`.
+/// Parses a size above 0 with an optional unit, `B`, `KB` to `TB` or `K` to `T`; returns it in bytes.
 fn size(word: &str) -> Result<usize, CliError> {
     let upper = word.to_ascii_uppercase();
-    let digits = upper.find(|letter: char| !letter.is_ascii_digit());
-    let (number, unit) = upper.split_at(digits.unwrap_or(upper.len()));
+    let unit_start = upper.find(|letter: char| !letter.is_ascii_digit());
+    let (number, unit) = upper.split_at(unit_start.unwrap_or(upper.len()));
     let shift = match unit {
         "" | "B" => Some(0),
         "KB" | "K" => Some(10),

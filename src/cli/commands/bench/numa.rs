@@ -305,14 +305,14 @@ impl NumaMachine {
 
     /// Checks that the CPUs and nodes of a test exist.
     fn check(&self, bench: &NumaMem) -> Result<(), CliError> {
-        for (wanted, known, what) in [
+        for (wanted, known, noun) in [
             (&bench.cpus, &self.cpus, "CPUs"),
             (&bench.nodes, &self.nodes, "nodes"),
         ] {
             if wanted.iter().any(|number| !known.contains(number)) {
                 let count = known.len();
                 return Err(not_applicable(format!(
-                    "Test not applicable, system has only {count} {what}."
+                    "Test not applicable, system has only {count} {noun}."
                 )));
             }
         }

@@ -45,8 +45,8 @@ impl GroupedFaults {
 
     fn lines(self) -> impl Iterator<Item = String> {
         self.0.into_iter().map(|((kind, _), equal)| {
-                    let first = equal.first;
-                    match equal.count - 1 {
+            let first = equal.first;
+            match equal.count - 1 {
                 0 => first,
                 more => format!("{first}; {more} more of this kind ({kind})"),
             }

@@ -192,7 +192,7 @@ pub(super) fn print(
     });
     let view = CountsView {
         files: [&names[0], &names[1]],
-        of,
+        kind: of,
         rows: &rows,
         only_significant: settings.runs.as_ref().is_some_and(|runs| !runs.shows_all),
     };

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_without_any_variance_have_no_margin() {
+    fn any_difference_is_significant_without_variance() {
         let comparison = Comparison {
             method: ComparisonMethod::AbsoluteDelta,
             keys: Vec::new(),

@@ -18,14 +18,14 @@ const FUNCTIONS: &[&str] = &["", "a", "b", "main"];
 fn histogram(hits: &[Hit], hidden: u64) -> Histogram {
     let columns = parse("dso,symbol").expect("known keys");
     let period = hits.iter().map(|hit| hit.3).sum::<u64>() + hidden;
-    let whole = ColumnSum {
+    let total = ColumnSum {
         period,
         ..ColumnSum::default()
     };
     Histogram {
         events: vec![0],
-        totals: vec![whole],
-        all: whole,
+        totals: vec![total],
+        all: total,
         columns: compared_columns(&columns, &columns),
         rows: hits.iter().map(row).collect(),
         ..Histogram::default()
@@ -171,8 +171,8 @@ proptest! {
     #[test]
     fn the_order_of_the_samples_does_not_matter(files in prop::collection::vec(hits(), 2..4), method in methods()) {
         let options = ComparisonOptions { method, ..PLAIN };
-        let turned: Vec<Vec<Hit>> = files.iter().map(|hits| hits.iter().rev().copied().collect()).collect();
-        prop_assert_eq!(compare(&files, &options), compare(&turned, &options));
+        let reversed: Vec<Vec<Hit>> = files.iter().map(|hits| hits.iter().rev().copied().collect()).collect();
+        prop_assert_eq!(compare(&files, &options), compare(&reversed, &options));
     }
 }
 

@@ -80,9 +80,9 @@ impl<'t> TextEvents<'t> {
         let next = self.list.len();
         let number = *self.numbers.entry(head.event).or_insert(next);
         if number == next {
-                    if next == MAX_EVENTS {
-                        return Err("the text has more than 65,534 events");
-                    }
+            if next == MAX_EVENTS {
+                return Err("the text has more than 65,534 events");
+            }
             self.list.push(TextEvent {
                 name: head.event,
                 samples: 0,

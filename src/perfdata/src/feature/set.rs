@@ -205,8 +205,8 @@ impl FeatureSet {
     }
 
     /// Compression of the records.
-        pub fn compressed(&mut self, info: CompressionInfo) -> &mut Self {
-            self.set(FeatureId::COMPRESSED, |to| info.encode(to))
+    pub fn compressed(&mut self, info: CompressionInfo) -> &mut Self {
+        self.set(FeatureId::COMPRESSED, |to| info.encode(to))
     }
 
     /// Capabilities of the `cpu` PMU.

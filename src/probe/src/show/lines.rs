@@ -231,7 +231,7 @@ fn copies<'w, 'u>(compile_unit: &'w CompileUnit<'u>, function: &Die<'w, 'u>) -> 
         Some(_) => vec![function.clone()],
         None => {
             let instances = FunctionInstances::of(compile_unit, std::slice::from_ref(function));
-                        instances.at(0).collect()
+            instances.at(0).collect()
         }
     }
 }

@@ -71,7 +71,7 @@ impl Section {
     }
 }
 
-/// The code of all functions, and where each piece is.
+/// The code of all functions, with the place of each piece.
 struct PlacedCode {
     text: Vec<u8>,
     /// The addresses of each piece of code in the object, by its offset in the dump.
@@ -79,7 +79,7 @@ struct PlacedCode {
 }
 
 impl JitDump {
-    /// Builds the object. Code that several functions share, because they were moved, is in it once.
+    /// Builds the object. It contains only one copy of code that several functions share because they were moved.
     #[must_use]
     pub fn object_file(&self) -> JitObjectFile {
         let code = self.place_code();
@@ -143,7 +143,7 @@ impl JitDump {
         layout
     }
 
-    /// The functions with code of their own, each with its place.
+    /// The functions that were not moved, each with the place of its code.
     fn placed<'p>(
         &'p self,
         places: &'p FxHashMap<usize, Range<usize>>,

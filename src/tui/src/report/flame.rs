@@ -170,7 +170,7 @@ impl FlameScreen {
         let hit = |number: &usize| {
             let columns = self.columns(*number);
             row.is_some()
-            && self.line(*number) == row
+                && self.line(*number) == row
                 && columns.is_some_and(|(start, end)| (start..end).contains(&mouse.column))
         };
         match (0..self.flame.frames.len()).find(hit) {

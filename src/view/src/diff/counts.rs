@@ -112,7 +112,7 @@ pub struct CountsView<'a> {
     /// The names of the files of each group.
     pub files: [&'a [String]; 2],
     /// The kind of the values.
-    pub of: CountObservation,
+    pub kind: CountObservation,
     /// The events.
     pub rows: &'a [ComparedCount],
     /// Whether events without a significant difference are left out of the text.
@@ -159,7 +159,7 @@ impl CountsView<'_> {
         };
         let (before, after) = (numbers(|row| &row.baseline), numbers(|row| &row.other));
         let interval = "95% confidence interval of the difference (Welch's t)";
-        match self.of {
+        match self.kind {
             CountObservation::Run if before == 1 && after == 1 => {
                 "Counts of one run each".to_owned()
             }
@@ -259,7 +259,7 @@ impl CountsView<'_> {
             "baseline": baseline,
             "new": other,
             "confidence": 0.95,
-            "values": match self.of {
+            "values": match self.kind {
                 CountObservation::Run => "counts",
                 CountObservation::Interval => "counts per second",
             },
@@ -294,7 +294,7 @@ mod tests {
         let rows = compare_counts(baseline, other);
         let view = CountsView {
             files: [&[], &[]],
-            of: CountObservation::Run,
+            kind: CountObservation::Run,
             rows: &rows,
             only_significant,
         };

@@ -65,7 +65,7 @@ fn inode_of(path: &Path) -> Inode {
 }
 
 /// A copy of this program, which has a build-id, under another name.
-fn own(scratch: &Scratch, name: &str) -> PathBuf {
+fn program_copy(scratch: &Scratch, name: &str) -> PathBuf {
     let path = scratch.path().join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::copy("/proc/self/exe", &path).unwrap();
@@ -88,9 +88,9 @@ fn a_file_is_found_below_the_root_of_its_process_and_in_map_files() {
     let Some(id) = id else {
         return rperf_testkit::skip("mapped_files", "programs have no build-ids here");
     };
-    let here = own(&scratch, "here");
-    let inside = own(&scratch, "proc/7/root/no/such/program");
-    let removed = own(&scratch, "gone");
+    let here = program_copy(&scratch, "here");
+    let inside = program_copy(&scratch, "proc/7/root/no/such/program");
+    let removed = program_copy(&scratch, "gone");
     let mappings = scratch.path().join("proc/7/map_files");
     fs::create_dir_all(&mappings).unwrap();
     symlink(&removed, mappings.join("1000-2000")).unwrap();
@@ -114,7 +114,7 @@ fn a_file_is_found_below_the_root_of_its_process_and_in_map_files() {
 #[test]
 fn a_replaced_file_is_not_used() {
     let scratch = Scratch::new();
-    let here = own(&scratch, "here");
+    let here = program_copy(&scratch, "here");
     let name = here.to_str().unwrap();
     let (major, minor, inode) = inode_of(&here);
     let mut files = MappedFiles::new(scratch.path().join("proc"));

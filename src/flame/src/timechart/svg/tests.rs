@@ -143,11 +143,11 @@ fn a_page_needs_no_other_file() {
     let page = String::from_utf8(out).expect("text");
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
     assert!(!page.contains("http://www.w3.org/Graphics") && !page.contains("src="));
-    }
-    
-    #[test]
-    fn a_chart_without_rows_is_a_complete_picture() {
-        let svg = drawn(&TimeChart::default());
+}
+
+#[test]
+fn a_chart_without_rows_is_a_complete_picture() {
+    let svg = drawn(&TimeChart::default());
     assert!(svg.ends_with("</svg>\n"), "{svg}");
 }
 
