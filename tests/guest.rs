@@ -29,8 +29,8 @@ struct Guest {
     machine: &'static str,
     /// The folder of its cases, below tests/guest.
     folder: &'static str,
-    /// The folder that fetch.sh made.
-    made: PathBuf,
+    /// The folder with the guest's image, made by fetch.sh.
+    image: PathBuf,
     rperf: PathBuf,
 }
 
@@ -42,11 +42,11 @@ impl Guest {
             skip(test, "RPERF_GUESTS and RPERF_STATIC are not set");
             return None;
         };
-        let made = guests.join(machine);
+        let image = guests.join(machine);
         assert!(
-            made.join("complete").exists(),
+            image.join("complete").exists(),
             "{} has no guest: run tests/guest/fetch.sh",
-            made.display()
+            image.display()
         );
         let triple = format!("{machine}-unknown-linux-musl");
         let rperf = target.join(triple).join("checked/rperf");
@@ -54,14 +54,14 @@ impl Guest {
         Some(Self {
             machine,
             folder,
-            made,
+            image,
             rperf,
         })
     }
 
     /// The module with counters on x86-64: only built if its source was available.
     fn counters(&self) -> PathBuf {
-        self.made.join("fakepmu.ko")
+        self.image.join("fakepmu.ko")
     }
 
     /// The cases, one per line; on x86-64 without counters only those that both tools record by a clock.
@@ -115,7 +115,7 @@ impl Guest {
         let out = scratch.path().join("out");
         let words: [&OsStr; 4] = [
             self.machine.as_ref(),
-            self.made.as_ref(),
+            self.image.as_ref(),
             payload.as_ref(),
             out.as_ref(),
         ];

@@ -28,9 +28,9 @@ pub(crate) fn conclude(
         (&found.bad_records, "records"),
         (&found.bad_samples, "samples"),
     ];
-    let mut bad = bad.iter().filter_map(|(bad, what)| {
+    let mut bad = bad.iter().filter_map(|(bad, noun)| {
         let first = bad.first.as_ref()?;
-        Some(bad_records(bad, first, what, path))
+        Some(bad_records(bad, first, noun, path))
     });
     if let Some(end) = &found.end {
         bad.for_each(|line| context.warn(line));
@@ -155,15 +155,15 @@ pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
     }
 }
 
-/// Describes records that could not be decoded.
-fn bad_records(bad: &DecodeErrors, first: &BadRecord, what: &str, path: &Path) -> String {
+/// Describes records that could not be decoded; `noun` is `records` or `samples`.
+fn bad_records(bad: &DecodeErrors, first: &BadRecord, noun: &str, path: &Path) -> String {
     let BadRecord {
         offset,
         kind,
         error,
     } = first;
     format!(
-        "{}: {} {what} cannot be decoded; the first, {kind} ({}) at offset {offset:#x}: {error}",
+        "{}: {} {noun} cannot be decoded; the first, {kind} ({}) at offset {offset:#x}: {error}",
         path.display(),
         bad.count,
         kind.0

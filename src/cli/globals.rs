@@ -168,13 +168,13 @@ impl GlobalsParser<'_> {
     fn value(
         &mut self,
         name: &str,
-        what: &str,
+        value_name: &str,
         attached: Option<&OsStr>,
     ) -> Result<OsString, CliError> {
         let value = attached
             .map(OsStr::to_owned)
             .or_else(|| self.words.next().cloned());
-        value.ok_or_else(|| misuse(self.program, format!("No {what} given for {name}.")))
+        value.ok_or_else(|| misuse(self.program, format!("No {value_name} given for {name}.")))
     }
 
     /// Returns the remaining words.

@@ -154,7 +154,7 @@ fn both_converted(tools: &Tools, file: &str) -> [(String, String); 2] {
     })
 }
 
-/// The differences between the tools' JSON and messages for one recording.
+/// The first difference between the tools' JSON, otherwise between their messages, for one recording. `None` if there is none.
 fn differing(tools: &Tools, file: &str) -> Option<String> {
     let [(theirs, their_messages), (ours, our_messages)] = both_converted(tools, file);
     let difference = rperf_testkit::golden::difference(&theirs, &ours);
@@ -294,7 +294,7 @@ fn clocks_are_weighed_in_milliseconds(file: &Value) {
         let sum: f64 = weights.iter().sum();
         assert!(sum > 0.0 && sum < 2.0 * end + 5.0, "{sum} {end}");
         let times: Vec<f64> = list(&samples["time"]).iter().map(number).collect();
-        // The profiler omits samples at the end.
+        // The profiler omits samples at or after the end.
         assert!(times.is_sorted() && times.iter().all(|time| (0.0..end).contains(time)));
     }
 }

@@ -21,7 +21,7 @@ struct TraceEvent {
 }
 
 impl TraceEvent {
-    /// A number, decimal or with `0x`.
+    /// The value of a field with a number, decimal or hexadecimal with `0x`.
     #[track_caller]
     fn number(&self, field: &str) -> i64 {
         let text = &self.fields[field];
@@ -103,7 +103,7 @@ fn event(line: &str) -> TraceEvent {
 
 /// Length of the first value: a list in brackets, a quoted text, or up to the next comma.
 fn value_end(text: &str) -> usize {
-    let end = |of: &str| text.find(of).map(|at| at + of.len());
+    let end = |closing: &str| text.find(closing).map(|at| at + closing.len());
     let found = match text.chars().next() {
         Some('[') => end(" ]"),
         Some('"') => text[1..].find('"').map(|at| at + 2),
@@ -226,7 +226,7 @@ fn fields_of_tracepoints_are_fields_of_events() {
         }
     }
     assert!(switches > 0 && shown.next().is_none());
-    // Records from before the recording do not extend it.
+    // Records of tasks that ran before the recording do not move the start of the trace to time 0.
     let comm = events.iter().find(|event| event.name == "perf_comm");
     let comm = comm.expect("a record of the recorder");
     let first = events

@@ -47,14 +47,14 @@ fn of_script(line: &str) -> Event {
     let time: u64 = time.parse().expect("a time");
     let cpu = cpu.trim_matches(['[', ']']).to_owned();
     let name = name.trim_end_matches(':').to_owned();
-    // trace-cmd rounds times.
+    // trace-cmd rounds times to microseconds.
     let time = (time + 500) / 1000;
     let [comm, tid] = [comm, tid].map(str::to_owned);
     (comm, tid, cpu, time, name, words[5..].join(" "))
 }
 
 #[test]
-fn a_trace_dat_becomes_what_trace_cmd_prints() {
+fn a_trace_dat_becomes_the_events_that_trace_cmd_prints() {
     let scratch = Scratch::new();
     let input = fixture("trace-cmd.dat");
     let input = input.to_str().expect("a plain path");
@@ -116,9 +116,9 @@ fn linux_perf_reads_a_converted_trace() {
 #[test]
 fn a_failed_conversion_leaves_no_file() {
     let scratch = Scratch::new();
-    let whole = fs::read(fixture("trace-cmd.dat")).expect("a fixture");
+    let complete = fs::read(fixture("trace-cmd.dat")).expect("a fixture");
     let path = scratch.path().join("cut.dat");
-    fs::write(&path, &whole[..whole.len() - 100]).expect("a file");
+    fs::write(&path, &complete[..complete.len() - 100]).expect("a file");
     fs::write(scratch.path().join("text"), "not a trace\0\n").expect("a file");
     fs::write(scratch.path().join("perf.data"), "PERFILE2 and more").expect("a file");
     for (words, status, message) in [

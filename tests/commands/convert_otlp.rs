@@ -13,7 +13,7 @@ use super::convert::{converted, recorded};
 use super::folded_parser::{Folded, parse};
 use super::rperf;
 
-/// The profiles of a request or a file.
+/// The profiles of a request or a file. Numbers in the calls below are field numbers of the OTLP messages, if not indices.
 struct Otlp<'d> {
     data: &'d [u8],
     strings: Vec<&'d [u8]>,
@@ -156,8 +156,8 @@ fn samples_have_threads_and_files_have_build_ids() {
                 "thread.id",
                 "cpu.logical_number",
             ];
-            let rest = keys.map(|key| attributes[key].clone());
-            let key = [std::slice::from_ref(&event), &rest[..]].concat();
+            let values = keys.map(|key| attributes[key].clone());
+            let key = [std::slice::from_ref(&event), &values[..]].concat();
             *found.entry(key).or_default() += packed(sample, 4).iter().sum::<u64>();
         }
     }

@@ -73,7 +73,7 @@ fn fixtures_come_back_as_the_same_text() {
     }
 }
 
-/// Records a program with functions; `None` without a compiler.
+/// Records a program into `chains`, `flat` and `sched`; `None` without a compiler.
 fn recorded(tools: &Tools) -> Option<()> {
     fs::write(tools.path().join("work.c"), PROGRAM).expect("a source file");
     let compiled = Command::new("cc")

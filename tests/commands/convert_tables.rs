@@ -194,7 +194,7 @@ fn each_table_is_a_file_of_the_data_set() {
     );
     ran(&scratch, &[&convert[..], &["--force"]].concat());
     assert_eq!(files(&folder), written);
-    // Without one of the files the others are still not replaced, and the new ones are removed again.
+    // If one of the files is missing, the others are still not replaced, and the new one is removed again.
     let first = written
         .iter()
         .find(|path| path.to_string_lossy().contains("recordings"))
@@ -205,7 +205,7 @@ fn each_table_is_a_file_of_the_data_set() {
         .finish()
         .expect("rperf starts");
     assert_eq!(partly.status, 255, "{partly:?}");
-    assert!(!first.exists(), "what was written is removed");
+    assert!(!first.exists(), "the new table is removed");
     // Replaced tables stay if a later one cannot be written.
     ran(&scratch, &[&convert[..], &["--force"]].concat());
     let last = written
@@ -219,7 +219,7 @@ fn each_table_is_a_file_of_the_data_set() {
         .finish()
         .expect("rperf starts");
     assert_eq!(failed.status, 255, "{failed:?}");
-    assert!(first.exists(), "what was replaced stays");
+    assert!(first.exists(), "the replaced table stays");
 }
 
 #[test]

@@ -63,11 +63,11 @@ fn folded_text_has_one_event_and_a_note_names_the_others() {
         let (faults, _) = with("page-faults:u");
         let (drawn, note) = counts(words);
         assert_eq!(drawn, clock.max(faults), "{words:?}");
-        let (used, other, rest) = match clock >= faults {
+        let (used, other, unused) = match clock >= faults {
             true => ("cpu-clock:u", "page-faults:u", faults),
             false => ("page-faults:u", "cpu-clock:u", clock),
         };
-        let line = format!("using the {drawn} samples of {used}; not used: {other} ({rest})\n");
+        let line = format!("using the {drawn} samples of {used}; not used: {other} ({unused})\n");
         assert!(note.contains(&line), "{words:?}: {note}");
         assert!(
             note.contains("hint: -e NAME selects another event\n"),
@@ -148,7 +148,7 @@ fn pprof_shows_demangled_names_as_they_are() {
     let raw = pprof(scratch.path(), "-raw").expect("it was there");
     let period = raw.lines().find_map(|line| line.strip_prefix("Period: "));
     assert_eq!(period, Some("500250"), "the period of 1999 Hz: {raw}");
-    // pprof would drop template arguments and what precedes them.
+    // pprof would drop template arguments and the text before them.
     let name = "geometry::Grid<double, 1000>::operator()";
     assert!(sorted.contains(name), "{sorted}");
 }

@@ -31,9 +31,9 @@ fn sample(id: u64, time: u64) -> Vec<u8> {
     record(9, 2, body.u64(time))
 }
 
-fn comm(name: &[u8]) -> Vec<u8> {
+fn comm(body: &[u8]) -> Vec<u8> {
     let trailer = Bytes::new().u32(7).u32(8).u64(10).u64(ID).done();
-    record(3, 0, Bytes::new().raw(name).raw(trailer))
+    record(3, 0, Bytes::new().raw(body).raw(trailer))
 }
 
 fn recording(records: &[Vec<u8>]) -> Vec<u8> {

@@ -24,6 +24,7 @@ int main(void)
 /// A program split into stripped binary and debug file, as distributions do, and a recording of it.
 struct Split {
     scratch: Scratch,
+    /// The build ID of the program, in hexadecimal.
     id: String,
     executable: Vec<u8>,
     debuginfo: Vec<u8>,
@@ -39,9 +40,9 @@ impl Split {
             &["strip", "prog"],
         ] {
             let (tool, words) = words.split_first().expect("a tool");
-            let made = Run::new(tool).args(words).within(scratch.path()).finish();
-            if !made.as_ref().is_ok_and(|made| made.status == 0) {
-                skip(test, &format!("{tool}: {made:?}"));
+            let outcome = Run::new(tool).args(words).within(scratch.path()).finish();
+            if !outcome.as_ref().is_ok_and(|outcome| outcome.status == 0) {
+                skip(test, &format!("{tool}: {outcome:?}"));
                 return None;
             }
         }
@@ -96,8 +97,8 @@ impl Split {
         self.run_with(words, |run| run)
     }
 
-    fn run_with(&self, words: &[&str], more: impl Fn(Run) -> Run) -> Outcome {
-        let run = more(rperf_in(&self.scratch, words));
+    fn run_with(&self, words: &[&str], configure: impl Fn(Run) -> Run) -> Outcome {
+        let run = configure(rperf_in(&self.scratch, words));
         let outcome = run.finish().expect("rperf starts");
         assert_eq!(outcome.status, 0, "{outcome:?}");
         outcome

@@ -73,7 +73,7 @@ fn recording_of_missing_file() -> Vec<u8> {
 }
 
 #[test]
-fn warnings_are_printed_once_if_unfiltered_totals_are_counted_too() -> io::Result<()> {
+fn warnings_are_printed_once_per_file_if_unfiltered_totals_are_counted_too() -> io::Result<()> {
     let scratch = Scratch::new();
     scratch.write("old.data", recording_of_missing_file())?;
     scratch.write("new.data", recording_of_missing_file())?;
@@ -105,8 +105,8 @@ fn the_default_files_are_named_when_they_are_missing() -> io::Result<()> {
 }
 
 #[test]
-fn recordings_of_the_scheduler_have_a_command_of_their_own() {
-    let test = "commands::diff::recordings_of_the_scheduler_have_a_command_of_their_own";
+fn recordings_of_the_scheduler_get_a_hint_to_sched_diff() {
+    let test = "commands::diff::recordings_of_the_scheduler_get_a_hint_to_sched_diff";
     if !rperf_testkit::may_trace(test) {
         return;
     }

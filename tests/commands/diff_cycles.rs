@@ -8,7 +8,7 @@ use super::rperf;
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 const ID: u64 = 55;
 
-/// Functions at 0x1000, 0x2000 and 0x3000, of 0x1000 bytes.
+/// Functions of 0x1000 bytes each, at offsets 0x1000, 0x2000 and 0x3000 of [`KERNEL`].
 const KALLSYMS: &str = "\
 ffffffff81000000 T _text
 ffffffff81001000 T alpha

@@ -6,13 +6,13 @@ use std::fs;
 use super::rperf;
 use crate::tidy::root;
 
-fn stdout(words: &[&str]) -> String {
+fn output(words: &[&str]) -> String {
     let outcome = rperf(words).finish().expect("the binary starts");
     outcome.stdout + &outcome.stderr
 }
 
 fn commands() -> BTreeSet<String> {
-    let listed = stdout(&["--list-cmds"]);
+    let listed = output(&["--list-cmds"]);
     listed.split_whitespace().map(str::to_owned).collect()
 }
 
@@ -61,9 +61,9 @@ fn commands_that_pages_name_exist() {
 fn options_that_the_readme_names_exist() {
     let mut help: String = commands()
         .iter()
-        .map(|command| stdout(&[command, "-h"]))
+        .map(|command| output(&[command, "-h"]))
         .collect();
-    help += &stdout(&["data", "convert", "-h"]);
+    help += &output(&["data", "convert", "-h"]);
     let known: BTreeSet<&str> = help
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
         .collect();

@@ -106,49 +106,49 @@ impl Kernel {
 }
 
 #[test]
-fn every_record_of_the_kernel() {
+fn every_record_of_the_kernel_is_dumped() {
     const EXEC: u16 = 1 << 13;
     const OUT: u16 = 1 << 13;
     const PREEMPTED: u16 = 3 << 13;
     const BUILD_ID: u16 = 1 << 14;
-    let mut all = Kernel {
+    let mut kernel = Kernel {
         records: Vec::new(),
         time: 1000,
     };
     let place = || Bytes::new().u32(7).u32(8).u64(0x1000).u64(0x2000);
-    all.put(1, 2, place().u64(0).text("/a/b", 8));
-    all.put(1, 2 | 1 << 13, place().u64(0x3000).text("/a/b", 8));
+    kernel.put(1, 2, place().u64(0).text("/a/b", 8));
+    kernel.put(1, 2 | 1 << 13, place().u64(0x3000).text("/a/b", 8));
     let inode = place().u64(0).u32(8).u32(1).u64(77).u64(5).u32(7).u32(1);
-    all.put(10, 2, inode.text("/a/b", 8));
+    kernel.put(10, 2, inode.text("/a/b", 8));
     let id = place()
         .u64(0)
         .raw([16, 0, 0, 0])
         .raw([0xab; 20])
         .u32(1)
         .u32(2);
-    all.put(10, 2 | BUILD_ID, id.text("/a/c", 8));
-    all.put(3, 0, Bytes::new().u32(7).u32(8).text("name", 8));
-    all.put(3, EXEC, Bytes::new().u32(7).u32(8).text("name", 8));
+    kernel.put(10, 2 | BUILD_ID, id.text("/a/c", 8));
+    kernel.put(3, 0, Bytes::new().u32(7).u32(8).text("name", 8));
+    kernel.put(3, EXEC, Bytes::new().u32(7).u32(8).text("name", 8));
     let task = || Bytes::new().u32(9).u32(7).u32(9).u32(8).u64(1020);
-    all.put(7, 0, task());
-    all.put(4, 0, task());
-    all.put(2, 0, Bytes::new().u64(ID).u64(3));
-    all.put(13, 0, Bytes::new().u64(9));
-    all.put(5, 0, Bytes::new().u64(1020).u64(ID).u64(66));
-    all.put(6, 0, Bytes::new().u64(1020).u64(ID).u64(66));
-    all.put(8, 0, Bytes::new().u32(7).u32(8).u64(123));
-    all.put(11, 0, Bytes::new().u64(0x1000).u64(0x20).u64(3));
-    all.put(12, 0, Bytes::new().u32(7).u32(8));
+    kernel.put(7, 0, task());
+    kernel.put(4, 0, task());
+    kernel.put(2, 0, Bytes::new().u64(ID).u64(3));
+    kernel.put(13, 0, Bytes::new().u64(9));
+    kernel.put(5, 0, Bytes::new().u64(1020).u64(ID).u64(66));
+    kernel.put(6, 0, Bytes::new().u64(1020).u64(ID).u64(66));
+    kernel.put(8, 0, Bytes::new().u32(7).u32(8).u64(123));
+    kernel.put(11, 0, Bytes::new().u64(0x1000).u64(0x20).u64(3));
+    kernel.put(12, 0, Bytes::new().u32(7).u32(8));
     for misc in [0, OUT, PREEMPTED] {
-        all.put(14, misc, Bytes::new());
-        all.put(15, misc, Bytes::new().u32(u32::MAX).u32(5));
+        kernel.put(14, misc, Bytes::new());
+        kernel.put(15, misc, Bytes::new().u32(u32::MAX).u32(5));
     }
     let namespaces = |count: u64| {
         let head = Bytes::new().u32(7).u32(8).u64(count);
         (0..count).fold(head, |body, number| body.u64(number).u64(0x1000 * number))
     };
     for count in [7, 3] {
-        all.put(16, 0, namespaces(count));
+        kernel.put(16, 0, namespaces(count));
     }
     let symbol = |flags| {
         Bytes::new()
@@ -157,13 +157,13 @@ fn every_record_of_the_kernel() {
             .u16(1)
             .u16(flags)
     };
-    all.put(17, 0, symbol(0).text("bpf_prog", 8));
-    all.put(17, 0, symbol(1).text("bpf_prog", 8));
-    all.put(18, 0, Bytes::new().u16(1).u16(0).u32(33).raw([7; 8]));
-    all.put(19, 0, Bytes::new().u64(99).text("/cg/x", 8));
+    kernel.put(17, 0, symbol(0).text("bpf_prog", 8));
+    kernel.put(17, 0, symbol(1).text("bpf_prog", 8));
+    kernel.put(18, 0, Bytes::new().u16(1).u16(0).u32(33).raw([7; 8]));
+    kernel.put(19, 0, Bytes::new().u64(99).text("/cg/x", 8));
     let poke = Bytes::new().u64(0xffff_ffff_8100_0000).u16(3).u16(20);
-    all.put(20, 0, poke.raw([0x90; 23]).raw([0; 5]));
-    all.put(21, 0, Bytes::new().u64(0x77));
+    kernel.put(20, 0, poke.raw([0x90; 23]).raw([0; 5]));
+    kernel.put(21, 0, Bytes::new().u64(0x77));
     // How an address is shown in each cpumode.
     for (mode, ip) in [
         (2, 0x1004),
@@ -173,21 +173,21 @@ fn every_record_of_the_kernel() {
         (0, 0x9999),
         (5, 0x9999),
     ] {
-        all.time += 10;
+        kernel.time += 10;
         let sample = Bytes::new().u64(ID).u64(ip).u32(7).u32(8);
-        all.records
-            .extend(record(9, mode, sample.u64(all.time).u32(1).u32(0)));
+        kernel.records
+            .extend(record(9, mode, sample.u64(kernel.time).u32(1).u32(0)));
     }
     let sample_type = BASE | CPU | IDENTIFIER;
     let attr = Attr {
         sample_type,
         ..Attr::default()
     };
-    check("kernel", &file(&attr, "x86_64", &all.records));
+    check("kernel", &file(&attr, "x86_64", &kernel.records));
 }
 
 #[test]
-fn every_record_of_the_recorder() {
+fn every_record_of_the_recorder_is_dumped() {
     let update = |kind| Bytes::new().u64(kind).u64(ID);
     let error = |format| {
         Bytes::new()
@@ -265,7 +265,7 @@ fn every_record_of_the_recorder() {
 /// A name for messages, the attr of a sample, its architecture, and its fields after [`BASE`].
 type Shape = (&'static str, Attr, &'static str, Bytes);
 
-fn of(bit: u32) -> Attr {
+fn with_field(bit: u32) -> Attr {
     let sample_type = 1 << bit;
     Attr {
         sample_type,
@@ -286,21 +286,21 @@ fn stacks() -> [Shape; 5] {
     let branches = || words([17].into_iter().chain((0..17).flat_map(branch)));
     let calls = Attr {
         branch: 1 << 11,
-        ..of(11)
+        ..with_field(11)
     };
     let registers = |bit, mask: u64, count: u64| {
         let attr = Attr {
             regs_user: mask,
             regs_intr: mask,
-            ..of(bit)
+            ..with_field(bit)
         };
         (attr, words([2].into_iter().chain(100..100 + count)))
     };
     let (attr, fields) = registers(12, 0xff_ffff, 24);
     let (attr_arm64, fields_arm64) = registers(18, 0x1_ffff_ffff, 33);
     [
-        ("chain", of(5), "x86_64", chain),
-        ("branches", of(11), "x86_64", branches()),
+        ("chain", with_field(5), "x86_64", chain),
+        ("branches", with_field(11), "x86_64", branches()),
         ("calls", calls, "x86_64", branches()),
         ("registers", attr, "x86_64", fields),
         ("registers of arm64", attr_arm64, "aarch64", fields_arm64),
@@ -308,7 +308,7 @@ fn stacks() -> [Shape; 5] {
 }
 
 #[test]
-fn every_field_of_a_sample() {
+fn every_field_of_a_sample_is_dumped() {
     let others = [
         ("address", 3, words([0xdead])),
         ("weight", 14, words([0x1_2345_6789])),
@@ -320,7 +320,7 @@ fn every_field_of_a_sample() {
         ("page of code", 23, words([0])),
         ("stack", 13, words([16, 1, 2, 9])),
     ];
-    let others = others.map(|(name, bit, fields)| (name, of(bit), "x86_64", fields));
+    let others = others.map(|(name, bit, fields)| (name, with_field(bit), "x86_64", fields));
     let mut text = String::new();
     for (name, attr, machine, fields) in stacks().into_iter().chain(others) {
         let sample_type = attr.sample_type | BASE;

@@ -194,7 +194,7 @@ impl FakeMachine {
         self
     }
 
-    /// Checks that the first attr of each event equals perf's in the given fields.
+    /// Checks that the first attr of each event equals perf's in the given fields; the field `""` selects all.
     fn assert_same_attrs(&self, perf: &Path, scratch: &Scratch, events: &[&str], fields: &[&str]) {
         let attr = |outcome: &Outcome| -> Vec<String> {
             let lines = first_attr(&outcome.stderr).into_iter();
@@ -238,6 +238,7 @@ fn attrs_of_named_events_match_perf() {
     machine.assert_same_attrs(&perf, &scratch, &EVENTS, &[""]);
 }
 
+/// Number of events that are recorded at a time.
 const WORKERS: usize = 6;
 
 #[test]
@@ -274,6 +275,7 @@ fn events_are_counted_on_both_pmus_of_hybrid_machines_by_default() {
     let outcome = machine.run(rperf_in(&scratch, &["stat", "-x,", "true"]));
     let names = outcome.stderr.lines().map(|line| line.split(',').nth(2));
     let names: Vec<&str> = names.map(|name| name.unwrap_or_default()).collect();
+    // The first four are software events.
     let both = |name: &str| ["cpu_atom", "cpu_core"].map(|pmu| format!("{pmu}/{name}/"));
     let hardware = ["cycles", "instructions", "branches", "branch-misses"];
     let expected: Vec<String> = hardware.into_iter().flat_map(both).collect();

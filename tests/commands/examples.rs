@@ -38,7 +38,7 @@ const READERS: &[&str] = &[
     "script",
 ];
 
-/// Text in the output of some lines.
+/// Some lines, each with a text that its output contains.
 const SHOWN: &[(&str, &str)] = &[
     ("report --stdio -s size,symbol", " malloc"),
     ("report --stdio -s comm,pid", "program"),
@@ -181,7 +181,7 @@ fn adapted(line: &str, pid: &str) -> String {
     words.join(" ")
 }
 
-/// The lines of a text that begin with `lead` and the program's name, without both.
+/// The lines of a text that begin with `lead` and the program's name, without both and without the remark after two blanks.
 fn lines<'t>(text: &'t str, lead: &str) -> Vec<&'t str> {
     let lines = text.lines().filter_map(|line| line.strip_prefix(lead));
     lines

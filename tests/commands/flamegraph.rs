@@ -79,7 +79,7 @@ fn folded_stacks_match_script() {
     let expected = folded_script(&script);
     assert!(expected.values().sum::<u64>() > 20, "{script}");
     assert_eq!(parse(&folded), expected);
-    // The output is read back. A filter on it may leave nothing.
+    // The output is read back. A filter that leaves no samples is an error.
     let again = scratch
         .write("again.folded", &folded)
         .expect("a scratch file");
@@ -274,7 +274,7 @@ app;main;render;std::sort 40
 app;main;render;do_syscall_64_[k] 20
 ";
 
-/// The page after its script ran, with this fragment in the URL.
+/// The page after its script ran, with this fragment in the URL; `None` if no browser starts.
 pub(super) fn browse(picture: &Path, state: &str) -> Option<String> {
     let browser = ["chromium", "chromium-browser", "google-chrome"];
     let home = picture.parent()?.join("browser");

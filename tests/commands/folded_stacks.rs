@@ -133,8 +133,8 @@ fn without_objects(stacks: &Folded) -> Folded {
 fn of_tree(node: &Value, above: &str, stacks: &mut Folded) {
     let name = node["n"].as_str().expect("a name");
     let path = match above {
-        // The children of the root are programs, `sh (123)`.
         "" => String::new(),
+        // The children of the root are programs, `sh (123)`.
         ";" => name.split(" (").next().unwrap_or(name).replace(' ', "_"),
         _ => format!("{above};{name}"),
     };

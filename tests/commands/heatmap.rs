@@ -177,13 +177,13 @@ fn durations_match_script() {
             .iter()
             .all(|(_, row, title)| *row < 3 && title.ends_with("% of the column"))
     );
-    for key in [
+    for options in [
         &[][..],
         &["--key", "common_pid"],
         &["--scale", "log"],
         &["--scale", "linear", "--max-latency", "1"],
     ] {
-        let picture = drawn(&scratch, &[&["--from", from, "--to", to], key].concat());
+        let picture = drawn(&scratch, &[&["--from", from, "--to", to], options].concat());
         let counts = cells(&picture).into_iter().map(|(_, _, title)| {
             let count = title.split(": ").nth(1).expect("a count");
             count
@@ -193,7 +193,7 @@ fn durations_match_script() {
                 .parse::<u64>()
                 .expect("a number")
         });
-        assert_eq!(counts.sum::<u64>(), durations, "{key:?}");
+        assert_eq!(counts.sum::<u64>(), durations, "{options:?}");
     }
     let unknown = run(&["heatmap", "--from", from, "--to", to, "--key", "color"]);
     assert_eq!(unknown.status, 255);

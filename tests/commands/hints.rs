@@ -36,7 +36,7 @@ fn recording(samples: &[Vec<u8>]) -> Vec<u8> {
     file(&attr, "x86_64", &[&[mapping()], samples].concat().concat())
 }
 
-/// The output of `report` on a terminal.
+/// The output of `report` on a terminal; `None` if script(1) does not start.
 fn on_terminal(scratch: &Scratch, options: &str) -> Option<Outcome> {
     let program = env!("CARGO_BIN_EXE_rperf");
     let line = format!("{program} --no-pager report {options}");
@@ -111,7 +111,7 @@ __asm__(".globl _start\n.type _start, @function\n_start: xor %ebp, %ebp\ncall be
 fn callers_missed_by_frame_pointers_are_reported() {
     let test = "commands::hints::callers_missed_by_frame_pointers_are_reported";
     if cfg!(not(target_arch = "x86_64")) {
-        return skip(test, "the program is one for x86");
+        return skip(test, "the program is for x86-64");
     }
     let scratch = Scratch::new();
     scratch
@@ -153,7 +153,7 @@ for all callers";
     assert!(!script.contains("middle"), "{script}");
 }
 
-/// Tracepoints and other events with a fixed period have no frequency.
+/// The hint also names options for tracepoints and other events with a fixed period, which have no frequency.
 #[test]
 fn lost_records_have_a_hint() {
     let scratch = Scratch::new();

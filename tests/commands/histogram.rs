@@ -85,7 +85,7 @@ fn periods_are_counted_in_ranges_of_powers() {
     let title =
         "# cpu-clock period: 100 values, mean 20.0, min 20, median 20, p90 20, p99 20, max 20\n";
     assert!(text.starts_with(title), "{text}");
-    // All values have a range, in any order of reading.
+    // Each value is in a range, also if several threads read.
     let all = printed(&scratch, &["cpu-clock", "period"]);
     assert_eq!(
         ranges(&all).iter().map(|(_, count)| count).sum::<u64>(),
@@ -167,8 +167,8 @@ fn fields_of_a_recorded_command_match_script() {
         ranges(&live.stdout).contains(&("4096 -> 16383".to_owned(), 50)),
         "{live:?}"
     );
-    let kept = fs::read_dir(scratch.path()).expect("the folder").count();
-    assert_eq!(kept, 0, "the recording is temporary");
+    let files_left = fs::read_dir(scratch.path()).expect("the folder").count();
+    assert_eq!(files_left, 0, "the recording is temporary");
     // A command that fails gives its status.
     let failed = run(
         &scratch,

@@ -1,4 +1,4 @@
-//! `rperf inject`: build-ids in files and pipes, compared with Linux perf, and what it refuses.
+//! `rperf inject`: build-ids in files and pipes, compared with Linux perf, and refused input.
 
 use std::fs;
 
@@ -313,11 +313,11 @@ fn a_decoded_trace_replaces_other_samples() {
 #[test]
 fn a_failed_copy_leaves_nothing() {
     let scratch = Scratch::new();
-    let whole = one_sample(false);
-    scratch.write("perf.data", &whole).expect("a file");
-    // Truncated within the sample. The 16 and 64 bytes of the only feature follow the sample.
+    let complete = one_sample(false);
+    scratch.write("perf.data", &complete).expect("a file");
+    // Truncated within the sample. The only feature follows the sample: 16 bytes of its section, 64 of its content.
     scratch
-        .write("cut.data", &whole[..whole.len() - 100])
+        .write("cut.data", &complete[..complete.len() - 100])
         .expect("a file");
     scratch
         .write("text", "no recording at all\n")
@@ -368,7 +368,7 @@ fn a_failed_copy_leaves_nothing() {
     );
     assert_eq!(
         fs::read(scratch.path().join("perf.data")).expect("the input"),
-        whole
+        complete
     );
     let outcome = run(&["inject", "-o", "nowhere/out.data"]);
     assert_eq!(outcome.status, 255, "{outcome:?}");

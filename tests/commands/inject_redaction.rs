@@ -57,14 +57,15 @@ struct Recorded {
     processes: Vec<Process>,
     /// Texts of the header and of other records.
     texts: Vec<String>,
-    /// Whether records follow in the order of their times, or all tasks first.
+    /// Whether the samples of a process directly follow its task records; otherwise the task records of all processes are first.
     is_interleaved: bool,
 }
 
+/// [`PLANTED`], followed by at most `longest` characters.
 fn text(longest: usize) -> impl Strategy<Value = String> {
-    let rest = format!("[a-zA-Z0-9 _.:é-]{{0,{longest}}}");
-    let rest = proptest::string::string_regex(&rest).expect("a pattern");
-    rest.prop_map(|rest| format!("{PLANTED}{rest}"))
+    let pattern = format!("[a-zA-Z0-9 _.:é-]{{0,{longest}}}");
+    let suffix = proptest::string::string_regex(&pattern).expect("a pattern");
+    suffix.prop_map(|suffix| format!("{PLANTED}{suffix}"))
 }
 
 fn process() -> impl Strategy<Value = Process> {
@@ -97,7 +98,7 @@ impl Recorded {
         1000 + index as u32
     }
 
-    /// The trailer of records: task, time, CPU and id.
+    /// Appends the trailer of records: task, time, CPU and id.
     fn trailer(bytes: Bytes, index: usize, time: u64) -> Bytes {
         let pid = Self::pid(index);
         bytes.u32(pid).u32(pid).u64(time).u32(0).u32(0).u64(IDS[0])
@@ -220,7 +221,7 @@ impl Recorded {
         file.record(17, 0, record);
         let record = last(file.bytes().u16(1).u16(0).u32(3).raw(PLANTED).raw([0]));
         file.record(18, 0, record);
-        // TEXT_POKE: code is text here.
+        // TEXT_POKE, whose code is planted text.
         let poke = file.bytes().u64(0xffff_ffff_8100_0000).u16(8).u16(8);
         let record = last(poke.raw("PLANTED1PLANTED2").aligned(8));
         file.record(20, 0, record);
@@ -277,7 +278,7 @@ impl Recorded {
         file.feature(60, content);
     }
 
-    /// Parts of planted texts, and planted addresses as they are stored.
+    /// The beginning of planted texts, and planted addresses as they are stored.
     fn secrets(&self) -> Vec<Vec<u8>> {
         let mut secrets = vec![PLANTED.as_bytes().to_vec()];
         for process in &self.processes {
@@ -338,7 +339,7 @@ fn nothing_planted_is_left_in_generated_recordings() {
         let secrets = recorded.secrets();
         prop_assert!(
             secrets.iter().all(|secret| contains(&bytes, secret)),
-            "they are planted"
+            "the input has all secrets"
         );
         let program = env!("CARGO_BIN_EXE_rperf");
         for (output, line) in [

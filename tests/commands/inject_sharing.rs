@@ -160,13 +160,13 @@ fn a_redacted_recording_has_no_secrets_and_the_same_shares() {
         "--clockid",
         "mono",
     ];
-    for (tool, extra, options) in [
+    for (tool, call_graph, options) in [
         (Tool::Perf, "fp", &[][..]),
         (Tool::Rperf, "fp", &[]),
         (Tool::Rperf, "fp", &other_records),
         (Tool::Perf, "dwarf,4096", &[]),
     ] {
-        let words = ["--call-graph", extra, "-e", events, "sh", "-c", script];
+        let words = ["--call-graph", call_graph, "-e", events, "sh", "-c", script];
         let words = [options, &words].concat();
         let Some(file) = tools.record(tool, "planted", &words) else {
             continue;
@@ -200,7 +200,7 @@ fn a_redacted_recording_has_no_secrets_and_the_same_shares() {
                 let [before, after] =
                     [&*file, "shared.data"].map(|file| percentages(&tools, reader, file, keys));
                 assert!(before.len() > 1, "{before:?}");
-                assert_eq!(before, after, "{reader:?} {keys} {extra}");
+                assert_eq!(before, after, "{reader:?} {keys} {call_graph}");
             }
         }
         let header = printed(

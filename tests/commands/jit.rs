@@ -23,9 +23,9 @@ fn phases(text: &str) -> Vec<&str> {
         .lines()
         .filter_map(|line| line.split_whitespace().nth(2));
     let names = symbols.filter_map(|symbol| symbol.split('+').next());
-    let mut made: Vec<&str> = names.filter(|name| PHASES.contains(name)).collect();
-    made.dedup();
-    made
+    let mut found: Vec<&str> = names.filter(|name| PHASES.contains(name)).collect();
+    found.dedup();
+    found
 }
 
 /// perf's output after `injector` added the dump's functions to the recording.
@@ -66,7 +66,7 @@ fn about<'t>(text: &'t str, functions: &[&str]) -> Vec<[&'t str; 2]> {
 }
 
 #[test]
-fn lines_and_frames_of_dumped_functions() {
+fn lines_and_frames_of_dumped_functions_are_found() {
     let scratch = Scratch::new();
     let program = program(&scratch, "jitdump");
     let folder = scratch.path().to_str().expect("a printable path");
@@ -84,7 +84,7 @@ fn lines_and_frames_of_dumped_functions() {
     let recorded = done(&scratch, &words);
     if recorded.status != 0 {
         return skip(
-            "commands::jit::lines_and_frames_of_dumped_functions",
+            "commands::jit::lines_and_frames_of_dumped_functions_are_found",
             &recorded.stderr,
         );
     }
@@ -109,8 +109,8 @@ fn lines_and_frames_of_dumped_functions() {
     let functions = [&PHASES[..], &["looping"]].concat();
     let ours = done(&scratch, &words);
     let ours = about(&ours.stdout, &functions);
-    let line = |line: &&[&str; 2]| line[1].starts_with("loop.js:22 ");
-    assert!(ours.iter().find(line).is_some(), "{ours:?}");
+    let has_line = |line: &[&str; 2]| line[1].starts_with("loop.js:22 ");
+    assert!(ours.iter().any(has_line), "{ours:?}");
     for injector in [&*perf, Path::new(RPERF)] {
         let theirs = injected(injector, &perf, &scratch, &words);
         assert_eq!(ours, about(&theirs, &functions), "{injector:?}");

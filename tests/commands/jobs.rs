@@ -8,7 +8,7 @@ use super::{rperf, without_notes};
 const USER: u64 = (-512_i64).cast_unsigned();
 
 /// A recording that is large enough for several threads to get a part of it: two processes whose mappings change, callchains with
-/// more or fewer common frames, and times that alternate between two rings.
+/// more or fewer common frames, and times out of order, as in two ring buffers.
 fn large_recording() -> Vec<u8> {
     let mut file = Recording::new();
     for pid in [10, 11] {
@@ -70,10 +70,10 @@ fn the_text_does_not_depend_on_the_threads() {
         ],
         &["script"],
     ] {
-        let alone = print(&[command, &["-j", "1"]].concat());
+        let serial = print(&[command, &["-j", "1"]].concat());
         for jobs in ["2", "3", "16"] {
             assert!(
-                print(&[command, &["-j", jobs]].concat()) == alone,
+                print(&[command, &["-j", jobs]].concat()) == serial,
                 "{command:?} -j {jobs}"
             );
         }

@@ -15,14 +15,14 @@ fn kernel_functions_match_perf() {
         return;
     };
     let listing = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
-    let words = |line: &str| -> Option<(String, bool)> {
+    let name_and_hidden = |line: &str| -> Option<(String, bool)> {
         let [address, _, name] = line.split(' ').collect::<Vec<_>>()[..] else {
             return None;
         };
         let hidden = address.bytes().all(|digit| digit == b'0');
         Some((name.to_owned(), hidden))
     };
-    let lines: Vec<(String, bool)> = listing.lines().filter_map(words).collect();
+    let lines: Vec<(String, bool)> = listing.lines().filter_map(name_and_hidden).collect();
     if lines.iter().all(|(_, hidden)| *hidden) {
         return skip(TEST, "the addresses of the kernel are hidden");
     }

@@ -39,22 +39,22 @@ fn reports_with_a_valid_a_damaged_and_no_copy_are_the_same() {
     let copy = scratch.path().join(NAME);
     let mode = fs::metadata(&copy).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let whole = read(&copy);
+    let contents = read(&copy);
     let listing = read(Path::new("/proc/kallsyms"));
-    assert_eq!(of_kernel(split(&whole).1), of_kernel(&listing));
+    assert_eq!(of_kernel(split(&contents).1), of_kernel(&listing));
     assert_eq!(report(&scratch), expected);
 
     // Names of functions are changed: the checksum in the first line reveals the change, and the copy is replaced.
-    let (_, text) = split(&whole);
-    fs::write(&copy, whole.replace('_', "x")).unwrap();
+    let (_, text) = split(&contents);
+    fs::write(&copy, contents.replace('_', "x")).unwrap();
     assert_eq!(report(&scratch), expected);
     assert_eq!(of_kernel(split(&read(&copy)).1), of_kernel(text));
 
     // A report with names that only the copy contains has read the copy. Another test may load a BPF program
     // meanwhile, which changes the key.
     let is_read = (0..10).any(|_| {
-        let whole = read(&copy);
-        fs::write(&copy, with_other_names(&whole)).unwrap();
+        let contents = read(&copy);
+        fs::write(&copy, with_other_names(&contents)).unwrap();
         report(&scratch).contains("renamed_")
     });
     assert!(is_read);
@@ -74,8 +74,8 @@ fn split(copy: &str) -> (&str, &str) {
     copy.split_once('\n').expect("a first line")
 }
 
-/// Returns a valid copy of the same kernel whose functions are called `renamed_…`, except the one that the kernel's address is
-/// derived from.
+/// Returns a valid copy of the same kernel whose local functions are called `renamed_…`. Global functions keep their names: the
+/// kernel's address is derived from one of them.
 fn with_other_names(copy: &str) -> String {
     let (header, text) = split(copy);
     let text = text.replace(" t ", " t renamed_");

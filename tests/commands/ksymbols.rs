@@ -16,7 +16,7 @@ const FREE: u64 = 0xffff_ffff_c020_0000;
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2;
 const KERNEL_MODE: u16 = 1;
 
-/// What happens during a recording, at the next nanosecond.
+/// An event during a recording, one nanosecond after the previous one.
 enum Step {
     /// Code is announced: its address, length in bytes and name.
     Announced(u64, u32, &'static str),
@@ -86,8 +86,8 @@ fn same(tools: &Tools, steps: &[Step]) -> String {
 }
 
 #[test]
-fn code_next_to_and_inside_other_code() {
-    let test = "commands::ksymbols::code_next_to_and_inside_other_code";
+fn code_has_its_announced_name_except_inside_other_code() {
+    let test = "commands::ksymbols::code_has_its_announced_name_except_inside_other_code";
     let Some(tools) = Tools::find_for(test) else {
         return;
     };
@@ -145,8 +145,8 @@ fn code_next_to_and_inside_other_code() {
 /// Not compared with perf, which names such code differently (docs/compatibility.md, "A KSYMBOL record for the start of an
 /// earlier one").
 #[test]
-fn code_that_replaces_registered_code() {
-    let test = "commands::ksymbols::code_that_replaces_registered_code";
+fn code_that_replaces_announced_code_has_its_own_name() {
+    let test = "commands::ksymbols::code_that_replaces_announced_code_has_its_own_name";
     let Some(tools) = Tools::find_for(test) else {
         return;
     };

@@ -92,7 +92,7 @@ const TOP: &str = concat!(
 );
 
 #[test]
-fn tables_of_both_byte_orders() -> std::io::Result<()> {
+fn tables_are_the_same_in_both_byte_orders() -> std::io::Result<()> {
     let scratch = Scratch::new();
     for mut file in [KworkFile::with(ALL), KworkFile::big_endian()] {
         works(&mut file);
@@ -212,11 +212,11 @@ fn losses_are_listed_and_their_times_marked() -> std::io::Result<()> {
     file.softirq(SOFTIRQ_EXIT, at(40, 0), 9);
     file.softirq(SOFTIRQ_EXIT, at(45, 1), 1);
     scratch.write("perf.data", file.finish())?;
-    let stretch = "CPU 0: 12 records were lost between 0.000020 and 0.000030 s; run times and delays of its work are doubtful there";
+    let warning = "CPU 0: 12 records were lost between 0.000020 and 0.000030 s; run times and delays of its work are doubtful there";
     for command in ["report", "latency", "timehist"] {
         let outcome = run(&scratch, &["kwork", command]);
         assert_eq!(outcome.status, 0, "{outcome:?}");
-        assert!(outcome.stderr.contains(stretch), "{outcome:?}");
+        assert!(outcome.stderr.contains(warning), "{outcome:?}");
         let has_line = outcome.stdout.contains("% lost events (12 out of ");
         assert_eq!(has_line, command != "timehist", "{outcome:?}");
     }

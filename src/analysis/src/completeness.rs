@@ -32,7 +32,7 @@ const THREAD_ENTRIES: [&str; 16] = [
 /// Counts by object.
 pub type ObjectCounts = BTreeMap<DsoId, u64>;
 
-/// Counts of samples without symbols or complete stacks, among 20,000 to 40,000 samples of the recording.
+/// Counts of samples without symbols or complete stacks, among 20,000 to 40,000 samples of the recording, or all of a smaller one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Completeness {
     /// The number of samples examined.
@@ -71,12 +71,12 @@ impl Completeness {
             machine: replay.data().features().arch().unwrap_or_default(),
             every: (total / EXAMINED_SAMPLES).max(1),
         };
-        let seen = replay.fold(threads, || ScanCounts {
+        let counts = replay.fold(threads, || ScanCounts {
             survey: &survey,
             found: Self::default(),
             hiding: HiddenCallers::default(),
         });
-        seen.found
+        counts.found
     }
 }
 

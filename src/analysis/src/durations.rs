@@ -11,12 +11,12 @@ use crate::{
     SpanCounts, Spans,
 };
 
-/// The events that start and end a span. They may be the same: then each ends the span that the one before started.
+/// The events that start and end a span. If both are the same event, each sample ends the span that the previous one started.
 #[derive(Debug)]
 pub struct EventPair {
     /// The event that starts a span.
     pub from: KeyedEvent,
-    /// The event that ends it.
+    /// The event that ends the span.
     pub to: KeyedEvent,
 }
 

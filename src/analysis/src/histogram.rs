@@ -3,7 +3,7 @@
 use std::iter::Sum;
 use std::ops::AddAssign;
 
-/// The number of buckets per power of two, as a power of two.
+/// The binary logarithm of the number of buckets per power of two.
 const SUB_BITS: u32 = 6;
 const SUB_BUCKETS: usize = 1 << SUB_BITS;
 
@@ -170,7 +170,7 @@ impl LogHistogram {
     }
 
     /// Returns the smallest value that at least `per_mille` thousandths of all values do not exceed: 500 for the median, 999 for p99.9.
-    /// The result is within [`LogHistogram::MAX_ERROR`] of the exact value; minimum and maximum are exact.
+    /// The result is within [`LogHistogram::MAX_ERROR`] of the exact value; minimum and maximum are exact. `None` if there are no values.
     #[must_use]
     pub fn percentile(&self, per_mille: u32) -> Option<u64> {
         let wanted = (u128::from(self.count) * u128::from(per_mille)).div_ceil(1000);

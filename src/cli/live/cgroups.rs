@@ -27,8 +27,8 @@ pub(crate) fn cgroups(
     }
     let name = |name: &&str| (!name.is_empty()).then(|| (*name).to_owned());
     Ok(match names.as_slice() {
-        [one] => vec![name(one); events],
-        all => all.iter().map(name).collect(),
+        [single] => vec![name(single); events],
+        names => names.iter().map(name).collect(),
     })
 }
 

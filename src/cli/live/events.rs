@@ -27,7 +27,8 @@ pub(crate) struct ListedEvents {
     pub(crate) events: Vec<EventSpec>,
 }
 
-/// Returns the events of all `-e` options with their filters; `None` without `-e`. All unknown names are reported at once.
+/// Returns the events of all `-e` and `--probe` options with their filters; `None` without these options. All unknown names are
+/// reported at once.
 pub(crate) fn events(
     matches: &ArgMatches,
     context: &Context,
@@ -143,8 +144,8 @@ pub(crate) fn filter(
     given.sort_by_key(|given| given.index);
     for list in (0..lists.len()).rev() {
         let start = lists[list].index;
-        let own = given.partition_point(|given| given.index < start);
-        let own: Vec<FilterOption> = given.drain(own..).collect();
+        let first = given.partition_point(|given| given.index < start);
+        let own: Vec<FilterOption> = given.drain(first..).collect();
         for event in &mut lists[list].events {
             match event.tracepoint.clone() {
                 _ if own.is_empty() => {}
@@ -168,6 +169,7 @@ pub(crate) fn filter(
 struct FilterOption {
     /// The index of the option's value among the words.
     index: usize,
+    /// `None` for `--exclude-perf`.
     text: Option<String>,
 }
 
@@ -190,7 +192,7 @@ fn refused(text: &str, event: &str) -> CliError {
 
 /// Combines the filters of an event that is not a tracepoint and so cannot be filtered by the kernel.
 fn of_samples(event: &str, given: &[FilterOption]) -> Result<Option<SampleFilter>, CliError> {
-    let mut all: Option<SampleFilter> = None;
+    let mut combined: Option<SampleFilter> = None;
     for given in given {
         let filter = match &given.text {
             None => SampleFilter::all_but(std::process::id()),
@@ -200,12 +202,12 @@ fn of_samples(event: &str, given: &[FilterOption]) -> Result<Option<SampleFilter
                     .hint(error.hint)
             })?,
         };
-        all = Some(match all {
-            Some(all) => all.and(filter),
+        combined = Some(match combined {
+            Some(combined) => combined.and(filter),
             None => filter,
         });
-    }
-    Ok(all)
+        }
+        Ok(combined)
 }
 
 /// Rejects sample filters for commands that do not write samples.

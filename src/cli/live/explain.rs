@@ -50,7 +50,7 @@ pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError
                 path.display()
             ))
         }
-        other => of_rings(other),
+        other => other_failure(other),
     }
 }
 
@@ -66,8 +66,8 @@ fn output(path: &Path, cause: &io::Error) -> CliError {
     }
 }
 
-/// Errors of a recording after its events are opened.
-fn of_rings(error: Error) -> CliError {
+/// Other errors of a recording: of filters, buffers, threads, scheduler statistics and BPF programs.
+fn other_failure(error: Error) -> CliError {
     match error {
         Error::Filter {
             event,

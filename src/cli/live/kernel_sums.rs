@@ -57,8 +57,8 @@ pub(crate) fn request(
     })
 }
 
-/// Waits until the workload or the observed tasks end, or until a signal. `round` is called several times a second, and once
-/// more at the end; it should drain the rings. Returns the exit status.
+/// Waits until the workload or the observed tasks end, or until a signal. `round` is called several times a second, and a last
+/// time after the end; it should drain the rings. Returns the exit status.
 ///
 /// # Errors
 ///

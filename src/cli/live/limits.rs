@@ -6,7 +6,7 @@ use rperf_sys::kernel_text;
 
 use super::PROC;
 
-/// Returns the path of a setting of `/proc/sys/kernel` with its value: `/proc/sys/kernel/kptr_restrict (2)`.
+/// Returns the path of a setting of `/proc/sys/kernel` with its value, if readable: `/proc/sys/kernel/kptr_restrict (2)`.
 pub(crate) fn setting(name: &str) -> String {
     let path = path_of(name);
     let shown = path.display();
@@ -16,7 +16,8 @@ pub(crate) fn setting(name: &str) -> String {
     }
 }
 
-/// Returns the hint for hidden kernel addresses. Without CAP_SYSLOG the kernel shows addresses only if both settings in the hint allow it.
+/// Returns the hint for hidden kernel addresses. Without CAP_SYSLOG the kernel shows addresses only if both `kptr_restrict` and
+/// `perf_event_paranoid` allow it.
 pub(crate) fn show_kernel_addresses() -> String {
     let value = |name: &str| {
         let text = kernel_text(path_of(name)).ok()?;
@@ -29,7 +30,8 @@ pub(crate) fn show_kernel_addresses() -> String {
     format!("run as root, or set {}", changes.join(" and "))
 }
 
-/// The settings that hide the kernel's addresses, with the values that show them; both settings if neither is too high.
+/// The settings that hide the kernel's addresses, with the values that show them; both settings if neither is too high. An unknown
+/// value is too high.
 fn changes_for_addresses(value: impl Fn(&str) -> Option<i64>) -> Vec<(&'static str, &'static str)> {
     let limits = [
         ("kptr_restrict", 0, "0"),

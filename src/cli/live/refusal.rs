@@ -11,7 +11,7 @@ use crate::cli::error::CliError;
 /// Capabilities that replace root.
 const CAPABILITIES: &str = "CAP_PERFMON: setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep FILE";
 
-/// What an event observes; decides which permission it needs.
+/// The scope of an event, which decides the permission that the event needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ObservedScope {
     /// The kernel, for any task.
@@ -93,22 +93,22 @@ fn denied(refused: &NotOpened) -> CliError {
     error
 }
 
-/// Returns the error that names what denies the permission: the sysctl or, if that allows the event, a seccomp filter (`filtered`), the
+/// Returns the error that names the cause of the denial: the sysctl or, if that allows the event, a seccomp filter (`filtered`), the
 /// owner of the observed process, or a security module.
 fn denied_by(refused: &NotOpened, filtered: bool) -> CliError {
     let NotOpened {
         event, paranoid, ..
     } = refused;
     let observed = ObservedScope::of(refused);
-    let (what, needed) = observed.needs();
-    let is = paranoid.map_or_else(
+    let (activity, needed) = observed.needs();
+    let state = paranoid.map_or_else(
         || "cannot be read".to_owned(),
         |level| format!("is {level}"),
     );
     let failed = |why: String| failed(format!("No permission to open event {event}: {why}."));
     if !paranoid.is_some_and(|level| level <= needed) {
         return failed(format!(
-            "{what} needs {PARANOID} at {needed} or less, and it {is}"
+            "{activity} needs {PARANOID} at {needed} or less, and it {state}"
         ))
         .hint(format!(
             "run it with sudo, or give the program {CAPABILITIES}"
@@ -119,12 +119,12 @@ fn denied_by(refused: &NotOpened, filtered: bool) -> CliError {
     }
     if filtered {
         return failed(format!(
-            "{PARANOID} {is} and would allow it: a seccomp filter blocks the call"
+            "{PARANOID} {state} and would allow it: a seccomp filter blocks the call"
         ));
     }
     if refused.on_cpus {
         return failed(format!(
-            "{PARANOID} {is} and would allow it: a security module of the kernel blocks the call"
+            "{PARANOID} {state} and would allow it: a security module of the kernel blocks the call"
         ))
         .hint("/sys/kernel/security/lsm and /sys/kernel/security/lockdown name the active ones")
         .hint("run it with sudo");
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// The message for `event` of another user's task, refused at this level.
+    /// The message for an event of another user's task, refused at this level.
     fn of_task(paranoid: i64, user_only: bool, tracepoint: bool) -> String {
         let refused = NotOpened {
             event: "cs".to_owned(),

@@ -11,7 +11,7 @@ const PASSWD: &str = "/etc/passwd";
 /// The maximum size of the user database, in bytes.
 const MAX_PASSWD: u64 = 64 << 20;
 
-/// Returns the uid of a user.
+/// Returns the uid of a user; a word that is not a user name must be a uid.
 pub(crate) fn user(word: &str) -> Result<u32, CliError> {
     let passwd = rperf_safefs::read(Path::new(PASSWD), MAX_PASSWD).unwrap_or_default();
     let passwd = String::from_utf8_lossy(&passwd);

@@ -56,7 +56,7 @@ fn every_id_that_is_read_is_declared() {
     benchmark_commands().for_each(|command| ids(&command, own));
     let anywhere: BTreeSet<&String> = declared.values().flatten().collect();
     let reads = Regex::new(READS).expect("a regular expression");
-    let (mut files, mut seen, mut wrong) = (Vec::new(), 0, Vec::new());
+    let (mut files, mut places, mut wrong) = (Vec::new(), 0, Vec::new());
     sources(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli"),
         &mut files,
@@ -70,15 +70,15 @@ fn every_id_that_is_read_is_declared() {
                 Some(command) => declared.get(command).is_some_and(|own| own.contains(id)),
                 None => anywhere.iter().any(|known| *known == id),
             };
-            seen += 1;
+            places += 1;
             if !is_declared {
                 wrong.push(format!("{}: {id}", path.display()));
             }
         }
     }
     assert!(
-        seen > 200,
-        "only {seen} places that read an option were found"
+        places > 200,
+        "only {places} places that read an option were found"
     );
     assert!(
         wrong.is_empty(),

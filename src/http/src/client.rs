@@ -18,7 +18,7 @@ pub struct ClientLimits {
     pub total: Option<Duration>,
 }
 
-/// Why requests cannot be sent.
+/// Error if requests cannot be sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {

@@ -17,7 +17,6 @@ pub(crate) fn with_tls(
     config: ConfigBuilder<AgentScope>,
     authorities: &[PathBuf],
 ) -> Result<ConfigBuilder<AgentScope>, AgentError> {
-    use std::path::PathBuf;
     use std::sync::Arc;
 
     use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};

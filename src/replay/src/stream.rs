@@ -35,14 +35,15 @@ pub struct Stream<R> {
     builder: WorldBuilder,
     intake: RecordBuffer,
     /// Number of build-ids passed to the World.
-    named: usize,
+    passed_build_ids: usize,
     /// Samples ready for delivery, in order.
     ready: Vec<Order>,
-    /// Shares of these samples.
+    /// Shares of the ready samples.
     shares: GroupSamples,
     last_values: LastValues,
-    /// Samples that wait for deferred callchains, and the callchains of those ready for delivery.
+    /// Samples that wait for deferred callchains.
     held: WaitingSamples,
+    /// Deferred callchains of the ready samples.
     deferred: DeferredCallchains,
     bad_samples: Mutex<DecodeErrors>,
     ended: bool,
@@ -63,9 +64,9 @@ struct RecordBuffer {
     /// Deferred callchains, in stream order.
     chains: Vec<(DeferredKey, Order)>,
     tally: RecordCounter,
-    /// Positions of the records about counts that arrived since the last delivery.
+    /// Positions of the records of [`COUNT_RECORDS`] that the last [`Stream::advance`] read.
     counts: Vec<u64>,
-    /// Whether an event or a build-id was added.
+    /// Whether metadata was read since the last [`Stream::describe`].
     described: bool,
 }
 
@@ -108,7 +109,7 @@ impl<R: StreamInput> Stream<R> {
             builder: WorldBuilder::new(endian),
             reader,
             intake,
-            named: 0,
+            passed_build_ids: 0,
             ready: Vec::new(),
             shares: GroupSamples::default(),
             last_values: LastValues::default(),
@@ -154,8 +155,8 @@ impl<R: StreamInput> Stream<R> {
         }
     }
 
-    /// Records about counts that arrived since the last call of [`Stream::advance`], in stream order: STAT and
-    /// STAT_ROUND, the maps of CPUs and threads, updates of events.
+    /// Records of the types [`COUNT_RECORDS`] that the last call of [`Stream::advance`] read, in stream order, each with its
+    /// position.
     pub fn count_records(&self) -> impl Iterator<Item = (u64, RawRecord<'_>)> {
         self.intake.counts.iter().filter_map(|position| {
             let split = RawRecord::split(self.reader.from(*position), self.intake.endian);
@@ -221,7 +222,8 @@ impl<R: StreamInput> Stream<R> {
         );
     }
 
-    /// Reads until a round has ended and no more input is available without waiting.
+    /// Reads until a round has ended and many samples are collected or no more input is available without waiting; also until
+    /// too much is buffered, or the stream ends.
     fn read(&mut self) -> Result<(), Error> {
         let mut round_ended = false;
         loop {
@@ -266,8 +268,8 @@ impl<R: StreamInput> Stream<R> {
         self.intake.events = EventTable::new(self.intake.endian, head.events());
         let ids = head.features().build_ids();
         self.builder
-            .build_ids(ids.get(self.named..).unwrap_or_default());
-        self.named = ids.len();
+            .build_ids(ids.get(self.passed_build_ids..).unwrap_or_default());
+        self.passed_build_ids = ids.len();
     }
 
     /// Applies records to the World up to the flush limit, and makes samples up to there ready.
@@ -332,7 +334,8 @@ impl<R: StreamInput> Stream<R> {
         }
     }
 
-    /// The key of the deferred callchain of the sample at a position; `None` if the callchain is complete.
+    /// The key of the deferred callchain of the sample at a position; `None` if the callchain is complete, or the record is not a
+    /// sample.
     fn waits_for(&self, order: Order) -> Option<DeferredKey> {
         let (raw, _) = RawRecord::split(self.reader.from(order.position), self.intake.endian)?;
         if raw.kind != RecordKind::SAMPLE {

@@ -23,7 +23,7 @@ pub(crate) struct Timeline<'r, 'a> {
     /// receivers, slices are read on this thread.
     readers: Vec<Receiver<Result<Vec<Order>, Error>>>,
     /// Number of slices that were read so far.
-    turn: usize,
+    slices_read: usize,
     rounds: Peekable<Iter<'r, FinishedRound>>,
     /// Samples not returned yet; sorted up to `complete`.
     window: Vec<Order>,
@@ -181,7 +181,7 @@ impl<'r, 'a> Timeline<'r, 'a> {
             reader,
             slices: replay.scan.slices.iter(),
             readers,
-            turn: 0,
+            slices_read: 0,
             rounds: replay.scan.rounds.iter().peekable(),
             window: Vec::new(),
             complete: 0,
@@ -192,19 +192,19 @@ impl<'r, 'a> Timeline<'r, 'a> {
         }
     }
 
-    /// Checks whether all samples were returned.
+    /// Reports the error that ended the iteration early, if any.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] if they could not all be sorted.
+    /// [`Error::OutOfMemory`] if not all samples could be sorted.
     pub(crate) fn finish(self) -> Result<(), Error> {
         self.failed.map_or(Ok(()), Err)
     }
 
     /// The samples of the next slice.
     fn read(&mut self, slice: &DataSlice) -> Result<Vec<Order>, Error> {
-        let reader = self.turn.checked_rem(self.readers.len());
+        let reader = self.slices_read.checked_rem(self.readers.len());
         let reader = reader.and_then(|reader| self.readers.get(reader));
-        self.turn += 1;
+        self.slices_read += 1;
         // A thread that panicked sends nothing; the scope propagates the panic.
         let received = reader.and_then(|reader| reader.recv().ok());
         received.unwrap_or_else(|| self.reader.read(slice))
@@ -215,8 +215,8 @@ impl<'r, 'a> Timeline<'r, 'a> {
         self.window.drain(..self.returned);
         self.returned = 0;
         let mut complete = None;
-        // Small rounds are collected, since blocks should not be too small, and incomplete samples
-        // are sorted again.
+        // Small rounds are collected, since blocks should not be too small and each refill sorts incomplete
+        // samples again.
         let enough = MAX_BLOCK.max(2 * self.window.len());
         while complete.is_none() || self.window.len() < enough {
             let Some(slice) = self.slices.next() else {

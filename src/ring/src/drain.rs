@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrapped_chunk_has_two_slices() {
+    fn a_wrapped_chunk_has_two_pieces() {
         let mut ring = Fake::new(16);
         assert!(ring.write(b"12345678"));
         drop(drain(&mut ring));

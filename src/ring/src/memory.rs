@@ -3,8 +3,8 @@
 /// Memory of a ring that a writer fills forward and a reader drains.
 ///
 /// Positions count bytes since the ring's creation and never wrap. The writer never touches bytes
-/// between tail and head, so they can be borrowed until [`Memory::release`] moves the tail, which
-/// is why that takes `&mut self`.
+/// between tail and head, so they can be borrowed until [`Memory::release`] moves the tail. For this
+/// reason `release` takes `&mut self`.
 pub trait Memory {
     /// Position at which the writer continues. Data written before it is visible (Acquire).
     fn head(&self) -> u64;

@@ -74,7 +74,7 @@ fn walk_piece<'a>(mut piece: &'a [u8], each: &mut impl FnMut(RawRecord<'a>)) -> 
     piece
 }
 
-/// Size of the record that begins with `rest` and continues in `second`.
+/// Size of the record that begins with `rest` and continues in `second`; `None` if its header is incomplete or damaged.
 fn straddling_size(rest: &[u8], second: &[u8]) -> Option<usize> {
     let mut header = [0; RecordHeader::SIZE];
     for (to, from) in header.iter_mut().zip(rest.iter().chain(second)) {
@@ -147,6 +147,7 @@ mod tests {
     #[test]
     fn damaged_records_end_the_walk() {
         let mut bytes = records(&[(9, 8), (9, 8)]);
+        // The size of the second record, which is less than that of a header.
         bytes[22] = 3;
         assert_eq!(walked(&bytes, &[]), (vec![(9, 8)], 16));
         assert_eq!(walked(&bytes[..16], &bytes[16..24]), (vec![(9, 8)], 8));

@@ -8,7 +8,7 @@ use rperf_tracepoint::typed::{EventLayout, TypedEvent};
 use rperf_tracepoint::{Abi, KernelSymbols, PrintContext, PrintkFormats, Tracepoint};
 use rperf_wire::{Attr, Endian, RawRecord, RecordKind, SampleLayout};
 
-/// The events of one recording. Opening all of `syscalls:*` would take half a minute.
+/// The events of each recording. Opening all of `syscalls:*` would take half a minute.
 const EVENTS: [&str; 3] = [
     "sched:*,irq:*,timer:*,task:*,signal:*,workqueue:*,writeback:*,rcu:*,raw_syscalls:*",
     "kmem:*,block:*,ext4:*",
@@ -92,7 +92,7 @@ impl KernelSymbols for Kallsyms {
     }
 }
 
-/// Records `events` while the machine runs various programs.
+/// Records `events` while the machine runs various programs; returns whether perf succeeded.
 fn record(perf: &Path, events: &str, file: &Path) -> bool {
     let work = "ls -R /usr/share/doc/[a-l]* >/dev/null; echo x | cat >/dev/null; sleep 0.02; kill -0 $$; sync /tmp";
     let words = ["record", "-q", "-a", "-m", "4096", "-e", events, "-o"];

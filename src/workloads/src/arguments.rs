@@ -27,7 +27,7 @@ impl<'a> Arguments<'a> {
         self.workload
     }
 
-    /// The next argument, a number of seconds, with or without a fraction.
+    /// The next argument, a number of seconds, with or without a fraction; `default` if there is none.
     pub(crate) fn seconds(&mut self, default: f64) -> Result<Duration, WorkloadError> {
         let Some(word) = self.words.next() else {
             return Ok(Duration::from_secs_f64(default));
@@ -39,7 +39,7 @@ impl<'a> Arguments<'a> {
         duration.ok_or_else(|| self.invalid("<seconds>", word, "seconds, 0.001 to 1000000"))
     }
 
-    /// The next argument, a number within `range`.
+    /// The next argument, a number within `range`; `default` if there is none.
     pub(crate) fn number<T>(
         &mut self,
         argument: &'static str,

@@ -11,7 +11,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
     body,
 };
 
-/// A direct call: the compiler calls exported functions on x86-64 through a table of addresses.
+/// Calls a function directly. On x86-64 the compiler would call exported functions through a table of addresses.
 macro_rules! call {
     ($function:ident) => {
         #[cfg(target_arch = "x86_64")]

@@ -55,7 +55,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
         };
         (0..rounds).try_for_each(|_| turn()).is_ok()
     })?;
-    // The child has copies. With this one closed, reading fails if the child ends early.
+    // The child has its copy. With this copy closed, reading fails if the child ends early.
     drop(first);
     set_comm(c"proc2");
     let mut turn = || {
@@ -79,7 +79,7 @@ pub(crate) extern "C" fn context_switch_loop_proc1(additions: u32) {
     frame.end();
 }
 
-/// One turn of the second process; different from the first one's, so that the linker cannot merge them.
+/// One turn of the second process. It differs from that of the first process, so that the linker cannot merge the functions.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn context_switch_loop_proc2(additions: u32) {

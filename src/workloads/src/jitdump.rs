@@ -182,6 +182,6 @@ fn monotonic_time() -> io::Result<u64> {
         return Err(io::Error::last_os_error());
     }
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    let rest = u64::try_from(time.tv_nsec).unwrap_or_default();
-    Ok(seconds * 1_000_000_000 + rest)
+    let nanos = u64::try_from(time.tv_nsec).unwrap_or_default();
+    Ok(seconds * 1_000_000_000 + nanos)
 }

@@ -1,4 +1,4 @@
-//! Programs with known functions, threads and data for `test -w`: what a profile of them must show is known in advance.
+//! Programs with known functions, threads and data for `test -w`: the content of their profiles is known in advance.
 //!
 //! perf's test scripts find them by C names: functions and data that a profile must show are exported under these names, are
 //! never inlined, and keep a frame pointer in every build (`StackFrame`). The names and arguments are those of Linux perf's
@@ -45,23 +45,24 @@ pub struct Workload {
     pub name: &'static str,
     /// Its arguments as in a usage line; empty if it has none.
     pub arguments: &'static str,
-    /// What it does, in one line.
+    /// A description in one line.
     pub summary: &'static str,
     body: fn(&mut Arguments<'_>) -> Result<(), WorkloadError>,
 }
 
 impl Workload {
-    /// Runs it in this process until it ends.
+    /// Runs the workload in this process until it ends.
     ///
     /// # Errors
-    /// An argument is invalid or there are too many; a system call failed.
+    /// An argument is invalid or there are too many; a system call failed; a thread or child process ended abnormally; or the
+    /// workload is not implemented for this processor.
     pub fn run(&self, words: &[String]) -> Result<(), WorkloadError> {
         let mut arguments = Arguments::new(self, words);
         (self.body)(&mut arguments)
     }
 }
 
-/// Why a workload does not run.
+/// Error of a workload.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
@@ -74,7 +75,7 @@ pub enum WorkloadError {
         argument: &'static str,
         /// The word that was given.
         word: String,
-        /// What is valid.
+        /// The valid values.
         expected: String,
     },
     /// There are more words than arguments.
@@ -88,7 +89,7 @@ pub enum WorkloadError {
     /// A system call failed.
     #[error("{action}")]
     System {
-        /// What failed.
+        /// The failure, such as `cannot fork`.
         action: &'static str,
         /// The reason.
         #[source]
@@ -110,7 +111,7 @@ pub enum WorkloadError {
     },
 }
 
-/// Adds what failed to an error of the system.
+/// Names the failed action in an error of the system.
 pub(crate) fn failed(action: &'static str) -> impl FnOnce(io::Error) -> WorkloadError {
     move |source| WorkloadError::System { action, source }
 }

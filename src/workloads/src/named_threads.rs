@@ -44,7 +44,7 @@ thread_functions! {
     named_threads_thread21 named_threads_thread22 named_threads_thread23 named_threads_thread24 named_threads_thread25
 }
 
-/// Adds; part of each thread's function.
+/// Adds numbers; inlined into each thread's function.
 #[inline(always)]
 fn add(rounds: u64) -> u64 {
     let mut sum = 0;

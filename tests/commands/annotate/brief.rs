@@ -28,7 +28,7 @@ fn functions(text: &str) -> Vec<String> {
     functions
 }
 
-/// Compares the functions of `program`; returns the number of instructions.
+/// Compares the functions of `program`; returns the number of lines compared.
 fn compare(tools: &Tools, file: &str, program: &str, words: &[&str]) -> usize {
     let line = ["annotate", "--stdio2", "--no-source", "-d", program];
     let line = [&line[..], &["-i", file], words].concat();
@@ -65,8 +65,8 @@ fn brief_output_matches_perf() {
         let lines = compare(&tools, &file, "stacks", words);
         assert!(lines > 10, "{words:?}: {lines}");
     }
-    let text = [&["annotate", "--stdio2", "-i", &file][..], &["burn_deep"]].concat();
-    let text = tools.outcome(Tool::Rperf, &text).stdout;
+    let words = [&["annotate", "--stdio2", "-i", &file][..], &["burn_deep"]].concat();
+    let text = tools.outcome(Tool::Rperf, &words).stdout;
     assert!(text.contains("BURN(burn_deep)"), "{text}");
     assert!(text.contains(" ↑ jne  5  "), "{text}");
     assert!(text.contains("  5:   mov  sink,%rcx"), "{text}");
@@ -98,16 +98,16 @@ fn groups_have_a_column_for_each_event() {
         );
         assert_eq!(ours, perf, "{words:?}");
     }
-    let alone = tools.outcome(
+    let ungrouped = tools.outcome(
         Tool::Rperf,
         &["annotate", "--no-group", "-s", "burn_deep", "-i", &file],
     );
-    assert_eq!(alone.stdout.matches(" Percent |\t").count(), 2, "{alone:?}");
+    assert_eq!(ungrouped.stdout.matches(" Percent |\t").count(), 2, "{ungrouped:?}");
 }
 
 #[test]
-fn programs_with_jumps_and_calls() {
-    let test = "commands::annotate::brief::programs_with_jumps_and_calls";
+fn arrows_of_jumps_and_calls_match_perf() {
+    let test = "commands::annotate::brief::arrows_of_jumps_and_calls_match_perf";
     let Some(tools) = Tools::find_for(test) else {
         return;
     };

@@ -6,8 +6,8 @@ use super::recorded;
 use crate::tools::Tool;
 
 #[test]
-fn files_colors_and_another_disassembler() {
-    let test = "commands::annotate::options::files_colors_and_another_disassembler";
+fn files_colors_and_another_disassembler_show_the_same_code() {
+    let test = "commands::annotate::options::files_colors_and_another_disassembler_show_the_same_code";
     let Some((tools, file)) = recorded(test) else {
         return;
     };

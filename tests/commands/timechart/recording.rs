@@ -66,7 +66,7 @@ impl ChartFile {
         Self::with(endian, FIELDS, |_| true)
     }
 
-    /// Creates a recording with the events of one system, or with other fields.
+    /// Creates a recording with the events of the wanted systems, and `fields` as their `sample_type`.
     pub(super) fn with(endian: Endian, fields: u64, is_wanted: impl Fn(&str) -> bool) -> Self {
         let mut file = match endian {
             Endian::Little => PerfFile::new(),
@@ -112,7 +112,7 @@ impl ChartFile {
             .record(PerfFile::SAMPLE, PerfFile::KERNEL, body.done());
     }
 
-    /// Adds a switch from a task in this state to another: thread ids.
+    /// Adds a switch from the thread `prev`, in this state, to the thread `next`.
     pub(super) fn switch(&mut self, micros: u64, cpu: u32, (prev, state): (u32, u64), next: u32) {
         let name = |tid: u32| {
             let mut name = [0_u8; 16];

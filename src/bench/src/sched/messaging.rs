@@ -13,7 +13,7 @@ use crate::BenchError;
 use crate::gate::{Gate, WorkerGate};
 use crate::workers::Workers;
 
-/// Senders of a group, and receivers of a group.
+/// Number of senders in a group, and also of receivers.
 const SIDE: u32 = 20;
 /// Bytes of a message.
 const MESSAGE: usize = 100;

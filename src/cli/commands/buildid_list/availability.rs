@@ -1,4 +1,4 @@
-//! `--missing`: where the recorded build of each object is.
+//! `--missing`: the place of the recorded build of each object.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::cli::shared::probing::running_kernel::running_id;
 use crate::cli::shared::recorded_objects::RecordedObject;
 use rperf_input::DiskFiles;
 
-/// Where an object is.
+/// The place of the recorded build of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Availability {
     /// In the build-id cache.

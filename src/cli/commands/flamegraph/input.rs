@@ -65,7 +65,7 @@ pub(super) struct FlamegraphInput {
     /// `None` for the default: the number of samples, or the periods of off-CPU time.
     weighing: Option<WeightKind>,
     /// Whether to keep stacks of the kernel's idle loop.
-    idle: bool,
+    keep_idle: bool,
     /// Maximum number of frames of a callchain, innermost first.
     max_stack: Option<usize>,
     /// Maximum number of frames of a stack from its root.
@@ -77,7 +77,6 @@ pub(super) struct TitledStacks {
     pub(super) stacks: Stacks,
     /// The error if not all records could be read, reported after drawing.
     pub(super) damage: Result<(), CliError>,
-    /// The title.
     pub(super) title: String,
     /// The unit of the weights.
     pub(super) unit: String,
@@ -101,7 +100,7 @@ impl FlamegraphInput {
             event: text("event").map(str::to_owned),
             root: text("root").map_or(Ok(RootFrame::Comm), root)?,
             weighing: text("weight").map(weighing),
-            idle: flag(matches, "idle") != Some(false),
+            keep_idle: flag(matches, "idle") != Some(false),
             max_stack: frames("max-stack"),
             max_depth: frames("max-depth").unwrap_or(usize::MAX),
         })
@@ -175,7 +174,7 @@ impl FlamegraphInput {
         };
         let chosen = OneEvent {
             event: EventIndex(u32::try_from(event).unwrap_or(u32::MAX)),
-            chosen: self.wanted.filter(data.metadata(), false)?.non_empty(),
+            criteria: self.wanted.filter(data.metadata(), false)?.non_empty(),
         };
         let mut options = self.options();
         let resolver = analysis.resolver(&self.symbols);
@@ -241,7 +240,7 @@ impl FlamegraphInput {
         let mut frames = Vec::new();
         for stack in named.iter() {
             let idle = || stack.frames.iter().any(|frame| labels[*frame as usize].1);
-            if !self.idle && idle() {
+            if !self.keep_idle && idle() {
                 continue;
             }
             frames.clear();
@@ -289,7 +288,7 @@ fn read_text(shown: &str, text: impl Read) -> Result<TitledStacks, CliError> {
 /// The selected samples of one event.
 struct OneEvent {
     event: EventIndex,
-    chosen: Option<SampleCriteria>,
+    criteria: Option<SampleCriteria>,
 }
 
 impl SelectSamples for OneEvent {
@@ -297,16 +296,16 @@ impl SelectSamples for OneEvent {
         if sample.event != self.event {
             return SampleTreatment::Ignored;
         }
-        let chosen = self.chosen.as_ref();
-        chosen.map_or(SampleTreatment::Counted, |chosen| {
-            chosen.sample(world, sample)
+        let criteria = self.criteria.as_ref();
+        criteria.map_or(SampleTreatment::Counted, |criteria| {
+            criteria.sample(world, sample)
         })
     }
 
     fn frame(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment {
-        let chosen = self.chosen.as_ref();
-        chosen.map_or(SampleTreatment::Counted, |chosen| {
-            chosen.frame(resolver, frame)
+        let criteria = self.criteria.as_ref();
+        criteria.map_or(SampleTreatment::Counted, |criteria| {
+            criteria.frame(resolver, frame)
         })
     }
 }

@@ -30,7 +30,7 @@ impl DecodedEvent {
     }
 }
 
-/// Returns the terms that are not zero, ordered by their lowest bits.
+/// Returns the terms that are not zero, ordered by their lowest bits; `config=0x0` if `config` is 0.
 fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
     let formats = catalogue.machine.formats(pmu).into_iter();
     let mut bits: Vec<(FieldBits, String)> = formats
@@ -43,17 +43,17 @@ fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
         .filter(|(bits, _)| bits.is_of_config())
         .collect();
     bits.sort_by_key(|(bits, _)| bits.lowest());
-    let mut rest = config;
+    let mut uncovered = config;
     let mut terms = Vec::new();
     for (bits, term) in bits {
-        let value = bits.get(rest);
+        let value = bits.get(uncovered);
         if value != 0 {
-            rest &= !bits.mask();
+            uncovered &= !bits.mask();
             terms.push(format!("{term}={value:#x}"));
         }
     }
-    if rest != 0 || terms.is_empty() {
-        terms.push(format!("config={rest:#x}"));
+    if uncovered != 0 || terms.is_empty() {
+        terms.push(format!("config={uncovered:#x}"));
     }
     terms.join(",")
 }

@@ -71,7 +71,7 @@ fn words_without_digits_are_parts_of_names_before_they_are_codes() {
 }
 
 #[test]
-fn listed_cache_events_are_parsed() {
+fn cache_events_are_listed_in_order_with_their_config() {
     let rows = listed("cache");
     assert!(rows.is_sorted_by(|left, right| left.name < right.name));
     let tlb: Vec<String> = names(&listed("iTLB"));
@@ -96,7 +96,7 @@ fn marks_are_found_by_their_own_name() {
 }
 
 #[test]
-fn unreadable_sources_are_reported() {
+fn events_that_cannot_be_opened_are_left_out_and_a_missing_tracefs_is_reported() {
     let catalogue = Catalogue::default();
     let sources = ListSources {
         catalogue: &catalogue,
@@ -107,8 +107,8 @@ fn unreadable_sources_are_reported() {
     let kinds: Vec<EventKind> = listing.rows.iter().map(|row| row.kind).collect();
     assert!(!kinds.contains(&EventKind::Hardware) && !kinds.contains(&EventKind::Cache));
     assert_eq!(kinds.last(), Some(&EventKind::Breakpoint));
-    let why = listing.tracepoint_error.expect("there is no tracefs");
-    assert_eq!(why.kind(), io::ErrorKind::NotFound);
+    let error = listing.tracepoint_error.expect("there is no tracefs");
+    assert_eq!(error.kind(), io::ErrorKind::NotFound);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{EventDescription, EventKind, EventSelection, ListedEvent};
 use crate::Catalogue;
 
-/// The events of tables for the PMUs of this machine, by topic and name, except those in sysfs.
+/// The wanted events of tables for the PMUs of this machine, by topic and name, except events that sysfs has too.
 pub(super) fn rows(wanted: &EventSelection, catalogue: &Catalogue<'_>) -> Vec<ListedEvent> {
     let mut rows: Vec<ListedEvent> = Vec::new();
     for event in catalogue.machine.vendor().events() {

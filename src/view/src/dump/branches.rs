@@ -25,12 +25,12 @@ pub(super) fn write(out: &mut dyn Write, stack: &BranchStack<'_>) -> io::Result<
         let (aborted, in_transaction) = (letter(3, 'A'), letter(2, 'T'));
         let cycles = entry.cycles();
         // Flags that perf 6.1 does not name.
-        let rest = flags >> 33;
+        let other_flags = flags >> 33;
         let kind = branch::kind(flags);
         writeln!(
             out,
             "..... {index:2}: {from:016x} -> {to:016x} {cycles} cycles \
-             {missed}{predicted}{aborted}{in_transaction} {rest:x} {kind}"
+             {missed}{predicted}{aborted}{in_transaction} {other_flags:x} {kind}"
         )?;
     }
     Ok(())

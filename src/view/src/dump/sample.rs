@@ -91,13 +91,13 @@ pub fn write_thread(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<
 fn write_stacks(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> {
     let wire = sample.wire;
     let requested = sample.attr.branch_sample_type;
-    let calls = requested.contains(BranchSampleType::CALL_STACK);
-    let calls = wire.branch_stack.filter(|_| calls);
+    let is_call_stack = requested.contains(BranchSampleType::CALL_STACK);
+    let calls = wire.branch_stack.filter(|_| is_call_stack);
     if let Some(callers) = wire.callchain {
         if let Some(calls) = &calls {
-            let kernel = callers.iter().position(|ip| ip == PERF_CONTEXT_USER);
-            if let Some(kernel) = kernel.filter(|_| !calls.is_empty()) {
-                let kernel = callers.iter().take(kernel + 1);
+            let user_marker = callers.iter().position(|ip| ip == PERF_CONTEXT_USER);
+            if let Some(user_marker) = user_marker.filter(|_| !calls.is_empty()) {
+                let kernel = callers.iter().take(user_marker + 1);
                 let joined: Vec<u64> = kernel.chain(branches::callers(calls)).collect();
                 writeln!(out, "... LBR call chain: nr:{}", joined.len())?;
                 chain(out, joined.into_iter())?;

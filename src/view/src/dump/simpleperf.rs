@@ -66,7 +66,7 @@ fn unwound(unwound: &UnwindingResult<'_>) -> String {
     head + &chain.map_or("\n".to_owned(), |chain| frames(&chain))
 }
 
-/// Dumped like a callchain, with the stack pointer of each frame after its address.
+/// The frames, one per line as of a callchain, with the stack pointer of each frame after its address.
 fn frames(chain: &Chain<'_>) -> String {
     let mut text = format!("  nr: {}\n", chain.ips.len());
     for (number, (ip, sp)) in chain.ips.iter().zip(chain.sps.iter()).enumerate() {

@@ -129,8 +129,8 @@ fn cpu_map(map: &CpuMap) -> String {
     };
     let any = any.then(|| "-1".to_owned()).into_iter();
     let ranges = ranges(&map.cpus());
-    let all: Vec<String> = any.chain((!ranges.is_empty()).then_some(ranges)).collect();
-    all.join(",")
+    let parts: Vec<String> = any.chain((!ranges.is_empty()).then_some(ranges)).collect();
+    parts.join(",")
 }
 
 /// Formats ascending CPU numbers as `0-1,5`.
@@ -145,14 +145,14 @@ fn ranges(cpus: &[u32]) -> String {
 }
 
 fn event_update(event: &EventUpdate) -> String {
-    let what = match &event.update {
+    let property = match &event.update {
         EventProperty::Unit(unit) => format!("unit:  {unit}"),
         EventProperty::Scale(scale) => format!("scale: {scale:.6}"),
         EventProperty::Name(name) => format!("name:  {name}"),
         EventProperty::Cpus(cpus) => ranges(cpus),
         _ => "unknown type".to_owned(),
     };
-    format!("\n... id:    {}\n... {what}\n", event.id)
+    format!("\n... id:    {}\n... {property}\n", event.id)
 }
 
 fn time_conv(conversion: &TimeConv) -> String {

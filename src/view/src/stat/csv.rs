@@ -15,11 +15,11 @@ pub(super) fn write_row(
     line: &StatLine<'_>,
     separator: &str,
 ) -> io::Result<()> {
-    let first = first(line);
+    let leading = leading_fields(line);
     let count = count(line);
     let metrics = &line.row.metrics;
     for index in 0..metrics.len().max(1) {
-        let mut fields = first.clone();
+        let mut fields = leading.clone();
         match index {
             0 => fields.extend(count.iter().cloned()),
             _ => fields.extend(count.iter().map(|_| String::new())),
@@ -37,19 +37,19 @@ pub(super) fn write_row(
 }
 
 /// The fields before the count: the prefix of the row, its unit and the number of merged counters.
-pub(super) fn first(line: &StatLine<'_>) -> Vec<String> {
-    let mut first = Vec::new();
+pub(super) fn leading_fields(line: &StatLine<'_>) -> Vec<String> {
+    let mut fields = Vec::new();
     match line.style.prefix {
         StatPrefix::None => {}
-        StatPrefix::Time(time) => first.push(seconds(time)),
-        StatPrefix::Summary => first.push(format!("{:>16}", "summary")),
+        StatPrefix::Time(time) => fields.push(seconds(time)),
+        StatPrefix::Summary => fields.push(format!("{:>16}", "summary")),
     }
     let unit = line.unit();
     if !unit.is_empty() {
-        first.push(unit);
+        fields.push(unit);
     }
-    first.extend(line.merged().map(|merged| merged.to_string()));
-    first
+    fields.extend(line.merged().map(|merged| merged.to_string()));
+    fields
 }
 
 /// The fields of the count.

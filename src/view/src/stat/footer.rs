@@ -39,16 +39,16 @@ pub fn write_started(out: &mut dyn Write, local_time: i64) -> io::Result<()> {
     writeln!(out, "# started on {}\n", ctime(local_time))
 }
 
-/// Writes the title of a table between empty lines; `of` is the target, like `'sleep 1'`.
+/// Writes the title of a table between empty lines; `target` is like `'sleep 1'`.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_title(out: &mut dyn Write, of: &str, runs: u32) -> io::Result<()> {
+pub fn write_title(out: &mut dyn Write, target: &str, runs: u32) -> io::Result<()> {
     let runs = match runs {
         0 | 1 => String::new(),
         runs => format!(" ({runs} runs)"),
     };
-    writeln!(out, "\n Performance counter stats for {of}{runs}:\n")
+    writeln!(out, "\n Performance counter stats for {target}{runs}:\n")
 }
 
 /// Writes the lines below the table, with empty lines around them.
@@ -106,12 +106,12 @@ fn write_runs(
     writeln!(out, "{:indent$}# Table of individual measurements:", "")?;
     for run in runs {
         let run = run.as_secs_f64();
-        let away = run - mean;
-        let share = if run > 0.0 { 100.0 * away / run } else { 0.0 };
+        let difference = run - mean;
+        let share = if run > 0.0 { 100.0 * difference / run } else { 0.0 };
         let bar = (1 + (share.abs() / 5.0) as usize).min(BAR);
         writeln!(
             out,
-            " {run:TIME$.decimals$} ({away:+.decimals$}) {}",
+            " {run:TIME$.decimals$} ({difference:+.decimals$}) {}",
             "#".repeat(bar)
         )?;
     }

@@ -43,7 +43,7 @@ pub(super) fn write_metrics<'m>(
     writeln!(out, "{{{}}}", object.text)
 }
 
-/// Returns an object with the time and the unit of aggregation of a row.
+/// Returns an object with the time, the unit of aggregation and the number of merged counters of a row, as far as it has them.
 fn first(line: &StatLine<'_>) -> StatObject {
     let mut first = StatObject::default();
     if let StatPrefix::Time(time) = line.style.prefix {
@@ -112,12 +112,14 @@ struct StatObject {
 }
 
 impl StatObject {
+    /// Adds a member whose value is JSON.
     fn plain(&mut self, key: &str, value: String) {
         let comma = if self.text.is_empty() { "" } else { ", " };
         // Writing to a String cannot fail.
         let _ = write!(self.text, "{comma}\"{key}\" : {value}");
     }
 
+    /// Adds a member whose value is a string.
     fn text(&mut self, key: &str, value: &str) {
         self.plain(key, serde_json::Value::from(value).to_string());
     }

@@ -58,7 +58,7 @@ pub fn write_metrics(
                 writeln!(out)?;
             }
             StatFormat::Csv { separator } => {
-                let mut fields = csv::first(line);
+                let mut fields = csv::leading_fields(line);
                 fields.extend(
                     values
                         .iter()
@@ -128,7 +128,7 @@ fn value<'t>(
         .find_map(|(event, metric)| (name(event, metric) == wanted).then_some(metric))
 }
 
-/// A percentage of all branches includes the event's name.
+/// The column of a metric: its unit. A percentage (`of all branches`) includes the event's name.
 fn name(event: &CountedEvent, metric: &MetricValue) -> String {
     match metric.unit.starts_with("of all") {
         true => format!("{} {}", event.name, metric.unit),
