@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compares what other programs read from rperf's recordings and exports with what 'rperf report' shows: names, sums,
+# Compares the results of other programs that read rperf's recordings and exports with those of 'rperf report': names, sums,
 # threads, processes, times. The programs come from PyPI (perfetto, opentelemetry-proto, jsonschema) and npm (speedscope's
 # schema, the Firefox Profiler's command line, and the node that it needs) into a temporary folder; go, perf, javac and node
 # are used if they are installed. Ends with a line per program, and with status 1 if any differs.

@@ -10,7 +10,7 @@ before=""
 for setting in $settings; do
     before="$before fs.$setting=$(cat "/proc/sys/fs/$setting")"
 done
-# shellcheck disable=SC2064,SC2086 # the values of now; a list of words
+# shellcheck disable=SC2064,SC2086 # the values are expanded now, to a list of words
 trap "sysctl -q -w $before" EXIT
 trap 'exit 130' INT TERM
 

@@ -89,7 +89,7 @@ impl Drop for Running {
     }
 }
 
-/// Options, and whether they need root. `PID` is replaced by that of a running process.
+/// Options, and whether they need root. `PID` is replaced by the pid of a running process.
 const RECORDINGS: &[(&[&str], bool)] = &[
     (&[], false),
     (&["--call-graph", "fp,5"], false),

@@ -2,7 +2,7 @@
 # Runs the shell tests of an installed Linux perf under the name perf, with perf and with rperf, and compares the results.
 #
 #   sh tests/perf-suite.sh RPERF                  the tests of the package linux-perf, with the perf in PATH
-#   sh tests/perf-suite.sh RPERF SCRIPTS PERF     those of another release: its folder tests/shell, and its perf
+#   sh tests/perf-suite.sh RPERF FOLDER PERF      the tests of another release: its folder tests/shell, and its perf
 #
 # Prints a line for each script: its result with perf and with rperf (Ok, Skip, FAILED, or Time after TIMEOUT seconds, default
 # 120). The status is 1 if a script's result is worse with rperf and the script is not listed in tests/perf-suite.txt.
@@ -10,7 +10,7 @@
 # SCRIPTS="A B" runs only these. The tests belong to Linux perf and are not part of this repository. Run as root.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -eq 1 ] || [ $# -eq 3 ] || { echo "usage: sh tests/perf-suite.sh RPERF [SCRIPTS PERF]" >&2; exit 2; }
+[ $# -eq 1 ] || [ $# -eq 3 ] || { echo "usage: sh tests/perf-suite.sh RPERF [FOLDER PERF]" >&2; exit 2; }
 rperf=$(readlink -f "$1") && [ -x "$rperf" ] || { echo "$1: not a program" >&2; exit 2; }
 if [ $# -eq 3 ]; then
     scripts=$2 perf=$(readlink -f "$3")

@@ -63,7 +63,7 @@ def instructions(command):
 
 
 def compare(old, new, counts_too):
-    """How many times as long the new command takes, and what was compared."""
+    """The ratio of the new command to the old one, and the compared figure: CPU time or instructions."""
     times = {"old": [], "new": []}
     for _ in range(ROUNDS):
         times["old"].append(run(old))

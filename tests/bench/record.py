@@ -4,11 +4,11 @@
 usage: record.py [-n ROUNDS] [--scale PART] [--perf PERF] RPERF ROW...       (root)
 
 Rows:
-  feedback   samples of the recorder's own system calls, of all, while a loop of 3 million is traced
+  feedback   samples of the recorder's own system calls, as a share of the 3 million calls of a traced loop
   lost       share of lost samples of that loop, with the default rings and with rings of 16 MB
   end        seconds from Ctrl-C to the prompt after a recording of 1 GB (and of 256 MB)
   start      milliseconds from the start of the recorder to the first sample, with 200 processes that sleep
-  cpu        the recorder's CPU seconds, and those for each million samples: -a -g -F 9997 for ten seconds
+  cpu        the recorder's CPU seconds, in all and for each million samples: -a -g -F 9997 for ten seconds
   copies     CPU, samples and bytes of copies of stacks, kept and unwound while recording (-F 2000, five seconds)
   memory     the recorder's peak memory and CPU at ten times the samples (1.5 and 15 million), and with -z
 

@@ -10,8 +10,7 @@
 # Existing files in FOLDER are kept, and so are perf's results (FOLDER/perf.json: delete it to measure perf again).
 # PERF is the perf to measure (default: the installed one), PERF_OPTIONS the options that it needs to find objects
 # (--symfs DIR if it runs in another root directory). RPERF is the binary to measure (default: one that is built first),
-# ROUNDS the number of measurements; STOP and MEMORY limit each
-# command, in seconds and GB (180, 21).
+# ROUNDS the number of measurements; STOP and MEMORY limit each command, in seconds and GB (180, 21).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
@@ -44,7 +43,7 @@ row() {
         perf "$perf $3 $perf_options -i $1.data" rperf "$rperf $3 ${4:-} -i $1.data"
 }
 
-# own FILE JOB ARGUMENTS: a row for what perf 6.1 cannot do.
+# own FILE JOB ARGUMENTS: a row for a job that perf 6.1 cannot do.
 own() {
     need "$1"
     compare --row "$2, $1 (perf has none)" rperf "$rperf $3 -i $1.data"

@@ -20,10 +20,10 @@ def screen():
     return tmux("capture-pane", "-e", "-p")
 
 
-def until(start, is_so):
+def until(start, is_match):
     """Seconds from `start` until the screen matches; None after the time limit."""
     while time.time() - start < LIMIT:
-        if is_so(screen()):
+        if is_match(screen()):
             return time.time() - start
         time.sleep(0.01)
     return None

@@ -350,15 +350,15 @@ fn over(name: &str, files: &[PathBuf]) {
 }
 
 #[test]
-fn lines_over_recordings_of_guests() {
+fn lines_match_perf_over_recordings_of_guests() {
     let folder = root().join("tests/fixtures");
     let files: Vec<PathBuf> = FIXTURES.iter().map(|name| folder.join(name)).collect();
-    over("lines_over_recordings_of_guests", &files);
+    over("lines_match_perf_over_recordings_of_guests", &files);
 }
 
 #[test]
-fn lines_over_other_projects_recordings() {
-    const NAME: &str = "lines_over_other_projects_recordings";
+fn lines_match_perf_over_other_projects_recordings() {
+    const NAME: &str = "lines_match_perf_over_other_projects_recordings";
     let folder = shared();
     let files: Vec<PathBuf> = CORPUS.iter().map(|name| folder.join(name)).collect();
     if files.iter().any(|file| !file.exists()) {
@@ -368,8 +368,8 @@ fn lines_over_other_projects_recordings() {
 }
 
 #[test]
-fn lines_over_new_recordings() {
-    const NAME: &str = "lines_over_new_recordings";
+fn lines_match_perf_over_new_recordings() {
+    const NAME: &str = "lines_match_perf_over_new_recordings";
     let Some(tools) = Tools::find() else {
         return skip(NAME, "there is no perf");
     };

@@ -140,7 +140,7 @@ const MORE: &[&[&str]] = &[
 
 /// Options that print lists, compared exactly, for the same recording.
 const LISTS: &[&[&str]] = &[&["--tasks"], &["--mmaps"]];
-
+/// The beginning of the name of the recording that is compared with most options.
 const THOROUGH: &str = "frames, with";
 
 /// Options for the recordings whose names begin with one of [`SEVERAL`].
@@ -267,8 +267,8 @@ pub(crate) fn compare_texts(perf: &str, rperf: &str) -> Option<String> {
     difference(&theirs, &ours)
 }
 
-/// Normalises intended differences. `full_cells` are rperf's lines, for cells of `text` that perf truncated.
-fn normal(text: &str, full_cells: &[&str]) -> String {
+/// Normalises intended differences. `full_lines` are rperf's lines, for cells of `text` that perf truncated.
+fn normal(text: &str, full_lines: &[&str]) -> String {
     let mut lines = Vec::new();
     let mut graph: Vec<&str> = Vec::new();
     for line in text.lines().map(str::trim_end) {
@@ -291,7 +291,7 @@ fn normal(text: &str, full_cells: &[&str]) -> String {
             .split("  ")
             .map(str::trim)
             .filter(|cell| !cell.is_empty());
-        let own = full_cells.get(lines.len()).copied().unwrap_or_default();
+        let own = full_lines.get(lines.len()).copied().unwrap_or_default();
         let cells: Vec<&str> = cells.map(|cell| untruncated(cell, own)).collect();
         lines.push(cells.join("  "));
     }
@@ -313,7 +313,7 @@ fn sort_equals(lines: &mut [String]) {
     }
 }
 
-/// Returns the cell of `full` that begins with `cell`. perf truncates cells to the width of those that it saw first, at
+/// Returns the cell of the line `full` that begins with `cell`, otherwise `cell`. perf truncates cells to the width of those that it saw first, at
 /// least 7.
 fn untruncated<'a>(cell: &'a str, full: &'a str) -> &'a str {
     if cell.len() < 7 {

@@ -149,12 +149,12 @@ fn events_without_callchains_show_reference_call_graphs() {
         lines.map(str::to_owned).collect()
     };
     assert_eq!(titles(&rperf.stdout), titles(&perf.stdout));
-    let second = |text: &str| {
+    let task_clock_has_main = |text: &str| {
         let (_, table) = text.split_once("of event 'task-clock").expect("its table");
         table.lines().any(|line| line.trim_end().ends_with(" main"))
     };
     assert!(
-        !second(&plain.stdout) && second(&rperf.stdout),
+        !task_clock_has_main(&plain.stdout) && task_clock_has_main(&rperf.stdout),
         "{}",
         rperf.stdout
     );

@@ -101,12 +101,12 @@ fn script_prints_the_same_lines() {
     let mut differences = Vec::new();
     for recording in RECORDINGS {
         for recorder in [Tool::Perf, Tool::Rperf] {
-            let all = recorder == Tool::Perf && recording.name.starts_with("frames, ");
-            let more: &[&[&str]] = if all { FIELDS } else { &[] };
+            let is_thorough = recorder == Tool::Perf && recording.name.starts_with("frames, ");
+            let more: &[&[&str]] = if is_thorough { FIELDS } else { &[] };
             let lines = || SCRIPT.iter().chain(more);
             let compare = |made: &FinishedRecording| {
-                let of_all = recording.is_system_wide();
-                let found = lines().filter_map(|words| match of_all {
+                let is_system_wide = recording.is_system_wide();
+                let found = lines().filter_map(|words| match is_system_wide {
                     true => compare_all(&tools, made, words),
                     false => compare_script(&tools, &made.file, words),
                 });

@@ -92,6 +92,7 @@ pub(crate) fn stream(tools: &Tools, events: &str) -> Vec<u8> {
     std::fs::read(tools.path().join("stream.data")).expect("the stream was written")
 }
 
+/// Both tools, in a folder with `threads.data`; `None`, with a printed reason, if something is missing.
 fn tools(test: &str) -> Option<Tools> {
     let tools = Tools::find_for(test)?;
     if !has_interpreters() || !may_trace(test) {

@@ -6,7 +6,7 @@ use rperf_testkit::may_trace;
 use super::{Tool, Tools, assert_alike, difference, settled};
 use crate::kernel::{Running, is_root};
 
-/// Command lines that any user may run. `PID` is replaced by that of a running process.
+/// Command lines that any user may run. `PID` is replaced by the pid of a running process.
 const LINES: &[&[&str]] = &[
     &["true"],
     &["-d", "true"],

@@ -50,7 +50,7 @@ fn without_metrics_of_intervals(text: &str, in_intervals: bool) -> String {
     }
 }
 
-/// Differences in what `script` prints: the rows of counts, from a file and through a pipe, and the dump of the file.
+/// Differences in the output of `script`: the rows of counts, from a file and through a pipe, and the dump of the file.
 fn script_differences(tools: &Tools, words: &[&str], recorder: Tool) -> Vec<String> {
     let file = "counts.data";
     let line = [&["stat", "record", "-o", "-"], words].concat();

@@ -159,7 +159,7 @@ const SCRIPTS: &[(&str, &str, &[&str])] = &[
     ("net", "python/netdev-times.py", &["tx"]),
     ("net", "python/netdev-times.py", &["rx", "debug"]),
     ("net", "python/netdev-times.py", &["dev=lo"]),
-    // Of later releases.
+    // Scripts of later releases.
     ("tasks", "python/task-analyzer.py", &[]),
     (
         "tasks",
@@ -285,7 +285,7 @@ pub(crate) fn adapted(tools: &Tools, script: &Path) -> PathBuf {
 /// The database that `event_analyzing_sample.py` adds to.
 const SAMPLES: &str = "/dev/shm/perf.db";
 
-/// Records what the scripts need.
+/// Makes the recordings and the module that the scripts need.
 fn make_recordings(tools: &Tools) {
     for (name, events, command) in RECORDINGS {
         let file = format!("{name}.data");
@@ -303,7 +303,7 @@ fn make_recordings(tools: &Tools) {
     write_audit(tools, "calls.data");
 }
 
-/// Compares what both tools print with a script.
+/// Compares the output of both tools with a script.
 fn compare(tools: &Tools, recording: &str, script: &Path, arguments: &[&str]) -> Option<String> {
     let file = format!("{recording}.data");
     let is_changed = ["drops", "net"].contains(&recording);

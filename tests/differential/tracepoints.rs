@@ -124,7 +124,7 @@ const SWITCHES: &[&[&str]] = &[
 ];
 
 /// Unknown fields, and the messages about them.
-const STRANGE: &[(&str, &str)] = &[
+const UNKNOWN_FIELDS: &[(&str, &str)] = &[
     ("nxt_pid", "the keys, most similar first: next_pid, "),
     (
         "sched_switch.nextcomm",
@@ -168,7 +168,7 @@ fn compare(tools: &Tools, recording: &Recording, recorder: Tool, file: &str) -> 
     if thorough && recording.name == "tracepoints with callchains" {
         let switches = SWITCHES.iter();
         found.extend(switches.filter_map(|words| compare_report(tools, file, words)));
-        for (word, hint) in STRANGE {
+        for (word, hint) in UNKNOWN_FIELDS {
             let refused = tools.outcome(Tool::Rperf, &["report", "-i", file, "-s", word]);
             assert_eq!(refused.status, 129, "{}", refused.stderr);
             assert!(refused.stderr.contains(hint), "{}", refused.stderr);

@@ -95,11 +95,11 @@ impl Workloads {
         for entry in fs::read_dir("/tmp").into_iter().flatten().flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            let list = name.starts_with("perf-") && name.ends_with(".map");
-            let ours = || {
+            let is_map = name.starts_with("perf-") && name.ends_with(".map");
+            let is_ours = || {
                 fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(" jitted first\n"))
             };
-            if list && ours() {
+            if is_map && is_ours() {
                 // A leftover map does no harm.
                 let _ = fs::remove_file(entry.path());
             }

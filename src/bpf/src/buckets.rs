@@ -9,8 +9,8 @@ use crate::Register::{R1, R2, R3};
 /// below the first divided power of two has its own. Changes `R2` and `R3`.
 pub(crate) fn bucket_number(b: &mut ProgramBuilder, sub_bits: u32) {
     b.set(R2, 0);
-    // Shifts right until at most `sub_bits + 1` bits are left: the bucket is what is left, plus the buckets of one power
-    // of two for each bit shifted out.
+    // Shifts right until at most `sub_bits + 1` bits are left. The bucket is the number of these bits, plus the buckets of
+    // one power of two for each bit shifted out.
     for step in [32, 16, 8, 4, 2, 1] {
         let skip = b.label();
         b.set(R3, R1);

@@ -10,7 +10,7 @@ pub struct Label(usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapId(pub usize);
 
-/// Why a program cannot be encoded, with the index of the instruction.
+/// Error of a program that cannot be encoded, with the index of the instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {

@@ -109,35 +109,35 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let limits = limits(matches)?;
     let cache = CacheEditor::new(matches, context)?;
     let on = |name| flag(matches, name) == Some(true);
-    let mut done = vec![];
+    let mut successes = vec![];
     if on("list") {
         cache.list()?;
-        done.push(true);
+        successes.push(true);
     }
     if on("purge-all") {
-        done.push(cache.purge_all()?);
+        successes.push(cache.purge_all()?);
     }
     for (option, change) in CHANGES {
         for file in files(matches, option) {
-            let acted = cache.change(change, &file);
-            if let Err(why) = &acted {
+            let result = cache.change(change, &file);
+            if let Err(why) = &result {
                 let shown = file.display();
                 context.note(format_args!("Couldn't {option} {shown}: {why}"));
             }
-            done.push(acted.is_ok());
+            successes.push(result.is_ok());
         }
     }
     if let Some(recording) = matches.get_one::<String>("missing") {
         missing::print(Path::new(recording), on("force"), &cache.cache, context)?;
-        done.push(true);
+        successes.push(true);
     }
     if let Some(memory) = matches.get_one::<String>("kcore") {
-        done.push(cache.keep_kernel(Path::new(memory), on("force")));
+        successes.push(cache.keep_kernel(Path::new(memory), on("force")));
     }
     if let Some(limits) = limits {
-        done.push(cache.shrink(limits)?);
+        successes.push(cache.shrink(limits)?);
     }
-    if done.is_empty() {
+    if successes.is_empty() {
         let program = context.program;
         let error = format!("{program} buildid-cache: nothing to do");
         return Err(CliError::usage(error).hint(format!(
@@ -145,7 +145,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         )));
     }
     context.stdout().flush()?;
-    Ok(match done.iter().all(|done| *done) {
+    Ok(match successes.iter().all(|success| *success) {
         true => ExitStatus::Ok,
         false => ExitStatus::Failure(1),
     })
@@ -366,7 +366,7 @@ impl<'c> CacheEditor<'c> {
         let sized = self.objects()?.into_iter().map(SizedObject::of);
         let all: Vec<SizedObject> = sized.filter_map(Result::ok).collect();
         let (count, bytes) = (all.len(), total(&all));
-        let (mut fewer, mut less) = (0, 0);
+        let (mut removed_count, mut removed_bytes) = (0, 0);
         for surplus_object in surplus(all, limits) {
             let shown = surplus_object.cached.name.clone();
             if let Err(why) = self.remove_object(&surplus_object.cached, &shown) {
@@ -376,13 +376,13 @@ impl<'c> CacheEditor<'c> {
                 succeeded = false;
                 continue;
             }
-            fewer += 1;
-            less += surplus_object.bytes;
+            removed_count += 1;
+            removed_bytes += surplus_object.bytes;
         }
         self.context.note(format_args!(
             "build-id cache: {}; removed: {}",
-            count_and_size(count - fewer, bytes.saturating_sub(less)),
-            count_and_size(fewer, less)
+            count_and_size(count - removed_count, bytes.saturating_sub(removed_bytes)),
+            count_and_size(removed_count, removed_bytes)
         ));
         Ok(succeeded)
     }

@@ -42,7 +42,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         mut histogram,
         damage,
     } = source.count(path, empty, matches, context)?;
-    if !options.has_own_edges {
+    if !options.keeps_empty_ranges {
         histogram.trim();
     }
     options.write(&source, &histogram, context)?;
@@ -62,7 +62,7 @@ enum HistogramFormat {
 struct HistogramRequest {
     edges: Vec<i128>,
     /// Whether empty ranges at the upper end are shown, too: with `--edges` or `--max`.
-    has_own_edges: bool,
+    keeps_empty_ranges: bool,
     format: HistogramFormat,
     output: Option<PathBuf>,
     title: Option<String>,
@@ -97,7 +97,7 @@ impl HistogramRequest {
             return Err(CliError::usage("--title needs --svg"));
         }
         Ok(Self {
-            has_own_edges: own.is_some() || number("max").is_some(),
+            keeps_empty_ranges: own.is_some() || number("max").is_some(),
             edges: own.unwrap_or_else(|| power_edges(base, number("max").unwrap_or(u64::MAX))),
             format,
             output: text(matches, "output").map(PathBuf::from),

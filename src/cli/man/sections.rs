@@ -350,7 +350,7 @@ pub(super) const FILES: &[SectionEntry] = &[
     SectionEntry::of(
         &[RECORDERS, COUNTERS, &["top"]],
         "/proc/sys/kernel/perf_event_paranoid",
-        "What unprivileged users may observe: 2 their own processes in user space, 1 also in the kernel, 0 also whole CPUs, -1 also raw tracepoints.",
+        "Targets of unprivileged users: 2 their own processes in user space, 1 also in the kernel, 0 also whole CPUs, -1 also raw tracepoints.",
     ),
     SectionEntry::of(
         &[RECORDERS, &["top"]],

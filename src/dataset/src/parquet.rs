@@ -47,7 +47,8 @@ pub fn path(table: &Table, dataset: &Dataset<'_>, date: &str) -> PathBuf {
 }
 
 /// Text as part of a file name: other characters than letters, digits, `-`, `_` and `.` become `%XX`, as Hive writes
-/// them, and so does a leading dot. The host's name comes from the recording, so it may be `../..`.
+/// them, and so does a leading dot. The host's name comes from the recording, so it may be `../..`. The result has at most 200
+/// bytes.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for (index, byte) in text.bytes().enumerate() {
@@ -174,7 +175,7 @@ fn properties(table: &Table) -> WriterProperties {
     properties.build()
 }
 
-/// The system's error, if that is what the library reports.
+/// The system's error, if the library reports one; otherwise the library's own.
 fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

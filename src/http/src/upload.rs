@@ -23,7 +23,7 @@ const MAX_ANSWER: u64 = 64 << 10;
 /// Time limit for each step of a request.
 const STEP: Duration = Duration::from_secs(30);
 
-/// Why an upload failed.
+/// Error of an upload.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UploadError {
@@ -91,14 +91,14 @@ enum Attempt {
 
 impl Upload<'_> {
     /// Sends the data. If the server is busy or unreachable, tries again, at most four times. Returns the server's answer.
-    /// `waits` is called with the error and the delay before each further attempt.
+    /// `before_retry` is called with the error and the delay before each further attempt.
     ///
     /// # Errors
     ///
     /// [`UploadError`].
     pub fn send(
         &self,
-        waits: &mut dyn FnMut(&UploadError, Duration),
+        before_retry: &mut dyn FnMut(&UploadError, Duration),
     ) -> Result<Vec<u8>, UploadError> {
         let limits = ClientLimits {
             step: Some(STEP),
@@ -115,7 +115,7 @@ impl Upload<'_> {
                         return Err(error);
                     };
                     let delay = asked.unwrap_or(delay).min(MAX_DELAY);
-                    waits(&error, delay);
+                    before_retry(&error, delay);
                     thread::sleep(delay);
                 }
             }

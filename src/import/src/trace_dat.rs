@@ -63,7 +63,7 @@ struct CpuPages<'d> {
 #[derive(Debug, Clone, Copy)]
 struct Head<'d> {
     endian: Endian,
-    /// The bytes from the byte order to the page size.
+    /// The bytes of the byte order, the size of a long and the page size.
     machine: &'d [u8],
     page_size: u32,
     /// Offset of the rest of the file.
@@ -112,12 +112,12 @@ impl<'d> TraceDat<'d> {
     fn version_6(bytes: &'d [u8], head: Head<'d>) -> Result<Self, Error> {
         let rest = bytes.get(head.end..).unwrap_or_default();
         let mut described = head.described();
-        let own = described.len();
+        let head_size = described.len();
         described.extend_from_slice(rest);
         let (data, end) = TracingData::parse_prefix(&described).map_err(Error::Formats)?;
         let layout = PageLayout::parse(data.header_page, head.endian, head.page_size);
         described.truncate(end);
-        let start = head.end + (end - own);
+        let start = head.end + (end - head_size);
         let mut from = Cursor::new(bytes, head.endian);
         let failed = at(start, "options");
         from.take(start, "descriptions").map_err(&failed)?;

@@ -1,7 +1,7 @@
 //! The calls of a block, encoded for the shim in Python.
 //!
 //! ```text
-//! texts   short texts, each once; all others refer to them
+//! texts   short texts, each once; the values below refer to them
 //! calls   general calls in order: number of the function, tuple of arguments
 //! groups  calls of handlers by function: number of the function, number of calls, one value for each argument that is read:
 //!         bytes of numbers, or a list
@@ -33,10 +33,10 @@ struct CallGroup {
 /// Calls of functions, encoded.
 #[derive(Debug, Default)]
 pub(crate) struct EncodedCalls {
-    /// The general calls, and the texts of all.
+    /// The general calls, and the texts of all calls.
     writer: MarshalWriter,
     count: usize,
-    /// The groups in use are the first ones.
+    /// The groups, of which the first `used` are in use.
     groups: Vec<CallGroup>,
     used: usize,
     /// The group of each function, numbered as in `order`; 0 if it has none.
@@ -62,7 +62,7 @@ impl EncodedCalls {
         &mut self.writer
     }
 
-    /// Begins a call of the handler with this number, which has as many columns.
+    /// Begins a call of the handler with this number, which has `columns` columns.
     pub(crate) fn begin_in_columns(&mut self, number: usize, columns: usize) -> CallColumns<'_> {
         self.writer.refer_to_texts();
         let place = match self.places.get(number) {
@@ -113,7 +113,7 @@ impl EncodedCalls {
         let to = &mut self.message;
         to.clear();
         to.dict();
-        // Nothing before the texts, which others refer to by their position.
+        // Values refer to the texts by position, so no text that can be referred to may precede them.
         to.plain_text(b"texts");
         to.list(self.writer.texts());
         to.append_texts(&self.writer);

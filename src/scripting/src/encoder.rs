@@ -77,7 +77,7 @@ pub struct EventBlock {
 }
 
 impl EventBlock {
-    /// Passes the encoded calls to `send`, which returns whether the interpreter still reads; returns the same.
+    /// Passes the encoded calls to `send`, which returns whether the interpreter still reads. Returns whether it does.
     /// `exporter` is given for a script that exports to a database.
     pub fn deliver(
         &mut self,
@@ -113,7 +113,7 @@ impl EventBlock {
     }
 }
 
-/// How samples are read.
+/// The options for encoding samples.
 pub struct EncoderOptions<'r> {
     /// Samples that are encoded.
     pub filter: &'r SampleCriteria,
@@ -121,7 +121,7 @@ pub struct EncoderOptions<'r> {
     pub endian: Endian,
     /// Maximum number of frames that are read of a callchain.
     pub max_stack: usize,
-    /// How user stacks are unwound.
+    /// The options for unwinding user stacks.
     pub stacks: StackOptions,
     /// Whether callchains include inlined functions; if not given, those unwound from stack copies do.
     pub inlines: Option<bool>,
@@ -173,7 +173,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         self.decoded == Some(sample.event)
     }
 
-    /// The time of a sample in nanoseconds.
+    /// The time of a sample in nanoseconds; `u64::MAX` if unknown, 0 in a decoded trace.
     pub(crate) fn time(&self, sample: &Sample<'_>) -> u64 {
         let unknown = || if self.is_decoded(sample) { 0 } else { u64::MAX };
         sample.wire.time.unwrap_or_else(unknown)
@@ -333,12 +333,12 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
     }
 
     /// Writes the arguments of a call as a tuple.
-    fn arguments(&self, call: &EventCall, of: &ArgumentSample<'_>, writer: &mut MarshalWriter) {
+    fn arguments(&self, call: &EventCall, input: &ArgumentSample<'_>, writer: &mut MarshalWriter) {
         let ArgumentSample {
             sample,
             comm,
             frames,
-        } = *of;
+        } = *input;
         let has_context = self.calls.context.any();
         let values = match call.kind {
             CallKind::Handler => 6 + call.fields.len(),
@@ -506,16 +506,16 @@ impl Render for EventEncoder<'_, '_> {
             return block.add(DatabaseItem::Sample(Box::new(exported)));
         }
         if self.calls.language == ScriptLanguage::Perl {
-            let of = PerlSample {
+            let perl_sample = PerlSample {
                 call,
                 number,
                 sample,
                 comm,
                 frames,
             };
-            return self.perl_calls(&of, &mut block.perl);
+            return self.perl_calls(&perl_sample, &mut block.perl);
         }
-        let of = ArgumentSample {
+        let input = ArgumentSample {
             sample,
             comm,
             frames,
@@ -523,9 +523,9 @@ impl Render for EventEncoder<'_, '_> {
         match &call.columns {
             Some(columns) => {
                 let mut to = block.calls.begin_in_columns(number, columns.len());
-                self.columns(call, columns, &of, &mut to);
+                self.columns(call, columns, &input, &mut to);
             }
-            None => self.arguments(call, &of, block.calls.begin(number)),
+            None => self.arguments(call, &input, block.calls.begin(number)),
         }
     }
 }

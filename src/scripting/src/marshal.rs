@@ -196,7 +196,8 @@ impl MarshalWriter {
         }
     }
 
-    /// Appends the values of another writer, which must have no short texts: each writer numbers its short texts.
+    /// Appends the values of another writer. It must have no short texts, or keep them separately and have them appended first: each
+    /// writer numbers its short texts.
     pub fn append(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
     }
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn python_reads_what_is_written() {
+    fn python_reads_the_written_values() {
         let mut writer = MarshalWriter::default();
         let list = writer.open_list();
         writer.tuple(2);

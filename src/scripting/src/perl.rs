@@ -143,15 +143,15 @@ pub(crate) struct PerlSample<'s> {
 
 impl EventEncoder<'_, '_> {
     /// Writes the calls for a sample.
-    pub(crate) fn perl_calls(&self, of: &PerlSample<'_>, to: &mut PerlWriter) {
+    pub(crate) fn perl_calls(&self, perl_sample: &PerlSample<'_>, to: &mut PerlWriter) {
         let PerlSample {
             call,
             number,
             sample,
             ..
-        } = *of;
+        } = *perl_sample;
         if call.kind != CallKind::Direct {
-            to.call(2 * number, |to| self.handler_values(of, to));
+            to.call(2 * number, |to| self.handler_values(perl_sample, to));
         }
         if call.passes_record {
             to.call(2 * number + 1, |to| {
@@ -171,8 +171,8 @@ impl EventEncoder<'_, '_> {
         }
     }
 
-    fn handler_values(&self, of: &PerlSample<'_>, to: &mut PerlWriter) {
-        let (call, sample) = (of.call, of.sample);
+    fn handler_values(&self, perl_sample: &PerlSample<'_>, to: &mut PerlWriter) {
+        let (call, sample) = (perl_sample.call, perl_sample.sample);
         let raw = sample.wire.raw.unwrap_or_default();
         let number = |reader: &rperf_tracepoint::FieldReader| reader.i64(raw);
         for common in &call.flags {
@@ -185,8 +185,8 @@ impl EventEncoder<'_, '_> {
         to.u64(time % NANOSECONDS);
         let pid = call.common_pid.as_ref().and_then(number);
         to.u32(pid.unwrap_or_default() as u32);
-        to.string(of.comm.as_bytes());
-        to.nested(|to| self.perl_callchain(call, of.frames, to));
+        to.string(perl_sample.comm.as_bytes());
+        to.nested(|to| self.perl_callchain(call, perl_sample.frames, to));
         for field in &call.fields {
             self.perl_field(field, raw, to);
         }

@@ -44,15 +44,15 @@ impl CountedOutput {
         self.output_sink.bytes() + self.elsewhere
     }
 
-    /// Adds the statistics of another file of the recording, which is closed.
+    /// Adds the statistics of another file of the recording, and closes that file.
     pub(crate) fn absorb(&mut self, part: Self) -> Result<(), WriteError> {
         self.elsewhere += part.output_sink.bytes();
         self.stats.add(part.stats);
         if let (Some(own), Some(theirs)) = (&mut self.compressor, &part.compressor) {
             own.add(theirs);
         }
-        let nothing = FeatureSet::new(Endian::NATIVE);
-        part.output_sink.finish(&nothing).map(drop)
+        let no_features = FeatureSet::new(Endian::NATIVE);
+        part.output_sink.finish(&no_features).map(drop)
     }
 
     /// Returns the number of samples written.

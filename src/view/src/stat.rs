@@ -20,14 +20,14 @@ pub use text::write_heading;
 /// The output format of counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatFormat<'a> {
-    /// Columns, with this separator between groups of three digits.
+    /// Columns.
     Text {
-        /// Empty in most locales.
+        /// The separator between groups of three digits; empty in most locales.
         thousands: &'a str,
     },
-    /// One row per line, with fields separated by this.
+    /// One row per line, as separated fields.
     Csv {
-        /// Usually a comma.
+        /// The separator of fields, usually a comma.
         separator: &'a str,
     },
     /// One JSON object per line.

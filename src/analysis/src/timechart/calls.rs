@@ -66,7 +66,7 @@ impl CallKind {
     }
 }
 
-/// How calls are drawn.
+/// The options for drawing calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallOptions {
     /// Whether calls that fail with EAGAIN are skipped.
@@ -88,7 +88,7 @@ pub struct TaskCalls {
     pub bytes_out: u64,
     /// The number of calls.
     pub count: u64,
-    /// Nanoseconds in calls, without polling.
+    /// Nanoseconds in calls, without polls that succeed.
     pub nanos: u64,
     /// The last call, which the next one may continue.
     last: Option<FinishedCall>,
@@ -143,7 +143,7 @@ impl TaskCalls {
 pub(super) struct CallSpans {
     /// By thread.
     spans: Spans<u32, Option<CallKind>>,
-    /// By tracepoint.
+    /// The kind of each tracepoint; `None` for calls that are not drawn.
     kinds: FxHashMap<&'static str, Option<CallKind>>,
 }
 

@@ -103,7 +103,7 @@ impl TimechartObserver {
         })
     }
 
-    /// Notes the time of an event. Returns whether it is in the range.
+    /// Notes the time of an event. Returns whether the event is in the range.
     fn see(&mut self, time: u64) -> bool {
         let ChartRange {
             first: from,

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::PrepareSamples;
 
-/// A callchain, and what is needed to resolve it.
+/// A callchain, and the context for resolving it.
 #[derive(Debug, Clone)]
 pub struct StackChain {
     /// Process and time.

@@ -101,7 +101,7 @@ impl<const STATES: usize, D> Timeline<STATES, D> {
         &self.pieces
     }
 
-    /// Appends a piece after the last one. A part of it that overlaps the last one is removed; empty pieces are ignored.
+    /// Appends a piece after the last one. The part that overlaps the last piece is removed; empty pieces are ignored.
     pub fn push(&mut self, grid: &TimeGrid, mut piece: TimelinePiece<STATES, D>) {
         let end = self.pieces.last().map_or(0, |last| last.to);
         piece.from = piece.from.max(end);

@@ -33,22 +33,23 @@ impl PingPong {
             let (reader, own_writer) = self.pipe()?;
             Ok(((own_reader, own_writer), (reader, writer)))
         };
-        let (mut own, mut other) = channels().map_err(BenchError::of("pipe"))?;
+        let ((mut own_reader, mut own_writer), (mut reader, mut writer)) =
+            channels().map_err(BenchError::of("pipe"))?;
         let (loops, size) = (self.loops, self.size);
         let mut workers = Workers::new(self.threads);
         let start = Instant::now();
         workers.start(move || {
             let mut message = vec![0; size];
             for _ in 0..loops {
-                receive(&mut other.0, &mut message)?;
-                other.1.write_all(&message)?;
+                receive(&mut reader, &mut message)?;
+                writer.write_all(&message)?;
             }
             Ok(())
         })?;
         let mut message = vec![0; size];
         for _ in 0..loops {
-            let sent = own.1.write_all(&message);
-            let round = sent.and_then(|()| receive(&mut own.0, &mut message));
+            let sent = own_writer.write_all(&message);
+            let round = sent.and_then(|()| receive(&mut own_reader, &mut message));
             round.map_err(BenchError::of("pipe between the two tasks"))?;
         }
         workers.wait()?;

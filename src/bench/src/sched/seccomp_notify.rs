@@ -28,7 +28,7 @@ impl SeccompNotify {
     /// # Errors
     /// [`BenchError::Unavailable`] if the kernel or a sandbox does not allow such a filter.
     pub fn run(&self) -> Result<Duration, BenchError> {
-        let (mut number, mut announced) = io::pipe().map_err(BenchError::of("pipe"))?;
+        let (mut reader, mut writer) = io::pipe().map_err(BenchError::of("pipe"))?;
         let loops = self.loops;
         let mut children = rperf_sys::Children::default();
         let caller = move || {
@@ -37,13 +37,13 @@ impl SeccompNotify {
                 Ok(listener) => listener.number(),
                 Err(error) => -error.raw_os_error().unwrap_or(NO_PERMISSION),
             };
-            let sent = announced.write_all(&reply.to_ne_bytes()).is_ok();
+            let sent = writer.write_all(&reply.to_ne_bytes()).is_ok();
             let are_right = listener.is_ok() && (0..loops).all(|_| parent_id() == ANSWER);
             u8::from(!(sent && are_right))
         };
         let pid = children.fork(caller).map_err(BenchError::of("fork"))?;
         let mut reply = [0; 4];
-        number
+        reader
             .read_exact(&mut reply)
             .map_err(BenchError::of("the calling process ended"))?;
         let number = i32::from_ne_bytes(reply);

@@ -36,7 +36,7 @@ pub(super) fn run(
     let defined = defined.collect::<Result<Vec<_>, _>>()?;
     let is_dry = on(matches, "dry-run");
     let tables = EventLists::find(context);
-    let _alone = tables.lock();
+    let _lock = tables.lock();
     let existing = match tables.existing() {
         Err(_) if is_dry => Vec::new(),
         existing => existing?,
@@ -79,12 +79,12 @@ pub(super) fn run(
 
 /// The entries for the cache, with the event names before they are made unique.
 fn additions(defined: &[DefinitionResult]) -> Result<Vec<CacheAddition>, CliError> {
-    let of = |defined: &DefinitionResult| {
+    let addition = |defined: &DefinitionResult| {
         let events = defined.events.iter().map(|(event, _)| event.clone());
         let events: Vec<ProbeEvent> = events.collect();
         CacheAddition::new(&defined.definition, defined.cache_entry.as_ref(), &events)
     };
-    defined.iter().map(of).collect()
+    defined.iter().map(addition).collect()
 }
 
 /// Adds similar tracepoints as hints to the error of a kernel without kprobes.
@@ -136,10 +136,10 @@ fn exists(name: &str) -> CliError {
 /// Creates the events; if one is refused, or a signal arrives, those created before are removed again.
 fn create(tables: &EventLists, new: &[NewEvent], context: &Context) -> Result<(), CliError> {
     let signals = Signals::block(&BLOCKED_SIGNALS).map_err(anyhow::Error::new)?;
-    let came = || signals.next().ok().flatten();
+    let received = || signals.next().ok().flatten();
     for (index, NewEvent { event, .. }) in new.iter().enumerate() {
         let before = new.get(..index).unwrap_or_default();
-        if let Some(signal) = came() {
+        if let Some(signal) = received() {
             for name in remove(tables, before) {
                 context.warn(format_args!("{name} could not be removed"));
             }
@@ -152,15 +152,15 @@ fn create(tables: &EventLists, new: &[NewEvent], context: &Context) -> Result<()
         };
         let hints = [blacklist::about(event), unreadable(event)];
         let error = hints.into_iter().flatten().fold(error, CliError::hint);
-        let left = remove(tables, before);
-        let error = match before.len() - left.len() {
+        let remaining = remove(tables, before);
+        let error = match before.len() - remaining.len() {
             0 => error,
             1 => error.hint("the event that was added before has been removed"),
             count => error.hint(format!(
                 "the {count} events that were added before have been removed"
             )),
         };
-        return Err(match left.as_slice() {
+        return Err(match remaining.as_slice() {
             [] => error,
             names => error.hint(format!(
                 "{} could not be removed and may be in use",
@@ -178,7 +178,7 @@ fn remove(tables: &EventLists, new: &[NewEvent]) -> Vec<String> {
     events.filter(stays).map(ProbeEvent::full_name).collect()
 }
 
-/// Why the program's path can't be used in a uprobe definition, and a workaround.
+/// The hint for a program whose path can't be used in a uprobe definition; `None` for other paths and the kernel.
 fn unreadable(event: &ProbeEvent) -> Option<String> {
     let ProbeTarget::Program { object, .. } = &event.target else {
         return None;

@@ -5,7 +5,7 @@ use rperf_sys::{kernel_file, kernel_text};
 
 /// The blacklist in debugfs (Documentation/trace/kprobes.rst).
 const LIST: &str = "/sys/kernel/debug/kprobes/blacklist";
-const LISTING: &str = "/proc/kallsyms";
+const KALLSYMS: &str = "/proc/kallsyms";
 
 /// Returns an explanation if the function of `event` is blacklisted.
 pub(super) fn about(event: &ProbeEvent) -> Option<String> {
@@ -17,7 +17,7 @@ pub(super) fn about(event: &ProbeEvent) -> Option<String> {
     else {
         return None;
     };
-    let listing = kernel_file(LISTING).ok()?;
+    let listing = kernel_file(KALLSYMS).ok()?;
     let symbols = KernelSymbolList::parse(&listing);
     let (function, _) = symbols.resolve(&format!("{symbol}+{offset}"))?;
     let list = kernel_text(LIST).ok()?;

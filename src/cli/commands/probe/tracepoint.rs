@@ -17,25 +17,25 @@ pub(super) fn hint_similar(
         return error;
     };
     let tracefs = MachineTracepoints::find(context.globals.debugfs_dir.as_deref()).0;
-    let mut all = Vec::new();
+    let mut tracepoints = Vec::new();
     for system in tracefs.systems().unwrap_or_default() {
         let names = tracefs.names(&system).unwrap_or_default();
-        all.extend(
+        tracepoints.extend(
             names
                 .into_iter()
                 .map(|name| (format!("{system}:{name}"), name)),
         );
     }
     let program = context.program;
-    if let Some((whole, _)) = all.iter().find(|(_, own)| own == name) {
+    if let Some((full_name, _)) = tracepoints.iter().find(|(_, own)| own == name) {
         return error.hint(format!(
-            "{whole} is a tracepoint; '{program} list -v {whole}' shows its fields"
+            "{full_name} is a tracepoint; '{program} list -v {full_name}' shows its fields"
         ));
     }
-    let near = nearest(name, all.iter().map(|(_, own)| own.as_str()));
-    let near = near.and_then(|near| all.iter().find(|(_, own)| own == near));
+    let near = nearest(name, tracepoints.iter().map(|(_, own)| own.as_str()));
+    let near = near.and_then(|near| tracepoints.iter().find(|(_, own)| own == near));
     match near {
-        Some((whole, _)) => error.hint(format!("a tracepoint with a similar name: {whole}")),
+        Some((full_name, _)) => error.hint(format!("a tracepoint with a similar name: {full_name}")),
         None => error,
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 use rperf_hist::{DecayingHistogram, WatchedFunction};
-use rperf_session::RecordRequest as Observed;
+use rperf_session::RecordRequest;
 use rperf_tui::{
     BrowserRequest, LiveStatus, ReaderMessage, ReportScreen, ReportTable, ReportTables,
     SharedSessionEnd, ShownFunction,
@@ -49,7 +49,7 @@ pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool,
 pub(super) struct TopBrowser<'b> {
     pub(super) matches: &'b ArgMatches,
     pub(super) context: &'b Context,
-    pub(super) observed: &'b Observed,
+    pub(super) observed: &'b RecordRequest,
     pub(super) settings: &'b TopSettings,
     pub(super) delay: Duration,
     pub(super) intervals: Option<u64>,
@@ -207,8 +207,8 @@ fn handle_request(
     Ok(match request {
         BrowserRequest::Zero => {
             session.zero = !session.zero;
-            let now = if session.zero { "on" } else { "off" };
-            Some(ReaderMessage::Notice(format!("Sample zeroing {now}.")))
+            let state = if session.zero { "on" } else { "off" };
+            Some(ReaderMessage::Notice(format!("Sample zeroing {state}.")))
         }
         BrowserRequest::Stop => {
             session.switch()?;

@@ -48,7 +48,7 @@ impl ListingCache {
     }
 }
 
-/// An annotated function, or why it can't be annotated.
+/// An annotated function, or the reason why a function can't be annotated.
 pub(super) enum AnnotatedCode {
     Code(Arc<Annotated>),
     Nothing(String),
@@ -67,7 +67,7 @@ impl LiveCode {
     ///
     /// # Errors
     ///
-    /// Status 129: unknown words.
+    /// Status 129: invalid option values.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let request = AnnotationRequest::of_browser(matches, context)?;
         let sources = SourceTexts::new(request.prefix.clone());
@@ -83,7 +83,7 @@ impl LiveCode {
         self.request.view_options()
     }
 
-    /// Returns the watched functions in the order in which they were first watched, once for each table.
+    /// Returns the watched functions that have samples, in the order in which they were first watched, once for each table.
     pub(super) fn functions(&mut self, session: &mut TopSession) -> Vec<AnnotatedCode> {
         let tables: Vec<FunctionTotals> = (0..session.tables())
             .map(|number| FunctionTotals::of(session, number))
@@ -91,10 +91,10 @@ impl LiveCode {
         let mut shown = Vec::new();
         session.live.with_watched(|watched, resolver| {
             for watched in watched {
-                let all = tables
+                let annotated = tables
                     .iter()
                     .filter_map(|table| self.shown(watched, table, resolver));
-                shown.extend(all);
+                shown.extend(annotated);
             }
         });
         shown

@@ -23,7 +23,7 @@ const OTHER_LINES: usize = 5;
 const DEFAULT_SIZE: (usize, usize) = (25, 80);
 /// The count filter that the menu shows if none is set. As in perf, this value hides no rows.
 const COUNT: u64 = 5;
-/// The default least percentage of an annotated instruction, as in perf.
+/// The default minimum percentage of an annotated instruction, as in perf.
 pub(super) const PERCENT: u8 = 5;
 
 /// The screen's state, which keys change.
@@ -32,7 +32,7 @@ pub(super) struct TopScreen<'a> {
     layout: ReportLayout,
     /// Maximum number of rows, if given.
     most: Option<usize>,
-    /// Least samples of a row, if given.
+    /// Minimum number of samples of a row, if given.
     least: Option<u64>,
     /// The function that is annotated instead of showing rows.
     symbol: Option<String>,
@@ -45,14 +45,14 @@ pub(super) struct TopScreen<'a> {
     key_mode: KeyMode,
 }
 
-/// How the next key is interpreted.
+/// The interpretation of the next key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum KeyMode {
     /// As a command.
     Key,
     /// As a selection from the menu. The screen is not refreshed while the menu is shown.
     Selection,
-    /// As the next character of a number or a name; the text is what was typed so far.
+    /// As the next character of a number or a name, with the text typed so far.
     Text(PromptedValue, String),
 }
 

@@ -69,7 +69,7 @@ pub(super) struct IntervalResult {
     own_time: u64,
 }
 
-/// Why [`TopSession::step`] returned.
+/// The event that ended [`TopSession::step`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StepEnd {
     /// The tables were refreshed.

@@ -1,4 +1,4 @@
-//! The settings of `top`: which samples are counted by which keys, and the layout of rows.
+//! The settings of `top`: filters, sort keys and the layout of rows.
 
 use clap::ArgMatches;
 use rperf_hist::{
@@ -138,7 +138,7 @@ impl TopSettings {
     }
 }
 
-/// How callchains are counted.
+/// The settings for counting callchains.
 struct ChainCounting {
     /// Whether callers include the counts of their callees.
     children: bool,
@@ -202,11 +202,11 @@ fn unknown(option: &str, word: &str) -> Result<Vec<ReportField>, CliError> {
 /// Refuses keys for data that `top` does not sample.
 fn check_sort_keys(order_by: &[ReportField]) -> Result<(), CliError> {
     let mut keys = order_by.iter().filter_map(|field| field.key());
-    let strange = keys.find(|key| {
+    let unavailable = keys.find(|key| {
         let needs_more = key.shows_payload() || key.shows_parent() || key.shows_parallelism();
         key.needs().is_some() || needs_more
     });
-    let Some(key) = strange else {
+    let Some(key) = unavailable else {
         return Ok(());
     };
     let error = CliError::usage(format!("Invalid --sort key: `{}'", key.name));

@@ -59,7 +59,7 @@ struct Recorder {
     begun: bool,
     recorded: Vec<u8>,
     /// Decompressed bytes of an incomplete record.
-    seen: Vec<u8>,
+    incomplete: Vec<u8>,
     expected: Vec<u8>,
 }
 
@@ -140,9 +140,9 @@ impl Recorder {
                     compressed.split_at(compressed.len() * usize::from(cut) / 255);
                 self.write_compressed(first);
                 self.write_compressed(second);
-                self.seen.extend(bytes);
-                while let Some((_, size)) = RawRecord::split(&self.seen, self.endian) {
-                    self.expected.extend(self.seen.drain(..size));
+                self.incomplete.extend(bytes);
+                while let Some((_, size)) = RawRecord::split(&self.incomplete, self.endian) {
+                    self.expected.extend(self.incomplete.drain(..size));
                 }
             }
         }
@@ -157,7 +157,7 @@ fn record(steps: &[Step], form: Form, endian: Endian) -> Recorder {
         buffer: Vec::new(),
         begun: false,
         recorded: Vec::new(),
-        seen: Vec::new(),
+        incomplete: Vec::new(),
         expected: Vec::new(),
     };
     for step in steps {
@@ -248,7 +248,7 @@ proptest! {
     fn records_are_returned_when_complete(steps in steps(), form in forms(), big in any::<bool>()) {
         let endian = if big { Endian::Big } else { Endian::Little };
         let recorder = record(&steps, form, endian);
-        prop_assert!(recorder.seen.is_empty());
+        prop_assert!(recorder.incomplete.is_empty());
         let bytes = stream(&recorder.recorded, endian);
         prop_assert_eq!(&unpacked(&bytes), &(recorder.expected.clone(), None));
         prop_assert_eq!(&streamed(&bytes, endian), &(recorder.expected, None));
@@ -272,9 +272,9 @@ proptest! {
         let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
         let bytes = stream(parts[0], endian);
         let data = PerfData::parse(&bytes).unwrap();
-        let alone = unpacked_on(1, &data, &parts[1..]);
+        let single_threaded = unpacked_on(1, &data, &parts[1..]);
         for threads in [2, 5] {
-            prop_assert_eq!(&unpacked_on(threads, &data, &parts[1..]), &alone);
+            prop_assert_eq!(&unpacked_on(threads, &data, &parts[1..]), &single_threaded);
         }
     }
 
@@ -284,8 +284,8 @@ proptest! {
         let endian = Endian::Little;
         let recorder = record(&steps, form, endian);
         let bytes = stream(&recorder.recorded, endian);
-        let least = bytes.len() - recorder.recorded.len();
-        let end = least + recorder.recorded.len() * usize::from(part) / 255;
+        let head_size = bytes.len() - recorder.recorded.len();
+        let end = head_size + recorder.recorded.len() * usize::from(part) / 255;
         let (at_once, _) = unpacked(&bytes[..end]);
         let (flowing, _) = streamed(&bytes[..end], endian);
         prop_assert!(recorder.expected.starts_with(&at_once));

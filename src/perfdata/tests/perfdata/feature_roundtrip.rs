@@ -165,7 +165,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn texts_and_lists(
+    fn texts_and_lists_are_decoded_as_encoded(
         endian in endians(), name in text(), words in texts(), meta in pairs(),
         times in any::<[u64; 2]>(), pmus in vec((any::<u32>(), text()), 0..4),
         groups in vec((text(), any::<[u32; 2]>()), 0..4),
@@ -194,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn machines(
+    fn properties_of_machines_are_decoded_as_encoded(
         endian in endians(), topology in topologies(), online in any::<u32>(), caches in caches(),
         memory in memory(), nodes in vec((any::<[u32; 1]>(), any::<[u64; 2]>(), text()), 0..3),
         caps in pmu_caps(), numbers in any::<[u64; 4]>(),
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn files_programs_and_forms(
+    fn files_programs_and_formats_are_decoded_as_encoded(
         endian in endians(), build_ids in build_ids(), programs in programs(),
         types in vec((any::<u32>(), vec(any::<u8>(), 0..50)), 0..3),
         index in vec(any::<[u64; 2]>(), 0..4), how in any::<[u32; 4]>(), version in any::<u64>(),

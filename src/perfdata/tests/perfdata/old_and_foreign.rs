@@ -37,7 +37,7 @@ fn version_1_is_read_in_both_byte_orders() {
 /// Header, one attr of 64 bytes with its id section, the ids, one record; and trailing bytes beyond the data size in
 /// the header.
 #[test]
-fn a_header_without_a_bitmap_of_features() {
+fn a_header_without_a_bitmap_of_features_is_read() {
     let bytes = Bytes::new().raw("PERFFILE").u64(72).u64(80);
     let bytes = bytes.u64(72).u64(80).u64(160).u64(16).u64(0).u64(0);
     let attr = bytes.u32(1).u32(0).u64(0).u64(4000).u64(1).u64(0);

@@ -128,7 +128,7 @@ fn drain(reader: &mut PipeReader<Trickle<'_>>) -> (Seen, Option<Error>) {
     }
 }
 
-fn whole(data: &PerfData<'_>) -> (Seen, Option<Error>) {
+fn parsed_records(data: &PerfData<'_>) -> (Seen, Option<Error>) {
     let mut end = None;
     let mut seen = Vec::new();
     for record in data.records() {
@@ -156,7 +156,7 @@ fn written_streams_are_read_back() {
         assert_eq!(features.build_ids(), [build_id()]);
         assert!(features.has(FeatureId::TRACING_DATA));
         assert!(!features.has(FeatureId::BUILD_ID));
-        let (seen, end) = whole(&data);
+        let (seen, end) = parsed_records(&data);
         assert_eq!(end, None);
         // Newer releases of perf refuse other sizes.
         let build_ids = |kind: &RecordKind| *kind == RecordKind::HEADER_BUILD_ID;
@@ -177,7 +177,7 @@ fn a_stream_gives_the_same_records_as_its_bytes() {
         let data = PerfData::parse(&bytes).unwrap();
         for step in [1, 7, 64, 4096] {
             let mut reader = reader(&bytes, step).unwrap();
-            assert_eq!(drain(&mut reader), whole(&data), "{step} bytes at a time");
+            assert_eq!(drain(&mut reader), parsed_records(&data), "{step} bytes at a time");
             assert_eq!(reader.head().events(), data.events());
             let features = reader.head().features();
             assert_eq!(features.build_ids(), data.features().build_ids());
@@ -204,7 +204,7 @@ fn events_are_known_before_their_samples() {
 #[test]
 fn a_truncated_stream_keeps_complete_records() {
     let bytes = stream(Endian::Big);
-    let (all, _) = whole(&PerfData::parse(&bytes).unwrap());
+    let (all, _) = parsed_records(&PerfData::parse(&bytes).unwrap());
     for end in 0..bytes.len() {
         let truncated = &bytes[..end];
         if end < 16 {
@@ -219,7 +219,7 @@ fn a_truncated_stream_keeps_complete_records() {
         let (seen, error) = drain(&mut reader);
         assert_eq!(seen, all[..seen.len()]);
         match PerfData::parse(truncated) {
-            Ok(data) => assert_eq!(whole(&data), (seen, error)),
+            Ok(data) => assert_eq!(parsed_records(&data), (seen, error)),
             Err(error) => {
                 assert_eq!(error, Error::NoAttrRecord);
                 assert_eq!(reader.head().events(), []);
@@ -249,7 +249,7 @@ fn invalid_metadata_is_refused_or_skipped() {
 }
 
 #[test]
-fn a_name_for_an_undescribed_event() {
+fn a_name_for_an_undescribed_event_is_kept() {
     let mut bytes = stream(Endian::Little);
     let body = [2_u64, 99].map(u64::to_le_bytes).concat();
     let body = [&body[..], b"lonely\0\0"].concat();

@@ -22,7 +22,7 @@ fn event_types<'a>(bytes: &'a [u8], data: &PerfData<'_>) -> &'a [u8] {
     data.header().event_types.of(bytes).unwrap_or_default()
 }
 
-/// Compares the original with the rewritten file.
+/// Compares the original with the rewritten file; `None` if the original is not a recording.
 fn compare(name: &str, bytes: &[u8]) -> Option<()> {
     let before = PerfData::parse(bytes).ok()?;
     let copy = rewritten(&before);

@@ -139,8 +139,8 @@ fn truncated_recordings_are_read_and_missing_bytes_counted() {
                 1
             };
             for end in (0..bytes.len()).step_by(step) {
-                if let Err(what) = complete.check(&bytes[..end]) {
-                    panic!("{} truncated at {end}: {what}", path.display());
+                if let Err(fault) = complete.check(&bytes[..end]) {
+                    panic!("{} truncated at {end}: {fault}", path.display());
                 }
             }
             checked.fetch_add(1, Ordering::Relaxed);

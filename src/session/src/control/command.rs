@@ -32,9 +32,9 @@ pub(super) enum ControlCommand<'a> {
 impl<'a> ControlCommand<'a> {
     /// Parses a command in perf's syntax (perf-record(1), `--control`); `None` for any other text.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
-        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let rest = Some(rest.trim()).filter(|rest| !rest.is_empty());
-        Some(match (word, rest) {
+        let (word, argument) = text.split_once(' ').unwrap_or((text, ""));
+        let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
+        Some(match (word, argument) {
             ("enable", event) => Self::Switch { on: true, event },
             ("disable", event) => Self::Switch { on: false, event },
             ("evlist", None) => Self::List(ListedDetail::Names),

@@ -80,7 +80,7 @@ fn names_follow_the_calls() {
 }
 
 #[test]
-fn flags_of_descriptors() {
+fn descriptors_that_close_on_exec_lose_their_names() {
     let mut tables = FileTables::new(true);
     let files = &mut tables;
     let how = |flags: u64| text(2, &[flags, 0, 0].map(u64::to_ne_bytes).concat());
@@ -102,6 +102,7 @@ fn flags_of_descriptors() {
     for fd in 5..=6 {
         call(files, "open", &[9, 0], &[text(0, b"/c")], fd);
     }
+    // FIOCLEX is 0x5451, FIONCLEX 0x5450.
     call(files, "ioctl", &[5, 0x5451], &[], 0);
     call(files, "ioctl", &[6, 0x5451], &[], 0);
     call(files, "ioctl", &[6, 0x5450], &[], 0);
@@ -147,7 +148,7 @@ fn messages_without_control_data_keep_the_names() {
 }
 
 #[test]
-fn sockets_and_pipes() {
+fn sockets_and_pipes_are_named() {
     let mut tables = FileTables::new(true);
     let files = &mut tables;
     call(files, "socket", &[2, 1], &[], 3);
