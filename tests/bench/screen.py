@@ -21,12 +21,12 @@ def screen():
 
 
 def until(start, is_match):
-    """Seconds from `start` until the screen matches; None after the time limit."""
+    """Seconds from `start` until the screen matches; LIMIT if it does not within that time."""
     while time.time() - start < LIMIT:
         if is_match(screen()):
             return time.time() - start
         time.sleep(0.01)
-    return None
+    return LIMIT
 
 
 def main():
@@ -41,7 +41,7 @@ def main():
     for key in ["Down"] * 20 + ["Up"] * 20:
         before, start = screen(), time.time()
         tmux("send-keys", key)
-        times.append(until(start, lambda text, before=before: text != before) or LIMIT)
+        times.append(until(start, lambda text, before=before: text != before))
     start = time.time()
     screen()
     look = time.time() - start

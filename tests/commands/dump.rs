@@ -175,7 +175,8 @@ fn every_record_of_the_kernel_is_dumped() {
     ] {
         kernel.time += 10;
         let sample = Bytes::new().u64(ID).u64(ip).u32(7).u32(8);
-        kernel.records
+        kernel
+            .records
             .extend(record(9, mode, sample.u64(kernel.time).u32(1).u32(0)));
     }
     let sample_type = BASE | CPU | IDENTIFIER;

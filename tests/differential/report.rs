@@ -313,8 +313,8 @@ fn sort_equals(lines: &mut [String]) {
     }
 }
 
-/// Returns the cell of the line `full` that begins with `cell`, otherwise `cell`. perf truncates cells to the width of those that it saw first, at
-/// least 7.
+/// Returns the cell of the line `full` that begins with `cell`, otherwise `cell`. perf truncates cells to the width of
+/// those that it saw first, at least 7.
 fn untruncated<'a>(cell: &'a str, full: &'a str) -> &'a str {
     if cell.len() < 7 {
         return cell;

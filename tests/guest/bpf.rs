@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::text;
 
-/// A name in `tests/guest/bpf_programs`, and what the output or the messages must contain.
+/// A name in `tests/guest/bpf_programs`, and texts that the output or the messages must contain.
 const SHOWN: [(&str, &[&str]); 9] = [
     ("summary", &[" Summary of events:", " load (", "  execve "]),
     ("arguments", &["openat(dfd: CWD, filename: \"./cases\""]),
@@ -24,7 +24,7 @@ const SHOWN: [(&str, &[&str]); 9] = [
 ];
 
 /// Words of the messages that are printed if the kernel cannot run the programs, or they count nothing.
-const WITHOUT: [&str; 5] = ["not in the kernel", "cannot sum up", "BPF", "<not", "hint:"];
+const FAILURES: [&str; 5] = ["not in the kernel", "cannot sum up", "BPF", "<not", "hint:"];
 
 /// Describes the programs whose output in the folder `out` is wrong.
 pub(super) fn faults(out: &Path) -> Vec<String> {
@@ -34,7 +34,7 @@ pub(super) fn faults(out: &Path) -> Vec<String> {
         let both = format!("{messages}{printed}");
         let is_well = both.ends_with("\n0\n")
             && shown.iter().all(|shown| both.contains(shown))
-            && !WITHOUT.iter().any(|text| has_outside_title(&both, text));
+            && !FAILURES.iter().any(|text| has_outside_title(&both, text));
         (!is_well).then(|| format!("BPF program {name}:\n{both}"))
     });
     faults.collect()

@@ -1,4 +1,4 @@
-"""Errors are exceptions with clear messages, and exceptions of functions end the processing."""
+"""Errors are exceptions with clear messages, and exceptions of callbacks end the processing."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ raises(KeyError, "no column 'comm'", lambda: session.table(["time"])["comm"])
 assert session.find_thread(2**31 - 1) is None
 raises(OverflowError, "", lambda: session.find_thread(2**40))
 
-# An exception of a function: the caller gets the same object, and no further event is processed.
+# An exception of a callback: the caller gets the same object, and no further event is processed.
 own = RuntimeError("mine")
 calls = []
 
@@ -77,7 +77,7 @@ def interrupts(event):
 
 
 raises(KeyboardInterrupt, "", lambda: perf.session(data, sample=interrupts).process_events())
-# A session inside a function of another one.
+# A session within a callback of another session.
 inner = []
 perf.session(data, sample=lambda event: inner or (inner.append(1), perf.session(data).process_events())).process_events()
 assert inner

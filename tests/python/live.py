@@ -10,21 +10,21 @@ cpus, threads = perf.cpu_map(), perf.thread_map()
 assert list(threads) == [-1] and len(cpus) == len(list(cpus)) and cpus[-1] == list(cpus)[-1]
 assert os.getpid() in list(perf.thread_map(os.getpid()))
 
-# Counts of this process.
+# Two events of this process by name, and a counter of all tasks on each CPU.
 counted = perf.parse_events("{task-clock,minor-faults}", perf.cpu_map("0"), perf.thread_map(os.getpid()))
 assert [event.name for event in counted] == ["task-clock", "minor-faults"] and str(counted[0]) == "evsel(task-clock)"
-own = perf.evsel(perf.TYPE_SOFTWARE, perf.COUNT_SW_TASK_CLOCK, read_format=perf.FORMAT_TOTAL_TIME_ENABLED | perf.FORMAT_TOTAL_TIME_RUNNING, disabled=1)
-assert (own.type, own.config, own.sample_type) == (1, 1, perf.SAMPLE_PERIOD | perf.SAMPLE_TID)
-mine = perf.evlist(perf.cpu_map(), threads)
-mine.add(own)
-mine.open()
-mine.enable()
+clock = perf.evsel(perf.TYPE_SOFTWARE, perf.COUNT_SW_TASK_CLOCK, read_format=perf.FORMAT_TOTAL_TIME_ENABLED | perf.FORMAT_TOTAL_TIME_RUNNING, disabled=1)
+assert (clock.type, clock.config, clock.sample_type) == (1, 1, perf.SAMPLE_PERIOD | perf.SAMPLE_TID)
+clocks = perf.evlist(perf.cpu_map(), threads)
+clocks.add(clock)
+clocks.open()
+clocks.enable()
 sum(range(300000))
-mine.disable()
-values = [own.read(cpu, -1) for cpu in cpus]
+clocks.disable()
+values = [clock.read(cpu, -1) for cpu in cpus]
 assert sum(value.val for value in values) > 0
 assert all(value.ena >= value.run > 0 and value.values[0] == value.val for value in values), values
-mine.close()
+clocks.close()
 
 # Samples of a tracepoint, by its number only.
 program = "/bin/true" if os.path.exists("/bin/true") else "/usr/bin/true"

@@ -1,4 +1,4 @@
-"""The type stubs name what the module has: constants, functions, classes and their members."""
+"""The type stubs name the constants, functions and classes of the module, and the members of the classes."""
 
 import ast
 import pathlib

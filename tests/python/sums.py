@@ -1,4 +1,4 @@
-"""Prints samples and periods of recordings by event and thread: of the events, and of tables of all sizes."""
+"""Prints samples and periods of recordings by event and thread, and checks that tables of several sizes have the same sums."""
 
 import collections
 import sys

@@ -22,7 +22,7 @@ pub enum RepeatedStart {
 #[derive(Debug, Clone)]
 pub struct Spans<K, B = ()> {
     repeated: RepeatedStart,
-    /// Innermost last.
+    /// The open spans of each key, innermost last.
     open: FxHashMap<K, Vec<OpenSpan<B>>>,
     /// Emptied vectors of `open`, for reuse: most keys have one open span at a time.
     spare: Vec<Vec<OpenSpan<B>>>,
@@ -54,7 +54,7 @@ pub struct Span<B> {
     pub is_doubtful: bool,
 }
 
-/// How starts and ends were matched.
+/// Counts of matched and unmatched starts and ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SpanCounts {
     /// Spans with a start and an end.
@@ -161,7 +161,7 @@ impl<K: Hash + Eq, B> Spans<K, B> {
         self.losses += 1;
     }
 
-    /// Returns how starts and ends were matched so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn counts(&self) -> SpanCounts {
         self.counts

@@ -76,7 +76,7 @@ pub struct StateCounts {
     /// Switches that contradict earlier ones: another task was on that CPU, or the next task was running elsewhere. Without losses this
     /// means that not all switches were recorded. The affected states are not reported.
     pub mismatched_switches: u64,
-    /// Tasks that ran again without a wakeup.
+    /// Number of times that a sleeping task ran again without a wakeup.
     pub missing_wakeups: u64,
     /// Wakeups of running tasks: no state ends.
     pub wakeups_of_running: u64,

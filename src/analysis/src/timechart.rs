@@ -45,7 +45,7 @@ pub enum TaskActivity {
 }
 
 impl TaskActivity {
-    /// All of them; the index of one is its state in a timeline.
+    /// All activities; the index of each is its state in a timeline.
     pub const ALL: [Self; TASK_STATES] = [
         Self::Running,
         Self::Highlighted,
@@ -131,7 +131,7 @@ pub struct TaskLane {
     pub names: Vec<Vec<u8>>,
     /// The time of its first event in the chart, in nanoseconds.
     pub first: u64,
-    /// The time of the last one.
+    /// The time of its last event in the chart.
     pub last: u64,
     /// Nanoseconds in each [`TaskActivity`].
     pub nanos: [u64; TASK_STATES],
@@ -196,10 +196,10 @@ pub struct Timechart {
     pub wakeups: Vec<Wakeup>,
     /// The stacks of sleeps, by [`StackId`].
     pub stacks: Vec<StackChain>,
-    /// Where records were lost.
+    /// The stretches of time in which records were lost.
     pub losses: LostStretches,
     /// The number of events of each kind.
     pub counts: TimechartCounts,
-    /// How entries of system calls and returns matched.
+    /// The numbers of matched and unmatched entries and returns of system calls.
     pub call_counts: SpanCounts,
 }

@@ -63,12 +63,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let tables = tables.inspect_err(|_| report_symbol_problems(context, &resolver, verbose))?;
     let printer = counting.printer(&functions);
     if browses {
-        let others = CommandRunner {
+        let runner = CommandRunner {
             matches,
             context,
             path: &input.path,
         };
-        browse::run(&Annotator::new(printer, &tables), &others, context)?;
+        browse::run(&Annotator::new(printer, &tables), &runner, context)?;
     } else {
         context.paginate("annotate")?;
         printer.print(&tables, context)?;

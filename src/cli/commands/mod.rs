@@ -402,8 +402,8 @@ pub(crate) fn subcommand(command: &CommandEntry, word: &str) -> Option<&'static 
         _ => word,
     };
     let name = |entry: &&CommandEntry| {
-        let word_of = entry.name.strip_prefix(command.name);
-        word_of.and_then(|rest| rest.strip_prefix(' ')) == Some(word)
+        let suffix = entry.name.strip_prefix(command.name);
+        suffix.and_then(|rest| rest.strip_prefix(' ')) == Some(word)
     };
     SUBCOMMANDS.iter().find(name)
 }
@@ -416,7 +416,7 @@ pub(crate) fn find(context: &Context, name: &str) -> Result<&'static CommandEntr
     let program = context.program;
     if let Some((_, instead)) = UNSUPPORTED_COMMANDS
         .iter()
-        .find(|(coming, _)| *coming == name)
+        .find(|(unsupported, _)| *unsupported == name)
     {
         return Err(CliError::usage(format!(
             "{program}: '{name}' is not implemented; {instead}"

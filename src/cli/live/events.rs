@@ -206,8 +206,8 @@ fn of_samples(event: &str, given: &[FilterOption]) -> Result<Option<SampleFilter
             Some(combined) => combined.and(filter),
             None => filter,
         });
-        }
-        Ok(combined)
+    }
+    Ok(combined)
 }
 
 /// Rejects sample filters for commands that do not write samples.

@@ -34,17 +34,17 @@ impl CommandRunner<'_> {
     ) -> Result<ReaderMessage, CliError> {
         let limit = given_value::<u64>(self.matches, "samples").copied();
         match function {
-            None => self.other("Samples", &["script"], limit),
+            None => self.output_of("Samples", &["script"], limit),
             Some(function) => {
                 let title = format!("Samples of {}", function.symbol);
-                self.other(&title, &["script", "-S", &function.symbol], limit)
+                self.output_of(&title, &["script", "-S", &function.symbol], limit)
             }
         }
     }
 
     /// Shows the output of another command for this recording on a scrollable screen: at most [`MAX_OUTPUT_BYTES`], and at most
     /// `limit` samples.
-    fn other(
+    fn output_of(
         &self,
         title: &str,
         words: &[&str],

@@ -13,7 +13,7 @@ pub(crate) struct BuiltInScript {
     pub(crate) kind: ScriptKind,
 }
 
-/// What implements a script.
+/// The implementation of a script.
 #[derive(Clone, Copy)]
 pub(crate) enum ScriptKind {
     /// `flamegraph`.
@@ -105,7 +105,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
         [
             "failed-syscalls-by-pid",
             "[comm|pid]",
-            "failed system calls of each process, by error",
+            "failed system calls of each thread, by error",
         ],
         &["-e", "raw_syscalls:sys_exit"],
     ),
@@ -208,7 +208,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
     ),
     native(
         NativeScript::RwByPid,
-        ["rw-by-pid", "", "reads and writes of each process"],
+        ["rw-by-pid", "", "reads and writes of each thread"],
         READ_WRITE,
     ),
     native(
@@ -216,7 +216,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
         [
             "rwtop",
             "[interval]",
-            "reads and writes of each process, refreshed",
+            "reads and writes of each thread, refreshed",
         ],
         READ_WRITE,
     ),
@@ -254,7 +254,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
         [
             "syscall-counts-by-pid",
             "[comm|pid]",
-            "number of calls of each system call, by process",
+            "number of calls of each system call, by thread",
         ],
         &["-e", "raw_syscalls:sys_enter"],
     ),

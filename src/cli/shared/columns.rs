@@ -23,7 +23,7 @@ pub(crate) struct ColumnOptions {
     numbers: Vec<NumberField>,
     /// Columns filtered to a single value, with that value.
     chosen: Vec<(&'static str, String)>,
-    /// Whether `--sort` was given.
+    /// Whether sort keys were given, with `--sort` or in the configuration.
     pub(crate) sorted: bool,
 }
 
@@ -66,8 +66,8 @@ impl ColumnOptions {
         let text = |id| given_value::<String>(matches, id).map(String::as_str);
         let sort = text("sort").or(configured);
         let fields = text("fields");
-        let (adds_keys, keys) = added(sort.unwrap_or_default());
-        let (adds_fields, shown) = added(fields.unwrap_or_default());
+        let (adds_keys, keys) = split_plus(sort.unwrap_or_default());
+        let (adds_fields, shown) = split_plus(fields.unwrap_or_default());
         let is_on = |id| flag(matches, id) == Some(true);
         let numbers: &[(bool, &[NumberField])] = &[
             (
@@ -229,17 +229,17 @@ fn extend(fields: &mut Vec<ReportField>, more: &[ReportField]) {
 }
 
 /// Whether a list starts with `+`, and the list without it.
-fn added(list: &str) -> (bool, &str) {
+fn split_plus(list: &str) -> (bool, &str) {
     let rest = list.strip_prefix('+');
     (rest.is_some(), rest.unwrap_or(list))
 }
 
 fn chosen(matches: &ArgMatches) -> Vec<(&'static str, String)> {
-    let one = |(key, option): &(&'static str, &str)| match &words(matches, option)?[..] {
+    let single_value = |(key, option): &(&'static str, &str)| match &words(matches, option)?[..] {
         [only] => Some((*key, only.clone())),
         _ => None,
     };
-    FILTERED.iter().filter_map(one).collect()
+    FILTERED.iter().filter_map(single_value).collect()
 }
 
 /// Rejects keys that describe items other than `counted`.
@@ -248,8 +248,8 @@ pub(crate) fn check<'f>(
     counted: CountedItems,
 ) -> Result<(), CliError> {
     let mut keys = fields.into_iter().filter_map(|field| field.key());
-    let strange = keys.find(|key| key.needs().is_some_and(|needed| needed != counted));
-    let Some(key) = strange else {
+    let unsuitable = keys.find(|key| key.needs().is_some_and(|needed| needed != counted));
+    let Some(key) = unsuitable else {
         return Ok(());
     };
     let error = CliError::usage(format!("Invalid --sort key: `{}'", key.name));
@@ -275,8 +275,8 @@ mod tests {
     }
 
     fn columns(sort: &str, fields: Option<&str>) -> ColumnOptions {
-        let (adds_keys, keys) = added(sort);
-        let (adds_fields, shown) = added(fields.unwrap_or_default());
+        let (adds_keys, keys) = split_plus(sort);
+        let (adds_fields, shown) = split_plus(fields.unwrap_or_default());
         ColumnOptions {
             sort: SortWord::list(keys),
             with_parent: false,

@@ -1,9 +1,9 @@
 //! Names of containers, from the paths of their cgroups.
 
 /// The shown length of an id, as in `docker ps`.
-const SHORT: usize = 12;
+const SHORT_LENGTH: usize = 12;
 /// The length of a complete id, in hexadecimal digits.
-const ID: usize = 64;
+const ID_LENGTH: usize = 64;
 
 /// Prefixes of the names of systemd's scopes, `PREFIX-ID.scope`, each with the name of the runtime.
 const SCOPES: [(&str, &str); 4] = [
@@ -33,7 +33,7 @@ pub(crate) fn container_of(cgroup: &str) -> Option<String> {
     found
 }
 
-/// Returns the container of a directory of the path, which is below `outer`.
+/// Returns the name of the container that a directory of the path, which is below `outer`, stands for.
 fn container(outer: Option<&str>, part: &str) -> Option<String> {
     if let Some(scope) = part.strip_suffix(".scope") {
         if let Some(name) = scope.strip_prefix("machine-") {
@@ -60,8 +60,8 @@ fn container(outer: Option<&str>, part: &str) -> Option<String> {
 }
 
 fn short_id(text: &str) -> Option<&str> {
-    let is_id = text.len() == ID && text.bytes().all(|digit| digit.is_ascii_hexdigit());
-    text.get(..SHORT).filter(|_| is_id)
+    let is_id = text.len() == ID_LENGTH && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    text.get(..SHORT_LENGTH).filter(|_| is_id)
 }
 
 /// Replaces `\x2d`, which systemd writes for characters such as a hyphen.

@@ -27,7 +27,7 @@ pub(crate) struct MatchingEvents<'m> {
     pub(crate) rows: Vec<ListedEvent>,
     pub(crate) metrics: Vec<&'m VendorMetric>,
     pub(crate) form: MetricListing,
-    /// Whether a word matched nothing.
+    /// Whether a word that is not a kind of events matched nothing.
     pub(crate) missed: bool,
 }
 
@@ -66,7 +66,7 @@ impl MachineEvents {
         };
         let mut tracepoint_error = None;
         let mut rows = Vec::new();
-        let mut take = |wanted: &EventSelection| {
+        let mut add_events = |wanted: &EventSelection| {
             let listing = EventList::new(wanted, sources);
             tracepoint_error = tracepoint_error.take().or(listing.tracepoint_error);
             let found = listing.rows.len();
@@ -76,8 +76,8 @@ impl MachineEvents {
         let mut chosen = ChosenMetrics::new(self.metrics(catalogue));
         let mut missed = false;
         if words.is_empty() {
-            take(&EventSelection::All);
-            chosen.all(MetricListing::InGroups);
+            add_events(&EventSelection::All);
+            chosen.select_all(MetricListing::InGroups);
         }
         for word in words {
             if chosen.add_kind(word, context) {
@@ -85,7 +85,7 @@ impl MachineEvents {
             }
             let wanted = EventSelection::new(word);
             let mut meanings = EventSelection::interpretations(word).into_iter();
-            let found = meanings.any(|wanted| take(&wanted) | chosen.take(&wanted));
+            let found = meanings.any(|wanted| add_events(&wanted) | chosen.add_matching(&wanted));
 
             match &wanted {
                 _ if found => {}
@@ -171,7 +171,7 @@ impl<'m> ChosenMetrics<'m> {
         }
     }
 
-    fn all(&mut self, form: MetricListing) {
+    fn select_all(&mut self, form: MetricListing) {
         self.chosen.clone_from(&self.all);
         self.form = form;
     }
@@ -187,11 +187,12 @@ impl<'m> ChosenMetrics<'m> {
             context.note("no metrics: the event tables have none for the PMUs of this machine");
         }
         let both = !self.chosen.is_empty() && self.form != form;
-        self.all(if both { MetricListing::InGroups } else { form });
+        self.select_all(if both { MetricListing::InGroups } else { form });
         true
     }
 
-    fn take(&mut self, wanted: &EventSelection) -> bool {
+    /// Adds the metrics that match; returns whether there are any.
+    fn add_matching(&mut self, wanted: &EventSelection) -> bool {
         let before = self.chosen.len();
         let found = self
             .all
@@ -206,7 +207,7 @@ impl<'m> ChosenMetrics<'m> {
     }
 }
 
-/// Returns why there are no events of a requested kind.
+/// Returns the message for a requested kind without events.
 fn absent(kinds: &[EventKind]) -> &'static str {
     match kinds {
         [EventKind::Hardware | EventKind::Cache] => "no hardware PMU found",

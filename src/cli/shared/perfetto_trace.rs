@@ -128,7 +128,7 @@ struct TracedEvents<W> {
 }
 
 impl<W: Write> TracedEvents<W> {
-    /// Writes an event, and returns whether it is of a written kind.
+    /// Writes an event if `content` includes it, and returns whether it was written.
     fn write(
         &mut self,
         at: SchedEventContext,

@@ -34,7 +34,7 @@ use crate::cli::options::flag;
 /// The result of one definition.
 pub(crate) struct DefinitionResult {
     pub(crate) definition: Definition,
-    /// The entry of the object in the probe cache.
+    /// The entry of the object in the probe cache; of several objects, that of the last one.
     pub(crate) cache_entry: Option<CachedObject>,
     /// The events, with the place of each if there are several.
     pub(crate) events: Vec<(ProbeEvent, Option<String>)>,
@@ -63,7 +63,7 @@ pub(crate) fn events(
         }
         let named = cached.map(|cache_entry| cache_entry.named(&definition.point, context));
         let named = named.unwrap_or_default();
-        match found(&opened, &definition, matches, context) {
+        match find_places(&opened, &definition, matches, context) {
             Ok(places) => events.extend(events_at(places, &definition, context)),
             // The name may be that of a USDT probe or a cached event.
             Err(_) if !named.is_empty() => {}
@@ -79,7 +79,7 @@ pub(crate) fn events(
 }
 
 /// Finds the places of a definition in one object.
-fn found(
+fn find_places(
     opened: &OpenedObject,
     definition: &Definition,
     matches: &ArgMatches,

@@ -102,7 +102,11 @@ fn groups_have_a_column_for_each_event() {
         Tool::Rperf,
         &["annotate", "--no-group", "-s", "burn_deep", "-i", &file],
     );
-    assert_eq!(ungrouped.stdout.matches(" Percent |\t").count(), 2, "{ungrouped:?}");
+    assert_eq!(
+        ungrouped.stdout.matches(" Percent |\t").count(),
+        2,
+        "{ungrouped:?}"
+    );
 }
 
 #[test]

@@ -7,7 +7,8 @@ use crate::tools::Tool;
 
 #[test]
 fn files_colors_and_another_disassembler_show_the_same_code() {
-    let test = "commands::annotate::options::files_colors_and_another_disassembler_show_the_same_code";
+    let test =
+        "commands::annotate::options::files_colors_and_another_disassembler_show_the_same_code";
     let Some((tools, file)) = recorded(test) else {
         return;
     };

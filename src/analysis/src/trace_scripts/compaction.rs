@@ -37,7 +37,7 @@ impl CompactionTotals {
 /// The compactions of a task.
 #[derive(Debug, Clone, Default)]
 pub struct TaskCompactions {
-    /// The task's name at its first compaction.
+    /// The task's name at the end of its first compaction.
     pub comm: String,
     /// Each compaction, in time order.
     pub each: Vec<CompactionTotals>,

@@ -57,7 +57,7 @@ pub struct FieldDecoder<'d, 'w> {
     reads_all: bool,
 }
 
-/// How the raw data of an event is read.
+/// The readers of an event's raw data.
 #[derive(Debug)]
 struct Layout {
     kind: usize,

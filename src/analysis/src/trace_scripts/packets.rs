@@ -182,7 +182,7 @@ pub struct FollowedCounts {
 pub struct PacketTimes {
     /// By CPU: the interrupts since the last softirq.
     interrupts: FxHashMap<u32, Vec<Interrupt>>,
-    /// By CPU: the start of the running softirq, and what happened in it.
+    /// By CPU: the start of the running softirq, and the events in it.
     softirqs: FxHashMap<u32, (u64, Vec<SoftirqEvent>)>,
     receptions: Vec<Reception>,
     packets: Vec<ReceivedPacket>,
@@ -263,7 +263,7 @@ impl PacketTimes {
                 if let Some(interrupt) = self
                     .interrupts
                     .get_mut(&sample.cpu)
-                    .and_then(|all| all.last_mut())
+                    .and_then(|interrupts| interrupts.last_mut())
                 {
                     interrupt.is_of_network = true;
                     if kind == kind::RX {
@@ -284,7 +284,7 @@ impl PacketTimes {
         }
     }
 
-    /// Discards an interrupt that neither raised NET_RX nor received a packet.
+    /// Discards the CPU's latest interrupt if it neither raised NET_RX nor received a packet, or if another interrupt ends.
     fn leave_interrupt(&mut self, sample: &ScriptSample<'_>) {
         let Some(interrupts) = self.interrupts.get_mut(&sample.cpu) else {
             return;
@@ -382,7 +382,7 @@ impl PacketTimes {
         }
     }
 
-    /// The softirqs that received packets.
+    /// The softirqs NET_RX that followed interrupts of the network.
     #[must_use]
     pub fn receptions(&self) -> &[Reception] {
         &self.receptions

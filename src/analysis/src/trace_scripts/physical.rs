@@ -34,9 +34,9 @@ impl PhysicalMemory {
     pub fn parse(text: &str) -> Self {
         let mut regions: Vec<MemoryRegion> = Vec::new();
         for line in text.lines() {
-            let own = line.trim_start();
-            let indent = line.len() - own.len();
-            let Some((begin, end, label)) = parse_region(own) else {
+            let text = line.trim_start();
+            let indent = line.len() - text.len();
+            let Some((begin, end, label)) = parse_region(text) else {
                 continue;
             };
             // The kernel lists regions by address; others are skipped, so that `find` can search by address.
@@ -162,9 +162,9 @@ impl<'m, 'r, 'w> PhysicalCounts<'m, 'r, 'w> {
 
 /// The regions in `parent` with samples, the one with most samples last.
 fn inner(regions: &[MemoryRegion], parent: Option<usize>, totals: &[u64]) -> Vec<(usize, u64)> {
-    let all = regions.iter().zip(totals).enumerate();
-    let own = all.filter(|(_, (region, count))| region.parent == parent && **count > 0);
-    let mut found: Vec<(usize, u64)> = own.map(|(index, (_, count))| (index, *count)).collect();
+    let counted = regions.iter().zip(totals).enumerate();
+    let inside = counted.filter(|(_, (region, count))| region.parent == parent && **count > 0);
+    let mut found: Vec<(usize, u64)> = inside.map(|(index, (_, count))| (index, *count)).collect();
     found.sort_by_key(|(index, count)| (*count, Reverse(*index)));
     found
 }

@@ -54,6 +54,7 @@ pub struct TaskSummary {
     /// The start of the run with the maximum of [`TaskGaps::out_in`], in nanoseconds.
     pub longest_gap_at: u64,
     longest: u64,
+    /// The start and the end of the last run.
     last: (u64, u64),
 }
 
@@ -75,21 +76,21 @@ impl TaskSummary {
         self.pid = run.pid;
         self.comm.clone_from(&run.comm);
         self.last = (run.start, run.end);
-        let Some(own) = run.gaps else {
+        let Some(gaps) = run.gaps else {
             return;
         };
-        let Some(known) = &mut self.gaps else {
-            (self.gaps, self.longest_gap_at) = (Some(own), run.start);
+        let Some(maxima) = &mut self.gaps else {
+            (self.gaps, self.longest_gap_at) = (Some(gaps), run.start);
             return;
         };
-        if own.out_in > known.out_in {
+        if gaps.out_in > maxima.out_in {
             self.longest_gap_at = run.start;
         }
-        *known = TaskGaps {
-            out_in: known.out_in.max(own.out_in),
-            out_out: known.out_out.max(own.out_out),
-            in_in: known.in_in.max(own.in_in),
-            in_out: known.in_out.max(own.in_out),
+        *maxima = TaskGaps {
+            out_in: maxima.out_in.max(gaps.out_in),
+            out_out: maxima.out_out.max(gaps.out_out),
+            in_in: maxima.in_in.max(gaps.in_in),
+            in_out: maxima.in_out.max(gaps.in_out),
         };
     }
 }

@@ -32,17 +32,17 @@ fn recording(endian: Endian, happened: &[Happened]) -> Vec<u8> {
     recording.finish()
 }
 
-/// Begin and end of all spans, by searching for the last begin before each end.
+/// End and duration of all spans, found by searching for the last begin before each end.
 fn oracle(happened: &[Happened], key: impl Fn(&Happened) -> u32) -> Vec<(u64, u64)> {
     let mut sorted: Vec<&Happened> = happened.iter().collect();
-    sorted.sort_by_key(|one| one.0);
+    sorted.sort_by_key(|event| event.0);
     let mut open = BTreeMap::new();
     let mut spans = Vec::new();
-    for one in sorted {
-        if one.3 {
-            open.insert(key(one), one.0);
-        } else if let Some(begin) = open.remove(&key(one)) {
-            spans.push((one.0, one.0 - begin));
+    for event in sorted {
+        if event.3 {
+            open.insert(key(event), event.0);
+        } else if let Some(begin) = open.remove(&key(event)) {
+            spans.push((event.0, event.0 - begin));
         }
     }
     spans
@@ -73,12 +73,12 @@ proptest! {
             let filter = FilteredSamples { filter: &SampleCriteria::default(), resolver: &resolver };
             let threads = NonZeroUsize::new(threads).expect("threads");
             let times = sample_times(replay, WOKEN, filter, true, threads);
-            assert_eq!(times.len(), happened.iter().filter(|one| one.3).count());
+            assert_eq!(times.len(), happened.iter().filter(|event| event.3).count());
             let found = Durations::measure(replay, &pair, filter, threads).expect("memory");
             let spans = found.spans.iter().map(|span| (span.end, span.nanos));
             (spans.collect::<Vec<_>>(), found.counts)
         });
-        let expected = oracle(&happened, |one| if by_field { one.4 } else { one.2 });
+        let expected = oracle(&happened, |event| if by_field { event.4 } else { event.2 });
         prop_assert_eq!(counts.complete, expected.len() as u64);
         prop_assert_eq!(found, expected);
     }
@@ -101,7 +101,7 @@ proptest! {
         let steps = with_replay(&file, |_, replay| running_threads(replay)).expect("switches");
         let found: Vec<(u64, u32)> = steps.iter().map(|(order, count)| (order.time, *count)).collect();
         let mut sorted = happened;
-        sorted.sort_by_key(|one| one.0);
+        sorted.sort_by_key(|event| event.0);
         let mut running = BTreeSet::new();
         let mut expected = Vec::new();
         for (time, _, tid, kind) in sorted {

@@ -14,10 +14,11 @@ use rperf_wire::{Endian, Misc};
 
 use crate::recording::{CYCLES, Recording, SWITCH, events, rounds, with_replay};
 
-/// Logs what is delivered.
+/// Logs the delivered records.
 #[derive(Default)]
 struct Log {
     lines: Vec<(u64, String)>,
+    /// The number of lines after which delivery stops.
     most: Option<usize>,
 }
 

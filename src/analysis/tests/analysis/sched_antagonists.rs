@@ -261,15 +261,15 @@ proptest! {
             prop_assert_eq!(sum, row.sums.delay);
         }
         prop_assert_eq!(&found, &oracle(&events));
-        let all = table.sums();
+        let totals = table.sums();
         let merged = measured(&file, true).sums();
-        prop_assert_eq!(all.delay, merged.delay);
+        prop_assert_eq!(totals.delay, merged.delay);
         // Tasks without a name are not merged.
         let nanos = |sums: &rperf_analysis::sched::latency::LatencySums| {
             let times = sums.antagonists.by_time();
             times.iter().map(|(_, time)| *time).collect::<Vec<_>>()
         };
-        prop_assert_eq!(nanos(&all), nanos(&merged));
+        prop_assert_eq!(nanos(&totals), nanos(&merged));
     }
 }
 

@@ -35,7 +35,9 @@ pub(super) fn hint_similar(
     let near = nearest(name, tracepoints.iter().map(|(_, own)| own.as_str()));
     let near = near.and_then(|near| tracepoints.iter().find(|(_, own)| own == near));
     match near {
-        Some((full_name, _)) => error.hint(format!("a tracepoint with a similar name: {full_name}")),
+        Some((full_name, _)) => {
+            error.hint(format!("a tracepoint with a similar name: {full_name}"))
+        }
         None => error,
     }
 }

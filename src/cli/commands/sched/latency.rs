@@ -32,7 +32,7 @@ const PERCENTILES: &str = "percentiles";
 const HISTOGRAM: &str = "histogram";
 const ANTAGONISTS: &str = "antagonists";
 
-/// How the table is printed.
+/// The format of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LatencyFormat {
     /// The columns of Linux perf.

@@ -1,4 +1,4 @@
-//! `sched off-cpu`: where tasks leave the CPU, why, for how long, and who wakes them.
+//! `sched off-cpu`: the code in which tasks leave the CPU, the reasons, the times, and the wakers.
 
 mod args;
 

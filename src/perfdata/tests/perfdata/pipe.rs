@@ -177,7 +177,11 @@ fn a_stream_gives_the_same_records_as_its_bytes() {
         let data = PerfData::parse(&bytes).unwrap();
         for step in [1, 7, 64, 4096] {
             let mut reader = reader(&bytes, step).unwrap();
-            assert_eq!(drain(&mut reader), parsed_records(&data), "{step} bytes at a time");
+            assert_eq!(
+                drain(&mut reader),
+                parsed_records(&data),
+                "{step} bytes at a time"
+            );
             assert_eq!(reader.head().events(), data.events());
             let features = reader.head().features();
             assert_eq!(features.build_ids(), data.features().build_ids());

@@ -7,7 +7,7 @@ use object::elf::{
 
 /// Address of `.text`.
 pub(crate) const TEXT_ADDRESS: u64 = 0x40_1000;
-/// File offset of `.text`, which contains `.plt`.
+/// File offset of `.text`, which `.plt` follows.
 pub(crate) const TEXT_OFFSET: u64 = 0x100;
 /// Size of an entry of `.plt`.
 pub(crate) const PLT_ENTRY: u64 = 16;
@@ -207,7 +207,7 @@ impl TinyElf {
         for field in [header, segment, 1, section, sections, sections - 1] {
             self.put(&mut file, field, 2);
         }
-        // PT_LOAD, readable and executable, of .text and what follows.
+        // PT_LOAD, readable and executable, of .text and the bytes after it.
         self.put(&mut file, 1, 4);
         if self.is_64 {
             self.put(&mut file, 5, 4);

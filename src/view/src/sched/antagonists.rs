@@ -10,14 +10,14 @@ use crate::table::{Cell, Column, Table, TextStyle};
 /// The number of antagonists of a task that are listed as text. The others are summed up.
 const LISTED: usize = 10;
 
-/// Writes a table of what the CPUs did while tasks waited for them, in total, and a table by waiting task, with times in milliseconds. The
-/// analysis must have run with `LatencyOptions::with_antagonists`.
+/// Writes a table of the tasks that ran while others waited for a CPU, in total, and a table by waiting task, with times in
+/// milliseconds. The analysis must have run with `LatencyOptions::with_antagonists`.
 ///
 /// # Errors
 ///
 /// Those of `out`.
 pub fn write_antagonists(out: &mut dyn Write, table: &LatencyTable) -> io::Result<()> {
-    all(table).write_text(out, TextStyle::PLAIN)?;
+    totals(table).write_text(out, TextStyle::PLAIN)?;
     writeln!(out)?;
     let mut rows = Table::new([
         Column::left("Task"),
@@ -36,7 +36,7 @@ pub fn write_antagonists(out: &mut dyn Write, table: &LatencyTable) -> io::Resul
 }
 
 /// The table of all tasks together.
-fn all(table: &LatencyTable) -> Table {
+fn totals(table: &LatencyTable) -> Table {
     let mut rows = Table::new([
         Column::left("Ran while others waited"),
         Column::right("Tasks delayed"),
@@ -91,7 +91,7 @@ fn push_task(rows: &mut Table, row: &LatencyRow) {
     }
 }
 
-/// Returns a row for each pair of a task and what a CPU did while it waited, for JSON. Times are in nanoseconds; `kind` is `task`, `idle` or
+/// Returns a row for each pair of a waiting task and an antagonist, for JSON. Times are in nanoseconds; `kind` is `task`, `idle` or
 /// `unknown`.
 pub(super) fn pairs(table: &LatencyTable) -> Table {
     let mut rows = Table::new(
@@ -131,7 +131,7 @@ pub(super) fn pairs(table: &LatencyTable) -> Table {
     rows
 }
 
-/// The text for what a CPU did.
+/// The text for an antagonist.
 fn shown(who: &Antagonist) -> String {
     match who {
         Antagonist::Task { comm, tid } => {

@@ -106,7 +106,10 @@ pub fn compare_delays(before: &LatencyTable, after: &LatencyTable) -> Vec<Compar
 }
 
 fn order(one: &ComparedDelay, other: &ComparedDelay) -> Ordering {
-    let rank = |row: &ComparedDelay| row.is_significant.map_or(2, |is| u8::from(!is));
+    let rank = |row: &ComparedDelay| {
+        row.is_significant
+            .map_or(2, |is_significant| u8::from(!is_significant))
+    };
     let size = |row: &ComparedDelay| row.difference().unwrap_or_default().abs();
     let by_rank = rank(one).cmp(&rank(other));
     by_rank.then_with(|| size(other).total_cmp(&size(one)))

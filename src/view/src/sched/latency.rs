@@ -12,9 +12,9 @@ const TASK_WIDTH: usize = 24;
 /// Records lost while recording, for the lines below the table.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RecordLosses {
-    /// All records of the file.
+    /// The number of all records of the file.
     pub records: u64,
-    /// The lost records.
+    /// The number of lost records.
     pub lost: u64,
     /// The number of LOST records.
     pub chunks: u64,

@@ -13,7 +13,7 @@ const BUSY_FIRST: u16 = 16;
 /// The first version in which imbalance is split by kind.
 const IMBALANCE_BY_KIND: u16 = 17;
 
-/// A counter: its name, what it counts, and what it is compared with.
+/// A counter: its name, its meaning, and the number with which it is compared.
 struct Field {
     name: String,
     meaning: &'static str,
@@ -30,7 +30,7 @@ enum Base {
     Time,
 }
 
-/// The counters of a CPU: name, meaning, and what it is compared with.
+/// The counters of a CPU: name, meaning, and the number with which each is compared.
 const CPU_FIELDS: [(&str, &str, Base); 9] = [
     ("yld_count", "calls of sched_yield(2)", Base::None),
     ("array_exp", "always 0", Base::None),
@@ -162,7 +162,7 @@ pub fn write_report(out: &mut dyn Write, stats: &SchedStats, is_verbose: bool) -
     Ok(())
 }
 
-/// Writes the averages of two recordings of the same version, and how they differ.
+/// Writes the averages of two recordings of the same version, and their differences.
 ///
 /// # Errors
 ///
@@ -369,7 +369,7 @@ impl StatsText<'_> {
         writeln!(out)
     }
 
-    /// Writes by how many percent the second value differs, if there are two.
+    /// Writes the change from the first to the second value in percent, if there are two.
     fn write_change(&self, out: &mut dyn Write, values: &[f64]) -> io::Result<()> {
         let [before, after] = values else {
             return Ok(());

@@ -107,7 +107,11 @@ fn write_runs(
     for run in runs {
         let run = run.as_secs_f64();
         let difference = run - mean;
-        let share = if run > 0.0 { 100.0 * difference / run } else { 0.0 };
+        let share = if run > 0.0 {
+            100.0 * difference / run
+        } else {
+            0.0
+        };
         let bar = (1 + (share.abs() / 5.0) as usize).min(BAR);
         writeln!(
             out,

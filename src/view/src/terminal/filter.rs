@@ -39,10 +39,10 @@ impl<W: Write> Write for TerminalFilter<W> {
             self.inner.write_all(bytes)?;
             return Ok(bytes.len());
         }
-        let mut all = std::mem::take(&mut self.pending);
-        all.extend_from_slice(bytes);
-        let mut shown = Vec::with_capacity(all.len() + all.len() / 8);
-        let rest = push_shown(&mut shown, &all, self.csi);
+        let mut input = std::mem::take(&mut self.pending);
+        input.extend_from_slice(bytes);
+        let mut shown = Vec::with_capacity(input.len() + input.len() / 8);
+        let rest = push_shown(&mut shown, &input, self.csi);
         self.pending = rest.to_vec();
         self.inner.write_all(&shown)?;
         Ok(bytes.len())

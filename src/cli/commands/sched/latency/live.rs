@@ -21,7 +21,7 @@ use crate::cli::options::{flag, is_given};
 pub(super) const LIVE: &str = "live";
 /// The maximum number of tasks that have waited and not exited; their sums take up to 33 MB.
 const MAX_ROWS: u32 = 4096;
-/// Options that need a recording.
+/// The ids of options that need a recording.
 const OF_RECORDINGS: [&str; 4] = ["input", "dump-raw-trace", super::ANTAGONISTS, "force"];
 
 /// Whether `--live` is given.
@@ -53,12 +53,12 @@ pub(super) fn run(
     query: &LatencyQuery,
 ) -> Result<ExitStatus, CliError> {
     // The BPF programs read the names of tasks, so that no records are needed.
-    let nothing = SynthesizedRecords {
+    let no_records = SynthesizedRecords {
         tasks: false,
         mappings: false,
         cgroups: false,
     };
-    let request = kernel_sums::request(Target::Cpus(None), nothing, matches, context)?;
+    let request = kernel_sums::request(Target::Cpus(None), no_records, matches, context)?;
     let has_workload = request.observe.workload.is_some();
     if !has_workload {
         context.note("observing the whole system until Ctrl-C");
