@@ -45,7 +45,7 @@ pub struct TaskMapping {
 const ROWS: u32 = 256;
 
 /// Returns the threads of the host at the end of the recording, each after its creator. Threads whose creator is unknown are roots.
-/// Without `with_mappings`, those known only from mappings are skipped.
+/// Without `with_mappings`, threads known only from mappings are skipped. Threads that descend from themselves are skipped, too.
 #[must_use]
 pub fn task_tree(world: &World, with_mappings: bool) -> Vec<TaskEntry> {
     let threads = world.threads().filter(|thread| {

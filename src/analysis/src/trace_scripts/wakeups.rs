@@ -12,7 +12,7 @@ const NO_MINIMUM: u64 = 1_000_000_000;
 pub struct WakeupLatencies {
     /// Time in nanoseconds of the last wakeup on each CPU since its last switch.
     pending: FxHashMap<i64, u64>,
-    /// Number of wakeups that a switch followed.
+    /// Number of switches that followed a wakeup for their CPU.
     pub count: u64,
     /// The sum of the latencies in nanoseconds.
     pub total: u64,

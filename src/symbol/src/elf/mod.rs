@@ -162,7 +162,7 @@ impl<'a> ElfImage<'a> {
         Ok(image)
     }
 
-    /// Whether the code sections have contents. Debug files only have their headers.
+    /// Whether all code sections have contents. Debug files have only the headers of code sections.
     pub(crate) fn has_code(&self) -> bool {
         let is_code = |flags: u64| flags & u64::from(SHF_EXECINSTR) != 0;
         let mut sections = self.sections.iter();

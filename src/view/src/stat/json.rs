@@ -10,8 +10,8 @@ use super::{StatLine, StatPrefix};
 
 /// Writes a row with its first metric as an object, and an object for each further metric.
 pub(super) fn write_row(out: &mut dyn Write, line: &StatLine<'_>) -> io::Result<()> {
-    let first = first(line);
-    let mut object = first.clone();
+    let leading = leading_members(line);
+    let mut object = leading.clone();
     count(&mut object, line);
     let mut metrics = line.row.metrics.iter();
     match metrics.next() {
@@ -21,7 +21,7 @@ pub(super) fn write_row(out: &mut dyn Write, line: &StatLine<'_>) -> io::Result<
     }
     writeln!(out, "{{{}}}", object.text)?;
     for further in metrics {
-        let mut object = first.clone();
+        let mut object = leading.clone();
         metric(&mut object, further);
         writeln!(out, "{{{}}}", object.text)?;
     }
@@ -34,7 +34,7 @@ pub(super) fn write_metrics<'m>(
     line: &StatLine<'_>,
     metrics: impl Iterator<Item = (&'m String, Option<&'m MetricValue>)>,
 ) -> io::Result<()> {
-    let mut object = first(line);
+    let mut object = leading_members(line);
     for (name, metric) in metrics {
         if let Some(metric) = metric {
             object.text(name, &unpadded(metric));
@@ -44,11 +44,11 @@ pub(super) fn write_metrics<'m>(
 }
 
 /// Returns an object with the time, the unit of aggregation and the number of merged counters of a row, as far as it has them.
-fn first(line: &StatLine<'_>) -> StatObject {
-    let mut first = StatObject::default();
+fn leading_members(line: &StatLine<'_>) -> StatObject {
+    let mut object = StatObject::default();
     if let StatPrefix::Time(time) = line.style.prefix {
         let seconds = format!("{}.{:09}", time.as_secs(), time.subsec_nanos());
-        first.plain("interval", seconds);
+        object.plain("interval", seconds);
     }
     let key = match line.row.unit {
         AggregationUnit::All => None,
@@ -62,12 +62,12 @@ fn first(line: &StatLine<'_>) -> StatObject {
         AggregationUnit::Thread(_) => Some("thread"),
     };
     if let Some(key) = key {
-        first.text(key, line.unit().trim_start_matches("CPU"));
+        object.text(key, line.unit().trim_start_matches("CPU"));
     }
     if let Some(merged) = line.merged() {
-        first.plain("aggregate-number", merged.to_string());
+        object.plain("aggregate-number", merged.to_string());
     }
-    first
+    object
 }
 
 fn count(object: &mut StatObject, line: &StatLine<'_>) {
