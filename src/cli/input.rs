@@ -162,8 +162,8 @@ impl Input {
         let directory = spool.directory().display().to_string();
         let unpacked = UnpackedRecords::new(data, &self.parts, self.threads, spool);
         let unpacked = unpacked.map_err(|error| {
-            let what = format!("failed to store the unpacked records in {directory}");
-            CliError::failure(255, anyhow::Error::new(error).context(what))
+            let failure = format!("failed to store the unpacked records in {directory}");
+            CliError::failure(255, anyhow::Error::new(error).context(failure))
         })?;
         if let Some(damage) = &unpacked.damage {
             context.warn(damage);
@@ -339,8 +339,8 @@ impl TextOrRecording {
     }
 }
 
-/// Opens, once more, the file to which stdin is redirected, so that the position of stdin does not change. `None` if the file does not
-/// contain folded stacks.
+/// Opens, once more, the file to which stdin is redirected, so that the position of stdin does not change. `None` if stdin is not
+/// redirected to a file, or if the file does not contain folded stacks.
 fn redirected_text() -> Option<impl Read> {
     let path = Path::new("/proc/self/fd/0");
     let found = Found::find(path)

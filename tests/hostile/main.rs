@@ -39,7 +39,7 @@ use self::seeds::Seeds;
 const RUNS: u64 = 600;
 /// Programs that run at a time.
 const WORKERS: usize = 2;
-/// The number of findings kept per kind.
+/// The maximum number of findings kept per kind.
 const ALIKE: usize = 3;
 
 /// The results of many runs.
@@ -51,6 +51,7 @@ struct Summary {
     findings: BTreeMap<String, usize>,
     /// Descriptions of the kept findings.
     kept: Vec<String>,
+    /// Duration, number and command of the slowest run.
     slowest: Option<(Duration, u64, String)>,
 }
 
@@ -60,8 +61,11 @@ struct Campaign {
     seeds: Seeds,
     /// The only commands to run; all if empty.
     commands: Vec<String>,
+    /// The folder for inputs with findings.
     found: PathBuf,
+    /// The number of the next run.
     next: AtomicU64,
+    /// The number after the last run.
     end: u64,
     summary: Mutex<Summary>,
 }
@@ -135,7 +139,7 @@ fn kind(fault: &str, case: &Case) -> String {
     let command = case.words[..case.words.len().min(2)].join(" ");
     match fault.split_once(": ") {
         _ if fault.starts_with("panicked") => fault.to_owned(),
-        Some((what, _)) => format!("{command}: {what}"),
+        Some((short, _)) => format!("{command}: {short}"),
         None => format!("{command}: {fault}"),
     }
 }

@@ -8,7 +8,7 @@ pub(crate) const FIFO: &str = "../special/fifo";
 pub(crate) const LOOP: &str = "../special/loop";
 pub(crate) const FOLDER: &str = "../special/folder";
 
-/// The prefix of names of files that must not be created; they are searched for at the end.
+/// The name of files that must not be created; such files are searched for at the end.
 pub(crate) const TAG: &str = "rperf-hostile-was-here";
 
 const NAMES: [&str; 36] = [

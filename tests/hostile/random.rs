@@ -53,7 +53,7 @@ impl Random {
 }
 
 #[test]
-fn a_seed_and_a_number_decide_all() {
+fn choices_depend_on_seed_and_number_and_follow_weights() {
     let draw = |seed, number| {
         let mut random = Random::new(seed, number);
         (0..4).map(|_| random.below(1000)).collect::<Vec<_>>()

@@ -31,7 +31,7 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// `None` unless it is a little-endian recording.
+    /// `None` unless the bytes are a little-endian recording whose records are complete.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let is_recording = bytes.len() >= PIPE_HEADER && bytes.starts_with(b"PERFILE2");
         let size = number(bytes, 8, 8) as usize;
@@ -142,7 +142,7 @@ impl Recording {
     }
 }
 
-/// The size of the first record, with the data that follows it; at least that of its header.
+/// The size of the first record, with the data that follows the record; at least the size of a record header.
 fn record_size(bytes: &[u8]) -> usize {
     let size = (number(bytes, 6, 2) as usize).max(RECORD_HEADER);
     let more = match number(bytes, 0, 4) {

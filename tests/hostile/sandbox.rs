@@ -58,7 +58,7 @@ impl Sandbox {
         fs::write(path, bytes).expect("a file can be written");
     }
 
-    /// The changes around the working directory since the last call; they are then reverted.
+    /// The changes around the working directory since the last call. If there are any, `outside` is restored.
     pub(crate) fn changes(&mut self) -> Vec<String> {
         let now = around(&self.root);
         if now == self.before {

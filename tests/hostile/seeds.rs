@@ -219,11 +219,11 @@ fn is_whole(bytes: &[u8]) -> bool {
     checked.is_ok_and(|done| done.status.success())
 }
 
-/// Runs a program; a failure is printed and otherwise ignored.
-fn attempt(command: &mut Command, what: &str) {
+/// Runs a program; a failure is printed after the text `failure`, and otherwise ignored.
+fn attempt(command: &mut Command, failure: &str) {
     let done = execute::finish(command, Duration::from_secs(60));
     if let Err(error) = done {
-        absent("hostile", &format!("{what} ({error}): its seeds"));
+        absent("hostile", &format!("{failure} ({error}): its seeds"));
     }
 }
 
@@ -247,7 +247,7 @@ fn statistics() -> Vec<u8> {
     file.raw([0; 16 + 32]).raw(records).done()
 }
 
-/// Compiles and records the missing files.
+/// Compiles and records all seeds in `folder`.
 fn make(folder: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for name in ["objects", "recordings", "dumps"] {

@@ -62,7 +62,7 @@ fn panics(stderr: &str) -> Option<String> {
     Some(place.trim_end_matches(':').to_owned())
 }
 
-/// Failures without a message, and success without output.
+/// A failure without a message, success without output or without a message about damage, or malformed output.
 fn silence(case: &Case, outcome: &Outcome, folder: &Path) -> Option<String> {
     let status = outcome.status?.code()?;
     let nothing = |text: &str| text.trim().is_empty();

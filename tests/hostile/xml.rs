@@ -1,6 +1,6 @@
 //! Checks that a text is well-formed XML, as far as names in it can break it (XML 1.0, sections 2.2, 2.7, 3.1 and 4.1).
 
-/// The fault of a document.
+/// The first fault of a document; `None` if it is well-formed.
 pub(crate) fn fault(text: &str) -> Option<String> {
     let is_wrong = |c: &char| matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}');
     if let Some(wrong) = text.chars().find(is_wrong) {
@@ -16,7 +16,7 @@ pub(crate) fn fault(text: &str) -> Option<String> {
         let skipped = [("![CDATA[", "]]>"), ("!--", "-->"), ("?", "?>"), ("!", ">")];
         if let Some((_, end)) = skipped.iter().find(|(start, _)| markup.starts_with(start)) {
             let Some((_, after)) = markup.split_once(end) else {
-                return Some(format!("a section without {end}"));
+                return Some(format!("a section without the end {end}"));
             };
             rest = after;
             continue;
@@ -61,6 +61,7 @@ fn names_that_spoil_a_document_are_found() {
         ("<svg><title>a <b> c</title></svg>", "closes another"),
         ("<svg>\u{1b}</svg>", "character"),
         ("<svg>a < b</svg", "end"),
+        ("<svg><!-- a</svg>", "without the end -->"),
         ("<svg>", "not closed"),
     ] {
         assert!(

@@ -1,4 +1,4 @@
-//! The commands of two words.
+//! The commands of two and more words: `kmem stat`, `sched stats record`.
 
 use super::{CommandEntry, kmem, kwork, lock, sched, stat, timechart};
 

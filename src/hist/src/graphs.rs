@@ -55,12 +55,12 @@ impl<'a> GraphBuilder<'a> {
         let mut first: FxHashMap<SiteProperties<'_>, u32> = FxHashMap::default();
         let numbered = (0..).zip(&merged.sites);
         let alike =
-            numbered.map(|(number, site)| *first.entry(graphs.seen(site)).or_insert(number));
+            numbered.map(|(number, site)| *first.entry(graphs.site_properties(site)).or_insert(number));
         graphs.alike = alike.collect();
         graphs
     }
 
-    fn seen(&self, site: &CodeSite) -> SiteProperties<'a> {
+    fn site_properties(&self, site: &CodeSite) -> SiteProperties<'a> {
         let inlined = site.symbol.filter(|symbol| self.names.is_inlined(*symbol));
         SiteProperties {
             dso: site.dso,
@@ -107,8 +107,8 @@ impl<'a> GraphBuilder<'a> {
         list
     }
 
-    /// The heaviest streams of `chains`, at most `kept` of them, and the period of all.
-    pub(crate) fn streams(&self, chains: &[ChainTail], kept: usize) -> (Vec<Stream>, u64) {
+    /// The heaviest streams of `chains`, at most `limit` of them, and the total period of all streams.
+    pub(crate) fn streams(&self, chains: &[ChainTail], limit: usize) -> (Vec<Stream>, u64) {
         let builder = TreeBuilder {
             merged: self.merged,
             alike: &self.alike,
@@ -123,7 +123,7 @@ impl<'a> GraphBuilder<'a> {
         let periods = list.iter().map(|node| node.own.period);
         let total = periods.fold(0, u64::saturating_add);
         list.sort_by_key(|node| Reverse(node.own.period));
-        let streams = list.into_iter().take(kept);
+        let streams = list.into_iter().take(limit);
         (streams.map(|node| self.stream(node)).collect(), total)
     }
 
@@ -140,10 +140,10 @@ impl<'a> GraphBuilder<'a> {
             }
         });
         let frames: Vec<StreamFrame> = frames.collect();
-        let ends = frames.iter().zip(&node.marks);
-        let ends = ends.filter(|(frame, _)| frame.line.is_some());
+        let with_line = frames.iter().zip(&node.marks);
+        let with_line = with_line.filter(|(frame, _)| frame.line.is_some());
         Stream {
-            cycles: ends.map(|(_, marks)| marks.average_cycles()).sum(),
+            cycles: with_line.map(|(_, marks)| marks.average_cycles()).sum(),
             frames,
             period: node.own.period,
         }
@@ -190,7 +190,8 @@ impl<'a> GraphBuilder<'a> {
         }
     }
 
-    /// Appends the chains that end in `nodes`, longer ones before their prefixes.
+    /// Appends the chains that reach the minimum period and end in `nodes` or their descendants, longer chains before their
+    /// prefixes.
     fn flatten(&self, nodes: &[TreeNode], path: &mut Vec<Arc<str>>, list: &mut Vec<Branch>) {
         for node in nodes {
             let above = path.len();

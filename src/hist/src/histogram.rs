@@ -122,7 +122,7 @@ impl ColumnSum {
         self.latency = self.latency.saturating_add(other.latency);
     }
 
-    /// This sum minus `part`.
+    /// This sum minus `part`, but at least 0.
     #[must_use]
     pub fn without(self, part: Self) -> Self {
         Self {
@@ -138,9 +138,9 @@ impl ColumnSum {
 pub struct Branch {
     /// Consecutive frames without a fork: function names, or hexadecimal addresses.
     pub frames: Vec<Arc<str>>,
-    /// The chains through this branch.
+    /// The sum over the chains through this branch.
     pub all: ColumnSum,
-    /// The chains that end in it.
+    /// The sum over the chains that end in this branch.
     pub own: ColumnSum,
     /// Sub-branches, heaviest first. Empty in list forms.
     pub branches: Vec<Branch>,

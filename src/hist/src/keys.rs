@@ -159,7 +159,7 @@ impl Key {
         }
     }
 
-    /// The kind of items that must be counted for this key.
+    /// The kind of items that must be counted for this key; `None` if the key can be used with every kind.
     #[must_use]
     pub fn needs(&self) -> Option<CountedItems> {
         match self.reads {
@@ -229,7 +229,7 @@ impl Key {
         }
     }
 
-    /// The index of the key among the keys of tracepoint fields.
+    /// The index of the key among the keys of tracepoint fields; 0 for other keys.
     pub(crate) fn field(&self) -> usize {
         match self.reads {
             KeyDependency::Field(field) => field.number,
@@ -421,8 +421,8 @@ pub(crate) enum KeyValue<'n> {
         start: i64,
         end: i64,
     },
-    /// A function with its name, because other functions have the same range: it is inlined or shares
-    /// memory with them; or a location with the name of its function.
+    /// A function that its range does not identify, because it is inlined or another function has the same range; or a
+    /// location with the name of its function.
     Named { name: &'n str, start: i64, end: i64 },
     /// Numbers, and addresses as signed numbers: kernel addresses come first.
     Number(i64),

@@ -11,7 +11,8 @@ pub struct EventSwitch {
 }
 
 impl EventSwitch {
-    /// Shows the samples after a sample of the event with index `on`, until a sample of the event with index `off`.
+    /// Shows the samples after a sample of the event with index `on`, until a sample of the event with index `off`. Without
+    /// `on`, samples are shown from the start and, after `off`, no more; without `off`, samples are shown to the end.
     #[must_use]
     pub fn new(on: Option<usize>, off: Option<usize>, shows_switch_events: bool) -> Self {
         Self {

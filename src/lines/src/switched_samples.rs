@@ -12,7 +12,7 @@ pub struct SwitchedSamples {
     /// In ascending order.
     changes: Vec<SwitchSample>,
     /// Whether samples before the first change are shown.
-    first: bool,
+    starts_on: bool,
 }
 
 /// A sample of a switching event.
@@ -20,9 +20,9 @@ pub struct SwitchedSamples {
 struct SwitchSample {
     at: Order,
     /// Whether the sample itself is shown.
-    itself: bool,
+    is_shown: bool,
     /// Whether samples after it are shown.
-    after: bool,
+    is_on_after: bool,
 }
 
 impl SwitchedSamples {
@@ -41,14 +41,14 @@ impl SwitchedSamples {
             found: Vec::new(),
         });
         found.sort_unstable();
-        let first = switch.is_on();
+        let starts_on = switch.is_on();
         let change = |(at, event): (Order, usize)| SwitchSample {
             at,
-            itself: switch.shows(event),
-            after: switch.is_on(),
+            is_shown: switch.shows(event),
+            is_on_after: switch.is_on(),
         };
         let changes = found.into_iter().map(change).collect();
-        Some(Self { changes, first })
+        Some(Self { changes, starts_on })
     }
 
     /// Whether the sample at this position is shown.
@@ -59,9 +59,9 @@ impl SwitchedSamples {
             .checked_sub(1)
             .and_then(|last| self.changes.get(last));
         match last {
-            None => self.first,
-            Some(change) if change.at == at => change.itself,
-            Some(change) => change.after,
+            None => self.starts_on,
+            Some(change) if change.at == at => change.is_shown,
+            Some(change) => change.is_on_after,
         }
     }
 }

@@ -45,9 +45,9 @@ struct TraceConversion {
 
 impl PerfData<'_> {
     /// Converts the recording to a file or stream in memory in which each branch of the trace is a
-    /// sample of an event `branches`; `None` if it has no Intel BTS trace, or if an event has no
-    /// IDENTIFIER, by which samples of the new event are recognized. The instruction pointer of a sample is the source
-    /// of the branch, its address the target.
+    /// sample of an event `branches`. The instruction pointer of a sample is the source of the branch, its address the
+    /// target. `None` if the recording has no Intel BTS trace, or if an event has no IDENTIFIER, by which samples of
+    /// the new event are recognized.
     ///
     /// # Errors
     /// [`WriteError`] if memory is exhausted.
@@ -105,7 +105,7 @@ impl PerfData<'_> {
             return None;
         }
         let id = traced.ids.first()?.wrapping_add(ID_OFFSET);
-        let same = AttrFlags::EXCLUDE_USER
+        let copied_flags = AttrFlags::EXCLUDE_USER
             | AttrFlags::EXCLUDE_KERNEL
             | AttrFlags::EXCLUDE_HV
             | AttrFlags::EXCLUDE_HOST
@@ -117,7 +117,7 @@ impl PerfData<'_> {
             sample_period: 1,
             sample_type: FIELDS,
             read_format: traced.attr.read_format,
-            flags: AttrFlags(traced.attr.flags.0 & same.0),
+            flags: AttrFlags(traced.attr.flags.0 & copied_flags.0),
             ..Attr::default()
         };
         let trace = TraceConversion {
@@ -132,8 +132,8 @@ impl PerfData<'_> {
 
 impl TraceConversion {
     /// Appends the records of the recording, with samples instead of the trace. If `event` is
-    /// given, a record that describes this event replaces the one that describes the trace. Data after a damaged
-    /// record are unchanged.
+    /// given, an ATTR record that describes this event replaces the AUXTRACE_INFO record. A damaged record and all data
+    /// after it are copied unchanged.
     fn replace(&mut self, data: &PerfData<'_>, event: Option<&EventDesc>, to: &mut Vec<u8>) {
         let endian = data.endian();
         let mut rest = data.data();
@@ -179,7 +179,8 @@ impl TraceConversion {
         }
     }
 
-    /// The part of a snapshot that the previous one of the same ring doesn't contain.
+    /// The part of a snapshot that the previous snapshot of the same ring doesn't contain; all of `part` if parts don't
+    /// overlap.
     fn new_part<'p>(&mut self, ring: u32, part: &'p [u8]) -> &'p [u8] {
         if !self.overlaps {
             return part;
@@ -218,7 +219,7 @@ impl TraceConversion {
     }
 }
 
-/// The longest suffix of `before`, in entries, that is a prefix of `part`. Runs in linear time with
+/// The length, in entries, of the longest suffix of `before` that is a prefix of `part`. Runs in linear time with
 /// the failure function of `part` (Knuth, Morris and Pratt).
 fn overlap<T: PartialEq>(before: &[T], part: &[T]) -> usize {
     let step = |borders: &[usize], mut known: usize, entry: &T| {

@@ -25,7 +25,7 @@ pub struct Decompressor {
     zstd: Zstd,
     frames: CompleteFrames,
     /// Buffer for the decoded content of a record.
-    whole: Vec<u8>,
+    buffer: Vec<u8>,
     /// Decompressed bytes from position `output` on.
     decompressed: Vec<u8>,
     /// Number of decompressed bytes already output.
@@ -57,7 +57,7 @@ impl Decompressor {
             endian,
             zstd: Zstd::new(bytes),
             frames: CompleteFrames::new(bytes),
-            whole: Vec::new(),
+            buffer: Vec::new(),
             decompressed: Vec::new(),
             output: 0,
             held: VecDeque::new(),
@@ -102,11 +102,11 @@ impl Decompressor {
         self.append_decompressed(record.position, out)
     }
 
-    /// Appends the records that are held back, at the end of input.
+    /// Appends the records that are held back, at the end of input. `position` is the offset in errors.
     ///
     /// # Errors
     /// Errors of [`Decompressor::push`]; [`Error::CompressedTruncated`] if the last decompressed record is
-    /// incomplete. Complete records are appended nevertheless.
+    /// incomplete, after all complete records have been appended.
     pub fn finish(&mut self, position: u64, out: &mut Vec<u8>) -> Result<(), Error> {
         let finished = self.zstd.finish(&mut self.decompressed);
         finished.map_err(|source| Error::Zstd {
@@ -127,10 +127,10 @@ impl Decompressor {
         let offset = record.position;
         let body = content(record, self.endian)?;
         self.compressed += body.len() as u64;
-        let mut whole = std::mem::take(&mut self.whole);
+        let mut buffer = std::mem::take(&mut self.buffer);
         let decoded = match decoded {
             _ if !self.zstd.is_between_frames() => None,
-            None => self.frames.decode(body, &mut whole).then_some(&whole[..]),
+            None => self.frames.decode(body, &mut buffer).then_some(&buffer[..]),
             decoded => decoded,
         };
         if let Some(decoded) = decoded {
@@ -140,7 +140,7 @@ impl Decompressor {
             let fed = self.zstd.feed(body, &mut self.decompressed);
             fed.map_err(|source| Error::Zstd { offset, source })?;
         }
-        self.whole = whole;
+        self.buffer = buffer;
         let most = ALLOWED_SIZE + self.compressed.saturating_mul(MAX_RATIO);
         let size = self.zstd.produced();
         if size > most {

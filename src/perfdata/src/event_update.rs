@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind() {
+    fn unit_scale_name_and_an_unknown_property() {
         let head = |kind| Bytes::new().u64(kind).u64(7);
         let text = "msec\0\0\0";
         assert_eq!(

@@ -237,7 +237,7 @@ pub(crate) fn hexadecimal(out: &mut Vec<u8>, value: u64, width: usize) {
 mod tests {
     use super::*;
 
-    fn made(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut out = Vec::new();
         write(&mut out);
         String::from_utf8(out).unwrap()
@@ -303,30 +303,30 @@ mod tests {
             values.push(value >> (value % 64));
         }
         for value in values {
-            assert_eq!(made(|out| decimal(out, value, 10)), format!("{value:>10}"));
+            assert_eq!(written(|out| decimal(out, value, 10)), format!("{value:>10}"));
             assert_eq!(
-                made(|out| decimal_zeros(out, value, 6)),
+                written(|out| decimal_zeros(out, value, 6)),
                 format!("{value:06}")
             );
             assert_eq!(
-                made(|out| hexadecimal(out, value, 16)),
+                written(|out| hexadecimal(out, value, 16)),
                 format!("{value:16x}")
             );
             let low = value as u32;
             assert_eq!(
-                made(|out| signed(out, low, 5)),
+                written(|out| signed(out, low, 5)),
                 format!("{:>5}", low as i32)
             );
             assert_eq!(
-                made(|out| signed_left(out, low, 5)),
+                written(|out| signed_left(out, low, 5)),
                 format!("{:<5}", low as i32)
             );
-            assert_eq!(made(|out| decimal(out, value, 25)), format!("{value:>25}"));
+            assert_eq!(written(|out| decimal(out, value, 25)), format!("{value:>25}"));
             assert_eq!(
-                made(|out| hexadecimal_zeros(out, value, 25)),
+                written(|out| hexadecimal_zeros(out, value, 25)),
                 format!("{value:025x}")
             );
         }
-        assert_eq!(made(|out| right(out, b"abcdef", 5)), "abcdef");
+        assert_eq!(written(|out| right(out, b"abcdef", 5)), "abcdef");
     }
 }

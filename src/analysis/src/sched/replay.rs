@@ -40,7 +40,7 @@ pub struct ReplayTask {
     pub tid: i32,
     /// Its latest name.
     pub comm: Vec<u8>,
-    /// The number of runs, sleeps and wakeups that were recorded.
+    /// The number of its runs, its sleeps and the wakeups it made, counted as by Linux perf.
     pub events: u64,
     /// The steps, in order.
     pub steps: Vec<ReplayStep>,

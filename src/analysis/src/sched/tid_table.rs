@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::TaskIndex;
 
-/// Higher thread ids occur only in damaged recordings (`PID_MAX_LIMIT`).
+/// Thread ids are below this limit, except in damaged recordings (`PID_MAX_LIMIT`).
 const LIMIT: usize = 1 << 22;
 /// Number of ids in a page.
 const PAGE: usize = 1024;
@@ -85,7 +85,7 @@ impl TidTable {
     }
 }
 
-/// Returns the page of an id and its entry in it. Pages of negative ids are above those of all others.
+/// Returns the page of an id, and its index in that page. Pages of negative ids are above the pages of all other ids.
 #[inline]
 fn place(tid: i32) -> (usize, usize) {
     let tid = tid.cast_unsigned() as usize;

@@ -53,7 +53,7 @@ pub struct TimeRow<'r> {
     /// The task that ran; the idle task has tid 0.
     pub task: &'r SchedTask,
     /// The event.
-    pub what: TimeEvent<'r>,
+    pub event: TimeEvent<'r>,
 }
 
 /// An event of the history.
@@ -100,7 +100,7 @@ pub trait TimeRows {
 pub struct TimeHistory<R> {
     options: TimeHistoryOptions,
     rows: R,
-    /// The tracepoint that reports a wakeup a second time.
+    /// The tracepoint whose events are ignored, because another one reports the same wakeups.
     ignored_event: Option<&'static str>,
     tasks: SchedTasks,
     times: Vec<TaskTimes>,
@@ -109,8 +109,10 @@ pub struct TimeHistory<R> {
     idle_task: SchedTask,
     /// Time of the last switch, by CPU.
     last_switch: FxHashMap<u32, u64>,
+    /// Times of the first and the last switch in the time range; 0 before the first.
     first: u64,
     last: u64,
+    /// Number of events of excluded tasks.
     skipped: u64,
     flow: FoldControl,
     losses: LostStretches,
@@ -196,7 +198,7 @@ impl<R: TimeRows> TimeHistory<R> {
         is_excluded
     }
 
-    /// Returns whether an event of two tasks is hidden: neither of them is shown. Counts excluded tasks.
+    /// Returns whether an event of two tasks is hidden, because neither of them is shown. Counts excluded tasks.
     fn hides(&mut self, by: TaskIndex, other: TaskIndex) -> bool {
         let hides_first = self.excludes(by) || self.options.idle_only;
         hides_first && (self.excludes(other) || self.options.idle_only)
@@ -255,7 +257,7 @@ impl<R: TimeRows> TimeHistory<R> {
                 time: to,
                 cpu,
                 task: self.tasks.get(index),
-                what: switched_out(&times.last, event, stack),
+                event: switched_out(&times.last, event, stack),
             };
             self.flow = self.rows.row(&row);
         }
@@ -314,7 +316,7 @@ impl<R: TimeRows> TimeHistory<R> {
                     time: to,
                     cpu,
                     task: &self.idle_task,
-                    what: switched_out(&idle.times.last, event, ""),
+                    event: switched_out(&idle.times.last, event, ""),
                 };
                 self.flow = self.rows.row(&row);
             }
@@ -340,12 +342,11 @@ impl<R: TimeRows> TimeHistory<R> {
         if self.hides(waker, woken) {
             return;
         }
-        let what = TimeEvent::Woke(self.tasks.get(woken));
         self.flow = self.rows.row(&TimeRow {
             time: at.time(),
             cpu,
             task: self.tasks.get(waker),
-            what,
+            event: TimeEvent::Woke(self.tasks.get(woken)),
         });
     }
 
@@ -366,7 +367,7 @@ impl<R: TimeRows> TimeHistory<R> {
         if self.hides(by, migrated) {
             return;
         }
-        let what = TimeEvent::Migrated {
+        let migration = TimeEvent::Migrated {
             task: self.tasks.get(migrated),
             from: event.orig_cpu(),
             to: event.dest_cpu(),
@@ -375,7 +376,7 @@ impl<R: TimeRows> TimeHistory<R> {
             time: at.time(),
             cpu,
             task: self.tasks.get(by),
-            what,
+            event: migration,
         });
     }
 }

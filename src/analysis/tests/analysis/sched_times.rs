@@ -38,7 +38,7 @@ struct RowSum(u64);
 
 impl TimeRows for RowSum {
     fn row(&mut self, row: &TimeRow<'_>) -> FoldControl {
-        if let TimeEvent::SwitchedOut { times, .. } = row.what {
+        if let TimeEvent::SwitchedOut { times, .. } = row.event {
             self.0 += times.run;
         }
         FoldControl::Continue

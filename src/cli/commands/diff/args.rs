@@ -41,7 +41,7 @@ pub(in crate::cli::commands) fn command() -> Command {
     command
         .args(table())
         .args(selection())
-        .args(rest())
+        .args(remaining())
         .arg(files)
         .arg(new_files.last(true))
 }
@@ -109,7 +109,7 @@ fn selection() -> Vec<Arg> {
     ]
 }
 
-fn rest() -> Vec<Arg> {
+fn remaining() -> Vec<Arg> {
     vec![
         value("order", "number")
             .short('o')

@@ -26,7 +26,7 @@ use crate::cli::stack_folding::{
 /// The keys of rows, as in perf; heavy rows come first.
 const FIELDS: [&str; 4] = ["overhead", "srcline", "symbol", "dso"];
 
-/// Options for tables, which streams do not have.
+/// Options that only apply to tables; `--stream` prints none.
 const OF_TABLES: [&str; 11] = [
     "runs",
     "baseline-only",

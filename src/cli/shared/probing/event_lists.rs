@@ -203,8 +203,8 @@ impl EventLists {
             .rposition(|line| line.contains("error: "))
             .and_then(|at| lines.get(at..))
             .unwrap_or_default();
-        let is_about_it = last.iter().any(|message| message.contains(line));
-        let failure = match is_about_it {
+        let is_about_line = last.iter().any(|message| message.contains(line));
+        let failure = match is_about_line {
             true => last
                 .iter()
                 .fold(failure, |failure, line| failure.detail(*line)),

@@ -226,14 +226,14 @@ pub(crate) fn list(
 ) -> Result<ExitStatus, CliError> {
     let cache = cache(context)?;
     let mut out = context.stdout();
-    let mut any = false;
+    let mut is_found = false;
     for (cached, entries) in lists(&cache, within)? {
         let covered: Vec<_> = entries
             .iter()
             .filter(|entry| entry.is_covered(pattern))
             .collect();
         if !covered.is_empty() {
-            any = true;
+            is_found = true;
             writeln!(out, "{} ({}):", cached.name.display(), cached.id)?;
         }
         for entry in covered {
@@ -241,7 +241,7 @@ pub(crate) fn list(
         }
     }
     out.flush()?;
-    if !any {
+    if !is_found {
         let root = cache.root().display();
         context.note(format_args!(
             "no event in the build-id cache {root} matches {pattern}"
@@ -310,7 +310,8 @@ pub(crate) fn objects_with(point: &Point, context: &Context) -> (Vec<PathBuf>, b
     (programs, in_kernel)
 }
 
-/// Returns the cached events without places, renamed to the group and the name of the definition if it has them.
+/// Returns the cached events, renamed to the group and the name of the definition if the definition has them, and `None` for their
+/// places, which the cache does not describe.
 ///
 /// # Errors
 /// Status 129: the definition has arguments.

@@ -219,7 +219,8 @@ pub(crate) fn named(matches: &ArgMatches, context: &Context) -> Result<ProbedObj
     }
 }
 
-/// Returns the absolute path of a file, with links resolved; a bare name is searched in the working directory, `PATH` and the library
+/// Returns the absolute path of a file: the path in the mount namespace of `--target-ns` if given. Otherwise links are resolved, unless
+/// the kernel can parse only the path of the link, and a bare name is searched in the working directory, `PATH` and the library
 /// directories.
 fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<PathBuf, CliError> {
     if let Some(pid) = matches.get_one::<u64>("target-ns") {
@@ -233,7 +234,7 @@ fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<Pat
     located(target, context)
 }
 
-/// Whether [`resolve`] finds such a file.
+/// Whether [`resolve`] finds this file without `--target-ns`.
 pub(crate) fn is_file(target: &Path, context: &Context) -> bool {
     located(target, context).is_ok()
 }

@@ -22,14 +22,14 @@ use crate::cli::live::explain::reason;
 
 /// The signals that end a run: they are blocked until its events are deleted.
 pub(crate) const BLOCKED_SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
-/// The number of attempts to delete an event that is still in use, and the delay between them.
+/// The number of further attempts to delete an event that is still in use, and the delay before each.
 const DELETE_ATTEMPTS: u32 = 20;
 const DELETE_DELAY: Duration = Duration::from_millis(50);
 
 /// The events created by this run.
 #[derive(Debug, Default)]
 pub(crate) struct OwnProbes {
-    made: Mutex<Vec<TemporaryEvent>>,
+    created: Mutex<Vec<TemporaryEvent>>,
     signals: Mutex<Option<Signals>>,
 }
 
@@ -70,12 +70,12 @@ impl OwnProbes {
 
     fn add_all(
         &self,
-        all: Vec<DefinitionResult>,
+        definitions: Vec<DefinitionResult>,
         context: &Context,
     ) -> Result<Vec<String>, CliError> {
         let mut added = AddedEvents::default();
         self.block_signals()?;
-        for defined in all {
+        for defined in definitions {
             self.add(defined, &mut added, context)?;
         }
         let AddedEvents { names, lines } = added;
@@ -166,7 +166,7 @@ impl OwnProbes {
             shared.insert(requested, (event.name.clone(), lines.len()));
             let name = event.full_name();
             lines.push(format!("  {name:<20} {described}"));
-            locked(&self.made).push(TemporaryEvent::of(&event));
+            locked(&self.created).push(TemporaryEvent::of(&event));
             names.push(name);
         }
         for (line, count) in places {
@@ -180,14 +180,14 @@ impl OwnProbes {
     /// Deletes the events of this run, and reports those that other processes still use. If a signal has arrived meanwhile, it then ends the
     /// process.
     pub(crate) fn remove(&self, context: &Context) {
-        let made = std::mem::take(&mut *locked(&self.made));
-        if !made.is_empty() {
+        let created = std::mem::take(&mut *locked(&self.created));
+        if !created.is_empty() {
             let tables = EventLists::find(context);
             for TemporaryEvent {
                 list,
                 name,
                 removal,
-            } in made
+            } in created
             {
                 if let Err(error) = delete_event(&tables, list, &removal) {
                     context.warn(format_args!(

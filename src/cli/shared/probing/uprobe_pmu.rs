@@ -32,7 +32,7 @@ pub(crate) fn specs(
     } in defined
     {
         for (event, place) in events {
-            let Some(place_in_file) = uprobe(&event, pmu) else {
+            let Some(probe) = uprobe(&event, pmu) else {
                 return Err(error.hint(
                     "tracefs is not needed for probes of programs that record no arguments: --probe PROGRAM:FUNCTION",
                 ));
@@ -42,7 +42,7 @@ pub(crate) fn specs(
             taken.insert(name.clone());
             let description = described(&definition, place.as_deref(), &event.target);
             lines.push(format!("  {name:<20} {description}"));
-            specs.push(EventSpec::of_uprobe(name, place_in_file));
+            specs.push(EventSpec::of_uprobe(name, probe));
         }
     }
     let several = if lines.len() > 1 { "s" } else { "" };

@@ -11,7 +11,7 @@ use crate::profile::{
     ProfileSample, Thread, Track,
 };
 
-/// Creates the tables.
+/// Creates the profile with the names of the gathered ids.
 pub(super) fn finish(gathered: GatheredProfile<'_, '_>) -> Profile {
     let resolver = gathered.code.resolver;
     let mut tables = Tables {

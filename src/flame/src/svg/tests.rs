@@ -94,7 +94,7 @@ fn the_root_is_below_or_above() {
 }
 
 #[test]
-fn narrow_frames_are_left_out_and_take_no_row() {
+fn narrow_frames_are_left_out() {
     let narrow = SvgOptions {
         min_width: 5.0,
         ..options()

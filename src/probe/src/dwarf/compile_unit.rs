@@ -93,7 +93,7 @@ impl<'u> CompileUnit<'u> {
         Die::read(self, &self.home, offset)
     }
 
-    /// Whether the unit was compiled with optimisation: then variables have location lists.
+    /// Whether the unit was compiled with optimisation: only then variables have location lists.
     pub(crate) fn is_optimised(&self) -> bool {
         let Ok(mut entries) = self.home.unit.entries_raw(None) else {
             return false;
@@ -168,7 +168,7 @@ impl<'u> CompileUnit<'u> {
     }
 }
 
-/// Returns all type units.
+/// Returns the offsets of all type units, and of the types within them, by signature.
 fn type_units(
     dwarf: &Dwarf<Slice<'_>>,
 ) -> HashMap<DebugTypeSignature, (DebugInfoOffset, UnitOffset)> {
@@ -198,7 +198,7 @@ fn offset_of(unit: &Unit<Slice<'_>>) -> usize {
     offset.map_or(0, |offset| offset.0)
 }
 
-/// Returns the unit of the entry at `offset`, searched sequentially.
+/// Returns the offset of the unit that contains the entry at `offset`, searched sequentially.
 fn containing(dwarf: &Dwarf<Slice<'_>>, offset: DebugInfoOffset) -> Option<DebugInfoOffset> {
     let mut units = dwarf.units();
     while let Ok(Some(header)) = units.next() {

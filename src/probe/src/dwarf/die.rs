@@ -60,7 +60,7 @@ impl<'w, 'u> Die<'w, 'u> {
         self.home.key == other.home.key && self.entry.offset == other.entry.offset
     }
 
-    /// Returns the offset of the entry if it is in the searched unit.
+    /// Returns the offset of the entry if it is in the searched unit, otherwise `None`.
     pub(super) fn offset_here(&self) -> Option<UnitOffset> {
         (self.home.key == self.compile_unit.home.key).then_some(self.entry.offset)
     }
@@ -84,8 +84,8 @@ impl<'w, 'u> Die<'w, 'u> {
 
     /// Returns the specification or abstract origin of the entry.
     pub(crate) fn origin(&self) -> Option<Self> {
-        let copied = self.reference(gimli::DW_AT_abstract_origin);
-        copied.or_else(|| self.reference(gimli::DW_AT_specification))
+        let abstract_origin = self.reference(gimli::DW_AT_abstract_origin);
+        abstract_origin.or_else(|| self.reference(gimli::DW_AT_specification))
     }
 
     /// Returns the entry that an attribute refers to.
@@ -238,10 +238,10 @@ impl<'w, 'u> Die<'w, 'u> {
             return;
         };
         // A single pass at any depth; the first entry is this one.
-        let mut goes_below = true;
+        let mut descends = true;
         let mut own_depth = None;
         loop {
-            let moved = match goes_below {
+            let moved = match descends {
                 true => entries.next_entry(),
                 false => entries.next_sibling().map(|_| true),
             };
@@ -256,9 +256,9 @@ impl<'w, 'u> Die<'w, 'u> {
             if depth <= own_depth {
                 return;
             }
-            let below = entries.current();
-            let below = below.map(|entry| Self::new(self.compile_unit, &self.home, entry.clone()));
-            goes_below = below.is_none_or(|die| visit(&die));
+            let die = entries.current();
+            let die = die.map(|entry| Self::new(self.compile_unit, &self.home, entry.clone()));
+            descends = die.is_none_or(|die| visit(&die));
         }
     }
 }

@@ -28,14 +28,13 @@ impl EntryPoint<'_, '_> {
 /// A DIE's declaration: whether it is in a wanted file, and its line.
 type Declaration = (bool, Option<u32>);
 
-/// An iterator over the entry points of a unit whose line of the declaration or of the call is in a wanted file, in the
-/// order of their DIEs.
+/// An iterator over the entry points of a unit whose declaration or call is in a wanted file, in the order of their DIEs.
 pub(crate) struct EntryPoints<'p, 'w, 'u> {
     compile_unit: &'w CompileUnit<'u>,
     entries: Option<DieScanner<'u, 'u>>,
     is_wanted_file: &'p dyn Fn(u64) -> bool,
     is_wanted_path: &'p dyn Fn(&str) -> bool,
-    /// The depth of the DIE of the enclosing function.
+    /// The depth of the DIE of the outermost enclosing function; `None` outside of functions.
     function: Option<isize>,
     /// Cached declarations by abstract origin, which many inlined instances share.
     origins: FxHashMap<UnitOffset, Declaration>,
@@ -100,7 +99,7 @@ impl<'p, 'w, 'u> EntryPoints<'p, 'w, 'u> {
         }
     }
 
-    /// Returns the line of the declaration, if that is in a wanted file.
+    /// Returns the line of the declaration, if the declaration is in a wanted file.
     fn declared(&mut self, entry: &ScannedDie) -> Option<u32> {
         let line = entry
             .declared_line

@@ -48,8 +48,8 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Returns the canonical frame address (CFA) at `address` as a register and an offset in bytes; `None` if it has
-    /// another form.
+    /// Returns the canonical frame address (CFA) at `address` as a register and an offset in bytes; `None` if no table
+    /// covers `address` or if the CFA has another form.
     pub(crate) fn base(&self, address: u64) -> Option<(Register, i64)> {
         self.in_table(&self.unwind, address)
             .or_else(|| self.in_table(&self.debug, address))

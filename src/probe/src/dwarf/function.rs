@@ -128,11 +128,11 @@ impl<'w, 'u> FunctionInstances<'w, 'u> {
         };
         let mut found = Vec::new();
         let mut take = |offset, origin| {
-            let of = match origin {
+            let function = match origin {
                 DieReference::SameUnit(origin) => here.get(&origin).copied(),
                 DieReference::OtherUnit => elsewhere(offset),
             };
-            found.extend(of.map(|of| (of, offset)));
+            found.extend(function.map(|function| (function, offset)));
         };
         if let Some(scanner) = compile_unit.scanner(&is_function_or_copy) {
             scanner.for_each_copy(&mut take);
@@ -145,8 +145,11 @@ impl<'w, 'u> FunctionInstances<'w, 'u> {
 
     /// Returns the instances of the requested function with this index.
     pub(crate) fn at(&self, index: usize) -> impl Iterator<Item = Die<'w, 'u>> {
-        let own = self.found.iter().filter(move |(of, _)| *of == index);
-        own.filter_map(|(_, offset)| self.compile_unit.at(*offset))
+        let instances = self
+            .found
+            .iter()
+            .filter(move |(function, _)| *function == index);
+        instances.filter_map(|(_, offset)| self.compile_unit.at(*offset))
     }
 }
 

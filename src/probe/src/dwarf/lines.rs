@@ -71,7 +71,8 @@ impl<'u> LineTable<'u> {
         files.filter(|path| !path.is_empty())
     }
 
-    /// Returns the row for `address`: the first that starts a statement at the highest address not above it.
+    /// Returns the row for `address`: of the rows with the highest address not above `address`, the first that starts a
+    /// statement. `None` if there is none.
     pub(crate) fn at(&self, address: u64) -> Option<LineRow> {
         let rows = self.rows();
         let after = rows.partition_point(|row| row.address <= address);

@@ -93,7 +93,7 @@ fn constant(value: &AttributeValue<Slice<'_>>) -> Option<i64> {
     }
 }
 
-/// Decodes a little-endian number of a few bytes.
+/// Decodes a little-endian number without sign; `None` if it has more than 8 bytes.
 fn number(bytes: &[u8]) -> Option<i64> {
     let mut value = [0; 8];
     value.get_mut(..bytes.len())?.copy_from_slice(bytes);

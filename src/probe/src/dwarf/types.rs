@@ -100,7 +100,7 @@ impl Die<'_, '_> {
         Some(found.reference(gimli::DW_AT_signature).unwrap_or(found))
     }
 
-    /// Searches a member; `records` is the remaining number of records to search.
+    /// Searches for a member; `layers` is the remaining depth, `records` the remaining number of records to search.
     fn member_within(
         &self,
         name: &str,
@@ -117,13 +117,13 @@ impl Die<'_, '_> {
         };
         let named = |child: &&Self| child.name().as_deref() == Some(name);
         if let Some(member) = parts().find(named) {
-            return member.step();
+            return member.record_member();
         }
         // Members of anonymous members belong to the containing record.
         let unnamed = parts()
             .filter(|child| child.name().is_none() || child.tag() == gimli::DW_TAG_inheritance);
         unnamed.into_iter().find_map(|part| {
-            let outer = part.step()?;
+            let outer = part.record_member()?;
             let inner = part.real_type()?.member_within(name, layers, records)?;
             Some(RecordMember {
                 offset: outer.offset.wrapping_add(inner.offset),
@@ -132,8 +132,8 @@ impl Die<'_, '_> {
         })
     }
 
-    /// Returns this member with its offset in its record.
-    fn step(&self) -> Option<RecordMember<Self>> {
+    /// Returns this member with its offset in its record; `None` if the position of a bit field is invalid.
+    fn record_member(&self) -> Option<RecordMember<Self>> {
         let offset = self.number(gimli::DW_AT_data_member_location);
         let offset = offset.and_then(|offset| i64::try_from(offset).ok());
         let Some(width) = self.number(gimli::DW_AT_bit_size) else {

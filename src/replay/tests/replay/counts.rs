@@ -162,10 +162,10 @@ fn events_of_different_layouts_are_distinguished_by_id() {
         let data = PerfData::parse(&file).expect("a valid file");
         let replay = Replay::open(&data).expect("a valid recording");
         let list = replay.fold(NonZeroUsize::MIN, List::default).0;
-        let nowhere = u32::MAX;
+        let no_cpu = u32::MAX;
         assert_eq!(
             list,
-            [(0, 100, 7, nowhere), (1, 101, 3, 1), (0, 103, 7, nowhere)]
+            [(0, 100, 7, no_cpu), (1, 101, 3, 1), (0, 103, 7, no_cpu)]
         );
         let counted = replay.diagnostics();
         assert_eq!(counted.unknown_ids, 1);

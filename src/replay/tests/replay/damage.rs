@@ -15,7 +15,8 @@ use rperf_wire::{
 use crate::exercise::{Ask, Count};
 use crate::file::attr;
 
-/// Runs both replays on the bytes; returns the number of samples, or the error.
+/// Runs both replays on the bytes. Returns the number of samples, and the error that ended the records; or the message of an
+/// error that prevents reading.
 fn read(bytes: &[u8]) -> Result<(u64, Option<Error>), String> {
     let data = PerfData::parse(bytes).map_err(|error| error.to_string())?;
     let replay = Replay::open(&data).map_err(|error| error.to_string())?;
@@ -242,38 +243,35 @@ fn foreign_files_are_refused() {
 fn reading_ends_at_an_invalid_record() {
     let mut file = recording(Endian::Little, 20);
     let data = PerfData::parse(&file).expect("a valid file");
-    let third = data
+    let offset = data
         .records()
         .nth(4)
         .expect("there")
         .expect("complete")
         .position;
-    let size = usize::try_from(third).expect("small") + 6;
+    let size = usize::try_from(offset).expect("small") + 6;
     file.get_mut(size..size + 2).expect("a record").fill(0);
-    let error = Error::RecordSize {
-        offset: third,
-        size: 0,
-    };
+    let error = Error::RecordSize { offset, size: 0 };
     assert_eq!(read(&file), Ok((2, Some(error))));
 }
 
 #[test]
-fn compressed_records_are_refused() {
+fn compressed_records_are_refused_without_the_header_feature() {
     let mut file = recording(Endian::Little, 3);
     let data = PerfData::parse(&file).expect("a valid file");
-    let third = data
+    let offset = data
         .records()
         .nth(3)
         .expect("there")
         .expect("complete")
         .position;
-    let kind = usize::try_from(third).expect("small");
+    let kind = usize::try_from(offset).expect("small");
     let compressed = RecordKind::COMPRESSED.0.to_le_bytes();
     file.get_mut(kind..kind + 4)
         .expect("a record")
         .copy_from_slice(&compressed);
     let text = format!(
-        "record at offset {third:#x} is compressed, although the header has no compression"
+        "record at offset {offset:#x} is compressed, although the header has no compression"
     );
     assert_eq!(read(&file), Err(text));
 }

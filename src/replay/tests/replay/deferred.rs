@@ -43,7 +43,7 @@ fn steps() -> impl Strategy<Value = Vec<ThreadStep>> {
     prop::collection::vec((0..THREADS, 0_usize..2, step), 0..60)
 }
 
-/// A sample's time, its rank in time order, its callchain.
+/// A sample's recorded time, the time by which the sample is ordered, and its callchain.
 type RenderedSample = (u64, u64, Vec<u64>);
 
 /// The cookie of a thread until its next return to user space; all threads may have the same.

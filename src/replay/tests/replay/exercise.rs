@@ -8,14 +8,15 @@ use rperf_perfdata::{Error, Features, PerfData, PipeReader};
 use rperf_replay::{Fold, FoldControl, Render, Replay, Sample, Stream, World};
 use rperf_wire::{Endian, Record, RecordKind, U64s, UserRecord};
 
-/// The result for some bytes: the number of samples, and the error that ended them. `None` if they are not a recording.
+/// The number of samples in a recording, and the error that ended the records.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) samples: u64,
     pub(crate) end: Option<Error>,
 }
 
-/// Reads bytes as a file and, if they begin like one, as a stream.
+/// Reads bytes as a stream, if they begin like a stream, and as a file. Returns the result as a file; `None` if the bytes
+/// cannot be read as a file.
 pub(crate) fn exercise(bytes: &[u8]) -> Option<Outcome> {
     stream(bytes);
     let data = PerfData::parse(bytes).ok()?;

@@ -6,7 +6,7 @@ use rperf_wire::{CpuMode, Encoder, Endian, Misc, Mmap, RawRecord, Record};
 const ENDIAN: Endian = Endian::Little;
 const START: u64 = 0x1000;
 
-fn mapped(builder: &mut WorldBuilder, position: u64, mode: u16, pid: i32, name: &str) {
+fn push_mmap(builder: &mut WorldBuilder, position: u64, mode: u16, pid: i32, name: &str) {
     let record = Record::Mmap(Mmap {
         pid,
         tid: 0,
@@ -38,7 +38,7 @@ fn machines_do_not_share_mappings() {
         (4, 5, 100, "/bin/guest"),
         (5, 4, 200, "[guest.kernel.kallsyms.200]"),
     ] {
-        mapped(&mut builder, position, mode, pid, name);
+        push_mmap(&mut builder, position, mode, pid, name);
     }
     let world = builder.finish();
     let name = |machine, mode, pid| {

@@ -53,8 +53,8 @@ proptest! {
             let order = order(index);
             match step {
                 Step::Enter { tid, inode } => {
-                    let of = Namespaces { pid: *tid, tid: *tid, links: links(*inode) };
-                    push(&mut builder, order, &Record::Namespaces(of));
+                    let namespaces = Namespaces { pid: *tid, tid: *tid, links: links(*inode) };
+                    push(&mut builder, order, &Record::Namespaces(namespaces));
                 }
                 Step::Fork { tid } => {
                     let task = Task { pid: *tid, ppid: 9, tid: *tid, ptid: 9, time: order.time };

@@ -19,7 +19,7 @@ const STATE: [RecordKind; 6] = [
     RecordKind::KSYMBOL,
 ];
 
-/// The positions of all rendered items.
+/// Renders the positions of samples and of the other records of these types.
 struct Places(Vec<RecordKind>);
 
 impl Render for Places {

@@ -399,8 +399,8 @@ impl Fold for Gather {
     }
 }
 
-/// Writes the events to a file and to perf's queue. Late records are omitted, since rperf intentionally handles them
-/// differently from perf.
+/// Writes the events to a file and to perf's queue. Returns the file, and the steps with their positions in perf's order.
+/// Late records are omitted, since rperf intentionally handles them differently from perf.
 pub(crate) fn record(events: &[Event]) -> (Vec<u8>, Vec<(u64, Step)>) {
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);

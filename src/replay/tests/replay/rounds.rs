@@ -9,8 +9,9 @@ use rperf_wire::{Endian, Misc, SampleRecord, SampleType};
 use crate::file::{FileBuilder, attr};
 use crate::oracle::{Look, Seen};
 
-/// The time of a sample of `round`: one sample in twenty has no time, the first of every hundredth round is far later than its
-/// round, and the others are unordered as in rings that are drained one after the other.
+/// The time of a sample of `round`: one sample in twenty has no time, the first of every hundredth round has the time of a much
+/// earlier round, and the others are unordered as in rings that are drained one after the other. `count` is the number of
+/// samples before this one.
 fn time(round: u64, sample: u64, count: u64) -> u64 {
     match (count % 20, sample) {
         (0, _) => 0,
@@ -19,7 +20,7 @@ fn time(round: u64, sample: u64, count: u64) -> u64 {
     }
 }
 
-/// A recording of 3,000 rounds, and its samples' positions in time order.
+/// A recording of 2,999 rounds, and the times and positions of its samples in time order.
 fn busy() -> (Vec<u8>, Vec<Order>) {
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);

@@ -132,7 +132,7 @@ impl NaiveMachine {
         }
     }
 
-    /// Maps the kernel or a module, which are never replaced.
+    /// Maps the kernel, a module or registered code.
     pub(crate) fn map_kernel(&mut self, piece: Piece) {
         punch(&mut self.kernel, piece.start, piece.end);
         self.kernel.push(piece);

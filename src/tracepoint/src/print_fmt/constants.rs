@@ -17,7 +17,7 @@ impl Format {
     }
 }
 
-/// Returns the number of the argument whose conversion follows `title` directly.
+/// Returns the index of the argument whose conversion follows `title` directly.
 fn argument_after(print_fmt: &str, title: &str) -> Option<usize> {
     let (mut arguments, mut before) = (0, Vec::new());
     for part in parts(&format_text(print_fmt)?).ok()? {

@@ -127,11 +127,11 @@ pub(super) fn put_hex_byte(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&digits);
 }
 
-/// Appends `text`, which is usually short. `after` are the bytes from the start of `text` on, to the end of the memory
-/// that holds it: if there are at least 16, a short `text` is copied faster.
+/// Appends `text`, which is usually short. `memory` begins with `text`: if `memory` has at least 16 bytes, a short `text`
+/// is copied faster.
 #[inline]
-pub(super) fn put_bytes(out: &mut Vec<u8>, text: &[u8], after: &[u8]) {
-    match after.first_chunk::<16>() {
+pub(super) fn put_bytes(out: &mut Vec<u8>, text: &[u8], memory: &[u8]) {
+    match memory.first_chunk::<16>() {
         Some(chunk) if text.len() <= 16 => put_start(out, chunk, text.len()),
         _ => out.extend_from_slice(text),
     }
@@ -149,6 +149,7 @@ pub(super) fn put_integer(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, sta
     }
 }
 
+/// Returns width, precision and whether the number is left-aligned, with the argument `star` of a `*`.
 #[cold]
 fn resolve_star(spec: &IntegerSpec, star: u64) -> (usize, Option<usize>, bool) {
     let star = star as i32;

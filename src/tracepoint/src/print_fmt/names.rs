@@ -178,7 +178,7 @@ fn branches(operation: &Operation) -> Option<(&Node, &Node, &Node)> {
     }
 }
 
-/// The mask of `field` in `node`: all bits for `field` itself, or that of `field & constant`.
+/// The mask of `field` in `node`: all bits for `field` itself, the constant for `field & constant`.
 fn mask(node: &Node, field: &str) -> Option<u64> {
     match node {
         Node::Field(name) => (name == field).then_some(u64::MAX),

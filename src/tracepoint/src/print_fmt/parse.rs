@@ -233,7 +233,7 @@ impl Parser<'_> {
             left: Node::Null,
             right,
         }));
-        let next = self.rest(&mut node, next, false)?;
+        let next = self.continue_operations(&mut node, next, false)?;
         Ok((node, next))
     }
 
@@ -259,8 +259,8 @@ impl Parser<'_> {
         next
     }
 
-    /// Continues after a complete operation.
-    fn rest(
+    /// Applies the operators that follow a complete operation. Returns the next token.
+    fn continue_operations(
         &mut self,
         node: &mut Node,
         next: Token,
@@ -305,7 +305,7 @@ impl Parser<'_> {
         };
         let is_rotated = match right {
             Node::Operation(mut root)
-                if looseness(&root.operator).is_ok_and(|it| it > looseness_here) =>
+                if looseness(&root.operator).is_ok_and(|below| below > looseness_here) =>
             {
                 operation.right = std::mem::take(&mut root.left);
                 root.left = Node::Operation(Box::new(operation));
@@ -318,7 +318,7 @@ impl Parser<'_> {
                 false
             }
         };
-        self.rest(node, next, is_rotated)
+        self.continue_operations(node, next, is_rotated)
     }
 
     fn condition(&mut self, node: &mut Node, operator: Token) -> Result<Token, FormatWarning> {
@@ -342,7 +342,7 @@ impl Parser<'_> {
             left: std::mem::take(node),
             right: Node::Operation(Box::new(branches)),
         }));
-        self.rest(node, after, false)
+        self.continue_operations(node, after, false)
     }
 
     fn index(&mut self, node: &mut Node, operator: Token) -> Result<Token, FormatWarning> {
@@ -357,6 +357,6 @@ impl Parser<'_> {
             right,
         }));
         let next = self.lexer.read_item();
-        self.rest(node, next, false)
+        self.continue_operations(node, next, false)
     }
 }

@@ -71,7 +71,7 @@ pub(super) struct TextSpec {
     pub(super) is_left: bool,
 }
 
-/// Size of perf's conversion buffer in bytes; longer conversions fail.
+/// Maximum length of a conversion in bytes, as in perf.
 const MAX_CONVERSION: usize = 31;
 
 /// Splits `format` into literal text and conversions.

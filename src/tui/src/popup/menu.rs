@@ -49,9 +49,9 @@ impl<M> Screen<M> for Menu {
             height: self.choices.len(),
         };
         let inside = window(frame, area, theme, &self.title, size);
-        let seen = self.list.lay_out(inside);
+        let visible = self.list.lay_out(inside);
         let cursor = self.list.cursor();
-        let choices = self.choices.iter().enumerate().skip(seen.start);
+        let choices = self.choices.iter().enumerate().skip(visible.start);
         for ((number, choice), place) in choices.zip(inside.rows()) {
             if cursor == Some(number) {
                 frame.buffer_mut().set_style(place, theme.selected);

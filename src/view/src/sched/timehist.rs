@@ -144,7 +144,7 @@ impl TimeTable {
         out.push(b' ');
         self.write_task(out, row.task);
         out.push(b' ');
-        match &row.what {
+        match &row.event {
             TimeEvent::SwitchedOut { times, .. } => {
                 self.write_switch(out, row, times)?;
             }
@@ -182,7 +182,7 @@ impl TimeTable {
     }
 
     fn write_cpu_column(&self, out: &mut Vec<u8>, row: &TimeRow<'_>) -> io::Result<()> {
-        let (mark, space) = match row.what {
+        let (mark, space) = match row.event {
             TimeEvent::SwitchedOut { .. } if row.task.tid == 0 => ('i', " "),
             TimeEvent::SwitchedOut { .. } => ('s', " "),
             TimeEvent::Woke(_) => (' ', " "),
@@ -206,7 +206,7 @@ impl TimeTable {
             next_tid,
             stack,
             ..
-        } = row.what
+        } = row.event
         else {
             return Ok(());
         };
