@@ -149,7 +149,7 @@ fn read_copy(folder: &Folder, key: &ListingKey) -> Option<Cursor<Vec<u8>>> {
 /// Reads the kernel's listing, and writes the copy when the listing has been read to its end.
 struct CopyingReader {
     source: Box<dyn Read>,
-    /// What was read.
+    /// The text read so far; empty if no copy is to be written.
     text: Vec<u8>,
     /// `None` if no copy is to be written, or after it was written.
     destination: Option<(Folder, ListingKey)>,

@@ -101,10 +101,10 @@ fn setting(word: &str) -> Result<SettingArgument<'_>, CliError> {
         Some((name, value)) => (name, Some(value)),
         None => (word, None),
     };
-    let refuse = |what: &str| {
+    let refuse = |missing: &str| {
         Err(CliError::message(
             255,
-            format!("The config variable does not contain {what}: {word}"),
+            format!("The config variable does not contain {missing}: {word}"),
         ))
     };
     let letters = |name: &str| {
@@ -136,7 +136,7 @@ fn user_file() -> Result<PathBuf, CliError> {
     })
 }
 
-/// Changes all `settings` in the file, which is replaced atomically.
+/// Changes the settings that have a value in the file, which is replaced atomically. Other `settings` are ignored.
 fn change(file: &Path, settings: &[SettingArgument<'_>]) -> Result<(), CliError> {
     let shown = file.display();
     let failed = |error: io::Error| anyhow::Error::new(error).context(shown.to_string());

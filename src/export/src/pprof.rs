@@ -213,8 +213,8 @@ impl<'p, W: Write> Writer<'p, W> {
         self.put(tag::MAPPING, &mapping)
     }
 
-    /// The id of the program's object if more than half of the samples are from threads of one program. Its name begins with the
-    /// name of these threads, which the kernel truncates.
+    /// The id of the program's object if more than half of the samples are from threads of one name. The object has this name;
+    /// if the name may be truncated by the kernel, the object's name begins with it.
     fn main_object(&self) -> Option<u64> {
         let mut samples: FxHashMap<&str, usize> = FxHashMap::default();
         for track in &self.profile.tracks {

@@ -17,9 +17,9 @@ use crate::stacks::MergedStacks;
 pub(crate) struct TreeNode {
     /// Site indices.
     pub(crate) frames: Vec<u32>,
-    /// The chains through this branch.
+    /// The sum over the chains through this branch.
     pub(crate) all: ColumnSum,
-    /// The chains that end in it.
+    /// The sum over the chains that end in this branch.
     pub(crate) own: ColumnSum,
     /// Marks of branch ends at each frame, if used.
     pub(crate) marks: Vec<BranchMarks>,

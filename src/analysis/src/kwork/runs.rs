@@ -52,7 +52,7 @@ pub struct KworkSpan {
     pub raised: Option<u64>,
     /// The stack of the entry event.
     pub stack: Option<String>,
-    /// Whether records of the CPU were lost between begin and end.
+    /// Whether records of the CPU, or of an unknown CPU, were lost between begin and end.
     pub is_doubtful: bool,
 }
 
@@ -89,12 +89,13 @@ pub struct KworkRuns<S> {
     flow: FoldControl,
 }
 
-/// Counts of the selected events.
+/// Counts and times of the selected events.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EventTotals {
     pub(super) skipped: SkippedEvents,
-    /// Time of the first and last measured event.
+    /// Time of the first measured event.
     pub(super) first: Option<u64>,
+    /// Time of the last measured event; 0 if there is none.
     pub(super) last: u64,
 }
 
@@ -239,7 +240,7 @@ impl<S: KworkSink> KworkRuns<S> {
         self.flow = self.sink.span(work, &self.works[work], span);
     }
 
-    /// Returns whether records of a CPU were lost at `since` or later.
+    /// Returns whether records of a CPU, or of an unknown CPU, were lost at `since` or later.
     fn has_losses(&self, cpu: u32, since: u64) -> bool {
         let lost = self.last_losses.get(&Some(cpu)).copied();
         let lost = lost.max(self.last_losses.get(&None).copied());

@@ -20,7 +20,7 @@ pub struct SkippedEvents {
 }
 
 impl SkippedEvents {
-    /// Returns the number of all.
+    /// Returns the number of all these events.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.raise + self.entry + self.exit

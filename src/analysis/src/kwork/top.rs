@@ -52,8 +52,8 @@ impl KworkTop {
 
     fn switch(&mut self, time: u64, cpu: u32, event: &SchedSwitch<'_>) {
         let (prev, next) = (event.prev_pid(), event.next_pid());
-        self.name(prev, event.prev_comm());
-        self.name(next, event.next_comm());
+        self.set_name(prev, event.prev_comm());
+        self.set_name(next, event.next_comm());
         let state = self.cpus.entry(cpu).or_default();
         if let Some(Stretch { tid, run }) = state.switch(time, prev, next) {
             let sum = self.tasks.entry(TaskOnCpu { tid, cpu }).or_default();
@@ -61,7 +61,7 @@ impl KworkTop {
         }
     }
 
-    fn name(&mut self, tid: i32, comm: &[u8]) {
+    fn set_name(&mut self, tid: i32, comm: &[u8]) {
         let known = self.comms.entry(tid).or_default();
         if known != comm {
             known.clear();

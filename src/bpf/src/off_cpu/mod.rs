@@ -64,11 +64,11 @@ pub struct OffCpuWait {
 /// Counts of missing data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OffCpuLosses {
-    /// Attempts to observe a task.
+    /// Failed attempts to observe a task.
     pub tasks: u64,
-    /// Waits.
+    /// Waits that are in no sum.
     pub waits: u64,
-    /// Nanoseconds of these, as far as known.
+    /// Nanoseconds of these waits, as far as known.
     pub nanos: u64,
     /// Missing stacks of counted waits.
     pub stacks: u64,
@@ -158,10 +158,10 @@ impl OffCpuPrograms {
         let mut all: Vec<OffCpuWait> = sums.chain(waits).collect();
         all.sort_unstable_by_key(|wait| wait.place);
         // A task that waits where it waited before has one sum.
-        all.dedup_by(|one, kept| {
-            let is_same = one.place == kept.place;
+        all.dedup_by(|wait, previous| {
+            let is_same = wait.place == previous.place;
             if is_same {
-                kept.nanos = kept.nanos.saturating_add(one.nanos);
+                previous.nanos = previous.nanos.saturating_add(wait.nanos);
             }
             is_same
         });

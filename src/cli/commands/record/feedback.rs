@@ -45,14 +45,15 @@ pub(super) fn warn(context: &Context, request: &RecordRequest) {
     ));
 }
 
-/// Whether the event reports accesses to devices, unless it has a filter.
+/// Whether the event reports accesses to devices and has no filter.
 fn is_of_device(event: &EventSpec) -> bool {
     let tracepoint = event.tracepoint.as_ref();
     let is_listed = |system: &str| SYSTEMS.contains(&system);
     event.filter.is_none() && tracepoint.is_some_and(|name| is_listed(&name.system))
 }
 
-/// Returns the disk of the folder of a file; `None` if the file system has no device of its own (tmpfs, overlay).
+/// Returns the device number of the disk that a file is written to; `None` if the file system has no block device (tmpfs,
+/// overlay).
 fn device_of(output: &Path) -> Option<(u32, u32)> {
     let folder = output
         .parent()

@@ -147,10 +147,10 @@ fn share(part: u64, all: u64) -> f64 {
 /// One line for each event: the count, and the counts by CPU.
 fn lines(lost: &[EventLosses]) -> Vec<String> {
     let mut events: Vec<(&str, Vec<&EventLosses>)> = Vec::new();
-    for one in lost {
-        match events.iter_mut().find(|(event, _)| *event == one.event) {
-            Some((_, per_cpu)) => per_cpu.push(one),
-            None => events.push((&one.event, vec![one])),
+    for loss in lost {
+        match events.iter_mut().find(|(event, _)| *event == loss.event) {
+            Some((_, per_cpu)) => per_cpu.push(loss),
+            None => events.push((&loss.event, vec![loss])),
         }
     }
     let total = |per_cpu: &[&EventLosses]| per_cpu.iter().map(|lost| lost.count).sum::<u64>();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn rings_that_are_written_over_are_never_full() {
+    fn overwritable_rings_lose_records_only_while_paused() {
         let mut recorded = Summary::default();
         recorded.lost_chunks = 1;
         recorded.lost_samples = vec![loss("a", Some(1), 2)];

@@ -17,7 +17,7 @@ const DEFAULT_OUTPUT: &str = "output.svg";
 const TASKS: u64 = 15;
 /// The largest number of tasks.
 const MAX_TASKS: u64 = 10_000;
-/// The width of the picture in pixels, from which the resolution is derived if none is given.
+/// The width in pixels from which the resolution is derived if `--width` is not given.
 const DEFAULT_WIDTH: u64 = 1200;
 const MIN_WIDTH: u64 = 400;
 const MAX_WIDTH: u64 = 100_000;

@@ -16,7 +16,7 @@ enum CallPlace {
     Above,
     /// From the middle down.
     Below,
-    /// The whole height.
+    /// From the middle in both directions.
     Both,
 }
 

@@ -180,12 +180,12 @@ fn has(known: &[String], event: &str) -> bool {
     known.iter().any(|known| known == name)
 }
 
-/// Returns the error if the kernel does not have `what`: a tracepoint, or all tracepoints of a kind.
-fn missing(machine: &MachineTracepoints, what: &str) -> CliError {
+/// Returns the error if the kernel does not have `tracepoints`: a tracepoint, or all tracepoints of a kind.
+fn missing(machine: &MachineTracepoints, tracepoints: &str) -> CliError {
     let folder = machine.folder().display();
     CliError::message(
         255,
-        format!("{RECORDER}: the kernel has no {what} in {folder}"),
+        format!("{RECORDER}: the kernel has no {tracepoints} in {folder}"),
     )
     .hint("-T records tasks, -P records CPUs, -I records system calls")
 }

@@ -45,7 +45,7 @@ impl<'c> SleepStacks<'c> {
             .collect()
     }
 
-    /// Returns the functions of a stack, innermost first; `None` if it is empty.
+    /// Returns the functions of a stack, innermost first; `None` if none is shown.
     pub(super) fn name(&self, stack: StackId) -> Option<String> {
         let stack = self.chart.stacks.get(stack.get())?;
         let mut frames = Vec::new();

@@ -99,13 +99,13 @@ fn process(lane: &TaskLane) -> i32 {
 }
 
 fn is_selected(lane: &TaskLane, wanted: &[String]) -> bool {
-    let is_it = |word: &String| {
+    let is_meant = |word: &String| {
         let id = word.parse().ok();
         id == Some(lane.tid)
             || id == Some(lane.pid)
             || lane.names.iter().any(|name| name == word.as_bytes())
     };
-    wanted.is_empty() || wanted.iter().any(is_it)
+    wanted.is_empty() || wanted.iter().any(is_meant)
 }
 
 /// Draws tasks.
@@ -210,7 +210,7 @@ fn details(lane: &TaskLane) -> String {
             .get(activity.state())
             .copied()
             .unwrap_or_default();
-        let what = match activity {
+        let verb = match activity {
             TaskActivity::Running => "ran",
             TaskActivity::Highlighted => "ran (highlighted)",
             TaskActivity::Waiting => "waited for a CPU",
@@ -218,7 +218,7 @@ fn details(lane: &TaskLane) -> String {
             TaskActivity::Sleeping => "slept",
         };
         if nanos > 0 {
-            text.push_str(&format!("; {what} {}", Elapsed(nanos)));
+            text.push_str(&format!("; {verb} {}", Elapsed(nanos)));
         }
     }
     text

@@ -69,9 +69,9 @@ impl<'a, 'w> Annotator<'a, 'w> {
         let answer = match request {
             BrowserRequest::Annotate(shown) => self.named(shown),
             BrowserRequest::Map(shown) => self.map(shown),
-            BrowserRequest::Follow(seen, address) => self.open_at(*seen, *address),
-            BrowserRequest::Hotter(seen) => self.neighbour(*seen, -1),
-            BrowserRequest::Colder(seen) => self.neighbour(*seen, 1),
+            BrowserRequest::Follow(key, address) => self.open_at(*key, *address),
+            BrowserRequest::Hotter(key) => self.neighbour(*key, -1),
+            BrowserRequest::Colder(key) => self.neighbour(*key, 1),
             BrowserRequest::SaveFunction(name, text) => save_function(name, text),
             _ => return None,
         };
@@ -123,12 +123,12 @@ impl<'a, 'w> Annotator<'a, 'w> {
         let resolver = self.printer.resolver;
         let table = self.table(shown.event)?;
         let name = |function: &SampledFunction| resolver.symbol_name(function.symbol);
-        let is_it = |function: &&SampledFunction| {
+        let is_wanted = |function: &&SampledFunction| {
             let dso = resolver.world().dso(function.symbol.dso);
             let in_dso = |wanted: &String| dso.is_called(wanted);
             name(function) == shown.symbol && shown.dso.as_ref().is_none_or(in_dso)
         };
-        match table.functions.iter().find(is_it) {
+        match table.functions.iter().find(is_wanted) {
             Some(function) => Ok((table, function)),
             None => {
                 let names = table.functions.iter().map(name);
@@ -142,9 +142,9 @@ impl<'a, 'w> Annotator<'a, 'w> {
     }
 
     /// Opens the function at an address of the same object.
-    fn open_at(&self, seen: FunctionKey, address: u64) -> Result<ReaderMessage, CliError> {
-        let table = self.table(seen.event)?;
-        let frame = seen.begin.frame_at(self.printer.resolver, address);
+    fn open_at(&self, key: FunctionKey, address: u64) -> Result<ReaderMessage, CliError> {
+        let table = self.table(key.event)?;
+        let frame = key.begin.frame_at(self.printer.resolver, address);
         let found = frame.and_then(|frame| self.printer.functions.at(&frame, &table.events));
         match found {
             Some(function) => self.shown(table, &function),
@@ -155,10 +155,11 @@ impl<'a, 'w> Annotator<'a, 'w> {
         }
     }
 
-    /// Opens the function `step` positions further in the list of functions, which is sorted hottest first.
-    fn neighbour(&self, seen: FunctionKey, step: isize) -> Result<ReaderMessage, CliError> {
-        let table = self.table(seen.event)?;
-        let symbol = seen.begin.symbol();
+    /// Opens the function `step` positions further in the list of functions, which is sorted hottest first; the first function if the
+    /// current one is not in the list.
+    fn neighbour(&self, key: FunctionKey, step: isize) -> Result<ReaderMessage, CliError> {
+        let table = self.table(key.event)?;
+        let symbol = key.begin.symbol();
         let functions = &table.functions;
         let here = functions
             .iter()

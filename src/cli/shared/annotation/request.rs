@@ -37,14 +37,14 @@ impl PercentType {
     }
 
     fn named(word: &str) -> Option<Self> {
-        let (scope, what) = word.split_once('-')?;
+        let (scope, unit) = word.split_once('-')?;
         Some(Self {
             global: match scope {
                 "global" => true,
                 "local" => false,
                 _ => return None,
             },
-            hits: match what {
+            hits: match unit {
                 "hits" => true,
                 "period" => false,
                 _ => return None,
@@ -55,8 +55,8 @@ impl PercentType {
     /// Returns the name used in headings.
     pub(crate) fn text(self) -> String {
         let scope = if self.global { "global" } else { "local" };
-        let what = if self.hits { "hits" } else { "period" };
-        format!("{scope} {what}")
+        let unit = if self.hits { "hits" } else { "period" };
+        format!("{scope} {unit}")
     }
 }
 

@@ -83,9 +83,9 @@ proptest! {
 
     #[test]
     fn the_order_of_stacks_makes_no_difference(given in given()) {
-        let mut turned = given.clone();
-        turned.reverse();
-        prop_assert_eq!(Flame::new(&stacks(&given), false).frames, Flame::new(&stacks(&turned), false).frames);
+        let mut reversed = given.clone();
+        reversed.reverse();
+        prop_assert_eq!(Flame::new(&stacks(&given), false).frames, Flame::new(&stacks(&reversed), false).frames);
     }
 
     #[test]

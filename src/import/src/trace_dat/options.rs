@@ -93,8 +93,8 @@ impl Options {
     pub(super) fn read_version_7(sections: &Sections<'_>, first: u64) -> Result<Self, Error> {
         let mut options = Self::new(sections.endian);
         let mut next = first;
-        let mut seen = BTreeSet::new();
-        while next != 0 && seen.len() < MAX_OPTIONS && seen.insert(next) {
+        let mut visited = BTreeSet::new();
+        while next != 0 && visited.len() < MAX_OPTIONS && visited.insert(next) {
             let offset = next;
             let content = sections.read(DONE, offset)?;
             let mut from = Cursor::new(&content, sections.endian);

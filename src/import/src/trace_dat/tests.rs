@@ -322,8 +322,8 @@ fn truncated_files_are_errors_with_an_offset() {
         version_7(Endian::Big, "none", <[u8]>::to_vec),
     ] {
         for length in (0..file.len()).step_by(17) {
-            let cut = &file[..length];
-            let parsed = TraceDat::parse(cut);
+            let truncated = &file[..length];
+            let parsed = TraceDat::parse(truncated);
             let written = parsed.and_then(|trace| trace.write(&mut Cursor::new(Vec::new()), &[]));
             let error = written.expect_err("truncated").to_string();
             assert!(

@@ -101,7 +101,7 @@ impl Segment {
     }
 }
 
-/// Consecutive samples: fewer values to update for each than in a chunk.
+/// Sums over consecutive samples, which are faster to update than a chunk and its segment.
 #[derive(Debug, Clone, Copy)]
 struct SampleRun {
     samples: u64,

@@ -72,7 +72,7 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// The time used for the record without one at a file offset.
+    /// The time used for a record without a time at this file offset; 0 if no such record is at or before the offset.
     pub(crate) fn limit(&self, position: u64) -> u64 {
         let before = self
             .timeless

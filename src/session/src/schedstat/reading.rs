@@ -71,7 +71,7 @@ impl SchedstatReading {
     /// Parses the text of `/proc/schedstat`.
     ///
     /// # Errors
-    /// An unknown version, or a malformed line.
+    /// A missing version or time, an unknown version, or a malformed line.
     pub fn parse(text: &str) -> Result<Self, SchedstatError> {
         let mut lines = text.lines().enumerate();
         let mut head = |name: &str| {
