@@ -93,7 +93,7 @@ pub(crate) fn report_symbol_problems(context: &Context, resolver: &Resolver<'_>,
     warn_of_symbols(context, resolver);
     if verbose {
         let warned = resolver.lost_names();
-        let findings = resolver.findings().map(|finding| finding.what);
+        let findings = resolver.findings().map(|finding| finding.problem);
         for finding in findings.filter(|finding| !warned.contains(finding)) {
             context.note(finding);
         }
@@ -125,15 +125,15 @@ fn and_other_files(count: usize) -> String {
 pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
     let world = resolver.world();
     let is_replaced = |found: &rperf_resolve::ObjectFinding<'_>| {
-        let is_other = matches!(found.what, SymbolFinding::BuildIdMismatch { .. });
+        let is_other = matches!(found.problem, SymbolFinding::BuildIdMismatch { .. });
         // Kernels are searched in many places, and symbols may come from elsewhere.
         is_other && !world.dso(found.dso).is_kernel() && !resolver.has_file(found.dso)
     };
     let replaced: Vec<_> = resolver.findings().filter(is_replaced).collect();
     if let [first, rest @ ..] = replaced.as_slice() {
-        context.warn(first.what);
+        context.warn(first.problem);
         let others = and_other_files(rest.len());
-        let place = place_of_copy(first.what, context);
+        let place = place_of_copy(first.problem, context);
         context.note(format_args!(
             "hint: its functions{others} are shown as addresses; add the recorded files with 'buildid-cache --add'{place}"
         ));

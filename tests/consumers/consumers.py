@@ -17,7 +17,7 @@ PAUSE = 3
 
 
 def convert(expected, form, name, *words):
-    """The path of the export."""
+    """Exports the recording; returns the path of the export."""
     path = expected.path.with_suffix(f".{form}{name}")
     run(expected.rperf, "data", "convert", "--force", "-q", "-i", expected.path, f"--to-{form}", path, *expected.options, *words)
     return path
@@ -324,7 +324,7 @@ def perf(expected, program):
         ("--no-children", "-F", "overhead,sample,period,dso,sym"),
         ("--no-children", "-F", "sample,period,pid"),
     ]
-    # The rows of callers lack those that perf did not reach.
+    # perf's rows lack the callers that its unwinder did not reach.
     if not ended:
         tables.append(("--children", "-F", "overhead_children,overhead,dso,sym"))
     for more in tables:

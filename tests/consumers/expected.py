@@ -1,4 +1,4 @@
-"""What `rperf report` and `rperf script` show of a recording: what every consumer must show, too."""
+"""The content of a recording as `rperf report` and `rperf script` show it. Every consumer must show the same."""
 
 import json
 import re
@@ -148,11 +148,11 @@ def summed(pairs):
     return sums
 
 
-def differing(what, expected, found, within=0):
+def differing(title, expected, found, within=0):
     """The differences between two tables, as lines. Rows of zero are the same as none."""
     lines = []
     for key in expected.keys() | found.keys():
         before, after = expected.get(key, 0), found.get(key, 0)
         if abs(before - after) > within:
-            lines.append(f"{what}: {key}: {after} instead of {before}")
+            lines.append(f"{title}: {key}: {after} instead of {before}")
     return sorted(lines)

@@ -67,8 +67,8 @@ fn recording(program: &str) -> Vec<u8> {
     let endian = data.endian();
     let events: Vec<EventDesc> = data.events().to_vec();
     let mut records = Vec::new();
-    let mut known = data.records().filter_map(Result::ok);
-    let info = known.find(|record| record.raw.kind == RecordKind::AUXTRACE_INFO);
+    let mut template_records = data.records().filter_map(Result::ok);
+    let info = template_records.find(|record| record.raw.kind == RecordKind::AUXTRACE_INFO);
     info.expect("a trace").raw.encode(endian, &mut records);
     // Sample ids of the events: identifier, task, time and CPU at the end of each record.
     let identity = |task: u32| {
@@ -143,7 +143,7 @@ fn recording(program: &str) -> Vec<u8> {
     file.into_inner()
 }
 
-/// Prints all values of a sample.
+/// A script that prints each sample with its command, symbol and object.
 const FLAGS: &str = "
 def process_event(values):
     sample = values['sample']

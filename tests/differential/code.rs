@@ -1,7 +1,7 @@
 //! Printed instructions: `insn`, `insnlen`, and `brstackinsn` on recordings with generated branches.
 //!
 //! Few test machines have branch stacks. Each sample of an ordinary recording gets a possible branch stack: the
-//! program's code is followed from branch to branch. The branch stacks of some samples are corrupted.
+//! program's code is followed from branch to branch. The branch stacks or addresses of most samples are corrupted.
 
 use std::fs;
 
@@ -72,7 +72,8 @@ impl Text {
 /// From, to and flags.
 type Branch = [u64; 3];
 
-/// Branches that lead to `ip`, newest first; targets of indirect ones are the addresses `seen` in other samples.
+/// Branches on a path that starts at an address of `seen`, selected by `number`; newest first. Branches without a target in
+/// `texts` lead to other addresses of `seen`, which are those of samples.
 fn branches(texts: &[Text], seen: &[u64], number: usize) -> Vec<Branch> {
     let mut found = Vec::new();
     let mut at = seen[number % seen.len()];
@@ -98,7 +99,8 @@ fn branches(texts: &[Text], seen: &[u64], number: usize) -> Vec<Branch> {
     found
 }
 
-/// Corrupts the branches of every few samples, each in a different way; returns the sample's address.
+/// Corrupts the branches or the address of 11 of 12 samples, each in a different way; returns the address of the sample
+/// with this number.
 fn spoil(branches: &mut [Branch], number: usize) -> u64 {
     let from_lowest = branches.iter().map(|branch| branch[0]).min();
     let from_highest = branches.iter().map(|branch| branch[0]).max();

@@ -27,7 +27,7 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
     // The last line of the section: one of its settings, or its header.
     let in_section = |name: &str| {
         name.rsplit_once('.')
-            .is_some_and(|(of, _)| same(of, section))
+            .is_some_and(|(other, _)| same(other, section))
     };
     let last = entries
         .iter()

@@ -51,7 +51,8 @@ pub(crate) fn event_layouts(analysis: &Analysis<'_>) -> Result<EventLayouts, Cli
     Ok(layouts)
 }
 
-/// Checks that the samples of the events for which `is_read` have time, CPU and raw data. `recorder` is the subcommand that records them.
+/// Checks that samples have time, CPU and raw data; only samples of the events with names accepted by `is_read` are checked.
+/// `recorder` is the subcommand that records them.
 ///
 /// # Errors
 ///

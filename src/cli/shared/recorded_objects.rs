@@ -36,8 +36,8 @@ pub(crate) fn hit_objects(
     objects(input, data, true, context)
 }
 
-/// Returns the mapped objects, or only those that samples hit if `with_hits` is set. Objects without a file, such as JIT code and BPF
-/// programs, are omitted.
+/// Returns the mapped objects, or only those that samples hit if `hits_only` is set. Objects without a file, such as JIT code
+/// and BPF programs, are omitted.
 ///
 /// # Errors
 ///
@@ -45,11 +45,11 @@ pub(crate) fn hit_objects(
 pub(crate) fn objects(
     input: &Input,
     data: &PerfData<'_>,
-    with_hits: bool,
+    hits_only: bool,
     context: &Context,
 ) -> Result<Objects, CliError> {
     let replay = Replay::open(data)?;
-    let hits = match with_hits {
+    let hits = match hits_only {
         true => Some(hits(&replay)),
         false => None,
     };

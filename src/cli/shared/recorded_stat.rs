@@ -29,11 +29,10 @@ impl<'d> RecordedStat<'d> {
             let mut counted = named(&event.name, &event.attr);
             counted.supported = !event.ids.is_empty();
             // Uncore PMUs of one kind are recorded as several events of one name.
-            let same = described
+            counted.merged_into = described
                 .iter()
                 .take(index)
                 .position(|other| other.name == event.name && other.attr.kind != event.attr.kind);
-            counted.merged_into = same;
             events.push(counted);
         }
         Self {

@@ -59,15 +59,15 @@ pub(crate) fn real_time(matches: &ArgMatches) -> Result<Option<i32>, CliError> {
     let Some(priority) = matches.get_one::<u64>("realtime") else {
         return Ok(None);
     };
-    let fits = i32::try_from(*priority)
+    let valid = i32::try_from(*priority)
         .ok()
         .filter(|priority| (1..=99).contains(priority));
-    let wrong = || {
+    let invalid = || {
         CliError::usage(format!(
             "-r: {priority} is not a real-time priority: 1 to 99"
         ))
     };
-    fits.map(Some).ok_or_else(wrong)
+    valid.map(Some).ok_or_else(invalid)
 }
 
 /// Returns the command line, with the program's path.
@@ -83,7 +83,7 @@ pub(crate) fn command_line(context: &Context) -> Vec<String> {
         .collect()
 }
 
-/// Returns the default event.
+/// Returns the default event. Prints a note if it excludes the kernel because the user may not profile it.
 fn default_event_of(context: &Context, target: &Target) -> EventSpec {
     // CPU-wide events would not be allowed without the kernel, either: opening them reports that perf_event_paranoid refuses them.
     let allowed = matches!(target, Target::Cpus(_)) || may_profile_kernel();

@@ -21,7 +21,7 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: Clone + Eq + Hash> Interner<T> {
-    /// The number of `item`.
+    /// The number of `item`, which is added if it is new.
     pub(crate) fn number(&mut self, item: T) -> u32 {
         if let Some(number) = self.numbers.get(&item) {
             return *number;
@@ -38,7 +38,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         &self.items
     }
 
-    /// Adds the items of `later` and returns their numbers here.
+    /// Adds the items of `later`, converted by `renumbered`, and returns their numbers here.
     pub(crate) fn merge(&mut self, later: &[T], renumbered: impl Fn(&T) -> T) -> Vec<u32> {
         let items = later.iter().map(renumbered);
         items.map(|item| self.number(item)).collect()

@@ -227,7 +227,7 @@ fn add_sums(sums: &mut Vec<ColumnSum>, more: &[ColumnSum]) {
     }
 }
 
-/// Adds each row to the row with the same cells, if there is one.
+/// Adds each row to the row with the same cells, or appends it if there is none.
 fn add_rows(rows: &mut Vec<HistogramRow>, more: Vec<HistogramRow>, graph: Option<GraphOptions>) {
     let known = rows.iter().enumerate();
     let known: FxHashMap<&[String], usize> = known.map(|(at, row)| (&row.cells[..], at)).collect();

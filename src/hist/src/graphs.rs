@@ -54,8 +54,8 @@ impl<'a> GraphBuilder<'a> {
         };
         let mut first: FxHashMap<SiteProperties<'_>, u32> = FxHashMap::default();
         let numbered = (0..).zip(&merged.sites);
-        let alike =
-            numbered.map(|(number, site)| *first.entry(graphs.site_properties(site)).or_insert(number));
+        let alike = numbered
+            .map(|(number, site)| *first.entry(graphs.site_properties(site)).or_insert(number));
         graphs.alike = alike.collect();
         graphs
     }

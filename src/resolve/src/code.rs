@@ -61,7 +61,7 @@ impl Resolver<'_> {
             }),
             CodeOf::Kernel(code) => Some(CodeBytes {
                 file: &code.header,
-                bytes: self.as_it_was(order, frame.ip, first(most, code.at(frame.ip)?)),
+                bytes: self.code_as_of(order, frame.ip, first(most, code.at(frame.ip)?)),
             }),
         }
     }
@@ -116,9 +116,10 @@ impl Resolver<'_> {
         }
     }
 
-    fn as_it_was<'r>(&self, order: Order, address: u64, code: &'r [u8]) -> Cow<'r, [u8]> {
-        let then = self.world().code_at(order, address, code);
-        then.map_or(Cow::Borrowed(code), Cow::Owned)
+    /// Returns the kernel's `code` at `address` as it was just before `order`; a copy if the kernel has modified it.
+    fn code_as_of<'r>(&self, order: Order, address: u64, code: &'r [u8]) -> Cow<'r, [u8]> {
+        let modified = self.world().code_at(order, address, code);
+        modified.map_or(Cow::Borrowed(code), Cow::Owned)
     }
 }
 

@@ -4,7 +4,7 @@ use rperf_replay::{Sample, World};
 
 use crate::{AddressContext, Frame, Resolver, TimeIntervals};
 
-/// Criteria for samples. One that is `None` accepts all samples.
+/// Criteria for samples. A criterion that is `None` accepts all samples.
 #[derive(Debug, Clone, Default)]
 pub struct SampleCriteria {
     /// Time intervals. A sample without a time is treated as later than all others, as in perf.
@@ -29,7 +29,7 @@ pub struct SymbolNames {
     names: Vec<String>,
     /// Sampled addresses; words that are hexadecimal numbers.
     addresses: Vec<u64>,
-    /// Number of bytes after each address that match, too.
+    /// Number of bytes that match from each address on; the address itself always matches.
     range: u64,
 }
 
@@ -48,7 +48,7 @@ impl SymbolNames {
         symbols
     }
 
-    /// Accepts samples up to this many bytes after each address.
+    /// Accepts samples in the range of this many bytes that begins at each address.
     #[must_use]
     pub fn with_range(mut self, bytes: u64) -> Self {
         self.range = bytes;
@@ -105,7 +105,7 @@ impl SampleCriteria {
         in_time && self.accepts_cpu(sample.cpu)
     }
 
-    /// Whether this CPU is accepted; `u32::MAX` if unknown.
+    /// Whether this CPU is accepted. An unknown CPU, `u32::MAX`, is always accepted.
     #[must_use]
     pub fn accepts_cpu(&self, cpu: u32) -> bool {
         cpu == u32::MAX || is_listed(self.cpus.as_deref(), cpu)

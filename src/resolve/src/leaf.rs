@@ -42,8 +42,8 @@ impl HiddenCallers {
 }
 
 impl UserStacks<'_, '_> {
-    /// The callchain of a sample without a stack copy, truncated to `limit` frames; `None` if it
-    /// needs no change.
+    /// The callchain of a sample without a stack copy, truncated to `limit` frames; `None` if the
+    /// recorded chain needs no change.
     pub(crate) fn without_copy<'s>(
         &self,
         sample: &Sample<'_>,

@@ -112,7 +112,7 @@ impl LoadedObject {
         self.names.get(&self.table, index)
     }
 
-    /// The symbol at `address` of the object, or that of the function with this number.
+    /// The symbol at `address` of the object, or that of the function with this number if given.
     pub(crate) fn find(&self, address: u64, function: Option<u32>) -> Option<SymbolIndex> {
         let found = match function {
             None => self.table.find(address),
@@ -258,7 +258,7 @@ pub(crate) fn map_file(pid: u32) -> PathBuf {
     PathBuf::from(format!("/tmp/perf-{pid}.map"))
 }
 
-/// A process of the host that mapped `dso`.
+/// A process of the host that mapped `dso`; `None` for objects of guests, or if unknown.
 pub(crate) fn pid(dso: &Dso) -> Option<u32> {
     (dso.machine == Machine::Host && dso.pid != 0).then_some(dso.pid)
 }

@@ -31,7 +31,7 @@ pub struct ObjectFinding<'a> {
     /// The object.
     pub dso: DsoId,
     /// The problem.
-    pub what: &'a rperf_symbol::SymbolFinding,
+    pub problem: &'a rperf_symbol::SymbolFinding,
 }
 
 /// Resolves addresses of one recording. Shared by reference between threads; loads each object at
@@ -406,7 +406,7 @@ impl<'w> Resolver<'w> {
         read.flat_map(|inlines| inlines.lines.findings()).collect()
     }
 
-    /// The file with an object's symbols, if loaded.
+    /// The file with an object's symbols, if the object is loaded and has symbols.
     #[must_use]
     pub fn source(&self, dso: DsoId) -> Option<&Path> {
         let object = self.known.objects.get(dso.0 as usize)?.get()?;
@@ -454,7 +454,9 @@ impl<'w> Resolver<'w> {
             .flat_map(|(index, slot)| {
                 let findings = slot.get().map_or(&[][..], |object| &object.findings);
                 let dso = DsoId(u32::try_from(index).unwrap_or(u32::MAX));
-                findings.iter().map(move |what| ObjectFinding { dso, what })
+                findings
+                    .iter()
+                    .map(move |problem| ObjectFinding { dso, problem })
             })
     }
 
@@ -467,11 +469,12 @@ impl<'w> Resolver<'w> {
         let image = paths.vmlinux.as_ref().map(|path| paths.under_symfs(path));
         let given = [image.as_deref(), paths.kallsyms_override.as_deref()];
         let mut lost: Vec<&rperf_symbol::SymbolFinding> = Vec::new();
-        for ObjectFinding { dso, what } in self.findings() {
+        for ObjectFinding { dso, problem } in self.findings() {
             let is_list = matches!(self.world.dso(dso).kind, DsoKind::PerfMap(_));
-            let is_given = what.path().is_some_and(|path| given.contains(&Some(path)));
-            if (is_list || is_given) && !lost.contains(&what) {
-                lost.push(what);
+            let path = problem.path();
+            let is_given = path.is_some_and(|path| given.contains(&Some(path)));
+            if (is_list || is_given) && !lost.contains(&problem) {
+                lost.push(problem);
             }
         }
         lost

@@ -214,8 +214,8 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         }
     }
 
-    /// The callchain of `sample` with user frames, truncated to the limit; `None` if it needs no
-    /// change.
+    /// The callchain of `sample` with user frames, truncated to the limit; `None` if the recorded
+    /// chain needs no change.
     pub fn chain<'s>(
         &self,
         sample: &Sample<'_>,
@@ -297,7 +297,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         Arch::of_task(&self.options.machine, abi)
     }
 
-    /// Unwinds the user frames of `sample` into the scratch; returns why some are missing, if so.
+    /// Unwinds the user frames of `sample` into the scratch; returns the cause if some are missing.
     fn unwind(
         &self,
         sample: &Sample<'_>,
@@ -340,7 +340,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         self.note(outcome)
     }
 
-    /// Counts a stack; returns why frames are missing, if so.
+    /// Counts a stack; returns the cause if frames are missing.
     fn note(&self, outcome: UnwindOutcome) -> Option<TruncationCause> {
         if outcome.guessed > 0 {
             self.found.guessed.fetch_add(1, Ordering::Relaxed);

@@ -303,7 +303,10 @@ mod tests {
             values.push(value >> (value % 64));
         }
         for value in values {
-            assert_eq!(written(|out| decimal(out, value, 10)), format!("{value:>10}"));
+            assert_eq!(
+                written(|out| decimal(out, value, 10)),
+                format!("{value:>10}")
+            );
             assert_eq!(
                 written(|out| decimal_zeros(out, value, 6)),
                 format!("{value:06}")
@@ -321,7 +324,10 @@ mod tests {
                 written(|out| signed_left(out, low, 5)),
                 format!("{:<5}", low as i32)
             );
-            assert_eq!(written(|out| decimal(out, value, 25)), format!("{value:>25}"));
+            assert_eq!(
+                written(|out| decimal(out, value, 25)),
+                format!("{value:>25}")
+            );
             assert_eq!(
                 written(|out| hexadecimal_zeros(out, value, 25)),
                 format!("{value:025x}")

@@ -9,7 +9,7 @@ use crate::{EventContext, Loss};
 pub struct LostStretch {
     /// The CPU; `None` if not recorded.
     pub cpu: Option<u32>,
-    /// The time of the last event before, in nanoseconds; 0 if there is none.
+    /// The time of the last event or loss before, in nanoseconds; 0 if there is none.
     pub from: u64,
     /// The time of the record that reports the loss.
     pub to: u64,
@@ -20,7 +20,7 @@ pub struct LostStretch {
 /// The stretches of a recording in which records were lost, in order of time.
 #[derive(Debug, Default)]
 pub struct LostStretches {
-    /// The time of the last event, by CPU.
+    /// The time of the last event or loss, by CPU.
     last: CpuTable<u64>,
     stretches: Vec<LostStretch>,
     is_incomplete: bool,
@@ -28,15 +28,15 @@ pub struct LostStretches {
 
 impl LostStretches {
     /// Maximum number of stretches stored.
-    const MOST: usize = 10_000;
+    const MAX_STRETCHES: usize = 10_000;
 
     /// Notes an event.
     pub fn event(&mut self, at: &EventContext) {
-        self.last.insert(place(at), at.time());
+        self.last.insert(cpu_key(at), at.time());
     }
 
-    /// Notes an event as [`LostStretches::event`] does. If its CPU number is not below [`MAX_CPUS`], the record is damaged and counts as
-    /// lost. Returns whether the event can be used.
+    /// Notes an event as [`LostStretches::event`] does. If its CPU number is not below [`MAX_CPUS`], the record is damaged and
+    /// counts as lost. Returns whether the event can be used.
     pub fn usable_event(&mut self, at: &EventContext) -> bool {
         let is_usable = at.cpu.is_none_or(|cpu| cpu < MAX_CPUS);
         match is_usable {
@@ -48,9 +48,9 @@ impl LostStretches {
 
     /// Notes a loss.
     pub fn lost(&mut self, at: &EventContext, loss: Loss) {
-        let from = self.last.insert(place(at), at.time());
+        let from = self.last.insert(cpu_key(at), at.time());
         let from = from.unwrap_or_default();
-        if self.stretches.len() == Self::MOST {
+        if self.stretches.len() == Self::MAX_STRETCHES {
             self.is_incomplete = true;
             return;
         }
@@ -76,6 +76,6 @@ impl LostStretches {
 }
 
 /// The key of an event's CPU: `u32::MAX` if it has none.
-fn place(at: &EventContext) -> u32 {
+fn cpu_key(at: &EventContext) -> u32 {
     at.cpu.unwrap_or(u32::MAX)
 }

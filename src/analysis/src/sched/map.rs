@@ -65,7 +65,7 @@ pub struct MapRow<'m> {
     pub task: &'m SchedTask,
     /// The code of `task`.
     pub code: TaskCode,
-    /// Whether this is the first row of `task`, or its first since it was renamed.
+    /// Whether this is the first row of `task`, or its first since it was renamed; `false` if it is not selected.
     pub is_unnamed: bool,
     /// Whether this is the first switch of its CPU.
     pub is_first_of_cpu: bool,
@@ -84,7 +84,8 @@ impl MapRow<'_> {
         self.code != OTHER
     }
 
-    /// Returns the task that runs on a CPU, with its code; `None` before the first switch of the CPU.
+    /// Returns the task that runs on a CPU, with its code; `None` before the first switch of the CPU, or if the task has no code
+    /// because it was selected only after a change of its name.
     #[must_use]
     pub fn running(&self, cpu: u32) -> Option<(&SchedTask, TaskCode)> {
         let index = *self.running.get(&cpu)?;

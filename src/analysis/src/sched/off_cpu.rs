@@ -209,7 +209,7 @@ impl OffCpu {
             name,
             stack: self.stacks.add(stack.frames),
         };
-        let before = match is_interrupt {
+        let earlier_wakers = match is_interrupt {
             // The interrupted task is not the waker, so its own wakers do not matter.
             true => WakerChain::default(),
             false => {
@@ -220,7 +220,9 @@ impl OffCpu {
                     .wakers
             }
         };
-        let chain = self.chains.prepend(key, before, self.options.wakers);
+        let chain = self
+            .chains
+            .prepend(key, earlier_wakers, self.options.wakers);
         self.away.entry(woken).or_default().wakers = chain;
     }
 

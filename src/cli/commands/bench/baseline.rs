@@ -84,11 +84,11 @@ impl Baseline {
         let mut is_worse = false;
         for result in &entry.results {
             let label = label(&entry.name, &result.variant);
-            let same = earlier
+            let previous = earlier
                 .results
                 .iter()
                 .find(|other| (&other.variant, &other.unit) == (&result.variant, &result.unit));
-            let Some(same) = same else {
+            let Some(previous) = previous else {
                 let _ = writeln!(
                     text,
                     "  {label}: not compared: it is not in the earlier results"
@@ -96,7 +96,7 @@ impl Baseline {
                 continue;
             };
             *compared += 1;
-            let comparison = Comparison::new(same, result);
+            let comparison = Comparison::new(previous, result);
             is_worse |= comparison.verdict == Verdict::Worse;
             let interval = match comparison.interval_percent {
                 Some(percent) => format!(" (+- {percent:.2}%)"),
@@ -111,7 +111,7 @@ impl Baseline {
             let _ = writeln!(
                 text,
                 "  {label}: {:.6} -> {:.6} {}, {:+.2}%{interval}: {verdict}",
-                same.mean, result.mean, result.unit, comparison.change_percent
+                previous.mean, result.mean, result.unit, comparison.change_percent
             );
         }
         is_worse

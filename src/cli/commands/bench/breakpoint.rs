@@ -51,11 +51,11 @@ fn thread(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError>
         parallelism: options.quantity("parallelism", 1)?,
         threads: options.quantity("threads", 10)?,
     };
-    let all = u64::from(bench.threads) * u64::from(bench.parallelism);
+    let thread_count = u64::from(bench.threads) * u64::from(bench.parallelism);
     runner.measure(
         || bench.run(),
         |time| {
-            let each = text::micros_each(*time, all);
+            let each = text::micros_each(*time, thread_count);
             Shown {
                 text: format!(
                     "# Created/joined {} threads with {} breakpoints and {} parallelism\n{}\n \
@@ -70,7 +70,7 @@ fn thread(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError>
                     value: time.as_secs_f64(),
                     decimals: 3,
                 }),
-                values: vec![text::time_each(*time, all)],
+                values: vec![text::time_each(*time, thread_count)],
             }
         },
     )

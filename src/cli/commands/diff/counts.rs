@@ -109,8 +109,8 @@ fn summed(event: EventValues) -> EventValues {
     }
 }
 
-/// Appends the counts of a round, divided by `seconds`, to the values of each event. Of several events with one name, the first is
-/// used.
+/// Appends the counts of a round, divided by `seconds`, to the values of each event. Of several events with one name, the first
+/// is used.
 fn add(
     events: &mut Vec<EventValues>,
     recorded: &RecordedStat<'_>,
@@ -210,8 +210,8 @@ pub(super) fn print(
     growth(grown, settings.fail_above, "%")
 }
 
-/// Returns the kind of the compared values: rates of intervals if all files have at least two intervals and `--runs` is not given,
-/// otherwise total counts.
+/// Returns the kind of the compared values: rates of intervals if all files have at least two intervals and `--runs` is not
+/// given, otherwise total counts.
 fn observation(files: &[CountsFile], settings: &DiffSettings) -> CountObservation {
     let has_intervals = |file: &CountsFile| file.rates.iter().any(|event| event.values.len() > 1);
     match settings.runs.is_none() && files.iter().all(has_intervals) {

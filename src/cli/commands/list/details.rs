@@ -132,11 +132,13 @@ impl ShownDetails<'_> {
                 let text = self.tracefs.read(file).ok()?;
                 let text = String::from_utf8_lossy(&text);
                 let mut lines = text.lines();
-                let is_its = |line: &&str| {
+                let is_definition = |line: &&str| {
                     let first = line.split_whitespace().next();
                     first.is_some_and(|first| first.ends_with(&place))
                 };
-                lines.find(is_its).map(|line| format!("defined as {line}"))
+                lines
+                    .find(is_definition)
+                    .map(|line| format!("defined as {line}"))
             })
     }
 

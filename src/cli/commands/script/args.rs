@@ -51,7 +51,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(input_and_fields())
         .args(selection())
         .args(records())
-        .args(rest())
+        .args(remaining())
         .arg(script())
 }
 
@@ -156,8 +156,8 @@ fn records() -> Vec<Arg> {
     ]
 }
 
-/// Symbols, times, guests.
-fn rest() -> Vec<Arg> {
+/// Output formats, symbols, times, guests.
+fn remaining() -> Vec<Arg> {
     vec![
         switch("per-event-dump")
             .help("write the samples of each event to its own file, FILE.EVENT.dump"),

@@ -227,7 +227,7 @@ impl CountTable {
     }
 }
 
-/// The sum of all readings, as that of all CPUs and threads.
+/// The sum of all readings, as a reading of all CPUs and threads.
 fn sum(readings: &[CounterReading]) -> CounterReading {
     let mut counts = CounterCounts::default();
     for reading in readings {

@@ -75,7 +75,7 @@ fn convert(profile: &OsStr) -> Vec<OsString> {
     words.into()
 }
 
-/// Removes `--save-only FILE` from the words before `--`, and returns the file.
+/// Removes `--save-only FILE` from the words before `--`. Returns the file, by default [`PROFILE`], and the other words.
 fn take_profile(mut words: Vec<OsString>) -> Result<(OsString, Vec<OsString>), CliError> {
     let own = words.iter().take_while(|word| *word != "--").count();
     let place = words

@@ -86,7 +86,7 @@ fn of_folder(path: &std::path::Path) -> std::io::Result<Vec<InstalledScript>> {
     Ok(found.collect())
 }
 
-/// The text after `key` in the first comment that begins with it; empty if there is none.
+/// The text after `key` in the first comment that begins with `key`; empty if there is none.
 fn comment(text: &str, key: &str) -> String {
     let comments = text
         .lines()

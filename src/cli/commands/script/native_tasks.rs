@@ -16,7 +16,7 @@ use crate::cli::error::CliError;
 const OPTIONS: &str = "\
 [--time-limit FROM:TO] [--ns|--ms] [--extended-times] [--summary] [--summary-only] [--summary-extended] [--filter-tasks LIST] \
 [--limit-to-tasks LIST] [--highlight-tasks LIST] [--rename-comms-by-tids LIST] [--stdio-color WHEN] [--csv FILE] [--csv-summary FILE]";
-/// Nanoseconds have this many digits.
+/// Decimal digits of a second's nanoseconds.
 const DIGITS: usize = 9;
 
 /// Runs of threads, and how they are shown.

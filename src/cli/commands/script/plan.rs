@@ -30,7 +30,8 @@ pub(super) struct EventPlan {
     pub(super) name: String,
     pub(super) layout: ScriptLayout,
     /// The index of the event's cache of rendered text; events with equal fields share a cache.
-    pub(super) known: usize,
+    pub(super) cache_index: usize,
+    /// Whether the data address is symbolized.
     pub(super) names_data: bool,
     /// Whether a sample is a single branch, whose target is shown after its address.
     pub(super) shows_target: bool,
@@ -239,8 +240,8 @@ fn layouts(
             return Err(super::refused(Error::NoTimeOfDay));
         }
         let inlines = shows_inlines(attr, settings.inlines);
-        let same = kinds.iter().position(|kind| *kind == (fields, inlines));
-        let known = same.unwrap_or_else(|| {
+        let shared = kinds.iter().position(|kind| *kind == (fields, inlines));
+        let cache_index = shared.unwrap_or_else(|| {
             kinds.push((fields, inlines));
             kinds.len() - 1
         });
@@ -261,7 +262,7 @@ fn layouts(
             weight_parts,
             outputs: outputs && fields.has(LineField::BpfOutput),
             layout: ScriptLayout::new(&shown, style),
-            known,
+            cache_index,
             names_data: names_data(attr),
             shows_target,
             shows_kind: false,

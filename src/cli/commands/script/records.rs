@@ -49,7 +49,7 @@ fn subject(record: &Record<'_>) -> Option<(u32, u32)> {
         Record::Fork(task) | Record::Exit(task) => (task.pid, task.tid),
         Record::Mmap(mapped) => (mapped.pid.cast_unsigned(), mapped.tid),
         Record::Mmap2(mapped) => (mapped.mmap.pid.cast_unsigned(), mapped.mmap.tid),
-        Record::Namespaces(of) => (of.pid, of.tid),
+        Record::Namespaces(entered) => (entered.pid, entered.tid),
         _ => return None,
     })
 }

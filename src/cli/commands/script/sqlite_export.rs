@@ -1,4 +1,4 @@
-//! The script `export-to-sqlite`: a recording as a database, by a script in Python of rperf's own.
+//! The script `export-to-sqlite`: writes a recording as a database, with a Python script that is part of rperf.
 
 use std::ffi::OsString;
 use std::path::Path;

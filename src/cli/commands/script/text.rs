@@ -26,10 +26,10 @@ pub(super) struct SampleText<'r, 'w> {
     guests: AtomicU64,
 }
 
-/// A worker's caches of rendered text, by [`EventPlan::known`].
+/// A worker's caches of rendered text, by [`EventPlan::cache_index`].
 #[derive(Default)]
 pub(super) struct TextBuffers {
-    known: Vec<EventCache>,
+    caches: Vec<EventCache>,
     recent: ThreadCache,
     unwinding: StackScratch,
 }
@@ -238,8 +238,8 @@ impl<'r, 'w> SampleText<'r, 'w> {
         let Some(chain) = unwound.or(sample.wire.callchain) else {
             return;
         };
-        let known = cache_of(&mut scratch.known, event.known);
-        self.stack(event, who, chain, known, out);
+        let cache = cache_of(&mut scratch.caches, event.cache_index);
+        self.stack(event, who, chain, cache, out);
     }
 
     /// Appends one line for each frame; nothing if the chain is corrupted.
@@ -248,7 +248,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         event: &EventPlan,
         who: SampledTask,
         chain: U64s<'_>,
-        known: &mut EventCache,
+        cache: &mut EventCache,
         out: &mut Vec<u8>,
     ) {
         let Some(split) = chain::split_first(chain) else {
@@ -262,18 +262,18 @@ impl<'r, 'w> SampleText<'r, 'w> {
             mode: split.mode,
             ip: split.ip,
         };
-        self.frame(event, who, first, known, out);
+        self.frame(event, who, first, cache, out);
         let callers = U64s::new(split.callers, self.plan.endian);
         let is_complete = if self.plan.stop.is_empty() {
             chain::parts(split.mode, callers, max_callers, |mode, part| {
                 let part = ChainPart { mode, words: part };
-                self.part(event, who, part, known, out);
+                self.part(event, who, part, cache, out);
             })
         } else {
             let mut stopped = self.stops(who.at, split.mode, split.ip);
             chain::walk_on(split.mode, callers, max_callers, |mode, ip| {
                 if !stopped {
-                    self.frame(event, who, FrameAddress { mode, ip }, known, out);
+                    self.frame(event, who, FrameAddress { mode, ip }, cache, out);
                     stopped = self.stops(who.at, mode, ip);
                 }
             })
@@ -289,21 +289,21 @@ impl<'r, 'w> SampleText<'r, 'w> {
         event: &EventPlan,
         who: SampledTask,
         ChainPart { mode, words }: ChainPart<'_>,
-        known: &mut EventCache,
+        cache: &mut EventCache,
         out: &mut Vec<u8>,
     ) {
         let key = TextKey {
             words: [who.epoch.user, who.epoch.kernel, mode as u64],
             bytes: words.as_bytes(),
         };
-        if let Some(text) = known.parts.get(&key) {
+        if let Some(text) = cache.parts.get(&key) {
             return out.extend_from_slice(text);
         }
         let from = out.len();
         chain::walk_on(mode, words, words.len(), |mode, ip| {
-            self.frame(event, who, FrameAddress { mode, ip }, known, out);
+            self.frame(event, who, FrameAddress { mode, ip }, cache, out);
         });
-        known
+        cache
             .parts
             .insert(&key, out.get(from..).unwrap_or_default());
     }
@@ -333,7 +333,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         event: &EventPlan,
         who: SampledTask,
         address: FrameAddress,
-        known: &mut EventCache,
+        cache: &mut EventCache,
         out: &mut Vec<u8>,
     ) {
         let key = TextKey {
@@ -344,13 +344,13 @@ impl<'r, 'w> SampleText<'r, 'w> {
             ],
             bytes: &[],
         };
-        if let Some(text) = known.addresses.get(&key) {
+        if let Some(text) = cache.addresses.get(&key) {
             return out.extend_from_slice(text);
         }
         let from = out.len();
-        self.unseen_frame(event, who.at, address, &mut known.frames, out);
+        self.unseen_frame(event, who.at, address, &mut cache.frames, out);
         let text = out.get(from..).unwrap_or_default();
-        known.addresses.insert(&key, text);
+        cache.addresses.insert(&key, text);
     }
 
     /// Appends the line of a frame at an address that is not cached for this process.

@@ -155,8 +155,8 @@ impl<'a, 'w> Annotator<'a, 'w> {
         }
     }
 
-    /// Opens the function `step` positions further in the list of functions, which is sorted hottest first; the first function if the
-    /// current one is not in the list.
+    /// Opens the function `step` positions further in the list of functions, which is sorted hottest first; the first function
+    /// if the current one is not in the list.
     fn neighbour(&self, key: FunctionKey, step: isize) -> Result<ReaderMessage, CliError> {
         let table = self.table(key.event)?;
         let symbol = key.begin.symbol();

@@ -310,8 +310,8 @@ pub(crate) fn objects_with(point: &Point, context: &Context) -> (Vec<PathBuf>, b
     (programs, in_kernel)
 }
 
-/// Returns the cached events, renamed to the group and the name of the definition if the definition has them, and `None` for their
-/// places, which the cache does not describe.
+/// Returns the cached events, renamed to the group and the name of the definition if the definition has them, and `None` for
+/// their places, which the cache does not describe.
 ///
 /// # Errors
 /// Status 129: the definition has arguments.

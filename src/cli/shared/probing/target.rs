@@ -219,9 +219,9 @@ pub(crate) fn named(matches: &ArgMatches, context: &Context) -> Result<ProbedObj
     }
 }
 
-/// Returns the absolute path of a file: the path in the mount namespace of `--target-ns` if given. Otherwise links are resolved, unless
-/// the kernel can parse only the path of the link, and a bare name is searched in the working directory, `PATH` and the library
-/// directories.
+/// Returns the absolute path of a file: the path in the mount namespace of `--target-ns` if given. Otherwise links are
+/// resolved, unless the kernel can parse only the path of the link, and a bare name is searched in the working directory,
+/// `PATH` and the library directories.
 fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<PathBuf, CliError> {
     if let Some(pid) = matches.get_one::<u64>("target-ns") {
         let inside = target.strip_prefix("/").unwrap_or(target);

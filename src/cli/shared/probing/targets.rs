@@ -12,8 +12,8 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::usdt_markers::installed_markers;
 
-/// Returns the object given by `-x` or `-m`. Without either, returns the kernel, or for a USDT marker or stored event all objects of the
-/// build-id cache that have it.
+/// Returns the object given by `-x` or `-m`. Without either, returns the kernel, or for a USDT marker or stored event all
+/// objects of the build-id cache that have it.
 pub(crate) fn of(
     given: &ProbeSpec,
     definition: &Definition,

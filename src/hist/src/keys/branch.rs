@@ -116,7 +116,7 @@ pub(super) static CYCLES: Key = key(
     |input, names| match branch(input, names).map(cycles) {
         None => NOT_AVAILABLE.to_owned(),
         Some(0) => "-".to_owned(),
-        // perf prints it as a short.
+        // perf prints the number as a C short.
         Some(cycles) => cycles.cast_signed().to_string(),
     },
 );

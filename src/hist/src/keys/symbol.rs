@@ -63,7 +63,7 @@ pub(crate) static FUNCTION_NAME: Key = Key {
     },
 };
 
-/// A location is identified by object and address, and the name of an inlined function.
+/// A location is identified by object and address; in an inlined function, by its name and the address.
 fn function_at<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let (site, at) = (input.site, input.site.shown_address.cast_signed());
     match identity(input, names) {
@@ -82,7 +82,7 @@ fn function_at<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyVa
 }
 
 /// A function is identified by object and range: two static functions with the same name are two
-/// rows. If runtimes reuse memory for functions, the name is used, too.
+/// rows. An inlined function, and a function that shares its address with others, is identified by name and range.
 fn identity<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let Some(symbol) = input.site.symbol else {
         return KeyValue::Number(input.site.address.cast_signed());

@@ -11,7 +11,7 @@ use crate::event::field_name;
 /// One value to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Argument {
-    /// The text as written.
+    /// The text as written, without quotes.
     pub text: String,
     /// The field's name, if the user chose one.
     pub name: Option<String>,
@@ -70,7 +70,8 @@ impl Argument {
     }
 
     /// Returns the field's name in characters accepted by the kernel: the user's name, else the last member's
-    /// name, else the variable's name followed by the type. `None` if the kernel numbers the field (`arg1`).
+    /// name, else the variable's name, followed by the type if there is one and no element is accessed. `None` if the kernel
+    /// numbers the field (`arg1`).
     #[must_use]
     pub fn field_name(&self) -> Option<String> {
         if self.name.is_some() {
@@ -149,7 +150,7 @@ fn checked_name(name: &Word) -> Result<String, SyntaxError> {
     }
 }
 
-/// Strips `@user` from the end.
+/// Strips `@user` from the end; returns whether it was there.
 fn user(word: Word) -> (Word, bool) {
     let Some(at) = word.find_from(1, &['@']) else {
         return (word, false);

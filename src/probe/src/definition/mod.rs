@@ -64,7 +64,7 @@ pub fn parse(text: &str) -> Result<Definition, SyntaxError> {
     })
 }
 
-/// Strips `GROUP:EVENT=` from the probe point.
+/// Splits `[GROUP:]EVENT=` from the probe point; returns group, event and point.
 fn names(word: &Word) -> Result<(Option<String>, Option<String>, Word), SyntaxError> {
     let Some(end) = word.find(&[';', '=', '@', '+', '%']) else {
         return Ok((None, None, word.clone()));

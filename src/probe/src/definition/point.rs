@@ -54,7 +54,7 @@ pub enum FunctionPlace {
 /// A location in source text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourcePlace {
-    /// A line; relative to the declaration, which is 0, in a function.
+    /// A line number; in a function, relative to the declaration, which is line 0.
     Line(u32),
     /// All lines that match this pattern, ignoring blanks.
     Pattern(String),
@@ -113,7 +113,7 @@ impl fmt::Display for SourcePlace {
     }
 }
 
-/// The suffixes of a function or file name.
+/// The suffixes of a function, a file or an address.
 #[derive(Default)]
 struct Suffixes {
     file: Option<String>,
@@ -154,13 +154,13 @@ pub(super) fn parse(word: &Word) -> Result<Point, SyntaxError> {
 fn is_file(word: &Word, name: &Word) -> bool {
     let of_function = word.find(&['+', '@', '%']);
     let of_line = word.find(&[';', ':']);
-    let in_pattern = word.find(&[';']);
+    let pattern_start = word.find(&[';']);
     let has_no_function_suffix =
-        of_function.is_none_or(|at| in_pattern.is_some_and(|start| start < at));
+        of_function.is_none_or(|at| pattern_start.is_some_and(|start| start < at));
     has_no_function_suffix && of_line.is_some() && name.find(&['.']).is_some()
 }
 
-/// The hexadecimal digits of an address.
+/// The digits of an address, which begins with `0x`. Whether they are hexadecimal is not checked.
 fn address(text: &str) -> Option<String> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     digits.map(str::to_owned)

@@ -19,7 +19,7 @@ fn line(line: u32) -> FunctionPlace {
 }
 
 #[test]
-fn places() {
+fn points_are_parsed() {
     for (text, expected) in [
         ("f", function("f", FunctionPlace::Offset(0))),
         ("f+0x10", function("f", FunctionPlace::Offset(16))),
@@ -85,7 +85,7 @@ fn names_precede_the_place() {
 }
 
 #[test]
-fn arguments() {
+fn arguments_are_parsed() {
     let found =
         parse(r"f it->name:string it.b[2].c %di a=+8(%si):u64 $vars \5 p->q[1]@user n:u8").unwrap();
     let names: Vec<Option<String>> = found.arguments.iter().map(Argument::field_name).collect();
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn displayed_definitions_are_parsed_back(
+    fn displayed_points_are_parsed_back(
         name in "[a-z_][a-z0-9_]{0,8}",
         file in prop::option::of("[a-z]{1,5}\\.c"),
         place in prop_oneof![

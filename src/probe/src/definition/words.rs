@@ -12,7 +12,7 @@ struct Character {
     is_escaped: bool,
 }
 
-/// A run of characters without blanks.
+/// A run of characters without blanks, except quoted or escaped ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
     letters: Vec<Character>,
@@ -101,8 +101,7 @@ impl Word {
     }
 }
 
-/// Splits at blanks that are neither quoted nor escaped. A pattern (`;…`) extends to the end of the
-/// word.
+/// Splits at blanks that are neither quoted nor escaped.
 pub(super) fn split(text: &str) -> Result<Vec<Word>, SyntaxError> {
     let mut words = Vec::new();
     let mut letters = Vec::new();

@@ -32,7 +32,7 @@ pub struct Marker {
     pub name: String,
     /// Its address.
     pub address: u64,
-    /// The address of its semaphore.
+    /// The address of its semaphore; `None` if it has none.
     pub semaphore: Option<u64>,
     /// Its arguments in assembler syntax: `8@%rbx -4@112(%rsp)`.
     pub arguments: String,

@@ -36,13 +36,13 @@ pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
     };
     let register = |word: &str| {
         // On arm64, registers have no prefix.
-        let marked = match word.starts_with('%') {
+        let prefixed = match word.starts_with('%') {
             true => word.to_owned(),
             false => format!("%{word}"),
         };
-        match register::is_known(architecture, &marked) {
-            true => Some(marked),
-            false => register::kernel_name(architecture, &marked),
+        match register::is_known(architecture, &prefixed) {
+            true => Some(prefixed),
+            false => register::kernel_name(architecture, &prefixed),
         }
     };
     if architecture == Architecture::Aarch64 {

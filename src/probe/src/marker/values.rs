@@ -83,7 +83,7 @@ impl Values<'_> {
     /// Returns the field for an argument in assembler syntax; `None` if the kernel cannot fetch it.
     fn fetched(&self, word: &str) -> Option<ProbeField> {
         let operand = operand::parse(self.object.architecture(), word)?;
-        let place = |name: &str| {
+        let symbol_memory = |name: &str| {
             let address = self.object.symbol(name)?;
             self.object.memory(address, self.marker.address)
         };
@@ -92,7 +92,8 @@ impl Values<'_> {
             base: match operand.base {
                 operand::OperandBase::Known(text) => text,
                 operand::OperandBase::Symbol(name, offset) => {
-                    format!("@+{:#x}", place(&name)?.wrapping_add_signed(offset))
+                    let memory = symbol_memory(&name)?;
+                    format!("@+{:#x}", memory.wrapping_add_signed(offset))
                 }
             },
             reads: operand.reads,

@@ -11,7 +11,7 @@ use rperf_wire::AttrText;
 
 use super::{HeaderOptions, bpf, calendar};
 
-/// What printf(3) prints for a null string.
+/// The text that printf(3) of glibc prints for a null string.
 const NULL: &str = "(null)";
 
 /// Writes the lines of one feature; nothing for a feature without a text.
@@ -291,11 +291,15 @@ pub(crate) fn unit_size(mut size: u64) -> String {
 
 fn compressed(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     const ZSTD: u32 = 1;
-    let Some(how) = features.compressed() else {
+    let Some(compression) = features.compressed() else {
         return Ok(());
     };
-    let kind = if how.kind == ZSTD { "Zstd" } else { "Unknown" };
-    let (level, ratio) = (how.level, how.ratio);
+    let kind = if compression.kind == ZSTD {
+        "Zstd"
+    } else {
+        "Unknown"
+    };
+    let (level, ratio) = (compression.level, compression.ratio);
     writeln!(
         out,
         "# compressed : {kind}, level = {level}, ratio = {ratio}"

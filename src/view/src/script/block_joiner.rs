@@ -98,7 +98,7 @@ impl BlockJoiner {
                 self.joined.extend_from_slice(before);
             }
             done = late.offset.max(done);
-            if let LateField::Part(event) = late.what {
+            if let LateField::Part(event) = late.content {
                 shown = event.is_none_or(|event| self.switch.shows(event));
                 if shown && self.separates_events {
                     let start = self.joined.len();
@@ -106,7 +106,7 @@ impl BlockJoiner {
                 }
             } else if shown {
                 let after = block.text.get(late.offset..).unwrap_or_default();
-                done += self.fill_in(late.what, after);
+                done += self.fill_in(late.content, after);
             }
         }
         if shown {

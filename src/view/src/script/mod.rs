@@ -152,14 +152,14 @@ impl ScriptLayout {
     pub fn metric(&self, line: &SampleLine<'_>, event: usize, block: &mut ScriptBlock) {
         let offset = block.text.len();
         self.up_to_time(line, RecordKind::SAMPLE, &mut block.text);
-        let what = LateField::Metric {
+        let content = LateField::Metric {
             event,
             period: line.period,
             cpu: line.cpu,
             time: self.fields.has(LineField::Time).then_some(line.time),
             length: block.text.len() - offset,
         };
-        block.late.push(TextGap { offset, what });
+        block.late.push(TextGap { offset, content });
     }
 
     /// Appends the fields before the time.

@@ -30,7 +30,7 @@ pub fn write_record(record: &Record<'_>, kind: RecordKind, misc: Misc, out: &mut
             out.extend_from_slice(comm.comm);
             put(out, &format!(":{}/{}", signed(comm.pid), signed(comm.tid)));
         }
-        Record::Fork(of) | Record::Exit(of) => put(out, &task(of)),
+        Record::Fork(fields) | Record::Exit(fields) => put(out, &task(fields)),
         Record::Mmap(mapped) => {
             let data = misc.contains(Misc::MMAP_DATA);
             let access = if data { "r" } else { "x" };
@@ -38,23 +38,24 @@ pub fn write_record(record: &Record<'_>, kind: RecordKind, misc: Misc, out: &mut
             out.extend_from_slice(mapped.filename);
         }
         Record::Mmap2(mapped) => mmap2(mapped, out),
-        Record::Namespaces(of) => put(out, &namespaces(of)),
+        Record::Namespaces(fields) => put(out, &namespaces(fields)),
         Record::Cgroup(Cgroup { id, path }) => {
             put(out, &format!(" cgroup: {id} "));
             out.extend_from_slice(path);
         }
         Record::Switch(to) => put(out, &switch(to, misc)),
         Record::Lost(lost) => put(out, &format!(" lost {}", lost.lost)),
-        Record::Ksymbol(of) => {
-            let (addr, len, kind, flags) = (of.addr, of.len, of.ksym_type, of.flags);
+        Record::Ksymbol(symbol) => {
+            let (addr, len, kind, flags) =
+                (symbol.addr, symbol.len, symbol.ksym_type, symbol.flags);
             put(
                 out,
                 &format!(" addr {addr:x} len {len} type {kind} flags 0x{flags:x} name "),
             );
-            out.extend_from_slice(of.name);
+            out.extend_from_slice(symbol.name);
         }
-        Record::BpfEvent(of) => {
-            let (kind, flags, id) = (of.event_type, of.flags, of.id);
+        Record::BpfEvent(event) => {
+            let (kind, flags, id) = (event.event_type, event.flags, event.id);
             put(out, &format!(" type {kind}, flags {flags}, id {id}"));
         }
         _ => {}
@@ -93,8 +94,8 @@ fn signed(id: u32) -> i32 {
     id.cast_signed()
 }
 
-fn task(of: &Task) -> String {
-    let [pid, tid, ppid, ptid] = [of.pid, of.tid, of.ppid, of.ptid].map(signed);
+fn task(fields: &Task) -> String {
+    let [pid, tid, ppid, ptid] = [fields.pid, fields.tid, fields.ppid, fields.ptid].map(signed);
     format!("({pid}:{tid}):({ppid}:{ptid})")
 }
 
@@ -145,10 +146,10 @@ fn mmap2(mapped: &Mmap2<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(mapped.mmap.filename);
 }
 
-fn namespaces(of: &Namespaces) -> String {
-    let (pid, tid, count) = (signed(of.pid), signed(of.tid), of.links.len());
+fn namespaces(fields: &Namespaces) -> String {
+    let (pid, tid, count) = (signed(fields.pid), signed(fields.tid), fields.links.len());
     let mut text = format!(" {pid}/{tid} - nr_namespaces: {count}\n\t\t[");
-    for (index, link) in of.links.iter().enumerate() {
+    for (index, link) in fields.links.iter().enumerate() {
         if index > 0 {
             text.push_str(if index % NAMESPACES_PER_LINE == 0 {
                 ", \n\t\t "

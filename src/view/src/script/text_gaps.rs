@@ -57,10 +57,10 @@ pub struct ScriptBlock {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextGap {
     pub(super) offset: usize,
-    pub(super) what: LateField,
+    pub(super) content: LateField,
 }
 
-/// What fills a gap.
+/// The content of a gap.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum LateField {
     /// The time of a sample in nanoseconds, which is shown relative to an earlier one.
@@ -118,7 +118,7 @@ impl ScriptBlock {
         self.text.push(b'\n');
         self.late.push(TextGap {
             offset,
-            what: LateField::Source {
+            content: LateField::Source {
                 tid,
                 line: source.id(),
                 length: self.text.len() - offset,
@@ -127,10 +127,10 @@ impl ScriptBlock {
     }
 
     /// Leaves a gap at the end of the text.
-    pub(super) fn defer(&mut self, what: LateField) {
+    pub(super) fn defer(&mut self, content: LateField) {
         self.late.push(TextGap {
             offset: self.text.len(),
-            what,
+            content,
         });
     }
 }
