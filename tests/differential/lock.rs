@@ -87,9 +87,12 @@ fn differences(
     for (line, _) in lines {
         let words = [&["lock", "-i", file], *line].concat();
         let [perf, rperf] = tools.outcomes(&words, b"");
-        // perf prints its tables on stderr, with -v after messages about symbols.
-        let is_row =
-            |row: &&str| !row.starts_with("/proc/{kallsyms") && !row.contains("symbols file");
+        // perf prints its tables on stderr, with -v after messages about symbols and, on some machines, the CPU.
+        let is_row = |row: &&str| {
+            !row.starts_with("/proc/{kallsyms")
+                && !row.starts_with("Using CPUID ")
+                && !row.contains("symbols file")
+        };
         let text = |outcome: &Outcome| {
             let rows: Vec<&str> = outcome.stderr.lines().filter(is_row).collect();
             match line.contains(&"-t") && !with_threads {
