@@ -1,4 +1,4 @@
-//! Parts of programs in an interpreter, for tests.
+//! Runs parts of BPF programs in an interpreter, for tests.
 
 use crate::ProgramBuilder;
 

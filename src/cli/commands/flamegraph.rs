@@ -26,7 +26,7 @@ const MAX_WIDTH: u64 = 100_000;
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let options = FlamegraphOptions::new(matches)?;
     let source = FlamegraphInput::new(matches, context)?;
-    let recorded = Recorded::new(matches, context)?;
+    let recorded = Recorded::record(matches, context)?;
     let input = match &recorded {
         Some(recorded) => Some(recorded.path.clone()),
         None => text(matches, "input").map(PathBuf::from),

@@ -8,8 +8,8 @@ use rperf_session::Target;
 
 use crate::cli::error::CliError;
 
-/// Returns the cgroups of the first events, in their order; the other events have none. A single name is for all `events`; an empty name
-/// means no cgroup. The list is empty without `-G`.
+/// Returns the cgroup of each event, in the order of the events. If the list is shorter, the remaining events have no cgroup; it is
+/// empty without `-G`. A single name applies to all `events`; an empty name means no cgroup.
 pub(crate) fn cgroups(
     matches: &ArgMatches,
     target: &Target,

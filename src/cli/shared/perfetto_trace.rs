@@ -1,4 +1,4 @@
-//! Context switches, wakeups, power states and system calls of a recording in Perfetto's format.
+//! The context switches, wakeups, power states and I/O system calls of a recording in Perfetto's format.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ const EXIT: &str = "syscalls:sys_exit_";
 /// The events that are written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TraceContent {
-    /// Whether context switches, wakeups and system calls are written.
+    /// Whether context switches, wakeups and I/O system calls are written.
     pub(crate) has_tasks: bool,
     /// Whether idle states and frequencies of CPUs are written.
     pub(crate) has_power: bool,

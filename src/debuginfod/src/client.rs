@@ -26,13 +26,13 @@ pub struct Client {
     state: Mutex<ClientState>,
 }
 
-/// Session state.
+/// The part of a client that changes while it is used.
 #[derive(Default)]
 struct ClientState {
     /// Servers that have not failed.
     servers: Vec<Server>,
-    /// Files that were not found.
-    absent: HashSet<(String, FilePart)>,
+    /// Files that were requested from the servers, whether found or not. Each is requested only once.
+    requested: HashSet<(String, FilePart)>,
     /// The HTTP client without https and the one with https, each created on first use.
     agents: [Option<Agent>; 2],
     cleaned: bool,
@@ -83,7 +83,7 @@ impl Client {
             CacheLookup::Absent => return None,
             CacheLookup::Unknown => {}
         }
-        if !state.absent.insert((query.id.clone(), wanted.part)) {
+        if !state.requested.insert((query.id.clone(), wanted.part)) {
             return None;
         }
         self.query_servers(&mut state, &query)
@@ -114,7 +114,7 @@ impl Client {
             }
         }
         if is_absent {
-            // If this fails, the miss is queried again later.
+            // If this fails, the next run queries the servers again.
             let _ = self.cache.note_absence(&query.id, query.part);
         }
         None
@@ -140,18 +140,18 @@ impl Client {
             limits: self.limits,
             temporary: &receiving.path(),
         };
-        let shown = server.to_string();
-        let mut shows = false;
+        let server_name = server.to_string();
+        let mut has_progress = false;
         let received = transfer.run(&mut receiving.file, &mut |received, total| {
-            shows = true;
+            has_progress = true;
             self.observer.progress(&Progress {
                 object: query.wanted.object,
-                server: &shown,
+                server: &server_name,
                 received,
                 total,
             });
         });
-        if shows {
+        if has_progress {
             self.observer.ended();
         }
         let placed = match received {

@@ -6,7 +6,7 @@ use crate::kind::FrameKind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rgb(pub(crate) u8, pub(crate) u8, pub(crate) u8);
 
-/// Colour scheme of frames. A name always has the same colour.
+/// Colour scheme of frames. Frames of the same name and kind always have the same colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Palette {
     /// Warm colours.
@@ -104,7 +104,7 @@ impl Palette {
 }
 
 fn java(name: &str, kind: FrameKind) -> Hue {
-    // Class names are `Lorg/example/Thing;::run`, without the L and the semicolon, or with dots.
+    // Java functions are named `Lorg/example/Thing;::run`, `org/example/Thing::run` or `org.example.Thing.run`.
     let is_class = |name: &str| name.contains('/') || name.contains("$$") || is_dotted(name);
     match kind {
         FrameKind::Kernel => Hue::Orange,

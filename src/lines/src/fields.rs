@@ -162,7 +162,7 @@ impl LineField {
 pub struct LineFields(u64);
 
 impl LineFields {
-    /// Every field, in the order of the help text.
+    /// Every field, in the order in which messages list them.
     pub const ALL: [LineField; 45] = [
         LineField::Comm,
         LineField::Tid,

@@ -27,8 +27,8 @@ impl Program {
     /// of `PATH`, `None` if unset).
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`], or [`io::ErrorKind::PermissionDenied`] if all matches are not
-    /// executable.
+    /// [`io::ErrorKind::NotFound`]; [`io::ErrorKind::PermissionDenied`] if there are matches, but none is
+    /// executable; [`io::ErrorKind::InvalidInput`] if `argv` is empty; otherwise what stat(2) reports.
     pub fn find(argv: Vec<OsString>, search: Option<&OsStr>) -> io::Result<Self> {
         let word = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
         if word.is_empty() {
@@ -42,7 +42,7 @@ impl Program {
                 .map(|directory| directory.join(word))
                 .collect()
         };
-        let mut found = io::ErrorKind::NotFound.into();
+        let mut failure = io::ErrorKind::NotFound.into();
         for path in candidates {
             match executable(&path) {
                 Ok(()) => {
@@ -53,10 +53,10 @@ impl Program {
                     });
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => found = error,
+                Err(error) => failure = error,
             }
         }
-        Err(found)
+        Err(failure)
     }
 
     /// Redirects standard output to standard error, because standard output is in use.
@@ -108,11 +108,11 @@ pub struct Usage {
     pub system: Duration,
 }
 
-/// A forked child that waits for the command to execute its program.
+/// A forked child that executes its program at [`Workload::start`].
 ///
 /// Until then its name is `perf-exec`, as in perf. If dropped before [`Workload::start`], the child
-/// exits without running anything; if dropped while the program runs, the child gets SIGTERM, since
-/// the parent failed.
+/// exits without running anything. If dropped while the program runs, the child gets SIGTERM, since
+/// the parent failed, but not after [`Workload::detach`].
 #[derive(Debug)]
 pub struct Workload {
     pid: i32,
@@ -232,14 +232,14 @@ impl Workload {
     /// Ends the child without waiting: by SIGTERM if its program runs, otherwise by closing the
     /// pipe.
     pub fn stop(&mut self) {
-        // Until the program is loaded, the child blocks signals, and only notices that this end of
-        // the pipe is closed.
+        // Until the program is loaded, the child may block SIGTERM; it exits when this end of the pipe
+        // is closed.
         if self.start.take().is_none() {
             self.kill(libc::SIGTERM);
         }
     }
 
-    /// Lets the program keep running when this value is dropped.
+    /// Lets the program keep running when this value is dropped. Has no effect before [`Workload::start`].
     pub fn detach(&mut self) {
         self.is_detached = self.start.is_none();
     }
@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(child.wait().unwrap(), WaitStatus::Signaled(9));
     }
 
-    /// Until the program is loaded the child blocks signals, so that only closing the pipe ends it.
+    /// Until the program is loaded, the child blocks SIGTERM, so that only closing the pipe ends it.
     #[test]
     fn a_child_is_ended_before_and_after_its_start() {
         let signals = Signals::block(&[libc::SIGTERM]).unwrap();

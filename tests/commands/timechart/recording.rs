@@ -10,7 +10,7 @@ const LOST: u32 = 2;
 /// `sample_type`: TID, TIME, CPU, RAW and IDENTIFIER.
 const FIELDS: u64 = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 10 | 1 << 16;
 
-/// Ids of the events, in the file and in the kernel.
+/// Ids of the events: those of their tracepoints, which are also the ids in samples.
 const SWITCH: u64 = 316;
 const WAKEUP: u64 = 318;
 const IDLE: u64 = 320;

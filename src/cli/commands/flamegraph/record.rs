@@ -31,7 +31,10 @@ impl Recorded {
     /// # Errors
     ///
     /// Status 129: options for recording without anything to record. Otherwise the errors of `record`.
-    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Option<Self>, CliError> {
+    pub(super) fn record(
+        matches: &ArgMatches,
+        context: &Context,
+    ) -> Result<Option<Self>, CliError> {
         let workload = matches.get_many::<OsString>("workload");
         let workload: Vec<OsString> = workload.unwrap_or_default().cloned().collect();
         let system = flag(matches, "all-cpus") == Some(true);

@@ -239,7 +239,7 @@ fn refuse_text(
             "--max-blocks",
         ),
     ];
-    let form = settings.form();
+    let form = settings.format_option();
     match others.into_iter().find(|(given, _)| *given) {
         None => Ok(()),
         Some((_, option)) => Err(CliError::usage(format!(

@@ -31,18 +31,18 @@ pub(super) fn are_counted(events: &[EventDesc]) -> bool {
     !events.is_empty() && events.iter().all(|event| event.attr.sample_period == 0)
 }
 
-/// Refuses forms that counts do not have, and reports filters that do not apply to them.
+/// Refuses options that cannot print counts, and reports filters that do not apply to counts.
 pub(super) fn check(settings: &ScriptSettings, context: &Context) -> Result<(), CliError> {
-    let form = match (settings.objects, settings.per_event, settings.checks) {
-        (true, _, _) => settings.form(),
+    let option = match (settings.objects, settings.per_event, settings.checks) {
+        (true, _, _) => settings.format_option(),
         (_, true, _) => "--per-event-dump",
         (_, _, true) => "--debug-mode",
         _ => "",
     };
-    if !form.is_empty() {
-        let message = format!("{form}: the recording has counts, no samples");
+    if !option.is_empty() {
+        let message = format!("{option}: the recording has counts, no samples");
         return Err(CliError::message(255, message)
-            .hint("'stat report' shows counts, as JSON with -j, as CSV with -x,"));
+            .hint("'stat report' shows counts, with '-j' as JSON, with '-x ,' as CSV"));
     }
     for filter in &settings.sample_filters {
         context.warn(format_args!(
@@ -64,7 +64,7 @@ pub(super) struct CountTable {
 }
 
 impl CountTable {
-    /// Whether any record was processed.
+    /// Whether a record of counts was decoded.
     pub(super) fn has_begun(&self) -> bool {
         self.counts.is_some()
     }
@@ -76,7 +76,7 @@ impl CountTable {
         filter: &SampleCriteria,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        // The replay reports where records end early.
+        // An error ends the records. The replay reports it.
         for record in data.records().map_while(Result::ok) {
             let at = CountRecord {
                 raw: &record.raw,
@@ -119,11 +119,11 @@ impl CountTable {
                 return None;
             }
         };
-        let described = || {
+        let new_counts = || {
             let ids = record.events.iter().map(|event| event.ids.as_slice());
             RecordedCounts::new(ids)
         };
-        let counts = self.counts.get_or_insert_with(described);
+        let counts = self.counts.get_or_insert_with(new_counts);
         if self.names.is_empty() {
             let names = record.events.iter().map(|event| event.name.clone());
             self.names = names.collect();
@@ -179,8 +179,8 @@ impl CountTable {
         self.names.iter().map(String::as_str)
     }
 
-    /// Writes the rows of an interval, as perf: readings of single CPUs or threads are those of the interval; if `stat`
-    /// recorded sums of all CPUs and threads, they are totals since the start.
+    /// Writes the rows of an interval, as perf: the counts of the interval or, if `stat` recorded sums of all CPUs and
+    /// threads, the totals since the start.
     fn write(
         &mut self,
         interval: IntervalCounts,

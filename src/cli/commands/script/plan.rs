@@ -255,7 +255,7 @@ fn layouts(
             bpf_output: outputs,
         };
         if settings.objects {
-            object::check(fields, settings.form())?;
+            object::check(fields, settings.format_option())?;
         }
         Ok(EventPlan {
             name: event.name.clone(),

@@ -80,7 +80,7 @@ impl ScriptSettings {
     ///
     /// # Errors
     ///
-    /// Unknown fields, invalid numbers, options that exclude each other.
+    /// Invalid numbers, filters or symbol sources; options that exclude each other.
     pub(super) fn new(
         selection: FieldSelection,
         matches: &ArgMatches,
@@ -125,8 +125,8 @@ impl ScriptSettings {
         matches!(self.rows, Some(RowLayout::Csv(_)))
     }
 
-    /// The option that selects another form than text.
-    pub(super) fn form(&self) -> &'static str {
+    /// The option that selects the output format, if it is not text.
+    pub(super) fn format_option(&self) -> &'static str {
         match self.rows {
             None => "--json",
             Some(RowLayout::Csv(_)) => "--csv",

@@ -130,10 +130,10 @@ fn the_next_server_is_queried_after_a_404() {
 #[test]
 fn wrong_and_truncated_files_are_not_cached() {
     let (bytes, _) = own();
-    let half = bytes.clone();
+    let sent = bytes.clone();
     let other = BuildId::from_bytes(&[7; 20]).unwrap();
     let wrong = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
-    let truncated = HttpServer::start(move |_| HttpResponse::Half(half.clone())).unwrap();
+    let truncated = HttpServer::start(move |_| HttpResponse::Half(sent.clone())).unwrap();
     let text = HttpServer::start(|_| HttpResponse::File(b"<html>".to_vec(), &[])).unwrap();
     let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
     for (server, message) in [

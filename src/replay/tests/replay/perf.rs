@@ -12,8 +12,9 @@ use rperf_wire::{Endian, Misc, Mmap, Mmap2, MmapId, Record, SampleId, SampleType
 use crate::file::{FileBuilder, attr};
 use crate::oracle::{Event, Look, Seen, Step, events, record};
 
-/// perf keeps the mappings of a thread whose process id was reused; rperf looks up by process. Real threads don't
-/// outlive their process, so only main threads are used here.
+/// Replaces other threads by the main thread of their process. If a process id is reused while a thread of the old process
+/// exists, the thread keeps the old mappings in perf, but gets those of the new process in rperf. Real threads don't outlive
+/// their process.
 fn main_threads_only(event: Event) -> Event {
     let Event::Step(time, step) = event else {
         return event;
@@ -72,10 +73,10 @@ fn perf_lines(perf: &std::path::Path, file: &[u8]) -> Vec<String> {
     let run = Run::new(perf).args(["script", "-f", "-i", path, "-F", "comm,tid,ip,dso"]);
     let outcome = run.finish().expect("perf runs");
     let text = outcome.stdout;
-    let words = text
+    let lines = text
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-    words.filter(|line| !line.is_empty()).collect()
+    lines.filter(|line| !line.is_empty()).collect()
 }
 
 fn line((_, comm, place): &Seen, (tid, ip): (u32, u64)) -> String {
@@ -186,7 +187,7 @@ const NAMED: [Named; 23] = [
     kernel("/lib/modules/6.1/kernel/plain.ko.gz"),
 ];
 
-/// All of [`NAMED`], and the sampled address of each.
+/// A recording of the mappings of [`NAMED`], and the address that is sampled in each.
 fn named_recording() -> (Vec<u8>, Vec<u64>) {
     const PID: u32 = 4_000_000;
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;

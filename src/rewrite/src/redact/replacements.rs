@@ -14,7 +14,7 @@ pub(super) enum NameKind {
     Text,
 }
 
-/// The replacements so far: the same for the same name, numbered from 1.
+/// The replacements so far: the same for the same name; those of each kind are numbered from 1.
 #[derive(Debug)]
 pub(super) struct Replacements {
     names: HashMap<(NameKind, Vec<u8>), usize>,
@@ -96,7 +96,7 @@ impl Replacements {
         *self.inodes.entry((major, minor, inode)).or_insert(next)
     }
 
-    /// The replacement of an address in a tracepoint's data: only the offset in the page is kept.
+    /// The replacement of an address in a tracepoint's data: the offset in the page is kept, and whether it is an address of the kernel.
     pub(super) fn of_address(&self, address: u64) -> u64 {
         const PAGE: u64 = 1 << 12;
         let page = (self.key.hash_one(address / PAGE) % (1 << 26)) * PAGE + address % PAGE;

@@ -137,8 +137,8 @@ impl SchedstatReading {
     /// Appends the records of the CPUs in `cpus`, by default all.
     pub(super) fn put(&self, cpus: Option<&CpuList>, records: &mut RecordBuffer) {
         let (version, timestamp) = (self.version, self.timestamp);
-        let wanted = self.cpus.iter();
-        for reading in wanted.filter(|reading| cpus.is_none_or(|cpus| cpus.contains(reading.cpu))) {
+        let all = self.cpus.iter();
+        for reading in all.filter(|reading| cpus.is_none_or(|cpus| cpus.contains(reading.cpu))) {
             let cpu = reading.cpu;
             put(
                 records,

@@ -5,8 +5,8 @@ use super::{int, long};
 /// Returns numbers of 4 bytes as `[1, 2]`.
 pub(super) fn numbers(bytes: &[u8], is_truncated: bool) -> Option<String> {
     let (numbers, _) = bytes.as_chunks::<4>();
-    let texts = numbers.iter();
-    let texts: Option<Vec<String>> = texts
+    let texts: Option<Vec<String>> = numbers
+        .iter()
         .map(|number| Some(int(number, 0)?.to_string()))
         .collect();
     let more = if is_truncated { ", ..." } else { "" };
