@@ -113,7 +113,7 @@ fn stacks_are_recorded_as_set_for_record() -> io::Result<()> {
     Ok(())
 }
 
-/// A setting has the same effect as its option, which differs from the default.
+/// A setting has the same effect as its option. In `annotate`, the effect differs from the default.
 #[test]
 fn settings_of_reports_act_like_their_options() -> io::Result<()> {
     let scratch = Scratch::new();

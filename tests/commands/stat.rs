@@ -31,9 +31,9 @@ fn the_workloads_exit_status_and_output_are_passed_on() {
 #[test]
 fn elapsed_time_spans_the_workload_and_its_usage_is_printed() {
     let outcome = stat(&["-n", "sleep", "0.05"]);
-    let time = |what: &str| -> f64 {
-        let line = outcome.stderr.lines().find(|line| line.ends_with(what));
-        let line = line.unwrap_or_else(|| panic!("{what}: {}", outcome.stderr));
+    let time = |label: &str| -> f64 {
+        let line = outcome.stderr.lines().find(|line| line.ends_with(label));
+        let line = line.unwrap_or_else(|| panic!("{label}: {}", outcome.stderr));
         line.split_whitespace().next().unwrap().parse().unwrap()
     };
     assert!(time("seconds time elapsed") >= 0.05);
@@ -88,7 +88,7 @@ fn json_can_be_read() {
     assert_eq!(lines[1]["event"], "cs");
 }
 
-/// The numbers of fields that perf 6.1's checker of JSON expects; the rows of unsupported events have them, too.
+/// Rows have the fields that perf 6.1's checker of JSON expects, also rows of unsupported events.
 #[test]
 fn json_rows_have_all_fields_of_perfs_checker() {
     const EVENT: [&str; 7] = [
@@ -122,8 +122,8 @@ fn json_rows_have_all_fields_of_perfs_checker() {
             // The checker counts commas.
             assert_eq!(line.matches(',').count(), expected.len() - 1, "{line}");
             let value = row["counter-value"].as_str().expect("a string");
-            let is_known = ["<not counted>", "<not supported>"].contains(&value);
-            assert!(is_known || value.parse::<f64>().is_ok(), "{line}");
+            let is_missing = ["<not counted>", "<not supported>"].contains(&value);
+            assert!(is_missing || value.parse::<f64>().is_ok(), "{line}");
             for number in ["event-runtime", "pcnt-running", "metric-value"] {
                 assert!(row[number].is_number(), "{number}: {line}");
             }
@@ -181,7 +181,7 @@ fn a_delay_is_reported_and_an_endless_delay_counts_nothing() {
 }
 
 #[test]
-fn intervals_are_on_time_and_the_summary_is_their_sum() {
+fn intervals_are_in_order_and_the_summary_is_their_sum() {
     let words = ["-I", "30", "--summary", "-x,", "-e", "faults:u"];
     let script = "for i in 1 2 3 4 5; do true; sleep 0.02; done";
     let outcome = stat(&[&words[..], &["sh", "-c", script]].concat());
@@ -203,7 +203,7 @@ fn intervals_are_on_time_and_the_summary_is_their_sum() {
 }
 
 #[test]
-fn a_process_is_counted_until_it_or_the_timer_ends() {
+fn a_process_is_counted_and_missing_cpus_and_processes_are_refused() {
     let spinning = Running::spin();
     let pid = spinning.0.id().to_string();
     let outcome = stat(&["-x,", "-e", "task-clock", "-p", &pid, "sleep", "0.1"]);

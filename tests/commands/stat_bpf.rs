@@ -126,7 +126,7 @@ fn intervals_and_repetitions_have_counts() {
 struct Cgroups(Vec<PathBuf>);
 
 impl Cgroups {
-    /// `None`, with a printed reason, without cgroups of version 2.
+    /// Creates the cgroups. If that is impossible, prints that the test is skipped and returns `None`.
     fn create(test: &str, names: &[&str]) -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts").expect("readable");
         let folder = CgroupFolder::find(&mounts);
@@ -149,7 +149,7 @@ impl Cgroups {
 impl Drop for Cgroups {
     fn drop(&mut self) {
         for path in self.0.iter().rev() {
-            // It may not exist.
+            // A folder may not exist if creating it failed.
             let _ = fs::remove_dir(path);
         }
     }

@@ -35,14 +35,14 @@ fn ranges_of_a_field_are_counted_by_the_kernel() {
         "count=50",
         "status=none",
     ];
-    let of = |hist: &[&str]| {
+    let counts_with = |hist: &[&str]| {
         let words = [&["stat", "-x,", "-e", EVENT], hist, &["--"], &copy].concat();
         let outcome = run(&scratch, &words);
         assert_eq!(outcome.status, 0, "{outcome:?}");
         counts(&outcome.stderr)
     };
-    let all: u64 = of(&[]).iter().map(|(_, count)| count).sum();
-    let rows = of(&["--hist", "ret"]);
+    let all: u64 = counts_with(&[]).iter().map(|(_, count)| count).sum();
+    let rows = counts_with(&["--hist", "ret"]);
     assert_eq!(rows.len(), 13, "{rows:?}");
     assert_eq!(
         rows.iter().map(|(_, count)| count).sum::<u64>(),
@@ -57,11 +57,11 @@ fn ranges_of_a_field_are_counted_by_the_kernel() {
     };
     assert_eq!(found(&rows, "4096 -> 16383"), Some(50), "{rows:?}");
     assert_eq!(found(&rows, "-> -1"), Some(0), "{rows:?}");
-    let own = of(&["--hist", "ret:4096,4097"]);
+    let own = counts_with(&["--hist", "ret:4096,4097"]);
     assert_eq!(found(&own, "4096 -> 4096"), Some(50), "{own:?}");
     assert_eq!(own.len(), 3, "{own:?}");
     // A filter given by the user applies, too.
-    let none = of(&["--filter", "ret < 100", "--hist", "ret:0,4096"]);
+    let none = counts_with(&["--filter", "ret < 100", "--hist", "ret:0,4096"]);
     assert_eq!(found(&none, "4096 ->"), Some(0), "{none:?}");
     // The counts are recorded with their ranges.
     let words = [

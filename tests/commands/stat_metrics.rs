@@ -72,8 +72,8 @@ fn metrics_of_software_events_are_computed_everywhere() {
         assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
         outcome.stderr
     };
-    // The metric's value, and the count of each event.
-    let values = |text: &str, metric: &str| {
+    // The value of a metric, and the count of an event.
+    let metric_value = |text: &str, metric: &str| {
         let line = text.lines().find(|line| line.ends_with(metric));
         let line = line.unwrap_or_else(|| panic!("{metric}: {text}"));
         let value = line.rsplit(',').nth(1).expect("a value");
@@ -100,7 +100,7 @@ fn metrics_of_software_events_are_computed_everywhere() {
         ),
     ] {
         let text = stat(&[&["-M", metric], &busy[..]].concat());
-        let rate = values(&text, &format!("{unit}  {metric}"));
+        let rate = metric_value(&text, &format!("{unit}  {metric}"));
         let expected = count(&text, event) / count(&text, ",task-clock,") * 1e3;
         assert!(
             (rate - expected).abs() <= expected * 0.01 + 0.1,
@@ -108,7 +108,7 @@ fn metrics_of_software_events_are_computed_everywhere() {
         );
     }
     let one = stat(&[&["-M", "CPUs_utilized"], &busy[..]].concat());
-    let used = values(&one, "CPUs  CPUs_utilized");
+    let used = metric_value(&one, "CPUs  CPUs_utilized");
     assert!(used > 0.0 && used < 1.5, "{one}");
     // With -a the CPUs' clock is the base: all CPUs are always counted.
     let all = stat(&["-a", "-M", "CPUs_utilized", "sleep", "0.1"]);

@@ -57,13 +57,17 @@ fn cgroups_and_times_are_recorded_by_name() {
     }
     assert_eq!(shown.status, 0, "{}", shown.stderr);
     let again = rperf(&scratch, &["stat", "report", "-x,", "-i", "counts"]);
-    let all = |text: &str| -> Vec<String> {
+    let first_cells = |text: &str| -> Vec<String> {
         let rows = text
             .lines()
             .map(|row| row.split(',').take(5).collect::<Vec<_>>().join(","));
         rows.collect()
     };
-    assert_eq!(all(&again.stderr), all(&shown.stderr), "{again:?}");
+    assert_eq!(
+        first_cells(&again.stderr),
+        first_cells(&shown.stderr),
+        "{again:?}"
+    );
     assert!(shown.stderr.contains(",cs,/,"), "{}", shown.stderr);
     let Some(perf) = real_perf() else {
         return skip("cgroups_and_times_are_recorded_by_name", "there is no perf");
@@ -80,15 +84,15 @@ fn cgroups_and_times_are_recorded_by_name() {
 #[test]
 fn options_may_precede_and_follow_the_subcommand() {
     let scratch = Scratch::new();
-    let made = rperf(
+    let recorded = rperf(
         &scratch,
         &["stat", "-e", "cs", "record", "-o", "counts", "--", "true"],
     );
     assert_eq!(
-        (made.status, made.stdout.as_str()),
+        (recorded.status, recorded.stdout.as_str()),
         (0, ""),
         "{}",
-        made.stderr
+        recorded.stderr
     );
     let shown = rperf(
         &scratch,
@@ -149,13 +153,13 @@ fn invalid_options_are_refused() {
 }
 
 #[test]
-fn script_refuses_what_counts_do_not_have() {
+fn script_refuses_json_of_counts_and_warns_of_sample_filters() {
     let scratch = Scratch::new();
-    let made = rperf(
+    let recorded = rperf(
         &scratch,
         &["stat", "record", "-o", "perf.data", "-e", "cs", "true"],
     );
-    assert_eq!(made.status, 0, "{made:?}");
+    assert_eq!(recorded.status, 0, "{recorded:?}");
     let refused = rperf(&scratch, &["script", "--json"]);
     assert_eq!((refused.status, &*refused.stdout), (255, ""), "{refused:?}");
     let message = "--json: the recording has counts, no samples\n";

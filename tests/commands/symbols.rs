@@ -102,13 +102,13 @@ fn files_that_give_no_names_are_named() {
     scratch.write("perf.data", recording).expect("a file");
     let symbols =
         "Warning: symbols: no lines of the form 'ADDRESS KIND NAME', as in /proc/kallsyms\n";
-    let of_dump = format!("Warning: {dump}: not a jitdump file\n");
+    let dump_warning = format!("Warning: {dump}: not a jitdump file\n");
     for command in [&["report", "--stdio"][..], &["script"], &["script", "-v"]] {
         let words = [command, &["--kallsyms", "symbols"]].concat();
         let outcome = elsewhere(&scratch, &words);
         assert_eq!(outcome.status, 0, "{outcome:?}");
         let times = |text: &str| outcome.stderr.matches(text).count();
-        assert_eq!((times(symbols), times(&of_dump)), (1, 1), "{outcome:?}");
+        assert_eq!((times(symbols), times(&dump_warning)), (1, 1), "{outcome:?}");
         let words = [command, &["-k", "vmlinux"]].concat();
         let outcome = elsewhere(&scratch, &words);
         let image = "Warning: vmlinux: not an ELF file\n";
@@ -116,7 +116,7 @@ fn files_that_give_no_names_are_named() {
     }
 }
 
-/// The address of a function in kallsyms.
+/// The address of a function in kallsyms; `None` if the function is missing or its address hidden (0).
 fn listed(listing: &str, name: &str) -> Option<u64> {
     let mut lines = listing.lines().map(str::split_whitespace);
     let mut line = lines.find(|line| line.clone().nth(2) == Some(name))?;
@@ -158,11 +158,11 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
     for (time, moved) in [("2026010100000000", 0), ("2026010200000000", 0x20_0000)] {
         let copy = copies.join(time);
         fs::create_dir_all(&copy).expect("a folder in the cache");
-        let of_then = listing.replace(
+        let moved_listing = listing.replace(
             &format!("{start:x} T _"),
             &format!("{:x} T _", start + moved),
         );
-        fs::write(copy.join("kallsyms"), of_then).expect("a listing");
+        fs::write(copy.join("kallsyms"), moved_listing).expect("a listing");
         fs::write(copy.join("modules"), "").expect("no modules");
         let memory = kcore(&[(start, code(start, end))]);
         fs::write(copy.join("kcore"), memory).expect("the kernel's code");
@@ -221,8 +221,8 @@ fn poked(recording: &[u8], has_old_code: bool) -> Vec<u8> {
 }
 
 #[test]
-fn the_vdso_of_32_bit_processes() {
-    let test = "commands::symbols::the_vdso_of_32_bit_processes";
+fn the_32_bit_vdso_is_unwound_to_its_caller() {
+    let test = "commands::symbols::the_32_bit_vdso_is_unwound_to_its_caller";
     if !cfg!(target_arch = "x86_64") {
         return skip(test, "this machine is no x86-64");
     }

@@ -28,7 +28,7 @@ const NAME: &str = "a\x1b]0;pwned\x07\r\u{9b}5m\u{202e}\x1b[31mz";
 /// The escaped form of the name.
 const SHOWN: &str = "a\\x1b]0;pwned\\x07\\x0d\\u{9b}5m\\u{202e}\\x1b[31mz";
 
-/// A recording with such names of a thread, of a kernel function with code and of a missing file.
+/// A recording in which a thread, a kernel function with code and a missing file have names with [`NAME`].
 fn recording() -> Scratch {
     let attr = Attr {
         sample_type: SAMPLE_TYPE,
@@ -68,7 +68,7 @@ fn recording() -> Scratch {
 }
 
 /// A recording of a probe whose event name, string and object contain control characters.
-fn of_tracepoints() -> Scratch {
+fn probe_recording() -> Scratch {
     let fixture = root().join("tests/fixtures/x86_64/kprobe.data");
     let mut bytes = fs::read(fixture).expect("a fixture");
     // The raw byte is a control sequence introducer if the terminal does not decode UTF-8.
@@ -143,9 +143,9 @@ fn on_terminal(test: &str, command: &mut Command) -> Option<Vec<u8>> {
 fn assert_clean(words: &str, bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
     let is_raw = |letter: char| {
-        let turns = ('\u{202a}'..='\u{202e}').contains(&letter)
+        let is_bidirectional = ('\u{202a}'..='\u{202e}').contains(&letter)
             || ('\u{2066}'..='\u{2069}').contains(&letter);
-        turns || (letter.is_control() && letter != '\n' && letter != '\t')
+        is_bidirectional || (letter.is_control() && letter != '\n' && letter != '\t')
     };
     assert!(!text.chars().any(is_raw), "{words}: {text:?}");
     let raw_bytes = bytes.utf8_chunks().flat_map(|chunk| chunk.invalid());
@@ -172,8 +172,8 @@ fn assert_escaped(test: &str, scratch: &Scratch, words: &str, shown: &str, raw: 
 }
 
 #[test]
-fn names_of_threads_functions_and_files() {
-    let test = "names_of_threads_functions_and_files";
+fn names_of_threads_functions_and_files_are_escaped() {
+    let test = "names_of_threads_functions_and_files_are_escaped";
     let scratch = recording();
     for words in [
         "report --stdio",
@@ -194,9 +194,9 @@ fn names_of_threads_functions_and_files() {
 }
 
 #[test]
-fn strings_and_names_of_tracepoints() {
-    let test = "strings_and_names_of_tracepoints";
-    let scratch = of_tracepoints();
+fn strings_and_names_of_tracepoints_are_escaped() {
+    let test = "strings_and_names_of_tracepoints_are_escaped";
+    let scratch = probe_recording();
     let string = b"\x1b]0;A\x07\r\x9b5m\xe2\x80\xaez";
     let shown = "\\x1b]0;A\\x07\\x0d\\x9b5m\\u{202e}z";
     assert_escaped(test, &scratch, "script", shown, string);
@@ -231,12 +231,12 @@ fn strings_and_names_of_tracepoints() {
 
 /// The colours of percentages are kept; escape sequences in names are escaped.
 #[test]
-fn colours_of_ours_pass() {
+fn own_colours_are_kept() {
     let scratch = recording();
     for words in ["report --stdio -s comm", "annotate --stdio"] {
         let mut coloured = command(scratch.path(), words, WIDE);
         coloured.env_remove("NO_COLOR");
-        let Some(bytes) = on_terminal("colours_of_ours_pass", &mut coloured) else {
+        let Some(bytes) = on_terminal("own_colours_are_kept", &mut coloured) else {
             return;
         };
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -267,8 +267,8 @@ fn a_pager_gets_escaped_names() {
 
 /// Control characters of names in messages are escaped on a terminal. In a pipe, only line ends are: no name can imitate a hint.
 #[test]
-fn messages() {
-    let test = "messages";
+fn control_characters_in_messages_are_escaped() {
+    let test = "control_characters_in_messages_are_escaped";
     let scratch = recording();
     let complete = fs::read(scratch.path().join("perf.data")).expect("a recording");
     let missing = format!("no\nhint:{NAME}");
@@ -312,8 +312,8 @@ fn octal(text: &str) -> String {
 
 /// `stat` prints to stderr.
 #[test]
-fn the_workload_of_a_table() {
-    let test = "the_workload_of_a_table";
+fn stat_escapes_the_name_of_its_workload() {
+    let test = "stat_escapes_the_name_of_its_workload";
     let scratch = Scratch::new();
     symlink("/bin/true", scratch.path().join(NAME)).expect("a link");
     let words = format!(
@@ -348,7 +348,7 @@ fn driven(mut command: Command, steps: &[(&str, &str)]) -> Option<String> {
 
 /// The browser of `report`, which draws with control sequences.
 #[test]
-fn the_browser() {
+fn the_browser_escapes_names() {
     let scratch = recording();
     let browser = command(scratch.path(), "report -s comm,dso,sym", WIDE);
     let steps = [("Tip:", "\r"), ("Annotate ", "qq")];
@@ -373,7 +373,7 @@ fn the_browser() {
 
 /// `top --stdio` clears the screen and truncates lines that are too long for it.
 #[test]
-fn the_screen_of_top() {
+fn top_escapes_and_truncates_names() {
     const COMM: &str = "a\x1b[5m\x07\r\u{9b}5mz";
     const SHOWN_COMM: &str = "a\\x1b[5m\\x07\\x0d\\u{9b}5mz";
     let scratch = Scratch::new();

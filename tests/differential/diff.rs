@@ -6,7 +6,7 @@ use rperf_testkit::skip;
 
 use super::{Tool, Tools, assert_alike, difference};
 
-/// Functions of the program and the length of their loops in the old and in the new variant; 0 if the variant lacks the function.
+/// Functions of the program and the length of their loops in the old and in the new variant; with 0, the function does nothing.
 const FUNCTIONS: &[(&str, u32, u32)] = &[
     ("alpha", 50_000, 30_000),
     ("beta", 30_000, 52_000),

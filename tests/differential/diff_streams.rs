@@ -11,7 +11,7 @@ use crate::tidy::root;
 const ID: u64 = 55;
 /// `PERF_RECORD_MISC_USER`.
 const USER: u16 = 2;
-/// Where the code of a program without PIE is, in the file and in memory.
+/// File offset and address of the code of a program that is linked without PIE.
 const TEXT: (u64, u64) = (0x1000, 0x40_1000);
 
 const SOURCE: &str = "\

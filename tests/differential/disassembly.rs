@@ -80,7 +80,7 @@ fn objdump(program: &str, words: &[&str], isa: Isa, object: &Path) -> Option<Vec
     Some(shown)
 }
 
-/// Compares every instruction.
+/// Asserts that at most [`ACCEPTED_PER_THOUSAND`] of a thousand instructions differ from those of objdump.
 pub(crate) fn compare(test: &str, program: &str, words: &[&str], isa: Isa, object: &Path) {
     let Some(expected) = objdump(program, words, isa, object) else {
         return skip(test, &format!("there is no {program}"));
@@ -146,7 +146,7 @@ fn sampled_instructions_read_as_in_objdump() {
     let Some(expected) = objdump("objdump", &[], Isa::X86_64, &object) else {
         return skip(NAME, "there is no objdump");
     };
-    let of: BTreeMap<u64, &str> = expected
+    let texts: BTreeMap<u64, &str> = expected
         .iter()
         .map(|insn| (insn.address, insn.text.as_str()))
         .collect();
@@ -165,7 +165,7 @@ fn sampled_instructions_read_as_in_objdump() {
         let (place, insn) = line.split_once(")\t\t").unwrap_or_else(|| panic!("{line}"));
         let (_, offset) = place.rsplit_once("+0x").expect("an offset in the object");
         let address = u64::from_str_radix(offset, 16).expect("a number");
-        let known = of.get(&address).unwrap_or_else(|| panic!("{line}"));
+        let known = texts.get(&address).unwrap_or_else(|| panic!("{line}"));
         match insn.split_once(" <") {
             // The target of the jump is printed as an address in the process, which objdump doesn't know.
             Some((jump, _)) => assert_eq!(jump.split(' ').next(), known.split(' ').next()),

@@ -190,10 +190,10 @@ fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
     let rperf = tools.run(Tool::Rperf, &line).arg0("perf");
     let rperf = rperf.finish().expect("rperf starts");
     let found = if words.contains(&"--stdio") {
-        let kinds = words.contains(&"-s");
+        let omit = words.contains(&"-s");
         compare_texts(
-            without_branches(&perf.stdout, kinds),
-            without_branches(&rperf.stdout, kinds),
+            without_branches(&perf.stdout, omit),
+            without_branches(&rperf.stdout, omit),
         )
     } else {
         difference(&perf.stdout, &without_zero_config(&rperf.stdout))

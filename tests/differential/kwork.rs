@@ -38,7 +38,7 @@ const RECORDINGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Command lines that print the same.
+/// Command lines whose text is compared.
 const LINES: &[&[&str]] = &[
     &["report"],
     &["report", "-S"],

@@ -61,7 +61,7 @@ const SLOT: i16 = -40;
 pub(crate) mod slot {
     /// Time of entry, ns of `CLOCK_MONOTONIC`.
     pub(crate) const START: i16 = 0;
-    /// When the task was first seen, which distinguishes tasks of one number.
+    /// Time when the task was first seen, ns of `CLOCK_MONOTONIC`, which distinguishes tasks of one number.
     pub(crate) const BIRTH: i16 = 8;
     /// The number of the open call, or `NONE`.
     pub(crate) const CALL: i16 = 16;

@@ -70,8 +70,8 @@ pub fn encode(profile: &Profile, recording: &OtlpRecording<'_>) -> Vec<u8> {
     data.encode_to_vec()
 }
 
-/// Returns a text with the number of profiles that a collector rejected and its reason; `None` if it rejected none or if the response
-/// cannot be decoded.
+/// Returns a text with the number of profiles that a collector rejected and the reason; `None` if none was rejected or if the
+/// response cannot be decoded.
 #[must_use]
 pub fn rejection(answer: &[u8]) -> Option<String> {
     let partial = ExportResponse::decode(answer).ok()?.partial_success?;

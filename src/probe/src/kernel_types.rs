@@ -29,7 +29,7 @@ pub(crate) struct BtfShape<'b> {
 pub(crate) type Parameter<'b> = BtfShape<'b>;
 
 impl<'b> BtfShape<'b> {
-    /// Returns the parameters of a prototype in order, and the return type (`None` for void).
+    /// Returns the parameters of a prototype in order, and the return type (`None` for void); `None` if the type is no prototype.
     pub(crate) fn signature(
         btf: &'b Btf<'b>,
         prototype: u32,
@@ -39,7 +39,7 @@ impl<'b> BtfShape<'b> {
         if record.kind != TypeKind::Prototype {
             return None;
         }
-        let of = |name: &'b str, number: u32| Self {
+        let value = |name: &'b str, number: u32| Self {
             btf,
             name: Some(name),
             number,
@@ -49,9 +49,9 @@ impl<'b> BtfShape<'b> {
         let parameters = (0..record.parameters()).filter_map(|index| {
             let (name, number) = (record.detail(index * 2)?, record.detail(index * 2 + 1)?);
             // The last parameter of a variadic function has no type.
-            (number != 0).then(|| of(btf.text(name), number))
+            (number != 0).then(|| value(btf.text(name), number))
         });
-        let returned = (record.refers_to != 0).then(|| of("$retval", record.refers_to));
+        let returned = (record.refers_to != 0).then(|| value("$retval", record.refers_to));
         Some((parameters.collect(), returned))
     }
 }

@@ -107,8 +107,8 @@ impl SyscallTable {
         all
     }
 
-    /// Returns the number of a system call by its name in unistd.h, or by the name that perf and the kernel's tracepoints use (`newfstatat`,
-    /// `newstat`, `umount`).
+    /// Returns the number of a system call by its name in unistd.h, or by the name that perf and the kernel's tracepoints use
+    /// (`newstat`, `newuname`, `umount`).
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u32> {
         let other = TRACEPOINT_NAMES.iter().find(|(_, kernel)| *kernel == name);
@@ -290,14 +290,14 @@ mod tests {
 
     #[test]
     fn known_numbers_of_each_architecture() {
-        let of = |abi, name| SyscallTable::of(abi).number(name);
-        assert_eq!(of(Abi::X86_64, "openat"), Some(257));
-        assert_eq!(of(Abi::I386, "openat"), Some(295));
-        assert_eq!(of(Abi::Arm64, "openat"), Some(56));
-        assert_eq!(of(Abi::Riscv64, "openat"), Some(56));
-        assert_eq!(of(Abi::X86_64, "newstat"), Some(4));
-        assert_eq!(of(Abi::Riscv64, "open"), None);
-        assert_eq!(of(Abi::Arm64, "renameat"), Some(38));
+        let number = |abi, name| SyscallTable::of(abi).number(name);
+        assert_eq!(number(Abi::X86_64, "openat"), Some(257));
+        assert_eq!(number(Abi::I386, "openat"), Some(295));
+        assert_eq!(number(Abi::Arm64, "openat"), Some(56));
+        assert_eq!(number(Abi::Riscv64, "openat"), Some(56));
+        assert_eq!(number(Abi::X86_64, "newstat"), Some(4));
+        assert_eq!(number(Abi::Riscv64, "open"), None);
+        assert_eq!(number(Abi::Arm64, "renameat"), Some(38));
     }
 
     #[test]

@@ -540,7 +540,7 @@ fn messages_with_their_address_and_buffers() {
     assert_eq!(line("recvmsg", &[9, 16], 2, &[memory[1], header]), expected);
 }
 
-/// Structures that the kernel writes are copied when a call returns, also of calls that read another structure.
+/// Structures that the kernel writes are copied when a call returns, also for calls that read another structure.
 #[test]
 fn written_structures_are_copied_at_the_return() {
     #[derive(Debug)]
@@ -558,9 +558,10 @@ fn written_structures_are_copied_at_the_return() {
     for (name, read, written) in [("setitimer", 1, 2), ("cachestat", 1, 2)] {
         let call = table.number(name).and_then(|number| table.get(number));
         let plan = call.unwrap().capture_plan_with(Some(&Sizes));
-        let of =
-            |captures: &[Capture]| captures.iter().map(|one| one.argument).collect::<Vec<u8>>();
-        assert_eq!(of(&plan.at_entry), [read], "{name}");
-        assert_eq!(of(&plan.at_return), [written], "{name}");
+        let arguments = |captures: &[Capture]| -> Vec<u8> {
+            captures.iter().map(|capture| capture.argument).collect()
+        };
+        assert_eq!(arguments(&plan.at_entry), [read], "{name}");
+        assert_eq!(arguments(&plan.at_return), [written], "{name}");
     }
 }

@@ -16,7 +16,7 @@ pub enum DecodeError {
         /// Bytes that are left at that offset.
         have: usize,
     },
-    /// A count or size is larger than any record can hold.
+    /// A count or size is larger than the remaining part of the record.
     #[error("{field} at offset {offset} of the record is {value}, more than the record can hold")]
     TooLarge {
         /// Name of the field that was read.

@@ -76,7 +76,7 @@ kinds! {
     HEADER_TRACING_DATA = 66;
     /// A build-id, in pipe mode or in the build-id section.
     HEADER_BUILD_ID = 67;
-    /// All events up to here were written.
+    /// End of a pass over the rings of all CPUs.
     FINISHED_ROUND = 68;
     /// Sample ids and their events.
     ID_INDEX = 69;

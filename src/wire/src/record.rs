@@ -245,7 +245,8 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// Type and flags of the record header; the caller adds the CPU mode.
+    /// Type of the record header, and its flags as far as the fields imply them ([`Misc::MMAP_BUILD_ID`]); the caller adds the
+    /// CPU mode and other flags.
     #[must_use]
     pub fn kind_and_misc(&self) -> (RecordKind, Misc) {
         let kind = match self {

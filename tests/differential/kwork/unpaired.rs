@@ -37,7 +37,7 @@ struct Tracepoint {
     /// Its folder in tracefs.
     folder: &'static str,
     step: Step,
-    /// The size of the number that identifies the work.
+    /// The size of the number that identifies the work, in bytes.
     size: usize,
 }
 
@@ -74,9 +74,8 @@ struct Event {
     id: usize,
 }
 
-/// Returns the recording in which every remaining event of work has its counterpart on the same CPU: the tools pair other events
-/// differently. Those other events get the id of the event after the tracepoints of work. `None` if the ids of the tracepoints
-/// cannot be read.
+/// Returns the recording with every event that [`unpaired`] finds given the id of the event after the tracepoints of work,
+/// because the two tools pair such events differently. `None` if the ids of the tracepoints cannot be read.
 pub(super) fn without_unpaired(mut file: Vec<u8>) -> Option<Vec<u8>> {
     let mut kinds = HashMap::new();
     for tracepoint in TRACEPOINTS {
@@ -159,7 +158,8 @@ fn events(file: &[u8], kinds: &HashMap<u16, Tracepoint>) -> Vec<Event> {
     events
 }
 
-/// Returns the offsets of the ids of events that have no counterpart on the same CPU.
+/// Returns the offsets of the ids of begun but repeated steps, of ends without a begin, and of pairs on two CPUs; an entry
+/// without a raise or on another CPU than its raise is not one of them.
 fn unpaired(events: &[Event]) -> HashSet<usize> {
     let mut dropped = HashSet::new();
     for (begin, end) in [(Step::Entry, Step::Exit), (Step::Raise, Step::Entry)] {
@@ -212,11 +212,11 @@ mod tests {
             event(8, 8, 0, Step::Exit),
         ];
         assert_eq!(unpaired(&events), HashSet::from([1, 2, 7, 8]));
-        let dropped_entry = [
+        let entry_elsewhere = [
             event(1, 1, 0, Step::Raise),
             event(2, 2, 1, Step::Entry),
             event(3, 3, 1, Step::Exit),
         ];
-        assert_eq!(unpaired(&dropped_entry), HashSet::from([1]));
+        assert_eq!(unpaired(&entry_elsewhere), HashSet::from([1]));
     }
 }

@@ -31,7 +31,7 @@ pub struct MetaInputs<'a> {
 /// Types of code, with their colours.
 const CATEGORIES: [(&str, &str); 3] = [("User", "yellow"), ("Kernel", "orange"), ("JIT", "green")];
 
-/// Index of the category for other code.
+/// Index of the category `Other`, which markers have.
 pub(super) const OTHER: usize = CATEGORIES.len();
 
 /// Index of a type's category.

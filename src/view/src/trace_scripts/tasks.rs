@@ -97,7 +97,7 @@ impl TaskLayout {
         }
     }
 
-    /// The time of an event in seconds.
+    /// The time of an event in nanoseconds, as text in seconds.
     fn at(&self, time: u64) -> String {
         let digits = if self.unit == TaskUnit::Nanoseconds {
             9
@@ -107,7 +107,7 @@ impl TaskLayout {
         rounded(time.into(), 1_000_000_000, digits)
     }
 
-    /// The length of a time in nanoseconds, divided by `count`.
+    /// A duration in nanoseconds divided by `count`, as text in the layout's unit.
     fn length(&self, time: u128, count: u128) -> String {
         match self.unit {
             TaskUnit::Nanoseconds => rounded(time, count, 0),
@@ -203,14 +203,14 @@ pub fn write_task_runs(
             .iter()
             .find(|(word, _)| run.has_word(word));
         let color = highlighted.map_or(Sgr::NONE, |(_, code)| Sgr::new(layout.colors, code));
-        let plain = |code| Sgr::new(layout.colors, code);
+        let sgr = |code| Sgr::new(layout.colors, code);
         if run.pid == run.tid
             && let Some(cell) = cells.get_mut(4)
         {
-            *cell = format!("{}{cell}{}{color}", plain(GREY), plain(Sgr::PLAIN));
+            *cell = format!("{}{cell}{}{color}", sgr(GREY), sgr(Sgr::PLAIN));
         }
         let end = if highlighted.is_some() {
-            plain(Sgr::PLAIN)
+            sgr(Sgr::PLAIN)
         } else {
             Sgr::NONE
         };

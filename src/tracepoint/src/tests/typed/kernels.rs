@@ -89,13 +89,13 @@ impl Kernel {
     }
 }
 
-/// The fields of current kernels.
+/// Returns the format of a tracepoint in current kernels.
 fn current(name: &str) -> &'static TracepointCase {
     let case = ALL.iter().find(|case| case.names.contains(&name));
     case.unwrap_or_else(|| panic!("{name} is not in the list"))
 }
 
-/// The format of a tracepoint of this machine's kernel.
+/// The format of a tracepoint of this machine's kernel; `None` if it cannot be read.
 pub(super) fn of_machine(name: &str) -> Option<Tracepoint> {
     let events = Path::new("/sys/kernel/tracing/events");
     let (system, event) = name.split_once(':')?;
@@ -122,11 +122,10 @@ pub(super) fn described(name: &str) -> Vec<Tracepoint> {
 /// The formats without the fields `lacking`, which only some kernels have.
 pub(super) fn described_without(name: &str, lacking: &[&str]) -> Vec<Tracepoint> {
     let case = current(name);
-    let own = |declaration: &str| declaration.rsplit(' ').next().map(str::to_owned);
     let fields = case.fields.iter().filter(|(declaration, _)| {
-        let own = own(declaration).unwrap_or_default();
-        let own = own.split('[').next().unwrap_or_default();
-        !lacking.contains(&own)
+        let field = declaration.rsplit(' ').next().unwrap_or_default();
+        let field = field.split('[').next().unwrap_or_default();
+        !lacking.contains(&field)
     });
     let fields: Vec<(&str, usize)> = fields.copied().collect();
     assert_eq!(
