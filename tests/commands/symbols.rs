@@ -108,7 +108,11 @@ fn files_that_give_no_names_are_named() {
         let outcome = elsewhere(&scratch, &words);
         assert_eq!(outcome.status, 0, "{outcome:?}");
         let times = |text: &str| outcome.stderr.matches(text).count();
-        assert_eq!((times(symbols), times(&dump_warning)), (1, 1), "{outcome:?}");
+        assert_eq!(
+            (times(symbols), times(&dump_warning)),
+            (1, 1),
+            "{outcome:?}"
+        );
         let words = [command, &["-k", "vmlinux"]].concat();
         let outcome = elsewhere(&scratch, &words);
         let image = "Warning: vmlinux: not an ELF file\n";

@@ -8,7 +8,7 @@ use rperf_testkit::{Outcome, Run, Scratch, skip};
 use crate::kernel::{Stranger, rperf_in};
 
 /// Runs `rperf test` with words separated by blanks.
-fn done(scratch: &Scratch, line: &str) -> Outcome {
+fn rperf(scratch: &Scratch, line: &str) -> Outcome {
     let words: Vec<&str> = line.split_whitespace().collect();
     let run = rperf_in(scratch, &words);
     run.finish().expect("rperf starts")
@@ -17,9 +17,9 @@ fn done(scratch: &Scratch, line: &str) -> Outcome {
 #[test]
 fn nothing_fails_on_this_machine() {
     let scratch = Scratch::new();
-    let outcome = done(&scratch, "test -jresults.xml");
+    let outcome = rperf(&scratch, "test -jresults.xml");
     assert_eq!(outcome.status, 0, "{}{}", outcome.stdout, outcome.stderr);
-    let listed = done(&scratch, "test list").stdout;
+    let listed = rperf(&scratch, "test list").stdout;
     assert_eq!(outcome.stdout.lines().count(), listed.lines().count());
     for (line, name) in outcome.stdout.lines().zip(listed.lines()) {
         let result = line.strip_prefix(name).expect("a line for each test");
@@ -47,8 +47,8 @@ fn results(output: &str) -> BTreeMap<&str, &str> {
 }
 
 #[test]
-fn a_container_without_tracefs_skips_what_needs_it() {
-    const NAME: &str = "test_diagnosis::a_container_without_tracefs_skips_what_needs_it";
+fn tests_of_tracefs_are_skipped_in_a_container_without_it() {
+    const NAME: &str = "test_diagnosis::tests_of_tracefs_are_skipped_in_a_container_without_it";
     // tracefs is hidden in a new mount namespace, wherever it is mounted; then empty folders are mounted there, as by container
     // engines.
     const INSIDE: &str = "for kind in tracefs debugfs tracefs; do
@@ -176,7 +176,9 @@ fn a_container_that_forbids_events_is_named_as_the_reason() {
             return skip(NAME, "there is no python3");
         };
         assert_eq!(outcome.status, 0, "{}{}", outcome.stdout, outcome.stderr);
-        for (name, result) in results(&outcome.stdout) {
+        let results = results(&outcome.stdout);
+        assert!(!results.is_empty(), "{}", outcome.stdout);
+        for (name, result) in results {
             assert_eq!(result, reason, "{name}");
         }
     }
@@ -185,12 +187,12 @@ fn a_container_that_forbids_events_is_named_as_the_reason() {
 #[test]
 fn tests_are_selected_by_number_and_name() {
     let scratch = Scratch::new();
-    let names = done(&scratch, "test list SYMBOLS").stdout;
+    let names = rperf(&scratch, "test list SYMBOLS").stdout;
     assert_eq!(
         names,
         " 16: Symbols of the kernel\n 17: Symbols of this program\n"
     );
-    let results = done(&scratch, "test -S -s 1 -r 2 1 util").stdout;
+    let results = rperf(&scratch, "test -S -s 1 -r 2 1 util").stdout;
     let skipped = "  1: Kernel and processor                : Skip (user override)\n";
     let ok = " 18: Utility programs                    : Ok\n";
     assert_eq!(results, [skipped, skipped, ok, ok].concat());
@@ -199,7 +201,7 @@ fn tests_are_selected_by_number_and_name() {
 #[test]
 fn symbols_are_listed_for_scripts() {
     let scratch = Scratch::new();
-    let listed = done(&scratch, "test -vv -F Symbols");
+    let listed = rperf(&scratch, "test -vv -F Symbols");
     assert_eq!(listed.status, 0);
     for name in [
         "noploop",
@@ -267,7 +269,7 @@ fn unknown_tests_and_conflicts_are_refused() {
             "--record-ctl needs a workload: -w\n",
         ),
     ] {
-        let outcome = done(&scratch, line);
+        let outcome = rperf(&scratch, line);
         assert_eq!(
             (outcome.status, outcome.stdout.as_str()),
             (129, ""),

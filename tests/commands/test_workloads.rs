@@ -9,7 +9,7 @@ use super::stat_control::fifo;
 use crate::kernel::rperf_in;
 
 /// Runs rperf in the scratch folder with words separated by blanks.
-fn done(scratch: &Scratch, line: &str) -> Outcome {
+fn rperf(scratch: &Scratch, line: &str) -> Outcome {
     let words: Vec<&str> = line.split_whitespace().collect();
     let run = rperf_in(scratch, &words);
     run.finish().expect("rperf starts")
@@ -21,9 +21,9 @@ fn profile(options: &str, workload: &str, fields: &str) -> String {
     let program = env!("CARGO_BIN_EXE_rperf");
     let line =
         format!("record -q -o perf.data -e cpu-clock:u {options} -- {program} test -w {workload}");
-    let recorded = done(&scratch, &line);
+    let recorded = rperf(&scratch, &line);
     assert_eq!(recorded.status, 0, "{}", recorded.stderr);
-    let printed = done(&scratch, &format!("script -F {fields}"));
+    let printed = rperf(&scratch, &format!("script -F {fields}"));
     assert_eq!(printed.status, 0, "{}", printed.stderr);
     printed.stdout
 }
@@ -81,7 +81,7 @@ fn threads_have_their_functions_and_names() {
 }
 
 #[test]
-fn a_child_process_computes() {
+fn sqrtloop_computes_in_one_process() {
     let text = profile("", "sqrtloop 0.3", "pid,ip,sym");
     let computing = text.lines().filter(|line| line.ends_with(" sqrtloop"));
     let pids: BTreeSet<&str> = computing
@@ -93,13 +93,19 @@ fn a_child_process_computes() {
 #[test]
 fn processes_that_take_turns_keep_their_functions() {
     let text = profile("-c 20000", "context_switch_loop 20000", "comm,ip,sym");
-    let of = |comm: &str, function: &str| {
+    let has_sample = |comm: &str, function: &str| {
         let mut lines = text.lines();
         lines.any(|line| line.contains(comm) && line.ends_with(function))
     };
     for (comm, other) in [("proc1", "proc2"), ("proc2", "proc1")] {
-        assert!(of(comm, &format!("context_switch_loop_{comm}")), "{text}");
-        assert!(!of(comm, &format!("context_switch_loop_{other}")), "{text}");
+        let (own, others) = (
+            format!("context_switch_loop_{comm}"),
+            format!("context_switch_loop_{other}"),
+        );
+        assert!(
+            has_sample(comm, &own) && !has_sample(comm, &others),
+            "{text}"
+        );
     }
 }
 
@@ -147,7 +153,7 @@ fn generated_code_is_described() {
 fn short_workloads_succeed() {
     let scratch = Scratch::new();
     for name in ["landlock", "traploop 5", "deterministic", "noploop 0.01"] {
-        let outcome = done(&scratch, &format!("test -w {name}"));
+        let outcome = rperf(&scratch, &format!("test -w {name}"));
         let found = (outcome.status, outcome.stdout.as_str(), outcome.stderr);
         assert_eq!(found, (0, "", String::new()), "{name}");
     }
@@ -163,9 +169,9 @@ fn a_recording_is_enabled_for_the_workload() {
     let program = env!("CARGO_BIN_EXE_rperf");
     let record = "record -q -o perf.data -e cpu-clock:u -D -1 --control fifo:c,a --";
     let test = "test --record-ctl fifo:c,a -w noploop 0.2";
-    let recorded = done(&scratch, &format!("{record} {program} {test}"));
+    let recorded = rperf(&scratch, &format!("{record} {program} {test}"));
     assert_eq!(recorded.status, 0, "{}", recorded.stderr);
-    let printed = done(&scratch, "script -F ip,sym");
+    let printed = rperf(&scratch, "script -F ip,sym");
     let functions: BTreeSet<&str> = printed.stdout.lines().map(|line| ends(line)[1]).collect();
     assert!(functions.contains("noploop"), "{functions:?}");
     assert!(
@@ -206,7 +212,7 @@ fn errors_name_workloads_arguments_and_fifos() {
             "--record-ctl: failed to open 'nosuch': No such file",
         ),
     ] {
-        let outcome = done(&scratch, &format!("test {line}"));
+        let outcome = rperf(&scratch, &format!("test {line}"));
         assert_eq!(outcome.status, status, "{line}: {}", outcome.stderr);
         assert!(
             outcome.stderr.starts_with(message),
@@ -219,11 +225,11 @@ fn errors_name_workloads_arguments_and_fifos() {
 #[test]
 fn workloads_are_listed() {
     let scratch = Scratch::new();
-    let listed = done(&scratch, "test --list-workloads").stdout;
+    let listed = rperf(&scratch, "test --list-workloads").stdout;
     let names = "noploop\nthloop\nnamed_threads\nleafloop\nsqrtloop\nbrstack\ndatasym\nlandlock\ntraploop\ninlineloop\njitdump\n\
                  context_switch_loop\ndeterministic\ncode_with_type\n";
     assert_eq!(listed, names);
-    let described = done(&scratch, "test --list-workloads -v").stdout;
+    let described = rperf(&scratch, "test --list-workloads -v").stdout;
     assert!(
         described.starts_with("noploop [<seconds>]   "),
         "{described}"

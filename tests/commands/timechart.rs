@@ -70,8 +70,8 @@ fn x(micros: u64) -> u64 {
     (micros << 22) / 1000
 }
 
-/// The start of a path element that draws boxes: its class, and the start and end of each box, in microseconds. `height` is what
-/// follows the x coordinate of a box, where `w` stands for the width: `0hwv15` is a box from y = 0 that is 15 pixels high.
+/// The start of a path element that draws boxes: its class, and the start and end of each box, in microseconds. `height` is the
+/// path after the x coordinate of a box, with `w` in place of the width: `0hwv15` is a box from y = 0 that is 15 pixels high.
 fn boxes(class: &str, times: &[(u64, u64)], height: &str) -> String {
     let boxes = times.iter().map(|(from, to)| {
         let wide = x(*to) - x(*from);
@@ -106,7 +106,7 @@ fn tasks_run_wait_are_blocked_and_sleep() -> std::io::Result<()> {
         );
         let cpu = row(&picture, "CPU 0 (90% busy)");
         assert_eq!(cpu.len(), 3, "{cpu:?}");
-        let of = |task: &str| {
+        let path_of = |task: &str| {
             let title = format!("<title>task&lt;{task}&gt;:{task}</title>");
             cpu.iter()
                 .find(|path| path.contains(&title))
@@ -114,8 +114,9 @@ fn tasks_run_wait_are_blocked_and_sleep() -> std::io::Result<()> {
                 .unwrap_or_default()
         };
         let seven = format!("d=\"M{} 0h{}v26", x(100), x(300) - x(100));
-        assert!(of("7").contains(&seven), "{cpu:?}");
-        assert!(of("8").contains(&format!("M{} 0h", x(800))), "{cpu:?}");
+        assert!(path_of("7").contains(&seven), "{cpu:?}");
+        let eight = format!("M{} 0h", x(800));
+        assert!(path_of("8").contains(&eight), "{cpu:?}");
         let line = format!("<path class=\"freq\" d=\"M0 13H{}V0H4194304\"/>", x(400));
         assert_eq!(cpu.last(), Some(&&*line));
         assert_eq!(
@@ -241,8 +242,8 @@ fn losses_and_damage_are_marked() -> std::io::Result<()> {
     let mut file = tasks(Endian::Little);
     file.lost(1100, 0, 5);
     file.switch(1200, 0, (0, 0), 7);
-    let whole = file.finish();
-    scratch.write("perf.data", &whole)?;
+    let undamaged = file.finish();
+    scratch.write("perf.data", &undamaged)?;
     let outcome = run(&scratch, &[]);
     assert_eq!(outcome.status, 0, "{outcome:?}");
     let warning =
@@ -252,7 +253,7 @@ fn losses_and_damage_are_marked() -> std::io::Result<()> {
     assert!(picture.contains("<title>5 records of CPU 0 were lost</title>"));
     assert!(picture.contains("class=\"note\""), "{picture}");
     // The last switch has 112 bytes. Its size, in the last two bytes of the header, becomes an invalid one.
-    let mut damaged = whole.clone();
+    let mut damaged = undamaged.clone();
     let size = file.end_of_records() - 112 + 6;
     assert_eq!(damaged[size..size + 2], [112, 0]);
     damaged[size] = 4;
@@ -414,8 +415,8 @@ const RECORDED: &[(&[&str], &str)] = &[
 ];
 
 #[test]
-fn the_events_of_record() {
-    const NAME: &str = "the_events_of_record";
+fn record_opens_the_events_of_its_options() {
+    const NAME: &str = "record_opens_the_events_of_its_options";
     if !is_root() {
         return skip(NAME, "needs root");
     }

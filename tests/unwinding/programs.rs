@@ -198,7 +198,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Compiles `program` and records it with stack copies; returns the recording, or why there is none.
+    /// Compiles `program` and records it with stack copies; returns the file name of the recording, or why there is none.
     pub(super) fn record(&self, program: &Program) -> Result<String, String> {
         self.record_as(program, "dwarf,16384")
     }

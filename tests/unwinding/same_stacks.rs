@@ -96,11 +96,20 @@ fn frames_invented_by_perf_are_recognised() {
         frames: frames.to_vec(),
     };
     let ours = sample(&["1 a (/x)", "2 b (/x)"]);
-    let of = |frames: &[&'static str]| relation(&sample(frames), &ours);
+    let relation_of = |frames: &[&'static str]| relation(&sample(frames), &ours);
     let zeros = "ffffffffffffffff [unknown] ([unknown])";
-    assert_eq!(of(&["1 a (/x)", "2 b (/x)"]), Relation::Equal);
-    assert_eq!(of(&["1 a (/x)", "2 b (/x)", zeros]), Relation::Equal);
-    assert_eq!(of(&["1 a (/x)", zeros]), Relation::Prefix);
-    assert_eq!(of(&["1 a (/x)", zeros, "2 b (/x)"]), Relation::Other);
-    assert_eq!(of(&["1 a (/x)", "2 b (/x)", "3 c (/x)"]), Relation::Other);
+    assert_eq!(relation_of(&["1 a (/x)", "2 b (/x)"]), Relation::Equal);
+    assert_eq!(
+        relation_of(&["1 a (/x)", "2 b (/x)", zeros]),
+        Relation::Equal
+    );
+    assert_eq!(relation_of(&["1 a (/x)", zeros]), Relation::Prefix);
+    assert_eq!(
+        relation_of(&["1 a (/x)", zeros, "2 b (/x)"]),
+        Relation::Other
+    );
+    assert_eq!(
+        relation_of(&["1 a (/x)", "2 b (/x)", "3 c (/x)"]),
+        Relation::Other
+    );
 }

@@ -25,14 +25,14 @@ pub(crate) fn is_mismarked(record: &RawRecord<'_>) -> bool {
 pub(crate) fn corrected(run: &[u8]) -> Cow<'_, [u8]> {
     let mut bytes = Cow::Borrowed(run);
     let mut at = 0;
-    for (record, whole) in RawRecord::all(run, Endian::NATIVE) {
+    for (record, encoded) in RawRecord::all(run, Endian::NATIVE) {
         let mark = Misc::MMAP_BUILD_ID.0;
         if is_mismarked(&record)
             && let Some(misc) = bytes.to_mut().get_mut(at + MISC..at + MISC + 2)
         {
             misc.copy_from_slice(&(record.misc.0 & !mark).to_ne_bytes());
         }
-        at += whole.len();
+        at += encoded.len();
     }
     bytes
 }

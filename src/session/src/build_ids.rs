@@ -145,8 +145,8 @@ fn of_file(
     Some((entry(&name, USER, &id), readable))
 }
 
-/// Returns a path to the mapped file: its own, or one in `/proc/PID` if the process is in a container or the program was deleted.
-/// `None` if the file was replaced.
+/// Returns a path to the mapped file: the recorded one, or one in `/proc/PID` if the process is in a container or the program was
+/// deleted. `None` if the file was replaced or is gone.
 fn same_file(name: &MappedName, pid: u32, proc: &Proc) -> Option<PathBuf> {
     let path = Path::new(OsStr::from_bytes(&name.filename));
     let inside = proc

@@ -166,7 +166,7 @@ impl FileCompletion<'_> {
         };
         files.extend(build_ids::of_files(&sink.stats, &selected, &proc, self.ids));
         for file in files {
-            // A file that cannot be cached does not keep the others out.
+            // The other files are added after a failure, too.
             let failed = self.cache_file(&file);
             failure = failure.or(failed);
             entries.push(file.entry);
@@ -182,7 +182,7 @@ impl FileCompletion<'_> {
         (entries, failure)
     }
 
-    /// Adds a file and its debug file to the cache; returns an error message.
+    /// Adds a file and its debug file to the cache, if the file is to be kept there; returns an error message.
     fn cache_file(&self, file: &FoundFile) -> Option<String> {
         let cache = self
             .request

@@ -86,7 +86,8 @@ impl ReturnedCall<'_> {
     /// Returns the captured memory of an argument; `None` unless all of it was copied.
     fn memory(&self, argument: usize) -> Option<&[u8]> {
         let mut found = self.memory.iter().rev();
-        let found = found.find(|one| one.argument == argument && !one.is_unreadable)?;
+        let found =
+            found.find(|captured| captured.argument == argument && !captured.is_unreadable)?;
         (!found.is_truncated).then_some(&found.bytes[..])
     }
 
@@ -257,9 +258,9 @@ impl FileTables {
 
 /// Whether received messages may carry descriptors: `msg_controllen` of a `struct user_msghdr` is unknown or not 0.
 fn has_descriptors(call: &ReturnedCall<'_>) -> bool {
-    let is_header = |one: &&CapturedArgument| {
-        let item = one.item % usize::from(MESSAGE_ITEMS);
-        one.argument == 1 && item == usize::from(HEADER_ITEM) && !one.is_unreadable
+    let is_header = |captured: &&CapturedArgument| {
+        let item = captured.item % usize::from(MESSAGE_ITEMS);
+        captured.argument == 1 && item == usize::from(HEADER_ITEM) && !captured.is_unreadable
     };
     let headers = call.memory.iter().filter(is_header);
     let sizes = headers.map(|header| header.bytes.get(40..48));

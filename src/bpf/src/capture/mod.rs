@@ -66,7 +66,11 @@ impl ArgumentCapture {
         for (cgroup, index) in options.cgroups.iter().zip(0_u32..) {
             loaded.set_descriptor(programs::CGROUPS, index, *cgroup)?;
         }
-        for (number, plan) in options.plans.iter().filter(|(number, _)| is_known(*number)) {
+        for (number, plan) in options
+            .plans
+            .iter()
+            .filter(|(number, _)| is_capturable(*number))
+        {
             let at_return = number + CALLS.unsigned_abs();
             for (key, captures) in [(*number, &plan.at_entry), (at_return, &plan.at_return)] {
                 let value = encode(captures, options.string_size);
@@ -109,7 +113,7 @@ impl ArgumentCapture {
     }
 }
 
-fn is_known(number: u32) -> bool {
+fn is_capturable(number: u32) -> bool {
     number < CALLS.unsigned_abs()
 }
 

@@ -278,7 +278,7 @@ pub(super) fn argument(b: &mut ProgramBuilder, at: i16) {
     b.load(Double, R1, R1, buffer::ARGUMENTS);
 }
 
-/// Stores the number of bytes that the memory has in `WANTED`.
+/// Stores in `WANTED` the number of bytes that the memory has.
 fn wanted_length(b: &mut ProgramBuilder, at: i16) {
     let (of_argument, of_result, scaled, end) = (b.label(), b.label(), b.label(), b.label());
     let pointed = b.label();

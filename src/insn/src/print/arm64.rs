@@ -141,7 +141,7 @@ impl Operands<'_> {
         }
     }
 
-    fn part(&mut self, part: &str, of_memory: bool) {
+    fn part(&mut self, part: &str, is_memory: bool) {
         if let Some(register) = part.strip_suffix(" #0]") {
             self.text.push_str(register);
             self.text.push(']');
@@ -150,7 +150,7 @@ impl Operands<'_> {
         } else if matches!(part, "hs" | "lo") {
             self.text.push_str(if part == "hs" { "cs" } else { "cc" });
         } else if let Some((before, number)) = part.split_once("#")
-            && (of_memory || WITH_DECIMALS.contains(&self.name))
+            && (is_memory || WITH_DECIMALS.contains(&self.name))
         {
             let end = number.find(|sign: char| !sign.is_ascii_alphanumeric() && sign != '-');
             let (number, after) = number.split_at(end.unwrap_or(number.len()));

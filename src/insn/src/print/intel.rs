@@ -40,12 +40,12 @@ impl Style for IntelFormatter {
             operands.truncate(operands.len() - "0x1".len());
             operands.push('1');
         }
-        place(insn, operands);
+        fix_address(insn, operands);
     }
 }
 
 /// Prints absolute and program-counter-relative memory operands like objdump.
-fn place(insn: &Instruction, operands: &mut String) {
+fn fix_address(insn: &Instruction, operands: &mut String) {
     let (Some(begin), Some(end)) = (operands.find('['), operands.find(']')) else {
         return;
     };

@@ -9,7 +9,7 @@ fn text(isa: Isa, syntax: Syntax, bytes: &[u8]) -> (String, Printed) {
 }
 
 #[test]
-fn x86_in_both_syntaxes() {
+fn x86_is_printed_as_by_objdump_in_both_syntaxes() {
     // The output of GNU objdump 2.40.
     for (bytes, att, intel) in [
         (&[0x55][..], "push   %rbp", "push   rbp"),
@@ -87,7 +87,7 @@ fn targets_and_operand_addresses() {
 }
 
 #[test]
-fn arm64() {
+fn arm64_is_printed_as_by_objdump() {
     for (word, shown) in [
         (0xd280_001d_u32, "mov    x29, #0x0"),
         (0xa9bf_7bfd, "stp    x29, x30, [sp, #-16]!"),

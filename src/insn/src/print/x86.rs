@@ -220,6 +220,6 @@ pub(super) fn is_string_operation(insn: &Instruction) -> bool {
 /// Whether it is an x87 instruction on the top two stack entries that pops one.
 pub(super) fn pops_in_place(insn: &Instruction) -> bool {
     use Mnemonic as M;
-    let all = [M::Faddp, M::Fmulp, M::Fsubp, M::Fsubrp, M::Fdivp, M::Fdivrp];
-    all.contains(&insn.mnemonic())
+    let popping = [M::Faddp, M::Fmulp, M::Fsubp, M::Fsubrp, M::Fdivp, M::Fdivrp];
+    popping.contains(&insn.mnemonic())
 }

@@ -108,7 +108,10 @@ impl WorldBuilder {
             }
             Record::Fork(task) => self.fork(order, raw.misc, &task),
             Record::Ksymbol(ksymbol) => self.ksymbol(order, &ksymbol),
-            Record::Namespaces(of) => self.world.namespaces.entered(order, of.tid, of.links),
+            Record::Namespaces(record) => {
+                let namespaces = &mut self.world.namespaces;
+                namespaces.entered(order, record.tid, record.links);
+            }
             Record::Cgroup(cgroup) => {
                 let path = name_text(cgroup.path);
                 self.world.cgroups.appeared(cgroup.id, &path);

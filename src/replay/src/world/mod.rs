@@ -39,8 +39,8 @@ struct Lifetime {
     space: SpaceId,
 }
 
-/// Processes, threads, mappings and DSOs of a recording, by time. Built by a [`WorldBuilder`],
-/// immutable, and shared by all threads that process samples.
+/// Processes, threads, mappings and DSOs of a recording, by time. Built by a [`WorldBuilder`], and shared, unchanged, by all
+/// threads that process samples.
 #[derive(Debug, Default)]
 pub struct World {
     dsos: Dsos,

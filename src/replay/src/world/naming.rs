@@ -121,7 +121,7 @@ pub(crate) struct KernelName<'a> {
     pub(crate) symbol: &'a str,
 }
 
-/// Parses the name if it is the kernel itself (and not a module).
+/// Parses the name in the kernel's MMAP record; `None` for other names, also of modules.
 pub(crate) fn kernel_name(filename: &str) -> Option<KernelName<'_>> {
     let rest = filename.strip_prefix('[')?;
     let known = rest.starts_with("kernel.kallsyms") || rest.starts_with("guest.kernel.kallsyms");

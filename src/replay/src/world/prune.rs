@@ -72,7 +72,7 @@ impl WorldBuilder {
     }
 }
 
-/// State of copying.
+/// The visible mappings, copied from `world` with new ids.
 struct LiveObjects<'w> {
     world: &'w World,
     /// New ids of mappings by old id.

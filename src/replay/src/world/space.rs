@@ -63,7 +63,7 @@ impl MappingSpace {
         before.flat_map(|at| [at.start, at.end])
     }
 
-    /// Inserts `mapping`, overriding older ones. Orders must not decrease.
+    /// Inserts `mapping`, overriding older ones; `None` removes those in `range`. Orders must not decrease.
     pub(crate) fn insert(&mut self, order: Order, range: Range<u64>, mapping: Option<MappingId>) {
         const NEW_ENTRIES: usize = 32;
         if range.is_empty() {
@@ -94,14 +94,14 @@ impl MappingSpace {
         }
     }
 
-    /// Whether any mapping was inserted before `order`.
+    /// Whether there is any entry before `order`.
     pub(crate) fn any_before(&self, order: Order) -> bool {
         self.entries
             .first()
             .is_some_and(|first| first.order < order)
     }
 
-    /// Number of mappings inserted before `order`.
+    /// Number of entries before `order`, which insert or remove mappings.
     pub(crate) fn counted(&self, order: Order) -> usize {
         match self.entries.last() {
             Some(last) if last.order < order => self.entries.len(),

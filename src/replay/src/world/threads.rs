@@ -26,9 +26,9 @@ enum ThreadChange {
 #[derive(Debug, Default)]
 struct ThreadHistory {
     changes: Vec<(Order, ThreadChange)>,
-    /// Process of the current thread, while pushing.
+    /// Process of the last thread with this id; `None` if unknown.
     pid: Option<u32>,
-    /// The thread that created the current thread.
+    /// The thread that created the last thread with this id.
     parent: Option<u32>,
     /// Whether the thread id has a COMM or FORK record; otherwise it is only known from mappings.
     has_records: bool,
@@ -125,7 +125,7 @@ impl ThreadTable {
         history.changes.push((order, ThreadChange::Start(name)));
     }
 
-    /// Handles the exit of the thread with this id; returns `false` if the id was reused.
+    /// Handles the exit of the thread with this id; returns `false` if the id is unknown or was reused.
     pub(crate) fn end(&mut self, order: Order, tid: u32) -> bool {
         let is_over =
             |history: &ThreadHistory| history.changes.last().is_none_or(|(at, _)| *at <= order);

@@ -39,7 +39,7 @@ pub fn write_header(out: &mut dyn Write) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Those of writing to `line`.
 pub fn write_row(line: &mut Vec<u8>, work: &Kwork, run: &KworkSpan) -> io::Result<()> {
     let (start, end) = (Seconds(run.begin), Seconds(run.end));
     write!(line, " {start:>17}  {end:>17}  [{:04}]  ", work.cpu)?;

@@ -9,7 +9,7 @@ use super::{milliseconds, percent};
 /// The length of a full bar.
 const BAR: u64 = 30;
 
-/// Writes the shares of all CPUs, a bar for each, and a row per task.
+/// Writes the shares of time over all CPUs, a bar for each CPU, and a row per task.
 ///
 /// # Errors
 ///

@@ -158,22 +158,22 @@ fn statistics_that_cannot_be_read_are_refused() -> std::io::Result<()> {
         255,
         &["absent-program"],
     );
-    let whole = text("17-first.txt");
+    let valid = text("17-first.txt");
     for (content, parts) in [
         (
-            whole.replace("version 17", "version 18"),
+            valid.replace("version 17", "version 18"),
             &["version 18 is not known"][..],
         ),
         (
-            whole.replace("domain1 MC 3 ", "domain1 MC 3 1 "),
+            valid.replace("domain1 MC 3 ", "domain1 MC 3 1 "),
             &["line 5 is malformed"],
         ),
         (
-            whole.replace("domain0 SMT 3", "domain0 SMT x"),
+            valid.replace("domain0 SMT 3", "domain0 SMT x"),
             &["line 4 is malformed"],
         ),
         (
-            whole.replace("cpu0 ", "cpu0 99999999999 "),
+            valid.replace("cpu0 ", "cpu0 99999999999 "),
             &["line 3 is malformed"],
         ),
         ("cpu0 0\n".to_owned(), &["does not begin with a version"]),
@@ -197,8 +197,8 @@ fn statistics_that_cannot_be_read_are_refused() -> std::io::Result<()> {
 }
 
 #[test]
-fn statistics_that_only_root_may_enable() -> std::io::Result<()> {
-    const TEST: &str = "commands::sched::stats::live::statistics_that_only_root_may_enable";
+fn statistics_that_only_root_may_enable_are_refused_with_a_hint() -> std::io::Result<()> {
+    const TEST: &str = "commands::sched::stats::live::statistics_that_only_root_may_enable_are_refused_with_a_hint";
     let proc = proc_of(16);
     let Some(stranger) = Stranger::new(TEST, &proc) else {
         return Ok(());

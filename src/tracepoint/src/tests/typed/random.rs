@@ -24,7 +24,10 @@ fn every_tracepoint_has_one_typed_event() {
 #[test]
 fn other_tracepoints_have_no_typed_event() {
     let Some(tracepoint) = of_machine("sched:sched_process_wait") else {
-        return rperf_testkit::skip("other_tracepoints_have_no_typed_event", "no such tracepoint");
+        return rperf_testkit::skip(
+            "other_tracepoints_have_no_typed_event",
+            "no such tracepoint",
+        );
     };
     assert!(
         EventLayout::resolve(&tracepoint)
