@@ -60,7 +60,7 @@ EXCLUDED = {
 
 
 def arguments(text):
-    """Splits at commas outside of quotes and brackets. Buffers of rperf have no quotes, so what follows them is found by its name."""
+    """Splits at commas outside of quotes and brackets. Buffers of rperf have no quotes, so the argument after them is found by its name."""
     text = re.sub(r'(\bbuf: )(.*)(, count: \d+)', lambda found: found[1] + '"' + found[2].replace('"', r'\34') + '"' + found[3], text)
     parts, depth, quoted, word, escaped = [], 0, False, "", False
     for letter in text:
@@ -156,7 +156,7 @@ BASIC_STATS = "|".join("STATX_" + name for name in "TYPE MODE NLINK UID GID ATIM
 
 
 def words(text):
-    """Returns names and numbers without addresses, which are others in each run."""
+    """Returns names and numbers without addresses, which differ in each run."""
     text = re.sub(r"\b0x(?!0)[0-9a-fA-F]{9,}\b", "", re.sub(NO_FLAGS, "", text)).replace("STATX_BASIC_STATS", BASIC_STATS)
     found = re.findall(r"(?<![\w.])(?:0x[0-9a-fA-F]+|-?\d+(?:\.\d+){3}|-?\d+(?:\*\d+)?)(?![\w.])|[A-Z][A-Z0-9_]+|\b[A-Z]\b", text)
     for index, word in enumerate(found):
@@ -204,7 +204,7 @@ MODE_CALLS = re.compile(r"(chmod|fchmod\w*|creat|open\w*|mkdir\w*|mknod\w*|mq_op
 
 
 def same(name, ours, theirs, call=""):
-    """Whether an argument of a call has the same value."""
+    """Whether an argument of a call has the same value in both texts."""
     ours = re.sub(r"<[^<>]*>$", "", ours)
     theirs = re.sub(r" ?/\*.*?\*/", "", theirs)
     if MODE_CALLS.fullmatch(f"{call}.{name}") and not ours.isdigit():
@@ -243,7 +243,7 @@ def result(text):
     return match.groups() if match else (text, None)
 
 
-# Calls whose results are ids of tasks, which are others in each run.
+# Calls whose results are ids of tasks, which differ in each run.
 TASK_RESULTS = {"clone", "clone3", "fork", "vfork", "getpid", "getppid", "getpgrp", "gettid", "set_tid_address", "setsid", "wait4"}
 
 

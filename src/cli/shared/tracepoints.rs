@@ -118,7 +118,8 @@ impl<'a> RecordedTracepoints<'a> {
         })
     }
 
-    /// Returns the event that `name` selects: `%N` the Nth from 1, `SYSTEM:EVENT`, or a substring of only one event's name.
+    /// Returns the event that `name` selects: `%N` the Nth from 1, even if there is no such event, `SYSTEM:EVENT`, or a substring
+    /// of only one event's name.
     fn event(&self, name: &str) -> Option<EventIndex> {
         let events = &self.recording.events;
         if let Some(number) = name.strip_prefix('%') {
@@ -189,13 +190,13 @@ impl<'a> RecordedTracepoints<'a> {
                     .collect::<Vec<_>>(),
             );
         }
-        let what = if event.is_some() {
+        let list = if event.is_some() {
             "its fields"
         } else {
             "the keys"
         };
         error.hint(format!(
-            "{what}, most similar first: {}",
+            "{list}, most similar first: {}",
             by_distance(field, fields).join(", ")
         ))
     }

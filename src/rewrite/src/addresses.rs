@@ -322,7 +322,7 @@ fn encoded(endian: Endian, words: &[u64]) -> Vec<u8> {
     bytes
 }
 
-/// Records whose addresses are moved.
+/// Whether records of this type have addresses that are moved.
 fn is_moved(kind: RecordKind) -> bool {
     matches!(
         kind,
@@ -330,7 +330,7 @@ fn is_moved(kind: RecordKind) -> bool {
     )
 }
 
-/// Records of hardware traces and of code, which contain addresses and code.
+/// Whether records of this type are dropped, since they contain hardware traces or code.
 fn is_dropped(kind: RecordKind) -> bool {
     matches!(
         kind,

@@ -380,7 +380,7 @@ impl<S: BuildIdSource> Transform for MappedBuildIds<S> {
     }
 }
 
-/// The names of the objects that samples and their callchains hit.
+/// The names of the objects that the instruction, data and callchain addresses of samples hit.
 #[must_use]
 pub fn used_objects(replay: &Replay<'_>, threads: std::num::NonZeroUsize) -> FxHashSet<String> {
     let used = replay.fold(threads, UsedObjects::default);

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use rperf_wire::Attr;
 
-    /// Appends a byte to each piece, and another at the end.
+    /// Appends its byte to each piece, and a dot and its byte at the end.
     #[derive(Debug, Clone, Copy)]
     struct Mark(u8);
 

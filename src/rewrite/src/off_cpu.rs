@@ -87,7 +87,7 @@ impl OffCpu {
         self
     }
 
-    /// Handles a record; returns whether it is replaced.
+    /// Handles a record; returns whether it is replaced or dropped.
     fn takes(&mut self, raw: &RawRecord<'_>, record: &[u8]) -> bool {
         let position = self.position;
         match raw.kind {

@@ -67,7 +67,8 @@ impl<S: WaitSource> OffCpuSums<S> {
         }
     }
 
-    /// Appends the sample that replaces a record; `false` if the record is not a sample of the event.
+    /// Appends the sample that replaces a record; `false` if the record is not a sample of the event. A sample whose raw data are
+    /// no wait is replaced by nothing.
     fn replaces(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) -> bool {
         if raw.kind != RecordKind::SAMPLE {
             let time = self.events.record_time(raw);

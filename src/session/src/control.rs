@@ -61,7 +61,7 @@ impl Control {
         }
     }
 
-    /// Becomes readable with the next command; `None` if there can't be any more.
+    /// The descriptor that becomes readable with the next command; `None` if the other end was closed.
     pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
         self.commands.as_ref().map(File::as_fd)
     }
@@ -97,7 +97,7 @@ impl Control {
             Some(Ok(size)) if size > 0 => {
                 self.begun.extend(bytes.get(..size).unwrap_or_default());
             }
-            // Another process has read it.
+            // Another process has read the command.
             Some(Err(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             _ => self.commands = None,
         }

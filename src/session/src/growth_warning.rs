@@ -34,7 +34,8 @@ impl GrowthWarning {
         }
     }
 
-    /// Returns the milliseconds until the next measurement; -1 if it is done whenever data arrive.
+    /// Returns the milliseconds until the next measurement; -1 if measurements are made whenever data arrive, or if the warning
+    /// was already given.
     pub(crate) fn timeout(&self) -> i32 {
         match self.asleep && !self.reported {
             true => i32::try_from(WINDOW.as_millis()).unwrap_or(i32::MAX),

@@ -126,8 +126,7 @@ pub(crate) struct LaneEvents {
 }
 
 impl LaneEvents {
-    /// Becomes readable when all tasks have exited, a lane has failed, or the maximum size is
-    /// reached.
+    /// The descriptor that becomes readable when all tasks have exited, a lane has ended, or the maximum size is reached.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.wake_reader.as_fd()
     }

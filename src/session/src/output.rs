@@ -16,7 +16,7 @@ use crate::unlinked::UnlinkedFiles;
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     file: File,
-    /// A device such as `/dev/null`, which has no size.
+    /// Whether the output is a device such as `/dev/null`, which has no size.
     device: bool,
 }
 

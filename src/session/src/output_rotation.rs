@@ -144,7 +144,7 @@ impl OutputRotation<'_> {
             };
             if let Ok((folder, name)) = Folder::of(&oldest) {
                 unlinked.keep(&folder, name);
-                // It may already have been removed.
+                // The file may already have been removed.
                 let _ = folder.remove_file(name);
             }
         }

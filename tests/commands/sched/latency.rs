@@ -12,7 +12,7 @@ const PERCENTILES: &str = "\
 ";
 
 #[test]
-fn distributions_of_waits() -> std::io::Result<()> {
+fn percentiles_of_waits_are_printed() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = SchedFile::new();
     waits(&mut file);
@@ -53,7 +53,7 @@ const ANTAGONISTS: &str = "\
 ";
 
 #[test]
-fn antagonists_of_waits() -> std::io::Result<()> {
+fn antagonists_of_waits_are_printed() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = SchedFile::new();
     waits(&mut file);
@@ -104,7 +104,7 @@ const HISTOGRAM: &str = "\
 ";
 
 #[test]
-fn histograms_of_waits() -> std::io::Result<()> {
+fn histograms_of_waits_are_printed() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = SchedFile::new();
     waits(&mut file);

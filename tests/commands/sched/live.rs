@@ -84,8 +84,9 @@ fn the_waits_are_those_of_a_recording() {
 }
 
 #[test]
-fn the_formats_and_the_status_of_the_command() {
-    const NAME: &str = "commands::sched::live::the_formats_and_the_status_of_the_command";
+fn live_latency_has_formats_and_the_status_of_the_command() {
+    const NAME: &str =
+        "commands::sched::live::live_latency_has_formats_and_the_status_of_the_command";
     if !is_root() || !may_trace(NAME) {
         return;
     }

@@ -44,7 +44,8 @@ pub(super) fn rows(code: &FunctionCode, with_source: bool) -> Vec<CodeRow> {
     rows
 }
 
-/// Adds lines for what differs between the source positions `before` (of the previous instruction) and `number`: function, line.
+/// Adds lines for the function and the line of the source position `number`, as far as they differ from those of `before`, the
+/// position of the previous instruction.
 fn site_rows(
     code: &FunctionCode,
     before: Option<usize>,

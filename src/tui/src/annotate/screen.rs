@@ -23,7 +23,7 @@ use crate::theme::Theme;
 pub struct Annotated {
     /// Its instructions.
     pub code: FunctionCode,
-    /// The first line: what was counted.
+    /// The first line: the counted events.
     pub counted: String,
     /// Its first event: an index into the recording's events.
     pub event: usize,
@@ -62,7 +62,7 @@ pub struct AnnotateScreen {
     pub(super) search: SearchState,
     /// A message in the last line until the next key.
     pub(super) notice: Option<String>,
-    /// Whether it has not been drawn yet.
+    /// Whether the screen has not been drawn yet.
     pub(super) is_fresh: bool,
     requests: Sender<BrowserRequest>,
     /// Whether an answer is pending.

@@ -28,11 +28,11 @@ impl ColumnValues {
             .collect()
     }
 
-    /// Returns what percentages are relative to, as titles show it: `local period`.
+    /// Returns the base and the unit of percentages, as titles show them: `local period`.
     pub(super) fn text(&self) -> String {
         let scope = if self.global { "global" } else { "local" };
-        let what = if self.by_samples { "hits" } else { "period" };
-        format!("{scope} {what}")
+        let unit = if self.by_samples { "hits" } else { "period" };
+        format!("{scope} {unit}")
     }
 
     /// Selects the next kind of number.
