@@ -223,7 +223,8 @@ fn create_unused<T>(
 fn keep_old(folder: &Folder, name: &OsStr, old: &OsStr) -> io::Result<()> {
     let mut replaced = UnlinkedFiles::default();
     match (folder.kind(name)?, folder.kind(old)?) {
-        (_, None) => {}
+        // Nothing replaces the older recording.
+        (None, _) | (_, None) => {}
         (_, Some(FileKind::Folder)) => drop(recording_folder::remove(folder, old)?),
         (Some(FileKind::Folder), Some(_)) => {
             replaced.keep(folder, old);
@@ -305,6 +306,23 @@ mod tests {
         assert!(matches!(replacement.commit(), Err(Error::Output { .. })));
         drop(replacement);
         assert!(old.join("other").is_file() && old.join("data.1").is_file());
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn an_old_directory_is_kept_if_there_is_no_output_to_rename() {
+        let directory = directory("old");
+        let path = directory.join("perf.data");
+        for _ in 0..2 {
+            let (mut replacement, mut header, _parts) =
+                Replacement::directory(&path, PathOrigin::Default, 1).unwrap();
+            header.write_all(b"PERFILE2").unwrap();
+            replacement.commit().unwrap();
+        }
+        fs::remove_dir_all(&path).unwrap();
+        let (mut replacement, _file) = Replacement::create(&path, PathOrigin::Default).unwrap();
+        replacement.commit().unwrap();
+        assert!(path.is_file() && directory.join("perf.data.old/data.0").is_file());
         fs::remove_dir_all(directory).unwrap();
     }
 
