@@ -96,8 +96,7 @@ fn outcome(program: &str, scratch: &Scratch, words: &[&str]) -> Outcome {
     run.finish().expect("timeout starts")
 }
 
-/// The faults of rperf's outcome regardless of perf: a panic, a signal, a timeout, an error message without the file
-/// name.
+/// The fault of rperf's outcome, regardless of perf's: a panic, a signal, a timeout, or an error message without the file name.
 fn fault(path: &str, ours: &Outcome) -> Option<String> {
     let is_reported = ours.stderr.contains(path) && !ours.stderr.contains("panicked");
     let valid = match ours.status {
@@ -171,8 +170,9 @@ fn every_recording_is_read_or_refused_with_a_message() {
     let mut faults = Vec::new();
     for file in &files {
         let path = file.display().to_string();
-        // perf prints a header even for files it cannot read, and its output for damaged files differs.
-        let mut read = !path.contains("/fuzz/");
+        // Damaged files are not compared with perf: its output differs. If perf cannot read the samples of a file, its header is
+        // not compared either.
+        let mut is_compared = !path.contains("/fuzz/");
         for words in [
             &["script"][..],
             &["report", "--header-only"],
@@ -180,10 +180,10 @@ fn every_recording_is_read_or_refused_with_a_message() {
         ] {
             let words = [words, &["-f", "-i", &path]].concat();
             let ours = outcome(env!("CARGO_BIN_EXE_rperf"), &scratch, &words);
-            let theirs = perf.as_ref().filter(|_| read);
+            let theirs = perf.as_ref().filter(|_| is_compared);
             let theirs = theirs.map(|perf| outcome(perf, &scratch, &words));
             let theirs = theirs.filter(|theirs| theirs.status == 0 && !theirs.stdout.is_empty());
-            read = theirs.is_some();
+            is_compared = theirs.is_some();
             let found = fault(&path, &ours).or_else(|| match theirs? {
                 _ if ours.status != 0 => Some(format!("refused: {}", ours.stderr)),
                 theirs => compare(&path, &words, &theirs, &ours),

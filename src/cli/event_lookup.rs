@@ -16,8 +16,8 @@ pub(crate) fn is_off_cpu(name: &str) -> bool {
     is_named(name, OFF_CPU)
 }
 
-/// Returns the index of the event to draw: the event `wanted` if given, otherwise off-CPU time, otherwise the event with most
-/// samples. Prints a note if samples of other events are not drawn.
+/// Returns the index of the event to draw: the event `wanted` if given, otherwise off-CPU time if it has samples, otherwise the
+/// event with most samples. Prints a note if samples of other events are not drawn.
 ///
 /// # Errors
 ///

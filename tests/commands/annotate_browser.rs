@@ -73,7 +73,7 @@ fn recording() -> Scratch {
     scratch
 }
 
-/// Starts a command on that recording and waits until it shows code.
+/// Starts a command on the recording in `scratch` and waits until it shows code.
 fn browser(size: (u16, u16), scratch: &Scratch, words: &str) -> Option<Tmux> {
     let tmux = Tmux::start(size, scratch.path(), "", words)?;
     tmux.wait_for("Event count");

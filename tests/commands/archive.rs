@@ -1,4 +1,4 @@
-//! `rperf archive`: what it packs, and that the archive works on another machine.
+//! `rperf archive`: the contents of archives, and their use on another machine.
 
 use std::fs;
 use std::path::Path;

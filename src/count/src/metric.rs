@@ -41,7 +41,7 @@ impl MetricValue {
         }
     }
 
-    /// Events per second, with a unit that leaves at most three digits before the decimal point.
+    /// Events per second, with the first unit for which the number is at most 1000, otherwise in G/sec.
     #[must_use]
     pub(crate) fn per_second(events: f64, nanoseconds: f64) -> Self {
         let mut value = 1e9 * events / nanoseconds;

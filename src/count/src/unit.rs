@@ -49,7 +49,7 @@ impl Aggregation {
     #[must_use]
     pub fn of_number(number: u64) -> Self {
         let mut known = Self::NUMBERS.iter();
-        let found = known.find_map(|(of, by)| (*of == number).then_some(*by));
+        let found = known.find_map(|(listed, by)| (*listed == number).then_some(*by));
         found.unwrap_or_default()
     }
 }

@@ -75,7 +75,7 @@ pub struct Instruction {
 pub enum BranchTarget {
     /// The instruction with this index.
     Within(usize),
-    /// An address in the object outside the function.
+    /// Another address in the object: a call's target, a place outside the function, or one that is not an instruction's start.
     To(u64),
 }
 

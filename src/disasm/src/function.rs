@@ -58,7 +58,7 @@ impl SampledFunction {
             };
             found.hits.insert((event, address), hit);
         }
-        Some(found.seen_by(frame.symbol?, events))
+        Some(found.of_events(frame.symbol?, events))
     }
 
     /// Number of samples of all events.
@@ -82,7 +82,7 @@ impl FunctionHits {
     }
 
     /// The function with its hits of `events` only.
-    fn seen_by(&self, symbol: SymbolId, events: &[EventIndex]) -> SampledFunction {
+    fn of_events(&self, symbol: SymbolId, events: &[EventIndex]) -> SampledFunction {
         let mut sums = vec![HitCount::default(); events.len()];
         let mut hits = Vec::new();
         for ((event, address), hit) in &self.hits {
@@ -108,7 +108,7 @@ pub struct SampledFunctions {
     pub(crate) totals: FxHashMap<EventIndex, HitCount>,
     /// Samples accepted by the filters, in any function or none.
     pub(crate) accepted: FxHashMap<EventIndex, HitCount>,
-    /// Samples of objects without a symbol.
+    /// Samples by object, at addresses without a symbol.
     pub(crate) unnamed: FxHashMap<DsoId, u64>,
 }
 
@@ -117,7 +117,7 @@ impl SampledFunctions {
     #[must_use]
     pub fn of(&self, events: &[EventIndex]) -> Vec<SampledFunction> {
         let functions = self.found.iter();
-        let functions = functions.map(|(symbol, found)| found.seen_by(*symbol, events));
+        let functions = functions.map(|(symbol, found)| found.of_events(*symbol, events));
         let functions = functions.filter(|function| !function.hits.is_empty());
         let mut functions: Vec<SampledFunction> = functions.collect();
         functions.sort_by_cached_key(|function| {
@@ -134,10 +134,10 @@ impl SampledFunctions {
         let symbol = frame.symbol?;
         let none = FunctionHits::new(*frame);
         let found = self.found.get(&symbol).unwrap_or(&none);
-        Some(found.seen_by(symbol, events))
+        Some(found.of_events(symbol, events))
     }
 
-    /// Number of samples in objects without a known function, descending.
+    /// Objects with samples at addresses without a known function, and the number of these samples, descending.
     #[must_use]
     pub fn unnamed(&self) -> Vec<(DsoId, u64)> {
         let unnamed = self.unnamed.iter().map(|(dso, samples)| (*dso, *samples));

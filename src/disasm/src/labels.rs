@@ -10,7 +10,7 @@ use crate::{InstructionLine, Listing, OperandAddress};
 pub enum Arrow {
     /// Forward in the function.
     Down,
-    /// Backward in the function.
+    /// Backward in the function, or to the instruction itself.
     Up,
     /// Out of the function.
     Out,
@@ -81,7 +81,7 @@ impl<'l> Labels<'l> {
         self.sources.values().copied().max().unwrap_or_default()
     }
 
-    /// The target of a jump within the function.
+    /// The target of a jump within the function or, as in perf, to its end.
     #[must_use]
     pub fn jump_within(&self, line: &InstructionLine<'_>) -> Option<u64> {
         let target = line
@@ -171,8 +171,8 @@ fn external_target(head: &str, target: &OperandAddress<'_>) -> String {
     }
 }
 
-/// `operands` with the symbol in place of the program-counter-relative operand. Jumps and calls
-/// through such an operand are unchanged: their target is different.
+/// `operands` with the symbol in place of an operand relative to the program counter. `None` without such an operand, or if a
+/// jump or call reads its target from it.
 fn relative(operands: &str, place: &OperandAddress<'_>) -> Option<String> {
     const COUNTER: &str = "(%rip)";
     let (before, after) = operands.split_once(COUNTER)?;

@@ -18,7 +18,7 @@ pub enum NoCode {
     Missing,
     /// The architecture is not supported.
     Foreign,
-    /// The symbol covers no bytes.
+    /// The symbol is unknown or covers no bytes.
     Empty,
 }
 
@@ -150,8 +150,8 @@ struct Walk<'r, 'w, 'o> {
 }
 
 impl<'r> Walk<'r, '_, '_> {
-    /// The parts of the function's `size` bytes that are in sections with code. A symbol without a size extends to the next symbol, which
-    /// may be in another section.
+    /// The parts of the function's `size` bytes that are in sections with code. A symbol without a size extends to the next
+    /// symbol, which may be in another section.
     fn parts(&self, size: usize) -> Vec<Range<usize>> {
         let Some(sections) = self.resolver.code_sections(&self.first) else {
             return std::iter::once(0..size).collect();

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_of_printing_are_read() {
+    fn output_of_gnu_and_llvm_is_read() {
         let gnu = "\n0000000000001139 <leaf>:\n    1139:\t55                   \tpush   %rbp\n    \
             113d:\t48 c7 45 f8 00 00 00 \tmovq   $0x0,-0x8(%rbp)\n    1144:\t00 \n";
         let objdump = ObjdumpListing::parse(gnu);

@@ -98,7 +98,7 @@ impl OutputStream {
         }
     }
 
-    /// Returns a descriptor that reports when the reader of a pipe has closed it.
+    /// Returns a descriptor that reports when the reader of a pipe has closed it; `None` for other outputs.
     pub(crate) fn reader(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Pipe(pipe) if pipe.is_pipe => Some(pipe.writer.output().as_fd()),

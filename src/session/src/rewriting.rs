@@ -43,7 +43,7 @@ enum RewriteJob {
 
 /// Results of the rewriting thread.
 enum RewriteResult {
-    /// A rewritten round, and its emptied input buffer.
+    /// A rewritten round, and its input buffer, to be reused.
     Round(Vec<u8>, Vec<u8>),
     /// The end, with records that the rewriter held back.
     End(Vec<u8>),
@@ -143,7 +143,8 @@ impl RewriteThread {
         Ok(())
     }
 
-    /// Returns the milliseconds until a result may be available; -1 if nothing is pending.
+    /// Returns the milliseconds until a result may be available; -1 if none is expected: the thread keeps the last round until
+    /// the next one.
     pub(crate) fn timeout(&self) -> i32 {
         match self.rounds > 1 {
             true => BUSY_POLL_MILLIS,
@@ -338,7 +339,7 @@ mod tests {
 
     #[test]
     fn records_stay_in_order_and_buffered_memory_is_bounded() {
-        let path = std::env::temp_dir().join(format!("rperf-beside-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("rperf-rewriting-{}", std::process::id()));
         let (mut sink, mut replacement) = sink(&path);
         let too_early = Arc::new(AtomicUsize::new(0));
         let slow = SlowRewriter {
@@ -375,7 +376,7 @@ mod tests {
             0,
             "a round was rewritten before the next one was noted"
         );
-        assert!(most <= MAX_QUEUED, "{most} bytes were under way");
+        assert!(most <= MAX_QUEUED, "{most} bytes were queued");
         replacement.commit().unwrap();
         drop(sink);
         let bytes = std::fs::read(&path).unwrap();

@@ -52,8 +52,8 @@ pub(crate) fn default_pages(sysctl: &Sysctl) -> usize {
 /// however small the other rings are.
 const SIDE_BAND_PAGES: usize = 32;
 
-/// Maps the rings and redirects all events to the ring of their CPU. If locked memory is
-/// insufficient, the size of all rings is halved until they fit.
+/// Maps the rings and redirects all events to the ring of their CPU or task. If locked memory is insufficient, the size of all
+/// rings is halved until they fit.
 pub(crate) fn map_rings(
     events: &[OpenEvent],
     requested: usize,

@@ -1,4 +1,4 @@
-//! Creates the records that describe running tasks without recording, to measure how long that takes.
+//! Creates the records that describe running tasks, without a recording, so that the time for their creation can be measured.
 
 use std::io;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_millis(500);
 /// Bytes of a record's header, of which the last two are the record's size (`struct perf_event_header`).
 const HEADER: usize = 8;
 
-/// Which tasks are described.
+/// The tasks to describe, and the extent of the description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskSynthesis {
     /// The process; all processes if `None`.
@@ -53,7 +53,7 @@ impl TaskSynthesis {
     }
 }
 
-/// The number of records.
+/// The number of complete records.
 fn count(mut records: &[u8]) -> u64 {
     let mut number = 0;
     while let Some((header, _)) = records.split_at_checked(HEADER) {

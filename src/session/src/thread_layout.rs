@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_cover_all_cpus_and_no_others() {
+    fn masks_cover_all_cpus_and_each_mask_at_least_one() {
         let cpus = list("0-2");
         let shared = |masks: &[(&str, &str)]| {
             let lists = masks.iter().map(|(one, other)| (list(one), list(other)));

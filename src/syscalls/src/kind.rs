@@ -110,7 +110,8 @@ pub(crate) fn argument_kind(call: &str, name: &str, c_type: &str) -> ArgumentKin
     }
 }
 
-/// Whether an `unsigned long` of this name is an address in this call; perf prints others as decimal numbers.
+/// Whether an `unsigned long` with the name of an address is printed as an address in this call; perf prints others as decimal
+/// numbers.
 fn is_address(call: &str) -> bool {
     matches!(
         call,

@@ -16,10 +16,10 @@ pub(crate) fn write_messages(
 ) -> io::Result<()> {
     to.write_all(b"[")?;
     let mut written = 0;
-    for of_one in captured.chunk_by(|one, next| message_of(one) == message_of(next)) {
+    for message in captured.chunk_by(|one, next| message_of(one) == message_of(next)) {
         let separator: &[u8] = if written == 0 { b"" } else { b", " };
         to.write_all(separator)?;
-        write_message(to, call, of_one, options)?;
+        write_message(to, call, message, options)?;
         written += 1;
     }
     let is_more = call.named("vlen") & 0xffff_ffff > written;

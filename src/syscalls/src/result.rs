@@ -1,4 +1,4 @@
-//! What a call returned, as text.
+//! Results of calls as text.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::{CallArguments, TaskNames, error_name, error_text};
 /// The largest error number that the kernel returns (`MAX_ERRNO` in linux/err.h).
 const MAX_ERRNO: i64 = 4095;
 
-/// Writes what a call returned, without ` = `: an error's name and text, an address, a task, or a number.
+/// Writes the result of a call, without ` = `: an error's name and text, an address, a task, or a number.
 ///
 /// # Errors
 /// Errors of `to`.

@@ -56,11 +56,11 @@ pub enum Reply {
     Chosen(usize),
     /// The answer to a yes-or-no question.
     Confirmed(bool),
-    /// What was typed.
+    /// The typed text.
     Typed(String),
 }
 
-/// The result of an input.
+/// The result of an input or a message.
 pub enum InputResult<M> {
     /// Nothing changed.
     Unchanged,

@@ -131,7 +131,7 @@ impl<M> Session<M> {
         change
     }
 
-    /// Returns how long to wait for a key.
+    /// Sets the time of the next tick, and returns how long to wait for a key.
     fn key_timeout(&mut self) -> Duration {
         let now = Instant::now();
         let interval = self
@@ -200,7 +200,7 @@ impl<M> Session<M> {
         LoopResult::Painting
     }
 
-    /// Removes the top screen.
+    /// Removes the top screen, and passes its reply to the screen below.
     fn pop_screen(&mut self, reply: Reply) {
         self.screens.pop();
         self.tick = None;

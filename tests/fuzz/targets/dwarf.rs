@@ -14,7 +14,7 @@ use rperf_symbol::{
     UnitPrefilter, load,
 };
 
-// See `Parts`.
+// The input is in the format of `Parts`.
 fuzz_target!(|bytes: &[u8]| {
     let disk = Disk::of(&Parts::of(bytes));
     let paths = SearchPaths::new(None);

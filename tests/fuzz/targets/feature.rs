@@ -1,4 +1,4 @@
-//! Feature sections: any bytes are decoded or refused, and re-encoding decodes to the same.
+//! Feature sections: any bytes are decoded or refused, and a re-encoded feature is decoded to the same value.
 
 #![no_main]
 

@@ -7,20 +7,20 @@ use rperf_tracepoint::typed::EventLayout;
 use rperf_tracepoint::{Abi, NoSymbols, PrintContext, PrintkFormats, Tracepoint, ValueNames};
 use rperf_wire::Endian;
 
-// A format file; after a NUL the byte order, the size of a long, and a record's bytes.
+// The input is a format file; after a NUL a byte for the byte order and the size of a long, and the bytes of a record.
 fuzz_target!(|bytes: &[u8]| {
     let mut parts = bytes.splitn(2, |byte| *byte == 0);
     let text = parts.next().unwrap_or_default();
-    let (how, raw) = parts
+    let (flags, raw) = parts
         .next()
         .and_then(<[u8]>::split_first)
         .unwrap_or((&0, &[]));
-    let endian = if how & 1 == 1 {
+    let endian = if flags & 1 == 1 {
         Endian::Big
     } else {
         Endian::Little
     };
-    let long_size = if how & 2 == 2 { 4 } else { 8 };
+    let long_size = if flags & 2 == 2 { 4 } else { 8 };
     let abi = Abi { endian, long_size };
     let Ok(mut tracepoint) = Tracepoint::parse("", text, abi) else {
         return;

@@ -37,7 +37,7 @@ impl AddressSpace for Space<'_> {
     }
 }
 
-// See `Parts`. Registers are words in the kernel's order; their first byte is the mask of optional ones.
+// The input is in the format of `Parts`. The registers are words of 8 bytes in the kernel's order.
 fuzz_target!(|bytes: &[u8]| {
     let parts = Parts::of(bytes);
     let disk = Disk::of(&parts);
@@ -92,7 +92,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Registers of a sample at `offset` of the object: words of `registers`, then small numbers.
+/// Registers of a sample at `offset` of the object: words of `registers`, then numbers from 0x7fff0000, except the instruction
+/// pointer.
 fn sampled(arch: Arch, registers: &[u8], offset: u64, endian: Endian) -> Vec<u8> {
     let instruction_pointer = match arch {
         Arch::X86_64 | Arch::X86 => 8,

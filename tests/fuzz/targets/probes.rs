@@ -19,7 +19,7 @@ const DEFAULT_DEFINITIONS: &str = "* $vars\n*%return $retval\n%*\n*;*\n*:1 $para
 /// The maximum number of definitions of one input.
 const MAX_DEFINITIONS: usize = 8;
 
-// See `Parts`; each line of the text is a definition.
+// The input is in the format of `Parts`; each line of its text is a definition.
 fuzz_target!(|bytes: &[u8]| {
     let parts = Parts::of(bytes);
     let disk = Disk::of(&parts);

@@ -1,4 +1,4 @@
-//! Records of every kind: any bytes decode or fail, and re-encoding decodes to the same.
+//! Records of every kind: any bytes are decoded or refused, and a re-encoded record is decoded to the same value.
 
 #![no_main]
 
@@ -12,16 +12,16 @@ const FIRST_OF_SIMPLEPERF: u32 = 240;
 fuzz_target!(|input: (u8, u16, bool, u64, &[u8])| {
     let (kind, misc, big, sample_type, body) = input;
     let endian = if big { Endian::Big } else { Endian::Little };
-    let (own, _id) = SampleIdLayout::new(SampleType(sample_type)).split(body, endian);
+    let (fields, _id) = SampleIdLayout::new(SampleType(sample_type)).split(body, endian);
     // The last numbers are mapped to simpleperf's.
     let kind = match u32::from(kind) {
-        own @ FIRST_OF_SIMPLEPERF.. => own - FIRST_OF_SIMPLEPERF + RecordKind::SIMPLEPERF_START,
-        kind => kind,
+        number @ FIRST_OF_SIMPLEPERF.. => number - FIRST_OF_SIMPLEPERF + RecordKind::SIMPLEPERF_START,
+        number => number,
     };
     let raw = RawRecord {
         kind: RecordKind(kind),
         misc: Misc(misc),
-        body: own,
+        body: fields,
     };
     if let Ok(record) = Record::decode(&raw, endian) {
         let mut again = Vec::new();

@@ -60,8 +60,8 @@ fn sections(file: &[u8]) -> Vec<Section<'_>> {
     found.collect()
 }
 
-/// Returns a jitdump of two functions with lines and unwind information, one of which moves (jitdump-specification.txt), followed
-/// by lines of a perf map and of kallsyms.
+/// Returns a jitdump (jitdump-specification.txt) of two functions, of which the first has a line and unwind information and is
+/// moved, followed by lines of a perf map and of kallsyms.
 fn dump() -> Vec<u8> {
     let mut out = Vec::new();
     words(&mut out, &[0x4a69_5444, 1, 40, 62, 0, 77]);

@@ -147,14 +147,14 @@ fn shown(replay: &Replay<'_>, out: &mut Vec<u8>) {
         };
         out.clear();
         let mut block = ScriptBlock::default();
-        one(layout, sample, &mut block);
+        write_sample(layout, sample, &mut block);
         let raw = sample.wire.raw.unwrap_or_default();
         payloads.write(sample.event, raw, &resolver, &mut block.text);
         out.extend(join.join(&block));
     }
 }
 
-fn one(layout: &ScriptLayout, sample: &Sample<'_>, block: &mut ScriptBlock) {
+fn write_sample(layout: &ScriptLayout, sample: &Sample<'_>, block: &mut ScriptBlock) {
     let line = SampleLine {
         comm: "comm",
         pid: sample.pid,

@@ -41,7 +41,7 @@ pub struct Mmap {
     pub loops: u64,
     /// Threads that run at the same time.
     pub threads: u32,
-    /// Seed for pages used in random order; `None` for the order of their addresses.
+    /// Seed for a random choice of the used pages; with `None`, each page is used, in the order of addresses.
     pub seed: Option<u64>,
     /// Base-2 logarithm of the size of huge pages; `None` for ordinary ones.
     pub huge_bits: Option<u32>,
@@ -73,10 +73,9 @@ impl Mmap {
         self.size as f64 * self.loops as f64
     }
 
-    /// Maps the memory, uses each page and unmaps it.
+    /// Maps, uses and unmaps the memory in each thread. As many pages are used as the memory has.
     ///
-    /// # Errors
-    /// [`BenchError::Unavailable`] if there is not enough memory with such pages.
+    /// # Errors [`BenchError::Unavailable`] if there is not enough memory with pages of this size, or no counter of cycles.
     pub fn run(&self, function: MmapFunction, cycles: bool) -> Result<MmapSpeed, BenchError> {
         let measured = std::thread::scope(|scope| {
             let thread = |number| scope.spawn(move || self.run_thread(function, cycles, number));

@@ -34,8 +34,8 @@ fn applied(lists: &[&str]) -> Result<FieldSelection, Error> {
 fn fields(lists: &[&str], attr: &Attr) -> Result<Vec<&'static str>, Error> {
     let mut selection = applied(lists)?;
     selection.check([(attr, "an-event")].into_iter())?;
-    let left = selection.fields(attr);
-    let names = LineFields::ALL.iter().filter(|field| left.has(**field));
+    let selected = selection.fields(attr);
+    let names = LineFields::ALL.iter().filter(|field| selected.has(**field));
     Ok(names.map(LineField::name).collect())
 }
 
@@ -113,7 +113,7 @@ fn requested_fields_must_be_recorded() {
 }
 
 #[test]
-fn raw_events_show_the_memory_they_sampled() {
+fn memory_fields_of_raw_events_must_be_recorded() {
     let bits = [
         SampleType::IP,
         SampleType::ADDR,
@@ -236,8 +236,8 @@ fn streamed(lists: &[&str], events: &[&Attr]) -> Vec<&'static str> {
     let mut selection = applied(lists).unwrap();
     let named = events.iter().map(|attr| (*attr, "event"));
     selection.check_stream(named).unwrap();
-    let left = selection.fields(events[0]);
-    let names = LineFields::ALL.iter().filter(|field| left.has(**field));
+    let selected = selection.fields(events[0]);
+    let names = LineFields::ALL.iter().filter(|field| selected.has(**field));
     names.map(LineField::name).collect()
 }
 

@@ -6,8 +6,8 @@ use crate::event::ProbeTarget;
 use crate::object::ProbeObject;
 use crate::search::Probe;
 
-/// Returns the target of a probe found in the image of the kernel or a module. In the running kernel, the target is
-/// relative to the kernel's start, because names of functions may be ambiguous.
+/// Returns the target of a probe found in the image of the kernel or a module. In the running kernel's image, the target is
+/// relative to the kernel's start, because several functions may have the same name.
 #[must_use]
 pub fn place_in_kernel(
     object: &ProbeObject<'_>,

@@ -65,14 +65,16 @@ impl<'a> KernelSymbolList<'a> {
         (address != 0).then_some(address)
     }
 
-    /// Returns the distance in bytes from `address` to the next symbol; `None` if there is none, as when addresses are hidden.
+    /// Returns the distance in bytes from `address` to the next symbol; `None` if there is none, for example if addresses are
+    /// hidden.
     pub(crate) fn size_of_symbol(&self, address: u64) -> Option<u64> {
         let after = self.list.partition_point(|other| other.address <= address);
         let next = self.list.get(after)?;
         Some(next.address - address)
     }
 
-    /// Returns the function that contains `address`, and the offset in it.
+    /// Returns the function that starts nearest below or at `address`, and the offset in it; `None` if there is none or if
+    /// addresses are hidden.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<(KernelSymbol<'a>, u64)> {
         let after = self.list.partition_point(|other| other.address <= address);
@@ -86,8 +88,8 @@ impl<'a> KernelSymbolList<'a> {
             return None;
         }
         let first = before.partition_point(|symbol| symbol.address < start);
-        let mut same = before.get(first..)?.iter();
-        let found = same.find(|symbol| symbol.is_function)?;
+        let mut aliases = before.get(first..)?.iter();
+        let found = aliases.find(|symbol| symbol.is_function)?;
         Some((*found, address - start))
     }
 

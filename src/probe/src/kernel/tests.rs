@@ -61,17 +61,17 @@ fn hidden_addresses_leave_the_names() {
 }
 
 #[test]
-fn an_offset_from_the_last_symbol_may_be_any() {
+fn any_offset_from_the_last_symbol_is_accepted() {
     let last = b"ffffffff81000000 T vfs_read\nffffffff81000000 T alias\n";
     let found = resolved("vfs_read+0xffffffffffffffff", None, last);
     assert_eq!(found.as_deref(), Ok("vfs_read+18446744073709551615"));
-    // Two names of one address.
+    // Both names have one address, which is probed once.
     let found = resolved("*+0xffffffffffffffff", None, last);
     assert_eq!(found.as_deref(), Ok("vfs_read+18446744073709551615"));
 }
 
 #[test]
-fn missing_functions_are_refused() {
+fn impossible_probes_are_refused_with_the_reason() {
     for (definition, part) in [
         ("vfs_reed", "Probe point 'vfs_reed' not found."),
         ("vfs_read+256", "bigger than the size of vfs_read"),

@@ -164,7 +164,7 @@ impl<T: TypeShape> PathStep<T> {
     }
 
     /// Returns the type of the value as probe definitions name it (`None` if unknown), and whether the value is wider than 64
-    /// bits. The type is `cast` if given, otherwise derived from the value's type.
+    /// bits. The type is `cast` if given (a letter alone takes the width of the value), otherwise derived from the value's type.
     pub(crate) fn kind(&mut self, cast: Option<&str>) -> Result<(Option<String>, bool), Error> {
         let (letter, is_text) = match cast {
             None => (None, false),

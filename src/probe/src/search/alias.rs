@@ -17,9 +17,9 @@ const OS_ABI: usize = 7;
 /// Instruction sets that appear in the names of implementations.
 const INSTRUCTION_SETS: [&str; 6] = ["sse", "avx", "evex", "erms", "asimd", "sve"];
 
-/// Finds the probe points of a function whose name only the symbol table has. The debug information may have the
-/// function at the symbol's address by another name; otherwise the symbol alone is used. Empty if there is no such
-/// symbol.
+/// Finds the probe points of a function whose name only the symbol table has. The debug information may have the function at the
+/// symbol's address by another name; otherwise the symbol alone is used. Empty if there is no such symbol, or if the definition
+/// needs debug information that is missing.
 pub(super) fn find(
     object: &ProbeObject<'_>,
     definition: &Definition,
@@ -71,7 +71,7 @@ fn by_symbol(
         _ => 0,
     };
     check_offset(object, symbol, offset)?;
-    let entry = FetchAddress {
+    let fetch = FetchAddress {
         file_offset: symbol.offset.wrapping_add(offset),
         is_entry: offset == 0,
         is_return: *place == FunctionPlace::Return,
@@ -81,11 +81,11 @@ fn by_symbol(
         offset,
         name: symbol.name.clone(),
         provider: None,
-        file_offset: entry.file_offset,
+        file_offset: fetch.file_offset,
         semaphore: None,
-        is_return: entry.is_return,
+        is_return: fetch.is_return,
         is_inlined: false,
-        fields: raw::fields(object, &definition.arguments, entry)?,
+        fields: raw::fields(object, &definition.arguments, fetch)?,
     };
     Ok(ProbePoints {
         probes: vec![probe],
@@ -93,11 +93,11 @@ fn by_symbol(
     })
 }
 
-/// Returns the function of this name, with or without a version, in the file's own symbol table.
+/// Returns the function of this name, with or without a version, in the symbol tables of the file itself.
 fn symbol(object: &ProbeObject<'_>, name: &str) -> Option<SymbolRange> {
     let file = &object.file;
-    let mut all = file.dynamic_symbols().chain(file.symbols());
-    let found = all.find(|symbol| {
+    let mut symbols = file.dynamic_symbols().chain(file.symbols());
+    let found = symbols.find(|symbol| {
         let is_named = symbol.name().is_ok_and(|found| plain(found) == name);
         is_named && symbol.is_definition() && kind(symbol.flags()) != elf::STT_OBJECT
     })?;
@@ -135,19 +135,19 @@ pub(super) fn indirect(object: &ProbeObject<'_>, probes: &[Probe]) -> Option<Sea
     // Statically linked programs list their IFUNCs in `.symtab` only, and have this OS ABI.
     let is_marked = object.sources.bytes.get(OS_ABI) == Some(&elf::ELFOSABI_GNU);
     let is_static = is_marked && file.dynamic_symbols().next().is_none();
-    let rest = is_static.then(|| file.symbols()).into_iter().flatten();
-    let mut all = file.dynamic_symbols().chain(rest);
-    let found = all.find(|symbol| {
+    let static_symbols = is_static.then(|| file.symbols()).into_iter().flatten();
+    let mut symbols = file.dynamic_symbols().chain(static_symbols);
+    let found = symbols.find(|symbol| {
         let is_indirect = kind(symbol.flags()) == elf::STT_GNU_IFUNC;
         let place = || object.offset_of(symbol.address());
         is_indirect && place().is_some_and(|place| places.contains(&place))
     })?;
     let name = plain(found.name().ok()?).to_owned();
-    let start = format!("__{}_", name.trim_start_matches('_'));
+    let prefix = format!("__{}_", name.trim_start_matches('_'));
     let functions = object.functions();
     let variants = functions.map(|function| function.name);
     let is_variant = |name: &String| {
-        let rest = name.strip_prefix(&start).unwrap_or_default();
+        let rest = name.strip_prefix(&prefix).unwrap_or_default();
         INSTRUCTION_SETS.iter().any(|word| rest.starts_with(word))
     };
     let mut variants: Vec<String> = variants.filter(is_variant).collect();

@@ -95,7 +95,7 @@ impl<'s, 'w, 'u> ProbeScope<'s, 'w, 'u> {
     }
 }
 
-/// Returns the fields at one probe point, in argument order.
+/// Returns the values of `arguments` at one probe point, in argument order.
 pub(super) fn slots(
     scope: &ProbeScope<'_, '_, '_>,
     arguments: &[Argument],
@@ -104,14 +104,14 @@ pub(super) fn slots(
     for (number, argument) in arguments.iter().enumerate() {
         match &argument.value {
             ArgumentValue::Raw(text) => {
-                let entry = FetchAddress {
+                let fetch = FetchAddress {
                     file_offset: scope.file_offset,
                     is_entry: scope.function.entry_address() == Some(scope.address),
                     is_return: scope.is_return,
                 };
                 found.push(FetchedValue::Ready {
                     argument: number,
-                    field: raw::field(scope.object, argument, text, entry)?,
+                    field: raw::field(scope.object, argument, text, fetch)?,
                     is_truncated: false,
                 });
             }
@@ -119,8 +119,8 @@ pub(super) fn slots(
             ArgumentValue::Parameters | ArgumentValue::Variables if scope.is_return => {
                 return Err(convert::not_at_return(&argument.text));
             }
-            ArgumentValue::Parameters => all(scope, argument, number, true, &mut found),
-            ArgumentValue::Variables => all(scope, argument, number, false, &mut found),
+            ArgumentValue::Parameters => expand(scope, argument, number, true, &mut found),
+            ArgumentValue::Variables => expand(scope, argument, number, false, &mut found),
         }
     }
     Ok(found)
@@ -153,8 +153,8 @@ fn slot(
     }
 }
 
-/// Expands `$params` and `$vars` to the variables with a location.
-fn all(
+/// Appends the variables that can be fetched: an expansion of `$params` (`only_parameters`) or `$vars`.
+fn expand(
     scope: &ProbeScope<'_, '_, '_>,
     argument: &Argument,
     number: usize,
@@ -188,7 +188,8 @@ fn all(
     }
 }
 
-/// Inserts a placeholder for variables that only some probe points lack; a variable that all lack is an error.
+/// Inserts a placeholder for variables that only some probe points lack, and a note. A variable that all probe points lack is an
+/// error.
 pub(super) fn complete(
     arguments: &[Argument],
     candidates: &mut [Candidate],

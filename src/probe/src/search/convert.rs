@@ -53,7 +53,7 @@ pub(super) fn not_at_return(name: &str) -> Error {
     ))
 }
 
-/// Returns a variable defined in another unit, by its symbol.
+/// Returns the location of a variable defined in another unit, by its symbol.
 fn in_other_unit(
     scope: &ProbeScope<'_, '_, '_>,
     variable: &Die<'_, '_>,

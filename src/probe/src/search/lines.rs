@@ -162,7 +162,7 @@ impl UnitSearch<'_> {
     }
 
     /// Returns the lines with code nearest to the first requested line, as users write them: relative to the function's
-    /// declaration, if a function was given.
+    /// declaration, if a function was given. Empty for a pattern.
     fn nearest_lines(&self, places: &[(u32, u64)], search: &LineSearch<'_, '_, '_>) -> Vec<u32> {
         let Some(wanted) = search.lines.first().filter(|_| search.is_exact) else {
             return Vec::new();
@@ -182,7 +182,8 @@ impl UnitSearch<'_> {
     }
 }
 
-/// Returns the function of a line at `address`: the requested one, otherwise the one declared nearest above it.
+/// Returns the function of a line at `address`: the requested function if there is one; otherwise the function declared nearest
+/// above the line, or the innermost.
 fn scope<'w, 'u>(
     function: &Die<'w, 'u>,
     search: &LineSearch<'_, 'w, 'u>,

@@ -66,11 +66,12 @@ pub struct Probe {
     pub symbol: String,
     /// Offset from that function's entry in bytes.
     pub offset: u64,
-    /// The function named in the definition, which may be inlined into `symbol`.
+    /// The function that the definition selects, which may be inlined into `symbol`; a marker's name; `abs_ADDRESS` for an
+    /// address.
     pub name: String,
     /// The provider of a USDT marker.
     pub provider: Option<String>,
-    /// The file offset.
+    /// The file offset; an address for a probe point found in kallsyms.
     pub file_offset: u64,
     /// The USDT semaphore's file offset.
     pub semaphore: Option<u64>,
@@ -106,7 +107,7 @@ pub enum SearchNote {
     Indirect {
         /// The function.
         name: String,
-        /// Some of its candidates.
+        /// Some of its implementations.
         variants: Vec<String>,
     },
     /// Split debug information is missing.

@@ -21,12 +21,12 @@ pub(crate) struct FetchAddress {
 pub(crate) fn fields(
     object: &ProbeObject<'_>,
     arguments: &[Argument],
-    entry: FetchAddress,
+    fetch: FetchAddress,
 ) -> Result<Vec<ProbeField>, Error> {
     let raw = arguments
         .iter()
         .filter_map(|argument| match &argument.value {
-            ArgumentValue::Raw(text) => Some(field(object, argument, text, entry)),
+            ArgumentValue::Raw(text) => Some(field(object, argument, text, fetch)),
             _ => None,
         });
     raw.collect()
@@ -37,12 +37,12 @@ pub(super) fn field(
     object: &ProbeObject<'_>,
     argument: &Argument,
     text: &str,
-    entry: FetchAddress,
+    fetch: FetchAddress,
 ) -> Result<ProbeField, Error> {
     let (before, core, after) = parts(text);
     let core = match object.is_kernel() {
-        true => checked(object.architecture(), core, entry.is_return)?.to_owned(),
-        false => translate(object, core, entry)?,
+        true => checked(object.architecture(), core, fetch.is_return)?.to_owned(),
+        false => translate(object, core, fetch)?,
     };
     Ok(ProbeField {
         name: argument.name.clone(),
@@ -52,7 +52,7 @@ pub(super) fn field(
     })
 }
 
-/// Splits nested dereferences into prefix, innermost base and suffix: +8(-16(%bp)).
+/// Splits nested dereferences into prefix, innermost base and suffix: `+8(-16(`, `%bp` and `))`.
 fn parts(text: &str) -> (&str, &str, &str) {
     let start = text.rfind('(').map_or(0, |at| at + 1);
     let (before, rest) = text.split_at(start);
@@ -88,29 +88,29 @@ fn checked(architecture: Architecture, core: &str, is_return: bool) -> Result<&s
     Ok(core)
 }
 
-fn translate(object: &ProbeObject<'_>, core: &str, entry: FetchAddress) -> Result<String, Error> {
-    let core = checked(object.architecture(), core, entry.is_return)?;
+fn translate(object: &ProbeObject<'_>, core: &str, fetch: FetchAddress) -> Result<String, Error> {
+    let core = checked(object.architecture(), core, fetch.is_return)?;
     if let Some(number) = core.strip_prefix("$arg") {
-        return parameter(object, core, number, entry);
+        return parameter(object, core, number, fetch);
     }
     match core.strip_prefix('@') {
         Some(symbol) if symbol.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
-            memory(object, symbol, entry)
+            memory(object, symbol, fetch)
         }
         _ => Ok(core.to_owned()),
     }
 }
 
-/// Replaces `$arg1`, which the kernel supports only for kernel probes, by the register of the first parameter.
+/// Replaces `$argN`, which the kernel supports only for kernel probes, by the register of that parameter.
 fn parameter(
     object: &ProbeObject<'_>,
     core: &str,
     number: &str,
-    entry: FetchAddress,
+    fetch: FetchAddress,
 ) -> Result<String, Error> {
     let known = |number| register::parameter(object.architecture(), number);
     let register = number.parse().ok().and_then(known);
-    match register.filter(|_| entry.is_entry && !entry.is_return) {
+    match register.filter(|_| fetch.is_entry && !fetch.is_return) {
         Some(register) => Ok(register.to_owned()),
         None => Err(Error::Unsupported {
             message: format!(
@@ -122,7 +122,7 @@ fn parameter(
 }
 
 /// Converts `@SYMBOL[+-OFFSET]` to the kernel's address in a process.
-fn memory(object: &ProbeObject<'_>, text: &str, entry: FetchAddress) -> Result<String, Error> {
+fn memory(object: &ProbeObject<'_>, text: &str, fetch: FetchAddress) -> Result<String, Error> {
     let end = text.find(['+', '-']).unwrap_or(text.len());
     let (symbol, offset) = text.split_at(end);
     let unknown = || {
@@ -142,7 +142,7 @@ fn memory(object: &ProbeObject<'_>, text: &str, entry: FetchAddress) -> Result<S
         offset => offset.parse::<i64>().map_err(|_| unknown())?,
     };
     let address = object.symbol(symbol).ok_or_else(unknown)?;
-    let code = object.address_of(entry.file_offset).ok_or_else(unknown)?;
+    let code = object.address_of(fetch.file_offset).ok_or_else(unknown)?;
     let place = object.memory(address.wrapping_add_signed(distance), code);
     Ok(format!("@+{:#x}", place.ok_or_else(unknown)?))
 }

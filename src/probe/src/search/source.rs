@@ -24,7 +24,8 @@ pub(crate) struct SourceText {
 }
 
 impl SourceText {
-    /// Reads the file compiled at `path`: there, or below the source root, with its full path or without leading components.
+    /// Reads the file compiled at `path`: at `path` itself, or, if there is a source root, only below it, with the full path or
+    /// without leading components.
     pub(crate) fn read(
         object: &ProbeObject<'_>,
         options: &SearchOptions,
@@ -54,16 +55,16 @@ impl SourceText {
         let bare = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace()).collect() };
         let bare_pattern = bare(pattern);
         let within = format!("*{bare_pattern}*");
-        let all = |pattern: &str| -> Vec<u32> {
+        let matching_lines = |pattern: &str| -> Vec<u32> {
             let numbered = (1_u32..).zip(self.lines());
             numbered
                 .filter(|(_, line)| matches_pattern(pattern, &bare(&String::from_utf8_lossy(line))))
                 .map(|(number, _)| number)
                 .collect()
         };
-        let found = all(&bare_pattern);
+        let found = matching_lines(&bare_pattern);
         match found.is_empty() {
-            true => all(&within),
+            true => matching_lines(&within),
             false => found,
         }
     }

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::object::{PLT_SUFFIX, ProbeObject, SymbolRange};
 use crate::search::is_wanted;
 
-/// Returns the matching functions of the symbol table, without duplicates.
+/// Returns probe points in the matching functions of the symbol table, one per address, without PLT entries.
 pub(super) fn by_symbol(
     object: &ProbeObject<'_>,
     definition: &Definition,
@@ -15,7 +15,7 @@ pub(super) fn by_symbol(
     in_symbol_table(object, definition, false)
 }
 
-/// Returns the PLT entries of functions in other objects.
+/// Returns probe points in the matching PLT entries, which call functions of other objects.
 pub(super) fn plt_entries(
     object: &ProbeObject<'_>,
     definition: &Definition,
@@ -47,7 +47,7 @@ fn in_symbol_table(
             continue;
         }
         check_offset(object, &function, offset)?;
-        let entry = FetchAddress {
+        let fetch = FetchAddress {
             file_offset,
             is_entry: offset == 0,
             is_return: *place == FunctionPlace::Return,
@@ -59,9 +59,9 @@ fn in_symbol_table(
             provider: None,
             file_offset,
             semaphore: None,
-            is_return: entry.is_return,
+            is_return: fetch.is_return,
             is_inlined: false,
-            fields: raw::fields(object, &definition.arguments, entry)?,
+            fields: raw::fields(object, &definition.arguments, fetch)?,
         });
     }
     Ok(found)
@@ -96,7 +96,7 @@ pub(super) fn at_address(
     if let Some(function) = &function {
         check_offset(object, function, offset)?;
     }
-    let entry = FetchAddress {
+    let fetch = FetchAddress {
         file_offset,
         is_entry: function.is_some() && offset == 0,
         is_return,
@@ -110,7 +110,7 @@ pub(super) fn at_address(
         semaphore: None,
         is_return,
         is_inlined: false,
-        fields: raw::fields(object, &definition.arguments, entry)?,
+        fields: raw::fields(object, &definition.arguments, fetch)?,
     };
     Ok(ProbePoints {
         probes: vec![probe],

@@ -22,7 +22,7 @@ pub(super) struct UnitSearch<'s> {
     notes: Vec<SearchNote>,
     /// Why a probe point was skipped; reported if there are no others.
     pub(super) skipped: Option<Error>,
-    /// Lines with code in the requested function or file.
+    /// The lines with code nearest to the requested line, as users write them.
     pub(super) lines: BTreeSet<u32>,
 }
 
@@ -100,7 +100,7 @@ impl<'s> UnitSearch<'s> {
         Ok(())
     }
 
-    /// Adds probe points relative to the entry of the function, or of each of its `instances`.
+    /// Adds probe points relative to the entry of the function or, if the function has none, of each of its `instances`.
     fn by_entry<'w, 'u>(
         &mut self,
         compile_unit: &'w CompileUnit<'u>,

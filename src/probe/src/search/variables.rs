@@ -87,7 +87,7 @@ fn names_of_origin(scope: &Die<'_, '_>) -> BTreeSet<String> {
     variables.filter_map(|die| die.name()).collect()
 }
 
-/// Returns the global variables of the unit, including those of namespaces.
+/// Returns the unit's global variables that may have a location, including variables of namespaces.
 pub(crate) fn globals<'w, 'u>(compile_unit: &'w CompileUnit<'u>) -> Vec<Die<'w, 'u>> {
     let mut found = Vec::new();
     let Some(root) = compile_unit.root() else {
@@ -109,7 +109,7 @@ fn is_variable(die: &Die<'_, '_>) -> bool {
     )
 }
 
-/// Whether the entry may have a location.
+/// Whether the variable may have a location or a constant value.
 fn may_be_somewhere(die: &Die<'_, '_>) -> bool {
     let has = |name| die.find(name).is_some();
     has(gimli::DW_AT_location) || has(gimli::DW_AT_const_value) || has(gimli::DW_AT_external)

@@ -101,8 +101,8 @@ impl FixedNumber {
     }
 }
 
-/// Where the attributes about an entry's name are, as distances in bytes from the end of its code. Names and origin have four bytes
-/// each.
+/// The positions of the attributes about an entry's name, as distances in bytes from the end of its code. Names and origin have
+/// four bytes each.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FixedDistances {
     /// Distances of the name and of the linkage name, which are offsets in `.debug_str`.
@@ -168,7 +168,7 @@ pub(super) struct Abbreviation {
 /// How to skip entries with a one-byte code.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SkipStep {
-    /// Size of the entry; `u32::MAX` if it isn't fixed.
+    /// Size of the entry including its code; `u32::MAX` if it isn't fixed, or if the entry is wanted or closed.
     pub(super) size: u32,
     /// Change of depth at the next entry.
     pub(super) deeper: i32,
@@ -308,8 +308,8 @@ impl AbbreviationTable {
         }
     }
 
-    /// Marks entries whose tag is accepted by `is_closed`: their children are skipped if the entry
-    /// has a `DW_AT_sibling`.
+    /// Marks entries whose tag is accepted by `is_closed`: their children are skipped if the entry is not wanted and has a
+    /// `DW_AT_sibling`.
     pub(super) fn close(&mut self, is_closed: &dyn Fn(DwTag) -> bool) {
         for abbreviation in &mut self.abbreviations {
             let may_close = abbreviation.sibling.is_some()
@@ -546,7 +546,7 @@ mod tests {
         assert_eq!(skipped(gimli::DW_FORM_block1, &[0xff]), None);
         assert_eq!(skipped(gimli::DW_FORM_string, b"a\0"), Some(2));
         assert_eq!(skipped(gimli::DW_FORM_string, b"a"), None);
-        // Close to the maximum, so that adding the size of the next value overflows.
+        // Close to the maximum, so that adding the size of the next value would overflow.
         let largest = [[0xf4].as_slice(), &[0xff; 8], &[1]].concat();
         assert_eq!(skipped(gimli::DW_FORM_exprloc, &largest), None);
     }

@@ -51,7 +51,7 @@ pub struct ScannedDie {
     pub offset: UnitOffset,
     /// Its tag.
     pub tag: DwTag,
-    /// Its depth.
+    /// Its depth below the unit's root entry, which has depth 0.
     pub depth: isize,
     /// Its names in the entry itself: source name and linkage name.
     pub names: [Option<StringLocation>; 2],

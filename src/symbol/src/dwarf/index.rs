@@ -1,5 +1,5 @@
-//! The compilation units of an object and their address ranges, which is all that is read before
-//! the first address in a unit is looked up.
+//! The compilation units of an object and their address ranges. Nothing else is read of a unit before one of its addresses is
+//! looked up.
 
 use std::sync::OnceLock;
 
@@ -62,7 +62,7 @@ impl UnitIndex {
         ranges_of_units.covering(address)
     }
 
-    /// Like `covering`, without computing the index: for few lookups.
+    /// Like `covering`, but the ranges of other addresses are not kept: for few lookups.
     pub(super) fn covering_once(&self, address: u64, dwarf: &Dwarf<Slice<'_>>) -> Vec<UnitNumber> {
         let is_around = |(start, end): (u64, u64)| (start..end).contains(&address);
         let ranges_of_units = UnitRanges::read(dwarf, &self.offsets, &is_around);

@@ -96,6 +96,7 @@ pub struct LineIndex {
 #[derive(Debug, Default)]
 struct LookupFindings {
     damage: Option<SymbolFinding>,
+    /// The first `.dwo` file that is missing.
     missing: Option<PathBuf>,
     missing_count: usize,
 }

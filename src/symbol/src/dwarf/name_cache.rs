@@ -61,7 +61,7 @@ impl NameCache {
     }
 }
 
-/// Strings are only a few bytes apart: the lowest bits alone differ little.
+/// Returns the slot of an offset. Strings are only a few bytes apart, so higher bits are mixed in.
 fn hash(at: usize) -> usize {
     (at.wrapping_mul(0x9e37_79b9) >> 13) % SLOTS
 }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_offsets_have_different_slots() {
+    fn only_listed_offsets_are_accepted() {
         let offsets: Vec<usize> = (0..3000).map(|offset| offset * 7).collect();
         let mut known = NameCache::of_offsets(&offsets);
         for at in 0..30_000_usize {

@@ -89,7 +89,7 @@ impl<'n> NameSearch<'n> {
     }
 }
 
-/// Offsets of the NUL-terminated strings in `bytes` accepted by `is_name`.
+/// Offsets of the NUL-terminated strings in `bytes` that begin with `start` and are accepted by `is_name`.
 fn named<'n>(
     start: &Finder<'n>,
     bytes: &'n [u8],

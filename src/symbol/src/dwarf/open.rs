@@ -42,7 +42,7 @@ impl LineIndex {
     }
 }
 
-/// The debug information of a loaded object in all its files, and problems with it.
+/// The debug information of a loaded object in all its files. Problems are added to `findings`.
 pub(super) fn find_object(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -94,8 +94,8 @@ fn find_main(
         .filter(|path| *path != source.path)
         .find_map(|path| {
             let bytes = files.read(&path).ok()?;
-            let same = build_id_of_elf(&bytes).is_some_and(|found| found.matches(id));
-            take(&path, bytes).filter(|_| same)
+            let has_same_id = build_id_of_elf(&bytes).is_some_and(|found| found.matches(id));
+            has_same_id.then(|| take(&path, bytes)).flatten()
         });
     at_hand.or_else(|| {
         let (path, bytes) = paths.fetch(files, &debuginfo(id, &source.object))?;
@@ -116,9 +116,10 @@ fn find_alternate(files: &dyn Files, paths: &SearchPaths, main: &DebugFile) -> O
     let at_hand = by_id.chain(by_path).find_map(|path| {
         let bytes = files.read(&path).ok()?;
         let found = build_id_of_elf(&bytes);
-        let same = wanted.is_none_or(|wanted| found.is_some_and(|found| found.matches(&wanted)));
+        let has_same_id =
+            wanted.is_none_or(|wanted| found.is_some_and(|found| found.matches(&wanted)));
         let file = DebugFile::parse(&path, bytes, SectionSet::Main).ok()?;
-        Some(file).filter(|_| same)
+        Some(file).filter(|_| has_same_id)
     });
     at_hand.or_else(|| {
         let (path, bytes) = paths.fetch(files, &debuginfo(wanted.as_ref()?, link))?;

@@ -21,7 +21,7 @@ struct Sequence {
     end: u64,
     first: usize,
     /// Index after the last row.
-    last: usize,
+    row_end: usize,
 }
 
 /// All rows of one unit.
@@ -80,7 +80,7 @@ impl LineRows {
             start,
             end,
             first,
-            last: self.rows.len(),
+            row_end: self.rows.len(),
         });
     }
 
@@ -93,7 +93,7 @@ impl LineRows {
         if address >= sequence.end {
             return None;
         }
-        let rows = self.rows.get(sequence.first..sequence.last)?;
+        let rows = self.rows.get(sequence.first..sequence.row_end)?;
         let after = rows.partition_point(|row| row.address <= address);
         let row = rows.get(after.checked_sub(1)?)?;
         Some((row.file, row.line))

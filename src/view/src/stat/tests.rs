@@ -38,12 +38,12 @@ fn table(runs: u32) -> CountTable {
                 counts,
             }]
         };
-        let all = 2_000_000;
+        let full_time = 2_000_000;
         let readings = [
-            cell(1_234_567 + 1000 * run, all),
-            cell(2_000_000, all / 2),
-            cell(400_000, all / 2),
-            cell(3_000_000, all),
+            cell(1_234_567 + 1000 * run, full_time),
+            cell(2_000_000, full_time / 2),
+            cell(400_000, full_time / 2),
+            cell(3_000_000, full_time),
             cell(0, 0),
             cell(0, 0),
         ];

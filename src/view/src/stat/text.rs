@@ -46,7 +46,7 @@ pub(super) fn write_row(
 ) -> io::Result<()> {
     let event = line.event;
     let before = before(line);
-    let (number, name) = match line.row.state {
+    let (number, name_width) = match line.row.state {
         CountState::NotSupported => ("<not supported>".to_owned(), NAME_ALONE),
         CountState::NotCounted => ("<not counted>".to_owned(), NAME_ALONE),
         CountState::Counted(value) => {
@@ -56,7 +56,7 @@ pub(super) fn write_row(
     };
     let number = Align::Right.fill(&number, NUMBER);
     let unit = Align::Left.fill(&event.unit, unit_width);
-    let name = Align::Left.fill(&event.name, name);
+    let name = Align::Left.fill(&event.name, name_width);
     write!(out, "{before}{number} {unit} {name}")?;
     if let Some(cgroup) = &event.cgroup {
         write!(out, " {cgroup}")?;
