@@ -110,7 +110,8 @@ impl Context {
         count(matches, "verbose").max(self.globals.verbose)
     }
 
-    /// Returns the build-id cache: `--buildid-dir`, otherwise `buildid.dir`, otherwise `~/.debug`. `None` without a home directory.
+    /// Returns the build-id cache: `--buildid-dir`, otherwise `buildid.dir`, otherwise `~/.debug`. `None` without a home
+    /// directory.
     pub(crate) fn buildid_dir(&self) -> Option<PathBuf> {
         let configured = || self.config.text("buildid.dir").map(PathBuf::from);
         self.globals

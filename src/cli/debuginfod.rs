@@ -106,8 +106,8 @@ fn limits(context: &Context) -> DownloadLimits {
     }
 }
 
-/// Reads a limit from the environment: `Some(None)`, no limit, if it is zero or less. Returns `None` if the variable is unset; an invalid
-/// number is reported and counts as unset.
+/// Reads a limit from the environment: `Some(None)`, no limit, if it is zero or less. Returns `None` if the variable is unset; an
+/// invalid number is reported and counts as unset.
 fn number(context: &Context, name: &str) -> Option<Option<u64>> {
     let word = text(context, name)?;
     match word.trim().parse::<i64>() {

@@ -51,8 +51,8 @@ pub(crate) enum ErrorKind {
 
 /// An error as shown to the user: what failed, its causes, and what to do about it.
 ///
-/// Message, details and hints are a line each. Newlines in them come from names and are escaped, so that a name cannot imitate a line of
-/// output; text of several lines is added with [`CliError::details`].
+/// Message, details and hints are a line each. Newlines in them come from names and are escaped, so that a name cannot imitate a
+/// line of output; text of several lines is added with [`CliError::details`].
 #[derive(Debug)]
 pub(crate) struct CliError {
     kind: ErrorKind,

@@ -1,4 +1,5 @@
-//! Example command lines: `help examples` prints examples by task; `-h` and the manual of a command print examples of the command.
+//! Example command lines: `help examples` prints examples by task; `-h` and the manual of a command print examples of the
+//! command.
 
 mod by_command;
 

@@ -1,4 +1,5 @@
-//! Restores bytes of names that are not UTF-8: text encodes them as characters ([`rperf_wire::name_text`]), output contains the bytes.
+//! Restores bytes of names that are not UTF-8: text encodes them as characters ([`rperf_wire::name_text`]), output contains the
+//! bytes.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! Builders for perf's kinds of options, and functions that read them back from clap's metadata.
 //!
-//! An option is declared once, as a clap [`Arg`]; [`argv`](super::argv) and [`help`](super::help) derive its [`OptionShape`] from that
-//! declaration. Declare options in perf's order: the message for an ambiguous prefix depends on it.
+//! An option is declared once, as a clap [`Arg`]; [`argv`](super::argv) and [`help`](super::help) derive its [`OptionShape`] from
+//! that declaration. Declare options in perf's order: the message for an ambiguous prefix depends on it.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -115,8 +115,9 @@ pub(crate) fn number(word: &str) -> Result<u64, String> {
     parsed.map_err(|_| "expects a numerical value".to_owned())
 }
 
-/// Checks that a list (`1,2,3`) is complete, and returns it as text; its numbers are checked later. Spaces within one quoted word are
-/// accepted. A trailing comma is refused: the list probably continues in the next word, which would be taken for the workload.
+/// Checks that a list (`1,2,3`) is complete, and returns it as text; its numbers are checked later. Spaces within one quoted word
+/// are accepted. A trailing comma is refused: the list probably continues in the next word, which would be taken for the
+/// workload.
 pub(crate) fn number_list(word: &str) -> Result<String, String> {
     let list = word.trim();
     if list.is_empty() {

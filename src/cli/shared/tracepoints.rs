@@ -73,8 +73,8 @@ impl<'a> RecordedTracepoints<'a> {
         Ok(())
     }
 
-    /// Returns the keys that `word` selects, in the order of the recorded events and their fields. `option` is the option's name without
-    /// dashes, for messages.
+    /// Returns the keys that `word` selects, in the order of the recorded events and their fields. `option` is the option's name
+    /// without dashes, for messages.
     pub(crate) fn find(&mut self, option: &str, word: &str) -> Result<Vec<ReportField>, CliError> {
         self.read()?;
         let unknown = || self.unknown(option, word);

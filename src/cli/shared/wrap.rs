@@ -1,7 +1,7 @@
 //! Text wrapped between words.
 
-/// Wraps each line of a text to `width` columns. Lines are indented by `indent` columns and by their own leading spaces. A word that is
-/// longer than a line gets a line of its own.
+/// Wraps each line of a text to `width` columns. Lines are indented by `indent` columns and by their own leading spaces. A word
+/// that is longer than a line gets a line of its own.
 pub(crate) fn wrap(text: &str, indent: usize, width: usize) -> String {
     let mut out = String::new();
     for paragraph in text.lines() {
@@ -13,9 +13,9 @@ pub(crate) fn wrap(text: &str, indent: usize, width: usize) -> String {
     out
 }
 
-/// Wraps a line of a message to `width` columns. Continuation lines are indented to the text after the first word if that word ends in a
-/// colon (`hint: `, `# hint: `), otherwise by two columns. Continuation lines of a comment also begin with `# `. Lines with columns are
-/// not wrapped.
+/// Wraps a line of a message to `width` columns. Continuation lines are indented to the text after the first word if that word
+/// ends in a colon (`hint: `, `# hint: `), otherwise by two columns. Continuation lines of a comment also begin with `# `. Lines
+/// with columns are not wrapped.
 pub(crate) fn wrap_message(line: &str, width: usize) -> String {
     let mark = if line.starts_with("# ") { "# " } else { "" };
     let text = line.strip_prefix(mark).unwrap_or(line);

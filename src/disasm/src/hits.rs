@@ -51,8 +51,8 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
         self
     }
 
-    /// Objects that reach the minimum. Returns all objects if none reaches it (so that a message can name functions with samples),
-    /// or if functions may be selected by name.
+    /// Objects that reach the minimum. Returns all objects if none reaches it (so that a message can name functions with
+    /// samples), or if functions may be selected by name.
     fn hot(&self) -> BTreeSet<DsoId> {
         let world = self.resolver.world();
         let mut sums: FxHashMap<(DsoId, EventIndex), HitCount> = FxHashMap::default();

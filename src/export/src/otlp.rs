@@ -79,7 +79,8 @@ pub fn rejection(answer: &[u8]) -> Option<String> {
     (count != 0).then(|| format!("{count} profiles rejected: {message}"))
 }
 
-/// Returns the warning in the response of a collector that accepted all profiles (`ExportProfilesPartialSuccess`), if there is one.
+/// Returns the warning in the response of a collector that accepted all profiles (`ExportProfilesPartialSuccess`), if there is
+/// one.
 #[must_use]
 pub fn warning(answer: &[u8]) -> Option<String> {
     let partial = ExportResponse::decode(answer).ok()?.partial_success?;

@@ -2,7 +2,8 @@
 
 use std::io;
 
-/// Names of the error numbers from 1 on, which are those of all four architectures (asm-generic/errno.h); empty for a number without a name.
+/// Names of the error numbers from 1 on, which are those of all four architectures (asm-generic/errno.h); empty for a number
+/// without a name.
 const NAMES: [&str; 133] = [
     "EPERM",
     "ENOENT",
@@ -139,7 +140,8 @@ const NAMES: [&str; 133] = [
     "EHWPOISON",
 ];
 
-/// Numbers that the kernel uses only internally (linux/errno.h). Tracepoints show them, most often when a signal interrupts a call.
+/// Numbers that the kernel uses only internally (linux/errno.h). Tracepoints show them, most often when a signal interrupts a
+/// call.
 const INTERNAL: [(u32, &str); 5] = [
     (512, "ERESTARTSYS"),
     (513, "ERESTARTNOINTR"),

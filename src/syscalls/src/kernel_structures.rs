@@ -44,8 +44,8 @@ const OTHERS: &[&str] = &[
     "user_msghdr",
 ];
 
-/// Calls that read their structures although the argument's type is not `const`. The structures are copied when the call begins, except
-/// those of [`WRITTEN`].
+/// Calls that read their structures although the argument's type is not `const`. The structures are copied when the call begins,
+/// except those of [`WRITTEN`].
 const READERS: &[&str] = &[
     "cachestat",
     "file_setattr",

@@ -38,8 +38,8 @@ const MESSAGE_SIZE: usize = 56;
 const MESSAGE_STRIDE: u64 = 64;
 
 impl Syscall {
-    /// Reads the memory that the call reads through its arguments. Texts and buffers with unreadable bytes are omitted. The result is empty
-    /// for execve(2) and execveat(2), which replace the memory of the process.
+    /// Reads the memory that the call reads through its arguments. Texts and buffers with unreadable bytes are omitted. The
+    /// result is empty for execve(2) and execveat(2), which replace the memory of the process.
     #[must_use]
     pub fn late_memory(
         &self,

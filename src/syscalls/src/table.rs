@@ -26,7 +26,8 @@ impl Abi {
     /// All interfaces, in the order of the columns of the data file.
     pub const ALL: [Self; 4] = [Self::X86_64, Self::I386, Self::Arm64, Self::Riscv64];
 
-    /// Returns the interface by the machine's name in uname(2), as in the header of recordings; `None` if there is no table for it.
+    /// Returns the interface by the machine's name in uname(2), as in the header of recordings; `None` if there is no table for
+    /// it.
     #[must_use]
     pub fn of_machine(machine: &str) -> Option<Self> {
         Some(match machine {
@@ -152,8 +153,8 @@ fn argument(call: &str, text: &'static str) -> Option<Argument> {
     })
 }
 
-/// Returns the names of the system calls of a group, sorted. Groups are named as in perf (`file`) or in strace (`%net`). `None` if there is no
-/// such group.
+/// Returns the names of the system calls of a group, sorted. Groups are named as in perf (`file`) or in strace (`%net`). `None`
+/// if there is no such group.
 #[must_use]
 pub fn group_members(name: &str, table: &SyscallTable) -> Option<Vec<&'static str>> {
     let name = name.strip_prefix('%').unwrap_or(name);

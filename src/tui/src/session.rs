@@ -93,8 +93,8 @@ impl<M> Session<M> {
         }
     }
 
-    /// Waits for input and handles all pending input before the next paint. After an input that opens a screen, further input waits for
-    /// the paint, which sets the size of that screen.
+    /// Waits for input and handles all pending input before the next paint. After an input that opens a screen, further input
+    /// waits for the paint, which sets the size of that screen.
     fn run_once(&mut self, source: &mut dyn InputSource) -> Result<LoopResult, Error> {
         let read = Error::terminal("read");
         let mut change = self.take_messages();

@@ -103,8 +103,8 @@ impl Drop for Terminal {
 }
 
 impl Restorer {
-    /// Restores the terminal. Waits for a frame that is being written, with a time limit: a blocked terminal keeps its screen, but its
-    /// modes are restored.
+    /// Restores the terminal. Waits for a frame that is being written, with a time limit: a blocked terminal keeps its screen,
+    /// but its modes are restored.
     pub fn restore(&self) {
         if self.is_done.swap(true, Ordering::SeqCst) {
             return;

@@ -119,8 +119,8 @@ pub(super) struct FixedDistances {
 }
 
 impl FixedDistances {
-    /// Adds an attribute, located at `distance` if that is fixed. Returns `None` if a name or the origin is not at a fixed distance, or
-    /// has another form.
+    /// Adds an attribute, located at `distance` if that is fixed. Returns `None` if a name or the origin is not at a fixed
+    /// distance, or has another form.
     fn with(self, spec: &AttributeSpec, distance: Option<u32>) -> Option<Self> {
         let name = || distance.filter(|_| spec.form == gimli::DW_FORM_strp && spec.size == Some(4));
         let [first, second] = self.names;

@@ -101,8 +101,8 @@ pub struct DieScanner<'d, 'u> {
 }
 
 impl<'d, 'u> DieScanner<'d, 'u> {
-    /// Creates an iterator over the entries of functions and their parts with a tag that `is_wanted` accepts. `None` if the unit is
-    /// damaged or a type unit.
+    /// Creates an iterator over the entries of functions and their parts with a tag that `is_wanted` accepts. `None` if the unit
+    /// is damaged or a type unit.
     pub fn new(
         dwarf: &'d Dwarf<Slice<'u>>,
         header: &UnitHeader<Slice<'u>>,

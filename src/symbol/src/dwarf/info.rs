@@ -64,8 +64,8 @@ impl DebugInfo {
         &self.object.main.path
     }
 
-    /// Calls `visit` for the compilation units accepted by `prefilter`, in file order, until `visit` breaks. Units with damaged headers
-    /// or missing `.dwo` files are skipped; returns the number of missing `.dwo` files.
+    /// Calls `visit` for the compilation units accepted by `prefilter`, in file order, until `visit` breaks. Units with damaged
+    /// headers or missing `.dwo` files are skipped; returns the number of missing `.dwo` files.
     pub fn for_each_unit(
         &self,
         files: &dyn Files,

@@ -109,8 +109,8 @@ pub(super) struct SearchState {
 }
 
 impl AnnotateScreen {
-    /// Creates a screen with the initial `options`, the cursor on the hottest instruction. `global` means that percentages are relative
-    /// to all functions. Other functions are requested through `requests` and arrive as [`ReaderMessage::Code`].
+    /// Creates a screen with the initial `options`, the cursor on the hottest instruction. `global` means that percentages are
+    /// relative to all functions. Other functions are requested through `requests` and arrive as [`ReaderMessage::Code`].
     #[must_use]
     pub fn new(
         shown: Arc<Annotated>,

@@ -27,8 +27,8 @@ const KEYS: [&str; 15] = [
     "doubtful",
 ];
 
-/// Writes an object with a row per piece of work; times are in nanoseconds. `measure` is `runtime` or `delay`. `lost` is the number of records
-/// lost while recording.
+/// Writes an object with a row per piece of work; times are in nanoseconds. `measure` is `runtime` or `delay`. `lost` is the
+/// number of records lost while recording.
 ///
 /// # Errors
 ///

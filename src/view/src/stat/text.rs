@@ -37,7 +37,8 @@ pub fn write_heading(out: &mut dyn Write, by: Aggregation) -> io::Result<()> {
     writeln!(out, "#           time{unit}             counts unit events")
 }
 
-/// Writes a row. `unit_width` is the width of the column of units of measure, `thousands` the separator between groups of three digits.
+/// Writes a row. `unit_width` is the width of the column of units of measure, `thousands` the separator between groups of three
+/// digits.
 pub(super) fn write_row(
     out: &mut dyn Write,
     line: &StatLine<'_>,
