@@ -15,7 +15,9 @@ fuzz_target!(|input: (u8, u16, bool, u64, &[u8])| {
     let (fields, _id) = SampleIdLayout::new(SampleType(sample_type)).split(body, endian);
     // The last numbers are mapped to simpleperf's.
     let kind = match u32::from(kind) {
-        number @ FIRST_OF_SIMPLEPERF.. => number - FIRST_OF_SIMPLEPERF + RecordKind::SIMPLEPERF_START,
+        number @ FIRST_OF_SIMPLEPERF.. => {
+            number - FIRST_OF_SIMPLEPERF + RecordKind::SIMPLEPERF_START
+        }
         number => number,
     };
     let raw = RawRecord {
