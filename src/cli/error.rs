@@ -49,7 +49,7 @@ pub(crate) enum ErrorKind {
     Failure(u8),
 }
 
-/// An error as shown to the user: what failed, its causes, and what to do about it.
+/// An error as shown to the user: the message and its causes, details and hints.
 ///
 /// Message, details and hints are a line each. Newlines in them come from names and are escaped, so that a name cannot imitate a
 /// line of output; text of several lines is added with [`CliError::details`].

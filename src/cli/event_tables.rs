@@ -1,4 +1,4 @@
-//! Which events share a table.
+//! The tables of a report, and the events that share one.
 
 use rperf_perfdata::{EventDesc, Metadata};
 use rperf_view::EventGroups;

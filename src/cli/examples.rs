@@ -456,8 +456,8 @@ mod tests {
             .iter()
             .flat_map(|example| example.lines.iter().copied());
         let names = COMMANDS.iter().chain(SUBCOMMANDS).map(|entry| entry.name);
-        let own = names.flat_map(|name| of(name).iter().map(|example| example.line));
-        for line in tasks.chain(own) {
+        let of_commands = names.flat_map(|name| of(name).iter().map(|example| example.line));
+        for line in tasks.chain(of_commands) {
             let words = words(line);
             let entry = COMMANDS.iter().find(|entry| entry.name == words[0]);
             let mut entry = entry.expect("an example begins with a command");
@@ -484,10 +484,10 @@ mod tests {
             let few = ["completion", "help", "version"].contains(&entry.name);
             let least = if few { 2 } else { 3 };
             assert!((least..=6).contains(&lines.len()), "{}", entry.name);
-            for CommandLine { line, purpose } in lines {
-                let own = line.strip_prefix(entry.name);
+            for CommandLine { line, what } in lines {
+                let after_name = line.strip_prefix(entry.name);
                 assert!(
-                    own.is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')),
+                    after_name.is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')),
                     "{line}"
                 );
                 assert!(line.len() <= 70 && !purpose.is_empty(), "{line}");

@@ -143,11 +143,11 @@ fn a_recording_travels_with_its_objects() {
     let report = ["report", "-i", &file, "--stdio", "-s", "dso,sym", "-q"];
     let before = tools.outcome(Tool::Rperf, &report);
     // The home of another machine.
-    let there = Scratch::new();
-    fs::copy(tools.path().join(&name), there.path().join(&name)).expect("it travels");
+    let other_machine = Scratch::new();
+    fs::copy(tools.path().join(&name), other_machine.path().join(&name)).expect("it travels");
     let run = |words: &[&str]| {
-        let run = rperf(words).within(there.path());
-        let run = run.env("HOME", there.path());
+        let run = rperf(words).within(other_machine.path());
+        let run = run.env("HOME", other_machine.path());
         run.finish().expect("rperf starts")
     };
     let unpacked = run(&["archive", "--unpack"]);
@@ -168,7 +168,11 @@ fn a_recording_travels_with_its_objects() {
     assert_eq!((again.status, again.stderr), (1, stderr));
     assert_eq!(run(&["archive", "-f", "--unpack", &name]).status, 0);
     // With two archives the user has to choose.
-    fs::copy(there.path().join(&name), there.path().join("perf.tar.bz2")).expect("a copy");
+    fs::copy(
+        other_machine.path().join(&name),
+        other_machine.path().join("perf.tar.bz2"),
+    )
+    .expect("a copy");
     let which = run(&["archive", "--unpack"]);
     assert_eq!(which.status, 1, "{which:?}");
     assert!(

@@ -23,7 +23,7 @@ fn shape(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Asserts that rperf prints what perf prints, except for numbers.
+/// Asserts that rperf prints the same as perf, except for numbers.
 #[track_caller]
 fn assert_same_shape(tools: &Tools, words: &[&str]) {
     let [perf, rperf] = tools.outcomes(words, b"");
@@ -254,10 +254,10 @@ fn common_options_are_accepted_after_the_benchmark() {
         let samples = &report["benchmarks"][benchmark]["results"][0]["samples"];
         samples.as_array().map(Vec::len)
     };
-    let one = report("-r 2 syscall getpgid --json -l 50 -r 3");
-    assert_eq!(runs(&one, 0), Some(3));
+    let repeated = report("-r 2 syscall getpgid --json -l 50 -r 3");
+    assert_eq!(runs(&repeated, 0), Some(3));
     assert_eq!(
-        one["benchmarks"][0]["options"],
+        repeated["benchmarks"][0]["options"],
         serde_json::json!(["--loop=50"])
     );
     let all = report("breakpoint all --json -r 2");
@@ -295,12 +295,12 @@ fn lists_have_perfs_lines_in_order() {
         let [perf, rperf] = tools.outcomes(words, b"");
         assert_eq!((perf.status, rperf.status), (0, 0));
         let text = rperf.stdout.replace("rperf", "perf");
-        let own: Vec<&str> = text.lines().collect();
+        let ours: Vec<&str> = text.lines().collect();
         // Further lines of rperf are benchmarks of newer perf.
         let perfs: Vec<&str> = perf.stdout.lines().collect();
-        let common = own.iter().copied().filter(|line| perfs.contains(line));
+        let common = ours.iter().copied().filter(|line| perfs.contains(line));
         assert_eq!(common.collect::<Vec<_>>(), perfs, "{words:?}: {text}");
-        let added = own.iter().filter(|line| !perf.stdout.contains(**line));
+        let added = ours.iter().filter(|line| !perf.stdout.contains(**line));
         assert!(added.clone().all(|line| line.contains(": ")), "{text}");
     }
 }

@@ -352,7 +352,7 @@ fn counted_system_calls_cost_little() {
     }
     let copy = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1"];
     let copy = [&copy[..], &["count=100000", "status=none"]].concat();
-    // CPU time, which does not depend on what else runs.
+    // CPU time, which does not depend on other tasks.
     let used = |options: &[&str]| {
         let outcome = stat(&[options, &copy].concat());
         let times = outcome.stderr.lines().filter_map(|line| {
@@ -403,12 +403,12 @@ fn system_wide_tracepoints_are_counted_separately() {
         })
         .collect();
     assert!(counts.len() > 18, "{}", outcome.stderr);
-    let all = |name: &str| {
+    let counts_of = |name: &str| {
         let named = counts.iter().filter(|(other, _)| *other == name);
         named.map(|(_, count)| *count).collect::<Vec<_>>()
     };
-    assert_eq!(all("syscalls:sys_enter_reboot"), [0]);
-    let switches = all("sched:sched_switch");
+    assert_eq!(counts_of("syscalls:sys_enter_reboot"), [0]);
+    let switches = counts_of("sched:sched_switch");
     assert!(switches[0] > 0 && switches[1] == 0, "{switches:?}");
 }
 

@@ -70,8 +70,8 @@ fn without_inheritance_children_are_not_counted() {
     }
     let scratch = Scratch::new();
     let faults = |options: &[&str]| {
-        let all = ["stat", "--bpf-counters", "-x,", "-e", "page-faults"];
-        let words = [&all[..], options, &["--", "sh", "-c", CHILDREN]].concat();
+        let start = ["stat", "--bpf-counters", "-x,", "-e", "page-faults"];
+        let words = [&start[..], options, &["--", "sh", "-c", CHILDREN]].concat();
         let counted = rperf(&scratch, &words);
         let rows = counts(&counted.stderr);
         assert_eq!(rows.len(), 1, "{}", counted.stderr);
@@ -174,7 +174,7 @@ fn cgroups_have_the_counts_of_ordinary_counters() {
     .replace("$i", "\\$i")
     .replace("$((", "\\$((");
     let list = format!("{own},{inner},/");
-    let all = [
+    let start = [
         "stat",
         "-a",
         "-x,",
@@ -182,7 +182,7 @@ fn cgroups_have_the_counts_of_ordinary_counters() {
         "page-faults,page-faults:b",
         "--for-each-cgroup",
     ];
-    let words = [&all[..], &[&list, "--", "sh", "-c", &work]].concat();
+    let words = [&start[..], &[&list, "--", "sh", "-c", &work]].concat();
     let counted = rperf(&scratch, &words);
     assert_eq!(counted.status, 0, "{}", counted.stderr);
     let rows = counts(&counted.stderr);

@@ -107,12 +107,12 @@ fn metrics_of_software_events_are_computed_everywhere() {
             "{rate} for {expected}: {text}"
         );
     }
-    let one = stat(&[&["-M", "CPUs_utilized"], &busy[..]].concat());
-    let used = metric_value(&one, "CPUs  CPUs_utilized");
-    assert!(used > 0.0 && used < 1.5, "{one}");
+    let of_workload = stat(&[&["-M", "CPUs_utilized"], &busy[..]].concat());
+    let used = metric_value(&of_workload, "CPUs  CPUs_utilized");
+    assert!(used > 0.0 && used < 1.5, "{of_workload}");
     // With -a the CPUs' clock is the base: all CPUs are always counted.
-    let all = stat(&["-a", "-M", "CPUs_utilized", "sleep", "0.1"]);
-    assert!(all.contains(",cpu-clock,"), "{all}");
+    let of_system = stat(&["-a", "-M", "CPUs_utilized", "sleep", "0.1"]);
+    assert!(of_system.contains(",cpu-clock,"), "{of_system}");
     for group in ["Default", "Default2", "Default3", "Default4"] {
         stat(&["-a", "-M", group, "sleep", "0.01"]);
     }

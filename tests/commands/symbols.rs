@@ -45,13 +45,13 @@ fn a_replaced_program_is_reported() {
         assert_eq!(outcome.status, 0, "{outcome:?}");
         assert!(!warned(&outcome), "{outcome:?}");
     }
-    let other = ["/bin/true", "/bin/ls"].into_iter().map(Path::new);
-    let other = other
+    let other_program = ["/bin/true", "/bin/ls"].into_iter().map(Path::new);
+    let other_program = other_program
         .into_iter()
         .find(|path| path.exists())
         .expect("another program");
     fs::remove_file(&program).expect("the program is removed");
-    fs::copy(other, &program).expect("another takes its place");
+    fs::copy(other_program, &program).expect("another takes its place");
     let cache = scratch.path().join("elsewhere/.debug/.build-id");
     let place = format!("'buildid-cache --add': there is no {}/", cache.display());
     for command in ["report", "script"] {

@@ -167,8 +167,12 @@ fn assert_escaped(test: &str, scratch: &Scratch, words: &str, shown: &str, raw: 
     let piped = command(scratch.path(), words, None).output();
     let Output { stdout, stderr, .. } = piped.expect("sh starts");
     let has_raw = |bytes: &[u8]| bytes.windows(raw.len()).any(|window| window == raw);
-    let all = [stdout, stderr].concat();
-    assert!(has_raw(&all), "{words}: {}", String::from_utf8_lossy(&all));
+    let output = [stdout, stderr].concat();
+    assert!(
+        has_raw(&output),
+        "{words}: {}",
+        String::from_utf8_lossy(&output)
+    );
 }
 
 #[test]
@@ -240,8 +244,8 @@ fn own_colours_are_kept() {
             return;
         };
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        let own = text.matches("\x1b[31m").count();
-        assert!(own > 0, "{words}: {text:?}");
+        let colours = text.matches("\x1b[31m").count();
+        assert!(colours > 0, "{words}: {text:?}");
         let without = ["\x1b[31m", "\x1b[32m", "\x1b[34m", "\x1b[35m", "\x1b[m"];
         let rest = without
             .iter()
@@ -392,9 +396,9 @@ fn top_escapes_and_truncates_names() {
         let Some(text) = driven(top, &[("100.00%", "q")]) else {
             return;
         };
-        let own = "\x1b[H\x1b[2J";
-        assert!(text.contains(own), "{text:?}");
-        let rest = assert_clean(&words, text.replace(own, "").as_bytes());
+        let clear_screen = "\x1b[H\x1b[2J";
+        assert!(text.contains(clear_screen), "{text:?}");
+        let rest = assert_clean(&words, text.replace(clear_screen, "").as_bytes());
         assert!(rest.contains(shown), "{rest}");
         let is_short = |line: &str| line.chars().count() <= columns;
         assert!(rest.lines().all(is_short), "{rest}");

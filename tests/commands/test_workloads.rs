@@ -1,4 +1,4 @@
-//! `rperf test -w`: profiles of the workloads show what the workloads promise.
+//! `rperf test -w`: profiles show the functions and behaviour for which the workloads are made.
 
 use std::collections::BTreeSet;
 use std::fs;

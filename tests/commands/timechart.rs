@@ -137,8 +137,8 @@ fn parts_processes_and_highlights_are_chosen() -> std::io::Result<()> {
     let scratch = Scratch::new();
     scratch.write("perf.data", tasks(Endian::Little).finish())?;
     let rows = |picture: &str| picture.matches("<g class=\"row").count();
-    let all = drawn(&scratch, &[]);
-    assert_eq!(rows(&all), 4);
+    let of_all_tasks = drawn(&scratch, &[]);
+    assert_eq!(rows(&of_all_tasks), 4);
     let power = drawn(&scratch, &["-P"]);
     assert_eq!((rows(&power), power.contains("class=\"ru")), (2, false));
     assert!(power.contains("data-n=\"CPU 0\"") && power.contains("class=\"i2\""));
@@ -150,10 +150,10 @@ fn parts_processes_and_highlights_are_chosen() -> std::io::Result<()> {
         ("older", "7&gt;:7"),
         ("task<7>", "7&gt;:7"),
     ] {
-        let one = drawn(&scratch, &["-p", word]);
-        assert_eq!(rows(&one), 3, "{word}");
+        let of_one_task = drawn(&scratch, &["-p", word]);
+        assert_eq!(rows(&of_one_task), 3, "{word}");
         assert!(
-            one.contains(&format!("data-n=\"task&lt;{label} (")),
+            of_one_task.contains(&format!("data-n=\"task&lt;{label} (")),
             "{word}"
         );
     }

@@ -114,26 +114,26 @@ fn build(tools: &Tools) -> Option<()> {
         .current_dir(tools.path())
         .status();
     assert!(compiled.ok()?.success(), "the program can't be compiled");
-    let all = [RETURN, CALL_LEAF, CALL_MIDDLE, OUTSIDE];
+    let branches = [RETURN, CALL_LEAF, CALL_MIDDLE, OUTSIDE];
     let looped = [CALL_LEAF, CALL_MIDDLE, CALL_LEAF, CALL_MIDDLE, OUTSIDE];
     let slow = (CALL_LEAF.0, CALL_LEAF.1, 8);
     let (m, l, main) = (('m', 20), ('l', 6), ('M', 4));
     let old: &[Sample<'_>] = &[
-        (m, 1000, &all[..3]),
-        (m, 3000, &all),
-        (l, 1000, &all[1..2]),
+        (m, 1000, &branches[..3]),
+        (m, 3000, &branches),
+        (l, 1000, &branches[1..2]),
         (l, 1000, &[slow]),
-        (l, 2000, &all[1..3]),
+        (l, 2000, &branches[1..3]),
         (l, 1000, &looped),
-        (('m', 0), 1000, &all[2..3]),
-        (('m', 0), 1000, &all[2..]),
+        (('m', 0), 1000, &branches[2..3]),
+        (('m', 0), 1000, &branches[2..]),
         (main, 500, &[]),
     ];
     let new: &[Sample<'_>] = &[
-        (m, 1000, &all),
-        (l, 4000, &all[1..3]),
+        (m, 1000, &branches),
+        (l, 4000, &branches[1..3]),
         (l, 1000, &[CALL_LEAF, RETURN]),
-        (('m', 0), 2000, &all[2..3]),
+        (('m', 0), 2000, &branches[2..3]),
         (main, 700, &[OUTSIDE]),
     ];
     let program = tools.path().join("work");

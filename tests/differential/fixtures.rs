@@ -1,4 +1,4 @@
-//! Recordings made by perf in guests (tests/guest) of what few test machines can record: hardware counters, groups,
+//! Recordings made by perf in guests (tests/guest), with data that few test machines can record: hardware counters, groups,
 //! branch stacks, memory accesses, AUX data, kprobes, arm64 registers.
 
 use std::fs;
@@ -242,14 +242,14 @@ fn traces_are_dumped_and_decoded_alike() {
     };
     let recording = root().join("tests/fixtures/x86_64/bts.data");
     let path = recording.to_str().expect("a name in UTF-8");
-    let both = |words: &[&str]| {
+    let outputs = |words: &[&str]| {
         let line = [words, &["-f", "-i", path]].concat();
         let perf = tools.outcome(Tool::Perf, &line).stdout;
         let rperf = tools.run(Tool::Rperf, &line).arg0("perf");
         (perf, rperf.finish().expect("rperf starts").stdout)
     };
     for command in ["script", "report"] {
-        let (perf, rperf) = both(&[command, "-D"]);
+        let (perf, rperf) = outputs(&[command, "-D"]);
         assert!(perf.contains("Intel BTS data: size "), "{perf}");
         assert_eq!(difference(&perf, &rperf), None, "{command} -D");
     }
@@ -266,7 +266,7 @@ fn traces_are_dumped_and_decoded_alike() {
         &["script", "--itrace=b", "-F", "comm,ip,event"],
         &["script", "--itrace=b", "-F", "addr,sym"],
     ] {
-        let (perf, rperf) = both(words);
+        let (perf, rperf) = outputs(words);
         let branches = perf.lines().count();
         assert!(branches > 50, "{perf}");
         // perf omits the last branch of each part.
@@ -282,9 +282,9 @@ fn traces_are_dumped_and_decoded_alike() {
         (refused.status, refused.stderr.find(message)),
         (129, Some(0))
     );
-    let (perf, rperf) = both(&["report", "--stats"]);
+    let (perf, rperf) = outputs(&["report", "--stats"]);
     assert_eq!(difference(&perf, &rperf), None);
-    let (perf, rperf) = both(&["report", "--stdio", "-s", "comm", "-n"]);
+    let (perf, rperf) = outputs(&["report", "--stdio", "-s", "comm", "-n"]);
     for (text, branches) in [(&perf, 127), (&rperf, 128)] {
         let head = format!("# Samples: {branches}  of event 'branches:uH'");
         assert!(text.contains(&head), "{text}");

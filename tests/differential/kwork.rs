@@ -61,7 +61,7 @@ const SOUND_NAME: usize = 18;
 /// The width of the column of names.
 const COLUMN: usize = 30;
 
-/// Returns a text without what perf prints wrongly: ends of functions' names, and a share that is not a percentage.
+/// Removes the parts of a text that perf prints wrongly: ends of functions' names, and a share that is not a percentage.
 fn comparable(text: &str) -> String {
     let mut lines = String::new();
     for line in text.lines() {

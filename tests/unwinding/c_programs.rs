@@ -81,7 +81,7 @@ fn known_functions_have_known_callers() {
         &FRAME_POINTERS,
     ] {
         let bench = Bench::new();
-        let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
         for _ in 0..RECORDINGS {
             let file = match bench.record(program) {
                 Ok(file) => file,
@@ -91,16 +91,21 @@ fn known_functions_have_known_callers() {
             for sample in read(&script.stdout) {
                 let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
                 match holds(program, &names) {
-                    Some(true) => *seen.entry(names[0].to_owned()).or_default() += 1,
+                    Some(true) => *counts.entry(names[0].to_owned()).or_default() += 1,
                     Some(false) => panic!("{}: {:#?}", program.name, sample),
                     None => {}
                 }
             }
-            if seen.len() == CALLERS.len() + 2 {
+            if counts.len() == CALLERS.len() + 2 {
                 break;
             }
         }
-        assert_eq!(seen.len(), CALLERS.len() + 2, "{}: {seen:?}", program.name);
+        assert_eq!(
+            counts.len(),
+            CALLERS.len() + 2,
+            "{}: {counts:?}",
+            program.name
+        );
     }
 }
 
@@ -140,8 +145,8 @@ fn truncated_stacks_are_counted_by_cause() {
             "{kind} {expected}: {}",
             script.stderr
         );
-        let all = counted(&script.stderr, " of ");
-        assert!(all >= found, "{}", script.stderr);
+        let total = counted(&script.stderr, " of ");
+        assert!(total >= found, "{}", script.stderr);
         let hints = script
             .stderr
             .contains("record with --call-graph dwarf,1024");

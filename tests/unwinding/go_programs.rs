@@ -67,7 +67,7 @@ fn known_functions_of_go_have_known_callers() {
         (&GO, "fp"),
     ] {
         let bench = Bench::new();
-        let mut seen = BTreeSet::new();
+        let mut found_callers = BTreeSet::new();
         for _ in 0..RECORDINGS {
             let file = match bench.record_as(program, kind) {
                 Ok(file) => file,
@@ -83,14 +83,19 @@ fn known_functions_of_go_have_known_callers() {
                 let by_frame_pointers = kind == "fp" || program.name == GO_PLAIN.name;
                 let caller = caller(&expected, callers, by_frame_pointers);
                 assert!(caller.is_some(), "{} {kind}: {sample:#?}", program.name);
-                seen.extend(caller);
+                found_callers.extend(caller);
             }
-            if seen.len() == expected.len() {
+            if found_callers.len() == expected.len() {
                 break;
             }
         }
-        let found = seen.len();
-        assert_eq!(found, expected.len(), "{} {kind}: {seen:?}", program.name);
+        let found = found_callers.len();
+        assert_eq!(
+            found,
+            expected.len(),
+            "{} {kind}: {found_callers:?}",
+            program.name
+        );
     }
 }
 

@@ -37,10 +37,10 @@ fn recorded(bench: &Bench, program: &Program, words: &[&str]) -> (String, String
 
 fn check(text: &str, message: &str, name: &str) {
     let samples = read(text);
-    let own = samples
+    let of_program = samples
         .iter()
         .filter(|sample| sample.head.trim_start().starts_with("program "));
-    let depths: Vec<usize> = own.map(|sample| sample.frames.len()).collect();
+    let depths: Vec<usize> = of_program.map(|sample| sample.frames.len()).collect();
     assert!(depths.len() > 50, "{name}: {text}");
     // Without unwind information, stacks have no more than two frames.
     let complete = depths.iter().filter(|depth| **depth > 2).count();

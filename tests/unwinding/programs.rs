@@ -189,11 +189,11 @@ impl Bench {
             &["objcopy", &link, name],
         ] {
             let mut command = Command::new(words[0]);
-            let done = command.args(&words[1..]).current_dir(self.scratch.path());
-            let done = done
+            let command = command.args(&words[1..]).current_dir(self.scratch.path());
+            let status = command
                 .status()
                 .map_err(|error| format!("{}: {error}", words[0]))?;
-            assert!(done.success(), "{words:?}");
+            assert!(status.success(), "{words:?}");
         }
         Ok(())
     }

@@ -65,10 +65,10 @@ fn compare(bench: &Bench, perf: &std::path::Path, program: &Program) -> Result<(
             }
         }
         // In programs with full unwind information perf hardly ever stops early.
-        let all = equal + shorter;
+        let compared = equal + shorter;
         assert!(
-            shorter * 50 <= all,
-            "{}: {shorter} of {all} stacks of perf are shorter",
+            shorter * 50 <= compared,
+            "{}: {shorter} of {compared} stacks of perf are shorter",
             program.name
         );
     }

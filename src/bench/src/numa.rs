@@ -63,9 +63,9 @@ pub struct InitialMemory {
 /// The work of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskWork {
-    /// Bytes that it passed over.
+    /// Bytes that the task passed over.
     pub bytes: u64,
-    /// How long that took.
+    /// The time for these bytes.
     pub time: Duration,
 }
 

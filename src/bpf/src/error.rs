@@ -77,7 +77,7 @@ pub enum Error {
         /// The error of bpf(2).
         error: io::Error,
     },
-    /// The kernel cannot run programs at others.
+    /// The kernel cannot run programs at the begin and end of other programs.
     #[error(
         "this kernel permits no programs at the begin and the end of BPF program {id} (fentry, fexit)"
     )]
@@ -85,7 +85,7 @@ pub enum Error {
         /// The id of the program to be counted.
         id: u32,
     },
-    /// The hierarchy of cgroups is not that of version 2, or only a part of it is visible.
+    /// The hierarchy of cgroups is not of version 2, or only a part of the hierarchy is visible.
     #[error("BPF programs count cgroups of version 2, below the root of their hierarchy")]
     NoHierarchy,
     /// A program could not be built.

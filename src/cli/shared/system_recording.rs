@@ -63,12 +63,12 @@ pub(crate) fn record_events(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let mut all: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
+    let mut arguments: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
     for event in events {
-        all.extend(["-e".into(), event.into()]);
+        arguments.extend(["-e".into(), event.into()]);
     }
     let verbose = usize::from(matches.get_count("verbose"));
-    all.extend(std::iter::repeat_n("-v".into(), verbose));
-    all.extend_from_slice(words);
-    dispatch(context, OsStr::new("record"), &all)
+    arguments.extend(std::iter::repeat_n("-v".into(), verbose));
+    arguments.extend_from_slice(words);
+    dispatch(context, OsStr::new("record"), &arguments)
 }

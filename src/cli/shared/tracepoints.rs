@@ -211,7 +211,7 @@ impl<'a> RecordedTracepoints<'a> {
 }
 
 impl<'w> ParsedFieldKey<'w> {
-    /// Parses a word; `None` if what follows the slash is not `raw`.
+    /// Parses a word; `None` if the text after a slash is not `raw`.
     fn new(word: &'w str) -> Option<Self> {
         let (name, raw) = match word.split_once('/') {
             Some((name, "raw")) => (name, true),

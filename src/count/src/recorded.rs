@@ -123,10 +123,12 @@ impl RecordedCounts {
         let default_keys = self.default_keys();
         let mut readings = Vec::with_capacity(self.counters.len());
         for (event, counters) in self.counters.iter_mut().enumerate() {
-            let own = self.own_cpus.get(&event);
+            let event_cpus = self.own_cpus.get(&event);
             // Counters without a STAT record have a row, too.
             for (cpu, thread) in &default_keys {
-                let is_excluded = cpu.is_some_and(|cpu| own.is_some_and(|own| !own.contains(&cpu)));
+                let is_excluded = cpu.is_some_and(|cpu| {
+                    event_cpus.is_some_and(|event_cpus| !event_cpus.contains(&cpu))
+                });
                 if !is_excluded {
                     counters.entry((*cpu, *thread)).or_default();
                 }

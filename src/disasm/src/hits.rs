@@ -62,14 +62,14 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
                 sums.entry(key).or_default().add(*hit);
             }
         }
-        let all = sums.keys().map(|(dso, _)| *dso);
+        let objects = sums.keys().map(|(dso, _)| *dso);
         let hot = sums.iter().filter(|((_, event), sum)| {
             let total = self.totals.get(event).copied().unwrap_or_default();
             sum.share_of(total) >= self.min_percent
         });
         let hot: BTreeSet<DsoId> = hot.map(|((dso, _), _)| *dso).collect();
         match hot.is_empty() || self.select.is_some() {
-            true => all.collect(),
+            true => objects.collect(),
             false => hot,
         }
     }

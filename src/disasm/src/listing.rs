@@ -177,14 +177,14 @@ impl<'r> Walk<'r, '_, '_> {
         let mut calls = Vec::new();
         let mut rest = part;
         while let Some(bytes) = code.get(rest.clone()) {
-            let done = rest.start as u64;
-            let address = self.start.wrapping_add(done);
+            let offset = rest.start as u64;
+            let address = self.start.wrapping_add(offset);
             let mut text = String::new();
             let printed = self.print(address, bytes, printer.as_deref_mut(), &mut text);
             let Some(printed) = printed else {
                 return;
             };
-            let site = self.options.sources.then(|| self.site(done, &mut calls));
+            let site = self.options.sources.then(|| self.site(offset, &mut calls));
             let length = printed.len.min(bytes.len());
             lines.push(InstructionLine {
                 address,

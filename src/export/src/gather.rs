@@ -126,13 +126,13 @@ struct CallerCache {
 impl CallerCache {
     /// Keeps the outer callers that `callers` (outermost first) has in common with the cache, and returns their number.
     fn keep(&mut self, at: SampleContext, callers: impl Iterator<Item = (CpuMode, u64)>) -> usize {
-        let here = Some((at.epoch, at.place.machine, at.inlines));
-        if self.at != here {
-            self.at = here;
+        let context = Some((at.epoch, at.place.machine, at.inlines));
+        if self.at != context {
+            self.at = context;
             self.callers.clear();
         }
-        let both = callers.zip(&self.callers);
-        let common = both.take_while(|(caller, known)| *caller == known.0);
+        let pairs = callers.zip(&self.callers);
+        let common = pairs.take_while(|(caller, known)| *caller == known.0);
         let common = common.count();
         self.callers.truncate(common);
         common

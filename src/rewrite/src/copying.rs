@@ -40,7 +40,7 @@ pub struct CopySummary {
     pub bytes: u64,
     /// The error in the input after which nothing was copied.
     pub end: Option<Error>,
-    /// Why the feature sections are missing, if they are.
+    /// The error that kept the feature sections from being written, if any.
     pub features_lost: Option<std::io::Error>,
 }
 

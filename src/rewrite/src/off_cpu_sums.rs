@@ -17,9 +17,9 @@ pub struct KernelWait {
     pub process: u32,
     /// The thread.
     pub thread: u32,
-    /// How long it waited, in nanoseconds.
+    /// The duration of the wait, in nanoseconds.
     pub nanos: u64,
-    /// The callchain where it waited: addresses after their context markers, as in samples.
+    /// The callchain of the thread while it waited: addresses after their context markers, as in samples.
     pub callchain: Vec<u64>,
 }
 
@@ -48,8 +48,10 @@ impl<S: WaitSource> OffCpuSums<S> {
     /// Creates the rewriter for these events; `event` is one of them, as described by [`describe_waits`].
     #[must_use]
     pub fn new(events: &[EventDesc], event: EventIndex, source: S) -> Self {
-        let own = events.get(event.0 as usize);
-        let attr = own.map(|own| own.attr.clone()).unwrap_or_default();
+        let described = events.get(event.0 as usize);
+        let attr = described
+            .map(|described| described.attr.clone())
+            .unwrap_or_default();
         Self {
             events: EventTable::new(Endian::NATIVE, events),
             event,
@@ -57,8 +59,8 @@ impl<S: WaitSource> OffCpuSums<S> {
                 sample_type: attr.sample_type.with(SampleType::CALLCHAIN, false) | SampleType::RAW,
                 ..attr
             }),
-            id: own
-                .and_then(|own| own.ids.first())
+            id: described
+                .and_then(|described| described.ids.first())
                 .copied()
                 .unwrap_or_default(),
             order: Rounds::new(),
@@ -99,7 +101,7 @@ impl<S: WaitSource> OffCpuSums<S> {
     }
 }
 
-/// Changes the attr of the event to that of the samples in the file: they have callchains instead of raw data.
+/// Changes the attr of the event as the samples are changed: in the file they have callchains instead of raw data.
 pub fn describe_waits(attr: &mut Attr) {
     attr.sample_type = attr.sample_type.with(SampleType::RAW, false) | SampleType::CALLCHAIN;
 }

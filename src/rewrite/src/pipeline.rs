@@ -201,7 +201,7 @@ fn end(stages: &mut [Stage<'_>], output: Output<'_>) -> Result<(), WriteError> {
 mod tests {
     use super::*;
 
-    /// Logs which records it has noted whenever it rewrites.
+    /// Writes, after the records that it rewrites, the records that it has noted so far in parentheses.
     struct Watcher {
         is_ordered: bool,
         noted: Vec<u8>,

@@ -20,7 +20,7 @@ const MAX_FILES: usize = 256;
 /// Deleted files that are kept until the recording is complete.
 #[derive(Debug, Default)]
 pub(crate) struct DeletedFiles {
-    /// Where procfs is mounted; `None` to keep nothing.
+    /// The mount point of procfs; `None` to keep nothing.
     proc: Option<PathBuf>,
     /// `None` for files that could not be opened.
     files: HashMap<MappedName, Option<FoundFile>>,

@@ -189,7 +189,7 @@ pub enum Error {
     Schedstat {
         /// `schedstat` in the proc file system.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         #[source]
         cause: SchedstatError,
     },

@@ -21,9 +21,9 @@ const CPU_NAMES: [&str; 5] = ["model name", "Processor", "Hardware", "uarch", "c
 
 /// Inputs of the header.
 pub(crate) struct HeaderInputs<'a> {
-    /// Where proc is mounted.
+    /// The mount point of procfs.
     pub(crate) proc: &'a Path,
-    /// Where sysfs is mounted.
+    /// The mount point of sysfs.
     pub(crate) sysfs: &'a Path,
     /// The version of the program.
     pub(crate) version: &'a str,

@@ -109,16 +109,16 @@ impl InitialRecords<'_> {
 
 /// Tasks and all their descendants.
 fn with_children(tasks: &[i32], proc: &Proc) -> Vec<i32> {
-    let mut all = tasks.to_vec();
+    let mut found = tasks.to_vec();
     let mut next = 0;
-    while let Some(task) = all.get(next).copied() {
+    while let Some(task) = found.get(next).copied() {
         next += 1;
         for child in proc.children(task.unsigned_abs()) {
             let child = child.cast_signed();
-            if !all.contains(&child) {
-                all.push(child);
+            if !found.contains(&child) {
+                found.push(child);
             }
         }
     }
-    all
+    found
 }

@@ -56,12 +56,12 @@ pub(crate) fn lanes(
         })
         .collect();
     let lane = |share: ThreadShare| {
-        let own = |part: &mut LaneRing| {
+        let is_own = |part: &mut LaneRing| {
             u32::try_from(part.cpu).is_ok_and(|cpu| share.drains.contains(cpu))
         };
         Lane {
             runs_on: share.runs_on,
-            parts: parts.extract_if(.., own).collect(),
+            parts: parts.extract_if(.., is_own).collect(),
         }
     };
     shares.into_iter().map(lane).collect()
@@ -83,9 +83,9 @@ impl Lane {
         let _wake = shared.wake_on_drop();
         // An error is ignored: the same affinity was set successfully before the recording started.
         let _bound = AffinityGuard::to(&self.runs_on);
-        let own = |placed: &&OpenCounter| self.parts.iter().any(|part| part.cpu == placed.cpu);
+        let is_own = |placed: &&OpenCounter| self.parts.iter().any(|part| part.cpu == placed.cpu);
         let mut watched: Vec<&OpenCounter> =
-            watched(shared.events).into_iter().filter(own).collect();
+            watched(shared.events).into_iter().filter(is_own).collect();
         if watched.is_empty() {
             shared.tasks_ended();
         }

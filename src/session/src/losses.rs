@@ -79,7 +79,7 @@ impl EventLosses {
 /// Appends LOST_SAMPLES for every counter with lost samples, as counted by the kernel, and returns
 /// the losses. Kernels before 6.0 don't count them (`PERF_FORMAT_LOST`).
 pub(crate) fn lost_samples(events: &[OpenEvent], to: &mut RecordBuffer) -> Vec<EventLosses> {
-    let mut all = Vec::new();
+    let mut losses = Vec::new();
     // With GROUP a read starts with the values of the leader, the only event that samples.
     let is_sampled = |event: &&OpenEvent| {
         let attr = &event.event.attr;
@@ -94,7 +94,7 @@ pub(crate) fn lost_samples(events: &[OpenEvent], to: &mut RecordBuffer) -> Vec<E
             let Some(lost) = lost.filter(|lost| *lost > 0) else {
                 continue;
             };
-            EventLosses::merge(&mut all, [EventLosses::of(event, open_counter, lost)]);
+            EventLosses::merge(&mut losses, [EventLosses::of(event, open_counter, lost)]);
             let id = SampleId {
                 id: Some(open_counter.id),
                 ..SampleId::default()
@@ -105,7 +105,7 @@ pub(crate) fn lost_samples(events: &[OpenEvent], to: &mut RecordBuffer) -> Vec<E
             });
         }
     }
-    all
+    losses
 }
 
 /// Returns the tracepoints (`SYSTEM:EVENT`) with a count of 0. Members of a group that is read with GROUP are left out:
@@ -140,15 +140,15 @@ pub(crate) fn tracepoints_without_hits(events: &[OpenEvent]) -> Vec<String> {
 /// Returns the throttlings of each event and CPU. `by_id` has the number of THROTTLE records of each counter id; ids of
 /// closed counters are ignored.
 pub(crate) fn throttled(events: &[OpenEvent], by_id: &HashMap<u64, u64>) -> Vec<EventLosses> {
-    let mut all = Vec::new();
+    let mut losses = Vec::new();
     for event in events {
         let counts = event.counters.iter().filter_map(|open_counter| {
             let times = by_id.get(&open_counter.id)?;
             Some(EventLosses::of(event, open_counter, *times))
         });
-        EventLosses::merge(&mut all, counts);
+        EventLosses::merge(&mut losses, counts);
     }
-    all
+    losses
 }
 
 #[cfg(test)]
@@ -181,18 +181,18 @@ mod tests {
             count,
             rate: SampledRate::Period(1),
         };
-        let mut all = vec![missed("a", Some(0), 1)];
+        let mut losses = vec![missed("a", Some(0), 1)];
         let more = [
             missed("a", Some(1), 2),
             missed("a", Some(0), 4),
             missed("b", None, 8),
         ];
-        EventLosses::merge(&mut all, more);
+        EventLosses::merge(&mut losses, more);
         let expected = [
             missed("a", Some(0), 5),
             missed("a", Some(1), 2),
             missed("b", None, 8),
         ];
-        assert_eq!(all, expected);
+        assert_eq!(losses, expected);
     }
 }

@@ -69,7 +69,7 @@ impl OpenedEvents {
 }
 
 fn statistics_fields(first: SampleType, mut types: impl Iterator<Item = SampleType>) -> SampleType {
-    // The time follows the other three fields: it is at the same offset in all samples if all events have the same ones.
+    // The time follows the other three fields. Its offset is the same in all samples if all events have the same of these fields.
     let up_to_time = SampleType::IDENTIFIER | SampleType::IP | SampleType::TID | SampleType::TIME;
     let is_common = types.all(|other| other & up_to_time == first & up_to_time);
     first.with(

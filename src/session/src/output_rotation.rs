@@ -61,8 +61,10 @@ impl OutputRotation<'_> {
         else {
             return -1;
         };
-        let left = every.saturating_sub(self.began.elapsed());
-        let millis = left.saturating_add(Duration::from_micros(999)).as_millis();
+        let remaining = every.saturating_sub(self.began.elapsed());
+        let millis = remaining
+            .saturating_add(Duration::from_micros(999))
+            .as_millis();
         i32::try_from(millis).unwrap_or(i32::MAX)
     }
 

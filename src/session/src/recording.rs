@@ -319,11 +319,13 @@ fn begin_off_cpu(request: &RecordRequest, opened: &OpenedEvents) -> Result<(), E
         return Ok(());
     };
     let events = opened.events.iter();
-    let own = events.filter(|event| event.event.spec.is_off_cpu());
-    let outputs = own.flat_map(|event| &event.counters).filter_map(|placed| {
-        let cpu = u32::try_from(placed.cpu).ok()?;
-        Some((cpu, placed.counter.as_fd()))
-    });
+    let off_cpu_events = events.filter(|event| event.event.spec.is_off_cpu());
+    let outputs = off_cpu_events
+        .flat_map(|event| &event.counters)
+        .filter_map(|placed| {
+            let cpu = u32::try_from(placed.cpu).ok()?;
+            Some((cpu, placed.counter.as_fd()))
+        });
     let threads = opened.cpu_tasks.tasks.iter();
     let threads: Vec<u32> = threads
         .filter_map(|task| u32::try_from(*task).ok())

@@ -24,16 +24,16 @@ pub(crate) fn tracing_data<'a>(
     let page_size = u32::try_from(page_size()).unwrap_or(4096);
     let mut builder = TracingDataBuilder::new(Endian::NATIVE, long_size, page_size);
     for system in tracefs.systems()? {
-        let own: Vec<&str> = wanted
+        let wanted_names: Vec<&str> = wanted
             .iter()
             .filter(|tracepoint| tracepoint.system == system)
             .map(|tracepoint| tracepoint.name.as_str())
             .collect();
-        if own.is_empty() {
+        if wanted_names.is_empty() {
             continue;
         }
         for name in tracefs.names(&system)? {
-            if own.contains(&name.as_str()) {
+            if wanted_names.contains(&name.as_str()) {
                 builder.event(&system, &tracefs.format(&system, &name)?);
             }
         }

@@ -10,7 +10,7 @@ use crate::rings::{Ring, map_rings};
 use crate::tasks::CpuTasks;
 use crate::{Error, RecordRequest, SessionObserver, Target};
 
-/// Data pages of the ring of a trigger event. It only matters whether there are samples, not what they contain.
+/// Data pages of the ring of a trigger event. Only the presence of samples matters, not their content.
 const PAGES: usize = 1;
 
 /// Opens the trigger events on the CPUs and tasks of the recording, and maps their rings.

@@ -13,7 +13,7 @@ pub(crate) fn write_request(to: &mut dyn Write, request: u64) -> io::Result<()> 
         return to.write_all(name.as_bytes());
     }
     let part = |shift: u32, bits: u32| (request >> shift) & ((1 << bits) - 1);
-    // The direction is that of the data as the program sees it: _IOW writes to the kernel.
+    // The direction of the data, from the program's view: _IOW writes to the kernel.
     let direction = match part(30, 2) {
         0 => "0",
         1 => "WRITE",

@@ -181,8 +181,8 @@ impl Reader<'_> {
 
     /// Reads at most `most` bytes up to the end of the page; fewer if not all are readable.
     fn page(&self, address: u64, most: usize) -> Vec<u8> {
-        let left = usize::try_from(PAGE - address % PAGE).unwrap_or(1);
-        let mut bytes = vec![0; most.min(left)];
+        let left_in_page = usize::try_from(PAGE - address % PAGE).unwrap_or(1);
+        let mut bytes = vec![0; most.min(left_in_page)];
         let read = self.memory.read(self.thread, address, &mut bytes);
         bytes.truncate(read);
         bytes

@@ -30,16 +30,16 @@ const NAMES: [(u64, &str); 24] = [
 
 /// Returns the text of a mode.
 pub(crate) fn mode_text(mode: u64) -> String {
-    let mut left = mode & 0xffff;
+    let mut remaining = mode & 0xffff;
     let mut words: Vec<String> = Vec::new();
     for (bits, name) in NAMES.iter().chain(&[(0o1, "IXOTH")]) {
-        if left & bits == *bits {
+        if remaining & bits == *bits {
             words.push((*name).to_owned());
-            left &= !bits;
+            remaining &= !bits;
         }
     }
-    if left != 0 {
-        words.push(format!("{left:#x}"));
+    if remaining != 0 {
+        words.push(format!("{remaining:#x}"));
     }
     words.join("|")
 }

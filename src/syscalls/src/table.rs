@@ -99,13 +99,13 @@ impl SyscallTable {
     /// Returns all system calls with their numbers, sorted by number.
     #[must_use]
     pub fn all(&self) -> Vec<(u32, &Syscall)> {
-        let mut all: Vec<(u32, &Syscall)> = self
+        let mut calls: Vec<(u32, &Syscall)> = self
             .by_number
             .iter()
             .map(|(number, call)| (*number, call))
             .collect();
-        all.sort_unstable_by_key(|(number, _)| *number);
-        all
+        calls.sort_unstable_by_key(|(number, _)| *number);
+        calls
     }
 
     /// Returns the number of a system call by its name in unistd.h, or by the name that perf and the kernel's tracepoints use
@@ -114,8 +114,8 @@ impl SyscallTable {
     pub fn number(&self, name: &str) -> Option<u32> {
         let other = TRACEPOINT_NAMES.iter().find(|(_, kernel)| *kernel == name);
         let name = other.map_or(name, |(unistd, _)| unistd);
-        let mut all = self.by_number.iter();
-        all.find_map(|(number, call)| (call.name == name).then_some(*number))
+        let mut calls = self.by_number.iter();
+        calls.find_map(|(number, call)| (call.name == name).then_some(*number))
     }
 }
 
@@ -171,8 +171,8 @@ pub fn group_members(name: &str, table: &SyscallTable) -> Option<Vec<&'static st
         "memory" => |call| MEMORY.contains(&call.name),
         _ => return None,
     };
-    let all = table.by_number.values();
-    let mut names: Vec<&'static str> = all
+    let calls = table.by_number.values();
+    let mut names: Vec<&'static str> = calls
         .filter(|call| is_member(call))
         .map(|call| call.name)
         .collect();

@@ -42,15 +42,15 @@ impl fmt::Display for EventType {
 /// adds. Each union is one field, whose doc comment lists the members.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Attr {
-    /// Which PMU.
+    /// The PMU.
     pub kind: EventType,
-    /// Which event of the PMU.
+    /// The event of the PMU.
     pub config: u64,
     /// `sample_period`, or `sample_freq` in Hz if [`AttrFlags::FREQ`] is set.
     pub sample_period: u64,
     /// Fields of a sample.
     pub sample_type: SampleType,
-    /// What reads of the counter return.
+    /// Contents of reads of the counter.
     pub read_format: ReadFormat,
     /// The one-bit fields.
     pub flags: AttrFlags,
@@ -62,7 +62,7 @@ pub struct Attr {
     pub config1: u64,
     /// `config2`, `bp_len`, `kprobe_addr` or `probe_offset`.
     pub config2: u64,
-    /// Which branches are recorded in the branch stack.
+    /// The branches that are recorded in the branch stack.
     pub branch_sample_type: BranchSampleType,
     /// Mask of user registers in a sample.
     pub sample_regs_user: u64,

@@ -155,7 +155,7 @@ impl SampleType {
 }
 
 bit_set! {
-    /// `perf_event_attr::read_format`: what a read of a counter returns.
+    /// `perf_event_attr::read_format`: the contents of reads of a counter.
     ReadFormat {
         /// Nanoseconds that the event was enabled.
         TOTAL_TIME_ENABLED = 0 => "TOTAL_TIME_ENABLED",

@@ -142,7 +142,7 @@ fn distance(number: u64) -> &'static str {
         2 => "node, same socket",
         3 => "socket, same board",
         4 => "board",
-        // What C's printf prints for the missing name in perf.
+        // In perf, printf(3) prints this for the missing name.
         _ => "(null)",
     }
 }

@@ -20,8 +20,7 @@ pub struct ReadValue {
     pub lost: Option<u64>,
 }
 
-/// Which words are present: `nr` or the value, times, then per value its optional id and lost
-/// count.
+/// The words that are present: `nr` or the value, times, then per value its optional id and lost count.
 #[derive(Debug, Clone, Copy)]
 struct ReadShape {
     group: bool,

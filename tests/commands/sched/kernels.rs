@@ -21,10 +21,10 @@ fn copy_events(from: &Path, to: &Path, except: &str) -> std::io::Result<()> {
         if entry.file_name() == except || !entry.file_type()?.is_dir() {
             continue;
         }
-        let own = to.join("events/sched").join(entry.file_name());
-        fs::create_dir_all(&own)?;
+        let folder = to.join("events/sched").join(entry.file_name());
+        fs::create_dir_all(&folder)?;
         for name in ["id", "format"] {
-            fs::write(own.join(name), fs::read(entry.path().join(name))?)?;
+            fs::write(folder.join(name), fs::read(entry.path().join(name))?)?;
         }
     }
     Ok(())

@@ -36,8 +36,8 @@ fn percentiles_of_waits_are_printed() -> std::io::Result<()> {
     );
     // Refused before the input is opened.
     let words = ["sched", "latency", "--json", "--percentiles", "-i", "none"];
-    let both = run(&scratch, &words);
-    assert_eq!(both.status, 129, "{both:?}");
+    let outcome = run(&scratch, &words);
+    assert_eq!(outcome.status, 129, "{outcome:?}");
     Ok(())
 }
 
@@ -143,8 +143,11 @@ fn histograms_of_waits_are_printed() -> std::io::Result<()> {
         "-i",
         "none",
     ];
-    let both = run(&scratch, &words);
-    assert_eq!(both.status, 129, "{both:?}");
-    assert!(both.stderr.contains("--json can have both"), "{both:?}");
+    let outcome = run(&scratch, &words);
+    assert_eq!(outcome.status, 129, "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("--json can have both"),
+        "{outcome:?}"
+    );
     Ok(())
 }

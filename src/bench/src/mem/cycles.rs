@@ -40,8 +40,8 @@ impl Clock {
             flags: AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
             ..Attr::default()
         };
-        let own = ObservedTask { pid: 0, cpu: -1 };
-        let counter = Counter::open(&attr, own, None);
+        let this_thread = ObservedTask { pid: 0, cpu: -1 };
+        let counter = Counter::open(&attr, this_thread, None);
         counter.map(Self::Cycles).map_err(|error| {
             BenchError::Unavailable(format!("Failed to open cycles counter: {error}"))
         })

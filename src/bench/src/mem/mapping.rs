@@ -37,7 +37,7 @@ impl MmapFunction {
 pub struct Mmap {
     /// Bytes of the memory.
     pub size: usize,
-    /// How often each thread maps it.
+    /// Number of times that each thread maps it.
     pub loops: u64,
     /// Threads that run at the same time.
     pub threads: u32,

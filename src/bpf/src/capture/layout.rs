@@ -7,7 +7,7 @@ pub(super) const CALLS: i32 = 512;
 /// The maximum number of entries of a plan.
 pub(super) const MAX_ENTRIES: i16 = rperf_syscalls::MAX_CAPTURES as i16;
 
-/// One entry of a plan: what is copied of one argument.
+/// One entry of a plan: the memory to copy for one argument.
 pub(super) mod entry {
     /// The kind of memory (`SOURCE_*`); 0 after the last entry.
     pub(in super::super) const SOURCE: i16 = 0;

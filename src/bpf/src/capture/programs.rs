@@ -203,7 +203,8 @@ fn fill_buffer(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     b.store(Double, R8, buffer::FAILED, 0);
 }
 
-/// Sets `R7` to the plan of the call whose number is in the record; if `add` is `CALLS`, to that of its return.
+/// Sets `R7` to the plan of the call whose number is in the record, or, if `add` is `CALLS`, to the plan of the call's return.
+/// Jumps to `out` if there is no plan.
 fn plan(b: &mut ProgramBuilder, add: i32, out: Label) {
     b.load(Word, R1, R8, buffer::RECORD + record::NUMBER);
     b.operate(Add, R1, add);

@@ -25,11 +25,11 @@ pub(super) fn run(
     refuse_reading_options(RECORDER, matches)?;
     let classes = classes(matches)?.unwrap_or_else(|| CLASSES.to_vec());
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
-    let mut all = Vec::new();
+    let mut names = Vec::new();
     for class in classes {
-        all.extend(events(&machine, class)?.map(str::to_owned));
+        names.extend(events(&machine, class)?.map(str::to_owned));
     }
-    record_events(all, words, matches, context)
+    record_events(names, words, matches, context)
 }
 
 /// Returns the events of a class, all of which this kernel must have.

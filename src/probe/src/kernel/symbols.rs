@@ -44,8 +44,8 @@ impl<'a> KernelSymbolList<'a> {
 
     /// Returns the functions of a module, or of the kernel itself.
     pub fn functions(&self, module: Option<&str>) -> impl Iterator<Item = &KernelSymbol<'a>> {
-        let own = self.list.iter().filter(|symbol| symbol.is_function);
-        own.filter(move |symbol| symbol.module == module)
+        let functions = self.list.iter().filter(|symbol| symbol.is_function);
+        functions.filter(move |symbol| symbol.module == module)
     }
 
     /// Whether there are symbols of a module.

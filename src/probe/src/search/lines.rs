@@ -220,12 +220,12 @@ fn representative(
     line: u32,
     address: u64,
 ) -> Option<(String, u32)> {
-    let own = scope.declared_file()?;
+    let declared_path = scope.declared_file()?;
     let (path, found) = if function.entry_address() == Some(address) {
         (function.declared_file()?, function.declared_line()?)
     } else {
         let row = compile_unit.lines().at(address)?;
         (compile_unit.lines().file(row.file)?.to_owned(), row.line)
     };
-    (path == own && found != line).then_some((path, found))
+    (path == declared_path && found != line).then_some((path, found))
 }

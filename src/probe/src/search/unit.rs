@@ -20,7 +20,7 @@ pub(super) struct UnitSearch<'s> {
     pub(super) options: &'s SearchOptions,
     candidates: Vec<Candidate>,
     notes: Vec<SearchNote>,
-    /// Why a probe point was skipped; reported if there are no others.
+    /// The reason why a probe point was skipped; reported if no probe point is found.
     pub(super) skipped: Option<Error>,
     /// The lines with code nearest to the requested line, as users write them.
     pub(super) lines: BTreeSet<u32>,

@@ -63,11 +63,11 @@ impl World {
         for (index, life) in lives.iter().enumerate() {
             let since = if index == 0 { 0 } else { life.since.time };
             let until = lives.get(index + 1).map(|next| next.since.time);
-            let own = functions.iter().filter(|function| {
+            let in_lifetime = functions.iter().filter(|function| {
                 function.time >= since && until.is_none_or(|until| function.time < until)
             });
-            let own: Vec<RuntimeFunction> = own.copied().collect();
-            self.add_to_space(life.space, dso, &own);
+            let in_lifetime: Vec<RuntimeFunction> = in_lifetime.copied().collect();
+            self.add_to_space(life.space, dso, &in_lifetime);
         }
         self.version += 1;
     }
@@ -247,8 +247,8 @@ mod tests {
             let (mut world, dso) = world(&again);
             world.add_functions(dso, &functions);
             for address in 0x1000..0x1060 {
-                let here = |f: &&RuntimeFunction| (f.start..f.end).contains(&address);
-                let before = functions.iter().rev().find(|f| here(f) && f.time <= time);
+                let covers = |f: &&RuntimeFunction| (f.start..f.end).contains(&address);
+                let before = functions.iter().rev().find(|f| covers(f) && f.time <= time);
                 // Code isn't sampled before it exists: any function is acceptable.
                 if let Some(expected) = before {
                     prop_assert_eq!(at(&world, time, address), Some(expected.number));

@@ -157,11 +157,11 @@ impl WorldBuilder {
 
     pub(super) fn ksymbol(&mut self, order: Order, ksymbol: &Ksymbol<'_>) {
         let space = self.kernel(Machine::Host);
-        let here = self.world.lookup_in(space, Order::MAX, ksymbol.addr);
-        let here = here.map(|id| *self.world.mapping(id));
+        let existing = self.world.lookup_in(space, Order::MAX, ksymbol.addr);
+        let existing = existing.map(|id| *self.world.mapping(id));
         let end = ksymbol.addr.saturating_add(u64::from(ksymbol.len));
         let unregisters = ksymbol.flags & KSYMBOL_UNREGISTER != 0;
-        if let Some(mapping) = here {
+        if let Some(mapping) = existing {
             let kind = self.world.dso(mapping.dso).kind;
             // Generated code at this address ends when other code is registered there, even without a record of
             // its end. A registration inside the kernel or a module is ignored, since they have symbol tables.

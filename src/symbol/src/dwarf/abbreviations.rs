@@ -293,14 +293,14 @@ impl AbbreviationTable {
             self.specs.push(spec);
             return;
         };
-        let own = self.specs.get_mut(first..).unwrap_or_default();
-        let run = own.last_mut().filter(|last| last.name == SKIPPED);
-        let both = run.and_then(|run| {
+        let specs = self.specs.get_mut(first..).unwrap_or_default();
+        let run = specs.last_mut().filter(|last| last.name == SKIPPED);
+        let merged = run.and_then(|run| {
             let sum = run.size?.checked_add(size)?;
             run.size = Some(sum);
             Some(())
         });
-        if both.is_none() {
+        if merged.is_none() {
             self.specs.push(AttributeSpec {
                 name: SKIPPED,
                 ..spec

@@ -391,8 +391,8 @@ impl ScannedDie {
             gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => {
                 self.is_copy |= spec.name == gimli::DW_AT_abstract_origin;
                 let offset = is_local(spec.form).then(number).flatten();
-                let here = offset.and_then(|offset| usize::try_from(offset).ok());
-                self.origin = Some(here.map_or(DieReference::OtherUnit, |offset| {
+                let local = offset.and_then(|offset| usize::try_from(offset).ok());
+                self.origin = Some(local.map_or(DieReference::OtherUnit, |offset| {
                     DieReference::SameUnit(UnitOffset(offset))
                 }));
             }

@@ -93,9 +93,9 @@ mod tests {
             prop_assert!(found == expected || expected.is_none());
             if expected.is_some() {
                 prop_assert_eq!(at, bytes.len() - theirs.len());
-                let mut other = 0;
-                prop_assert_eq!(skip(&bytes, &mut other), Some(()));
-                prop_assert_eq!(at, other);
+                let mut skipped = 0;
+                prop_assert_eq!(skip(&bytes, &mut skipped), Some(()));
+                prop_assert_eq!(at, skipped);
             }
             let mut theirs = slice();
             if let Ok(expected) = theirs.read_sleb128() {

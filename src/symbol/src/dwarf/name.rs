@@ -41,12 +41,12 @@ pub(super) fn of<'a>(
         NameAttributes::Elsewhere(reference) => reference,
     };
     let mut home = home;
-    let mut other: Option<UnitEntries<'a>> = None;
+    let mut other_unit: Option<UnitEntries<'a>> = None;
     for _ in 0..MAX_REFERENCES {
-        let here = other.as_ref().unwrap_or(unit);
-        let (next, entry) = follow(units, here, &mut home, reference)?;
-        other = next.or(other);
-        match attribute_name(units, other.as_ref().unwrap_or(unit), home, entry).ok()? {
+        let current = other_unit.as_ref().unwrap_or(unit);
+        let (next, entry) = follow(units, current, &mut home, reference)?;
+        other_unit = next.or(other_unit);
+        match attribute_name(units, other_unit.as_ref().unwrap_or(unit), home, entry).ok()? {
             NameAttributes::Name(name) => return Some(name),
             NameAttributes::Nothing => return None,
             NameAttributes::Elsewhere(next) => reference = next,
@@ -74,9 +74,9 @@ fn follow<'a>(
     if *home == DwarfFile::Split {
         return Some((None, offset.to_unit_offset(&unit.header)?));
     }
-    let other = units.containing(*home, offset.0)?;
-    let entry = offset.to_unit_offset(&other.header)?;
-    Some((Some(other), entry))
+    let other_unit = units.containing(*home, offset.0)?;
+    let entry = offset.to_unit_offset(&other_unit.header)?;
+    Some((Some(other_unit), entry))
 }
 
 fn attribute_name<'a>(

@@ -81,7 +81,7 @@ pub(super) struct InstructionStyle {
     pub(super) addresses: bool,
     /// Whether addresses are those in memory.
     pub(super) in_memory: bool,
-    /// Which instructions show their offset.
+    /// The instructions that show their offset.
     pub(super) offsets: ShownOffsets,
     /// Whether source lines have their numbers.
     pub(super) numbers: bool,
@@ -89,7 +89,7 @@ pub(super) struct InstructionStyle {
     pub(super) split: bool,
 }
 
-/// Which instructions show their offset.
+/// The instructions that show their offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum ShownOffsets {
     /// Jump targets.

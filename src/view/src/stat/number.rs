@@ -22,8 +22,8 @@ pub(super) fn grouped(number: &str, separator: &str) -> String {
     let mut text = String::with_capacity(number.len() + digits / 3);
     let sign = integer.len() - digits;
     for (index, character) in integer.chars().enumerate() {
-        let left = integer.len() - index;
-        if index > sign && left.is_multiple_of(3) {
+        let digits_left = integer.len() - index;
+        if index > sign && digits_left.is_multiple_of(3) {
             text.push_str(separator);
         }
         text.push(character);

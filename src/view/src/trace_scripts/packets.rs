@@ -6,7 +6,7 @@ use rperf_analysis::trace_scripts::{
     Interrupt, PacketEndKind, PacketTimes, ReceivedPacket, Reception, SoftirqEvent,
 };
 
-/// Which packets and numbers are printed.
+/// The packets and numbers to print.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PacketLayout {
     /// Whether received packets are shown.

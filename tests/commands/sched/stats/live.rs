@@ -1,5 +1,5 @@
-//! `sched stats record` and `sched stats` of a made-up `/proc/schedstat`, compared with what perf 7.2 recorded and printed of the
-//! same text.
+//! `sched stats record` and `sched stats` of a made-up `/proc/schedstat`, compared with the recordings and output of perf 7.2 for
+//! the same text.
 
 use std::fs;
 use std::path::{Path, PathBuf};

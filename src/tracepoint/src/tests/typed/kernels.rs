@@ -108,15 +108,15 @@ pub(super) fn of_machine(name: &str) -> Option<Tracepoint> {
 pub(super) fn described(name: &str) -> Vec<Tracepoint> {
     let case = current(name);
     let kernels = KERNELS.iter();
-    let mut all: Vec<Tracepoint> = kernels
+    let mut tracepoints: Vec<Tracepoint> = kernels
         .map(|kernel| kernel.describe(name, case, case.fields))
         .collect();
     match of_machine(name) {
-        Some(tracepoint) => all.push(tracepoint),
+        Some(tracepoint) => tracepoints.push(tracepoint),
         None if Path::new("/sys/kernel/tracing/events").exists() => {}
         None => skip(name, "tracefs is not mounted at /sys/kernel/tracing"),
     }
-    all
+    tracepoints
 }
 
 /// The formats without the fields `lacking`, which only some kernels have.
@@ -171,10 +171,11 @@ pub(super) enum Put<'p> {
 /// Builds the raw data of a sample. Fields that the kernel lacks are skipped.
 pub(super) fn raw(tracepoint: &Tracepoint, values: &[(&str, Put<'_>)]) -> Vec<u8> {
     let format = &tracepoint.format;
-    let all = format.common_fields.iter().chain(&format.fields);
+    let fields = format.common_fields.iter().chain(&format.fields);
     let mut raw = vec![
         0;
-        all.map(|field| field.offset + field.size)
+        fields
+            .map(|field| field.offset + field.size)
             .max()
             .unwrap_or(0)
     ];

@@ -93,11 +93,11 @@ fn page_events_have_a_pfn_or_an_address() {
         ("migratetype", Number(1)),
     ];
     let pages = [("unsigned long pfn", "struct page * page")];
-    let of = |name: &str| {
+    let formats_of = |name: &str| {
         let old = described_with(name, &pages, "");
         described(name).into_iter().chain(old)
     };
-    for tracepoint in of("kmem:mm_page_alloc") {
+    for tracepoint in formats_of("kmem:mm_page_alloc") {
         let raw = raw(&tracepoint, &values);
         let layout = MmPageAllocLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
@@ -111,7 +111,7 @@ fn page_events_have_a_pfn_or_an_address() {
         assert_eq!(got.gfp_flags().to_string(), flags);
     }
     for name in MmPageFreeLayout::TRACEPOINTS {
-        for tracepoint in of(name) {
+        for tracepoint in formats_of(name) {
             let raw = raw(&tracepoint, &values);
             let layout = MmPageFreeLayout::resolve(&tracepoint);
             let layout = layout.expect("its fields").expect("its name");
@@ -247,11 +247,14 @@ fn block_request_events_are_read() {
         let raw = raw(&tracepoint, &values);
         let layout = BlockRqCompleteLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        let done = layout.read(&raw).expect("complete");
-        assert_eq!((done.dev(), done.sector()), (8 << 20 | 1, 0x1_2345_6789));
-        assert_eq!((done.nr_sector(), done.error()), (8, Some(-5)));
+        let completion = layout.read(&raw).expect("complete");
         assert_eq!(
-            (done.rwbs(), done.cmd()),
+            (completion.dev(), completion.sector()),
+            (8 << 20 | 1, 0x1_2345_6789)
+        );
+        assert_eq!((completion.nr_sector(), completion.error()), (8, Some(-5)));
+        assert_eq!(
+            (completion.rwbs(), completion.cmd()),
             (&b"WSM"[..], Some(&b"2a 00"[..]))
         );
     }
