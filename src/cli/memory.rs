@@ -66,10 +66,12 @@ impl MemoryHint {
 pub(crate) fn unmapped_objects() -> Option<CliError> {
     let UnmappedObjects { first, paths } = UnmappedObjects::found()?;
     let mut text = first;
-    if let others @ 1.. = paths.len() - 1 {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "; {others} other files could not be mapped either");
-    }
+    // Writing to a String cannot fail.
+    let _ = match all.len() - 1 {
+        0 => Ok(()),
+        1 => write!(text, "; another file could not be mapped either"),
+        others => write!(text, "; {others} other files could not be mapped either"),
+    };
     text.push_str("; symbols and code of functions are missing above");
     Some(CliError::message(STATUS, text))
 }

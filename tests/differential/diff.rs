@@ -132,8 +132,8 @@ fn build(tools: &Tools) -> Option<()> {
 }
 
 #[test]
-fn both_compare_alike() {
-    let test = "differential::diff::both_compare_alike";
+fn perf_and_rperf_compare_alike() {
+    let test = "differential::diff::perf_and_rperf_compare_alike";
     let Some(tools) = Tools::find_for(test) else {
         return;
     };

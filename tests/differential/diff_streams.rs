@@ -152,8 +152,8 @@ fn build(tools: &Tools) -> Option<()> {
 }
 
 #[test]
-fn both_compare_streams_alike() {
-    let test = "differential::diff_streams::both_compare_streams_alike";
+fn perf_and_rperf_compare_streams_alike() {
+    let test = "differential::diff_streams::perf_and_rperf_compare_streams_alike";
     let Some(tools) = Tools::find_for(test) else {
         return;
     };

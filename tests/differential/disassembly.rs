@@ -118,6 +118,9 @@ fn instructions_read_as_in_objdump() {
     }
     let folder = Path::new("/usr/lib/x86_64-linux-gnu");
     let objects = ["libc.so.6", "libm.so.6"].map(|name| folder.join(name));
+    if !objects.iter().any(|object| object.exists()) {
+        return skip(NAME, "there are no libraries in /usr/lib/x86_64-linux-gnu");
+    }
     for object in objects.iter().filter(|object| object.exists()) {
         for words in [&[][..], &["-M", "intel"]] {
             compare(NAME, "objdump", words, Isa::X86_64, object);

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_texts() {
+    fn errors_have_names_and_texts() {
         assert_eq!(error_name(2), Some("ENOENT"));
         assert_eq!(error_name(111), Some("ECONNREFUSED"));
         assert_eq!(error_name(133), Some("EHWPOISON"));

@@ -49,7 +49,7 @@ mod tests {
     use super::mode_text;
 
     #[test]
-    fn modes_as_words() {
+    fn modes_are_printed_as_words() {
         assert_eq!(mode_text(0o644), "IRUGO|IWUSR");
         assert_eq!(mode_text(0o755), "IRUGO|IXUGO|IWUSR");
         assert_eq!(mode_text(0o1777), "IRWXUGO|ISVTX");

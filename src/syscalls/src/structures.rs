@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn socket_addresses() {
+    fn socket_addresses_are_decoded() {
         let mut inet = 2u16.to_ne_bytes().to_vec();
         inet.extend([0, 53, 127, 0, 0, 1]);
         let expected = "{ .family: INET, port: 53, addr: 127.0.0.1 }";
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_limits_and_states() {
+    fn sets_limits_and_states_are_printed() {
         assert_eq!(signal_set(1 << 1 | 1 << 16), "[INT, CHLD]");
         assert_eq!(signal_set(!(1 << 8)), "~[KILL]");
         assert_eq!(signal_set(3 << 31), "[RTMIN, RTMIN+1]");

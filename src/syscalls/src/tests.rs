@@ -196,7 +196,7 @@ fn words(words: &[u64]) -> Vec<u8> {
 }
 
 #[test]
-fn structures_and_positional_arguments() {
+fn structures_are_decoded_and_names_may_be_hidden() {
     let time = words(&[1, 500]);
     let slept = line("clock_nanosleep", &[0, 0, 16, 32], 0, &[bytes_of(2, &time)]);
     assert_eq!(slept, "rqtp: { .tv_sec: 1, .tv_nsec: 500 }, rmtp: 0x20 = 0");
@@ -380,7 +380,7 @@ impl StructureTexts for FourByteStructures {
 }
 
 #[test]
-fn structures_of_the_kernel() {
+fn kernel_structures_are_captured_and_printed() {
     let table = SyscallTable::of(Abi::X86_64);
     let call = |name| {
         table

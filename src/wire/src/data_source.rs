@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_real_accesses() {
+    fn accesses_are_described_in_words() {
         for (source, words) in [
             (
                 0x6810_0142,

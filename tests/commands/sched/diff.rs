@@ -119,7 +119,7 @@ fn medians_have_intervals() -> std::io::Result<()> {
 }
 
 #[test]
-fn files_are_checked() {
+fn too_many_or_missing_files_are_refused() {
     let refused = outcome(&["sched", "diff", "a", "b", "c"]);
     assert_eq!((refused.status, &*refused.stdout), (129, ""), "{refused:?}");
     assert!(

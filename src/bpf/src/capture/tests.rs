@@ -52,7 +52,7 @@ fn plans_are_encoded_for_the_programs() {
 }
 
 #[test]
-fn every_plan_fits() {
+fn every_plan_has_64_bytes_and_at_most_one_list() {
     for (_, plan) in plans() {
         for captures in [&plan.at_entry, &plan.at_return] {
             let encoded = encode(captures, u32::MAX);

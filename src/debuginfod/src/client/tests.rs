@@ -43,8 +43,8 @@ impl DownloadObserver for RecordedCallbacks {
     }
 }
 
-/// A file with a build-id: this executable.
-fn own() -> (Vec<u8>, BuildId) {
+/// A file with a build-id: the executable of the tests.
+fn executable() -> (Vec<u8>, BuildId) {
     let bytes = std::fs::read("/proc/self/exe").unwrap();
     let id = build_id_of_elf(&bytes).expect("tests are linked with a build-id");
     (bytes, id)
@@ -72,7 +72,7 @@ fn wanted(build_id: &BuildId, part: FilePart) -> FileRequest<'_> {
 
 #[test]
 fn a_file_is_fetched_once_and_cached() {
-    let (bytes, id) = own();
+    let (bytes, id) = executable();
     let sent = bytes.clone();
     let modified = &["Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"];
     let server = HttpServer::start(move |_| HttpResponse::File(sent.clone(), modified)).unwrap();
@@ -104,7 +104,7 @@ fn a_file_is_fetched_once_and_cached() {
 
 #[test]
 fn the_next_server_is_queried_after_a_404() {
-    let (bytes, id) = own();
+    let (bytes, id) = executable();
     let empty = HttpServer::start(|_| HttpResponse::Status(404)).unwrap();
     let full = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
     let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
@@ -129,8 +129,8 @@ fn the_next_server_is_queried_after_a_404() {
 
 #[test]
 fn wrong_and_truncated_files_are_not_cached() {
-    let (bytes, _) = own();
-    let sent = bytes.clone();
+    let (bytes, _) = executable();
+    let half = bytes.clone();
     let other = BuildId::from_bytes(&[7; 20]).unwrap();
     let wrong = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
     let truncated = HttpServer::start(move |_| HttpResponse::Half(sent.clone())).unwrap();
@@ -154,7 +154,7 @@ fn wrong_and_truncated_files_are_not_cached() {
 
 #[test]
 fn a_failing_server_is_reported_once_and_skipped() {
-    let (bytes, id) = own();
+    let (bytes, id) = executable();
     let broken = HttpServer::start(|_| HttpResponse::Status(500)).unwrap();
     let good = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
     // Nothing listens on the port of a stopped server.
@@ -175,7 +175,7 @@ fn a_failing_server_is_reported_once_and_skipped() {
 
 #[test]
 fn time_and_size_are_limited() {
-    let (bytes, id) = own();
+    let (bytes, id) = executable();
     let size = bytes.len() as u64;
     let silent = HttpServer::start(|_| HttpResponse::Silence).unwrap();
     let slow = HttpServer::start(|_| HttpResponse::SlowBytes).unwrap();
@@ -229,7 +229,7 @@ fn time_and_size_are_limited() {
 
 #[test]
 fn an_unwritable_cache_ends_the_search() {
-    let (bytes, id) = own();
+    let (bytes, id) = executable();
     let server = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
     let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
     scratch.write("cache", "a file").unwrap();

@@ -65,7 +65,7 @@ fn x86_is_printed_as_by_objdump_in_both_syntaxes() {
 }
 
 #[test]
-fn targets_and_operand_addresses() {
+fn targets_and_operand_addresses_are_computed() {
     let (shown, jump) = text(Isa::X86_64, Syntax::Att, &[0x7e, 0x10]);
     assert_eq!(
         (shown.as_str(), jump.flow, jump.target),

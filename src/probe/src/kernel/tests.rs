@@ -29,7 +29,7 @@ fn resolved(definition: &str, module: Option<&str>, listing: &[u8]) -> Result<St
 }
 
 #[test]
-fn places_and_parameters() {
+fn places_and_parameters_are_resolved() {
     for (definition, expected) in [
         ("vfs_read", "_text+256"),
         ("vfs_read+4 %di", "_text+260 %di"),

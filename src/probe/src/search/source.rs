@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_below_another_folder() {
+    fn sources_are_searched_below_another_folder() {
         let found = candidates(Some(Path::new("/new")), "/old/src/a.c");
         let expected = ["/new/old/src/a.c", "/new/src/a.c", "/new/a.c"];
         assert_eq!(found, expected.map(PathBuf::from));
