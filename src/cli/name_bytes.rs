@@ -33,7 +33,7 @@ impl<W: Write> NameBytes<W> {
         self
     }
 
-    /// Writes `bytes`, except for an incomplete character at the end.
+    /// Writes `bytes` with decoded characters. An incomplete character at the end is kept in `started`.
     fn restore(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while let Some(at) = memchr::memchr(LEAD_BYTE, bytes) {
             let (before, rest) = bytes.split_at(at);
@@ -56,6 +56,9 @@ impl<W: Write> Write for NameBytes<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let verbatim = self.verbatim;
         if verbatim.is_some_and(|verbatim| verbatim.load(Ordering::Relaxed)) {
+            // An incomplete character before the binary data is written as it is.
+            let started = std::mem::take(&mut self.started);
+            self.inner.write_all(&started)?;
             return self.inner.write(bytes);
         }
         if self.started.is_empty() {
