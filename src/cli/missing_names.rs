@@ -58,12 +58,12 @@ pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
     notes
 }
 
-/// Whether a process has neither a perf map nor a JIT dump. Unusable ones are reported as findings.
+/// Whether a process has neither a perf map nor a JIT dump. An unusable map or dump is reported as a finding.
 fn is_missing(resolver: &Resolver<'_>, dso: DsoId) -> bool {
     resolver.source(dso).is_none() && resolver.findings_of(dso).is_empty()
 }
 
-/// Returns why an object has no symbols; `None` for findings with warnings of their own.
+/// Returns the reason why an object has no symbols; `None` for findings that are reported by other warnings.
 fn reason(finding: &SymbolFinding) -> Option<String> {
     Some(match finding {
         SymbolFinding::NotFound { .. } => "not found".to_owned(),

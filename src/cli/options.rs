@@ -23,7 +23,7 @@ pub(crate) enum OptionShape {
     Value,
     /// An optional value, attached only (`-z3`, `--threads=cpu`).
     Attached,
-    /// An optional value; the next word is one unless it starts with `-` (report's `-g caller`).
+    /// An optional value; the next word is the value unless it starts with `-` (report's `-g caller`).
     Optional,
     /// A perf option that is refused by name.
     NotYet,
@@ -81,14 +81,14 @@ pub(crate) fn list(long: &'static str, name: &'static str) -> Arg {
     value(long, name).action(ArgAction::Append)
 }
 
-/// An option with an optional value in the next word, unless that starts with `-`.
+/// An option with an optional value in the next word, unless that starts with `-`. Without a value it reads as `missing`.
 pub(crate) fn optional(long: &'static str, name: &'static str, missing: &'static str) -> Arg {
     value(long, name)
         .num_args(0..=1)
         .default_missing_value(missing)
 }
 
-/// An option with an optional attached value (`--user-regs=ax`); without one it reads as empty.
+/// An option with an optional attached value (`--user-regs=ax`); without a value it reads as empty.
 pub(crate) fn attached(long: &'static str, name: &'static str) -> Arg {
     optional(long, name, "").require_equals(true)
 }
@@ -173,7 +173,7 @@ pub(crate) fn options(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|arg| !arg.is_positional())
 }
 
-/// Returns the name of an option in messages: `--long`, or `-s` if it has only that.
+/// Returns the name of an option in messages: `--long`, or `-s` if it has only a short form; otherwise its id.
 pub(crate) fn spelling(arg: &Arg) -> Cow<'_, str> {
     match (arg.get_long(), arg.get_short()) {
         (Some(long), _) => Cow::Owned(format!("--{long}")),

@@ -51,7 +51,8 @@ pub(crate) fn with_lost_mappings(perf: &str, rperf: &str, steady: Option<u32>) -
     text
 }
 
-/// The first differing lines of both texts, each with the line before it; `None` if the texts are equal.
+/// The first differing lines of both texts, each with the line before it; `None` if the texts are equal apart from accepted
+/// differences.
 pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
     if expected == actual {
         return None;

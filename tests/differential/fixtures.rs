@@ -186,7 +186,7 @@ fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
     let path = recording.to_str()?;
     let line = [words, &["-f", "-i", path]].concat();
     let perf = tools.outcome(Tool::Perf, &line);
-    // With that name, hints mention perf as well.
+    // Under the name perf, rperf prints this name in its hints, too.
     let rperf = tools.run(Tool::Rperf, &line).arg0("perf");
     let rperf = rperf.finish().expect("rperf starts");
     let found = if words.contains(&"--stdio") {

@@ -16,7 +16,7 @@ pub struct NumaMem {
     pub processes: u32,
     /// Threads of each process.
     pub threads: u32,
-    /// The memory that they pass over, in bytes.
+    /// The memory that the tasks pass over.
     pub sizes: MemorySizes,
     /// Passes of each thread; `None`: until the time is over.
     pub loops: Option<u64>,

@@ -117,7 +117,7 @@ pub(crate) fn count_loss(b: &mut ProgramBuilder, index: i32) {
     b.place(end);
 }
 
-/// Stores a slot without open call on the stack, whose birth is now.
+/// Stores a new slot on the stack: without an open call, born now.
 pub(crate) fn new_slot(b: &mut ProgramBuilder) {
     b.call(Helper::KtimeGetNs);
     b.store(Double, R10, SLOT + slot::START, 0);
@@ -169,7 +169,7 @@ pub(crate) fn add_copy(
     b.place(done);
 }
 
-/// At `sched_process_fork`: the child of a task with a slot gets one, too.
+/// At `sched_process_fork`: the child of a task with a slot gets one, too, unless the task waits for its exec.
 pub(crate) fn fork(task_pid: i16) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();

@@ -7,14 +7,14 @@ use crate::profile::Profile;
 /// The distinct locations of all samples.
 #[derive(Debug, Default)]
 pub(crate) struct Locations {
-    /// The id of each location by its innermost frame, which determines the others.
+    /// The id of each location by its innermost frame, which determines the location's other frames.
     numbers: FxHashMap<u32, u64>,
     /// The frames of each location, innermost first.
     frames: Vec<Vec<u32>>,
 }
 
 impl Locations {
-    /// The locations of a stack, innermost first.
+    /// The ids of a stack's locations, innermost first.
     pub(crate) fn of_stack(&mut self, profile: &Profile, stack: Option<u32>) -> Vec<u64> {
         let mut ids = Vec::new();
         let mut run = Vec::new();
@@ -40,7 +40,7 @@ impl Locations {
         })
     }
 
-    /// The frames of each location, innermost first, ordered by id, from 1.
+    /// The frames of each location, innermost first, in the order of ids, which start at 1.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.frames.iter().map(Vec::as_slice)
     }

@@ -113,12 +113,12 @@ impl<'b> BtfShape<'b> {
                 true => (place >> 24, place & 0xff_ffff),
                 false => (0, place),
             };
-            member.step(u64::from(width), u64::from(bit))
+            member.at_bit(u64::from(width), u64::from(bit))
         })
     }
 
     /// Returns a member at bit `bit` of its record; `width` is 0 unless it is a bit field.
-    fn step(self, width: u64, bit: u64) -> Option<RecordMember<Self>> {
+    fn at_bit(self, width: u64, bit: u64) -> Option<RecordMember<Self>> {
         if width == 0 {
             return Some(RecordMember {
                 offset: i64::try_from(bit / 8).ok()?,

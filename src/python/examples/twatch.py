@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Print the tasks that start, end and get names, and what they map, until Ctrl-C: python3 twatch.py [seconds].
+"""Print the tasks that start, end and get names, and their mappings, until Ctrl-C: python3 twatch.py [seconds].
 
 It runs with the module of Linux perf, too.
 """

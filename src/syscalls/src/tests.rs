@@ -2,7 +2,7 @@
 
 use crate::*;
 
-/// Names of two tasks and one file descriptor.
+/// The name of one task, and the path of one file descriptor.
 struct Names;
 
 impl TaskNames for Names {
@@ -190,7 +190,7 @@ fn bytes_of(argument: usize, bytes: &[u8]) -> CapturedBytes<'_> {
     }
 }
 
-/// Memory of a structure as the kernel lays it out.
+/// The memory of a structure of 64-bit words.
 fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
@@ -411,7 +411,7 @@ fn kernel_structures_are_captured_and_printed() {
     };
     assert_eq!(text("sysinfo", false, &[7]), "info: sysinfo 7 7 true");
     assert_eq!(text("sysinfo", false, &[]), "info: 0x10");
-    // The structure says that it has 8 bytes.
+    // The structure's size field, the second word, limits it to 8 bytes.
     let attr = [1, 0, 0, 0, 8, 0, 0, 0, 5];
     let opened = text("perf_event_open", false, &attr);
     assert!(

@@ -83,7 +83,7 @@ pub fn attr_fields(attr: &Attr, size: u32) -> Vec<(&'static str, String)> {
     fields.0
 }
 
-/// `key: value` pairs joined with `, ` (`evlist -v`).
+/// Keys and values, joined with `, `.
 #[derive(Debug, Clone, Copy)]
 pub struct AttrText<'a> {
     /// The attr to print.

@@ -88,7 +88,7 @@ macro_rules! bit_set {
 }
 
 bit_set! {
-    /// `perf_event_attr::sample_type`: which fields a sample holds.
+    /// `perf_event_attr::sample_type`: the fields of a sample.
     SampleType {
         /// Instruction pointer.
         IP = 0 => "IP",
@@ -171,7 +171,7 @@ bit_set! {
 }
 
 bit_set! {
-    /// `perf_event_attr::branch_sample_type`: which branches the branch stack holds.
+    /// `perf_event_attr::branch_sample_type`: the branches in the branch stack, and the details of each.
     BranchSampleType {
         /// Branches in user mode.
         USER = 0 => "USER",

@@ -181,7 +181,8 @@ impl<'a> Cursor<'a> {
 
     /// Takes `count` 64-bit numbers for `field` without copying them.
     ///
-    /// # Errors [`DecodeError::TooLarge`] when fewer than `count` numbers are left.
+    /// # Errors
+    /// [`DecodeError::TooLarge`] when fewer than `count` numbers are left.
     #[inline]
     pub fn u64s(&mut self, count: u64, field: &'static str) -> Result<U64s<'a>, DecodeError> {
         let too_large = DecodeError::TooLarge {

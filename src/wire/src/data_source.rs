@@ -57,7 +57,7 @@ impl DataSource {
         text
     }
 
-    /// Whether the bus was locked, `mem_lock`.
+    /// Lock of the bus, `mem_lock`.
     #[must_use]
     pub fn lock_bits(self) -> u64 {
         LOCK.field(self.0)
@@ -84,7 +84,7 @@ impl DataSource {
     }
 }
 
-/// Size of perf's buffer for number and text, in bytes; longer text is truncated.
+/// Maximum length of number and text in bytes, as in perf; longer text is truncated.
 const MAX_TEXT: usize = 99;
 
 /// A bit-field: its first bit, and the names of its bits from the lowest.

@@ -132,7 +132,7 @@ fn cache_name(config: u64) -> String {
     }
 }
 
-/// `HW_BREAKPOINT_R`, `_W` and `_X` of the kernel's `hw_breakpoint.h`.
+/// Letters for the accesses of a breakpoint (`HW_BREAKPOINT_R`, `_W` and `_X` of the kernel's `hw_breakpoint.h`).
 fn access(bp_type: u32) -> String {
     [(1, 'r'), (2, 'w'), (4, 'x')]
         .iter()

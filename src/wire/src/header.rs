@@ -80,7 +80,7 @@ impl RecordHeader {
     /// Size of the header itself, in bytes.
     pub const SIZE: usize = 8;
 
-    /// Decodes the first eight of `bytes`.
+    /// Decodes the first eight bytes.
     ///
     /// # Errors
     /// [`DecodeError::Short`] when there are fewer.

@@ -150,7 +150,7 @@ impl RecordKind {
         self.0 >= Self::SIMPLEPERF_START
     }
 
-    /// Whether the record was written by perf's user space; such records have no sample id trailer.
+    /// Whether the record was written in user space, by perf or simpleperf, so that it has no sample id trailer.
     #[must_use]
     pub fn is_user(self) -> bool {
         self.0 >= Self::USER_TYPE_START

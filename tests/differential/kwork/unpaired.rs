@@ -158,8 +158,8 @@ fn events(file: &[u8], kinds: &HashMap<u16, Tracepoint>) -> Vec<Event> {
     events
 }
 
-/// Returns the offsets of the ids of begun but repeated steps, of ends without a begin, and of pairs on two CPUs; an entry
-/// without a raise or on another CPU than its raise is not one of them.
+/// Returns the offsets of the ids of these events: a raise or an entry that is repeated before its counterpart, an exit without
+/// an entry, an entry and its exit on different CPUs, and a raise whose entry is on another CPU.
 fn unpaired(events: &[Event]) -> HashSet<usize> {
     let mut dropped = HashSet::new();
     for (begin, end) in [(Step::Entry, Step::Exit), (Step::Raise, Step::Entry)] {

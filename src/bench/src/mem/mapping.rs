@@ -75,7 +75,8 @@ impl Mmap {
 
     /// Maps, uses and unmaps the memory in each thread. As many pages are used as the memory has.
     ///
-    /// # Errors [`BenchError::Unavailable`] if there is not enough memory with pages of this size, or no counter of cycles.
+    /// # Errors
+    /// [`BenchError::Unavailable`] if there is not enough memory with pages of this size, or no counter of cycles.
     pub fn run(&self, function: MmapFunction, cycles: bool) -> Result<MmapSpeed, BenchError> {
         let measured = std::thread::scope(|scope| {
             let thread = |number| scope.spawn(move || self.run_thread(function, cycles, number));

@@ -103,7 +103,7 @@ fn a_file_is_fetched_once_and_cached() {
 }
 
 #[test]
-fn the_next_server_is_queried_after_a_404() {
+fn the_next_server_is_queried_after_a_404_and_missing_files_are_cached() {
     let (bytes, id) = executable();
     let empty = HttpServer::start(|_| HttpResponse::Status(404)).unwrap();
     let full = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();

@@ -103,8 +103,7 @@ pub(super) fn of_machine(name: &str) -> Option<Tracepoint> {
     Some(Tracepoint::parse(system, &text, Abi::NATIVE).expect("the kernel's description"))
 }
 
-/// Formats of a tracepoint: of this machine and of synthetic kernels with the fields of current
-/// ones.
+/// Formats of a tracepoint: of this machine's kernel, if readable, and of synthetic kernels with the fields of current kernels.
 pub(super) fn described(name: &str) -> Vec<Tracepoint> {
     let case = current(name);
     let kernels = KERNELS.iter();
@@ -119,7 +118,7 @@ pub(super) fn described(name: &str) -> Vec<Tracepoint> {
     tracepoints
 }
 
-/// The formats without the fields `lacking`, which only some kernels have.
+/// The formats of synthetic kernels without the fields `lacking`, which only some kernels have.
 pub(super) fn described_without(name: &str, lacking: &[&str]) -> Vec<Tracepoint> {
     let case = current(name);
     let fields = case.fields.iter().filter(|(declaration, _)| {
@@ -139,7 +138,7 @@ pub(super) fn described_without(name: &str, lacking: &[&str]) -> Vec<Tracepoint>
         .collect()
 }
 
-/// The formats with renamed fields.
+/// The formats of synthetic kernels with renamed fields and another print format.
 pub(super) fn described_with(
     name: &str,
     renamed: &[(&str, &str)],
