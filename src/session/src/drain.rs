@@ -160,7 +160,7 @@ impl RingSet {
         Ok(())
     }
 
-    /// Returns the CPUs that lost records, and how many.
+    /// Returns the CPUs with lost records, and the numbers of these records.
     pub(crate) fn lost_by_cpu(&self) -> Vec<(u32, u64)> {
         let cpus = self.rings.iter().map(|ring| u32::try_from(ring.cpu).ok());
         let lost = cpus.zip(&self.lost).filter(|(_, lost)| **lost > 0);
@@ -172,8 +172,8 @@ impl RingSet {
         self.pass_from(self.least, sink)
     }
 
-    /// Drains every ring with at least `least` bytes once: one write per run of records, directly
-    /// from the ring's memory. If there was any data, ends the round and returns true.
+    /// Drains every ring with at least `least` bytes once: one write per run of records, directly from the ring's memory. If
+    /// there was any data, returns true and, without overwrite rings, ends the round.
     fn pass_from(&mut self, least: u64, sink: &mut CountedOutput) -> Result<bool, WriteError> {
         let mut any = false;
         for (ring, lost) in self.rings.iter_mut().zip(&mut self.lost) {
@@ -355,7 +355,7 @@ pub(crate) struct DrainContext<'a> {
     pub(crate) triggers: TriggerEvents<'a>,
 }
 
-/// Drains the rings until the recording ends; returns why it ended, and the number of wake-ups.
+/// Drains the rings until the recording ends; returns the reason for its end, and the number of wake-ups.
 pub(crate) fn run(
     context: &mut DrainContext<'_>,
     rings: &mut RingSet,
@@ -524,7 +524,7 @@ impl DrainContext<'_> {
         Ok(requests.stop)
     }
 
-    /// Handles pending signals; returns why the recording ends, if it does.
+    /// Handles pending signals; returns the reason for the recording's end, if it ends.
     fn stopped(&mut self, rotation: &mut OutputRotation<'_>) -> Result<Option<StopReason>, Error> {
         while let Some(signal) = self.signals.next().map_err(Error::system("read signals"))? {
             match signal {

@@ -40,7 +40,7 @@ pub enum Error {
     /// The user to observe has no processes.
     #[error("user {0} has no processes")]
     IdleUser(u32),
-    /// CPUs that are not online.
+    /// A CPU to observe is not online.
     #[error("CPU {missing} is not online, online are {online}")]
     NoSuchCpu {
         /// First CPU of the list that is not online.

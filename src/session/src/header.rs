@@ -27,7 +27,7 @@ pub(crate) struct HeaderInputs<'a> {
     pub(crate) sysfs: &'a Path,
     /// The version of the program.
     pub(crate) version: &'a str,
-    /// Its command line.
+    /// The command line of the program.
     pub(crate) command_line: &'a [String],
     /// The events.
     pub(crate) events: &'a [EventDesc],

@@ -93,7 +93,7 @@ impl InitialRecords<'_> {
         })
     }
 
-    /// Appends CGROUP of each existing cgroup: the kernel only writes records of new ones.
+    /// Appends a CGROUP record for each existing cgroup: the kernel only writes records of new cgroups.
     fn cgroups(&self, to: &mut RecordBuffer) {
         let mounts = self.request.roots.proc.join("self/mounts");
         let mounts = kernel_text(mounts).unwrap_or_default();

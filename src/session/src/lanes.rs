@@ -68,7 +68,7 @@ pub(crate) fn lanes(
 }
 
 impl Lane {
-    /// Returns the rings to `rings`, closes the lane's files, and adds their statistics to `sink`.
+    /// Gives the rings back to `rings`, closes the lane's files, and adds their statistics to `sink`.
     pub(crate) fn merge(self, rings: &mut RingSet, sink: &mut CountedOutput) -> Result<(), Error> {
         for part in self.parts {
             rings.absorb(part.rings);

@@ -37,7 +37,7 @@ impl World {
         }
     }
 
-    /// When `dso` was first mapped by an address space of `pid`.
+    /// The order of the first mapping of `dso` in an address space of `pid`; `None` if there is none.
     #[must_use]
     pub fn first_mapped(&self, pid: u32, dso: DsoId) -> Option<Order> {
         let lives = self.processes.get(&(Machine::Host, pid))?;
@@ -49,9 +49,8 @@ impl World {
         of_dso.next().map(|(order, _)| order)
     }
 
-    /// Adds `functions`, in order of time, to the anonymous memory of `dso`'s process: each
-    /// overrides older ones at its addresses. Must be called once for a DSO, before samples are
-    /// processed.
+    /// Adds `functions`, in order of time, to the anonymous memory of `dso`'s process: each overrides older ones at its
+    /// addresses. Must be called at most once for a DSO, before samples are processed.
     pub fn add_functions(&mut self, dso: DsoId, functions: &[RuntimeFunction]) {
         let Some(lives) = self
             .runtime_of(dso)
@@ -144,8 +143,8 @@ mod tests {
 
     const PID: u32 = 7;
 
-    /// A process with code from 0x1000 to 0x2000, remapped repeatedly like by mprotect(2), and
-    /// below a file.
+    /// A process with anonymous code from 0x1000 to 0x2000, which is mapped again at the times `again` (as after mprotect(2)),
+    /// and with a file from 0x2000 on.
     fn world(again: &[u64]) -> (World, DsoId) {
         let mut world = World::default();
         let dso = world.dsos.user(

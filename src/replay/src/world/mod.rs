@@ -56,7 +56,7 @@ pub struct World {
     namespaces: Namespaces,
     cgroups: Cgroups,
     pokes: TextPokes,
-    /// Incremented by every record that changes anything.
+    /// Incremented by every change.
     version: u64,
 }
 

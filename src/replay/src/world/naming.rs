@@ -61,7 +61,7 @@ impl UserMapping<'_> {
         }
     }
 
-    /// The kernel has a vdso for each address size, with the same name.
+    /// Whether this is the vdso of 32-bit programs. The kernel has a vdso for each address size, with the same name.
     fn is_vdso32(&self) -> bool {
         let is_low = self.end <= END_OF_32_BITS;
         self.filename == VDSO32 || is_low && self.filename == "[vdso]"

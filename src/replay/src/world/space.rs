@@ -137,7 +137,7 @@ impl MappingSpace {
 /// ascending.
 #[derive(Debug, Default)]
 struct MappingIndex {
-    /// Number of entries in the index: the first ones.
+    /// Number of entries in the index, which are the oldest.
     entries: usize,
     borders: Vec<u64>,
     starts: Vec<u32>,

@@ -70,7 +70,7 @@ pub struct ThreadState {
     pub comm_at_or_later: CommId,
 }
 
-/// States by thread. Each worker has its own, for one World.
+/// States by thread. Each worker has a separate cache, for one World.
 #[derive(Debug)]
 pub struct ThreadCache {
     places: Box<[Option<CachedThread>; CACHED_THREADS]>,

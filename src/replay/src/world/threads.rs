@@ -54,7 +54,7 @@ pub struct ThreadInfo {
 pub struct CommChange {
     /// The thread.
     pub tid: u32,
-    /// When: it applies to records after this position.
+    /// The position of the change, which applies to later records.
     pub order: Order,
     /// The name; `None` for a new thread without one.
     pub comm: Option<CommId>,
