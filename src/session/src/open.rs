@@ -86,8 +86,8 @@ pub(crate) struct Opener<'a> {
     pub(crate) ring_tasks: Vec<i32>,
     /// The cgroups of events, in event order.
     pub(crate) cgroups: &'a [Option<OpenCgroup>],
-    /// Whether the kernel lacks the `read_format` LOST, and which attr flags it lacks: found out with the first event
-    /// that has them.
+    /// Features that the kernel lacks: whether the `read_format` LOST is one of them, and the attr flags. They are found out with
+    /// the first event that uses them.
     pub(crate) left_out: (bool, AttrFlags),
     /// Ring watermark in bytes, if the kernel's default of half the ring is too large.
     wakes_at: Option<u32>,
@@ -294,7 +294,8 @@ impl Opener<'_> {
         Ok(counters)
     }
 
-    /// Drops the newest flag that is still set; false if there is none.
+    /// Drops the newest feature that the attr still uses: deferred callchains, then the `read_format` LOST, then one of
+    /// [`NEWER_FLAGS`]. Returns false if there is none.
     fn give_up_newest(&mut self, attr: &Attr, observer: &mut dyn SessionObserver) -> bool {
         if attr.flags.with(DEFERRED, false) != attr.flags {
             self.left_out.1 |= DEFERRED;

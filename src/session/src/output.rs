@@ -218,8 +218,8 @@ fn create_unused<T>(
     }
 }
 
-/// Renames the existing output to `old`. A file, a link (not its target) or the directory of a recording with that name is
-/// removed before.
+/// Renames the existing output, if any, to `old`. A file, a link (not its target) or the directory of a recording that has the
+/// name `old` is removed before.
 fn keep_old(folder: &Folder, name: &OsStr, old: &OsStr) -> io::Result<()> {
     let mut replaced = UnlinkedFiles::default();
     match (folder.kind(name)?, folder.kind(old)?) {

@@ -134,7 +134,7 @@ impl OutputRotation<'_> {
         records
     }
 
-    /// Removes the oldest files. The last file, not renamed yet, counts too.
+    /// Removes the oldest files. The next file, which is not renamed yet, counts too.
     fn forget_oldest(&mut self) {
         let Some(most) = self.rotation.and_then(|rotation| rotation.max_files) else {
             return;

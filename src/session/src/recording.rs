@@ -282,8 +282,8 @@ impl LiveRecording {
         Ok(outcome)
     }
 
-    /// Completes the file and returns its statistics; `outcome` is how the recording ended, and the
-    /// number of wake-ups.
+    /// Completes the file and returns its statistics; `outcome` is the reason for the recording's end, and the number of
+    /// wake-ups.
     fn complete(
         self,
         request: &RecordRequest,
@@ -345,8 +345,8 @@ struct RecordingOutput {
 }
 
 impl RecordingOutput {
-    /// Creates a file, or a directory: with a file for each of `rings` rings if threads drain them, and with the kernel's
-    /// code if requested.
+    /// Starts the stream if there is one; otherwise creates a file or a directory. A directory has a file for each of `rings`
+    /// rings if threads drain them, and the kernel's code if requested.
     fn create(closing: &FileCompletion<'_>, rings: usize) -> Result<Self, Error> {
         let request = closing.request;
         if let Some(stream) = &request.output.stream {

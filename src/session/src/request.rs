@@ -310,7 +310,7 @@ impl RecordRequest {
 }
 
 impl ObserveOptions {
-    /// Returns a request that samples `events` of `target` at [`DEFAULT_FREQUENCY`].
+    /// Returns the options to sample `events` of `target` at [`DEFAULT_FREQUENCY`].
     #[must_use]
     pub fn new(target: Target, events: Vec<EventSpec>) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! One ring per CPU or, without CPUs, per task, shared by all events of the CPU or task; with overwrite mode, an
-//! additional one.
+//! One ring per CPU or, without CPUs, per task, shared by all events of the CPU or task; with overwrite mode, also one overwrite
+//! ring.
 
 use std::io;
 

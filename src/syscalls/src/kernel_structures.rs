@@ -129,8 +129,8 @@ impl Syscall {
         arguments.iter().filter_map(structure_name)
     }
 
-    /// Returns whether an argument is copied when the call begins rather than when it returns, and what to copy by the
-    /// kernel's types; `None` if the argument is no known structure, or the call may leave its memory unchanged.
+    /// Returns the memory to copy for an argument by the kernel's types, and whether it is copied when the call begins rather
+    /// than when it returns; `None` if the argument is no known structure, or the call may leave its memory unchanged.
     pub(crate) fn kernel_structure(
         &self,
         argument: &Argument,

@@ -8,7 +8,7 @@ use super::number::{decimals, grouped, padded};
 use super::{StatLine, StatPrefix, StatStyle, seconds};
 use crate::table::Align;
 
-/// Columns of a number, of the name of a counted event and of one without a count, and of a metric.
+/// Widths of the columns: number, name of a counted event, name of an event without a count, metric.
 const NUMBER: usize = 18;
 const NAME: usize = 32;
 const NAME_ALONE: usize = 25;
