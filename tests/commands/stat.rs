@@ -377,7 +377,7 @@ fn system_wide_tracepoints_are_counted_separately() {
     if !is_root() || !rperf_testkit::may_trace(test) {
         return;
     }
-    // Few of these happen unprovoked, and one does not happen at all.
+    // Most of these events occur rarely; reboot(2) is never called.
     let events = "sched:*,syscalls:sys_enter_reboot,syscalls:sys_enter_mq_open";
     let never = "common_pid == 1 && common_pid == 2";
     let outcome = stat(&[
@@ -455,8 +455,8 @@ fn counters_beyond_the_limit_of_open_files_are_refused() {
     assert!(outcome.stderr.starts_with(message), "{outcome:?}");
 }
 
-/// Closing the counters of tracepoints takes long. A signal that arrives then, after the workload's end, must also end the
-/// repetitions.
+/// Closing the counters of tracepoints takes long. A signal that arrives while they are closed, after the workload's end, must
+/// also end the repetitions.
 #[test]
 fn a_signal_after_the_workloads_end_ends_the_repetition() {
     const NAME: &str = "commands::stat::a_signal_after_the_workloads_end_ends_the_repetition";

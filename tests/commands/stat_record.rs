@@ -53,7 +53,7 @@ fn cgroups_and_times_are_recorded_by_name() {
     ];
     let shown = rperf(&scratch, &record);
     if !crate::kernel::is_root() {
-        return;
+        return skip("cgroups_and_times_are_recorded_by_name", "needs root");
     }
     assert_eq!(shown.status, 0, "{}", shown.stderr);
     let again = rperf(&scratch, &["stat", "report", "-x,", "-i", "counts"]);

@@ -138,7 +138,8 @@ fn missing_permissions_are_named_for_an_unprivileged_user() {
     }
 }
 
-/// A seccomp filter (seccomp(2)) that lets perf_event_open(2) fail. Arguments: number of the call, errno, program and its words.
+/// A Python program that runs another program with a seccomp filter (seccomp(2)), with which perf_event_open(2) fails. Arguments:
+/// number of the call, errno, program and its words.
 const FILTERED: &str = "
 import ctypes, os, struct, sys
 call, errno = map(int, sys.argv[1:3])

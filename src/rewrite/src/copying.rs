@@ -134,7 +134,7 @@ fn features(data: &PerfData<'_>, events: &[EventDesc], traces: &[AuxIndexEntry])
     features
 }
 
-/// Passes all records on; returns the error that ends them.
+/// Passes all records on; returns the error that ends the reading, if any.
 fn copy_records<'a>(
     data: &PerfData<'a>,
     pipeline: &mut Pipeline<'a>,
@@ -308,7 +308,7 @@ struct StreamFeed<'p, 'o> {
 }
 
 impl StreamFeed<'_, '_> {
-    /// Passes on all records; returns the error that ends them.
+    /// Passes on all records; returns the error that ends the reading, if any.
     fn copy<R: StreamInput>(
         &mut self,
         reader: &mut PipeReader<R>,

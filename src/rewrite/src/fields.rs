@@ -35,7 +35,7 @@ pub struct FieldDropper {
 }
 
 impl FieldDropper {
-    /// Creates the transform for a recording with these events, and changes them to those of the result.
+    /// Creates the transform for a recording with these events, and changes the events to the events of the result.
     #[must_use]
     pub fn new(endian: Endian, events: &mut [EventDesc], fields: SampleType) -> Self {
         Self {

@@ -22,7 +22,7 @@ use crate::pipeline::Transform;
 pub struct DumpedObject {
     /// Its path.
     pub path: PathBuf,
-    /// When the dump was begun, by its clock, in nanoseconds.
+    /// The time at which the dump was begun, by its clock, in nanoseconds.
     pub started: u64,
     /// Its functions.
     pub functions: Vec<DumpedCode>,
@@ -31,7 +31,7 @@ pub struct DumpedObject {
 /// A function of a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DumpedCode {
-    /// When it was loaded, by the dump's clock, in nanoseconds.
+    /// The time at which the code was loaded, by the dump's clock, in nanoseconds.
     pub time: u64,
     /// Its first address in the process.
     pub start: u64,
@@ -59,7 +59,7 @@ pub struct JitInjector<S> {
     /// Whether the recording's clock is the clock of dumps.
     is_monotonic: bool,
     objects: S,
-    /// Processes with a dump, and when they mapped it; 0 if not recorded.
+    /// Processes with a dump, and the time at which they mapped it; 0 if not recorded.
     processes: FxHashMap<u32, u64>,
     /// Mappings to be inserted, by time.
     pending: VecDeque<NewMapping>,

@@ -46,8 +46,8 @@ mod message {
     pub(super) const STRIDE: i32 = 64;
 }
 
-/// Reads the messages of `struct mmsghdr[]` at `ADDRESS`. Their number is an argument; if the call returned, it is at most the
-/// result, and each structure has the number of received bytes.
+/// Reads the messages of `struct mmsghdr[]` at `ADDRESS`. Their number is an argument. When the call has returned, the number is
+/// at most the result, and each structure has the number of bytes that were sent or received.
 pub(super) fn read_messages(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     let counted = b.label();
     b.load(Double, R1, R10, ADDRESS);
