@@ -99,7 +99,8 @@ fn known_functions_of_go_have_known_callers() {
     }
 }
 
-/// Returns the direct caller if all callers are as expected. With `may_skip_first` the direct caller may be missing.
+/// Returns the direct caller if all callers are as expected and the last one is `runtime.goexit`. With `may_skip_first` the
+/// direct caller may be missing.
 fn caller<'e>(
     expected: &[Vec<&'e str>],
     callers: &[&str],

@@ -1,4 +1,4 @@
-//! Why programs do not run.
+//! Errors of programs and their maps.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use rperf_sys::BpfLoadError;
 
 use crate::BuildError;
 
-/// Why a program does not run in the kernel.
+/// An error of loading or running a program, or of a map.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -102,7 +102,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Classifies why a program was not loaded.
+    /// Creates the error of a program that was not loaded.
     pub(crate) fn load(program: &'static str, failure: BpfLoadError) -> Self {
         let log = failure.log;
         Self::classify(failure.error, |error| Self::Rejected {

@@ -19,7 +19,7 @@ const OPTIONS: [&str; 6] = ["-a", "-R", "-m", "1024", "-c", "1"];
 ///
 /// # Errors
 ///
-/// One of them was given.
+/// Status 129: one of them was given.
 pub(crate) fn refuse_reading_options(recorder: &str, matches: &ArgMatches) -> Result<(), CliError> {
     match matches.get_one::<String>("input").is_some() || flag(matches, "force") == Some(true) {
         true => Err(CliError::usage(format!(

@@ -1,8 +1,8 @@
 //! The programs of the capture.
 //!
-//! Registers: `R6` context, `R7` plan, `R8` buffer of the CPU, `R9` size of the record so far. The size is kept in the
-//! buffer and loaded again for each segment: the verifier does not know a loaded number, so all paths to an instruction
-//! look the same to it.
+//! Registers: `R6` context, `R7` plan, `R8` buffer of the CPU, `R9` number of the call, later the size of the record so far. The
+//! size is kept in the buffer and loaded again for each segment: the verifier does not know a loaded number, so all paths to an
+//! instruction look the same to it.
 
 use crate::Condition::{Above, AtMost, Equal, NotEqual, SignedLess};
 use crate::Operation::{Add, And, Mul, ShiftLeft, ShiftRight, Sub};
@@ -45,7 +45,7 @@ const MORE_ITEM: i16 = captured_record::MORE_ITEM as i16;
 // Offsets on the stack, below those of [`crate::tasks`].
 /// The address to read.
 pub(super) const ADDRESS: i16 = -48;
-/// The number of bytes to read; in lists of texts and vectors, the address of the list.
+/// The number of bytes to read; in lists, the address of the list.
 pub(super) const LENGTH: i16 = -56;
 /// The number of bytes that the memory has.
 pub(super) const WANTED: i16 = -64;
@@ -204,7 +204,7 @@ fn fill_buffer(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
 }
 
 /// Sets `R7` to the plan of the call whose number is in the record, or, if `add` is `CALLS`, to the plan of the call's return.
-/// Jumps to `out` if there is no plan.
+/// The plan of a call that is not captured is empty. Jumps to `out` if the number is too large.
 fn plan(b: &mut ProgramBuilder, add: i32, out: Label) {
     b.load(Word, R1, R8, buffer::RECORD + record::NUMBER);
     b.operate(Add, R1, add);
@@ -486,7 +486,7 @@ pub(super) fn read_vectors(b: &mut ProgramBuilder, at: i16, first: i16, next: La
         read_bytes(b, at, skip);
         b.place(skip);
     }
-    // Buffers behind the bytes that were read have no content.
+    // Buffers after the bytes that the call read have no content, so none of them is missing.
     b.load(Double, R1, R10, COUNT);
     b.jump_if(AtMost, R1, i32::from(MAX_VECTORS), next);
     b.place(full);

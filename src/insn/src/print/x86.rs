@@ -140,7 +140,7 @@ fn set_memory_options(options: &mut FormatterOptions, insn: &Instruction) {
     options.set_show_zero_displacements(insn.memory_displ_size() != 0);
 }
 
-/// The redundant prefixes of a long nop; `None` for other instructions.
+/// The redundant prefixes of a nop, empty if it has none; `None` for other instructions.
 fn padding(insn: &Instruction, bytes: &[u8]) -> Option<String> {
     const OPERAND_SIZE: u8 = 0x66;
     const CS: u8 = 0x2e;

@@ -29,7 +29,7 @@ pub struct WorldBuilder {
     pub(super) is_live: bool,
 }
 
-/// A mapping of a process, from either MMAP record.
+/// A mapping of a process, from an MMAP or MMAP2 record.
 struct UserMmap<'a> {
     mmap: Mmap<'a>,
     prot: u32,
@@ -39,7 +39,7 @@ struct UserMmap<'a> {
 }
 
 impl WorldBuilder {
-    /// Creates a World with only the idle task, for records in this byte order.
+    /// Creates a builder for records in this byte order; its World has only the idle task.
     #[must_use]
     pub fn new(endian: Endian) -> Self {
         let mut world = World::default();

@@ -191,7 +191,7 @@ impl AnnotateScreen {
         InputResult::Changed
     }
 
-    /// Returns the function as rows show it.
+    /// Returns the name and the event of the function, for a request of its samples.
     pub(super) fn place(&self) -> ShownFunction {
         ShownFunction {
             symbol: self.shown.code.name.clone(),
