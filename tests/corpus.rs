@@ -215,6 +215,7 @@ fn recordings_that_perf_refuses_are_read() {
         ("perf_with_tracepoint_event.data", 45),
     ] {
         let Some(file) = files.iter().find(|file| file.ends_with(ending)) else {
+            absent(name, ending);
             continue;
         };
         let path = file.display().to_string();

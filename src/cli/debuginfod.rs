@@ -1,4 +1,4 @@
-//! `--debuginfod`: which servers are queried for objects and debug files, time limits, and the progress display.
+//! `--debuginfod`: the servers that are queried for objects and debug files, time limits, and the progress display.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -137,7 +137,7 @@ struct DownloadProgress {
     live: bool,
     /// Set once stdout goes through a pager, which then owns the terminal.
     paged: Arc<AtomicBool>,
-    /// When the progress line was last written; `None` if no line is shown.
+    /// The time at which the progress line was last written; `None` if no line is shown.
     refreshed: Mutex<Option<Instant>>,
 }
 

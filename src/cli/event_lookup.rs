@@ -60,7 +60,7 @@ pub(crate) fn drawn_event(
 ///
 /// # Errors
 ///
-/// Status 255: the recording has no such event; the message lists its events.
+/// Status 255: the recording has no such event; the hint lists its events.
 pub(crate) fn find_event(
     replay: &Replay<'_>,
     path: &Path,

@@ -23,7 +23,7 @@ pub enum Role {
     StalledFrontend,
     /// Cycles stalled in the backend.
     StalledBackend,
-    /// Loads from a cache or a TLB, which has this number (`PERF_COUNT_HW_CACHE_L1D` and others).
+    /// Loads from the cache or TLB that has this number (`PERF_COUNT_HW_CACHE_L1D` and others).
     Loads(u8),
     /// Load misses of the cache or TLB that has this number.
     LoadMisses(u8),

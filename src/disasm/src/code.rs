@@ -95,7 +95,7 @@ impl FunctionCode {
     ///
     /// # Errors
     ///
-    /// Why the function can't be listed.
+    /// The function can't be listed.
     pub fn new(
         resolver: &Resolver<'_>,
         function: &SampledFunction,

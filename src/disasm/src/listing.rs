@@ -11,7 +11,7 @@ use crate::{HitCount, InstructionLine, LineSite, ObjdumpListing, OperandAddress,
 /// Maximum number of bytes shown of a function.
 const MAX_FUNCTION_BYTES: u64 = 16 << 20;
 
-/// Why a function can't be listed.
+/// The reason why a function can't be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoCode {
     /// No available file contains the code.
@@ -49,7 +49,7 @@ impl<'r> Listing<'r> {
     ///
     /// # Errors
     ///
-    /// Why the function can't be listed.
+    /// The function can't be listed.
     pub fn new(
         resolver: &'r Resolver<'_>,
         function: &SampledFunction,

@@ -182,8 +182,8 @@ impl UnitSearch<'_> {
     }
 }
 
-/// Returns the function of a line at `address`: the requested function if there is one; otherwise the function declared nearest
-/// above the line, or the innermost.
+/// Returns the function of a line at `address`. If a function was requested, this is the requested function, or `None` if
+/// `address` is not in it. Otherwise it is the function declared nearest above the line, or the innermost one.
 fn scope<'w, 'u>(
     function: &Die<'w, 'u>,
     search: &LineSearch<'_, 'w, 'u>,
