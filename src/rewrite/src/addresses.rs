@@ -124,7 +124,7 @@ impl AddressMap {
 
     /// Moves the addresses of a callchain of the task at the time in `place`, whose mode is not used.
     fn moved_chain(&mut self, mut place: Place, chain: U64s<'_>, to: &mut Vec<u64>) {
-        // Addresses before the first marker are those of user space.
+        // Addresses before the first marker are in user space.
         place.mode = CpuMode::User;
         for word in chain.iter() {
             to.push(match word {

@@ -15,7 +15,7 @@ use crate::pipeline::{Piece, Pipeline};
 /// Bytes of records passed on at once.
 const PIECE: usize = 1 << 20;
 
-/// Why a copy failed.
+/// The reason why a copy failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {

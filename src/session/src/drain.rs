@@ -303,7 +303,7 @@ impl RingSet {
     }
 }
 
-/// Why the loop ended.
+/// The reason why the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopReason {
     /// The workload exited.

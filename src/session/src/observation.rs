@@ -32,7 +32,7 @@ pub struct Observation {
     ended: Vec<bool>,
 }
 
-/// Why [`Observation::wait`] returned, other than for a timeout or data in a ring.
+/// The reasons why [`Observation::wait`] returned, other than for a timeout or data in a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WakeReason {
     /// SIGINT, SIGTERM or SIGHUP was received.

@@ -58,7 +58,7 @@ pub struct TimedSwitch {
     pub on: bool,
 }
 
-/// When the output is switched to the next file.
+/// The event at which the output is switched to the next file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RotationTrigger {
     /// On SIGUSR2.
@@ -72,7 +72,7 @@ pub enum RotationTrigger {
 /// Output rotation (`--switch-output`): several files, each of which is a complete recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RotationOptions {
-    /// When the next file starts.
+    /// The event at which the next file starts.
     pub trigger: RotationTrigger,
     /// The number of recent files to keep; `None` for all.
     pub max_files: Option<usize>,
@@ -174,7 +174,7 @@ pub struct ObserveOptions {
     pub details: RecordDetails,
     /// Options of the hardware trace among `events`, of which there is at most one.
     pub traces: Option<TraceOptions>,
-    /// When events are enabled and disabled, in order (`-D`): they start disabled. `None` enables them immediately.
+    /// The times at which events are enabled and disabled, in order (`-D`). Events start disabled, or with `None` enabled.
     pub switches: Option<Vec<TimedSwitch>>,
     /// The time after which the recording ends (`--duration`).
     pub duration: Option<Duration>,
@@ -259,7 +259,7 @@ pub struct OutputOptions {
     pub compress: bool,
     /// Whether the time is appended to file names (`--timestamp-filename`); with a rotation it always is.
     pub timestamped: bool,
-    /// When the output is switched to another file.
+    /// The rules for switching the output to another file (`--switch-output`).
     pub rotation: Option<RotationOptions>,
     /// Events that are not recorded, but switch the output to the next file (`--switch-output-event`).
     pub switch_events: Vec<EventSpec>,

@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// Names of the error numbers from 1 on, which are those of all four architectures (asm-generic/errno.h); empty for a number
-/// without a name.
+/// Names of the error numbers from 1 on, the same on all four architectures (asm-generic/errno.h); empty for a number without a
+/// name.
 const NAMES: [&str; 133] = [
     "EPERM",
     "ENOENT",

@@ -97,7 +97,7 @@ pub(crate) fn argument_kind(call: &str, name: &str, c_type: &str) -> ArgumentKin
         ("mode", "mode_t") => Kind::Mode,
         (name, _) if name.ends_with("dfd") && call != "pidfd_send_signal" => Kind::DirFd,
         ("sig", "int") => Kind::NonZeroValue(&names::SIGNAL),
-        // These names are those of descriptors, whatever their type.
+        // Arguments with these names are descriptors, whatever their type.
         (
             "newfd" | "fd" | "oldfd" | "fd_in" | "fd_out" | "epfd" | "ufd" | "in_fd" | "out_fd",
             _,

@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     before.with_branches().expect("memory");
     let (_, copy) = before.rewrite(Cursor::new(Vec::new())).expect("memory");
     let copy = copy.into_inner();
-    // A file without records is like that of a killed recorder.
+    // A data size of 0 marks the file of a killed recorder, whose data extend to the end of the file.
     if before.data().is_empty() {
         return;
     }

@@ -178,8 +178,8 @@ impl FileTables {
         unknown.is_some_and(|unknown| !unknown.contains(&process))
     }
 
-    /// Copies the table of a process for its child, unless the child is excluded. A child that has a table already keeps it: it
-    /// existed before the trace, and its fork is synthesized.
+    /// Copies the table of a process for its child, unless the child is excluded. A child that has a table already keeps
+    /// the table: the child existed before the trace, and its fork is synthesized.
     pub(super) fn fork(&mut self, parent: u32, child: u32) {
         if parent == child || self.tables.contains_key(&child) || !self.is_followed(child) {
             return;

@@ -9,7 +9,7 @@ use rperf_sys::{AnonymousMap, PageOptions, page_size};
 use super::{Clock, Cost};
 use crate::BenchError;
 
-/// When pages are allocated.
+/// The time at which pages are allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MmapFunction {
     /// When they are first used.
