@@ -202,7 +202,7 @@ impl AddressShifter {
     }
 
     /// The record with other addresses; `None` if it is dropped.
-    fn other<'a>(
+    fn with_moved_addresses<'a>(
         &mut self,
         raw: &RawRecord<'a>,
         order: Option<Order>,
@@ -384,7 +384,7 @@ impl Transform for AddressShifter {
             }
             let mut words = Vec::new();
             let trailer = trailer(&self.map.live, &raw).to_vec();
-            if let Some(moved) = self.other(&raw, order, &mut words) {
+            if let Some(moved) = self.with_moved_addresses(&raw, order, &mut words) {
                 RecordHeader::encode_record(raw.kind, raw.misc, to, self.endian, |to| {
                     moved.encode_body(to);
                     to.bytes(&trailer);

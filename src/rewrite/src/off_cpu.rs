@@ -297,7 +297,7 @@ mod tests {
         bytes
     }
 
-    fn left(id: u64, tid: u32, time: u64, chain: &[u64]) -> Vec<u8> {
+    fn sample_of(id: u64, tid: u32, time: u64, chain: &[u64]) -> Vec<u8> {
         let chain: Vec<u8> = chain.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let sample = SampleRecord {
             id: Some(id),
@@ -356,9 +356,9 @@ mod tests {
         let mut off = off_cpu();
         let mut out = Vec::new();
         // CPU 1, where 7 is switched in, is read before CPU 0, where it was switched out.
-        let first = [left(4, 9, 5, USER), switch(IN, 7, 100), mark()].concat();
+        let first = [sample_of(4, 9, 5, USER), switch(IN, 7, 100), mark()].concat();
         off.rewrite(&first, false, &mut out);
-        let second = [left(EVENT, 7, 40, USER), switch(OUT, 7, 41), mark()].concat();
+        let second = [sample_of(EVENT, 7, 40, USER), switch(OUT, 7, 41), mark()].concat();
         off.rewrite(&second, false, &mut out);
         assert_eq!(samples(&out, EVENT), [(7, 100, 60)]);
         assert_eq!(samples(&out, 4), [(9, 5, 1)], "other records are unchanged");
@@ -375,10 +375,10 @@ mod tests {
         let mut off = off_cpu();
         let mut out = Vec::new();
         let records = [
-            left(EVENT, 7, 10, USER),
+            sample_of(EVENT, 7, 10, USER),
             switch(PREEMPTED, 7, 11),
             switch(IN, 7, 20),
-            left(EVENT, 8, 12, &[0xffff_ffff_8100_0000]),
+            sample_of(EVENT, 8, 12, &[0xffff_ffff_8100_0000]),
             switch(OUT, 8, 13),
             switch(IN, 8, 30),
         ];
@@ -392,7 +392,7 @@ mod tests {
         let mut off = off_cpu();
         let mut out = Vec::new();
         off.rewrite(
-            &[left(EVENT, 7, 10, USER), left(4, 9, 50, USER)].concat(),
+            &[sample_of(EVENT, 7, 10, USER), sample_of(4, 9, 50, USER)].concat(),
             false,
             &mut out,
         );
@@ -409,8 +409,8 @@ mod tests {
         let mut out = Vec::new();
         let elsewhere: &[u64] = &[PERF_CONTEXT_USER, 0x2000];
         let wait = |tid, chain, from, until| {
-            let left = left(EVENT, tid, from, chain);
-            [left, switch(OUT, tid, from), switch(IN, tid, until)].concat()
+            let sample = sample_of(EVENT, tid, from, chain);
+            [sample, switch(OUT, tid, from), switch(IN, tid, until)].concat()
         };
         let records = [
             wait(7, USER, 10, 20),
