@@ -484,7 +484,7 @@ mod tests {
             let few = ["completion", "help", "version"].contains(&entry.name);
             let least = if few { 2 } else { 3 };
             assert!((least..=6).contains(&lines.len()), "{}", entry.name);
-            for CommandLine { line, what } in lines {
+            for CommandLine { line, purpose } in lines {
                 let after_name = line.strip_prefix(entry.name);
                 assert!(
                     after_name.is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')),

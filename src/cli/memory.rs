@@ -67,7 +67,7 @@ pub(crate) fn unmapped_objects() -> Option<CliError> {
     let UnmappedObjects { first, paths } = UnmappedObjects::found()?;
     let mut text = first;
     // Writing to a String cannot fail.
-    let _ = match all.len() - 1 {
+    let _ = match paths.len() - 1 {
         0 => Ok(()),
         1 => write!(text, "; another file could not be mapped either"),
         others => write!(text, "; {others} other files could not be mapped either"),

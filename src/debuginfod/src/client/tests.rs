@@ -130,7 +130,7 @@ fn the_next_server_is_queried_after_a_404_and_missing_files_are_cached() {
 #[test]
 fn wrong_and_truncated_files_are_not_cached() {
     let (bytes, _) = executable();
-    let half = bytes.clone();
+    let sent = bytes.clone();
     let other = BuildId::from_bytes(&[7; 20]).unwrap();
     let wrong = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
     let truncated = HttpServer::start(move |_| HttpResponse::Half(sent.clone())).unwrap();
