@@ -400,7 +400,7 @@ fn the_definition_of_a_name_is_listed() {
         assert!(faults.contains(part), "{faults}");
     }
     let cycles = list(&["-v", "cycles"]);
-    // If it can be counted it is a row, otherwise a message with the same numbers.
+    // An event that can be counted has a row, otherwise there is a message with the same numbers.
     let output = cycles.stdout + &cycles.stderr;
     assert!(output.contains("type 0, config 0x0"), "{output}");
     if !may_trace("commands::list::the_definition_of_a_name_is_listed") {

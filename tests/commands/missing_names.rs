@@ -67,9 +67,9 @@ fn objects_without_symbols_are_named_with_the_reason() {
     assert_eq!(quiet.expect("rperf starts").stderr, "");
 }
 
-/// The vdso's image has all of its names, so that no note about them would help.
+/// The vdso's image has all symbols, so that no package has names for its other addresses.
 #[test]
-fn the_vdso_lacks_no_names() -> std::io::Result<()> {
+fn addresses_without_names_in_the_vdso_are_not_reported() -> std::io::Result<()> {
     const VDSO: u64 = 0x7fff_0000_0000;
     let scratch = Scratch::new();
     let mut file = Recording::new();

@@ -29,7 +29,7 @@ fn large_recording() -> Vec<u8> {
     file.finish()
 }
 
-/// A file size that is too large to be mapped within the limit.
+/// A file size in bytes that is too large to be mapped in 300,000 KiB of address space.
 const SPARSE: u64 = 1 << 30;
 
 /// Creates a sparse file of `SPARSE` bytes; returns its absolute path.

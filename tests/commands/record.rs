@@ -91,7 +91,7 @@ fn a_link_named_perf_prints_perf_and_quiet_prints_nothing() {
 }
 
 #[test]
-fn the_workloads_output_stays_its_own() {
+fn the_workload_gets_its_options_and_prints_to_stdout() {
     let scratch = Scratch::new();
     let outcome = record(&scratch, &["-q", "-e", "cpu-clock", "echo", "-a", "--help"]);
     assert_eq!(outcome.stdout, "-a --help\n");

@@ -1,4 +1,4 @@
-//! `rperf record` with `--control`, with an event that switches outputs, and with dropped records.
+//! `rperf record` with `--control`, with an event that switches outputs, and with omitted records and fields.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -31,11 +31,11 @@ fn commands_are_executed_and_acknowledged() {
     let target = Running::spin();
     let pid = target.0.id().to_string();
     let fifos = commands.display();
-    let place = format!("--control=fifo:{fifos},{}", answers.display());
+    let control = format!("--control=fifo:{fifos},{}", answers.display());
     let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
     let command = command
         .args(["record", "-o", "perf.data", "-D", "-1", "-e", "cpu-clock"])
-        .args(["--switch-output", &place, "-p", &pid])
+        .args(["--switch-output", &control, "-p", &pid])
         .current_dir(scratch.path())
         .env("HOME", scratch.path())
         .stdin(Stdio::null())
@@ -108,7 +108,8 @@ fn a_trigger_event_starts_the_next_file() {
     assert_eq!(refused.status, 129, "{}", refused.stderr);
 }
 
-/// How often each of `words` occurs in perf's dump of a recording of a running process with these options.
+/// How often each of `words` occurs in perf's dump of a recording of a running process with these options, and the
+/// recorder's messages. `None` without perf.
 fn counted(options: &[&str], words: [&str; 3]) -> Option<([usize; 3], String)> {
     let perf = real_perf()?;
     let scratch = Scratch::new();

@@ -115,7 +115,7 @@ fn counting_only_events_are_refused() {
     }
 }
 
-/// A machine with hardware trace PMUs.
+/// Creates a fake sysfs that also has hardware trace PMUs; returns its path.
 fn with_tracers(scratch: &Scratch) -> String {
     let sysfs = sysfs(scratch.path());
     for (name, number) in [
@@ -196,7 +196,7 @@ fn traces_that_cannot_be_recorded_are_refused_before_anything_is_opened() {
 }
 
 #[test]
-fn traces_are_opened_as_by_perf_with_a_side_band_event() {
+fn a_trace_is_opened_with_the_attr_that_perf_uses() {
     let scratch = Scratch::new();
     let sysfs = with_tracers(&scratch);
     // No kernel has a PMU of this number; the output before the refusal is checked.
@@ -247,7 +247,7 @@ fn breakpoints_are_recorded() {
     assert_eq!(listed.stdout, "mem:0x1000/8:rw:u\ncs/period=1/\n");
 }
 
-/// The kernel only returns EINVAL for these.
+/// The kernel returns EINVAL without the field.
 #[test]
 fn the_refused_attr_field_is_named() {
     let scratch = Scratch::new();

@@ -188,8 +188,8 @@ fn the_recorder_makes_few_system_calls_and_its_memory_is_bounded() {
         let rows = report.stdout.lines().map(|line| {
             let mut words = line.split_whitespace().skip(1);
             let count: usize = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
-            let of = words.next().unwrap_or_default();
-            (count, of.starts_with(&format!("{recorder}:")))
+            let process = words.next().unwrap_or_default();
+            (count, process.starts_with(&format!("{recorder}:")))
         });
         let (own, others): (Vec<_>, Vec<_>) = rows.partition(|(_, is_own)| *is_own);
         let sum = |rows: &[(usize, bool)]| rows.iter().map(|(count, _)| count).sum::<usize>();
@@ -253,8 +253,8 @@ fn recordings_with_every_clock_are_read_by_both() {
 }
 
 #[test]
-fn a_recorder_bound_to_one_cpu_records_all() {
-    let test = "commands::record_faults::a_recorder_bound_to_one_cpu_records_all";
+fn a_recorder_bound_to_one_cpu_records_all_cpus() {
+    let test = "commands::record_faults::a_recorder_bound_to_one_cpu_records_all_cpus";
     let cpus = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     if !is_root() || cpus.trim() == "0" {
         return skip(test, "needs root and more than one CPU");

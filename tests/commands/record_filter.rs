@@ -1,4 +1,4 @@
-//! Sample filters for events that the kernel cannot filter, and `--exclude-perf` for them.
+//! Sample filters for events other than tracepoints, and `--exclude-perf` with such events.
 
 use std::fs;
 use std::io;

@@ -1,6 +1,5 @@
-//! The build-id cache (`~/.debug`), shared with Linux perf: copies of recorded programs, and of
-//! objects without a file, kallsyms and the vdso. Without a copy, the symbols of a kernel are lost
-//! after the next boot.
+//! The build-id cache (`~/.debug`), shared with Linux perf: copies of recorded programs, of
+//! kallsyms and of the vdso. Without a copy, the symbols of a kernel are lost after the next boot.
 //!
 //! ```text
 //! DIR/[kernel.kallsyms]/ID/kallsyms      copy of /proc/kallsyms
@@ -21,6 +20,7 @@ pub use self::special::{KERNEL_OBJECT, SpecialObject};
 
 /// Permissions of new folders, further restricted by the umask.
 const FOLDERS: u32 = 0o777;
+/// Permissions of new files, further restricted by the umask; copies of programs keep the original's.
 const FILES: u32 = 0o666;
 
 /// A build-id in hexadecimal, as in file names.

@@ -78,7 +78,8 @@ fn read_probes(folder: &Folder) -> io::Result<String> {
 /// The start of a marker's line in a list of probe events.
 const MARKER: char = '%';
 
-/// Writes the markers of an object if its list has none: perf's `list` leaves empty files. Other events are kept.
+/// Adds the USDT markers `list` to an object's probe events if these have no markers: perf's `list` leaves empty files.
+/// Other events are kept.
 fn add_probes(folder: &Folder, list: &str) -> io::Result<()> {
     let _lock = folder.lock()?;
     if folder.kind(PROBES.as_ref())?.is_none() {
@@ -255,7 +256,7 @@ fn link(id: &str) -> Option<(PathBuf, &OsStr)> {
     is_id.then(|| (Path::new(LINKS).join(first), OsStr::new(rest)))
 }
 
-/// The folder of an object relative to the cache. `None` for names that lead out of the cache.
+/// The folder of an object relative to the cache. `None` for empty names and names that lead out of the cache.
 fn folder(name: &Path, id: &str) -> Option<PathBuf> {
     let below = name.strip_prefix("/").unwrap_or(name);
     let mut parts = below.components();
@@ -275,7 +276,8 @@ fn name_of(target: &Path, id: &str) -> Option<PathBuf> {
     }
 }
 
-/// Removes a name in a folder relative to the cache, and empty folders. A missing name is no error.
+/// Removes `name` from the folder `parent`, a path relative to the cache, and then the folders of this path that are empty.
+/// A missing name is no error.
 fn remove_below(root: &Folder, parent: &Path, name: &OsStr) -> io::Result<()> {
     if let Some(folder) = existing(root.below(parent))? {
         existing(folder.remove_tree(name))?;
@@ -312,7 +314,7 @@ pub fn debug_file(folder: &Path, id: &str) -> Option<PathBuf> {
     found.metadata().is_file().then_some(file)
 }
 
-/// Creates `name` in `folder` as a hard link to the regular file `from`, or as a copy. Atomic.
+/// Creates `name` in `folder` atomically, as a hard link to the regular file `from` or as a copy. An existing file is kept.
 fn place(from: &Path, folder: &Folder, name: &str) -> io::Result<()> {
     if folder.kind(name.as_ref())?.is_some() {
         return Ok(());
@@ -337,7 +339,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    /// A cache and a separate file, in a folder of their own.
+    /// Returns a new folder, and a cache and a separate file in it.
     fn scratch(name: &str) -> (PathBuf, Cache, PathBuf) {
         let root = std::env::temp_dir().join(format!("rperf-{name}-{}", std::process::id()));
         fs::create_dir_all(&root).unwrap();
@@ -398,6 +400,8 @@ mod tests {
         cache.add(&with_lines).unwrap();
         let cached = cache.object("ab12").unwrap().folder.join("debug");
         assert_eq!(fs::read(cached).unwrap(), b"lines");
+        cache.remove(&cache.object("ab12").unwrap()).unwrap();
+        assert_eq!(names(cache.root()), [""; 0]);
         for id in ["ab34", "a", ""] {
             assert_eq!(debug_file(&root.join("debug"), id), None);
         }
@@ -459,7 +463,7 @@ mod tests {
             assert!(cache.add(&object(&file, id)).is_err(), "{id}");
             assert_eq!(cache.object(id), None, "{id}");
         }
-        // Links that point elsewhere are neither followed nor their targets removed.
+        // Links that point elsewhere are not followed.
         let links = cache.root().join(".build-id/ab");
         fs::create_dir_all(&links).unwrap();
         fs::create_dir_all(root.join("victim/12/elf")).unwrap();
@@ -477,9 +481,8 @@ mod tests {
         fs::remove_dir_all(root).unwrap();
     }
 
-    /// Concurrent changes are serialised: no line is lost.
     #[test]
-    fn lists_are_changed_by_one_at_a_time() {
+    fn concurrent_changes_of_a_list_lose_no_line() {
         let root = std::env::temp_dir().join(format!("rperf-probes-{}", std::process::id()));
         let folder = root.join("object/ab12");
         fs::create_dir_all(&folder).unwrap();

@@ -10,7 +10,7 @@ pub use self::paint::{IDLE_PAINTS, Paint};
 pub struct TimeChart {
     /// The title.
     pub title: String,
-    /// Lines below the title, such as what is missing.
+    /// Lines below the title, such as a note of missing data.
     pub notes: Vec<String>,
     /// The first time, in nanoseconds of the recording's clock.
     pub start: u64,

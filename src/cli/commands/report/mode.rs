@@ -16,7 +16,7 @@ const SAMPLE_KEYS: &str = "comm,dso,symbol";
 /// The default sort keys of a recording with tracepoints only.
 const TRACEPOINT_KEYS: &str = "trace";
 
-/// The default sort keys of such a recording for unformatted fields (`--raw-trace`).
+/// The default sort keys of a recording with tracepoints only, with `--raw-trace` (unformatted fields).
 const RAW_KEYS: &str = ALL;
 
 const BRANCH_KEYS: &str = "comm,dso_from,symbol_from,symbol_to,cycles";

@@ -63,7 +63,7 @@ impl SampleSelection {
         let recording = replay.data().metadata();
         let switch = self.switches.find(recording)?;
         if self.socket.is_some() {
-            has_cpus(recording)?;
+            check_cpus(recording)?;
         }
         let levels = self.levels.as_ref();
         if levels.is_some() && parallelism.is_none() {
@@ -96,7 +96,7 @@ fn levels(matches: &ArgMatches) -> Result<Option<CpuList>, CliError> {
     Ok(Some(levels))
 }
 
-fn has_cpus(recording: Metadata<'_>) -> Result<(), CliError> {
+fn check_cpus(recording: Metadata<'_>) -> Result<(), CliError> {
     let kinds = recording.events.iter().map(|event| event.attr.sample_type);
     if kinds.into_iter().all(|kind| kind.contains(SampleType::CPU)) {
         return Ok(());

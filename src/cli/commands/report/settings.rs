@@ -66,7 +66,7 @@ struct ReportShape {
     counted: CountedItems,
     /// Whether the recording has no callchains.
     lacks_callchains: bool,
-    /// Whether callchains are shown.
+    /// Whether there are callchains or branch stacks that call graphs can show.
     chains: bool,
     /// Whether callchains begin with branch stacks.
     history: bool,

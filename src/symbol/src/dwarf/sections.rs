@@ -142,7 +142,7 @@ impl DebugFile {
         !self.section(SectionId::DebugInfo).is_empty()
     }
 
-    /// Memory used by decompressed sections, in bytes.
+    /// Memory used by decompressed or relocated sections, in bytes.
     pub(super) fn unpacked_len(&self) -> usize {
         let unpacked = self.parts.iter().map(|(_, part)| match part {
             SectionBytes::InFile(_) => 0,

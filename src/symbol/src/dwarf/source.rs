@@ -28,7 +28,7 @@ impl DebugSource {
     }
 }
 
-/// Maps addresses of an object's symbol table to virtual addresses of its file, which DWARF has.
+/// Maps addresses of an object's symbol table to virtual addresses of its file, which DWARF uses.
 #[derive(Debug, Clone)]
 pub(crate) enum AddressMap {
     /// The table has file offsets; these segments map them to virtual addresses.
@@ -42,7 +42,7 @@ impl AddressMap {
         Self::Segments(image.segments.clone())
     }
 
-    /// Returns the virtual address in the file.
+    /// Returns the virtual address in the file. A file offset outside of all segments is returned unchanged.
     pub(super) fn in_file(&self, address: u64) -> u64 {
         match self {
             Self::Shift(distance) => address.wrapping_sub(*distance),

@@ -102,7 +102,7 @@ impl ReadUnit {
         true
     }
 
-    /// Returns the unit that has the entries of functions, this unit or its split unit, and which file it is in.
+    /// Returns the unit with the entries of functions (this unit or its split unit) and the file that has the unit.
     fn open<'a>(
         &'a self,
         object: &'a DebugObject,

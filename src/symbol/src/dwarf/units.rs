@@ -115,7 +115,7 @@ impl DebugObject {
         self.alternate.as_ref().map(|(file, _)| file)
     }
 
-    /// Memory used by decompressed sections of all files, in bytes.
+    /// Memory used by decompressed or relocated sections of all files, in bytes.
     pub(super) fn size(&self) -> usize {
         let package = self.package.as_ref();
         let files = [Some(&self.main), self.alternate(), package];
@@ -173,7 +173,7 @@ impl<'a> Units<'_, 'a> {
         self.entries_at(DwarfFile::Main, offset)
     }
 
-    /// The unit that contains the entry at `offset`.
+    /// The unit that contains the entry at `offset`; `None` for split units, which are not indexed.
     pub(super) fn containing(&self, file: DwarfFile, offset: usize) -> Option<UnitEntries<'a>> {
         let index = match file {
             DwarfFile::Main => &self.object.index,

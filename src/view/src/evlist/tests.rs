@@ -102,7 +102,7 @@ fn unnamed_attr_fields_are_printed_for_all_sizes_and_byte_orders() {
 }
 
 #[test]
-fn frequency_or_period() {
+fn each_event_has_its_frequency_or_its_period() {
     let fixed = Attr {
         sample_period: 7,
         ..Attr::default()
