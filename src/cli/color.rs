@@ -32,7 +32,7 @@ pub(crate) fn color_csi(
     Ok(csi(configured.unwrap_or_else(by_default)))
 }
 
-/// Parses a mode; `Some(None)` leaves the decision to the terminal.
+/// Parses a mode; `None` if it is unknown. `Some(None)` leaves the decision to the terminal.
 fn mode(word: &str) -> Option<Option<bool>> {
     match word {
         "always" => Some(Some(true)),
@@ -54,7 +54,7 @@ mod tests {
     use super::mode;
 
     #[test]
-    fn color_true_depends_on_the_terminal() {
+    fn modes_are_words_or_booleans() {
         assert_eq!(mode("always"), Some(Some(true)));
         assert_eq!(mode("never"), Some(Some(false)));
         assert_eq!(mode("false"), Some(Some(false)));

@@ -13,7 +13,7 @@ fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
     done
 }
 
-/// Records a sleeping child and its parent, which waits for it.
+/// Records a sleeping child and its parent, which waits for the child; returns the messages.
 fn record(scratch: &Scratch, options: &[&str]) -> String {
     let words = ["record", "--off-cpu", "-e", "cpu-clock", "-o", "perf.data"];
     let work = ["--", "sh", "-c", "sleep 0.12; :"];
@@ -49,12 +49,12 @@ fn check_waits(options: &[&str]) -> Result<(), String> {
     let dump = rperf(&scratch, &["script", "-D"]).stdout;
     assert!(!dump.contains("PERF_RECORD_SWITCH"), "{dump}");
     let samples = off_cpu(&script);
-    let is_of = |comm: &str, least: u64, function: &str| {
+    let has_wait = |comm: &str, least: u64, function: &str| {
         samples
             .iter()
-            .any(|(of, period, stack)| of == comm && *period >= least && stack.contains(function))
+            .any(|(name, period, stack)| name == comm && *period >= least && stack.contains(function))
     };
-    match is_of("sleep", SLEEP, "nanosleep") && is_of("sh", 1, "wait") {
+    match has_wait("sleep", SLEEP, "nanosleep") && has_wait("sh", 1, "wait") {
         true => Ok(()),
         false => Err(script),
     }
@@ -63,7 +63,7 @@ fn check_waits(options: &[&str]) -> Result<(), String> {
 #[test]
 fn waiting_tasks_are_sampled_with_the_time_that_they_waited() {
     for options in [&["-g"][..], &["--call-graph", "dwarf", "--unwind", "live"]] {
-        // A task that is preempted between setting its timer and sleeping sleeps for less than that time.
+        // A task that is preempted between setting its timer and sleeping sleeps for less than the full time.
         let mut scripts = Vec::new();
         let is_reported = (0..6).any(|_| {
             check_waits(options)
@@ -138,7 +138,7 @@ fn long_waits_have_the_time_at_which_they_end() {
         "-e",
         "cpu-clock",
     ];
-    // The last wait of the shell ends 0.3 s after that of its first child.
+    // The second sleep ends 0.3 s after the first.
     let work = ["-o", "perf.data", "--", "sh", "-c", "sleep 0.2; sleep 0.3"];
     rperf(&scratch, &[&words[..], &work].concat());
     let fields = ["script", "-F", "comm,time,period,event", "--ns"];

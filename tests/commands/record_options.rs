@@ -322,7 +322,7 @@ fn tracepoints_are_found_below_the_folder_that_is_named() {
 fn kcore_is_stored_with_the_recording() {
     let scratch = Scratch::new();
     let recorded = record_in(&scratch, &["--kcore", "-q", "-e", "cpu-clock"], &["true"]);
-    let made = scratch.path().join("perf.data");
+    let output = scratch.path().join("perf.data");
     if recorded.status == 0 {
         for file in [
             "data",
@@ -330,13 +330,13 @@ fn kcore_is_stored_with_the_recording() {
             "kcore_dir/kallsyms",
             "kcore_dir/modules",
         ] {
-            assert!(made.join(file).is_file(), "{file}");
+            assert!(output.join(file).is_file(), "{file}");
         }
     } else {
         let message = "ERROR: kcore is not readable.\n/";
         assert_eq!(recorded.status, 255, "{}", recorded.stderr);
         assert!(recorded.stderr.starts_with(message), "{}", recorded.stderr);
-        assert!(!made.exists());
+        assert!(!output.exists());
     }
 }
 

@@ -81,8 +81,7 @@ fn pipes_are_read_without_a_warning_in_both_directions() {
     }
 }
 
-/// The reader closes the pipe at once or after the first byte. A running process is described in records before the
-/// start; a workload is started after that.
+/// The reader closes the pipe at once or after the first byte, so that a write fails before or after the workload starts.
 #[test]
 fn a_closed_reader_ends_the_recording() {
     let scratch = Scratch::new();
@@ -135,7 +134,7 @@ fn a_pipe_with_a_name_is_a_stream_too() {
 }
 
 #[test]
-fn losses_on_a_device_are_reported() {
+fn a_failed_write_to_a_device_is_reported() {
     let scratch = Scratch::new();
     let words = ["record", "-o", "/dev/full", "-e", "cpu-clock", "true"];
     let full = rperf_in(&scratch, &words).finish().expect("rperf starts");

@@ -10,7 +10,7 @@ use rperf_testkit::{Outcome, Run, Scratch, skip};
 
 use crate::kernel::{BUSY, Running, rperf_in};
 
-const OLD: &str = "env has no option --ignore-signal (coreutils before 8.31)";
+const NO_IGNORE_SIGNAL: &str = "env has no option --ignore-signal (coreutils before 8.31)";
 const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
 
 /// The outcome of a `record` that env(1) executes; `options` are those of env.
@@ -40,7 +40,7 @@ fn ignored_signals_do_not_end_the_recording() {
     if !can_ignore() {
         return skip(
             "commands::record_signals::ignored_signals_do_not_end_the_recording",
-            OLD,
+            NO_IGNORE_SIGNAL,
         );
     }
     let scratch = Scratch::new();
@@ -65,7 +65,7 @@ fn ignored_signals_do_not_end_the_recording() {
 fn the_workloads_exit_is_seen_with_sigchld_ignored() {
     if !can_ignore() {
         let test = "commands::record_signals::the_workloads_exit_is_seen_with_sigchld_ignored";
-        return skip(test, OLD);
+        return skip(test, NO_IGNORE_SIGNAL);
     }
     let scratch = Scratch::new();
     let ignored = &["--ignore-signal=CHLD"];
@@ -136,7 +136,7 @@ fn line_of(path: &Path) -> String {
     }
 }
 
-/// Sends a signal repeatedly until the recorder exits by it.
+/// Sends a signal repeatedly until the recorder exits; returns the signal that ended it, if any.
 fn ended_by(recording: &mut Child, signal: &str) -> Option<i32> {
     let pid = recording.id().to_string();
     let began = Instant::now();

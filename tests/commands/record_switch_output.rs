@@ -154,7 +154,7 @@ fn overwritten_rings_keep_the_last_samples() {
     }
 }
 
-/// Times count from the start of each file: as many files as fit, and one more.
+/// Times count from the start of each file.
 #[test]
 fn a_time_begins_the_next_file() {
     let scratch = Scratch::new();
@@ -349,8 +349,8 @@ fn a_cgroup_is_recorded_alone() {
 }
 
 #[test]
-fn namespaces_cgroups_and_build_ids_are_in_each_file() {
-    let test = "commands::record_switch_output::namespaces_cgroups_and_build_ids_are_in_each_file";
+fn namespaces_cgroups_and_build_ids_are_recorded() {
+    let test = "commands::record_switch_output::namespaces_cgroups_and_build_ids_are_recorded";
     let Some(perf) = real_perf().filter(|_| is_root()) else {
         return skip(test, "there is no perf, or no root");
     };

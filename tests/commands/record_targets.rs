@@ -131,7 +131,7 @@ fn no_inherit_excludes_children() {
 }
 
 #[test]
-fn samples_are_as_many_as_the_rate() {
+fn the_number_of_samples_follows_the_rate() {
     let target = Running::spin();
     let pid = target.0.id().to_string();
     let found = settled(|| {

@@ -219,7 +219,7 @@ fn masks_share_out_all_rings() {
 }
 
 #[test]
-fn one_thread_follows_the_rings() {
+fn each_affinity_records_and_conflicting_options_are_refused() {
     let scratch = Scratch::new();
     for place in ["node", "cpu"] {
         let option = format!("--affinity={place}");

@@ -134,7 +134,8 @@ impl Variant<'_> {
         }
     }
 
-    /// The differences from the attrs of perf's own recording with the same options.
+    /// The differences from the attrs of perf's own recording with the same options; `None` if there are none, or if the
+    /// attrs are not compared.
     fn attrs(&self, line: &str) -> Option<String> {
         let is_ours = self.words.iter().any(|word| OURS.contains(word));
         // The modes do not change the attrs, which are compared for the lines of `ALONE`.

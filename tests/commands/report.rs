@@ -24,7 +24,7 @@ fn report(bytes: &[u8], words: &[&str]) -> Outcome {
         .expect("the binary starts")
 }
 
-/// Callchains that branch, recurse, end early and have unmapped addresses, of two threads with three names.
+/// Callchains that branch, recurse, end early and have unmapped addresses, of two threads with two names.
 fn recording() -> Vec<u8> {
     let mut file = Recording::new();
     file.comm(0, (10, 10), "first", 0);
@@ -41,7 +41,7 @@ fn recording() -> Vec<u8> {
     };
     sample(&mut file, (10, 10), &[USER, left, main], 60);
     sample(&mut file, (10, 10), &[USER, right, main], 30);
-    // Recursion, and frames between two unmapped ones.
+    // Recursion, and an unmapped frame between mapped ones.
     sample(
         &mut file,
         (10, 10),
@@ -484,7 +484,7 @@ fn branch_history_needs_branch_stacks() {
     assert_eq!(outcome.stdout, "");
 }
 
-/// Callers that are also in the branch stack are not repeated, the remaining callers follow it, and a loop is shown once.
+/// Callers that are also in the branch stack are not repeated, the remaining callers follow the stack, and a loop is shown once.
 #[test]
 fn callchains_continue_after_branches() {
     let (leaf, middle, main) = (0x40_0100, 0x40_1100, 0x40_2100);

@@ -69,7 +69,7 @@ fn rows_are_those_of_the_text() {
         assert_eq!(file["version"], 1);
         assert_eq!(file["lost_samples"], 0);
         let rows = list(&file["rows"]);
-        let with_comm = |row: &Value| {
+        let printed_cells = |row: &Value| {
             let cells = cells(row).into_iter();
             // The text has this column as a line before the rows.
             cells
@@ -77,7 +77,7 @@ fn rows_are_those_of_the_text() {
                 .collect::<Vec<_>>()
         };
         assert_eq!(
-            rows.iter().map(with_comm).collect::<Vec<_>>(),
+            rows.iter().map(printed_cells).collect::<Vec<_>>(),
             text_rows(&text),
             "{words:?}"
         );

@@ -1,4 +1,4 @@
-//! `rperf sched`: its subcommands, and recordings that cannot be analysed or only in part.
+//! `rperf sched`: its subcommands, and recordings that cannot be analysed, or only in part.
 
 mod diff;
 mod kernels;

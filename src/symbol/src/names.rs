@@ -29,7 +29,7 @@ const IN_BUFFER: u32 = 1 << 31;
 /// UTF-8, are stored in a buffer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NameTable {
-    /// Names in it end with a zero.
+    /// Names in it end with NUL.
     file: Option<FileBytes>,
     /// Names, each preceded by its length in LEB128.
     own: Vec<u8>,
@@ -44,7 +44,7 @@ impl NameTable {
         }
     }
 
-    /// The names of `strings`, a part of the file, if it is all ASCII: these need no validation.
+    /// The names of `strings`, a part of the file, if it is all ASCII and ends with NUL: these names need no validation.
     pub(crate) fn plain(&self, strings: &[u8]) -> Option<PlainNames> {
         let file = self.file.as_ref()?;
         let offset = strings.as_ptr().addr().checked_sub(file.as_ptr().addr())?;

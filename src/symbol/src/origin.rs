@@ -34,7 +34,7 @@ pub enum SymbolOrigin {
     UbuntuDebugInfo,
     /// `PATH` without `/usr` in a debug directory.
     MixedUpUbuntuDebugInfo,
-    /// In the directory `.debug` next to the object, as with OpenEmbedded.
+    /// The debug file in the directory `.debug` next to the object, as with OpenEmbedded.
     OpenEmbeddedDebugInfo,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct InsertionHistory {
 #[derive(Debug, Clone)]
 pub(crate) struct InsertionStep {
     pub(crate) inserted: Range<u32>,
-    /// Whether one symbol per address was kept afterwards.
+    /// Whether all symbols but one per address were dropped after the insertion.
     pub(crate) drops_duplicates: bool,
 }
 
@@ -58,7 +58,7 @@ impl OverlappingRanges {
         zone.is_some_and(|(start, end)| address < *end || address == *start)
     }
 
-    /// The tree of the table with these symbols at equal addresses.
+    /// The tree of the table; `tied` are the table's symbols at equal addresses.
     pub(crate) fn tree(&self, tied: &TiedSymbols, names: ComparedNames<'_>) -> &SearchTree {
         self.tree.get_or_init(|| self.history.replay(tied, names))
     }
@@ -86,8 +86,8 @@ impl InsertionHistory {
         SearchTree::replay(&self.starts, &changes, &place)
     }
 
-    /// The symbols that are not kept, each after the symbol whose insertion decided that; in order of the steps and
-    /// then of addresses.
+    /// Pairs of a symbol whose insertion decided that one is dropped, and the dropped symbol; by step and then by
+    /// address.
     fn dropped(&self, tied: &TiedSymbols, names: ComparedNames<'_>) -> Vec<(u32, u32)> {
         let mut dropped = Vec::new();
         let mut rest = self.tied.as_slice();

@@ -29,7 +29,7 @@ impl SymbolIndex {
         u32::try_from(number).ok().map(Self)
     }
 
-    /// The position as a number below [`SymbolTable::len`].
+    /// The position as a number; below [`SymbolTable::len`] for a symbol of the table.
     pub fn as_usize(self) -> usize {
         self.0 as usize
     }

@@ -1,5 +1,5 @@
-//! Symbols at one address, of which perf keeps one. The choice may need demangled names, and a library with folded
-//! functions has tens of thousands of such addresses, so it is made when a symbol is used.
+//! Symbols at one address, of which perf keeps one. The choice is made when a symbol is used: it may need demangled names,
+//! and a library with folded functions has tens of thousands of these addresses.
 
 use std::sync::OnceLock;
 
@@ -21,7 +21,7 @@ impl ComparedNames<'_> {
         keeps_first(first, second, || {
             // Exported symbols are in both tables, and thousands of other pairs have equal names;
             // demangling them would take most of the time. Names with `SyS` may be aliases of
-            // system calls, which have a rule of their own.
+            // system calls, which have a separate rule.
             let (a, b) = (self.names.get(first.name), self.names.get(second.name));
             let alike = first.form == second.form && (a == b || are_variants(a, b));
             if alike && !a.contains("SyS") {
@@ -32,8 +32,8 @@ impl ComparedNames<'_> {
         })
     }
 
-    /// Compares `symbols` of one address in order of insertion; returns the position of the one that is kept. Each
-    /// comparison calls `drop` with the positions of the later symbol and of the symbol that is not kept.
+    /// Compares `symbols` of one address in order of insertion; returns the position of the symbol that is kept (0 without
+    /// symbols). Each comparison calls `drop` with the positions of the later symbol and of the symbol that is not kept.
     pub(crate) fn kept(
         self,
         symbols: impl Iterator<Item = Symbol>,

@@ -86,7 +86,7 @@ pub const PROTOTYPE: u32 = 13 << 24;
 /// `BTF_INT_SIGNED` in the detail of an integer.
 pub const SIGNED: u32 = 1 << 24;
 
-/// Builds `long read(const struct file *file, size_t count, struct pair by_value, int last)`.
+/// Builds the types of `long vfs_read(const struct file *file, size_t count, struct file by_value, int last)`.
 #[must_use]
 pub fn kernel() -> Blob {
     let mut blob = Blob::new();
@@ -97,7 +97,7 @@ pub fn kernel() -> Blob {
     let rows = blob.add("", ARRAY, 0, &[int, int, 4]);
     let table = blob.add("", ARRAY, 0, &[rows, int, 3]);
     let names = ["name", "table", "flag"].map(|name| blob.text(name));
-    // The last is a bit field: 3 bits at offset 5.
+    // `flag` is a bit field: 3 bits at offset 5.
     let inner = [names[2], int, 3 << 24 | 5];
     let inner = blob.add("", STRUCT | 1 << 31 | 1, 4, &inner);
     let members = [names[0], array, 64, names[1], table, 192, 0, inner, 0];

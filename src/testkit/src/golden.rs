@@ -32,7 +32,7 @@ pub fn assert_golden(path: &Path, actual: &str) {
     }
 }
 
-/// Returns the first line in which two texts differ, from both.
+/// Returns the first line in which two texts differ, from both; `None` if they are equal.
 pub fn difference(expected: &str, actual: &str) -> Option<String> {
     if expected == actual {
         return None;

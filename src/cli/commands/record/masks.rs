@@ -52,7 +52,7 @@ fn unknown_register(name: &str, id: &str) -> CliError {
     CliError::usage(message).hint(format!("choose from {}", known.join(" ").to_lowercase()))
 }
 
-/// The branch filter of `-b` and `-j`.
+/// The branch filter of `-b` and `-j`; empty if neither is given.
 pub(super) fn branches(matches: &ArgMatches) -> Result<BranchSampleType, CliError> {
     let any = flag(matches, "branch-any") == Some(true);
     let given = matches.get_one::<String>("branch-filter");

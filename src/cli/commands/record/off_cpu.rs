@@ -16,7 +16,7 @@ use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
 /// Nanoseconds per millisecond.
-const NANOS: u64 = 1_000_000;
+const NANOS_PER_MILLI: u64 = 1_000_000;
 /// The default of `--off-cpu-thresh`, as in perf 7.2.
 const THRESHOLD_MILLIS: u64 = 500;
 
@@ -29,13 +29,13 @@ pub(super) struct OffCpuSampling {
     threshold: u64,
     /// The programs, if they sum up the waits.
     programs: Option<Arc<OffCpuPrograms>>,
-    /// Why their sums could not be read.
+    /// The error of reading their sums, if any.
     failure: Arc<OnceLock<Error>>,
-    /// Which callchains samples have.
+    /// The parts of callchains that samples have.
     callchains: Callchains,
 }
 
-/// Which parts of a callchain are recorded.
+/// Whether the kernel part and the user part of callchains are recorded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Callchains {
     pub(super) kernel: bool,
@@ -75,12 +75,12 @@ impl OffCpuSampling {
         let threshold = threshold.unwrap_or(THRESHOLD_MILLIS);
         let own = Self {
             keeps_switches: request.observe.details.side_band.switches,
-            threshold: threshold.saturating_mul(NANOS),
+            threshold: threshold.saturating_mul(NANOS_PER_MILLI),
             programs: off_cpu_programs::load(
                 matches,
                 context,
                 request,
-                threshold.saturating_mul(NANOS),
+                threshold.saturating_mul(NANOS_PER_MILLI),
             ),
             failure: Arc::default(),
             callchains: Callchains {

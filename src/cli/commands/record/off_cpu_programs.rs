@@ -21,7 +21,7 @@ const SWITCHES: &str = "__schedule";
 const SWITCHES_SIZE: u64 = 0x4000;
 /// The maximum number of sums.
 const MAX_SUMS: u32 = 1 << 16;
-/// The maximum number of frames of the kernel's stacks, if it cannot be read.
+/// The maximum number of frames of a stack if kernel.perf_event_max_stack cannot be read.
 const MAX_STACK: u32 = 127;
 
 /// Loads the programs; `None` if the options need a sample at each switch, or if this kernel or user may not run them.
@@ -134,9 +134,9 @@ pub(super) struct KernelWaits {
     callchains: Callchains,
     /// Stacks by number, innermost frame first.
     stacks: HashMap<u32, Vec<u64>>,
-    /// The address of [`SWITCHES`], once read.
+    /// The address of [`SWITCHES`], once looked up; `Some(None)` if unknown.
     switches: Option<Option<u64>>,
-    /// Why the sums could not be read.
+    /// The error of reading the sums, if any.
     failure: Arc<OnceLock<Error>>,
 }
 
@@ -155,7 +155,7 @@ impl KernelWaits {
         }
     }
 
-    fn named(&mut self, wait: OffCpuWait) -> KernelWait {
+    fn with_callchain(&mut self, wait: OffCpuWait) -> KernelWait {
         let place = wait.place;
         let mut callchain = Vec::new();
         if let Some(number) = place.kernel_stack.filter(|_| self.callchains.kernel) {
@@ -201,13 +201,16 @@ impl KernelWaits {
 
 impl WaitSource for KernelWaits {
     fn wait(&mut self, raw: &[u8]) -> Option<KernelWait> {
-        OffCpuWait::decode(raw).map(|wait| self.named(wait))
+        OffCpuWait::decode(raw).map(|wait| self.with_callchain(wait))
     }
 
     fn sums(&mut self) -> Vec<KernelWait> {
         self.programs.end();
         match self.programs.sums() {
-            Ok(sums) => sums.into_iter().map(|wait| self.named(wait)).collect(),
+            Ok(sums) => {
+                let sums = sums.into_iter();
+                sums.map(|wait| self.with_callchain(wait)).collect()
+            }
             Err(error) => {
                 self.failure.get_or_init(|| error);
                 Vec::new()

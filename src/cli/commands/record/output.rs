@@ -70,12 +70,12 @@ fn compress(matches: &ArgMatches) -> Result<bool, CliError> {
 /// `--kcore`, which requires a directory as output.
 fn kernel_code(
     matches: &ArgMatches,
-    is_one: bool,
+    is_single_file: bool,
 ) -> Result<Option<Arc<dyn KernelCodeReader>>, CliError> {
     if flag(matches, "kcore") != Some(true) {
         return Ok(None);
     }
-    if !is_one {
+    if !is_single_file {
         return Err(CliError::usage(
             "--kcore writes a directory: it excludes pipes and --switch-output",
         ));

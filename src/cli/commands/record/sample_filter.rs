@@ -1,5 +1,5 @@
-//! `--filter` and `--exclude-perf` for events that are not tracepoints: BPF programs decide which samples are written. Samples that do not match
-//! are dropped before they are written, if the programs do not know a compared field or are not permitted.
+//! `--filter` and `--exclude-perf` for events that are not tracepoints: BPF programs drop the samples that do not match. If
+//! programs do not know a compared field or are not permitted, these samples are dropped before they are written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use crate::cli::error::CliError;
 pub(super) struct SampleFilters {
     /// The filter of each event that is not filtered in the kernel.
     filters: Vec<Option<SampleFilter>>,
-    /// The programs of the others.
+    /// The programs of the events that are filtered in the kernel.
     programs: Vec<Arc<SampleFilterProgram>>,
     counts: Arc<FilterCounts>,
 }
