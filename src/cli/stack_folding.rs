@@ -52,7 +52,7 @@ pub(crate) fn unwinding_limit(
     unwinds.then(|| mem::replace(&mut options.max_stack, usize::MAX))
 }
 
-/// How samples are folded.
+/// The parameters of [`fold`].
 pub(crate) struct StackFolding<'f, 'w> {
     pub(crate) naming: &'f NamingContext<'f, 'w>,
     pub(crate) resolver: &'f Resolver<'w>,

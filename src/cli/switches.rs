@@ -32,7 +32,7 @@ impl SwitchOptions {
     ///
     /// Status 255: the recording has no event of a given name.
     pub(crate) fn find(&self, recording: Metadata<'_>) -> Result<EventSwitch, CliError> {
-        let index = |what, name: &Option<String>| {
+        let index = |option, name: &Option<String>| {
             let Some(name) = name else {
                 return Ok(None);
             };
@@ -41,7 +41,7 @@ impl SwitchOptions {
                 Some(index) => Ok(Some(index)),
                 None => Err(CliError::message(
                     255,
-                    format!("switch-{what} event not found ({name})"),
+                    format!("switch-{option} event not found ({name})"),
                 )
                 .hint("'evlist' lists the events of a recording")),
             }

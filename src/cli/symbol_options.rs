@@ -42,7 +42,7 @@ impl SymbolSources {
     ///
     /// # Errors
     ///
-    /// Files that can't be read, invalid servers.
+    /// Files that can't be read, invalid servers, and `--no-modules`.
     pub(crate) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         if flag(matches, "modules") == Some(false) {
             return Err(CliError::usage(

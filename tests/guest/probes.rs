@@ -41,7 +41,7 @@ pub(super) fn faults(out: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for name in ["definitions", "life", "kept"] {
         let theirs = read(&format!("{name}.perf"));
-        // Each prints its own name, and perf prints no hints.
+        // Each tool prints its own name, and perf prints no hints.
         let ours = read(&format!("{name}.rperf")).replace("\trperf record", "\tperf record");
         let ours = ours
             .split_inclusive('\n')

@@ -4,8 +4,8 @@
 #   NAME.RECORDER.data, NAME.RECORDER.messages and .status of the recorder, NAME.RECORDER.READER and .READER.messages of
 #   script, NAME.RECORDER.report.READER of report, NAME.RECORDER.insn.READER of script with instructions (the kernel's
 #   are in /proc/kcore), NAME.RECORDER.attrs of perf evlist -v, NAME.RECORDER.header of perf report --header-only
-# Lines of `traces` are recorded by both, as root and as an unprivileged user (NAME is NAME-WHO): NAME.RECORDER.branches
-# is the trace decoded by perf, NAME.RECORDER.dump.READER the dump of its records by each tool.
+# Lines of `traces` are recorded by both tools, as root and as an unprivileged user: NAME-USER.RECORDER.branches is the
+# trace decoded by perf, NAME-USER.RECORDER.dump.READER the dump of its records by each tool.
 # For each line of `stat` both tools count ./load: NAME.TOOL.stat; lines of `stat_alone` are only counted by rperf.
 # probe.sh, if it exists, tests kprobes.
 # If `schedstat` exists, the scheduler's counters are recorded by rperf between two readings: schedstat.before,
@@ -112,7 +112,7 @@ if [ -e bpf_programs ]; then
         timeout 120 rperf $words >"/out/bpf.$name" 2>"/out/bpf.$name.messages" </dev/null
         echo $? >>"/out/bpf.$name"
     done <bpf_programs
-    # Programs are counted while they run: those of a trace, which are found in a recording. bpf.counted is like the others.
+    # Counts the running programs of a trace, whose ids are read from a recording: bpf.counted, which ends with the status.
     timeout 120 rperf trace -s -a -o /out/bpf.traced -- sleep 100 >/dev/null 2>&1 </dev/null &
     trace=$!
     sleep 4

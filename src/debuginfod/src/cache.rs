@@ -81,8 +81,8 @@ impl Cache {
                 Err(_) => CacheLookup::Unknown,
             };
         }
-        let believed = self.seconds(&CACHE_MISS);
-        match age(metadata.modified()).is_none_or(|age| age <= believed) {
+        let valid_for = self.seconds(&CACHE_MISS);
+        match age(metadata.modified()).is_none_or(|age| age <= valid_for) {
             true => CacheLookup::Absent,
             false => {
                 let _ = folder.remove_file(part.as_ref());

@@ -31,8 +31,8 @@ pub struct Client {
 struct ClientState {
     /// Servers that have not failed.
     servers: Vec<Server>,
-    /// Files that were requested from the servers, whether found or not. Each is requested only once.
-    requested: HashSet<(String, FilePart)>,
+    /// Files that the servers were queried for; no file is queried twice.
+    queried: HashSet<(String, FilePart)>,
     /// The HTTP client without https and the one with https, each created on first use.
     agents: [Option<Agent>; 2],
     cleaned: bool,
@@ -83,7 +83,7 @@ impl Client {
             CacheLookup::Absent => return None,
             CacheLookup::Unknown => {}
         }
-        if !state.requested.insert((query.id.clone(), wanted.part)) {
+        if !state.queried.insert((query.id.clone(), wanted.part)) {
             return None;
         }
         self.query_servers(&mut state, &query)

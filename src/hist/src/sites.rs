@@ -191,6 +191,7 @@ struct AddressLookup {
 pub(crate) struct KnownSites {
     /// Sampled locations: as in perf, unresolved addresses are shown relative to the object.
     leaves: FxHashMap<AddressLookup, (u32, SampleTreatment)>,
+    /// Frames of callchains.
     found: FxHashMap<AddressLookup, FoundSites>,
     /// Site indices of frames that do not have exactly one site.
     inlined: Vec<u32>,

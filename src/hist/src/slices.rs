@@ -35,7 +35,7 @@ impl<T, V> Default for SliceMap<T, V> {
 }
 
 impl<T: Copy + Eq, V> SliceMap<T, V> {
-    /// Updates the value of `key`, whose hash is `hash`, by `update`, or inserts `value`. Returns
+    /// Updates the value of `key`, whose hash is the upper half of `hash`, by `update`, or inserts `value`. Returns
     /// the index of the value.
     #[inline]
     pub(crate) fn upsert(

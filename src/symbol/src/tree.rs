@@ -30,6 +30,7 @@ struct Node {
     red: bool,
 }
 
+/// A new node.
 const LEAF: Node = Node {
     parent: NONE,
     child: [NONE; 2],
@@ -45,7 +46,7 @@ pub(crate) struct SearchTree {
 
 impl SearchTree {
     /// Builds the tree that results from `changes` of symbols with these `starts`. `place` maps
-    /// positions of insertion to those of the finished table.
+    /// positions of insertion to those of the finished table, and symbols that were removed to `u32::MAX`.
     pub(crate) fn replay(starts: &[u64], changes: &[TreeChange], place: &[u32]) -> Self {
         let mut tree = RedBlack {
             root: NONE,
@@ -73,7 +74,7 @@ impl SearchTree {
         }
     }
 
-    /// The position of the first symbol on the way down that covers `address`. `symbol` returns the one at a position.
+    /// The position of the first symbol on the way down that covers `address`. `symbol` returns the symbol at a position.
     pub(crate) fn find(&self, symbol: impl Fn(u32) -> Option<Symbol>, address: u64) -> Option<u32> {
         let mut node = self.root;
         while let Some(symbol) = symbol(node) {
@@ -135,7 +136,7 @@ impl RedBlack {
         }
     }
 
-    /// Which child of its parent `node` is.
+    /// 1 if `node` is the right child of `parent`, otherwise 0.
     fn side(&self, node: u32, parent: u32) -> usize {
         usize::from(self.child(parent, 1) == node)
     }

@@ -8,7 +8,7 @@
 //!    1  u8   state: 1 bytes, 2 text with its NUL, 3 unreadable, 4 more items
 //!    2  u16  index of the item, of lists
 //!    4  u32  bytes of data
-//!    8  u64  bytes that there were; for a text, the maximum number of bytes to copy
+//!    8  u64  bytes in memory; for a text, the maximum number of bytes to copy
 //!    16 data
 //! ```
 
@@ -86,7 +86,7 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
         TEXT if length >= wanted => (data.get(..length.saturating_sub(2))?, true),
         TEXT => (data.get(..length.saturating_sub(1))?, false),
         UNREADABLE | MORE => (data, false),
-        // Padding behind the last segment.
+        // Padding after the last segment.
         _ => return None,
     };
     let segment = CapturedBytes {

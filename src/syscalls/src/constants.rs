@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Names of the values of an argument that is one of them.
+/// Names of the possible values of an argument.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ValueNames {
     names: &'static [(u64, &'static str)],
@@ -27,7 +27,7 @@ impl ValueNames {
     }
 }
 
-/// Names of the bits of an argument that can have several of them.
+/// Names of the bits of an argument.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FlagNames {
     /// A mask, and the name that is printed first if no bit of the mask is set.

@@ -12,7 +12,7 @@ use crate::cli::tracefs::{MachineTracepoints, describe};
 /// The base of the default ranges, and the lowest value of the last one.
 const BASE: u64 = 4;
 const LAST: u64 = 1 << 20;
-/// The maximum number of ranges: each needs a counter for each CPU.
+/// The maximum number of edges between ranges: each range needs a counter for each CPU.
 const MAX_EDGES: usize = 64;
 
 /// A field and the ranges of its values.
@@ -25,7 +25,7 @@ struct FieldRanges {
 ///
 /// # Errors
 ///
-/// Status 129: an event has no such field, or is in a group; no events; ranges that are not numbers.
+/// Status 129: an event is not a tracepoint with this field, or is in a group; no events; ranges that are not numbers.
 pub(super) fn in_ranges(
     specs: Vec<EventSpec>,
     matches: &ArgMatches,

@@ -13,8 +13,8 @@ const NAMED: usize = 4;
 /// The program that is only used as a timer.
 const TIMER: &str = "sleep";
 
-/// Prints hints on what the counts mean: if whole CPUs were counted, that the workload only set the duration; with `-v`, that a single
-/// run shows no variation.
+/// Prints hints on the meaning of the counts: if whole CPUs were counted, that the workload only set the duration; with `-v`, that a
+/// single run shows no variation.
 pub(super) fn explain_scope(context: &Context, plan: &StatPlan, verbose: bool) {
     let request = &plan.request;
     let name = request.workload.as_ref().map(|program| program.path());
@@ -35,7 +35,7 @@ pub(super) fn explain_scope(context: &Context, plan: &StatPlan, verbose: bool) {
 
 /// Prints a line below the table that explains rows without a number.
 pub(super) fn write_hint(context: &Context, plan: &StatPlan, table: &CountTable) {
-    let of = |state: fn(&CountState) -> bool| {
+    let names_in = |state: fn(&CountState) -> bool| {
         let rows = table
             .rows
             .iter()
@@ -52,8 +52,8 @@ pub(super) fn write_hint(context: &Context, plan: &StatPlan, table: &CountTable)
         }
         names
     };
-    let missing = of(|state| matches!(state, CountState::NotSupported));
-    let idle = of(|state| matches!(state, CountState::NotCounted));
+    let missing = names_in(|state| matches!(state, CountState::NotSupported));
+    let idle = names_in(|state| matches!(state, CountState::NotCounted));
     let mut parts = Vec::new();
     if !missing.is_empty() {
         parts.push(format!(

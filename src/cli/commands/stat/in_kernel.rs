@@ -10,7 +10,7 @@ use crate::cli::error::CliError;
 use crate::cli::live::kernel_offsets::member_offsets;
 use crate::cli::options::flag;
 
-/// Returns the target of the count. BPF programs are counted on CPUs; a command is only their timer.
+/// Returns the target of the count. Events of BPF programs are counted on CPUs; a command only sets the duration.
 pub(super) fn target(matches: &ArgMatches, target: Target) -> Result<Target, CliError> {
     if !matches.contains_id("bpf-prog") {
         return Ok(target);

@@ -162,7 +162,7 @@ impl StatMetrics {
 }
 
 impl PlannedMetric {
-    /// The metric's value; `None` if one of its events was not counted.
+    /// The metric's value; `None` if the value is not finite, because an event was not counted or a divisor is 0.
     fn metric(&self, counts: &dyn MetricCounts) -> Option<MetricValue> {
         let outcome = self.plan.evaluate(counts);
         if !outcome.value.is_finite() {

@@ -37,7 +37,7 @@ pub(super) fn load(files: &dyn Files, request: &ObjectRequest<'_>) -> LoadedSymb
     }
 }
 
-/// The `jit-PID.dump` with the code of `request`, if it has no perf map.
+/// The `jit-PID.dump` with the code of `request`; `None` if the process has a perf map or no readable dump.
 pub fn jit_dump(files: &dyn Files, request: &ObjectRequest<'_>) -> Option<JitDump> {
     let mut findings = Vec::new();
     if perf_map_of(files, request, &mut findings).is_some() {

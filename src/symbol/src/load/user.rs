@@ -60,7 +60,7 @@ impl ObjectFiles {
         }
     }
 
-    /// Returns where to look for lines, inlined functions and variables; `None` if no file was found.
+    /// Returns where to look for lines, inlined functions and variables; `None` if no file was found, or if it is damaged.
     #[must_use]
     pub fn debug(&self) -> Option<DebugSource> {
         let chosen = self.chosen.as_ref()?;

@@ -106,6 +106,7 @@ pub(super) fn mmap2<'a>(at: &mut Cursor<'a>, misc: Misc) -> Result<Mmap2<'a>, De
     })
 }
 
+/// Encodes all fields except for the name.
 pub(super) fn encode_mmap(mmap: &Mmap<'_>, to: &mut Encoder<'_>) {
     to.u32(mmap.pid.cast_unsigned());
     to.u32(mmap.tid);

@@ -157,8 +157,8 @@ impl<S: TraceSink> TraceObserver<S> {
             is_first = false;
             text.push_str(&format!("{field}: {value}"));
             let is_task = !is_text && (field.ends_with("pid") || field.ends_with("tid"));
-            let comm = value.parse().ok().filter(|_| is_task);
-            if let Some(comm) = comm.and_then(|tid| self.names.get(tid)) {
+            let task_id = value.parse().ok().filter(|_| is_task);
+            if let Some(comm) = task_id.and_then(|tid| self.names.get(tid)) {
                 text.push_str(&format!(" ({})", String::from_utf8_lossy(comm)));
             }
         }
