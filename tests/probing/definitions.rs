@@ -212,7 +212,7 @@ fn function_variants_are_probed_by_symbol() {
 #[test]
 fn split_debug_information_and_type_units_lead_to_the_same_places() {
     let all: Vec<&str> = C.iter().flat_map(|definition| ["-D", definition]).collect();
-    let of = |program: &str| {
+    let defined = |program: &str| {
         let target = format!("./{program}");
         let words: Vec<&str> = ["-x", &target]
             .into_iter()
@@ -222,7 +222,7 @@ fn split_debug_information_and_type_units_lead_to_the_same_places() {
         assert_eq!(outcome.status, 0, "{program}: {}", outcome.stderr);
         outcome.stdout.replace(program, "PROGRAM")
     };
-    assert_eq!(of("split"), of("optimised"));
-    assert_eq!(of("type_units"), of("optimised"));
+    assert_eq!(defined("split"), defined("optimised"));
+    assert_eq!(defined("type_units"), defined("optimised"));
     assert!(programs().join("split-probed.dwo").exists());
 }

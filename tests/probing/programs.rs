@@ -50,7 +50,7 @@ const PROGRAMS: &[(&str, &str, &[&str], &str)] = &[
     ),
 ];
 
-/// Strips the program `separate_debug`, and adds a link to its debug file.
+/// The commands that strip the program `separate_debug`, and add a link to its debug file.
 const SEPARATE_DEBUG: [&[&str]; 3] = [
     &[
         "objcopy",
@@ -68,8 +68,8 @@ const SEPARATE_DEBUG: [&[&str]; 3] = [
 
 /// The folder with the programs.
 pub(super) fn programs() -> &'static Path {
-    static PROGRAMS: OnceLock<Scratch> = OnceLock::new();
-    PROGRAMS.get_or_init(compile).path()
+    static FOLDER: OnceLock<Scratch> = OnceLock::new();
+    FOLDER.get_or_init(compile).path()
 }
 
 fn compile() -> Scratch {

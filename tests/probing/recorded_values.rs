@@ -348,6 +348,7 @@ pub(super) fn check(program: &str, rows: &[&[Row]], name: &str) {
     }
 }
 
+/// Whether this user can create uprobes; otherwise prints that the test is skipped.
 pub(super) fn can_probe(test: &str) -> bool {
     may_trace(test) && {
         let may = Path::new("/sys/kernel/tracing/uprobe_events").exists();
@@ -415,7 +416,8 @@ fn events_that_were_just_added_are_listed_and_counted() {
         return;
     }
     let group = Group::new("listed");
-    let added = ["middle=middle val=%di", "leaf=leaf"].map(|what| format!("{}:{what}", group.0));
+    let added = ["middle=middle val=%di", "leaf=leaf"]
+        .map(|definition| format!("{}:{definition}", group.0));
     let words = ["-x", "./plain", "--add", &added[0], "--add", &added[1]];
     let outcome = probe(rperf(), &words);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);

@@ -176,7 +176,7 @@ fn probes_of_a_recording_end_with_signals() {
             .spawn()
             .expect("the binary starts");
         let appears = || existing(name).contains("one");
-        let appeared = within(appears);
+        let appeared = wait_until(appears);
         if !appeared {
             child.kill().expect("it runs");
         }
@@ -262,7 +262,7 @@ fn runs_at_once_do_not_share_events() {
 }
 
 /// Waits until the condition is true; false if it times out.
-fn within(condition: impl Fn() -> bool) -> bool {
+fn wait_until(condition: impl Fn() -> bool) -> bool {
     let step = Duration::from_millis(50);
     let tries = WAIT_LIMIT.as_millis() / step.as_millis();
     (0..tries).any(|_| {

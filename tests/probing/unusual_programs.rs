@@ -77,14 +77,14 @@ fn events_in_use_are_named_and_the_others_removed() {
     }
     let group = Group::new("used");
     let folder = programs();
-    let of = |name: &str| format!("{}:{name}", group.0);
-    let (held, free) = (of("a=leaf"), of("b=middle"));
+    let event = |name: &str| format!("{}:{name}", group.0);
+    let (held, free) = (event("a=leaf"), event("b=middle"));
     let added = probe(folder, &["-x", "./plain", "--add", &held, "--add", &free]);
     assert_eq!(added.status, 0, "{}", added.stderr);
     // It counts until its input ends.
     let workload = "echo ready; read line";
     let mut user = Command::new(rperf())
-        .args(["stat", "-e", &of("a"), "--", "sh", "-c", workload])
+        .args(["stat", "-e", &event("a"), "--", "sh", "-c", workload])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -93,13 +93,13 @@ fn events_in_use_are_named_and_the_others_removed() {
     let mut began = String::new();
     let out = user.stdout.take().expect("its output");
     let read = BufReader::new(out).read_line(&mut began);
-    let removed = probe(folder, &["-d", &of("*")]);
+    let removed = probe(folder, &["-d", &event("*")]);
     drop(user.stdin.take());
     user.wait().expect("it ends");
     assert_eq!((read.ok(), began.as_str()), (Some(6), "ready\n"));
     assert_eq!(removed.status, 254, "{}", removed.stderr);
-    let message = format!("{} is in use\n  Error: Failed to delete events.\n", of("a"));
-    let others = format!("Removed event: {}\n", of("b"));
+    let message = format!("{} is in use\n  Error: Failed to delete events.\n", event("a"));
+    let others = format!("Removed event: {}\n", event("b"));
     assert!(removed.stderr.contains(&message), "{}", removed.stderr);
     assert!(removed.stderr.contains(&others), "{}", removed.stderr);
 }

@@ -1,9 +1,9 @@
-//! Why a benchmark has no result.
+//! Errors of benchmarks.
 
 use std::io;
 use std::process::ExitStatus;
 
-/// Why a benchmark has no result.
+/// The reason for which a benchmark has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {

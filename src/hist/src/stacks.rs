@@ -68,7 +68,7 @@ impl StackWeight {
         self.thread = Self::of(sample).thread;
     }
 
-    /// Period and samples.
+    /// Period, samples and latency.
     pub(crate) fn sum(&self) -> ColumnSum {
         ColumnSum {
             period: self.period,

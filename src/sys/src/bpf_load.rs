@@ -49,7 +49,7 @@ struct LoadAttr {
     padding: u32,
 }
 
-/// The part that attaches a program to a raw tracepoint, or without a name to what it was loaded for.
+/// The part that attaches a program to a raw tracepoint, or without a name to the target that it was loaded for.
 #[repr(C)]
 #[derive(Default)]
 struct RawTracepointAttr {
@@ -78,7 +78,7 @@ struct TestRunAttr {
     cpu: u32,
 }
 
-/// What a program is loaded for.
+/// The type, the name and the target of a program.
 #[derive(Debug, Default)]
 pub(crate) struct LoadOptions<'a> {
     /// `enum bpf_prog_type`.
@@ -139,7 +139,7 @@ pub(crate) fn load_program(
     unsafe { Ok(OwnedFd::from_raw_fd(bpf(PROG_LOAD, &mut attr)?)) }
 }
 
-/// Why a program was not loaded.
+/// The reason for which a program was not loaded.
 #[derive(Debug)]
 pub struct BpfLoadError {
     /// What bpf(2) reports: `EPERM`, `ENOSYS`; `EINVAL` or `EACCES` from the verifier; `ENOSPC` if its log is too long.
@@ -256,7 +256,8 @@ impl AsFd for PerfEventProgram {
     }
 }
 
-/// Attaches a program to the tracepoint whose name is at an address, or to what it was loaded for if that is 0.
+/// Attaches a program to the tracepoint whose name is at the address `name`, or, if the address is 0, to the target that the
+/// program was loaded for.
 fn link(program: &OwnedFd, name: u64) -> io::Result<BpfLink> {
     let mut attr = RawTracepointAttr {
         name,
@@ -277,7 +278,7 @@ pub struct TracedBpfProgram {
     function: u32,
 }
 
-/// When a program runs at another one (`BPF_TRACE_FENTRY`, `BPF_TRACE_FEXIT`).
+/// The place in a program at which another program runs (`BPF_TRACE_FENTRY`, `BPF_TRACE_FEXIT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TracedPlace {
     /// Before its first instruction.

@@ -8,7 +8,7 @@ pub struct CpuList {
     numbers: Vec<u32>,
 }
 
-/// Why a text is not a CPU list.
+/// The reason for which a text is not a CPU list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CpuListError {

@@ -51,7 +51,7 @@ fn non_zero(value: u64) -> Option<String> {
     (value != 0).then(|| value.to_string())
 }
 
-/// `struct open_how`, with the text of its first field, the flags.
+/// `struct open_how`; `flags` formats its first field.
 pub(super) fn open_how(bytes: &[u8], flags: impl FnOnce(u64) -> String) -> Option<String> {
     let (mode, resolve) = (long(bytes, 8)?, long(bytes, 16)?);
     Some(fields(&[
@@ -140,7 +140,7 @@ pub(super) fn futex_waiters(bytes: &[u8], count: u64) -> Option<String> {
     Some(format!("[{}{more}]", texts?.join(", ")))
 }
 
-/// `struct statx`: which fields are valid, and those that are read most.
+/// `struct statx`: the mask of valid fields, and the fields that are read most.
 pub(super) fn extended_stat(bytes: &[u8]) -> Option<String> {
     let (mask, mode) = (word(bytes, 0)?, u64::from(half(bytes, 28)?));
     // S_IFMT: character and block devices.

@@ -18,7 +18,7 @@ pub(super) fn signal_action(bytes: &[u8]) -> Option<String> {
     ))
 }
 
-/// `sigset_t` of 64 signals: `[INT, CHLD]`, or `~[KILL]` for all but those if more than half are in the set.
+/// `sigset_t` of 64 signals: `[INT, CHLD]`; if more than half are in the set, the signals that are not: `~[KILL]`.
 pub(super) fn signal_set(bits: u64) -> String {
     let is_inverted = bits.count_ones() > 32;
     let shown = if is_inverted { !bits } else { bits };
@@ -33,7 +33,7 @@ pub(super) fn signal_set(bits: u64) -> String {
     format!("{sign}[{}]", signals.join(", "))
 }
 
-/// `siginfo_t`: who sent the signal, or what happened to the child or at an address.
+/// `siginfo_t`: the signal and its code, and the sender, the state of the child, or the address of a fault.
 pub(super) fn signal_information(bytes: &[u8]) -> Option<String> {
     let (signal, code) = (word(bytes, 0)?, word(bytes, 8)?);
     // waitid(2) with WNOHANG, without a child whose state has changed.

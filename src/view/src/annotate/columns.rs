@@ -55,7 +55,7 @@ pub(super) fn shares(
     pairs.map(share).collect()
 }
 
-/// The percentage of `hit` in `total`: of samples, or else of periods.
+/// The percentage of `hit` in `total`: of samples if `by_samples`, otherwise of periods.
 #[must_use]
 pub fn percent(hit: HitCount, total: HitCount, by_samples: bool) -> f64 {
     part(hit, total, by_samples).value()

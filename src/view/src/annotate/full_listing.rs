@@ -33,8 +33,8 @@ pub(super) fn write(
         shown,
         options,
         columns,
-        digits: digits(shown),
-        addresses: shown
+        line_digits: line_digits(shown),
+        address_digits: shown
             .listing
             .lines
             .last()
@@ -52,7 +52,7 @@ pub(super) fn write(
 }
 
 /// Digits of the highest line number, at least two.
-fn digits(shown: &Annotation<'_>) -> usize {
+fn line_digits(shown: &Annotation<'_>) -> usize {
     let sites = shown.listing.lines.iter();
     let sites = sites.filter_map(|line| line.site?.line);
     let most = sites.map(|(_, number)| number).max().unwrap_or_default();
@@ -66,9 +66,10 @@ struct FunctionPrinter<'p, 'a> {
     options: &'p AnnotateOptions,
     /// Columns of the numbers before an instruction.
     columns: usize,
-    digits: usize,
+    /// Digits of the highest line number, at least two.
+    line_digits: usize,
     /// Digits of the last address.
-    addresses: usize,
+    address_digits: usize,
     /// Source location of the previous instruction.
     site: Option<LineSite<'a>>,
 }
@@ -82,7 +83,7 @@ impl<'a> FunctionPrinter<'_, 'a> {
 
     /// A line without an instruction, with an optional source line number.
     fn note(&mut self, number: &str, text: &str) -> io::Result<()> {
-        let (blanks, digits) = (Blanks(self.columns), self.digits + 2);
+        let (blanks, digits) = (Blanks(self.columns), self.line_digits + 2);
         let line = format!("{blanks} : {number:<digits$} {text}");
         writeln!(self.out, "{}", line.trim_end())
     }
@@ -152,7 +153,7 @@ impl<'a> FunctionPrinter<'_, 'a> {
         let text = format!("{address:x}:");
         let blanks = (text.len() + 1).next_multiple_of(8) - text.len();
         (
-            format!("{text:>width$}", width = self.addresses + 1),
+            format!("{text:>width$}", width = self.address_digits + 1),
             blanks,
         )
     }

@@ -54,11 +54,11 @@ fn hottest(
     heats.into_iter().take(count).map(|(_, at)| at).collect()
 }
 
-/// Whether each index is near one of `hits`.
-fn near(hits: &[usize], all: usize) -> Vec<bool> {
-    let mut is_near = vec![false; all];
+/// Whether each index below `count` is near one of `hits`.
+fn near(hits: &[usize], count: usize) -> Vec<bool> {
+    let mut is_near = vec![false; count];
     for index in hits {
-        let end = (index + CONTEXT_LINES + 1).min(all);
+        let end = (index + CONTEXT_LINES + 1).min(count);
         is_near[index.saturating_sub(CONTEXT_LINES)..end].fill(true);
     }
     is_near

@@ -158,7 +158,7 @@ pub fn file_name<'p>(path: &'p str, options: &AnnotateOptions) -> &'p str {
     }
 }
 
-/// Only lines above this percentage are in the summary, and only such instructions have a source location.
+/// Only lines above this percentage are in the summary, and only instructions above it have a source location.
 const MIN_PERCENT: f64 = 0.5;
 
 /// Instruction bytes per line.

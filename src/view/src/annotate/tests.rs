@@ -176,7 +176,7 @@ fn bytes_counts_and_a_summary() {
 }
 
 #[test]
-fn few_words_with_labels_and_arrows() {
+fn the_brief_layout_has_labels_and_arrows() {
     let options = AnnotateOptions {
         layout: AnnotateLayout::Brief,
         ..AnnotateOptions::default()
