@@ -2,7 +2,7 @@
 
 use crate::{EventClass, LineField};
 
-/// Why fields can't be printed. The wording is perf 6.1's where it has one.
+/// The reason for which fields can't be printed. Errors that perf 6.1 has, too, have perf's wording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

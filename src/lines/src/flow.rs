@@ -47,7 +47,7 @@ pub struct FlowInstruction<'s> {
     pub text: Option<&'s str>,
 }
 
-/// How a branch was taken.
+/// The data of a taken branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TakenBranch {
     /// [`BranchEntry::flags`].
@@ -85,7 +85,7 @@ pub struct BranchFlow<'a, 'r, 'w> {
     total_cycles: u64,
 }
 
-/// Why the code of a block is unavailable.
+/// The reason for which the code of a block is unavailable.
 enum MissingCode {
     /// It starts in the kernel and ends in user space, or vice versa.
     Crossing,

@@ -205,11 +205,11 @@ impl GroupEvent<'_> {
         counts.find(same).map(|count| count.mean)
     }
 
-    /// Returns the event's count as a fraction of `of`, times `scale`.
-    fn fraction(&self, of: f64, scale: f64) -> f64 {
-        match of == 0.0 {
+    /// Returns the event's count as a fraction of `base`, times `scale`; 0 if `base` is 0.
+    fn fraction(&self, base: f64, scale: f64) -> f64 {
+        match base == 0.0 {
             true => 0.0,
-            false => self.event.value / of * scale,
+            false => self.event.value / base * scale,
         }
     }
 

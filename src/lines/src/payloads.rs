@@ -20,7 +20,7 @@ pub struct TracepointPrinter {
     findings: Vec<PayloadFinding>,
 }
 
-/// Why a tracepoint is not printed as the kernel prints it.
+/// The reason for which a tracepoint is not printed as the kernel prints it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayloadFinding {
     /// The event's name.
@@ -139,7 +139,7 @@ impl KernelSymbols for KernelNames<'_, '_> {
         };
         let frame = self.0.locate(at, CpuMode::Kernel, address);
         let symbol = frame.symbol?;
-        let into = frame.address.wrapping_sub(self.0.symbol(symbol)?.start);
-        Some((self.0.symbol_name(symbol), address.wrapping_sub(into)))
+        let offset = frame.address.wrapping_sub(self.0.symbol(symbol)?.start);
+        Some((self.0.symbol_name(symbol), address.wrapping_sub(offset)))
     }
 }

@@ -105,7 +105,7 @@ impl Default for FieldSelection {
     }
 }
 
-/// How a list modifies the selection.
+/// The change that a word of a list makes to the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListChange {
     Default,

@@ -15,8 +15,8 @@ pub trait Files: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Errors of the provider: `NotFound`, `PermissionDenied`, or that `path` is not a regular
-    /// file.
+    /// Errors of the provider: `NotFound`, `PermissionDenied`, or an error for a `path` that is not a
+    /// regular file.
     fn read(&self, path: &Path) -> io::Result<FileBytes>;
 
     /// Opens the file for sequential reading: for files that are generated while being read and
@@ -84,7 +84,7 @@ pub trait Servers: fmt::Debug + Send + Sync {
 pub struct FileRequest<'a> {
     /// The build-id of the file.
     pub build_id: &'a BuildId,
-    /// Which of the files with this build-id.
+    /// The part of the object: several files can have this build-id.
     pub part: FilePart,
     /// The object's name in the recording, for progress messages.
     pub object: &'a Path,

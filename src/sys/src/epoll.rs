@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
-/// How a registered descriptor reports.
+/// The mode in which a registered descriptor reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EpollMode {
     /// Whether it reports once for each change, instead of as long as it is readable.
@@ -43,7 +43,7 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_ADD, fd.as_fd(), mode, data)
     }
 
-    /// Changes how a member reports; enables one that has reported once.
+    /// Changes the mode and the data of a member; enables a one-shot member that has reported.
     ///
     /// # Errors
     /// `ENOENT` if it is not a member.

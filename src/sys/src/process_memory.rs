@@ -6,7 +6,8 @@ use std::io;
 /// is not mapped.
 ///
 /// # Errors
-/// `ESRCH` without such a process, `EPERM` if it may not be traced, `EFAULT` if nothing is mapped at `address`.
+/// `ESRCH` without such a process, `EPERM` if it may not be traced, `EFAULT` if nothing is mapped at `address`, `EINVAL` for
+/// more than 1024 pages (`IOV_MAX`).
 pub fn read_process_memory(pid: u32, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
     // One segment a page: a call ends before the first segment that cannot be read as a whole.
     let page = crate::page_size() as u64;

@@ -32,7 +32,8 @@ pub struct TaskStatus {
     pub is_filtered: bool,
     /// Its id in its own PID namespace, which gettid(2) returns to it; 0 if unknown (before Linux 4.1).
     pub own_tid: u32,
-    /// How often it was taken off a CPU: equal numbers mean that a waiting thread has not run in between.
+    /// The number of times that the thread was taken off a CPU. If a waiting thread has the same number later, it has not run
+    /// in between.
     pub switches: u64,
 }
 
@@ -100,7 +101,7 @@ impl Proc {
         numeric_entries(&self.path(format!("{pid}/task")))
     }
 
-    /// Name, process and parent of a thread.
+    /// The status of a thread.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] when there is no such thread.
@@ -130,14 +131,14 @@ impl Proc {
     /// The child processes of all threads of `pid`; empty if they can't be listed.
     #[must_use]
     pub fn children(&self, pid: u32) -> Vec<u32> {
-        let of = |tid: u32| {
+        let children_of = |tid: u32| {
             let list = fs::read_to_string(self.path(format!("{pid}/task/{tid}/children")));
             let list = list.unwrap_or_default();
             let ids = list.split_whitespace().filter_map(|word| word.parse().ok());
             ids.collect::<Vec<u32>>()
         };
         let threads = self.threads(pid).unwrap_or_default();
-        threads.into_iter().flat_map(of).collect()
+        threads.into_iter().flat_map(children_of).collect()
     }
 
     /// The user id of process `pid`.

@@ -227,9 +227,9 @@ pub fn poll(fds: &[BorrowedFd<'_>], timeout_millis: i32) -> io::Result<Vec<Ready
 /// State of a descriptor after [`poll`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ready {
-    /// There is something to read.
+    /// Whether there is something to read.
     pub readable: bool,
-    /// The other end is closed; for an event, its task has exited.
+    /// Whether the other end is closed; for an event, whether its task has exited.
     pub closed: bool,
 }
 

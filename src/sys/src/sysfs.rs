@@ -214,8 +214,8 @@ impl Sysfs {
         Ok(pmus)
     }
 
-    /// The content of a file of a PMU's `format` or `events` folder, without its newline; `None` if
-    /// the file doesn't exist.
+    /// The content of a file of a PMU's `format` or `events` folder, or of the PMU's own folder if `folder` is empty, without
+    /// its newline; `None` if the file doesn't exist.
     #[must_use]
     pub fn pmu_file(&self, pmu: &str, folder: &str, name: &str) -> Option<String> {
         // Names come from the command line and must be single path components.
@@ -285,7 +285,7 @@ impl Sysfs {
     }
 }
 
-/// Which CPUs [`Sysfs::cpus`] lists.
+/// The state of the CPUs that [`Sysfs::cpus`] lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CpuState {
     /// Online.

@@ -4,7 +4,7 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long to wait until the thread stops. Only threads in uninterruptible sleep need longer.
+/// The maximum time until the thread stops. Only threads in uninterruptible sleep need longer.
 const STOP_TIMEOUT: Duration = Duration::from_millis(200);
 /// The number of words of the largest register set, with room to spare.
 const WORDS: usize = 64;

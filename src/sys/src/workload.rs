@@ -90,7 +90,7 @@ fn executable(path: &Path) -> io::Result<()> {
     }
 }
 
-/// How a process terminated.
+/// The termination of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitStatus {
     /// Normally, with this status.
@@ -129,7 +129,7 @@ pub struct Workload {
 struct ChildSetup {
     path: CString,
     argv: Vec<CString>,
-    /// `/bin/sh PATH ARGS`: what runs a script without `#!` line, as execvp(3) does.
+    /// `/bin/sh PATH ARGS`: the command that runs a script without `#!` line, as execvp(3) does.
     shell: Vec<CString>,
     stdout_to_stderr: bool,
 }
@@ -244,7 +244,7 @@ impl Workload {
         self.is_detached = self.start.is_none();
     }
 
-    /// How the child terminated, if it has; does not wait.
+    /// The termination of the child; `None` if it has not terminated. Does not wait.
     ///
     /// # Errors
     /// What waitpid(2) reports.

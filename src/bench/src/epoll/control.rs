@@ -17,7 +17,7 @@ pub struct Control {
     pub threads: u32,
     /// Number of descriptors of each thread.
     pub descriptors: u32,
-    /// How long it runs.
+    /// The duration of the run.
     pub duration: Duration,
     /// Whether each thread is bound to a CPU.
     pub bound: bool,

@@ -11,10 +11,10 @@ use super::{Nested, addresses, events, next_random};
 use crate::BenchError;
 use crate::timed::{TimedThreads, rate};
 
-/// How long a thread waits before it checks whether it must stop.
-const PATIENCE_MILLIS: i32 = 20;
-/// How long the writing thread rests after each round, so that it leaves its CPU to the waiting threads. As in perf.
-const REST: Duration = Duration::from_nanos(500);
+/// The time after which a waiting thread checks whether it must stop.
+const STOP_CHECK_MILLIS: i32 = 20;
+/// The pause of the writing thread after each round, in which the waiting threads can use its CPU. As in perf.
+const WRITER_PAUSE: Duration = Duration::from_nanos(500);
 
 /// The benchmark `epoll wait`.
 #[derive(Debug, Clone, Copy)]
@@ -23,11 +23,11 @@ pub struct Wait {
     pub threads: u32,
     /// Number of descriptors of each thread.
     pub descriptors: u32,
-    /// How long it runs.
+    /// The duration of the run.
     pub duration: Duration,
     /// Whether each thread is bound to a CPU.
     pub bound: bool,
-    /// Whether each thread has an epoll set of its own.
+    /// Whether each thread has a separate epoll set.
     pub multiple: bool,
     /// Number of epoll sets nested around the one with the descriptors.
     pub nested: u32,
@@ -35,7 +35,7 @@ pub struct Wait {
     pub random: bool,
     /// Whether threads poll instead of blocking.
     pub nonblocking: bool,
-    /// How descriptors report events.
+    /// The mode in which descriptors report events.
     pub mode: EpollMode,
 }
 
@@ -53,7 +53,7 @@ pub struct WaitThread {
 pub struct WaitResult {
     /// The results of the waiting threads.
     pub threads: Vec<WaitThread>,
-    /// How often all descriptors were written.
+    /// The number of rounds, in each of which as many descriptors are written as there are.
     pub rounds: u64,
 }
 
@@ -113,7 +113,11 @@ impl Wait {
 
     /// Waits for events until stopped; returns their number.
     fn receive(&self, set: &Nested, all: &[&EventFd], stop: &AtomicBool) -> io::Result<u64> {
-        let timeout = if self.nonblocking { 0 } else { PATIENCE_MILLIS };
+        let timeout = if self.nonblocking {
+            0
+        } else {
+            STOP_CHECK_MILLIS
+        };
         let mut count = 0;
         while !stop.load(Ordering::Relaxed) {
             let found = match set.wait(timeout) {
@@ -151,7 +155,7 @@ impl Wait {
                 }
             }
             rounds.fetch_add(1, Ordering::Relaxed);
-            thread::sleep(REST);
+            thread::sleep(WRITER_PAUSE);
         }
     }
 }
