@@ -33,12 +33,12 @@ pub struct Entry {
     pub options: Vec<String>,
     /// The measured values.
     pub results: Vec<Series>,
-    /// Why it was not run or did not end, if so.
+    /// The reason for which the benchmark was not run or did not end; `None` for a benchmark with results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// Why text is not a report.
+/// The reason for which text is not a report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {

@@ -22,7 +22,7 @@ pub struct Insn {
     pub displacement: Option<i64>,
 }
 
-/// What kind of branch an instruction is.
+/// The kind of a branch instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BranchKind {
     /// An unconditional jump.

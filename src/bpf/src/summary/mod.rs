@@ -40,7 +40,7 @@ pub struct SummaryOptions {
 pub struct CallKey {
     /// The thread number.
     pub thread: u32,
-    /// When the thread was first seen (ns of `CLOCK_MONOTONIC`), since numbers are used again; with
+    /// The time at which the thread was first seen (ns of `CLOCK_MONOTONIC`), since thread numbers are used again; with
     /// [`SummaryOptions::by_cgroup`], the id of the cgroup in which the call returned.
     pub birth: u64,
     /// The number of the system call. All above 511 are counted as 511.

@@ -28,13 +28,13 @@ pub(super) const COMPAT: i32 = 512;
 /// Options that change the instructions of the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProgramOptions {
-    /// Only tasks that have a slot.
+    /// Whether only calls of tasks that have a slot are counted.
     pub(super) known_tasks_only: bool,
     /// A process whose calls are not counted.
     pub(super) excluded_process: Option<u32>,
     /// The offset of `task_struct::pid` in bytes.
     pub(super) task_pid: Option<i16>,
-    /// Where the saved registers show the mode of the processor.
+    /// The place in the saved registers that shows the mode of the processor; `None` if all calls count as 64-bit calls.
     pub(super) compat: Option<CompatMark>,
     /// Whether keys have the id of the task's cgroup instead of its birth.
     pub(super) by_cgroup: bool,

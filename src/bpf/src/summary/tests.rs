@@ -206,7 +206,7 @@ fn the_verifier_explains_a_rejection() {
 }
 
 #[test]
-fn a_program_for_every_option_passes_the_verifier() {
+fn programs_that_follow_children_from_exec_pass_the_verifier() {
     let summary = start(&SummaryOptions {
         tasks: TaskSet::Threads {
             threads: vec![1],

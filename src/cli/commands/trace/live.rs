@@ -156,7 +156,7 @@ fn sum_up(
     Ok(status(stopped, ended))
 }
 
-/// Why a trace ended.
+/// The reason for the end of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StopReason {
     /// The command or all tasks have ended.
@@ -197,7 +197,8 @@ impl LiveTrace<'_> {
         self.read_interval = LATE_READ_INTERVAL;
     }
 
-    /// Reads what descriptors refer to, if lines are printed.
+    /// Reads the open files of the observed processes, if lines with file names are printed. Descriptors of processes with
+    /// excluded threads get no names.
     fn read_files(
         &mut self,
         observation: &Observation,
@@ -256,7 +257,7 @@ impl LiveTrace<'_> {
         Ok(observation.set_enabled(true)?)
     }
 
-    /// Prints lines until the trace ends; returns why.
+    /// Prints lines until the trace ends; returns the reason.
     fn follow(&mut self, observation: &mut Observation) -> Result<StopReason, CliError> {
         loop {
             let woken = observation.wait(self.read_interval, None)?;
@@ -286,7 +287,7 @@ impl LiveTrace<'_> {
         self.observer.sink_mut().flush();
     }
 
-    /// Prints what is left in the rings, and the summary; returns the number of lost records.
+    /// Prints the remaining records of the rings, and the summary; returns the number of lost records.
     fn print_rest(
         mut self,
         observation: &mut Observation,
@@ -304,7 +305,7 @@ impl LiveTrace<'_> {
     }
 }
 
-/// Returns how frames and addresses of page faults are named. There are no names if neither stacks nor page faults are recorded.
+/// Returns the names of frames and of addresses of page faults. There are no names if neither stacks nor page faults are recorded.
 fn addresses(
     world: &LiveWorld,
     observation: &Observation,

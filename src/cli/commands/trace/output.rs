@@ -22,7 +22,7 @@ use crate::cli::options::flag;
 use crate::cli::output::OutputStreams;
 
 /// The number of pending bytes from which lines are written.
-const ENOUGH: usize = 64 << 10;
+const FLUSH_SIZE: usize = 64 << 10;
 
 /// Formats lines and writes them with few system calls.
 pub(super) struct TracePrinter {
@@ -115,7 +115,7 @@ impl TraceSink for TracePrinter {
             true => write_json(&mut self.pending, line),
             false => write_line(&mut self.pending, line, base, self.layout),
         };
-        if self.pending.len() >= ENOUGH {
+        if self.pending.len() >= FLUSH_SIZE {
             self.flush();
         }
         self.result.is_ok()

@@ -80,7 +80,7 @@ fn records_all_threads(words: &[String]) -> bool {
     })
 }
 
-/// Returns how frames and addresses of page faults are named. There are no names if the recording has neither callchains nor page
+/// Returns the names of frames and of addresses of page faults. There are no names if the recording has neither callchains nor page
 /// faults.
 fn addresses(
     analysis: &Analysis<'_>,

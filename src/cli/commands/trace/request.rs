@@ -42,7 +42,7 @@ pub(super) struct TraceSettings {
     pub(super) delay: Option<Duration>,
     /// Whether system calls are traced.
     pub(super) traces_calls: bool,
-    /// Which stacks and page faults are shown.
+    /// The stacks and page faults that are shown.
     pub(super) stacks: StackSettings,
     /// Whether structures are shown by the kernel's types, even if this program has a table of them.
     pub(super) prefers_kernel_types: bool,
@@ -88,7 +88,7 @@ impl TraceSettings {
     }
 }
 
-/// Returns what is printed and counted.
+/// Returns the options of the observer, which prints lines and counts calls.
 fn options(
     matches: &ArgMatches,
     abi: Abi,
@@ -143,7 +143,7 @@ fn output_kinds(matches: &ArgMatches) -> (bool, bool) {
     (sums_up, on("with-summary") || !sums_up)
 }
 
-/// Returns how lines begin.
+/// Returns the layout of lines.
 fn layout(matches: &ArgMatches, selection: &Selection, context: &Context) -> TraceLayout {
     let setting = |name| context.config.flag(name);
     let on = |id| flag(matches, id) == Some(true);
@@ -311,7 +311,7 @@ pub(super) fn native_abi() -> Result<Abi, CliError> {
     })
 }
 
-/// Returns the request of a live trace, and what it shows.
+/// Returns the request and the settings of a live trace.
 pub(super) fn build(
     matches: &ArgMatches,
     context: &Context,

@@ -14,7 +14,7 @@ use crate::cli::live::events::{
 };
 use crate::cli::options::{flag, is_given};
 
-/// What `-e` selects.
+/// The system calls and other events that `-e` selects.
 #[derive(Debug)]
 pub(super) struct Selection {
     /// Whether system calls are traced.
@@ -115,6 +115,7 @@ impl Selection {
     }
 }
 
+/// The parts of the lists that are parsed so far.
 #[derive(Default)]
 struct Listed {
     calls: BTreeSet<u32>,

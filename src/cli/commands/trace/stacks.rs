@@ -13,7 +13,7 @@ use crate::cli::shared::sampling::CallchainOptions;
 /// The default of `--max-stack`, also the kernel's default of `kernel.perf_event_max_stack`.
 const MAX_STACK: usize = 127;
 
-/// Which stacks and page faults are shown.
+/// The stacks and page faults that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StackSettings {
     chains: CallchainOptions,
