@@ -24,8 +24,8 @@ pub(crate) fn has_copies(events: &[EventDesc]) -> bool {
     events.iter().any(|event| has_stack_copies(&event.attr))
 }
 
-/// Returns how the user stacks of `recording` are unwound. `limit` is the maximum number of kernel and of user frames; without one
-/// nothing is unwound.
+/// Returns how the user stacks of `recording` are unwound. `limit` is the maximum number of kernel and of user frames; without
+/// one nothing is unwound.
 pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> StackOptions {
     let machine = recording.features.arch();
     StackOptions {
@@ -42,8 +42,8 @@ pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> St
     }
 }
 
-/// Returns the maximum number of user and of kernel frames if user stacks are unwound; `None` if they aren't, or callchains are not
-/// shown. Unwound stacks are already truncated to the limit of `options`, which is therefore removed.
+/// Returns the maximum number of user and of kernel frames if user stacks are unwound; `None` if they aren't, or callchains are
+/// not shown. Unwound stacks are already truncated to the limit of `options`, which is therefore removed.
 pub(crate) fn unwinding_limit(
     recording: Metadata<'_>,
     options: &mut HistogramOptions,

@@ -80,8 +80,8 @@ impl RecordingStream {
         io::Cursor::new(self.first).chain(self.input)
     }
 
-    /// Opens the recording. In pipe mode its records are not read yet; otherwise it is read to its end. Input of another format is
-    /// refused without reading more of it.
+    /// Opens the recording. In pipe mode its records are not read yet; otherwise it is read to its end. Input of another format
+    /// is refused without reading more of it.
     pub(super) fn open(self, context: &Context) -> Result<OpenedInput, CliError> {
         match FileHeader::decode(&self.first) {
             Ok(header) if header.is_pipe() => Ok(OpenedInput::Stream(self)),

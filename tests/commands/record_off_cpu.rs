@@ -50,9 +50,9 @@ fn check_waits(options: &[&str]) -> Result<(), String> {
     assert!(!dump.contains("PERF_RECORD_SWITCH"), "{dump}");
     let samples = off_cpu(&script);
     let has_wait = |comm: &str, least: u64, function: &str| {
-        samples
-            .iter()
-            .any(|(name, period, stack)| name == comm && *period >= least && stack.contains(function))
+        samples.iter().any(|(name, period, stack)| {
+            name == comm && *period >= least && stack.contains(function)
+        })
     };
     match has_wait("sleep", SLEEP, "nanosleep") && has_wait("sh", 1, "wait") {
         true => Ok(()),

@@ -98,7 +98,10 @@ fn events_in_use_are_named_and_the_others_removed() {
     user.wait().expect("it ends");
     assert_eq!((read.ok(), began.as_str()), (Some(6), "ready\n"));
     assert_eq!(removed.status, 254, "{}", removed.stderr);
-    let message = format!("{} is in use\n  Error: Failed to delete events.\n", event("a"));
+    let message = format!(
+        "{} is in use\n  Error: Failed to delete events.\n",
+        event("a")
+    );
     let others = format!("Removed event: {}\n", event("b"));
     assert!(removed.stderr.contains(&message), "{}", removed.stderr);
     assert!(removed.stderr.contains(&others), "{}", removed.stderr);

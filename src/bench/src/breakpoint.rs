@@ -91,7 +91,7 @@ pub struct BreakpointSwitch {
 }
 
 impl BreakpointSwitch {
-    /// How often the breakpoint is switched off and on.
+    /// The number of times that the breakpoint is switched off and on.
     pub const LOOPS: u64 = 10;
 
     /// Runs the benchmark; returns the total time of all switches.

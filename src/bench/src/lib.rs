@@ -1,4 +1,5 @@
-//! Benchmarks of the kernel and of this machine: each is a structure with its settings whose `run` returns plain times and counts.
+//! Benchmarks of the kernel and of this machine: each is a structure with its settings whose `run` returns plain times and
+//! counts.
 //!
 //! [`Report`] holds the results of several benchmarks, is written and read as JSON, and is compared with another one.
 

@@ -12,7 +12,7 @@ const T_95: [f64; 30] = [
 /// The two-sided quantile of the normal distribution at 95 %.
 const NORMAL_95: f64 = 1.960;
 
-/// Which values are better.
+/// The direction in which values are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
@@ -29,7 +29,7 @@ pub struct Value {
     pub variant: String,
     /// The unit, such as `usecs/op`.
     pub unit: &'static str,
-    /// Which values are better.
+    /// The direction in which values are better.
     pub better: Better,
     /// The value.
     pub value: f64,
@@ -74,7 +74,7 @@ pub struct Series {
     pub variant: String,
     /// The unit.
     pub unit: String,
-    /// Which values are better.
+    /// The direction in which values are better.
     pub better: Better,
     /// The mean of the samples.
     pub mean: f64,
@@ -114,7 +114,8 @@ impl Series {
         spread
     }
 
-    /// Returns half the width of the 95 % confidence interval of the mean, in percent of the mean. `None` for less than two samples.
+    /// Returns half the width of the 95 % confidence interval of the mean, in percent of the mean. `None` for less than two
+    /// samples.
     #[must_use]
     pub fn interval_percent(&self) -> Option<f64> {
         let freedom = self.samples.len().checked_sub(1).filter(|n| *n > 0)?;

@@ -20,7 +20,8 @@ pub(crate) struct TimedThreads {
 }
 
 impl TimedThreads {
-    /// Calls `work` in each thread with the thread's number and the flag; returns the results, and the time between start and stop.
+    /// Calls `work` in each thread with the thread's number and the flag; returns the results, and the time between start and
+    /// stop.
     pub(crate) fn run<T: Send>(
         &self,
         work: impl Fn(usize, &AtomicBool) -> io::Result<T> + Sync,

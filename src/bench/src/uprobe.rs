@@ -10,7 +10,7 @@ use rperf_wire::{Attr, EventType};
 
 use crate::BenchError;
 
-/// Length of each sleep.
+/// Length of each sleep in microseconds.
 const MICROS: u32 = 1000;
 /// The bit of `config` that makes the probe a uretprobe (`format/retprobe` of the PMU).
 const RETURN: u64 = 1;

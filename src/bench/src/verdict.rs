@@ -1,9 +1,9 @@
-//! Whether results differ from earlier ones by more than chance explains.
+//! Comparison of results with earlier ones: whether they differ by more than chance explains.
 
 use crate::series::t_95;
 use crate::{Better, Series};
 
-/// How a result differs from an earlier one.
+/// The kind of difference of a result from an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Better, at a confidence of 95 %.

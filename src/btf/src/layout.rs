@@ -15,7 +15,7 @@ const MAX_LAYERS: usize = 32;
 const MAX_MEMBERS: usize = 1 << 10;
 /// The largest type of a bit field, in bytes.
 const MAX_BIT_FIELD: usize = 8;
-/// Elements of arrays that are shown.
+/// Maximum number of elements of an array that are shown.
 const MAX_ELEMENTS: usize = 8;
 
 /// The names of an enumeration.
@@ -110,8 +110,8 @@ impl Btf<'_> {
         Enumeration(enumerators.collect())
     }
 
-    /// Returns the layouts of structures by their names; those that are unknown or have no members are missing. Pointers have `pointer`
-    /// bytes.
+    /// Returns the layouts of structures by their names; those that are unknown or have no members are missing. Pointers have
+    /// `pointer` bytes.
     #[must_use]
     pub fn structures(
         &self,
@@ -225,8 +225,8 @@ impl TypeLayout {
         self.size
     }
 
-    /// Returns a value of this machine as text: `{ .tv_sec: 1, .tv_nsec: 0 }`, or `{1, 0}` without names. With names, members that are 0
-    /// are left out. `None` if `bytes` are too short.
+    /// Returns a value of this machine as text: `{ .tv_sec: 1, .tv_nsec: 0 }`, or `{1, 0}` without names. With names, members
+    /// that are 0 are left out. `None` if `bytes` are too short.
     #[must_use]
     pub fn text(&self, bytes: &[u8], with_names: bool) -> Option<String> {
         let mut text = String::new();
@@ -267,7 +267,7 @@ fn write_array(element: &TypeLayout, bytes: &[u8], with_names: bool, to: &mut St
         return;
     }
     to.push('[');
-    // The rest is 0.
+    // The bytes after these are 0.
     let used = bytes
         .iter()
         .rposition(|byte| *byte != 0)
@@ -309,7 +309,8 @@ fn write_record(members: &[MemberLayout], bytes: &[u8], with_names: bool, to: &m
 }
 
 impl MemberLayout {
-    /// Returns the bytes of the member, those of a bit field moved to the lowest bits of its type.
+    /// Returns the bytes of the member, those of a bit field moved to the lowest bits of its type; `None` if `record` is too
+    /// short, or the type of a bit field too large.
     fn bytes(&self, record: &[u8]) -> Option<Vec<u8>> {
         let start = self.offset / 8;
         if self.width == 0 {

@@ -21,7 +21,7 @@ const MAX_NESTING: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the kernel's types (BTF) are damaged at byte {offset}")]
 pub struct BtfError {
-    /// Where, from the beginning of the data.
+    /// The offset of the damage from the beginning of the data, in bytes.
     pub offset: usize,
 }
 
@@ -176,8 +176,8 @@ impl<'a> Btf<'a> {
         found.next().is_none().then_some(number)
     }
 
-    /// Returns the offset in bytes of a named member of a structure, also of one within anonymous members; `None` for unknown ones and bit
-    /// fields.
+    /// Returns the offset in bytes of a named member of a structure, also of one within anonymous members; `None` for unknown
+    /// ones and bit fields.
     #[must_use]
     pub fn member_offset(&self, structure: &str, member: &str) -> Option<u32> {
         let mut structures = self.types().filter(|record| {

@@ -61,7 +61,7 @@ pub struct BtfType<'a> {
     pub name: u32,
     /// The size of a value in bytes, for kinds that have a size.
     pub size: u32,
-    /// The same number, for kinds that refer to another type: its id.
+    /// The same number as `size`, for kinds that refer to another type: the id of that type.
     pub refers_to: u32,
     /// Members, parameters, or the data of an integer or array.
     pub(super) details: &'a [u8],
@@ -110,8 +110,8 @@ impl<'a> BtfType<'a> {
         })
     }
 
-    /// Returns the 32-bit number at position `index` of the details: a member has three (offset of its name, type id, place in bits), a
-    /// parameter two (offset of its name, type id).
+    /// Returns the 32-bit number at position `index` of the details: a member has three (offset of its name, type id, place in
+    /// bits), a parameter two (offset of its name, type id).
     #[must_use]
     pub fn detail(&self, index: usize) -> Option<u32> {
         self.byte_order.word(self.details, index)

@@ -31,7 +31,7 @@ const DEFAULT_OUTPUT: &str = "heatmap.svg";
 const ROWS: u64 = 50;
 /// Maximum number of rows or columns of a picture.
 const MAX_SIDE: u64 = 1000;
-/// Columns of a latency heat map.
+/// The default number of columns of a latency heat map.
 const COLUMNS: u64 = 100;
 
 const ABOUT: &str = "\
@@ -138,7 +138,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(ExitStatus::Ok)
 }
 
-/// The appearance of the heat map.
+/// The options for the heat map and its output.
 struct HeatmapOptions {
     output: Option<PathBuf>,
     rows: u32,
@@ -163,7 +163,7 @@ impl HeatmapOptions {
             Some(_) => Err(CliError::usage(format!("--{id}: give 1 to {MAX_SIDE}"))),
         };
         let latency = matches.get_one::<u64>("max-latency");
-        let of_latencies = ["scale", "edges", "max-latency", "columns"];
+        let latency_ids = ["scale", "edges", "max-latency", "columns"];
         let is_given = |id: &&str| match *id {
             "max-latency" | "columns" => matches.get_one::<u64>(id).is_some(),
             id => text(matches, id).is_some(),
@@ -172,7 +172,7 @@ impl HeatmapOptions {
         let has_latencies = ["from", "latencies"]
             .iter()
             .any(|id| text(matches, id).is_some());
-        if !has_latencies && let Some(id) = of_latencies.iter().find(|id| is_given(id)) {
+        if !has_latencies && let Some(id) = latency_ids.iter().find(|id| is_given(id)) {
             return Err(CliError::usage(format!(
                 "--{id} is for latencies: --from EVENT --to EVENT, or --latencies FILE"
             )));

@@ -63,7 +63,8 @@ impl Estimate {
     }
 }
 
-/// The value that Student's t with these degrees of freedom (at least 1) exceeds in absolute value with probability `1 - CONFIDENCE`.
+/// The value that Student's t with these degrees of freedom (at least 1) exceeds in absolute value with probability
+/// `1 - CONFIDENCE`.
 ///
 /// With t = sqrt(freedom) * tan(angle), the density is proportional to cos(angle) to the power of `freedom - 1`. It is
 /// integrated by Simpson's rule, up to the angle where the integral reaches `CONFIDENCE` of the whole.

@@ -59,8 +59,8 @@ pub struct StreamPairs {
 }
 
 impl Stream {
-    /// Whether both have the same number of frames and the same source lines. Frames without a line in one of them are not compared;
-    /// streams without frames to compare are different.
+    /// Whether both have the same number of frames and the same source lines. Frames without a line in one of them are not
+    /// compared; streams without frames to compare are different.
     fn has_lines_of(&self, other: &Self) -> bool {
         let frames = self.frames.iter().zip(&other.frames);
         let lines = frames.filter_map(|(one, other)| one.line.as_ref().zip(other.line.as_ref()));

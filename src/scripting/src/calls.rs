@@ -20,7 +20,7 @@ pub(crate) const COMMON_PARAMETERS: usize = 8;
 /// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address is symbolized.
 const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
 
-/// How a function is called.
+/// The way in which a function is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallKind {
     /// The handler of a tracepoint: its fields are arguments.
@@ -38,7 +38,7 @@ pub enum CallKind {
 pub struct EventCall {
     /// The function.
     pub function: ScriptFunction,
-    /// How it is called.
+    /// The kind of the call.
     pub kind: CallKind,
     /// The first argument: `system__event`, in Perl `system::event`.
     pub event: String,

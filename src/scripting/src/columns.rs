@@ -29,7 +29,7 @@ pub(crate) enum ColumnSource {
     Field(usize, FieldFormat),
 }
 
-/// How the values of a field are sent.
+/// The form in which the values of a field are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldFormat {
     /// Numbers of at most 32 bits.
@@ -106,14 +106,14 @@ impl EventEncoder<'_, '_> {
         &self,
         call: &EventCall,
         columns: &[ArgumentColumn],
-        of: &ArgumentSample<'_>,
+        values: &ArgumentSample<'_>,
         to: &mut CallColumns<'_>,
     ) {
-        let raw = of.sample.wire.raw.unwrap_or_default();
-        let time = of.sample.wire.time.unwrap_or(u64::MAX);
+        let raw = values.sample.wire.raw.unwrap_or_default();
+        let time = values.sample.wire.time.unwrap_or(u64::MAX);
         for column in columns {
             match column.source {
-                ColumnSource::Cpu => to.number(of.sample.cpu.to_ne_bytes()),
+                ColumnSource::Cpu => to.number(values.sample.cpu.to_ne_bytes()),
                 ColumnSource::Seconds => to.number((time / NANOSECONDS).to_ne_bytes()),
                 ColumnSource::Nanoseconds => {
                     to.number(((time % NANOSECONDS) as u32).to_ne_bytes());
@@ -122,9 +122,9 @@ impl EventEncoder<'_, '_> {
                     let pid = call.common_pid.and_then(|reader| reader.i64(raw));
                     to.number(pid.unwrap_or_default().to_ne_bytes());
                 }
-                ColumnSource::Comm => to.value(|writer| writer.text(of.comm.as_bytes())),
+                ColumnSource::Comm => to.value(|writer| writer.text(values.comm.as_bytes())),
                 ColumnSource::Callchain => {
-                    to.value(|writer| self.callchain(call, of.frames, writer));
+                    to.value(|writer| self.callchain(call, values.frames, writer));
                 }
                 ColumnSource::Field(index, format) => {
                     if let Some(field) = call.fields.get(index) {

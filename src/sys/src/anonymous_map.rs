@@ -28,8 +28,8 @@ impl AnonymousMap {
     /// Maps `size` bytes.
     ///
     /// # Errors
-    /// What mmap(2) reports: `ENOMEM` without enough memory or huge pages, `EINVAL` for no bytes, or pages of a size that the machine
-    /// does not have.
+    /// What mmap(2) reports: `ENOMEM` without enough memory or huge pages, `EINVAL` for no bytes, or pages of a size that the
+    /// machine does not have.
     pub fn new(size: usize, pages: PageOptions) -> io::Result<Self> {
         let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         if let Some(bits) = pages.huge_bits {

@@ -30,8 +30,8 @@ enum ElementSize {
     Field(usize),
 }
 
-/// The arrays that are read, in the order of their numbers: machine code, addresses and sizes of functions, types of functions, source lines
-/// of instructions and of machine code, tags of functions.
+/// The arrays that are read, in the order of their numbers: machine code, addresses and sizes of functions, types of functions,
+/// source lines of instructions and of machine code, tags of functions.
 const ARRAYS: [InfoArray; 7] = [
     InfoArray::new(0, 16, ElementSize::Fixed(1), 24),
     InfoArray::new(3, 104, ElementSize::Fixed(8), 112),
@@ -95,7 +95,8 @@ struct InfoAttr {
 /// Returns the description of a loaded program; `None` if there is none with this id.
 ///
 /// # Errors
-/// What bpf(2) reports: `EPERM` without `CAP_SYS_ADMIN`; [`io::ErrorKind::InvalidData`] if the sizes of the arrays changed meanwhile.
+/// What bpf(2) reports: `EPERM` without `CAP_SYS_ADMIN`; [`io::ErrorKind::InvalidData`] if the sizes of the arrays changed
+/// meanwhile.
 pub fn bpf_program_info(id: u32) -> io::Result<Option<BpfProgramInfo>> {
     let Some(program) = by_id(PROG_GET_FD_BY_ID, id)? else {
         return Ok(None);
@@ -125,7 +126,8 @@ pub fn bpf_program_info(id: u32) -> io::Result<Option<BpfProgramInfo>> {
             put(&mut info, array.pointer, &address.to_ne_bytes());
         }
     }
-    // SAFETY: each pointer refers to memory of `data` for as many elements as the structure says, which the kernel does not exceed.
+    // SAFETY: each pointer refers to memory of `data` for as many elements as the structure says, which the kernel does not
+    // exceed.
     unsafe { object_info(&program, &mut info) }?;
     for (array, offset, size) in places {
         if array.size(&info) != Some(size) {

@@ -134,8 +134,8 @@ pub(crate) fn load_program(
         attr.log_size = u32::try_from(log.len()).map_err(io::Error::other)?;
         attr.log_buf = log.as_mut_ptr().addr() as u64;
     }
-    // SAFETY: instructions, the function's type and the licence, which ends with a NUL, live during the call; the log has the size that is
-    // passed; the result is a new descriptor without other owner.
+    // SAFETY: instructions, the function's type and the licence, which ends with a NUL, live during the call; the log has the
+    // size that is passed; the result is a new descriptor without other owner.
     unsafe { Ok(OwnedFd::from_raw_fd(bpf(PROG_LOAD, &mut attr)?)) }
 }
 
@@ -190,7 +190,8 @@ impl RawTracepointProgram {
     /// `BPF_PROG_TYPE_RAW_TRACEPOINT`.
     const TYPE: u32 = 17;
 
-    /// Loads a program of encoded instructions (`struct bpf_insn`). Its name has letters, digits and `_`; without one it has no types either.
+    /// Loads a program of encoded instructions (`struct bpf_insn`). Its name has letters, digits and `_`; without one it has no
+    /// types either.
     ///
     /// # Errors
     /// [`BpfLoadError`].
@@ -288,8 +289,8 @@ pub enum TracedPlace {
 }
 
 impl TracedBpfProgram {
-    /// Opens a program by its id; `None` if there is none. Only programs with type information (BTF) can be traced; others have an
-    /// error of the kind [`io::ErrorKind::Unsupported`].
+    /// Opens a program by its id; `None` if there is none. Only programs with type information (BTF) can be traced; others have
+    /// an error of the kind [`io::ErrorKind::Unsupported`].
     ///
     /// # Errors
     /// What bpf(2) reports: `EPERM` without `CAP_SYS_ADMIN`.

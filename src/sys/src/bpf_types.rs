@@ -30,7 +30,8 @@ pub(crate) fn load_types(name: &str) -> io::Result<OwnedFd> {
         size: u32::try_from(types.len()).map_err(io::Error::other)?,
         ..TypesAttr::default()
     };
-    // SAFETY: the types live during the call and have the size that is passed; the result is a new descriptor without other owner.
+    // SAFETY: the types live during the call and have the size that is passed; the result is a new descriptor without other
+    // owner.
     unsafe { Ok(OwnedFd::from_raw_fd(bpf(BTF_LOAD, &mut attr)?)) }
 }
 

@@ -40,8 +40,8 @@ impl CgroupFolder {
         &self.0
     }
 
-    /// Returns the id (the inode number) and the number of ancestors of a cgroup; `None` unless the folder is the root of the hierarchy of
-    /// version 2.
+    /// Returns the id (the inode number) and the number of ancestors of a cgroup; `None` unless the folder is the root of the
+    /// hierarchy of version 2.
     ///
     /// # Errors
     /// What reading the folders reports.

@@ -19,17 +19,17 @@ pub struct Children {
 }
 
 impl Children {
-    /// Forks a child that calls `run` and exits with the status that `run` returns. Returns the child's pid; the child never returns from
-    /// this call.
+    /// Forks a child that calls `run` and exits with the status that `run` returns. Returns the child's pid; the child never
+    /// returns from this call.
     ///
-    /// The child has only the calling thread: a lock that another thread holds stays locked in it. Buffers of this process, such as that
-    /// of the standard output, aren't written by the child.
+    /// The child has only the calling thread: a lock that another thread holds stays locked in it. Buffers of this process, such
+    /// as that of the standard output, aren't written by the child.
     ///
     /// # Errors
     /// What fork(2) reports: `EAGAIN` at the limit of processes.
     pub fn fork(&mut self, run: impl FnOnce() -> u8) -> io::Result<u32> {
-        // SAFETY: the child runs a function of this program with its own copy of the memory, then exits without running destructors
-        // of its callers. The C library makes its allocator usable in the child.
+        // SAFETY: the child runs a function of this program with its own copy of the memory, then exits without running
+        // destructors of its callers. The C library makes its allocator usable in the child.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
@@ -46,8 +46,8 @@ impl Children {
         }
     }
 
-    /// Waits until all children have exited with status 0, or one has failed. Then the others are killed and the failed one's status is
-    /// returned.
+    /// Waits until all children have exited with status 0, or one has failed. Then the others are killed and the failed one's
+    /// status is returned.
     ///
     /// # Errors
     /// What wait4(2) reports.

@@ -28,7 +28,8 @@ pub fn bind_memory(node: Option<u32>) -> io::Result<()> {
     } else {
         mask.len() * bits + 1
     };
-    // SAFETY: the mask has at least as many bits as the kernel reads; for the default policy the pointer is null and no bits are read.
+    // SAFETY: the mask has at least as many bits as the kernel reads; for the default policy the pointer is null and no bits are
+    // read.
     match unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, place, passed) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

@@ -156,7 +156,8 @@ impl Proc {
     /// # Errors
     /// What opening and reading the file report; `EACCES` for other users' processes.
     pub fn maps(&self, pid: u32, limit: Duration) -> io::Result<(Vec<u8>, bool)> {
-        // As in perf, the thread's file: before Linux 4.5, the process's file searches all threads to mark their stacks, which is slow.
+        // As in perf, the thread's file: before Linux 4.5, the process's file searches all threads to mark their stacks, which is
+        // slow.
         let mut file = File::open(self.path(format!("{pid}/task/{pid}/maps")))?;
         let began = Instant::now();
         let (mut text, mut page) = (Vec::new(), [0; MAPS_PAGE]);

@@ -31,8 +31,8 @@ pub struct TimeConversion {
     pub mult: u32,
     /// Offset to add.
     pub zero: u64,
-    /// For clocks with less than 64 bits: an earlier hardware time in 64 bits, by which later ones are extended (`time_cycles`), and the mask
-    /// of the clock's bits (`time_mask`).
+    /// For clocks with less than 64 bits: an earlier hardware time in 64 bits, by which later ones are extended (`time_cycles`),
+    /// and the mask of the clock's bits (`time_mask`).
     pub short: Option<(u64, u64)>,
 }
 

@@ -35,10 +35,12 @@ const fn request(number: u32, size: usize) -> libc::Ioctl {
 pub struct SyscallListener(OwnedFd);
 
 impl SyscallListener {
-    /// Makes every later getppid(2) of the calling thread wait for an answer through the returned listener. This cannot be undone.
+    /// Makes every later getppid(2) of the calling thread wait for an answer through the returned listener. This cannot be
+    /// undone.
     ///
     /// # Errors
-    /// What seccomp(2) reports: `EINVAL` or `ENOSYS` on kernels without it; unsupported on other architectures than x86-64 and arm64.
+    /// What seccomp(2) reports: `EINVAL` or `ENOSYS` on kernels without it; unsupported on other architectures than x86-64 and
+    /// arm64.
     pub fn install() -> io::Result<Self> {
         let arch = AUDIT_ARCH.ok_or(io::ErrorKind::Unsupported)?;
         let call = u32::try_from(libc::SYS_getppid).map_err(|_| io::ErrorKind::Unsupported)?;

@@ -41,8 +41,8 @@ impl SharedMemory {
     /// Returns the words.
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is aligned to pages and has this many words until it is dropped; other processes access them atomically,
-        // too. Without words the pointer is dangling, which is valid.
+        // SAFETY: the mapping is aligned to pages and has this many words until it is dropped; other processes access them
+        // atomically, too. Without words the pointer is dangling, which is valid.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
     }
 

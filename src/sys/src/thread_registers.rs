@@ -21,8 +21,8 @@ pub struct ThreadRegisters {
     pub values: Vec<u64>,
 }
 
-/// Register numbers of `perf_regs.h` (0 to 8: AX BX CX DX SI DI BP SP IP; 16 to 23: R8 to R15), and the positions of these registers in
-/// `struct user_regs_struct`, in words.
+/// Register numbers of `perf_regs.h` (0 to 8: AX BX CX DX SI DI BP SP IP; 16 to 23: R8 to R15), and the positions of these
+/// registers in `struct user_regs_struct`, in words.
 #[cfg(target_arch = "x86_64")]
 const POSITIONS: &[(u32, usize)] = &[
     (0, 10),
@@ -44,8 +44,8 @@ const POSITIONS: &[(u32, usize)] = &[
     (23, 0),
 ];
 
-/// Reads the registers of a thread of a 64-bit program. The thread is stopped for the read, as by a debugger: a system call in which it
-/// waits is restarted. `None` for threads of 32-bit programs, and on architectures other than x86-64 and arm64.
+/// Reads the registers of a thread of a 64-bit program. The thread is stopped for the read, as by a debugger: a system call in
+/// which it waits is restarted. `None` for threads of 32-bit programs, and on architectures other than x86-64 and arm64.
 ///
 /// # Errors
 /// `ESRCH` if there is no such thread, `EPERM` if it may not be traced or is already traced, `ETIMEDOUT` if it does not stop.
@@ -152,8 +152,8 @@ fn sorted(words: &[u64]) -> Option<ThreadRegisters> {
     })
 }
 
-/// Returns the registers of a complete 64-bit register set, `None` for a 32-bit one. `words` are X0 to X30, SP, PC and the processor
-/// state: the first 33 are in the order of `perf_regs.h`.
+/// Returns the registers of a complete 64-bit register set, `None` for a 32-bit one. `words` are X0 to X30, SP, PC and the
+/// processor state: the first 33 are in the order of `perf_regs.h`.
 #[cfg(target_arch = "aarch64")]
 fn sorted(words: &[u64]) -> Option<ThreadRegisters> {
     let values = words.get(..33).filter(|_| words.len() == 34)?;

@@ -59,8 +59,8 @@ pub fn write_name(to: &mut dyn Write, name: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes bytes as perf shows buffers: without quotes, followed by `...` if they are truncated. Bytes that are not printable become
-/// decimal numbers like `\10`.
+/// Writes bytes as perf shows buffers: without quotes, followed by `...` if they are truncated. Bytes that are not printable
+/// become decimal numbers like `\10`.
 ///
 /// # Errors
 /// Errors of `to`.

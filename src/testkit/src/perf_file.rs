@@ -1,7 +1,7 @@
 //! Writes perf.data files byte by byte.
 //!
-//! The layout is that of `tools/perf/Documentation/perf.data-file-format.txt`: header, ids, attrs, records, features. It does not use the
-//! crates under test, so that tests compare two independent implementations of the format.
+//! The layout is that of `tools/perf/Documentation/perf.data-file-format.txt`: header, ids, attrs, records, features. It does not
+//! use the crates under test, so that tests compare two independent implementations of the format.
 
 use crate::Bytes;
 

@@ -2,7 +2,7 @@
 
 use rperf_wire::DecodeError;
 
-/// Why a tracepoint format cannot be used.
+/// The reason for which a tracepoint format cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -64,7 +64,7 @@ pub enum Error {
     },
 }
 
-/// Why a `print fmt` could not be compiled. Such an event is still printed, field by field; the
+/// The reason for which a `print fmt` could not be compiled. Samples of the event are still printed, field by field; the
 /// user should be warned once per event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

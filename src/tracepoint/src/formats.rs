@@ -104,8 +104,7 @@ impl Formats {
     /// The tracepoint of the event with this attr.
     ///
     /// # Errors
-    /// [`Error::NotATracepoint`], [`Error::Undescribed`], or why the format cannot be parsed: see
-    /// [`Format::parse`].
+    /// [`Error::NotATracepoint`], [`Error::Undescribed`], or the errors of [`Format::parse`].
     ///
     /// [`Format::parse`]: crate::Format::parse
     pub fn of_event(&self, attr: &Attr) -> Result<&Arc<Tracepoint>, &Error> {

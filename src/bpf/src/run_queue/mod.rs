@@ -1,5 +1,5 @@
-//! How long tasks wait for a CPU and how long they run, summed in the kernel: no record is written for a switch, so none can
-//! be lost.
+//! The times for which tasks wait for a CPU and run, summed in the kernel: no record is written for a switch, so none can be
+//! lost.
 
 mod programs;
 #[cfg(test)]
@@ -15,12 +15,12 @@ use crate::loaded::{LoadedPrograms, MapEntry, NamedShape};
 use crate::tasks;
 use programs::{BUCKETS, row, state};
 
-/// Which waits are summed.
+/// The selection of the waits and run times that are summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunQueueOptions {
     /// Offsets by which the programs find tasks.
     pub offsets: TaskOffsets,
-    /// Only run times and waits that end on this CPU.
+    /// If given, only run times and waits that end on this CPU are summed.
     pub cpu: Option<u32>,
     /// The maximum number of tasks that have waited and whose sums have not been taken yet, 8 KB each.
     pub max_rows: u32,
@@ -40,7 +40,7 @@ pub struct TaskOffsets {
 pub struct TaskKey {
     /// The thread number.
     pub thread: u32,
-    /// When the thread was first seen (ns of `CLOCK_MONOTONIC`), since numbers are used again.
+    /// The time at which the thread was first seen (ns of `CLOCK_MONOTONIC`), since thread numbers are used again.
     pub birth: u64,
 }
 
@@ -59,7 +59,7 @@ pub struct TaskWaits {
     pub min: u64,
     /// The longest.
     pub max: u64,
-    /// When the longest ended, ns of `CLOCK_MONOTONIC`.
+    /// The time at which the longest ended, ns of `CLOCK_MONOTONIC`.
     pub max_end: u64,
     /// The number of waits by bucket: each time below 128 ns has one, above that each power of two has 64. The last bucket,
     /// 2047, also has all waits of more than 137 s.

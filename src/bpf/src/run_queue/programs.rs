@@ -32,11 +32,11 @@ const DEAD: i32 = 0x80;
 
 /// The value of `STATES`: times in ns of `CLOCK_MONOTONIC`.
 pub(super) mod state {
-    /// When the task became runnable; 0 unless it waits for a CPU.
+    /// The time at which the task became runnable; 0 unless it waits for a CPU.
     pub(in super::super) const SINCE: i16 = 0;
-    /// When it was switched in; 0 unless it runs.
+    /// The time at which it was switched in; 0 unless it runs.
     pub(in super::super) const RUNS: i16 = 8;
-    /// When it was first seen, which distinguishes tasks of one number.
+    /// The time at which it was first seen, which distinguishes tasks of one number.
     pub(in super::super) const BIRTH: i16 = 16;
     /// The time for which it ran until its last switch.
     pub(in super::super) const RUNTIME: i16 = 24;
@@ -51,7 +51,7 @@ pub(super) mod row {
     pub(in super::super) const TOTAL: i16 = 8;
     pub(in super::super) const MIN: i16 = 16;
     pub(in super::super) const MAX: i16 = 24;
-    /// When the longest wait ended.
+    /// The time at which the longest wait ended.
     pub(in super::super) const MAX_END: i16 = 32;
     /// As in [`super::state`], of a task that ended.
     pub(in super::super) const RUNTIME: i16 = 40;
@@ -66,7 +66,7 @@ pub(super) mod row {
 const ROW_KEY: i16 = -64;
 /// A new state.
 const STATE: i16 = -112;
-/// When a wait began.
+/// The time at which a wait began.
 const BEGIN: i16 = -120;
 
 /// At `sched_waking` and `sched_wakeup`: a task that neither runs nor waits begins to wait. `sched_waking` is earlier, but then

@@ -109,7 +109,8 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Prints text unless the output is one number or JSON. The output is flushed, so the text appears before the next measurement.
+    /// Prints text unless the output is one number or JSON. The output is flushed, so the text appears before the next
+    /// measurement.
     pub(super) fn print(&self, text: &str) -> Result<(), CliError> {
         match self.settings.format {
             ResultFormat::Default => self.print_always(text),
@@ -146,8 +147,8 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Runs a benchmark that perf runs `runs` times if `-r` is not given; prints each result. Returns mean and deviation of the first
-    /// value of all runs.
+    /// Runs a benchmark that perf runs `runs` times if `-r` is not given; prints each result. Returns mean and deviation of the
+    /// first value of all runs.
     pub(super) fn series<T>(
         &mut self,
         runs: u32,

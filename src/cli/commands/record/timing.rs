@@ -1,5 +1,5 @@
-//! `-D`, `--duration`, `-k` and `--max-size`: when events are enabled, when the recording ends, the clock, and the maximum size of
-//! the output.
+//! `-D`, `--duration`, `-k` and `--max-size`: when events are enabled, when the recording ends, the clock, and the maximum size
+//! of the output.
 
 use std::time::Duration;
 

@@ -84,8 +84,8 @@ impl CountMode {
     }
 }
 
-/// Returns the default sort keys. If all events are tracepoints, rows are sorted by the tracepoints' fields rather than by code; not for
-/// a pipe, in which other events may follow.
+/// Returns the default sort keys. If all events are tracepoints, rows are sorted by the tracepoints' fields rather than by code;
+/// not for a pipe, in which other events may follow.
 pub(super) fn default_keys(
     counted: CountedItems,
     recording: Metadata<'_>,

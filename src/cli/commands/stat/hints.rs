@@ -13,8 +13,8 @@ const NAMED: usize = 4;
 /// The program that is only used as a timer.
 const TIMER: &str = "sleep";
 
-/// Prints hints on the meaning of the counts: if whole CPUs were counted, that the workload only set the duration; with `-v`, that a
-/// single run shows no variation.
+/// Prints hints on the meaning of the counts: if whole CPUs were counted, that the workload only set the duration; with `-v`,
+/// that a single run shows no variation.
 pub(super) fn explain_scope(context: &Context, plan: &StatPlan, verbose: bool) {
     let request = &plan.request;
     let name = request.workload.as_ref().map(|program| program.path());

@@ -87,8 +87,8 @@ impl StatMetrics {
             .map(|other| other.events.clone())
     }
 
-    /// Appends the events of a metric to `specs`, and returns their indices by name. A metric whose events are not a group shares them
-    /// with other such metrics.
+    /// Appends the events of a metric to `specs`, and returns their indices by name. A metric whose events are not a group shares
+    /// them with other such metrics.
     fn events(
         &self,
         matches: &ArgMatches,

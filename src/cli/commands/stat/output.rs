@@ -30,8 +30,8 @@ pub(super) enum StatOutput {
 }
 
 impl StatOutput {
-    /// Opens the requested output, and writes the date to a file of `-o`, except before JSON. `path` is the value of `-o`; `None` for
-    /// `stat record`, where `-o` names the recording.
+    /// Opens the requested output, and writes the date to a file of `-o`, except before JSON. `path` is the value of `-o`; `None`
+    /// for `stat record`, where `-o` names the recording.
     pub(super) fn open(
         path: Option<&String>,
         matches: &ArgMatches,

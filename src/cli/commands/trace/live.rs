@@ -305,7 +305,8 @@ impl LiveTrace<'_> {
     }
 }
 
-/// Returns the names of frames and of addresses of page faults. There are no names if neither stacks nor page faults are recorded.
+/// Returns the names of frames and of addresses of page faults. There are no names if neither stacks nor page faults are
+/// recorded.
 fn addresses(
     world: &LiveWorld,
     observation: &Observation,

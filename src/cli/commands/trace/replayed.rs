@@ -80,8 +80,8 @@ fn records_all_threads(words: &[String]) -> bool {
     })
 }
 
-/// Returns the names of frames and of addresses of page faults. There are no names if the recording has neither callchains nor page
-/// faults.
+/// Returns the names of frames and of addresses of page faults. There are no names if the recording has neither callchains nor
+/// page faults.
 fn addresses(
     analysis: &Analysis<'_>,
     settings: &TraceSettings,

@@ -15,7 +15,7 @@ pub enum MetricError {
         metric: String,
         /// The formula.
         formula: String,
-        /// Byte range of the fault; empty at the end.
+        /// Byte range of the fault; empty at the end of the formula.
         position: Range<usize>,
         /// Description in one line.
         reason: String,

@@ -12,8 +12,8 @@ pub trait MetricCounts {
 }
 
 impl Operator {
-    /// Applies the operator; NaN if an operand is NaN, or the divisor of a division or remainder is 0. A ratio (`d_ratio`) with the divisor 0
-    /// is 0.
+    /// Applies the operator; NaN if an operand is NaN, or the divisor of a division or remainder is 0. A ratio (`d_ratio`) with
+    /// the divisor 0 is 0.
     #[must_use]
     pub fn apply(self, left: f64, right: f64) -> f64 {
         if left.is_nan() || right.is_nan() {

@@ -28,7 +28,7 @@ const FUNCTIONS: [(&str, Operator); 3] = [
 ];
 
 /// Maximum nesting of brackets, signs and conditionals.
-const DEPTH: usize = 100;
+const MAX_DEPTH: usize = 100;
 /// Maximum number of tokens: the tree of `1 + 1 + ...` is as deep as the sum is long.
 const MAX_TOKENS: usize = 1024;
 
@@ -58,7 +58,9 @@ impl Expr {
 struct Parser {
     /// The last one is the end marker.
     tokens: Vec<PlacedToken>,
+    /// The index of the next token.
     at: usize,
+    /// The current nesting.
     depth: usize,
 }
 
@@ -97,6 +99,7 @@ impl Parser {
         Ok(expr)
     }
 
+    /// Parses operations with the operators of `levels`, loosest first.
     fn level(&mut self, levels: &[&[(char, Operator)]]) -> Result<Expr, FormulaFault> {
         let Some((operators, closer)) = levels.split_first() else {
             return self.signed();
@@ -186,9 +189,10 @@ impl Parser {
         }
     }
 
+    /// Counts one more level of nesting.
     fn deeper(&mut self) -> Result<(), FormulaFault> {
         self.depth += 1;
-        match self.depth > DEPTH {
+        match self.depth > MAX_DEPTH {
             true => Err(self.wrong("too many brackets")),
             false => Ok(()),
         }
@@ -206,16 +210,18 @@ impl Parser {
         })
     }
 
+    /// Consumes the next token if it is this mark.
     fn takes(&mut self, mark: char) -> bool {
-        let is = *self.peek() == Token::Mark(mark);
-        self.at += usize::from(is);
-        is
+        let is_next = *self.peek() == Token::Mark(mark);
+        self.at += usize::from(is_next);
+        is_next
     }
 
+    /// Consumes the next token if it is this word.
     fn takes_word(&mut self, word: &str) -> bool {
-        let is = matches!(self.peek(), Token::Name(name) if name == word);
-        self.at += usize::from(is);
-        is
+        let is_next = matches!(self.peek(), Token::Name(name) if name == word);
+        self.at += usize::from(is_next);
+        is_next
     }
 
     fn expect(&mut self, mark: char) -> Result<(), FormulaFault> {

@@ -177,6 +177,7 @@ struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
+    /// Adds the formula of a metric after those of the metrics that it depends on.
     fn metric(&mut self, metric: &'a VendorMetric) -> Result<(), MetricError> {
         let expr = Expr::parse(&metric.formula).map_err(|error| match error {
             MetricError::Syntax {
@@ -203,6 +204,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
+    /// Adds the metric or event that the formula of `within` refers to by `name`.
     fn name(&mut self, name: &str, within: &VendorMetric) -> Result<(), MetricError> {
         let is_done = self.formulas.iter().any(|(known, _)| known == name);
         // A metric may have the same name as its event.

@@ -66,7 +66,7 @@ fn value(formula: &str) -> f64 {
 }
 
 #[test]
-fn operator_precedence_matches_the_tables() {
+fn operators_have_their_precedence_and_value() {
     for (formula, expected) in [
         ("1 + 2 * 3", 7.0),
         ("a - b - 1", 1.0),
@@ -138,13 +138,13 @@ fn syntax_errors_have_positions() {
     ] {
         let MetricError::Syntax {
             position: at,
-            reason: why,
+            reason: found,
             ..
         } = Expr::parse(formula).unwrap_err()
         else {
             panic!("no syntax error in {formula}");
         };
-        assert_eq!((at, why.as_str()), (position, reason), "{formula}");
+        assert_eq!((at, found.as_str()), (position, reason), "{formula}");
     }
     let nested = format!("{}1{}", "(".repeat(200), ")".repeat(200));
     assert!(
@@ -164,7 +164,7 @@ fn syntax_errors_have_positions() {
     );
 }
 
-/// A table of metrics, each with its formula.
+/// Tables of metrics, each with its formula.
 fn tables(metrics: &[(&str, &str)]) -> VendorTables {
     let metrics = metrics.iter().map(|(name, formula)| VendorMetric {
         name: (*name).to_owned(),

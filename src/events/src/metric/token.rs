@@ -65,6 +65,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<PlacedToken>, FormulaFault> {
     Ok(tokens)
 }
 
+/// The literal at the beginning of `text`, and its length; a length of 0 if no name follows the `#`.
 fn literal(text: &str) -> (Token, usize) {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
     let name = text.get(1..).unwrap_or_default();
@@ -76,7 +77,7 @@ fn literal(text: &str) -> (Token, usize) {
     }
 }
 
-/// The longer match of both; names may begin with digits, and numbers may contain a sign.
+/// The longer match of both; names may begin with digits, and exponents of numbers may have a sign.
 fn number_or_name(text: &str) -> (Token, usize) {
     let (name, name_length) = name(text);
     match number(text) {
@@ -93,17 +94,17 @@ fn number(text: &str) -> Option<(f64, usize)> {
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(rest.len())
     };
-    let is = |at: usize, expected: &[u8]| {
+    let has_one_of = |at: usize, expected: &[u8]| {
         let byte = text.as_bytes().get(at);
         byte.is_some_and(|byte| expected.contains(byte))
     };
     let integer_end = digits(0);
-    let mut end = match is(integer_end, b".") {
+    let mut end = match has_one_of(integer_end, b".") {
         true => digits(integer_end + 1),
         false => integer_end,
     };
-    if is(end, b"eE") {
-        let sign = usize::from(is(end + 1, b"-+"));
+    if has_one_of(end, b"eE") {
+        let sign = usize::from(has_one_of(end + 1, b"-+"));
         let exponent = digits(end + 1 + sign);
         if exponent > end + 1 + sign {
             end = exponent;

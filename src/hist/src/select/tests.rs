@@ -166,7 +166,7 @@ proptest! {
         prop_assert_eq!(choice, expected(&fields, &options));
         prop_assert_eq!(filter.accepts(&sample, &resolver), choice == SampleTreatment::Counted);
         let frame = resolver.locate(AddressContext::of(&sample), sample.cpu_mode(), 0);
-        // Locations are not filtered.
+        // None of the options filters locations.
         prop_assert_eq!(filter.frame(&resolver, &frame), SampleTreatment::Counted);
         prop_assert_eq!(filter.clone().non_empty().is_none(), {
             let FilterOptions { time, cpus, pids, tids, comms } = &options;

@@ -124,7 +124,9 @@ struct ForkBranches<'a> {
     chains: u64,
 }
 
+/// Appends the lines of a graph.
 struct GraphLines<'a> {
+    /// The text before each line.
     margin: String,
     /// For each depth, whether a line leads down to a later sibling.
     open: Vec<bool>,
@@ -132,6 +134,7 @@ struct GraphLines<'a> {
 }
 
 impl GraphLines<'_> {
+    /// Appends the frames before the first fork. Later lines are indented below them.
     fn push_stem(&mut self, text: &mut String, frames: &[impl AsRef<str>]) {
         let Some((first, rest)) = frames.split_first() else {
             return;
@@ -145,6 +148,7 @@ impl GraphLines<'_> {
         }
     }
 
+    /// Appends branches and, recursively, those below them.
     fn push_fork(&mut self, text: &mut String, fork: ForkBranches<'_>) {
         let fractal = self.layout.graph_form == GraphForm::Fractal;
         let mut rest = ColumnSum {
@@ -187,6 +191,7 @@ impl GraphLines<'_> {
         }
     }
 
+    /// Ends the line of the innermost depth: no sibling follows the next branch.
     fn close(&mut self) {
         if let Some(open) = self.open.last_mut() {
             *open = false;
@@ -213,6 +218,7 @@ impl GraphLines<'_> {
         push_line(text, "--", frame);
     }
 
+    /// Appends the margin and the lines of the first `depth` depths.
     fn push_lead(&self, text: &mut String, depth: usize) {
         text.push_str(&self.margin);
         for open in self.open.iter().take(depth) {

@@ -16,7 +16,7 @@ use crate::percent::Percent;
 use crate::table::{self, Align, TextStyle, TextTable};
 use crate::terminal::{Csi, Sgr, escaped_line};
 
-/// Rows that a thread formats at a time.
+/// The number of rows that a thread formats at a time.
 const ROWS_OF_A_BLOCK: usize = 32;
 /// Blocks per thread that are formatted before the first of them is written. This bounds the memory that their text takes.
 const BLOCKS_OF_A_THREAD: usize = 16;
@@ -415,7 +415,7 @@ pub(super) fn shown(cell: &str, escapes: bool) -> Cow<'_, str> {
     }
 }
 
-/// The width of each key's column: the maximum of its title, its longest cell and, if a row has no
+/// The width of each key's column: the maximum of its title, its longest cell and, if any row has no
 /// symbol, perf's minimum for such rows.
 fn widths(histogram: &Histogram, escapes: bool) -> Vec<usize> {
     let unresolved = histogram.rows.iter().any(|row| row.unresolved);

@@ -93,7 +93,7 @@ fn marked(expected: &str) -> String {
     expected.replace('~', "")
 }
 
-/// `main` calls `middle` and `other`, which both call `leaf`.
+/// The callees of `main`: `middle`, which always calls `leaf`, and `other`, which seldom calls `rare`.
 fn forks() -> Vec<Branch> {
     let middle = branch(&["middle", "leaf"], 8142, vec![]);
     let deeper = branch(&["rare"], 60, vec![]);
@@ -102,7 +102,7 @@ fn forks() -> Vec<Branch> {
 }
 
 #[test]
-fn only_forks_have_percentages() {
+fn a_stem_of_all_samples_has_no_percentage() {
     let stem = vec![branch(&["start", "main"], 10_000, forks())];
     let rows = vec![row(0, 10_000, &["calc", "[.] main"], stem)];
     let expected = "\
@@ -185,7 +185,7 @@ fn cells_are_not_truncated_and_unresolved_rows_widen_columns() {
 }
 
 #[test]
-fn names_longer_than_formatting_allows_widen_their_columns() {
+fn names_longer_than_format_widths_widen_their_columns() {
     let name = "n".repeat(70_000);
     let rows = vec![row(10_000, 10_000, &["calc", &name], vec![])];
     let text = text(&histogram("comm,sym", rows), ReportLayout::default(), false);

@@ -91,7 +91,7 @@ pub fn write_event(
     out.write_all(b"\n\n")
 }
 
-/// Writes the number of branches by type, if types are known.
+/// Writes the percentage of branches of each type, if types are known.
 pub fn write_branch_counts(out: &mut dyn Write, counts: &BranchCounts) -> io::Result<()> {
     let total = counts.total();
     if total == 0 {

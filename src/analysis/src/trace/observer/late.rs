@@ -16,8 +16,8 @@ pub(super) struct LateReader {
 
 impl<S: TraceSink> TraceObserver<S> {
     /// From now on, reads the memory of a call's arguments with `memory` when the entry of the call is observed, and marks it as
-    /// read late: it may have changed since the call, so file names in it are not used as names of file descriptors. `string_size`
-    /// is the maximum size in bytes of buffers, and of texts other than paths.
+    /// read late: it may have changed since the call, so file names in it are not used as names of file descriptors.
+    /// `string_size` is the maximum size in bytes of buffers, and of texts other than paths.
     pub fn read_memory_late(&mut self, memory: Box<dyn ProcessMemory>, string_size: usize) {
         self.late = Some(LateReader {
             memory,

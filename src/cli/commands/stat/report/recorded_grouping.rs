@@ -19,8 +19,8 @@ pub(super) fn title(data: &PerfData<'_>) -> String {
     format!("'{words}'")
 }
 
-/// The aggregation: as requested, or as recorded if `requested` is `Global`, or if the counts are not per CPU as it requires. Can be
-/// determined from the first round on.
+/// The aggregation: as requested, or as recorded if `requested` is `Global`, or if the counts are not per CPU as it requires. Can
+/// be determined from the first round on.
 pub(super) fn grouping(
     recorded: &RecordedStat<'_>,
     data: &PerfData<'_>,
