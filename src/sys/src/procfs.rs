@@ -32,6 +32,8 @@ pub struct TaskStatus {
     pub is_filtered: bool,
     /// Its id in its own PID namespace, which gettid(2) returns to it; 0 if unknown (before Linux 4.1).
     pub own_tid: u32,
+    /// The number of PID namespaces in which it has an id, from that of this proc file system on: 1 if it is in the same one, 0 if unknown.
+    pub namespaces: usize,
     /// The number of times that the thread was taken off a CPU. If a waiting thread has the same number later, it has not run
     /// in between.
     pub switches: u64,
@@ -126,6 +128,17 @@ impl Proc {
     pub fn process_of(&self, tid: u32) -> io::Result<u32> {
         let bytes = fs::read(self.path(format!("{tid}/status")))?;
         Ok(parse_status(&bytes).tgid)
+    }
+
+    /// The inode number of a process's PID namespace (namespaces(7)).
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] when there is no such process, `EACCES` for processes of other users.
+    pub fn pid_namespace(&self, pid: u32) -> io::Result<u64> {
+        let target = fs::read_link(self.path(format!("{pid}/ns/pid")))?;
+        let text = target.to_str().and_then(|text| text.strip_prefix("pid:["));
+        let number = text.and_then(|text| text.strip_suffix(']')?.parse().ok());
+        number.ok_or(io::ErrorKind::InvalidData.into())
     }
 
     /// The child processes of all threads of `pid`; empty if they can't be listed.
@@ -251,7 +264,11 @@ fn parse_status(bytes: &[u8]) -> TaskStatus {
             b"VmPeak" => status.is_kernel = false,
             // SECCOMP_MODE_FILTER
             b"Seccomp" => status.is_filtered = value == b"2",
-            b"NSpid" => status.own_tid = last_number(value),
+            b"NSpid" => {
+                let ids = value.split(u8::is_ascii_whitespace);
+                status.namespaces = ids.filter(|id| !id.is_empty()).count();
+                status.own_tid = last_number(value);
+            }
             b"voluntary_ctxt_switches" | b"nonvoluntary_ctxt_switches" => {
                 status.switches += number().map_or(0, u64::from);
             }
@@ -387,11 +404,23 @@ mod tests {
     }
 
     #[test]
+    fn a_pid_namespace_has_a_number() {
+        let proc = Proc::new("/proc");
+        let own = std::process::id();
+        let number = proc.pid_namespace(own).unwrap();
+        let link = fs::read_link("/proc/self/ns/pid").unwrap();
+        assert_eq!(link, Path::new(&format!("pid:[{number}]")));
+        let status = proc.status(own, own).unwrap();
+        assert_eq!((status.own_tid, status.namespaces), (own, 1));
+    }
+
+    #[test]
     fn ids_of_the_innermost_namespace_and_all_switches_are_read() {
         let text =
             b"NSpid:\t70\t8\t3\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n";
         let status = parse_status(text);
-        assert_eq!((status.own_tid, status.switches), (3, 42));
+        assert_eq!((status.own_tid, status.namespaces), (3, 3));
+        assert_eq!(status.switches, 42);
     }
 
     #[test]

@@ -24,7 +24,15 @@ const WAITED_FOR: u32 = 3;
 const WRITE_PHASE: u32 = 1;
 /// Bits that the kind of such a mutex may have: type, shared by processes, with or without elision. Robust mutexes and those with
 /// priorities have other values.
-const KINDS: u32 = 3 | 0x80 | 0x100 | 0x200;
+const KINDS: u32 = 3 | SHARED | 0x100 | 0x200;
+/// The bit of a kind for mutexes that processes share, in glibc and musl.
+const SHARED: u32 = 0x80;
+/// `PTHREAD_MUTEX_ROBUST_NORMAL_NP`: the bit of a kind for robust mutexes in glibc.
+const ROBUST: u32 = 0x10;
+/// The bits that the kind of a robust mutex may have.
+const ROBUST_KINDS: u32 = ROBUST | SHARED | 3;
+/// The bits of a mutex in musl (`_m_type`): type, robust, priority inheritance. A mutex of type 0 has no owner.
+const MUSL_KINDS: u32 = 3 | 4 | 8;
 /// The type of a recursive mutex.
 const RECURSIVE: u32 = 1;
 
@@ -111,7 +119,8 @@ impl FutexWait {
     /// Returns the holder of the futex. `memory` is that of a 64-bit program in this machine's byte order; `is_thread_id` tells whether the
     /// futex is the word of a thread that is cleared when the thread ends.
     ///
-    /// `None` if the memory does not tell it. The caller checks whether the process has such a thread: any other number is no holder.
+    /// `None` if the memory does not tell it. The caller checks whether the process has such a thread, or, if the futex is shared, any process
+    /// that maps the same memory: any other number is no holder.
     #[must_use]
     pub fn holder(self, memory: &FutexMemory, is_thread_id: bool) -> Option<FutexHolder> {
         let word = memory.word(0);
@@ -121,12 +130,16 @@ impl FutexWait {
             6 | 13 => held(word & TID, FutexObject::PriorityInheritance),
             // WAIT, WAIT_BITSET.
             0 | 9 => match self.value {
-                CONTENDED => held(mutex_owner(memory)?, FutexObject::Mutex),
-                WAITED_FOR if word == WAITED_FOR => held(self.writer(memory)?, FutexObject::RwLock),
-                value if value & word & WAITERS != 0 => held(word & TID, FutexObject::Mutex),
-                // The kernel wakes those that wait for the end of a thread as for memory shared by processes.
+                // First, since in a PID namespace the id may be 2 or 3. The kernel wakes those that wait for the end of a thread as for memory
+                // shared by processes.
                 value if is_thread_id && value == word && self.is_shared() => {
                     held(word, FutexObject::Thread)
+                }
+                CONTENDED => held(mutex_owner(memory, self.is_shared())?, FutexObject::Mutex),
+                WAITED_FOR if word == WAITED_FOR => held(self.writer(memory)?, FutexObject::RwLock),
+                value if value & word & WAITERS != 0 => {
+                    let has_owner = !self.is_shared() || is_shared_with_owner(memory);
+                    held(word & TID, FutexObject::Mutex).filter(|_| has_owner)
                 }
                 _ => None,
             },
@@ -155,13 +168,23 @@ impl FutexWait {
 
 /// Returns the owner in a locked `pthread_mutex_t` of glibc: `__lock`, `__count`, `__owner`, `__nusers`, `__kind`, `__spins`. A thread sets the owner after
 /// it took the lock and clears it before it releases the lock, so it is 0 or right.
-fn mutex_owner(memory: &FutexMemory) -> Option<u32> {
+fn mutex_owner(memory: &FutexMemory, is_shared: bool) -> Option<u32> {
     let [lock, count, owner, users, kind] = [0, 4, 8, 12, 16].map(|offset| memory.word(offset));
     let is_mutex = lock == CONTENDED
+        && (kind & SHARED != 0) == is_shared
         && kind & !KINDS == 0
         && (count == 0 || kind & 3 == RECURSIVE)
         && (1..1 << 16).contains(&users);
     is_mutex.then_some(owner)
+}
+
+/// Whether a word with the bit of waiting threads is that of a mutex with the owner's id in it, for calls that are not private: a robust one of glibc,
+/// whose kind is 16 bytes after the word, or one of musl that processes share, whose kind precedes the word. Calls for robust mutexes of glibc are
+/// never private, since the kernel wakes the next thread as for shared memory when an owner ends.
+fn is_shared_with_owner(memory: &FutexMemory) -> bool {
+    let [glibc, musl] = [16, -4].map(|offset| memory.word(offset));
+    let is_glibc = glibc & !ROBUST_KINDS == 0 && glibc & ROBUST != 0;
+    is_glibc || (musl & !MUSL_KINDS == SHARED && musl & MUSL_KINDS != 0)
 }
 
 #[cfg(test)]
@@ -189,9 +212,16 @@ mod tests {
         };
         let owner = |words| tid(wait, words, false);
         assert_eq!(owner([2, 0, 77, 1, 0, 0]), Some(77));
-        // Recursive, error checking, shared, without elision.
+        // Recursive, error checking, without elision.
         assert_eq!(owner([2, 3, 77, 1, 1, 0]), Some(77));
-        assert_eq!(owner([2, 0, 77, 1, 0x282, 0]), Some(77));
+        assert_eq!(owner([2, 0, 77, 1, 0x202, 0]), Some(77));
+        // Shared by processes, as the call has to say.
+        let shared = FutexWait {
+            operation: 0,
+            ..wait
+        };
+        assert_eq!(tid(shared, [2, 0, 77, 1, 0x80, 0], false), Some(77));
+        assert_eq!(tid(shared, [2, 0, 77, 1, 0, 0], false), None);
         for other in [
             // Released meanwhile, or just being taken.
             [1, 0, 77, 1, 0, 0],
@@ -200,6 +230,7 @@ mod tests {
             [2, 1, 77, 1, 0, 0],
             [2, 0, 77, 0, 0, 0],
             [2, 0, 77, 1, 0x1000, 0],
+            [2, 0, 77, 1, 0x80, 0],
             [2, 0, 77, 1 << 16, 0, 0],
         ] {
             assert_eq!(owner(other), None, "{other:?}");
@@ -280,12 +311,40 @@ mod tests {
         // Its owner died: no thread holds it.
         assert_eq!(tid(robust, [WAITERS | 1 << 30, 0, 0, 0, 0, 0], false), None);
         assert_eq!(tid(robust, [0, 0, 0, 0, 0, 0], false), None);
+        // A word that processes may share needs to be in a mutex with an owner: of glibc, or of musl.
+        let shared = FutexWait {
+            operation: 0,
+            ..robust
+        };
+        let word = WAITERS | 77;
+        for (kind, owner) in [
+            (0x90, Some(77)),
+            (0x11, Some(77)),
+            (0x80, None),
+            (0x1010, None),
+            (0, None),
+        ] {
+            assert_eq!(
+                tid(shared, [word, 0, 0, 0, kind, 0], false),
+                owner,
+                "{kind:#x}"
+            );
+        }
+        for (kind, owner) in [(0x84, Some(77)), (0x81, Some(77)), (0x80, None), (4, None)] {
+            let musl = FutexMemory::around(&bytes(&[0, 0, 0, kind, word]));
+            let holder = shared.holder(&musl, false);
+            assert_eq!(holder.map(|holder| holder.tid), owner, "{kind:#x}");
+        }
         // The wait for the end of a thread is not private.
         let join = FutexWait {
             operation: 0x109,
             value: 77,
         };
         assert_eq!(tid(join, [77, 0, 0, 0, 0, 0], true), Some(77));
+        for id in [2, 3] {
+            let join = FutexWait { value: id, ..join };
+            assert_eq!(tid(join, [id, 0, 0, 0, 0, 0], true), Some(id));
+        }
         assert_eq!(tid(join, [77, 0, 0, 0, 0, 0], false), None);
         let private = FutexWait {
             operation: 0x189,
