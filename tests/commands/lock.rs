@@ -6,6 +6,7 @@ mod live;
 mod live_futexes;
 mod owners;
 pub(crate) mod recording;
+mod shared_locks;
 mod user_locks;
 
 use std::collections::{BTreeMap, HashMap};

@@ -9,6 +9,7 @@ mod holders;
 mod info;
 mod live;
 mod lock_names;
+mod machine_threads;
 mod record;
 mod report;
 

@@ -8,7 +8,7 @@ use rperf_testkit::{Run, Scratch, may_trace, skip};
 use super::run;
 
 /// A program that runs until this is dropped.
-struct Hanging(Child);
+pub(super) struct Hanging(pub(super) Child);
 
 impl Drop for Hanging {
     fn drop(&mut self) {

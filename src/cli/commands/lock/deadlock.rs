@@ -3,21 +3,24 @@
 mod recording;
 mod snapshot;
 
-use std::io::{self, Write as _};
+use std::collections::BTreeMap;
+use std::io;
 
 use clap::{ArgMatches, Command};
-use rperf_analysis::lock::FutexObject;
 use rperf_events::{EventSpec, Sampling};
 use rperf_replay::{LiveWorld, Machine, Order};
 use rperf_resolve::{AddressContext, Resolver, StackCopy, StackOptions, UserStacks};
 use rperf_session::{KernelRoots, Observation, ObserveOptions, RecordRequest, Target};
 use rperf_sys::{Proc, read_process_memory, thread_registers, uname};
-use rperf_view::lock::chains::{ProcessWaits, WaitingThread, write_json, write_waits};
+use rperf_view::lock::chains::{
+    ProcessState, ProcessWaits, ThreadName, WaitingThread, write_json, write_waits,
+};
 use rperf_wire::{CpuMode, Endian, Regs, RegsAbi, U64s};
 
 use self::snapshot::{FoundWait, Snapshot, still_waits};
 use super::analysis::address_name;
 use super::common;
+use super::machine_threads::is_java;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::jobs;
@@ -32,6 +35,7 @@ const ABOUT: &str = "\
 Shows which threads of running processes (-p) wait for locks of others, and marks those that wait in a circle: deadlocks. With -i the same of a \
 recording of 'lock record --user': deadlocks with their times, and for how long threads waited through others. Holders are read from the memory of \
 the process: mutexes of glibc, locks with priority inheritance, robust mutexes, and, on x86-64, joined threads. Holders of other locks are unknown. \
+If a holder of a lock in shared memory is a thread of another process, that process is looked at, too. \
 Threads in a circle stop for a moment, as for a debugger, while their registers are read; with -v all that wait.";
 
 /// The default maximum number of frames.
@@ -87,12 +91,10 @@ pub(in crate::cli::commands) fn run(
         return Err(CliError::usage("lock deadlock: no process given"));
     };
     let proc = Proc::new(PROC);
-    let snapshots = pids.iter().map(|pid| {
-        let taken = Snapshot::take(&proc, *pid);
-        Ok((*pid, taken.map_err(|error| unreadable(*pid, &error))?))
-    });
-    let snapshots: Vec<(u32, Snapshot)> = snapshots.collect::<Result<_, CliError>>()?;
-    let world = world(&pids, matches, context)?;
+    let snapshot =
+        Snapshot::take(&proc, &pids).map_err(|failure| unreadable(failure.pid, &failure.error))?;
+    let read: Vec<u32> = snapshot.processes.keys().copied().collect();
+    let world = world(&read, matches, context)?;
     let resolver = symbols.live_resolver(context, world.world());
     let reader = WaitReader {
         proc: &proc,
@@ -100,18 +102,11 @@ pub(in crate::cli::commands) fn run(
         max_stack: max_stack(matches),
         is_verbose: count(matches, "verbose") > 0,
     };
-    let found = snapshots.into_iter();
-    let found: Vec<ProcessWaits> = found.map(|(pid, taken)| reader.waits(pid, taken)).collect();
+    let found = reader.waits(&snapshot, &pids);
     let mut out = context.stdout();
-    if flag(matches, "json") == Some(true) {
-        write_json(&mut out, &found)?;
-        return Ok(ExitStatus::Ok);
-    }
-    for (number, process) in found.iter().enumerate() {
-        if number > 0 {
-            writeln!(out)?;
-        }
-        write_waits(&mut out, process, reader.is_verbose)?;
+    match flag(matches, "json") == Some(true) {
+        true => write_json(&mut out, &found)?,
+        false => write_waits(&mut out, &found, reader.is_verbose)?,
     }
     Ok(ExitStatus::Ok)
 }
@@ -183,15 +178,13 @@ struct WaitReader<'r, 'w> {
 }
 
 impl WaitReader<'_, '_> {
-    fn waits(&self, pid: u32, snapshot: Snapshot) -> ProcessWaits {
-        let found = snapshot.waits;
-        let waits = found.iter().map(|(tid, wait)| {
+    /// Names processes, threads and locks. `requested` are the processes that the user asked for.
+    fn waits(&self, snapshot: &Snapshot, requested: &[u32]) -> ProcessWaits {
+        let waits = snapshot.waits.iter().map(|(tid, wait)| {
             let named = WaitingThread {
-                object: wait
-                    .holder
-                    .map_or(FutexObject::Unknown, |holder| holder.object),
+                object: wait.object,
                 address: wait.address,
-                variable: variable(self.resolver, self.at(pid), wait.address),
+                variable: variable(self.resolver, self.at(wait.pid), wait.address),
                 holder: wait.holder.map(|holder| holder.tid),
                 has_timeout: wait.has_timeout,
                 stack: Vec::new(),
@@ -199,21 +192,56 @@ impl WaitReader<'_, '_> {
             (*tid, named)
         });
         let mut process = ProcessWaits {
-            pid,
-            threads: snapshot.names.len(),
-            names: snapshot.names,
+            processes: self.processes(snapshot, requested),
+            names: self.names(snapshot),
             waits: waits.collect(),
         };
         let in_cycles = process.chains().cycles.concat();
         for (tid, wait) in &mut process.waits {
-            let found = found
+            let found = snapshot
+                .waits
                 .get(tid)
                 .filter(|_| self.is_verbose || in_cycles.contains(tid));
             if let Some(found) = found {
-                wait.stack = self.stack(pid, *tid, found).unwrap_or_default();
+                wait.stack = self.stack(*tid, found).unwrap_or_default();
             }
         }
         process
+    }
+
+    fn processes(&self, snapshot: &Snapshot, requested: &[u32]) -> Vec<ProcessState> {
+        let read = snapshot.processes.iter();
+        let read = read.map(|(pid, process)| (*pid, Some(process.names.len())));
+        let hidden = snapshot.hidden.iter().map(|pid| (*pid, None));
+        let states = read.chain(hidden).map(|(pid, threads)| ProcessState {
+            pid,
+            threads,
+            is_holder: !requested.contains(&pid),
+            is_java: threads.is_some() && is_java(self.proc, pid),
+        });
+        let mut states: Vec<ProcessState> = states.collect();
+        states.sort_by_key(|state| (state.is_holder, state.pid));
+        states
+    }
+
+    /// Returns the names of the threads that were read, and of holders whose processes cannot be read.
+    fn names(&self, snapshot: &Snapshot) -> BTreeMap<u32, ThreadName> {
+        let mut names = BTreeMap::new();
+        for (pid, process) in &snapshot.processes {
+            for (tid, comm) in &process.names {
+                let comm = comm.clone();
+                names.insert(*tid, ThreadName { pid: *pid, comm });
+            }
+        }
+        let holders = snapshot.waits.values().filter_map(|wait| wait.holder);
+        let holders = holders.map(|holder| (holder.pid, holder.tid));
+        for (pid, tid) in holders.chain(snapshot.hidden.iter().map(|pid| (*pid, *pid))) {
+            if let Ok(status) = self.proc.status(pid, tid) {
+                let comm = String::from_utf8_lossy(&status.name).into_owned();
+                names.entry(tid).or_insert(ThreadName { pid, comm });
+            }
+        }
+        names
     }
 
     fn at(&self, pid: u32) -> AddressContext {
@@ -225,10 +253,11 @@ impl WaitReader<'_, '_> {
     }
 
     /// Returns the frames of a waiting thread; `None` if it runs again, or if it cannot be stopped.
-    fn stack(&self, pid: u32, tid: u32, wait: &FoundWait) -> Option<Vec<String>> {
-        if !still_waits(self.proc, pid, tid, wait) {
+    fn stack(&self, tid: u32, wait: &FoundWait) -> Option<Vec<String>> {
+        if !still_waits(self.proc, tid, wait) {
             return None;
         }
+        let pid = wait.pid;
         let registers = thread_registers(tid).ok()??;
         let values: Vec<u8> = registers
             .values

@@ -24,15 +24,35 @@ pub struct WaitingThread {
     pub stack: Vec<String>,
 }
 
-/// The threads of a process that wait for futexes, at one moment.
+/// A process whose threads wait, or have locks that others wait for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ProcessWaits {
+pub struct ProcessState {
     /// The process id.
     pub pid: u32,
-    /// The number of threads.
-    pub threads: usize,
-    /// The names of threads that wait or are waited for.
-    pub names: BTreeMap<u32, String>,
+    /// The number of threads; `None` if they cannot be read.
+    pub threads: Option<usize>,
+    /// Whether it was not asked for, but has locks that threads of the others wait for.
+    pub is_holder: bool,
+    /// Whether it is a Java virtual machine.
+    pub is_java: bool,
+}
+
+/// A thread that waits or is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadName {
+    /// Its process.
+    pub pid: u32,
+    /// Its name.
+    pub comm: String,
+}
+
+/// The threads of processes that wait for futexes, at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProcessWaits {
+    /// Those that were asked for come first.
+    pub processes: Vec<ProcessState>,
+    /// By thread id.
+    pub names: BTreeMap<u32, ThreadName>,
     /// By thread id.
     pub waits: BTreeMap<u32, WaitingThread>,
 }
@@ -49,18 +69,53 @@ impl ProcessWaits {
         )
     }
 
+    /// Returns name and id of a thread, and of its process if there are several.
     fn thread(&self, tid: u32) -> String {
-        thread(&self.names, tid)
+        match self.names.get(&tid) {
+            Some(name) if name.pid != tid && self.processes.len() > 1 => {
+                format!("{} ({tid}, process {})", name.comm, name.pid)
+            }
+            Some(name) => format!("{} ({tid})", name.comm),
+            None => format!(":{tid} ({tid})"),
+        }
+    }
+
+    fn is_in(&self, tid: u32, pid: u32) -> bool {
+        self.names.get(&tid).is_some_and(|name| name.pid == pid)
+    }
+
+    /// Whether it is unknown if a thread waits.
+    fn is_hidden(&self, tid: u32) -> bool {
+        let mut processes = self.processes.iter();
+        processes.any(|process| process.threads.is_none() && self.is_in(tid, process.pid))
+    }
+
+    fn write_process(&self, out: &mut dyn Write, process: &ProcessState) -> io::Result<()> {
+        write!(out, "process {}", self.thread(process.pid))?;
+        if process.is_holder {
+            write!(out, ", which has locks that the others wait for")?;
+        }
+        let Some(threads) = process.threads else {
+            writeln!(out, ": its threads cannot be read")?;
+            return writeln!(out, "hint: run as root to see what they wait for");
+        };
+        let waiting = self
+            .waits
+            .keys()
+            .filter(|tid| self.is_in(**tid, process.pid));
+        let (all, waiting) = (thread_count(threads), waiting.count());
+        writeln!(out, ": {all}, {waiting} waiting for futexes")
     }
 
     fn write_threads(&self, out: &mut dyn Write, tids: &[u32]) -> io::Result<()> {
         for tid in tids {
             if let Some(wait) = self.waits.get(tid) {
-                write_wait(out, &self.names, *tid, wait)?;
+                write_wait(out, &|tid| self.thread(tid), *tid, wait)?;
             }
         }
         Ok(())
     }
+
     /// Writes a deadlock.
     fn write_cycle(&self, out: &mut dyn Write, cycle: &[u32]) -> io::Result<()> {
         let mut waits = cycle.iter().filter_map(|tid| self.waits.get(tid));
@@ -74,6 +129,38 @@ impl ProcessWaits {
         }
         self.write_threads(out, cycle)
     }
+
+    fn write_chain(&self, out: &mut dyn Write, chain: &[u32]) -> io::Result<()> {
+        let Some((last, waiting)) = chain.split_last() else {
+            return Ok(());
+        };
+        writeln!(out, "\nchain:")?;
+        self.write_threads(out, waiting)?;
+        let end = match self.waits.get(last) {
+            Some(wait) if wait.holder.is_some() => "is in a deadlock",
+            Some(_) => "waits for a futex whose holder is unknown",
+            None if self.is_hidden(*last) => "cannot be read",
+            None => "does not wait for a futex",
+        };
+        writeln!(out, "  {} {end}", self.thread(*last))
+    }
+
+    fn write_unknown(&self, out: &mut dyn Write, shows_unknown: bool) -> io::Result<()> {
+        let unknown = self.waits.iter().filter(|(_, wait)| wait.holder.is_none());
+        let unknown: Vec<u32> = unknown.map(|(tid, _)| *tid).collect();
+        let verb = match unknown.len() {
+            0 => return Ok(()),
+            1 => "waits for a futex",
+            _ => "wait for futexes",
+        };
+        let end = if shows_unknown { ":" } else { "" };
+        let count = thread_count(unknown.len());
+        writeln!(out, "\n{count} {verb} whose holder is unknown{end}")?;
+        match shows_unknown {
+            true => self.write_threads(out, &unknown),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Returns name and id of a thread.
@@ -84,23 +171,23 @@ pub(super) fn thread(names: &BTreeMap<u32, String>, tid: u32) -> String {
     }
 }
 
-/// Writes a line for the wait of a thread, and its frames.
+/// Writes a line for the wait of a thread, and its frames. `thread` returns name and id of a thread.
 pub(super) fn write_wait(
     out: &mut dyn Write,
-    names: &BTreeMap<u32, String>,
+    thread: &dyn Fn(u32) -> String,
     tid: u32,
     wait: &WaitingThread,
 ) -> io::Result<()> {
-    write!(out, "  {} waits for ", thread(names, tid))?;
+    write!(out, "  {} waits for ", thread(tid))?;
     match (wait.object, wait.holder) {
-        (FutexObject::Thread, Some(holder)) => write!(out, "the end of {}", thread(names, holder))?,
+        (FutexObject::Thread, Some(holder)) => write!(out, "the end of {}", thread(holder))?,
         (object, holder) => {
             write!(out, "{} {:#x}", object_name(object), wait.address)?;
             if let Some(name) = &wait.variable {
                 write!(out, " ({name})")?;
             }
             if let Some(holder) = holder {
-                write!(out, " held by {}", thread(names, holder))?;
+                write!(out, " held by {}", thread(holder))?;
             }
         }
     }
@@ -136,62 +223,38 @@ pub(super) fn thread_count(count: usize) -> String {
     }
 }
 
-/// Writes the deadlocks of a process, its other chains, and, with `shows_unknown`, the waits whose holder is unknown.
+/// Writes the deadlocks, the other chains, and, with `shows_unknown`, the waits whose holder is unknown.
 ///
 /// # Errors
 ///
 /// Those of `out`.
 pub fn write_waits(
     out: &mut dyn Write,
-    process: &ProcessWaits,
+    found: &ProcessWaits,
     shows_unknown: bool,
 ) -> io::Result<()> {
-    let name = process.thread(process.pid);
-    let (all, waiting) = (thread_count(process.threads), process.waits.len());
-    writeln!(out, "process {name}: {all}, {waiting} waiting for futexes")?;
-    let WaitChains { cycles, chains } = process.chains();
+    for process in &found.processes {
+        found.write_process(out, process)?;
+    }
+    let WaitChains { cycles, chains } = found.chains();
     for cycle in &cycles {
-        process.write_cycle(out, cycle)?;
+        found.write_cycle(out, cycle)?;
     }
     for chain in &chains {
-        writeln!(out, "\nchain:")?;
-        let Some((last, waiting)) = chain.split_last() else {
-            continue;
-        };
-        process.write_threads(out, waiting)?;
-        let end = match process.waits.get(last) {
-            Some(wait) if wait.holder.is_some() => "is in a deadlock",
-            Some(_) => "waits for a futex whose holder is unknown",
-            None => "does not wait for a futex",
-        };
-        writeln!(out, "  {} {end}", process.thread(*last))?;
+        found.write_chain(out, chain)?;
     }
-    let unknown: Vec<u32> = process
-        .waits
-        .iter()
-        .filter(|(_, wait)| wait.holder.is_none())
-        .map(|(tid, _)| *tid)
-        .collect();
-    if !unknown.is_empty() {
-        let end = if shows_unknown { ":" } else { "" };
-        let verb = if unknown.len() == 1 {
-            "waits for a futex"
-        } else {
-            "wait for futexes"
-        };
+    found.write_unknown(out, shows_unknown)?;
+    if cycles.is_empty() {
+        writeln!(out, "\nno deadlock among known holders")?;
+    }
+    for process in found.processes.iter().filter(|process| process.is_java) {
+        let (name, pid) = (found.thread(process.pid), process.pid);
         writeln!(
             out,
-            "\n{} {verb} whose holder is unknown{end}",
-            thread_count(unknown.len())
+            "\nprocess {name} is a Java virtual machine, which keeps the locks of Java code itself: 'jcmd {pid} Thread.print' lists them and their deadlocks"
         )?;
-        if shows_unknown {
-            process.write_threads(out, &unknown)?;
-        }
     }
-    match cycles.is_empty() {
-        true => writeln!(out, "\nno deadlock among known holders"),
-        false => Ok(()),
-    }
+    Ok(())
 }
 
 /// Writes processes as a JSON object.
@@ -199,24 +262,47 @@ pub fn write_waits(
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_json(out: &mut dyn Write, processes: &[ProcessWaits]) -> io::Result<()> {
-    let processes: Vec<serde_json::Value> = processes.iter().map(process_json).collect();
+pub fn write_json(out: &mut dyn Write, found: &ProcessWaits) -> io::Result<()> {
+    let chains = found.chains();
+    let processes = found.processes.iter();
+    let processes: Vec<serde_json::Value> = processes
+        .map(|process| process_json(found, &chains, process))
+        .collect();
     let all = serde_json::json!({ "version": LOCK_JSON_VERSION, "processes": processes });
     serde_json::to_writer(&mut *out, &all)?;
     writeln!(out)
 }
 
-fn process_json(process: &ProcessWaits) -> serde_json::Value {
-    let waits = process.waits.iter();
-    let waits = waits.map(|(tid, wait)| wait_json(&process.names, *tid, wait));
-    let WaitChains { cycles, chains } = process.chains();
+/// Returns a process as a JSON object: with its waits, the deadlocks that one of its threads is in, and the chains that begin in it.
+fn process_json(
+    found: &ProcessWaits,
+    chains: &WaitChains,
+    process: &ProcessState,
+) -> serde_json::Value {
+    let is_own = |tid: &u32| found.is_in(*tid, process.pid);
+    let comms = found.names.iter();
+    let comms = comms.map(|(tid, name)| (*tid, name.comm.clone())).collect();
+    let waits = found.waits.iter().filter(|(tid, _)| is_own(tid));
+    let waits = waits.map(|(tid, wait)| {
+        let holder = wait.holder.and_then(|holder| found.names.get(&holder));
+        let mut json = wait_json(&comms, *tid, wait);
+        json["holder_pid"] = holder.map(|holder| holder.pid).into();
+        json
+    });
+    let WaitChains { cycles, chains } = chains;
+    let cycles = cycles.iter().filter(|cycle| cycle.iter().any(is_own));
+    let chains = chains
+        .iter()
+        .filter(|chain| chain.first().is_some_and(is_own));
     serde_json::json!({
         "pid": process.pid,
-        "comm": process.names.get(&process.pid),
+        "comm": comms.get(&process.pid),
         "threads": process.threads,
         "waits": waits.collect::<Vec<_>>(),
-        "deadlocks": cycles,
-        "chains": chains,
+        "deadlocks": cycles.collect::<Vec<_>>(),
+        "chains": chains.collect::<Vec<_>>(),
+        "holds_locks_of_others": process.is_holder,
+        "java": process.is_java,
     })
 }
 
@@ -254,16 +340,94 @@ mod tests {
         }
     }
 
-    fn text(waits: Vec<(u32, WaitingThread)>, shows_unknown: bool) -> String {
-        let process = ProcessWaits {
+    /// The process 1 has 5 threads. With `others`, the thread 2 is a process, and 4 one of the process 6, which cannot be read.
+    fn found(waits: Vec<(u32, WaitingThread)>, others: bool) -> ProcessWaits {
+        let mut processes = vec![ProcessState {
             pid: 1,
-            threads: 5,
-            names: (1..5).map(|tid| (tid, format!("t{tid}"))).collect(),
-            waits: waits.into_iter().collect(),
+            threads: Some(5),
+            ..ProcessState::default()
+        }];
+        if others {
+            let holder = |pid, threads| ProcessState {
+                pid,
+                threads,
+                is_holder: true,
+                is_java: pid == 2,
+            };
+            processes.extend([holder(2, Some(1)), holder(6, None)]);
+        }
+        let pid = |tid: u32| match (others, tid) {
+            (true, 4 | 6) => 6,
+            (true, 2) => 2,
+            _ => 1,
         };
+        let names = (1..7).map(|tid| {
+            let comm = format!("t{tid}");
+            (
+                tid,
+                ThreadName {
+                    pid: pid(tid),
+                    comm,
+                },
+            )
+        });
+        ProcessWaits {
+            processes,
+            names: names.collect(),
+            waits: waits.into_iter().collect(),
+        }
+    }
+
+    fn text(waits: Vec<(u32, WaitingThread)>, shows_unknown: bool) -> String {
         let mut out = Vec::new();
-        write_waits(&mut out, &process, shows_unknown).unwrap();
+        write_waits(&mut out, &found(waits, false), shows_unknown).unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn threads_of_several_processes_are_shown_with_their_process() {
+        let waits = vec![
+            (2, wait(FutexObject::Mutex, Some(3), false)),
+            (3, wait(FutexObject::Mutex, Some(2), false)),
+            (5, wait(FutexObject::Mutex, Some(4), false)),
+        ];
+        let found = found(waits, true);
+        let mut out = Vec::new();
+        write_waits(&mut out, &found, false).unwrap();
+        let expected = "\
+process t1 (1): 5 threads, 2 waiting for futexes
+process t2 (2), which has locks that the others wait for: 1 thread, 1 waiting for futexes
+process t6 (6), which has locks that the others wait for: its threads cannot be read
+hint: run as root to see what they wait for
+
+deadlock: 2 threads wait for each other
+  t2 (2) waits for mutex 0x4040 (first) held by t3 (3, process 1)
+  t3 (3, process 1) waits for mutex 0x4040 (first) held by t2 (2)
+
+chain:
+  t5 (5, process 1) waits for mutex 0x4040 (first) held by t4 (4, process 6)
+  t4 (4, process 6) cannot be read
+
+process t2 (2) is a Java virtual machine, which keeps the locks of Java code itself: 'jcmd 2 Thread.print' lists them and their deadlocks
+";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        let mut out = Vec::new();
+        write_json(&mut out, &found).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let [first, second, third] = [0, 1, 2].map(|place| &json["processes"][place]);
+        assert_eq!(first["waits"][1]["holder_pid"], 6, "{json}");
+        assert_eq!(first["chains"], serde_json::json!([[5, 4]]));
+        for process in [first, second] {
+            assert_eq!(process["deadlocks"], serde_json::json!([[2, 3]]));
+        }
+        assert_eq!(
+            (&second["java"], &first["java"]),
+            (&true.into(), &false.into())
+        );
+        assert_eq!(
+            (&third["threads"], &third["waits"]),
+            (&().into(), &serde_json::json!([]))
+        );
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl RecordedWaits {
 
     fn write_waits(&self, out: &mut dyn Write, waits: &[(u32, WaitingThread)]) -> io::Result<()> {
         for (tid, wait) in waits {
-            write_wait(out, &self.names, *tid, wait)?;
+            write_wait(out, &|tid| thread(&self.names, tid), *tid, wait)?;
         }
         Ok(())
     }

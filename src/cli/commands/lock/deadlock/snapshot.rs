@@ -1,31 +1,44 @@
-//! The threads of a process that wait for futexes, at one moment.
+//! The threads of processes that wait for futexes, at one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use rperf_analysis::lock::{
-    BEFORE_FUTEX, FROM_FUTEX, FutexHolder, FutexMemory, FutexWait, MUTEX_MEMORY,
+    BEFORE_FUTEX, FROM_FUTEX, FutexMemory, FutexObject, FutexWait, MUTEX_MEMORY,
 };
 use rperf_sys::{BlockedCall, Proc, read_process_memory, syscall_number};
+
+use super::super::machine_threads::{FoundThread, MachineThreads};
 
 /// The offset of the thread's id in glibc's `struct pthread` on x86-64; the structure begins with a pointer to itself, and has another one after
 /// 16 bytes.
 const GLIBC_TID: u64 = 0x2d0;
 
-/// The threads of a process at one moment.
+/// The threads of processes at one moment.
+#[derive(Default)]
 pub(super) struct Snapshot {
-    /// Names of threads.
-    pub(super) names: BTreeMap<u32, String>,
+    /// The processes whose threads were read.
+    pub(super) processes: BTreeMap<u32, ProcessThreads>,
+    /// Processes with holders of locks whose threads cannot be read.
+    pub(super) hidden: BTreeSet<u32>,
     /// Waits by thread.
     pub(super) waits: BTreeMap<u32, FoundWait>,
 }
 
+/// The threads of a process.
+pub(super) struct ProcessThreads {
+    /// Names by thread.
+    pub(super) names: BTreeMap<u32, String>,
+}
+
 /// A wait for a futex.
 pub(super) struct FoundWait {
+    pub(super) pid: u32,
     pub(super) address: u64,
+    pub(super) object: FutexObject,
     pub(super) has_timeout: bool,
-    /// The thread that has to act before the wait ends; its id is that of this PID namespace.
-    pub(super) holder: Option<FutexHolder>,
+    /// The thread that has to act before the wait ends; its ids are those of this PID namespace.
+    pub(super) holder: Option<FoundThread>,
     /// How often the thread was taken off a CPU.
     pub(super) switches: u64,
 }
@@ -39,47 +52,111 @@ struct ThreadState {
     call: Option<BlockedCall>,
 }
 
+/// The threads of a process by their ids.
+type ThreadStates = BTreeMap<u32, ThreadState>;
+
+/// A process that cannot be read.
+pub(super) struct ReadFailure {
+    pub(super) pid: u32,
+    pub(super) error: io::Error,
+}
+
 impl Snapshot {
-    /// Reads the threads of a process twice, and the memory of the futexes in between. Waits that lasted from the first to the second reading
-    /// are kept, so all of them existed at the same time, with the holders that are returned.
+    /// Reads the threads of the processes, and of those whose threads have locks that the ones before wait for.
     ///
     /// # Errors
-    /// Those of procfs and process_vm_readv(2).
-    pub(super) fn take(proc: &Proc, pid: u32) -> io::Result<Self> {
-        let before = threads(proc, pid)?;
-        let by_own_tid: BTreeMap<u32, u32> = before
-            .iter()
-            .map(|(tid, thread)| (thread.own_tid, *tid))
-            .collect();
-        let mut waits = BTreeMap::new();
-        for (tid, thread) in &before {
-            if let Some(wait) = found_wait(pid, thread, &by_own_tid)? {
-                waits.insert(*tid, wait);
+    /// Those of procfs and process_vm_readv(2) for one of `pids`.
+    pub(super) fn take(proc: &Proc, pids: &[u32]) -> Result<Self, ReadFailure> {
+        let requested: BTreeSet<u32> = pids.iter().copied().collect();
+        let (mut all, mut hidden) = (requested.clone(), BTreeSet::new());
+        loop {
+            let mut snapshot = Self::at_once(proc, &requested, &all)?;
+            let holders = snapshot.waits.values().filter_map(|wait| wait.holder);
+            let found: BTreeSet<u32> = holders.map(|holder| holder.pid).collect();
+            let known = all.len();
+            for pid in found {
+                match threads(proc, pid) {
+                    Ok(_) => {
+                        all.insert(pid);
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                        hidden.insert(pid);
+                    }
+                    // It has ended.
+                    Err(_) => {}
+                }
+            }
+            // Holders were read at the same time only if all processes were in this round.
+            if all.len() == known {
+                snapshot.hidden = hidden;
+                return Ok(snapshot);
             }
         }
-        let after = threads(proc, pid)?;
-        waits.retain(|tid, _| {
-            let both = before.get(tid).zip(after.get(tid));
-            both.is_some_and(|(before, after)| {
-                before.switches == after.switches && before.call == after.call
-            })
+    }
+
+    /// Reads the threads of the processes twice, and the memory of the futexes in between. Waits that lasted from the first to the second reading
+    /// are kept, so all of them existed at the same time, with the holders that are returned.
+    fn at_once(
+        proc: &Proc,
+        requested: &BTreeSet<u32>,
+        pids: &BTreeSet<u32>,
+    ) -> Result<Self, ReadFailure> {
+        let all_threads = || {
+            let mut all: BTreeMap<u32, ThreadStates> = BTreeMap::new();
+            for pid in pids {
+                match threads(proc, *pid) {
+                    Ok(threads) => {
+                        all.insert(*pid, threads);
+                    }
+                    Err(error) if requested.contains(pid) => {
+                        return Err(ReadFailure { pid: *pid, error });
+                    }
+                    Err(_) => {}
+                }
+            }
+            Ok(all)
+        };
+        let before = all_threads()?;
+        let machine = MachineThreads::new(proc);
+        let mut waits = BTreeMap::new();
+        for (pid, threads) in &before {
+            match found_waits(*pid, threads, &machine) {
+                Ok(found) => waits.extend(found),
+                Err(error) if requested.contains(pid) => {
+                    return Err(ReadFailure { pid: *pid, error });
+                }
+                Err(_) => {}
+            }
+        }
+        let after = all_threads()?;
+        waits.retain(|tid, wait| {
+            let of = |all: &BTreeMap<u32, ThreadStates>| {
+                let thread = all.get(&wait.pid)?.get(tid)?;
+                Some((thread.switches, thread.call))
+            };
+            of(&before).is_some_and(|before| Some(before) == of(&after))
         });
-        let names = after.into_iter().map(|(tid, thread)| (tid, thread.name));
+        let processes = after.into_iter().map(|(pid, threads)| {
+            let names = threads.into_iter().map(|(tid, thread)| (tid, thread.name));
+            let names = names.collect();
+            (pid, ProcessThreads { names })
+        });
         Ok(Self {
-            names: names.collect(),
+            processes: processes.collect(),
+            hidden: BTreeSet::new(),
             waits,
         })
     }
 }
 
 /// Whether a thread has not run since a snapshot.
-pub(super) fn still_waits(proc: &Proc, pid: u32, tid: u32, wait: &FoundWait) -> bool {
-    let status = proc.status(pid, tid);
+pub(super) fn still_waits(proc: &Proc, tid: u32, wait: &FoundWait) -> bool {
+    let status = proc.status(wait.pid, tid);
     status.is_ok_and(|status| status.switches == wait.switches)
 }
 
-/// Reads the state of the threads. Those that end meanwhile are left out.
-fn threads(proc: &Proc, pid: u32) -> io::Result<BTreeMap<u32, ThreadState>> {
+/// Reads the state of the threads. Those that end in between are left out.
+fn threads(proc: &Proc, pid: u32) -> io::Result<ThreadStates> {
     let mut threads = BTreeMap::new();
     for tid in proc.threads(pid)? {
         let Ok(status) = proc.status(pid, tid) else {
@@ -101,36 +178,55 @@ fn threads(proc: &Proc, pid: u32) -> io::Result<BTreeMap<u32, ThreadState>> {
     Ok(threads)
 }
 
-/// Returns the wait of a thread; `None` if it does not wait for a futex.
-fn found_wait(
+/// Returns the waits of a process by thread.
+fn found_waits(
     pid: u32,
-    thread: &ThreadState,
-    by_own_tid: &BTreeMap<u32, u32>,
-) -> io::Result<Option<FoundWait>> {
-    let Some(call) = thread.call else {
-        return Ok(None);
-    };
-    let [address, operation, value, timeout, ..] = call.arguments;
+    threads: &ThreadStates,
+    machine: &MachineThreads,
+) -> io::Result<BTreeMap<u32, FoundWait>> {
+    let own_ids = threads.iter();
+    let own_ids: BTreeMap<u32, u32> = own_ids.map(|(tid, state)| (state.own_tid, *tid)).collect();
+    let mut waits = BTreeMap::new();
+    for (tid, state) in threads {
+        if let Some((address, wait)) = futex_call(state) {
+            let memory = futex_memory(pid, address)?;
+            let holder = wait.holder(&memory, is_thread_id(pid, address));
+            let thread = holder.and_then(|holder| {
+                let is_shared = wait.is_shared() && holder.object != FutexObject::Thread;
+                let place = is_shared.then(|| machine.place(pid, address)).flatten();
+                match (place, own_ids.get(&holder.tid)) {
+                    (Some(place), _) => machine.sharing(place, pid, holder.tid),
+                    (None, own) => own.map(|tid| FoundThread { pid, tid: *tid }),
+                }
+            });
+            let object = holder
+                .filter(|_| thread.is_some())
+                .map_or(FutexObject::Unknown, |holder| holder.object);
+            let found = FoundWait {
+                pid,
+                address,
+                object,
+                has_timeout: state.call.is_some_and(|call| call.arguments[3] != 0),
+                holder: thread,
+                switches: state.switches,
+            };
+            waits.insert(*tid, found);
+        }
+    }
+    Ok(waits)
+}
+
+/// Returns address and call of a thread's wait; `None` if it does not wait for a futex.
+fn futex_call(thread: &ThreadState) -> Option<(u64, FutexWait)> {
+    let call = thread.call?;
+    let [address, operation, value, ..] = call.arguments;
     let low = |argument: u64| (argument & u64::from(u32::MAX)) as u32;
     let wait = FutexWait {
         operation: low(operation),
         value: low(value),
     };
-    if syscall_number("futex").map(u64::from) != Some(call.number) || !wait.is_wait() {
-        return Ok(None);
-    }
-    let memory = futex_memory(pid, address)?;
-    let holder = wait.holder(&memory, is_thread_id(pid, address));
-    let holder = holder.and_then(|holder| {
-        let tid = *by_own_tid.get(&holder.tid)?;
-        Some(FutexHolder { tid, ..holder })
-    });
-    Ok(Some(FoundWait {
-        address,
-        has_timeout: timeout != 0,
-        holder,
-        switches: thread.switches,
-    }))
+    let is_futex = syscall_number("futex").map(u64::from) == Some(call.number);
+    (is_futex && wait.is_wait()).then_some((address, wait))
 }
 
 /// Reads the memory around a futex, or as much as is mapped.

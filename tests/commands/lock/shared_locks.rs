@@ -1,0 +1,223 @@
+//! Locks in memory that processes share, and programs in PID namespaces.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rperf_testkit::{Run, Scratch, may_trace, skip};
+use serde_json::Value;
+
+use super::deadlock::Hanging;
+use super::run;
+
+/// Compiles a program of `tests/workloads` in the scratch directory; `false` with a printed reason without a compiler.
+fn compile(test: &str, scratch: &Scratch, program: &str) -> bool {
+    let source = format!("{}/tests/workloads/{program}.c", env!("CARGO_MANIFEST_DIR"));
+    let options = [
+        "-O1",
+        "-g",
+        "-fno-omit-frame-pointer",
+        "-pthread",
+        "-o",
+        program,
+        &source,
+    ];
+    let compiled = Run::new("cc").within(scratch.path()).args(options).finish();
+    let is_compiled = compiled.is_ok_and(|compiled| compiled.status == 0);
+    if !is_compiled {
+        skip(test, "there is no C compiler");
+    }
+    is_compiled
+}
+
+/// Whether PID namespaces can be made here; otherwise prints a reason.
+fn has_namespaces(test: &str) -> bool {
+    let tried = Run::new("unshare")
+        .args(["-pf", "--kill-child", "true"])
+        .finish();
+    let may = tried.is_ok_and(|tried| tried.status == 0);
+    if !may {
+        skip(test, "PID namespaces cannot be made");
+    }
+    may
+}
+
+/// Starts a program and returns its first line, which begins with `ready`.
+fn start(scratch: &Scratch, words: &[&str]) -> (Hanging, String) {
+    let [program, arguments @ ..] = words else {
+        panic!("no program");
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(scratch.path());
+    let child = command.stdout(Stdio::piped()).spawn();
+    let mut program = Hanging(child.expect("the program starts"));
+    let mut line = String::new();
+    let out = program.0.stdout.take().expect("a pipe");
+    BufReader::new(out).read_line(&mut line).expect("a line");
+    assert!(line.starts_with("ready"), "{words:?}: {line}");
+    (program, line)
+}
+
+/// Returns the child process of a process.
+fn child_of(pid: u32) -> u32 {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let children = std::fs::read_to_string(path).expect("children");
+    children.trim().parse().expect("one child")
+}
+
+/// Returns the processes that `lock deadlock` shows, once there are as many waits.
+fn processes(scratch: &Scratch, pid: u32, waits: usize) -> Vec<Value> {
+    let began = Instant::now();
+    loop {
+        let found = run(scratch, &format!("lock deadlock -p {pid} --json"));
+        assert_eq!((found.status, found.stderr.as_str()), (0, ""), "{found:?}");
+        let json: Value = serde_json::from_str(&found.stdout).expect("JSON");
+        let processes = json["processes"].as_array().expect("processes").clone();
+        let all = processes
+            .iter()
+            .filter_map(|process| process["waits"].as_array());
+        if all.map(Vec::len).sum::<usize>() >= waits {
+            return processes;
+        }
+        let waited = began.elapsed();
+        assert!(waited < Duration::from_secs(20), "{processes:?}");
+    }
+}
+
+fn wait_of<'p>(processes: &'p [Value], name: &str) -> &'p Value {
+    let waits = processes
+        .iter()
+        .filter_map(|process| process["waits"].as_array());
+    let found = waits.flatten().find(|wait| wait["comm"] == name);
+    found.unwrap_or_else(|| panic!("{name}: {processes:?}"))
+}
+
+#[test]
+fn circles_of_two_processes_are_found_from_one_of_them() {
+    const NAME: &str =
+        "commands::lock::shared_locks::circles_of_two_processes_are_found_from_one_of_them";
+    let scratch = Scratch::new();
+    if !may_trace(NAME) || !compile(NAME, &scratch, "shared_locks") {
+        return;
+    }
+    for kind in ["plain", "robust", "rwlock"] {
+        let (program, _) = start(&scratch, &["./shared_locks", kind]);
+        let alpha = program.0.id();
+        let beta = child_of(alpha);
+        // alpha, beta-2, and beta, which joins it.
+        let found = processes(&scratch, alpha, 3);
+        let pids: Vec<&Value> = found.iter().map(|process| &process["pid"]).collect();
+        assert_eq!(pids, [alpha, beta], "{kind}: {found:?}");
+        let [first, second] = [wait_of(&found, "alpha"), wait_of(&found, "beta-2")];
+        assert_eq!(
+            (&first["holder_comm"], &first["holder_pid"]),
+            (&"beta-2".into(), &beta.into())
+        );
+        assert_eq!(
+            (&second["holder_comm"], &second["holder_pid"]),
+            (&"alpha".into(), &alpha.into())
+        );
+        for process in &found {
+            assert_eq!(
+                process["deadlocks"][0].as_array().map(Vec::len),
+                Some(2),
+                "{found:?}"
+            );
+        }
+        assert_eq!(found[1]["holds_locks_of_others"], true);
+        assert!(first["stack"].to_string().contains("take_lock+"), "{first}");
+        assert!(
+            second["stack"].to_string().contains("take_lock+"),
+            "{second}"
+        );
+        let text = run(&scratch, &format!("lock deadlock -p {alpha}")).stdout;
+        let heading = format!(
+            "process beta ({beta}), which has locks that the others wait for: 2 threads, 2 waiting for futexes\n"
+        );
+        assert!(text.contains(&heading), "{text}");
+        assert!(
+            text.contains(&format!(", process {beta}) waits for ")),
+            "{text}"
+        );
+    }
+    // The kernel refuses to close a circle of locks with priority inheritance.
+    for kind in ["pi", "chain"] {
+        let (program, _) = start(&scratch, &["./shared_locks", kind]);
+        let found = processes(&scratch, program.0.id(), 2);
+        assert_eq!(wait_of(&found, "alpha")["holder_comm"], "beta-2", "{kind}");
+        assert_eq!(found[0]["deadlocks"], serde_json::json!([]), "{found:?}");
+        let text = run(&scratch, &format!("lock deadlock -p {}", program.0.id())).stdout;
+        assert!(
+            text.contains(") does not wait for a futex\n"),
+            "{kind}: {text}"
+        );
+    }
+}
+
+#[test]
+fn threads_in_pid_namespaces_are_found_by_their_own_ids() {
+    const NAME: &str =
+        "commands::lock::shared_locks::threads_in_pid_namespaces_are_found_by_their_own_ids";
+    let scratch = Scratch::new();
+    let may = may_trace(NAME) && has_namespaces(NAME);
+    if !may || !compile(NAME, &scratch, "shared_locks") {
+        return;
+    }
+    // Both processes in one namespace.
+    let words = [
+        "unshare",
+        "-pf",
+        "--kill-child",
+        "--mount-proc",
+        "./shared_locks",
+        "plain",
+    ];
+    let (program, _) = start(&scratch, &words);
+    let alpha = child_of(program.0.id());
+    let found = processes(&scratch, alpha, 3);
+    let first = wait_of(&found, "alpha");
+    assert_eq!(
+        (&first["holder_comm"], &first["holder_pid"]),
+        (&"beta-2".into(), &child_of(alpha).into())
+    );
+    assert_eq!(
+        found[0]["deadlocks"][0].as_array().map(Vec::len),
+        Some(2),
+        "{found:?}"
+    );
+    // The holder is in another namespace than the waiting thread, where its id is 2.
+    let (program, _) = start(&scratch, &["./shared_locks", "apart"]);
+    let found = processes(&scratch, program.0.id(), 3);
+    let first = wait_of(&found, "alpha");
+    assert_eq!(first["holder_comm"], "beta-2", "{found:?}");
+    assert_eq!(
+        found[0]["deadlocks"][0].as_array().map(Vec::len),
+        Some(2),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn java_virtual_machines_are_named() {
+    const NAME: &str = "commands::lock::shared_locks::java_virtual_machines_are_named";
+    let scratch = Scratch::new();
+    if !may_trace(NAME) || !compile(NAME, &scratch, "deadlock") {
+        return;
+    }
+    scratch.write("empty.c", "").expect("a file");
+    let words = ["-shared", "-o", "libjvm.so", "empty.c"];
+    let compiled = Run::new("cc").within(scratch.path()).args(words).finish();
+    assert_eq!(compiled.expect("cc starts").status, 0);
+    for is_java in [false, true] {
+        let library = scratch.path().join("libjvm.so");
+        let preload = format!("LD_PRELOAD={}", library.display());
+        let words = ["env", preload.as_str(), "./deadlock", "2", "chain"];
+        let words = if is_java { &words[..] } else { &words[2..] };
+        let (program, _) = start(&scratch, words);
+        let pid = program.0.id();
+        let text = run(&scratch, &format!("lock deadlock -p {pid}")).stdout;
+        let line = format!("'jcmd {pid} Thread.print' lists them and their deadlocks\n");
+        assert_eq!(text.ends_with(&line), is_java, "{text}");
+        assert_eq!(processes(&scratch, pid, 1)[0]["java"], is_java);
+    }
+}
