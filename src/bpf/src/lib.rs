@@ -28,9 +28,9 @@ mod tasks;
 pub use builder::{BuildError, Label, MapId, ProgramBuilder};
 pub use capture::{ArgumentCapture, CaptureOptions};
 pub use contention::{
-    ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, FUTEX, FUTEX_PI,
-    FutexCapture, FutexCaptureOptions, LockFilter, LockLayout, LockName, OwnerLayout, PidLayout,
-    SlabLayout, UNKNOWN_OWNER, WaitKey, WaitSummary,
+    ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, FOREIGN_OWNER, FUTEX,
+    FUTEX_PI, FutexCapture, FutexCaptureOptions, LockFilter, LockLayout, LockName, NamespaceLayout,
+    OwnerLayout, PidLayout, SHARED_OWNER, SlabLayout, UNKNOWN_OWNER, WaitKey, WaitSummary,
 };
 pub use counters::{
     CgroupPlace, CountSum, CountedScope, CpuCounter, KernelCounters, MAX_COUNTED_EVENTS,

@@ -8,6 +8,7 @@ mod flame;
 mod holders;
 mod info;
 mod live;
+mod live_owners;
 mod lock_names;
 mod machine_threads;
 mod record;

@@ -93,6 +93,8 @@ pub struct NamedRow {
     pub row: LockRow,
     /// The caller, the lock or the thread.
     pub name: String,
+    /// The process of an owner of locks that threads of other processes waited for.
+    pub owner_process: Option<u32>,
     /// The frames shown below the row, innermost first.
     pub stack: Vec<String>,
     /// Threads that ended waits for locks of user programs, most waits first. Empty if not shown.
@@ -197,7 +199,9 @@ pub fn write_contention(
                 writeln!(out, "  {:016x}   {name} ({kind})", row.address)?;
             }
             (ContentionTable::Cgroups, _) => writeln!(out, "  {name}")?,
-            (_, key) if let Some(tid) = thread(key) => writeln!(out, "  {tid:10}   {name}")?,
+            (_, key) if let Some(tid) = thread(key) => {
+                writeln!(out, "  {tid:10}   {name}{}", owner_process(named))?;
+            }
             _ => writeln!(out, "  {kind:>10}   {name}")?,
         }
         for frame in stack {
@@ -214,6 +218,14 @@ fn thread(key: &LockKey) -> Option<i64> {
         LockKey::Thread(tid) => Some(i64::from(*tid)),
         LockKey::Owner(tid) => Some(tid.map_or(-1, i64::from)),
         _ => None,
+    }
+}
+
+/// Returns the process of an owner that is not its first thread, if others waited for it; nothing otherwise.
+fn owner_process(row: &NamedRow) -> String {
+    match row.owner_process {
+        Some(pid) if thread(&row.row.key) != Some(i64::from(pid)) => format!(" (process {pid})"),
+        _ => String::new(),
     }
 }
 
@@ -255,7 +267,9 @@ fn write_separated(
                 )?;
             }
             (ContentionTable::Cgroups, _) => write!(out, "{name}")?,
-            (_, key) if let Some(tid) = thread(key) => write!(out, "{tid}{separator} {name}")?,
+            (_, key) if let Some(tid) = thread(key) => {
+                write!(out, "{tid}{separator} {name}{}", owner_process(named))?;
+            }
             _ => write!(out, "{kind}{separator} {name}")?,
         }
         for frame in stack {

@@ -198,6 +198,103 @@ fn threads_in_pid_namespaces_are_found_by_their_own_ids() {
 }
 
 #[test]
+fn owners_in_other_processes_and_namespaces_are_shown_live() {
+    const NAME: &str =
+        "commands::lock::shared_locks::owners_in_other_processes_and_namespaces_are_shown_live";
+    const TIMES: u64 = 12;
+    let scratch = Scratch::new();
+    let may = may_trace(NAME) && has_namespaces(NAME);
+    if !may || !compile(NAME, &scratch, "shared_locks") || !compile(NAME, &scratch, "locks") {
+        return;
+    }
+    let owners = |command: &str| {
+        let words = format!("lock contention -b --user -o --json -- {command}");
+        let found = run(&scratch, &words);
+        if found.status == 255 && found.stderr.contains("BPF") {
+            skip(NAME, &found.stderr);
+            return None;
+        }
+        assert_eq!(found.status, 0, "{found:?}");
+        // The program may print, too.
+        let json = found.stdout.lines().find(|line| line.starts_with('{'));
+        let json: Value = serde_json::from_str(json.expect("JSON")).expect("JSON");
+        Some(json["rows"].as_array().expect("rows").clone())
+    };
+    let waits = |rows: &[Value], name: &str| {
+        let own = rows.iter().filter(|row| row["name"] == name);
+        own.filter_map(|row| row["acquired"].as_u64()).sum::<u64>()
+    };
+    for (command, owner, expected) in [
+        (format!("./shared_locks plain {TIMES}"), "alpha", TIMES),
+        (
+            format!("unshare -pf --mount-proc ./shared_locks plain {TIMES}"),
+            "alpha",
+            TIMES,
+        ),
+        ("unshare -pf ./locks mutex".to_owned(), "holder", 110),
+    ] {
+        let Some(rows) = owners(&command) else {
+            return;
+        };
+        assert_eq!(waits(&rows, owner), expected, "{command}: {rows:?}");
+    }
+    // Only the waiting process is watched. Its namespace existed before.
+    let words = [
+        "unshare",
+        "-pf",
+        "--kill-child",
+        "./shared_locks",
+        "plain",
+        "60",
+    ];
+    let (_program, beta) = started(&scratch, &words, 2);
+    let found = run(
+        &scratch,
+        &format!("lock contention -b --user -o -p {beta} --json sleep 1"),
+    );
+    assert_eq!(found.status, 0, "{found:?}");
+    let json: Value = serde_json::from_str(&found.stdout).expect("JSON");
+    let rows = json["rows"].as_array().expect("rows");
+    assert!(waits(rows, "alpha") > 5, "{json}");
+    let row = rows
+        .iter()
+        .find(|row| row["name"] == "alpha")
+        .expect("a row");
+    assert_eq!(row["owner_process"], row["tid"], "{json}");
+    // The owner is in another namespace, where the waiting process sees no such id.
+    let (_program, beta) = started(&scratch, &["./shared_locks", "apart", "2000"], 1);
+    let found = run(
+        &scratch,
+        &format!("lock contention -b --user -o -p {beta} sleep 1"),
+    );
+    let mut lines = found.stderr.lines().chain(found.stdout.lines());
+    assert!(lines.any(|line| line.ends_with("   alpha")), "{found:?}");
+}
+
+/// Starts a program; returns it and its child of this generation, once that runs.
+fn started(scratch: &Scratch, words: &[&str], generation: usize) -> (Hanging, u32) {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).current_dir(scratch.path());
+    let program = Hanging(command.spawn().expect("the program starts"));
+    let began = Instant::now();
+    loop {
+        let child = |pid: u32| {
+            let path = format!("/proc/{pid}/task/{pid}/children");
+            std::fs::read_to_string(path)
+                .ok()?
+                .trim()
+                .parse::<u32>()
+                .ok()
+        };
+        let parents = std::iter::successors(Some(program.0.id()), |pid| child(*pid));
+        if let Some(pid) = parents.take(generation + 1).nth(generation) {
+            return (program, pid);
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "no child");
+    }
+}
+
+#[test]
 fn java_virtual_machines_are_named() {
     const NAME: &str = "commands::lock::shared_locks::java_virtual_machines_are_named";
     let scratch = Scratch::new();

@@ -70,10 +70,10 @@ mod open {
 
 /// `BPF_F_CURRENT_CPU`.
 const CURRENT_CPU: u64 = 0xffff_ffff;
-/// The size in bytes of `struct upid`.
-const UPID: i32 = 4;
+/// The binary logarithm of the size of `struct upid` in bytes.
+pub(super) const UPID: i32 = 4;
 /// The deepest level of PID namespaces (`MAX_PID_NS_LEVEL`).
-const MAX_LEVEL: i32 = 32;
+pub(super) const MAX_LEVEL: i32 = 32;
 
 /// Offsets in bytes (from BTF) by which the id is found that a thread has in its own PID namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,7 +237,7 @@ fn own_thread(b: &mut ProgramBuilder, layout: PidLayout, out: Label) {
 }
 
 /// Sets `R1` to the number of 32 bits at `R3`.
-fn read_word(b: &mut ProgramBuilder, out: Label) {
+pub(super) fn read_word(b: &mut ProgramBuilder, out: Label) {
     b.store(Double, R10, WORD, 0);
     b.address(R1, R10, i32::from(WORD));
     b.set(R2, 4);

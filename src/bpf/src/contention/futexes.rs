@@ -8,9 +8,9 @@ use crate::registers::RegisterLayout;
 use crate::tasks::{TASK, current_task, key, look_up};
 use crate::{Error, Helper, Label, ProgramBuilder, Register};
 
-use super::lock_names;
 use super::programs::{self, ENDED, NO_STACK, WAIT, WAIT_KEY, WAITS};
 use super::{ContentionKey, ContentionOptions, FUTEX, FUTEX_PI};
+use super::{lock_names, thread_ids};
 
 // Offsets on the stack, below those of the programs for locks of the kernel.
 /// Operation and expected value of the call.
@@ -20,6 +20,9 @@ pub(super) const VALUE: i16 = ENDED - 12;
 const MEMORY: i16 = OPERATION - memory::SIZE;
 /// The saved registers, at most 288 bytes.
 const REGISTERS: i16 = MEMORY - 288;
+
+/// The bit of both is the same.
+const _: () = assert!(SHARED_KIND == PRIVATE);
 
 /// The memory around a futex that tells its owner, in bytes.
 pub(super) mod memory {
@@ -55,7 +58,16 @@ const WAITED_FOR: i32 = 3;
 /// `FUTEX_TID_MASK`.
 const TID: i32 = 0x3fff_ffff;
 /// Bits of a contended mutex's `__kind` other than type, sharing and elision.
-const OTHER_KINDS: i32 = !(3 | 0x80 | 0x100 | 0x200);
+const OTHER_KINDS: i32 = !(3 | SHARED_KIND | 0x100 | 0x200);
+/// The bit of mutexes that processes share, in glibc's `__kind` and in musl's `_m_type`.
+const SHARED_KIND: i32 = 0x80;
+/// The bit of robust mutexes in glibc's `__kind`, and the bits that no robust mutex has.
+const ROBUST: i32 = 0x10;
+const NOT_ROBUST: i32 = !(ROBUST | SHARED_KIND | 3);
+/// Type, robust and priority inheritance in musl's `_m_type`.
+const MUSL_KINDS: i32 = 3 | 4 | 8;
+/// `FUTEX_PRIVATE_FLAG`.
+const PRIVATE: i32 = 0x80;
 /// `EAGAIN`: the futex had another value, so the call did not wait.
 const AGAIN: i32 = -11;
 /// `BPF_F_USER_STACK`.
@@ -75,7 +87,7 @@ pub(super) fn enter(options: &ContentionOptions, number: u32) -> Result<ProgramB
     if let Some(locks) = &options.locks {
         lock_names::select(&mut b, locks, None, out);
     }
-    sum_key(&mut b, options.key);
+    sum_key(&mut b, options);
     process(&mut b);
     wait_key(&mut b);
     programs::add_wait(&mut b, options.task_pid.is_some());
@@ -155,11 +167,16 @@ fn wait_key(b: &mut ProgramBuilder) {
 }
 
 /// Stores what the wait is summed by: `R7` is the futex, `R9` (process, thread).
-fn sum_key(b: &mut ProgramBuilder, by: ContentionKey) {
-    match by {
+fn sum_key(b: &mut ProgramBuilder, options: &ContentionOptions) {
+    match options.key {
         ContentionKey::Owner(_) => {
             read_memory(b, ON_STACK);
             owner(b, ON_STACK);
+            if let Some(layout) = options.thread_ids() {
+                // The registers of the call are not needed any more.
+                thread_ids::translate(b, layout, thread_ids::Places::at(REGISTERS));
+            }
+            thread_ids::mark_shared(b, OPERATION);
         }
         ContentionKey::Stack => b.set(R0, 0),
         ContentionKey::Thread => programs::thread(b),
@@ -209,6 +226,7 @@ pub(super) fn owner(b: &mut ProgramBuilder, place: CallPlace) {
     b.operate(And, R2, R3);
     b.operate(And, R2, WAITERS);
     b.jump_if(Equal, R2, 0, unknown);
+    shared_with_owner(b, place, has_id, unknown);
     b.place(has_id);
     b.set(R0, R3);
     b.operate(And, R0, TID);
@@ -231,6 +249,28 @@ pub(super) fn owner(b: &mut ProgramBuilder, place: CallPlace) {
     b.place(done);
 }
 
+/// Goes to `unknown` if the call is not private and its word not that of a mutex with the owner's id in it: a robust one of glibc, or one of musl
+/// that processes share. Otherwise continues, or goes to `known`.
+fn shared_with_owner(b: &mut ProgramBuilder, place: CallPlace, known: Label, unknown: Label) {
+    let musl = b.label();
+    b.load(Word, R1, place.base, place.operation);
+    b.operate(And, R1, PRIVATE);
+    b.jump_if(NotEqual, R1, 0, known);
+    b.load(Word, R1, place.base, place.memory + memory::FUTEX + 16);
+    b.set(R2, R1);
+    b.operate(And, R2, NOT_ROBUST);
+    b.jump_if(NotEqual, R2, 0, musl);
+    b.operate(And, R1, ROBUST);
+    b.jump_if(NotEqual, R1, 0, known);
+    b.place(musl);
+    b.load(Word, R1, place.base, place.memory + memory::FUTEX - 4);
+    b.set(R2, R1);
+    b.operate(And, R2, !MUSL_KINDS);
+    b.jump_if(NotEqual, R2, SHARED_KIND, unknown);
+    b.operate(And, R1, MUSL_KINDS);
+    b.jump_if(Equal, R1, 0, unknown);
+}
+
 /// Leaves the owner of the mutex whose first word is in `R3` in `R0`. Goes to `unknown` if it is not a contended mutex.
 fn owner_of_mutex(b: &mut ProgramBuilder, place: CallPlace, unknown: Label) {
     let counted = b.label();
@@ -240,6 +280,12 @@ fn owner_of_mutex(b: &mut ProgramBuilder, place: CallPlace, unknown: Label) {
     b.set(R2, R1);
     b.operate(And, R2, OTHER_KINDS);
     b.jump_if(NotEqual, R2, 0, unknown);
+    // It is shared by processes, or the call is private.
+    b.set(R2, R1);
+    b.load(Word, R0, place.base, place.operation);
+    b.operate(Xor, R2, R0);
+    b.operate(And, R2, PRIVATE);
+    b.jump_if(Equal, R2, 0, unknown);
     b.load(Word, R2, place.base, at(4));
     b.jump_if(Equal, R2, 0, counted);
     b.operate(And, R1, 3);

@@ -7,6 +7,7 @@ mod programs;
 mod queued;
 #[cfg(test)]
 mod tests;
+mod thread_ids;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,7 @@ use programs::{BUCKETS, losses, value};
 
 pub use captured_futexes::{FutexCapture, FutexCaptureOptions, PidLayout};
 pub use lock_names::{LockFilter, LockLayout, LockName, SlabLayout};
+pub use thread_ids::NamespaceLayout;
 
 /// What waits are summed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +57,10 @@ pub const FUTEX_PI: u32 = 1 << 17;
 /// The key of waits whose owner is unknown. In the kernel only mutexes, and semaphores that a writer holds, have an owner; in user programs
 /// mutexes of glibc, robust mutexes and futexes with priority inheritance.
 pub const UNKNOWN_OWNER: u64 = u64::MAX;
+/// The bit of owners of futexes that processes may share: the owner may be a thread of another process.
+pub const SHARED_OWNER: u64 = 1 << 32;
+/// The bit of owners of futexes whose id is none of the PID namespace of the waiting thread: it may be one of another namespace.
+pub const FOREIGN_OWNER: u64 = 1 << 33;
 
 /// Which waits are summed, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +83,8 @@ pub struct ContentionOptions {
     pub task_pid: Option<u16>,
     /// Whether waits for futexes are summed, too.
     pub with_futexes: bool,
+    /// How owners of futexes are found in PID namespaces. Otherwise they have the ids that their programs see.
+    pub namespaces: Option<NamespaceLayout>,
     /// Only waits whose flags (`LCB_F_*`, [`FUTEX`], [`FUTEX_PI`]) are one of these values.
     pub flags: Option<Vec<u32>>,
     /// Only waits of threads in these cgroups, by id.
@@ -92,8 +100,8 @@ pub struct ContentionOptions {
 /// The key of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WaitKey {
-    /// The id of the thread, address of the lock, thread id of the owner or id of the cgroup; 0 for stacks. An owner of a futex has the id that
-    /// its process sees; it is one only if the process has such a thread.
+    /// The id of the thread, address of the lock, thread id of the owner or id of the cgroup; 0 for stacks. The owner of a futex may have the bits
+    /// [`SHARED_OWNER`] and [`FOREIGN_OWNER`]. It is one only if the process has such a thread, or, with the first bit, another process that shares the memory.
     pub value: u64,
     /// The process of a futex; `None` for locks of the kernel.
     pub process: Option<u32>,
@@ -177,6 +185,10 @@ impl ContentionSummary {
         }
         if options.with_futexes && is_selected(true) {
             let number = syscall_number("futex").ok_or(Error::Architecture)?;
+            if let Some(layout) = options.thread_ids() {
+                let program = thread_ids::fork(layout);
+                loaded.attach("thread_ids", "sched_process_fork", &program)?;
+            }
             let exit = futexes::exit(options);
             let enter = futexes::enter(options, number)?;
             loaded.attach("futex_exit", "sys_exit", &exit)?;
@@ -193,6 +205,19 @@ impl ContentionSummary {
     /// [`Error::Map`] if there are too many.
     pub fn add_threads(&self, threads: &[u32], from_exec: bool) -> Result<(), Error> {
         self.0.add_threads(threads, from_exec)
+    }
+
+    /// Adds threads that existed before the programs: the number of their PID namespace, their id in it, and that in the first one.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn add_thread_ids(&self, threads: &[(u32, u32, u32)]) -> Result<(), Error> {
+        for (namespace, own, tid) in threads {
+            let key = [namespace.to_ne_bytes(), own.to_ne_bytes()].concat();
+            self.0
+                .set(thread_ids::THREAD_IDS, &key, &tid.to_ne_bytes())?;
+        }
+        Ok(())
     }
 
     /// Returns the sums of the waits that ended.
@@ -237,6 +262,14 @@ impl ContentionSummary {
     }
 }
 
+impl ContentionOptions {
+    /// Returns the layout by which ids of PID namespaces are translated, if that is needed.
+    fn thread_ids(&self) -> Option<NamespaceLayout> {
+        let is_needed = self.with_futexes && matches!(self.key, ContentionKey::Owner(_));
+        self.namespaces.filter(|_| is_needed)
+    }
+}
+
 /// Fills the maps of selected CPUs, flags, locks and cgroups.
 fn select(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Error> {
     let words = |list: &Option<Vec<u32>>| {
@@ -271,7 +304,7 @@ fn note_run_queues(loaded: &LoadedPrograms, options: &ContentionOptions) -> Resu
 }
 
 /// Returns the maps by their [`MapId`].
-fn shapes(options: &ContentionOptions) -> [NamedShape; 11] {
+fn shapes(options: &ContentionOptions) -> [NamedShape; 12] {
     use BpfMapKind::{Array, Hash, LruHash, PerCpuArray, StackTrace};
     let shape = NamedShape::new;
     let size = |list: Option<usize>| {
@@ -281,6 +314,9 @@ fn shapes(options: &ContentionOptions) -> [NamedShape; 11] {
     let entries = options.max_entries.max(1);
     let sum = value::SIZE as u32;
     let queued_threads = options.task_pid.map_or(128, |_| MAX_WAITS);
+    let named_threads = options
+        .thread_ids()
+        .map_or(128, |_| thread_ids::MAX_THREADS);
     let depth = options.max_stack.clamp(1, 127);
     [
         shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
@@ -314,6 +350,7 @@ fn shapes(options: &ContentionOptions) -> [NamedShape; 11] {
             LruHash,
             [4, u32::from(queued::SIZE.unsigned_abs()), queued_threads],
         ),
+        shape("thread ids", LruHash, [8, 4, named_threads]),
     ]
 }
 

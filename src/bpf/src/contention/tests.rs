@@ -51,6 +51,18 @@ proptest! {
     }
 }
 
+/// Offsets that the verifier accepts.
+const NAMESPACES: NamespaceLayout = NamespaceLayout {
+    pids: PidLayout {
+        thread_pid: 1000,
+        level: 4,
+        numbers: 96,
+    },
+    task_pid: 1000,
+    upid_namespace: 8,
+    number: 120,
+};
+
 fn options(tasks: TaskSet, key: ContentionKey) -> ContentionOptions {
     ContentionOptions {
         tasks,
@@ -62,6 +74,7 @@ fn options(tasks: TaskSet, key: ContentionKey) -> ContentionOptions {
         layout: None,
         task_pid: None,
         with_futexes: false,
+        namespaces: None,
         flags: None,
         cgroups: None,
         max_stack: 8,
@@ -135,6 +148,7 @@ fn a_program_for_every_option_passes_the_verifier() {
             }),
             task_pid: Some(1000),
             with_futexes: true,
+            namespaces: Some(NAMESPACES),
             flags: Some(vec![32, FUTEX]),
             cgroups: Some(vec![1]),
             ..options(tasks, key)
@@ -166,10 +180,14 @@ fn owner_within(words: &[u32]) -> u64 {
 fn owners_of_futexes_are_read_or_unknown() {
     const WAITERS: u32 = 1 << 31;
     for (words, expected) in [
-        // Mutexes: plain, recursive, shared without elision; WAIT and WAIT_BITSET.
+        // Mutexes: plain, recursive, without elision, shared; WAIT and WAIT_BITSET.
         ([0x80, 2, 2, 0, 77, 1, 0, 9], 77),
         ([0x80, 2, 2, 3, 77, 1, 1, 0], 77),
-        ([0x189, 2, 2, 0, 77, 1, 0x282, 0], 77),
+        ([0x189, 2, 2, 0, 77, 1, 0x202, 0], 77),
+        ([0x109, 2, 2, 0, 77, 1, 0x282, 0], 77),
+        // Shared, but the call is private, and the other way round.
+        ([0x189, 2, 2, 0, 77, 1, 0x80, 0], UNKNOWN_OWNER),
+        ([0x109, 2, 2, 0, 77, 1, 0, 0], UNKNOWN_OWNER),
         // Released, no owner, no users, too many users, a count without recursion, another kind.
         ([0x80, 2, 1, 0, 77, 1, 0, 0], UNKNOWN_OWNER),
         ([0x80, 2, 2, 0, 0, 1, 0, 0], UNKNOWN_OWNER),
@@ -182,6 +200,17 @@ fn owners_of_futexes_are_read_or_unknown() {
         ([0x8d, 0, 77, 0, 0, 0, 0, 0], 77),
         ([0x80, WAITERS | 77, WAITERS | 77, 0, 0, 0, 0, 0], 77),
         ([0x80, WAITERS | 77, 77, 0, 0, 0, 0, 0], UNKNOWN_OWNER),
+        // Calls that are not private: robust mutexes of glibc, other words.
+        ([0, WAITERS | 77, WAITERS | 77, 0, 0, 0, 0x90, 0], 77),
+        ([0, WAITERS | 77, WAITERS | 77, 0, 0, 0, 0x11, 0], 77),
+        (
+            [0, WAITERS | 77, WAITERS | 77, 0, 0, 0, 0x80, 0],
+            UNKNOWN_OWNER,
+        ),
+        (
+            [0, WAITERS | 77, WAITERS | 77, 0, 0, 0, 0x1010, 0],
+            UNKNOWN_OWNER,
+        ),
         (
             [0x80, WAITERS | 1 << 30, WAITERS | 1 << 30, 0, 0, 0, 0, 0],
             UNKNOWN_OWNER,
@@ -191,6 +220,20 @@ fn owners_of_futexes_are_read_or_unknown() {
         ([0x8b, 2, 2, 0, 77, 1, 0, 0], UNKNOWN_OWNER),
     ] {
         assert_eq!(owner(words), expected, "{words:x?}");
+    }
+    // Mutexes of musl: the kind precedes the word.
+    for (kind, expected) in [
+        (0x84, 77),
+        (0x81, 77),
+        (0x80, UNKNOWN_OWNER),
+        (4, UNKNOWN_OWNER),
+    ] {
+        let around = [
+            &[0, WAITERS | 77, 0, 0, 0, kind, WAITERS | 77],
+            &[0; 11][..],
+        ]
+        .concat();
+        assert_eq!(owner_within(&around), expected, "{kind:x}");
     }
 }
 

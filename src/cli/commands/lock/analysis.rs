@@ -366,6 +366,7 @@ impl RowNames<'_, '_> {
             stack: stack.collect(),
             wakers,
             owners,
+            owner_process: None,
             name,
             row,
         }

@@ -7,9 +7,9 @@ use clap::ArgMatches;
 use rperf_analysis::lock::{self, LockKey, LockRow, LockStack, LockSums};
 use rperf_bpf::{
     ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, Error, OwnerLayout,
-    TaskSet, UNKNOWN_OWNER, WaitKey, WaitSummary,
+    TaskSet, WaitKey, WaitSummary,
 };
-use rperf_replay::{LiveWorld, World};
+use rperf_replay::{LiveWorld, Order, World};
 use rperf_resolve::Resolver;
 use rperf_session::{Observation, RecordRequest, SynthesizedRecords, Target};
 use rperf_sys::Proc;
@@ -20,6 +20,7 @@ use super::analysis::{LockQuery, RowNames, RunQueueUse, print_text, processes};
 use super::contention::Presentation;
 use super::details::{LockFunctions, frames_at, user_callers};
 use super::flame::FlameFile;
+use super::live_owners::{LiveOwners, namespace_layout, namespaced_threads};
 use super::lock_names;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -27,7 +28,7 @@ use crate::cli::filter::words;
 use crate::cli::live::cgroups;
 use crate::cli::live::kernel_offsets::member_offsets;
 use crate::cli::live::record_reporter::RecordReporter;
-use crate::cli::live::{explain, kernel_sums, target};
+use crate::cli::live::{PROC, explain, kernel_sums, target};
 use crate::cli::options::{count, flag, is_given};
 use crate::cli::symbol_options::SymbolSources;
 
@@ -83,6 +84,7 @@ pub(super) fn run(
         cgroups: false,
     };
     let request = kernel_sums::request(target, kinds, matches, context)?;
+    let is_family = matches!(request.observe.target, Target::Workload);
     let cgroup_paths = cgroups::paths();
     let options = options(matches, query, &cgroup_paths, context)?;
     let watched = watch(&request, &options, matches, context)?;
@@ -92,7 +94,7 @@ pub(super) fn run(
     let names = LiveNames {
         resolver: &resolver,
         world,
-        processes: processes(world),
+        owners: LiveOwners::new(Proc::new(PROC), processes(world), is_family),
         cgroups: &cgroup_paths,
         summary,
         query,
@@ -216,6 +218,9 @@ fn options(
             })
         }
     };
+    let with_futexes = with_futexes(matches, query);
+    let has_owners = with_futexes && table == ContentionTable::Owners;
+    let namespaces = has_owners.then(namespace_layout).transpose();
     let by_stack = matches!(table, ContentionTable::Callers | ContentionTable::Addresses);
     let entries = matches.get_one::<u64>("map-nr-entries").copied();
     let flags = query.selection.flags.as_ref();
@@ -228,7 +233,8 @@ fn options(
         locks: lock_names::live_filter(query, layout.as_ref(), context)?,
         layout,
         task_pid: task_pid(query).map_err(failed)?,
-        with_futexes: with_futexes(matches, query),
+        with_futexes,
+        namespaces: namespaces.map_err(failed)?,
         flags: flags.map(|flags| flags.iter().filter_map(|flags| bpf_flags(*flags)).collect()),
         cgroups: selected_cgroups(matches, cgroups)?,
         max_stack: u32::try_from(query.max_stack).unwrap_or(u32::MAX),
@@ -293,6 +299,10 @@ fn start(
         }
         let summary = ContentionSummary::start(&options)?;
         let proc = Proc::new(&request.roots.proc);
+        if options.namespaces.is_some() {
+            let threads = namespaced_threads(&proc).unwrap_or_default();
+            summary.add_thread_ids(&threads)?;
+        }
         match &request.observe.target {
             Target::Workload => {
                 let threads: Vec<u32> = observation.workload().into_iter().collect();
@@ -319,8 +329,7 @@ fn start(
 struct LiveNames<'n, 'r> {
     resolver: &'n Resolver<'r>,
     world: &'n World,
-    /// By thread.
-    processes: HashMap<u32, u32>,
+    owners: LiveOwners,
     cgroups: &'n HashMap<u64, PathBuf>,
     summary: &'n ContentionSummary,
     query: &'n LockQuery,
@@ -354,7 +363,8 @@ impl LiveNames<'_, '_> {
                     None => functions.callers(&frames, 0),
                 },
             };
-            let row = LockRow::of_sums(self.key(key, &callers), sums_of(sum), callers, stack);
+            let row_key = self.key(key, sum.lock, &callers);
+            let row = LockRow::of_sums(row_key, sums_of(sum), callers, stack);
             match by_key.get(&row.key) {
                 Some(place) => {
                     if let Some(first) = rows.get_mut(*place) {
@@ -375,7 +385,8 @@ impl LiveNames<'_, '_> {
         Ok((rows, waits))
     }
 
-    fn key(&self, key: WaitKey, callers: &LockStack) -> LockKey {
+    /// Returns the key of a row. `lock` is the address of the lock of its first wait.
+    fn key(&self, key: WaitKey, lock: u64, callers: &LockStack) -> LockKey {
         let thread = u32::try_from(key.value).ok();
         match (self.query.table, key.process) {
             (ContentionTable::Callers, _) => LockKey::Caller(callers.clone()),
@@ -386,16 +397,10 @@ impl LiveNames<'_, '_> {
                 address: key.value,
             },
             (ContentionTable::Owners, process) => {
-                let known = thread.filter(|_| key.value != UNKNOWN_OWNER);
-                LockKey::Owner(known.filter(|tid| self.may_own(*tid, process)))
+                LockKey::Owner(self.owners.owner(key.value, process, lock))
             }
             (ContentionTable::Cgroups, _) => LockKey::Cgroup(key.value),
         }
-    }
-
-    /// Whether the thread may hold a lock of the process, or of the kernel if `None`: memory of a process may contain any number.
-    fn may_own(&self, tid: u32, process: Option<u32>) -> bool {
-        process.is_none_or(|process| self.processes.get(&tid) == Some(&process))
     }
 
     /// Returns a row with its name.
@@ -405,13 +410,26 @@ impl LiveNames<'_, '_> {
                 Some(path) => path.display().to_string(),
                 None => format!("cgroup:{id}"),
             }),
+            LockKey::Owner(Some(tid)) => self.unobserved(*tid),
             _ => None,
         };
         let mut named = names.named(row);
         if let Some(name) = name {
             named.name = name;
         }
+        if let (LockKey::Owner(Some(tid)), Some(waiting)) = (&named.row.key, named.row.process) {
+            let process = self.owners.process(*tid);
+            named.owner_process = process.filter(|process| *process != waiting);
+        }
         named
+    }
+
+    /// Returns the name of a thread that was not observed.
+    fn unobserved(&self, tid: u32) -> Option<String> {
+        let comm = self.world.comm(self.world.comm_last(tid, Order::MAX));
+        let is_observed = !comm.is_empty() && comm != format!(":{tid}");
+        let name = (!is_observed).then(|| self.owners.name(tid));
+        name.flatten()
     }
 }
 

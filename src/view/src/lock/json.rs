@@ -29,6 +29,7 @@ fn row(named: &NamedRow) -> serde_json::Value {
     let NamedRow {
         row,
         name,
+        owner_process,
         stack,
         wakers,
         owners,
@@ -49,6 +50,7 @@ fn row(named: &NamedRow) -> serde_json::Value {
         "address": format!("{:#x}", row.address),
         "tid": tid,
         "process": row.process,
+        "owner_process": owner_process,
         "cgroup": cgroup,
         "contended": row.contended,
         "acquired": row.acquired,

@@ -1,0 +1,146 @@
+//! Ids of threads in PID namespaces. A futex contains the id that its program sees; the ids of all threads outside of the first namespace are noted
+//! when they are created.
+
+use crate::Condition::{Above, Equal, NotEqual};
+use crate::Operation::{Add, And, Or, ShiftLeft};
+use crate::Register::{R0, R1, R2, R3, R6, R10};
+use crate::Width::{Double, Word};
+use crate::tasks::{key, look_up};
+use crate::{Helper, Label, MapId, ProgramBuilder};
+
+use super::captured_futexes::{MAX_LEVEL, PidLayout, UPID, read_word};
+use super::{FOREIGN_OWNER, SHARED_OWNER, lock_names};
+
+/// (Inode number of the namespace, id in it) to id in the first namespace.
+pub(super) const THREAD_IDS: MapId = MapId(11);
+/// The maximum number of known threads in PID namespaces. Those that were used least recently are forgotten.
+pub(super) const MAX_THREADS: u32 = 32768;
+
+/// `FUTEX_PRIVATE_FLAG`.
+const PRIVATE: i32 = 0x80;
+
+/// Offsets in bytes (from BTF) by which the PID namespace of a task is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamespaceLayout {
+    /// Where the ids of threads are.
+    pub pids: PidLayout,
+    /// `task_struct::pid`.
+    pub task_pid: u16,
+    /// `upid::ns`.
+    pub upid_namespace: u16,
+    /// `pid_namespace::ns.inum`.
+    pub number: u16,
+}
+
+/// Places on the stack: the key of [`THREAD_IDS`], its value, the task's id in its namespace, and an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Places {
+    pub(super) key: i16,
+    pub(super) value: i16,
+    pub(super) address: i16,
+}
+
+impl Places {
+    /// The size in bytes.
+    pub(super) const SIZE: i16 = 24;
+
+    /// The places from an offset on.
+    pub(super) const fn at(offset: i16) -> Self {
+        Self {
+            key: offset,
+            value: offset + 8,
+            address: offset + 16,
+        }
+    }
+}
+
+/// At `sched_process_fork(parent, child)`: notes the ids of a thread in a PID namespace.
+pub(super) fn fork(layout: NamespaceLayout) -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    let out = b.label();
+    // Below the word that `follow` and `read_word` use.
+    let places = Places::at(super::programs::WORD - Places::SIZE);
+    b.load(Double, R6, R1, 8);
+    b.set(R3, R6);
+    namespace(&mut b, layout, places, [out, out]);
+    b.store(Word, R10, places.key, R1);
+    b.load(Double, R3, R10, places.address);
+    read_word(&mut b, out);
+    b.store(Word, R10, places.key + 4, R1);
+    b.address(R3, R6, i32::from(layout.task_pid));
+    read_word(&mut b, out);
+    b.store(Word, R10, places.value, R1);
+    key(&mut b, THREAD_IDS, places.key);
+    b.address(R3, R10, i32::from(places.value));
+    b.set(crate::Register::R4, 0);
+    b.call(Helper::MapUpdateElem);
+    b.place(out);
+    b.exit();
+    b
+}
+
+/// Leaves the number of the PID namespace of the task `R3` in `R1`, and the address of its id there at `places.address`. Goes to the first label if
+/// that is the first namespace, to the second if it cannot be read.
+fn namespace(
+    b: &mut ProgramBuilder,
+    layout: NamespaceLayout,
+    places: Places,
+    [first, failed]: [Label; 2],
+) {
+    let PidLayout {
+        thread_pid,
+        level,
+        numbers,
+    } = layout.pids;
+    lock_names::follow(b, i32::from(thread_pid), failed);
+    b.store(Double, R10, places.address, R3);
+    b.operate(Add, R3, i32::from(level));
+    read_word(b, failed);
+    b.jump_if(Equal, R1, 0, first);
+    b.jump_if(Above, R1, MAX_LEVEL, failed);
+    b.operate(ShiftLeft, R1, UPID);
+    b.load(Double, R3, R10, places.address);
+    b.operate(Add, R3, R1);
+    b.operate(Add, R3, i32::from(numbers));
+    b.store(Double, R10, places.address, R3);
+    lock_names::follow(b, i32::from(layout.upid_namespace), failed);
+    b.operate(Add, R3, i32::from(layout.number));
+    read_word(b, failed);
+}
+
+/// Replaces the owner in `R0`, an id in the current task's namespace, by its id in the first namespace. If it has none, the id remains, with
+/// [`FOREIGN_OWNER`]. All bits remain set if it is unknown.
+pub(super) fn translate(b: &mut ProgramBuilder, layout: NamespaceLayout, places: Places) {
+    let (first, unknown, done) = (b.label(), b.label(), b.label());
+    b.jump_if(Equal, R0, -1, done);
+    b.store(Double, R10, places.key, 0);
+    b.store(Word, R10, places.key + 4, R0);
+    b.call(Helper::GetCurrentTask);
+    b.set(R3, R0);
+    namespace(b, layout, places, [first, unknown]);
+    b.store(Word, R10, places.key, R1);
+    look_up(b, THREAD_IDS, places.key);
+    b.jump_if(Equal, R0, 0, unknown);
+    b.load(Word, R0, R0, 0);
+    b.jump(done);
+    b.place(first);
+    b.load(Word, R0, R10, places.key + 4);
+    b.jump(done);
+    b.place(unknown);
+    b.load(Word, R0, R10, places.key + 4);
+    b.set_wide(R1, FOREIGN_OWNER);
+    b.operate(Or, R0, R1);
+    b.place(done);
+}
+
+/// Adds [`SHARED_OWNER`] to the owner in `R0` if the futex may be shared: `operation` is that of the call, on the stack.
+pub(super) fn mark_shared(b: &mut ProgramBuilder, operation: i16) {
+    let done = b.label();
+    b.jump_if(Equal, R0, -1, done);
+    b.load(Word, R1, R10, operation);
+    b.operate(And, R1, PRIVATE);
+    b.jump_if(NotEqual, R1, 0, done);
+    b.set_wide(R2, SHARED_OWNER);
+    b.operate(Or, R0, R2);
+    b.place(done);
+}
