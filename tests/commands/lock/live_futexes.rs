@@ -129,6 +129,11 @@ fn owners_of_mutexes_are_shown() {
     };
     assert_eq!(count(&owners, "holder"), 0, "{owners:?}");
     assert!(count(&owners, "Unknown") >= WAITS, "{owners:?}");
+    // Locks have the names of their variables.
+    let Some(locks) = of("mutex", "-b --user -l") else {
+        return;
+    };
+    assert_eq!(count(&locks, "mutex"), WAITS, "{locks:?}");
     // Without --user there are only locks of the kernel.
     let Some(threads) = of("mutex", "-b -t -Y mutex") else {
         return;

@@ -245,7 +245,7 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
         "--kill-child",
         "./shared_locks",
         "plain",
-        "60",
+        "2000",
     ];
     let (_program, beta) = started(&scratch, &words, 2);
     let found = run(

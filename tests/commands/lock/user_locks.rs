@@ -55,9 +55,18 @@ fn compare(scratch: &Scratch, kind: &str, object: &Measured) {
         let address = u64::from_str_radix(address.trim_start_matches("0x"), 16);
         address.is_ok_and(|address| (object.address..object.address + 48).contains(&address))
     });
-    let waits = within.map(|row| row["acquired"].as_u64().expect("a number"));
+    let within: Vec<&serde_json::Value> = within.collect();
+    let waits = within
+        .iter()
+        .map(|row| row["acquired"].as_u64().expect("a number"));
     let waits: u64 = waits.sum();
     assert!(waits >= count as u64, "{kind}: {waits} waits in {locks:?}");
+    // Locks have the names of their variables, if it is known who holds futexes.
+    let has_variables = run(scratch, "evlist").stdout.contains("futex-waits");
+    for row in within.iter().filter(|_| has_variables) {
+        let name = row["name"].as_str().unwrap_or_default();
+        assert_eq!(name.split('+').next(), Some(kind), "{row}");
+    }
 }
 
 #[test]

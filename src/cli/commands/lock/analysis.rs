@@ -339,7 +339,7 @@ pub(super) struct RowNames<'n, 'r> {
     pub(super) max_stack: usize,
     /// Whether rows have the threads that ended their waits, and those that had the locks.
     pub(super) with_wakers: bool,
-    /// The kernel's variables, if locks of the kernel have their own names.
+    /// The kernel's variables, if locks are named by variables instead of callers.
     pub(super) variables: Option<KernelVariables<'n, 'r>>,
 }
 
@@ -351,6 +351,11 @@ impl RowNames<'_, '_> {
             (LockKey::Owner(None), _) => "Unknown".to_owned(),
             (_, Some(class)) => String::from_utf8_lossy(class).into_owned(),
             (LockKey::Address(_), None) if let Some(name) = self.lock(&row) => name,
+            (LockKey::UserAddress { pid, address }, None)
+                if let Some(name) = self.user_lock(*pid, *address) =>
+            {
+                name
+            }
             _ if row.caller == 0 => "Unknown".to_owned(),
             _ => address_name(self.resolver, row.process, row.caller),
         };
@@ -392,6 +397,12 @@ impl RowNames<'_, '_> {
         known.or_else(|| variables.at(row.address))
     }
 
+    /// Returns the variable at the address of a process; `None` if there is none, or if locks are named by callers.
+    fn user_lock(&self, pid: u32, address: u64) -> Option<String> {
+        self.variables.as_ref()?;
+        user_variable(self.resolver, pid, address)
+    }
+
     /// Returns the last name of a thread; `:TID` if unknown.
     pub(super) fn thread(&self, tid: u32) -> String {
         match self.world.comm(self.world.comm_last(tid, Order::MAX)) {
@@ -411,4 +422,18 @@ pub(super) fn address_name(resolver: &Resolver<'_>, process: Option<u32>, addres
     };
     let offset = frame.address.wrapping_sub(symbol.start);
     format!("{}+{offset:#x}", resolver.symbol_name(id))
+}
+
+/// Returns the name of the variable at an address of a process, with an offset unless it begins there. `None` if there is none: a lock on the heap, or in
+/// a mapping that is not recorded.
+pub(super) fn user_variable(resolver: &Resolver<'_>, pid: u32, address: u64) -> Option<String> {
+    let (at, mode) = context(Some(pid));
+    let frame = resolver.locate_data(at, mode, address);
+    let id = frame.symbol?;
+    let offset = frame.address.checked_sub(resolver.symbol(id)?.start)?;
+    let name = resolver.symbol_name(id);
+    Some(match offset {
+        0 => name.to_owned(),
+        offset => format!("{name}+{offset:#x}"),
+    })
 }

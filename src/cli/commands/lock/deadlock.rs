@@ -15,10 +15,10 @@ use rperf_sys::{Proc, read_process_memory, thread_registers, uname};
 use rperf_view::lock::chains::{
     ProcessState, ProcessWaits, ThreadName, WaitingThread, write_json, write_waits,
 };
-use rperf_wire::{CpuMode, Endian, Regs, RegsAbi, U64s};
+use rperf_wire::{Endian, Regs, RegsAbi, U64s};
 
 use self::snapshot::{FoundWait, Snapshot, still_waits};
-use super::analysis::address_name;
+use super::analysis::{address_name, user_variable};
 use super::common;
 use super::machine_threads::is_java;
 use crate::cli::context::Context;
@@ -119,18 +119,6 @@ fn max_stack(matches: &ArgMatches) -> usize {
     })
 }
 
-/// Returns the name of the variable at an address, with an offset unless it begins there.
-fn variable(resolver: &Resolver<'_>, at: AddressContext, address: u64) -> Option<String> {
-    let frame = resolver.locate_data(at, CpuMode::User, address);
-    let id = frame.symbol?;
-    let offset = frame.address.checked_sub(resolver.symbol(id)?.start)?;
-    let name = resolver.symbol_name(id);
-    Some(match offset {
-        0 => name.to_owned(),
-        offset => format!("{name}+{offset:#x}"),
-    })
-}
-
 fn unreadable(pid: u32, error: &io::Error) -> CliError {
     let failed = CliError::message(255, format!("process {pid}: {error}"));
     match error.kind() {
@@ -184,7 +172,7 @@ impl WaitReader<'_, '_> {
             let named = WaitingThread {
                 object: wait.object,
                 address: wait.address,
-                variable: variable(self.resolver, self.at(wait.pid), wait.address),
+                variable: user_variable(self.resolver, wait.pid, wait.address),
                 holder: wait.holder.map(|holder| holder.tid),
                 has_timeout: wait.has_timeout,
                 stack: Vec::new(),

@@ -76,14 +76,7 @@ pub(super) fn run(
     shown: &Presentation<'_>,
 ) -> Result<ExitStatus, CliError> {
     let symbols = SymbolSources::new(matches, context)?;
-    let with_futexes = with_futexes(matches, query);
-    let target = target::target(matches, context, "watching")?;
-    let kinds = SynthesizedRecords {
-        tasks: true,
-        mappings: with_futexes,
-        cgroups: false,
-    };
-    let request = kernel_sums::request(target, kinds, matches, context)?;
+    let request = request(matches, context, query)?;
     let is_family = matches!(request.observe.target, Target::Workload);
     let cgroup_paths = cgroups::paths();
     let options = options(matches, query, &cgroup_paths, context)?;
@@ -126,6 +119,26 @@ pub(super) fn run(
         })?;
     }
     Ok(watched.status)
+}
+
+/// Returns the request for an observation of the selected tasks.
+fn request(
+    matches: &ArgMatches,
+    context: &Context,
+    query: &LockQuery,
+) -> Result<RecordRequest, CliError> {
+    let with_futexes = with_futexes(matches, query);
+    let target = target::target(matches, context, "watching")?;
+    let kinds = SynthesizedRecords {
+        tasks: true,
+        mappings: with_futexes,
+        cgroups: false,
+    };
+    let mut request = kernel_sums::request(target, kinds, matches, context)?;
+    // Variables, which are names of locks, are in mappings of data.
+    request.observe.details.samples.data =
+        with_futexes && query.table == ContentionTable::Addresses;
+    Ok(request)
 }
 
 /// Whether waits for futexes are summed: with `--user`, or if `-Y` names their types.

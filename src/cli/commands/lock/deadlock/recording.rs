@@ -7,8 +7,7 @@ use rperf_analysis::lock::{
     ChainedWait, FUTEX_EVENTS, FoundWaits, FutexDeadlocks, HeldWait, LockAggregation, LockColumn,
     LockSelection, WaitChain, WaitCycle,
 };
-use rperf_replay::{Machine, Order};
-use rperf_resolve::{AddressContext, Resolver};
+use rperf_resolve::Resolver;
 use rperf_view::lock::ContentionTable;
 use rperf_view::lock::chains::WaitingThread;
 use rperf_view::lock::recorded::{
@@ -17,7 +16,7 @@ use rperf_view::lock::recorded::{
 
 use super::super::analysis::{
     LockEvents, LockQuery, RowNames, RunQueueUse, address_name, capture_event, processes,
-    without_owners,
+    user_variable, without_owners,
 };
 use super::super::details::LockDetails;
 use super::super::entries;
@@ -160,7 +159,7 @@ impl WaitNamer<'_, '_> {
         WaitingThread {
             object: wait.object,
             address: wait.address,
-            variable: self.variable(wait.pid, wait.address),
+            variable: user_variable(self.resolver, wait.pid, wait.address),
             holder: wait.holder,
             has_timeout: wait.has_timeout,
             stack: self.stack(wait.pid, &wait.stack),
@@ -171,7 +170,7 @@ impl WaitNamer<'_, '_> {
         WaitingThread {
             object: wait.object,
             address: wait.address,
-            variable: self.variable(wait.pid, wait.address),
+            variable: user_variable(self.resolver, wait.pid, wait.address),
             holder: Some(wait.holder),
             has_timeout: false,
             stack: Vec::new(),
@@ -186,14 +185,5 @@ impl WaitNamer<'_, '_> {
                 name => format!("{ip:#x}  {name}"),
             });
         named.collect()
-    }
-
-    fn variable(&self, pid: u32, address: u64) -> Option<String> {
-        let at = AddressContext {
-            machine: Machine::Host,
-            pid,
-            order: Order::MAX,
-        };
-        super::variable(self.resolver, at, address)
     }
 }
