@@ -108,7 +108,11 @@ impl SymbolSources {
 
     /// Returns the resolver of the running system.
     pub(crate) fn live_resolver<'w>(&'w self, context: &Context, world: &'w World) -> Resolver<'w> {
-        Resolver::new(world, &self.files, self.live_paths(context)).with_vdso(own_vdso())
+        let paths = SearchPaths {
+            of_running_processes: true,
+            ..self.live_paths(context)
+        };
+        Resolver::new(world, &self.files, paths).with_vdso(own_vdso())
     }
 
     /// Returns the search paths for the running system.

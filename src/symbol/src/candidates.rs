@@ -18,7 +18,7 @@ pub fn cache_entry(cache: &Path, id: &BuildId) -> PathBuf {
 /// Returns the candidates for a user object: the file of its debug link, the build-id cache and installed debug files, then
 /// the object itself, the file in `.debug` next to it, and for a library in `/usr/lib` the debug file at its path without
 /// `/usr`. If `id` can verify them, also a file at the path of a deleted object, and the file at that path in the mount
-/// namespaces of processes that mapped the object.
+/// namespaces of processes that mapped the object. Those of running processes need no id, and precede the object.
 pub(crate) fn of_user_object(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -39,6 +39,9 @@ pub(crate) fn of_user_object(
         found.push(join_below(&root, path));
     }
     found.extend(id.into_iter().flat_map(|id| installed_by_id(paths, id)));
+    if paths.of_running_processes {
+        found.extend(in_mount_namespaces(paths, request));
+    }
     found.push(paths.under_symfs(path));
     if let (Some(dir), Some(file)) = (path.parent(), path.file_name()) {
         found.push(paths.under_symfs(&dir.join(".debug").join(file)));
@@ -53,12 +56,25 @@ pub(crate) fn of_user_object(
             .to_str()
             .and_then(|path| path.strip_suffix(" (deleted)"));
         found.extend(undeleted.map(|path| paths.under_symfs(Path::new(path))));
-        let others = request.other_pids.iter().copied();
-        let pids = request.pid.into_iter().chain(others);
-        let pids = pids.filter(|_| paths.symfs.is_none());
-        found.extend(pids.map(|pid| seen_by(pid, undeleted.map_or(path, Path::new))));
+        found.extend(in_mount_namespaces(paths, request));
     }
     found
+}
+
+/// Returns the object's path, without the kernel's mark of deleted files, in the mount namespaces of the processes that mapped it.
+fn in_mount_namespaces<'r>(
+    paths: &SearchPaths,
+    request: &'r ObjectRequest<'_>,
+) -> impl Iterator<Item = PathBuf> + 'r {
+    let path = request.path;
+    let undeleted = path
+        .to_str()
+        .and_then(|path| path.strip_suffix(" (deleted)"));
+    let others = request.other_pids.iter().copied();
+    let is_used = paths.symfs.is_none() && path.is_absolute();
+    let pids = request.pid.into_iter().chain(others);
+    let pids = pids.filter(move |_| is_used);
+    pids.map(move |pid| seen_by(pid, undeleted.map_or(path, Path::new)))
 }
 
 /// Returns the paths of installed debug files for `id`: `/usr/lib/debug/.build-id/xx/yyyy….debug`.

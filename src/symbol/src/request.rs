@@ -98,6 +98,8 @@ pub struct SearchPaths {
     pub vmlinux_candidates: Vec<PathBuf>,
     /// `--symfs DIR`: prefix of the paths of objects.
     pub symfs: Option<PathBuf>,
+    /// Whether the processes of objects run: their files are then taken from their mount namespaces, also without a build-id to verify them.
+    pub of_running_processes: bool,
     /// Servers for files that are not found in any of the above places.
     pub servers: Option<Arc<dyn Servers>>,
     /// Whether C++, Rust and OCaml names are demangled (`--no-demangle` disables it).
@@ -118,6 +120,7 @@ impl SearchPaths {
             vmlinux: None,
             vmlinux_candidates: Vec::new(),
             symfs: None,
+            of_running_processes: false,
             servers: None,
             demangle: true,
             demangle_kernel: false,

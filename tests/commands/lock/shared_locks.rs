@@ -198,6 +198,27 @@ fn threads_in_pid_namespaces_are_found_by_their_own_ids() {
 }
 
 #[test]
+fn functions_of_programs_in_mount_namespaces_are_named() {
+    const NAME: &str =
+        "commands::lock::shared_locks::functions_of_programs_in_mount_namespaces_are_named";
+    let scratch = Scratch::new();
+    let may = may_trace(NAME) && has_namespaces(NAME);
+    if !may || !compile(NAME, &scratch, "shared_locks") {
+        return;
+    }
+    std::fs::create_dir(scratch.path().join("mounted")).expect("a directory");
+    let script = "mount -t tmpfs none mounted && cp shared_locks mounted/ && exec mounted/shared_locks plain";
+    let words = ["unshare", "-m", "sh", "-c", script];
+    let (program, _) = start(&scratch, &words);
+    assert!(!scratch.path().join("mounted/shared_locks").exists());
+    let found = processes(&scratch, program.0.id(), 3);
+    for name in ["alpha", "beta-2"] {
+        let wait = wait_of(&found, name);
+        assert!(wait["stack"].to_string().contains("take_lock+"), "{wait}");
+    }
+}
+
+#[test]
 fn owners_in_other_processes_and_namespaces_are_shown_live() {
     const NAME: &str =
         "commands::lock::shared_locks::owners_in_other_processes_and_namespaces_are_shown_live";
