@@ -135,9 +135,15 @@ impl KernelCopy {
                     let left = usize::try_from(range.end - at).unwrap_or(CHUNK);
                     let len = CHUNK.min(left);
                     let chunk = chunk.get_mut(..len).unwrap_or_default();
-                    memory.read(at, chunk)?;
-                    out.write_all(chunk)?;
-                    at += len as u64;
+                    let count = memory.read(at, chunk)?;
+                    if count == 0 {
+                        return Err(io::Error::other(format!(
+                            "{}: no data at {at:#x}",
+                            self.memory.display()
+                        )));
+                    }
+                    out.write_all(chunk.get(..count).unwrap_or_default())?;
+                    at += count as u64;
                 }
             }
             Ok(())

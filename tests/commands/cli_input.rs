@@ -225,5 +225,10 @@ fn damaged_counts_are_reported_with_the_file() -> io::Result<()> {
         "{texts:?}"
     );
     assert!(texts[1].ends_with(end), "{texts:?}");
+    let update = record(78, 0, Bytes::new().u64(0));
+    scratch.write("perf.data", file(&attr, "x86_64", &update))?;
+    let outcome = rperf(&["stat", "report"]).within(scratch.path()).finish()?;
+    let warning = "the first, PERF_RECORD_EVENT_UPDATE (78) at offset 0x";
+    assert!(outcome.stderr.contains(warning), "{outcome:?}");
     Ok(())
 }

@@ -312,6 +312,9 @@ fn easily_misunderstood_options_have_notes() {
     let system_wide = hint(&["-a", "-n", "true"]);
     let expected = "the whole system was counted while 'true' ran";
     assert_eq!(system_wide.as_deref(), Some(expected));
+    let one_cpu = hint(&["-C", "0", "-n", "true"]);
+    let expected = "all tasks on these CPUs were counted while 'true' ran";
+    assert_eq!(one_cpu.as_deref(), Some(expected));
     assert_eq!(hint(&["-a", "-n", "sleep", "0.01"]), None);
 }
 

@@ -6,7 +6,7 @@ use rperf_count::{CountedEvent, IntervalCounts, RecordedCounts, Role};
 use rperf_events::Tool;
 use rperf_perfdata::{EventDesc, EventProperty, EventUpdate, PerfData, RecordAt};
 use rperf_replay::{BadRecord, Diagnostics};
-use rperf_wire::{Attr, RecordKind, StatConfig, UserRecord};
+use rperf_wire::{Attr, DecodeError, RecordKind, StatConfig, UserRecord};
 
 use crate::cli::error::CliError;
 
@@ -62,27 +62,23 @@ impl<'d> RecordedStat<'d> {
                     break;
                 }
             };
-            let decoded = match UserRecord::decode(&record.raw, self.data.endian()) {
-                Ok(decoded) => decoded,
-                Err(error) => {
-                    found.bad_records.add(BadRecord {
-                        offset: record.position,
-                        kind: record.raw.kind,
-                        error,
-                    });
-                    continue;
-                }
-            };
-            if let Some(round) = self.take(&record, &decoded) {
-                on_round(self, &round)?;
+            match self.process(&record) {
+                Ok(Some(round)) => on_round(self, &round)?,
+                Ok(None) => {}
+                Err(error) => found.bad_records.add(BadRecord {
+                    offset: record.position,
+                    kind: record.raw.kind,
+                    error,
+                }),
             }
         }
         Ok(found)
     }
 
     /// Processes the next record; returns the counts of a round at its end.
-    fn take(&mut self, record: &RecordAt<'_>, decoded: &UserRecord<'_>) -> Option<IntervalCounts> {
-        match decoded {
+    fn process(&mut self, record: &RecordAt<'_>) -> Result<Option<IntervalCounts>, DecodeError> {
+        let decoded = UserRecord::decode(&record.raw, self.data.endian())?;
+        match &decoded {
             UserRecord::StatConfig(config) => self.config = Some(config.clone()),
             UserRecord::ThreadMap(map) => {
                 let named = map.threads.iter().filter_map(|thread| {
@@ -92,14 +88,11 @@ impl<'d> RecordedStat<'d> {
                 self.threads = named.collect();
             }
             UserRecord::Other(RecordKind::EVENT_UPDATE) => {
-                let update = EventUpdate::decode(record.raw.body, self.data.endian());
-                if let Ok(update) = update {
-                    self.update(update);
-                }
+                self.update(EventUpdate::decode(record.raw.body, self.data.endian())?);
             }
             _ => {}
         }
-        self.rounds.process(decoded)
+        Ok(self.rounds.process(&decoded))
     }
 
     fn update(&mut self, update: EventUpdate) {

@@ -13,20 +13,22 @@ const NAMED: usize = 4;
 /// The program that is only used as a timer.
 const TIMER: &str = "sleep";
 
-/// Prints hints on the meaning of the counts: if whole CPUs were counted, that the workload only set the duration; with `-v`,
+/// Prints hints on the meaning of the counts: if all tasks of CPUs were counted, that the workload only set the duration; with `-v`,
 /// that a single run shows no variation.
 pub(super) fn explain_scope(context: &Context, plan: &StatPlan, verbose: bool) {
     let request = &plan.request;
     let name = request.workload.as_ref().map(|program| program.path());
     let name = name.and_then(|path| path.file_name());
-    if let (Target::Cpus(_), Some(name)) = (&request.target, name)
+    if let (Target::Cpus(cpus), Some(name)) = (&request.target, name)
         && name != TIMER
         && request.bpf.programs.is_empty()
     {
         let name = name.to_string_lossy();
-        context.note(format_args!(
-            "hint: the whole system was counted while '{name}' ran"
-        ));
+        let counted = match cpus {
+            None => "the whole system was",
+            Some(_) => "all tasks on these CPUs were",
+        };
+        context.note(format_args!("hint: {counted} counted while '{name}' ran"));
     }
     if verbose && request.target == Target::Workload && plan.runs == Some(1) {
         context.note("hint: -r 5 repeats the command and shows the deviation");
