@@ -59,7 +59,7 @@ fn record(kind: RecordKind, misc: u16, body: &[u8], endian: Endian, to: &mut Vec
     RawRecord { kind, misc, body }.encode(endian, to);
 }
 
-/// A recording of the program with this trace, from the description of the trace in a recording of another machine.
+/// A recording of the program with a trace of [`branches`]. Its events and AUXTRACE_INFO are those of a fixture.
 fn recording(program: &str) -> Vec<u8> {
     let template = std::fs::read(root().join("tests/fixtures/x86_64/bts.data"));
     let template = template.expect("a fixture");
@@ -70,8 +70,7 @@ fn recording(program: &str) -> Vec<u8> {
     let mut template_records = data.records().filter_map(Result::ok);
     let info = template_records.find(|record| record.raw.kind == RecordKind::AUXTRACE_INFO);
     info.expect("a trace").raw.encode(endian, &mut records);
-    // Sample ids of the events: identifier, task, time and CPU at the end of each record.
-    let identity = |task: u32| {
+    let trailer = |task: u32| {
         let sample_type = events[0].attr.sample_type;
         let fields = [
             (SampleType::TID, u64::from(task) << 32 | u64::from(task)),
@@ -92,7 +91,7 @@ fn recording(program: &str) -> Vec<u8> {
     record(
         RecordKind::COMM,
         0,
-        &[comm, identity(TASK)].concat(),
+        &[comm, trailer(TASK)].concat(),
         endian,
         &mut records,
     );
@@ -113,7 +112,7 @@ fn recording(program: &str) -> Vec<u8> {
     record(
         RecordKind::MMAP2,
         2,
-        &[mapped, identity(TASK)].concat(),
+        &[mapped, trailer(TASK)].concat(),
         endian,
         &mut records,
     );

@@ -24,13 +24,13 @@ const BRANCHES: usize = 12;
 const KERNEL: u64 = 0xffff_ffff_8100_0040;
 
 /// Code in an executable mapping.
-struct Text {
+struct CodeMapping {
     start: u64,
     bytes: Vec<u8>,
     isa: Isa,
 }
 
-impl Text {
+impl CodeMapping {
     /// The code that a record maps, if it is of the program.
     fn of(record: &Record<'_>, program: &str) -> Option<Self> {
         let Record::Mmap2(mapped) = record else {
@@ -72,36 +72,35 @@ impl Text {
 /// From, to and flags.
 type Branch = [u64; 3];
 
-/// Branches on a path that starts at an address of `seen`, selected by `number`; newest first. Branches without a target in
-/// `texts` lead to other addresses of `seen`, which are those of samples.
-fn branches(texts: &[Text], seen: &[u64], number: usize) -> Vec<Branch> {
-    let mut found = Vec::new();
-    let mut at = seen[number % seen.len()];
-    while found.len() < BRANCHES {
-        let here = |ip: u64| texts.iter().rev().find(|text| text.at(ip).is_some());
-        let Some((from, to)) = here(at).and_then(|text| text.branch(at)) else {
+/// Branches on a path that starts at one of `sample_ips`, selected by `number`; newest first. Branches without a target in
+/// `mappings` lead to others of `sample_ips`.
+fn branches(mappings: &[CodeMapping], sample_ips: &[u64], number: usize) -> Vec<Branch> {
+    let mut path = Vec::new();
+    let mut at = sample_ips[number % sample_ips.len()];
+    while path.len() < BRANCHES {
+        let code_at = |ip: u64| mappings.iter().rev().find(|code| code.at(ip).is_some());
+        let Some((from, to)) = code_at(at).and_then(|code| code.branch(at)) else {
             break;
         };
-        let next = seen[(number + found.len() * 7) % seen.len()];
+        let next = sample_ips[(number + path.len() * 7) % sample_ips.len()];
         // After a branch that is not taken, execution continues with the next instruction.
-        let taken = !(number + found.len()).is_multiple_of(3) || to.is_none();
-        let step = here(from).and_then(|text| Some(decode(text.isa, text.at(from)?)?.len));
+        let taken = !(number + path.len()).is_multiple_of(3) || to.is_none();
+        let step = code_at(from).and_then(|code| Some(decode(code.isa, code.at(from)?)?.len));
         if !taken && let Some(step) = step {
             at = from + step as u64;
             continue;
         }
-        let to = to.filter(|to| here(*to).is_some()).unwrap_or(next);
-        let cycles = (number + found.len()) as u64 * 5 % 23;
-        found.push([from, to, [1, 2, 2, 6][found.len() % 4] | cycles << 4]);
+        let to = to.filter(|to| code_at(*to).is_some()).unwrap_or(next);
+        let cycles = (number + path.len()) as u64 * 5 % 23;
+        path.push([from, to, [1, 2, 2, 6][path.len() % 4] | cycles << 4]);
         at = to;
     }
-    found.reverse();
-    found
+    path.reverse();
+    path
 }
 
-/// Corrupts the branches or the address of 11 of 12 samples, each in a different way; returns the address of the sample
-/// with this number.
-fn spoil(branches: &mut [Branch], number: usize) -> u64 {
+/// Corrupts the branches or the address of the sample with this number, unless it is a multiple of 12; returns the address.
+fn corrupt(branches: &mut [Branch], number: usize) -> u64 {
     let from_lowest = branches.iter().map(|branch| branch[0]).min();
     let from_highest = branches.iter().map(|branch| branch[0]).max();
     let [from, to, flags] = &mut branches[0];
@@ -139,18 +138,22 @@ fn with_branches(recording: &[u8], program: &str) -> Vec<u8> {
             .filter_map(Result::ok)
             .map(|record| record.raw)
     };
-    let texts: Vec<Text> = records()
-        .filter_map(|raw| Text::of(&Record::decode(&raw, endian).ok()?, program))
+    let mappings: Vec<CodeMapping> = records()
+        .filter_map(|raw| CodeMapping::of(&Record::decode(&raw, endian).ok()?, program))
         .collect();
-    let sample = |raw: &RawRecord<'_>| -> Option<u64> {
+    let sample_ip = |raw: &RawRecord<'_>| -> Option<u64> {
         let is_sample = raw.kind == RecordKind::SAMPLE;
         is_sample.then(|| old.decode(raw.body, endian).expect("a sample").ip)?
     };
-    let seen = records().filter_map(|raw| sample(&raw));
-    let seen: Vec<u64> = seen
-        .filter(|ip| texts.iter().any(|text| text.at(*ip).is_some()))
+    let sample_ips = records().filter_map(|raw| sample_ip(&raw));
+    let sample_ips: Vec<u64> = sample_ips
+        .filter(|ip| mappings.iter().any(|code| code.at(*ip).is_some()))
         .collect();
-    assert!(seen.len() > 2, "{} samples in {program}", seen.len());
+    assert!(
+        sample_ips.len() > 2,
+        "{} samples in {program}",
+        sample_ips.len()
+    );
     let events = [EventDesc {
         attr: attr.clone(),
         ..event.clone()
@@ -161,12 +164,13 @@ fn with_branches(recording: &[u8], program: &str) -> Vec<u8> {
         let mut out = Vec::new();
         if raw.kind == RecordKind::SAMPLE {
             // From some addresses the branches lead out of known code.
-            let mut tries = (number..number + 100).map(|start| branches(&texts, &seen, start));
-            let found = tries.find(|found| found.len() == BRANCHES);
-            let mut found = found.expect("a place that leads on");
+            let mut paths =
+                (number..number + 100).map(|start| branches(&mappings, &sample_ips, start));
+            let path = paths.find(|path| path.len() == BRANCHES);
+            let mut path = path.expect("a path of enough branches");
             let mut sample = old.decode(raw.body, endian).expect("a sample");
-            sample.ip = Some(spoil(&mut found, number));
-            let body = sample_with(&new, &sample, &found, endian);
+            sample.ip = Some(corrupt(&mut path, number));
+            let body = sample_with(&new, &sample, &path, endian);
             number += 1;
             RawRecord { body: &body, ..raw }.encode(endian, &mut out);
         } else {
@@ -251,27 +255,27 @@ fn differing_lines(tools: &Tools, workloads: &Workloads, recording: &Recording) 
         .collect();
     if !recording.options.contains(&"-g") {
         let path = tools.path().join(&file);
-        let made = with_branches(&fs::read(&path).expect("the recording"), "/frames");
-        fs::write(tools.path().join("branched.data"), made).expect("scratch");
+        let branched = with_branches(&fs::read(&path).expect("the recording"), "/frames");
+        fs::write(tools.path().join("branched.data"), branched).expect("a file can be written");
         let lines = BRANCHED.iter();
         differences.extend(lines.filter_map(|words| compare("branched.data", words)));
-        assert_text_of_bytes(tools, "branched.data");
+        assert_disassembly_of_bytes(tools, "branched.data");
     }
     differences
 }
 
 /// Checks that `brstackdisasm` is `brstackinsn` with the bytes disassembled.
-fn assert_text_of_bytes(tools: &Tools, file: &str) {
-    let [bytes, texts] = ["ip,brstackinsn", "ip,brstackdisasm"].map(|fields| {
+fn assert_disassembly_of_bytes(tools: &Tools, file: &str) {
+    let [bytes, disassembly] = ["ip,brstackinsn", "ip,brstackdisasm"].map(|fields| {
         let printed = tools.outcome(Tool::Rperf, &["script", "-i", file, "-F", fields]);
         assert_eq!(printed.status, 0, "{}", printed.stderr);
         printed.stdout
     });
     let mut printer = Printer::new(Isa::X86_64, Syntax::Att);
     let mut compared = 0;
-    for (line, shown) in bytes.lines().zip(texts.lines()) {
+    for (line, disassembled) in bytes.lines().zip(disassembly.lines()) {
         let Some((start, digits)) = line.split_once("\tinsn: ") else {
-            assert_eq!(line, shown);
+            assert_eq!(line, disassembled);
             continue;
         };
         let digits = digits.split('\t').next().unwrap_or_default();
@@ -286,12 +290,12 @@ fn assert_text_of_bytes(tools: &Tools, file: &str) {
             .and_then(|printed| printed.target);
         let name = if target.is_some() { " <" } else { "" };
         assert!(
-            shown.starts_with(&format!("{start}\t{text}{name}")),
-            "{shown}\n{line}"
+            disassembled.starts_with(&format!("{start}\t{text}{name}")),
+            "{disassembled}\n{line}"
         );
         compared += 1;
     }
-    assert_eq!(bytes.lines().count(), texts.lines().count());
+    assert_eq!(bytes.lines().count(), disassembly.lines().count());
     assert!(compared > 1000, "{compared} instructions");
 }
 

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// The number of differing lines to show.
-const SHOWN: usize = 10;
+/// The maximum number of differing lines to show.
+const MAX_SHOWN: usize = 10;
 
-/// Accepts the difference described in docs/compatibility.md for objects whose symbols perf reads with an error (some that were
-/// optimised after linking): perf resolves all addresses in such an object but the first.
+/// Whether the lines differ as described in docs/compatibility.md for objects whose symbols perf reads with an error (some that
+/// were optimised after linking): perf resolves all addresses in such an object but the first.
 fn is_unnamed_first(perf: &str, rperf: &str, objects: &mut HashSet<String>) -> bool {
     let Some((start, object)) = perf.split_once(" [unknown] (") else {
         return false;
@@ -82,7 +82,7 @@ pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
             continue;
         }
         different += 1;
-        if different > SHOWN {
+        if different > MAX_SHOWN {
             continue;
         }
         if let Some(before) = number

@@ -50,7 +50,7 @@ const CALL_MIDDLE: Step = (('M', 2), ('m', 0), 4);
 /// From code that no mapping contains.
 const OUTSIDE: Step = (('?', 0x10), ('M', 0), 9);
 
-/// The addresses of the functions.
+/// The addresses of the functions by letter.
 fn functions(program: &str) -> Option<HashMap<char, u64>> {
     let listed = Command::new("nm").arg(program).output().ok()?;
     let listed = String::from_utf8(listed.stdout).ok()?;

@@ -1,4 +1,4 @@
-//! Disassembly compared with objdump for whole objects.
+//! Disassembly compared with objdump.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -17,7 +17,7 @@ const ACCEPTED_PER_THOUSAND: usize = 1;
 
 /// One instruction as printed by objdump.
 #[derive(Debug)]
-struct Shown {
+struct ObjdumpInsn {
     address: u64,
     bytes: Vec<u8>,
     text: String,
@@ -48,7 +48,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Parses `address:` tab, bytes, tab, instruction; the remaining bytes of a long instruction are on a line of their own.
-fn add(shown: &mut Vec<Shown>, isa: Isa, line: &str) {
+fn add(insns: &mut Vec<ObjdumpInsn>, isa: Isa, line: &str) {
     let mut parts = line.splitn(3, '\t');
     let address = parts.next().and_then(|text| text.trim().strip_suffix(':'));
     let address = address.and_then(|text| u64::from_str_radix(text, 16).ok());
@@ -56,8 +56,8 @@ fn add(shown: &mut Vec<Shown>, isa: Isa, line: &str) {
     else {
         return;
     };
-    match (parts.next(), shown.last_mut()) {
-        (Some(text), _) => shown.push(Shown {
+    match (parts.next(), insns.last_mut()) {
+        (Some(text), _) => insns.push(ObjdumpInsn {
             address,
             bytes,
             text: plain(text),
@@ -68,16 +68,16 @@ fn add(shown: &mut Vec<Shown>, isa: Isa, line: &str) {
 }
 
 /// Runs objdump on an object; `None` if there is no such program.
-fn objdump(program: &str, words: &[&str], isa: Isa, object: &Path) -> Option<Vec<Shown>> {
+fn objdump(program: &str, words: &[&str], isa: Isa, object: &Path) -> Option<Vec<ObjdumpInsn>> {
     let mut command = Command::new(program);
     command.args(words).arg("-d").arg(object);
     let mut child = command.stdout(Stdio::piped()).spawn().ok()?;
-    let mut shown = Vec::new();
+    let mut insns = Vec::new();
     for line in BufReader::new(child.stdout.take()?).lines() {
-        add(&mut shown, isa, &line.expect("text"));
+        add(&mut insns, isa, &line.expect("text"));
     }
     assert!(child.wait().expect("a child").success(), "{words:?}");
-    Some(shown)
+    Some(insns)
 }
 
 /// Asserts that at most [`ACCEPTED_PER_THOUSAND`] of a thousand instructions differ from those of objdump.

@@ -164,14 +164,14 @@ const EXCEPT: &[(&str, &str, &str)] = &[
 
 /// The recordings, including directories of the newer format.
 fn recordings() -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for machine in ["x86_64", "aarch64"] {
         let folder = root().join("tests/fixtures").join(machine);
         let entries = fs::read_dir(&folder).expect("the folder of the fixtures");
-        found.extend(entries.map(|entry| entry.expect("a fixture").path()));
+        paths.extend(entries.map(|entry| entry.expect("a fixture").path()));
     }
-    found.sort();
-    found
+    paths.sort();
+    paths
 }
 
 fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
@@ -204,8 +204,8 @@ fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
             perf.status, rperf.status, rperf.stderr
         )
     });
-    let found = status.or(found)?;
-    Some(format!("{}\n{found}", line.join(" ")))
+    let differing = status.or(differing)?;
+    Some(format!("{}\n{differing}", line.join(" ")))
 }
 
 /// The text without the branch statistics if `omit`: if several branches share a row, perf counts all with the type of
@@ -226,12 +226,12 @@ fn rare_features_are_read_as_in_perf() {
         .iter()
         .map(|case| (case, &["report", "--stdio"][..]));
     let lists = LISTS.iter().map(|case| (case, &["report"][..]));
-    let mut found = Vec::new();
+    let mut differences = Vec::new();
     for ((file, words), start) in reports.chain(lists) {
         let recording = folder.join(format!("{file}.data"));
-        found.extend(compare(&tools, &recording, &[start, words].concat()));
+        differences.extend(compare(&tools, &recording, &[start, words].concat()));
     }
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 #[test]
@@ -301,11 +301,11 @@ fn recordings_of_guests_read_alike() {
     };
     let recordings = recordings();
     assert!(recordings.len() >= 20, "{recordings:?}");
-    let mut found = Vec::new();
+    let mut differences = Vec::new();
     for recording in &recordings {
         for words in EXACT.iter().chain(REPORTS) {
-            found.extend(compare(&tools, recording, words));
+            differences.extend(compare(&tools, recording, words));
         }
     }
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

@@ -113,11 +113,11 @@ fn compare(tools: &Tools, recording: &str) -> (usize, usize, Vec<String>) {
     assert_eq!(ours.len(), theirs.len(), "{recording}: as many samples");
     let mut different = Vec::new();
     for (ours, theirs) in ours.iter().zip(&theirs) {
-        let alike = match ours.len() == theirs.len() {
+        let comparable = match ours.len() == theirs.len() {
             true => Some(&theirs[..]),
             false => reliable_frames(ours, theirs),
         };
-        if let Some(theirs) = alike {
+        if let Some(theirs) = comparable {
             different.extend(differing(ours, theirs));
         } else {
             let frames = ours

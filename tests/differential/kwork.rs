@@ -57,7 +57,7 @@ const LINES: &[&[&str]] = &[
 ];
 
 /// Number of bytes at the start of a function's name that are compared: perf 6.1 overwrites the 20th byte of some names.
-const SOUND_NAME: usize = 18;
+const COMPARED_BYTES: usize = 18;
 /// The width of the column of names.
 const COLUMN: usize = 30;
 
@@ -68,7 +68,7 @@ fn comparable(text: &str) -> String {
         match line.find("(w)") {
             Some(place) => {
                 let end = (place + COLUMN).min(line.len());
-                lines += &line[..(place + 3 + SOUND_NAME).min(end)];
+                lines += &line[..(place + 3 + COMPARED_BYTES).min(end)];
                 lines += &line[end..];
             }
             None => {

@@ -253,7 +253,7 @@ impl Comparison {
         let is_number = value.starts_with(|digit: char| digit.is_ascii_digit());
         let number = number.ok().filter(|_| is_number);
         let value = match term {
-            Term::Memory(part) => number.or_else(|| part.word(value)).ok_or_else(|| {
+            Term::Memory(part) => number.or_else(|| part.named_value(value)).ok_or_else(|| {
                 wrong(
                     format!("'{value}' is not a value of {name}"),
                     &format!("choose from {}, or give a number", part.names().join(", ")),

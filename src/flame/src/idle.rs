@@ -20,7 +20,7 @@ const IDLE: &[&str] = &[
     "pv_native_safe_halt",
 ];
 
-/// Whether a kernel frame is an idle function.
+/// Whether the kernel function of this name is an idle function.
 #[must_use]
 pub fn is_idle(function: &str) -> bool {
     IDLE.binary_search(&function).is_ok()

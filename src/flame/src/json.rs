@@ -6,8 +6,7 @@ use std::io::{self, Write};
 use crate::kind::FrameKind;
 use crate::tree::{Flame, FlameFrame};
 
-/// Writes nested frames: `n` is the name, `l` the type of code, `v` the own weight, `c` the
-/// callees.
+/// Writes nested frames: `n` is the name, `l` the type of code (`root` for the root), `v` the own weight, `c` the callees.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Charts as SVG files:
+//! Charts as SVG files, and flame graphs also as JSON and folded text:
 //!
 //! - flame graphs: stacks merged into a tree, with zoom and search
 //! - heat maps: counts in a grid, in which time ranges can be selected
@@ -13,8 +13,7 @@
 //! amounts over time --> CurveChart --write--> SVG
 //! ```
 //!
-//! **Invariants.** A flame graph depends only on the stacks, not on their order: siblings are sorted
-//! by name, colours are derived from names.
+//! **Invariants.** A flame graph does not depend on the order of the stacks.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -7,14 +7,13 @@ use crate::kind::FrameKind;
 /// Name and type of code of a frame.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label {
-    /// The function; for the outermost frame, the program.
+    /// The name, usually of a function.
     pub name: Box<str>,
     /// The kind of code.
     pub kind: FrameKind,
 }
 
-/// Stacks in order of insertion, possibly with duplicates. Labels are numbered in that order;
-/// numbers are never shown.
+/// Stacks in order of insertion, possibly with duplicates. Labels are numbered in order of their first use.
 #[derive(Debug, Clone, Default)]
 pub struct Stacks {
     labels: Vec<Label>,

@@ -9,11 +9,11 @@ use crate::tree::{Flame, FlameFrame};
 
 /// Height of a row, in pixels.
 const ROW: usize = 16;
-/// Horizontal margin.
+/// Horizontal margin, in pixels.
 const MARGIN: f64 = 10.0;
-/// Height above the frames: title, search and matches.
+/// Height of the text above the frames, in pixels.
 const HEADER_HEIGHT: usize = 60;
-/// Height below the frames: details of the frame under the pointer.
+/// Height of the text below the frames, in pixels.
 const FOOTER_HEIGHT: usize = 34;
 /// Width of a character, in pixels; the script uses the same.
 const CHARACTER: f64 = 7.05;
@@ -72,13 +72,13 @@ struct SvgWriter<'a> {
     flame: &'a Flame,
     options: &'a SvgOptions,
     width: f64,
-    /// Pixels of one unit of width.
+    /// Pixels per unit of [`FlameFrame::width`].
     scale: f64,
-    /// Minimum width of frames in units.
-    least: f64,
+    /// Minimum width of drawn frames, in units of [`FlameFrame::width`].
+    min_width: f64,
     rows: usize,
     /// Maximum growth or decline of a frame.
-    most: u64,
+    max_change: u64,
 }
 
 impl<'a> SvgWriter<'a> {
@@ -86,16 +86,16 @@ impl<'a> SvgWriter<'a> {
         let width = f64::from(options.width.unwrap_or(DEFAULT_WIDTH)).max(4.0 * MARGIN);
         let total = flame.frames.first().map_or(0, |root| root.width);
         let scale = (width - 2.0 * MARGIN) / total.max(1) as f64;
-        let least = options.min_width / scale;
+        let min_width = options.min_width / scale;
         let growth = flame.frames.iter().map(|frame| frame.growth.unsigned_abs());
         Self {
             flame,
             options,
             width,
             scale,
-            least,
-            rows: flame.rows(least),
-            most: growth.max().unwrap_or_default(),
+            min_width,
+            rows: flame.rows(min_width),
+            max_change: growth.max().unwrap_or_default(),
         }
     }
 
@@ -103,7 +103,7 @@ impl<'a> SvgWriter<'a> {
         self.write_head(out)?;
         for frame in &self.flame.frames {
             // A parent is at least as wide as its children, so no frame loses its parent.
-            if frame.width > 0 && frame.width as f64 >= self.least {
+            if frame.width > 0 && frame.width as f64 >= self.min_width {
                 self.write_frame(frame, out)?;
             }
         }
@@ -195,7 +195,7 @@ impl<'a> SvgWriter<'a> {
 
     fn color(&self, frame: &FlameFrame) -> Rgb {
         match (self.flame.compares, frame.depth) {
-            (true, _) => difference(frame.growth, self.most),
+            (true, _) => difference(frame.growth, self.max_change),
             (false, 0) => Rgb(235, 232, 225),
             (false, _) => {
                 let (name, kind) = self.flame.label(frame);

@@ -1,4 +1,4 @@
-//! Decoding of single machine instructions: length, whether they branch, and disassembly.
+//! Decoding of single machine instructions: length, branches and disassembly.
 //!
 //! **Invariants.** No input causes a panic. The crate reads no files and knows nothing of perf's formats.
 
@@ -15,10 +15,9 @@ pub use print::{InsnFlow, Printed, Printer, Syntax};
 pub struct Insn {
     /// Its length in bytes, at least 1.
     pub len: usize,
-    /// Whether it may change the control flow: jumps, calls, returns, system calls, software
-    /// interrupts.
+    /// Whether it is a branch, such as a jump, call, return, system call or software interrupt.
     pub is_branch: bool,
-    /// Offset of the branch target from the start of the instruction, for direct branches.
+    /// Offset of the branch target from the start of the instruction, for direct near branches.
     pub displacement: Option<i64>,
 }
 
@@ -48,7 +47,7 @@ pub enum BranchKind {
 /// The maximum instruction length of all architectures, in bytes.
 pub const MAX_LEN: usize = 15;
 
-/// Decodes the instruction at the start of `bytes`; `None` if it is invalid or incomplete.
+/// Decodes the instruction at the start of `bytes`; `None` if it is incomplete or, on x86, invalid.
 #[must_use]
 pub fn decode(isa: Isa, bytes: &[u8]) -> Option<Insn> {
     match isa {
@@ -58,7 +57,8 @@ pub fn decode(isa: Isa, bytes: &[u8]) -> Option<Insn> {
     }
 }
 
-/// The kind of the branch at the start of `bytes`; `None` if it is another instruction, invalid, or not of x86.
+/// The kind of the branch at the start of `bytes`; `None` for another instruction, an invalid or incomplete one, and for
+/// architectures other than x86.
 #[must_use]
 pub fn branch_kind(isa: Isa, bytes: &[u8]) -> Option<BranchKind> {
     match isa {

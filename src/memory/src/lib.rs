@@ -31,7 +31,7 @@ impl From<OutOfMemory> for io::Error {
     }
 }
 
-/// Reserves space for exactly `more` additional items in `list`.
+/// Reserves space for `more` additional items in `list`.
 ///
 /// # Errors
 /// [`OutOfMemory`], with the list unchanged.

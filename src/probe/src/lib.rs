@@ -1,8 +1,6 @@
 //! Dynamic probes: definitions, the probe points and values they select, and the lines that create
 //! the events.
 //!
-//! A definition (`FUNC[@SRC][+OFF|%return|:LINE|;PATTERN] ARGUMENT…`) is parsed into a [`Definition`].
-//!
 //! **Invariants.** No input causes a panic. The crate opens no files, prints nothing and does not
 //! depend on the host.
 

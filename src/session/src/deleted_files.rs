@@ -1,6 +1,6 @@
-//! Mapped files without a name: programs and libraries that were replaced while they ran.
+//! Mapped files without a name, such as programs and libraries that were replaced while they ran.
 //!
-//! Only the processes that map such a file still refer to it, so it is opened as soon as a mapping is recorded.
+//! Such a file may be lost when its processes exit, so it is opened as soon as a mapping is recorded.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -35,7 +35,7 @@ impl DeletedFiles {
         }
     }
 
-    /// Opens the file of a mapping, if it is deleted.
+    /// Opens the file of a mapping, if it is deleted and [`MAX_FILES`] are not reached.
     pub(crate) fn keep(&mut self, mmap: &Mmap<'_>, name: &MappedName) {
         let Some(proc) = &self.proc else { return };
         let is_deleted = name.filename.starts_with(b"/") && name.filename.ends_with(DELETED);
@@ -49,7 +49,7 @@ impl DeletedFiles {
             process.join(format!("map_files/{:x}-{end:x}", mmap.start)),
             process.join("exe"),
         ];
-        let found = paths.iter().find_map(|path| {
+        let opened = paths.iter().find_map(|path| {
             let file = FoundFile::find(path).ok()?;
             let metadata = file.metadata();
             // If a build-id is recorded in place of the inode, only the addresses in the name of the link identify the file.
@@ -59,7 +59,7 @@ impl DeletedFiles {
             };
             (is_mapped && metadata.is_file()).then_some(file)
         });
-        self.files.insert(name.clone(), found);
+        self.files.insert(name.clone(), opened);
     }
 
     /// Adds the files of another part of the recording.
@@ -70,7 +70,7 @@ impl DeletedFiles {
         }
     }
 
-    /// Returns a path from which the file can be read as long as `self` exists.
+    /// Returns a path from which the file can be read as long as `self` exists; `None` if it was not opened.
     pub(crate) fn path_of(&self, name: &MappedName) -> Option<PathBuf> {
         let file = self.files.get(name)?.as_ref()?;
         Some(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()).into())

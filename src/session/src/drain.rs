@@ -64,8 +64,8 @@ pub(crate) struct RingSet {
     overwrite_rings: Vec<OverwriteRing>,
     /// Records lost per ring, from LOST records.
     lost: Vec<u64>,
-    /// Minimum number of bytes in a ring to drain it (`--mmap-flush`).
-    least: u64,
+    /// Minimum number of bytes in a ring to drain it: that of `--mmap-flush`, but at most a quarter of a ring.
+    min_bytes: u64,
     /// The thread that rewrites records, if any.
     pub(crate) rewrite_thread: Option<RewriteThread>,
     /// CPU affinity for draining (`--affinity`).
@@ -78,7 +78,7 @@ impl RingSet {
     pub(crate) fn new(
         rings: Vec<Ring>,
         overwrite_rings: Vec<OverwriteRing>,
-        least: u64,
+        flush_from: u64,
         affinity: RingAffinity,
     ) -> Self {
         let lost = vec![0; rings.len()];
@@ -88,7 +88,7 @@ impl RingSet {
             rings,
             overwrite_rings,
             lost,
-            least: least.min(quarter),
+            min_bytes: flush_from.min(quarter),
             rewrite_thread: None,
             affinity,
             running: true,
@@ -110,13 +110,16 @@ impl RingSet {
         let single = |ring: Ring| {
             let cpu = ring.cpu;
             let affinity = RingAffinity::default();
-            (cpu, Self::new(vec![ring], Vec::new(), self.least, affinity))
+            (
+                cpu,
+                Self::new(vec![ring], Vec::new(), self.min_bytes, affinity),
+            )
         };
         self.lost.clear();
         self.rings.drain(..).map(single).collect()
     }
 
-    /// Adds rings of the same recording.
+    /// Adds the rings of another set, with their losses.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.rings.extend(other.rings);
         self.lost.extend(other.lost);
@@ -167,9 +170,9 @@ impl RingSet {
         lost.filter_map(|(cpu, lost)| Some((cpu?, *lost))).collect()
     }
 
-    /// Drains the rings that have at least the bytes of `--mmap-flush`; returns whether there was any data.
+    /// Drains the rings with enough data; returns whether there was any.
     pub(crate) fn pass(&mut self, sink: &mut CountedOutput) -> Result<bool, WriteError> {
-        self.pass_from(self.least, sink)
+        self.pass_from(self.min_bytes, sink)
     }
 
     /// Drains every ring with at least `least` bytes once: one write per run of records, directly from the ring's memory. If
@@ -177,7 +180,7 @@ impl RingSet {
     fn pass_from(&mut self, least: u64, sink: &mut CountedOutput) -> Result<bool, WriteError> {
         let mut any = false;
         for (ring, lost) in self.rings.iter_mut().zip(&mut self.lost) {
-            if ring.available() < least && !ring.has_trace() {
+            if ring.available() < min_bytes && !ring.has_trace() {
                 continue;
             }
             self.affinity.go_to(ring.cpu);
@@ -244,7 +247,7 @@ impl RingSet {
         rewrite_thread.map_or(Ok(()), |rewrite_thread| rewrite_thread.flush(sink))
     }
 
-    /// Returns the milliseconds until rewritten records may be available; -1 without a rewriter.
+    /// Returns the milliseconds until rewritten records may be available; -1 if the rewriting thread is idle or missing.
     fn timeout(&self) -> i32 {
         self.rewrite_thread
             .as_ref()
@@ -258,7 +261,7 @@ impl RingSet {
         self.records(&mut mark, sink)
     }
 
-    /// Writes the content of overwrite rings, if any.
+    /// If there are overwrite rings, writes their content, then that of the other rings, and ends the round.
     pub(crate) fn dump(&mut self, sink: &mut CountedOutput) -> Result<(), Error> {
         for ring in &mut self.overwrite_rings {
             let taken = ring
@@ -273,7 +276,7 @@ impl RingSet {
                 .map_err(write_error)?;
         }
         if !self.overwrite_rings.is_empty() {
-            // Writes the side-band records of tasks that started meanwhile, to which samples already refer.
+            // Samples may refer to tasks that started in the meantime, whose side-band records are in the other rings.
             self.pass_from(0, sink).map_err(write_error)?;
             self.end_round(sink).map_err(write_error)?;
         }
@@ -308,7 +311,7 @@ impl RingSet {
 pub(crate) enum StopReason {
     /// The workload exited.
     WorkloadEnded,
-    /// All observed tasks exited.
+    /// All observed tasks exited, or a lane ended the recording.
     TasksEnded,
     /// SIGINT, SIGTERM or SIGHUP was received.
     BySignal(i32),
@@ -337,7 +340,7 @@ impl StopReason {
     }
 }
 
-/// The conditions that the loop waits for.
+/// The inputs of the loop.
 pub(crate) struct DrainContext<'a> {
     pub(crate) events: &'a [OpenEvent],
     pub(crate) signals: &'a Signals,
@@ -415,8 +418,8 @@ pub(crate) fn run(
     }
 }
 
-/// Returns the counters to poll for the rings. All events of a CPU share one ring, so one event's counters
-/// are enough. The caller must remove counters of exited tasks, which are always ready.
+/// Returns the counters to poll for the rings: one for each ring. The caller must remove counters of exited tasks, which are
+/// always ready.
 pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&OpenCounter> {
     let mut drained = events.iter().filter(|event| !event.is_in_overwrite_ring());
     let first = drained.next();
@@ -425,10 +428,13 @@ pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&OpenCounter> {
         .flat_map(|event| &event.counters)
         .collect();
     // The side-band event, which is the last one, may have rings that the first event doesn't use.
-    let rings: HashSet<usize> = watched.iter().map(|placed| placed.ring).collect();
+    let rings: HashSet<usize> = watched
+        .iter()
+        .map(|open_counter| open_counter.ring)
+        .collect();
     let last = drained.next_back();
     let others = last.into_iter().flat_map(|event| &event.counters);
-    watched.extend(others.filter(|placed| !rings.contains(&placed.ring)));
+    watched.extend(others.filter(|open_counter| !rings.contains(&open_counter.ring)));
     watched
 }
 
@@ -439,7 +445,10 @@ fn controlled_counters(events: &[OpenEvent]) -> Vec<ControlledCounters<'_>> {
             spec: &event.spec,
             attr: &event.attr,
             leads: event.leader.is_none() && !(event.tracking && event.spec.is_dummy()),
-            counters: counters.iter().map(|placed| &placed.counter).collect(),
+            counters: counters
+                .iter()
+                .map(|open_counter| &open_counter.counter)
+                .collect(),
         }
     }
     events.iter().map(controlled).collect()
@@ -486,7 +495,7 @@ impl DrainContext<'_> {
         })
     }
 
-    /// Returns the total size of the recording so far.
+    /// Returns the total size of the recording so far, in bytes.
     fn bytes(&self, sink: &CountedOutput, rotation: &OutputRotation<'_>) -> u64 {
         rotation.before + sink.bytes() + self.lanes.map_or(0, LaneEvents::bytes)
     }

@@ -34,7 +34,7 @@ pub struct NotOpened {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No process or thread to observe exists.
+    /// A process or thread to observe does not exist.
     #[error("no such process or thread: {0}")]
     NoSuchTask(u32),
     /// The user to observe has no processes.
@@ -83,12 +83,12 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
-    /// The kernel refused a filter.
+    /// The kernel refused a filter, or the BPF program of one.
     #[error("failed to set filter \"{filter}\" on event {event}")]
     Filter {
         /// Name of the event.
         event: String,
-        /// The filter passed to the kernel.
+        /// The filter passed to the kernel; `--filter` for a BPF program.
         filter: String,
         /// The kernel's error.
         #[source]
@@ -103,7 +103,7 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
-    /// The rings could not be mapped, even with the minimum size.
+    /// A ring could not be mapped. Without sufficient locked memory, smaller sizes were tried first.
     #[error("failed to map a ring buffer of {pages} pages for CPU {cpu}")]
     Map {
         /// Number of data pages tried last.
@@ -125,7 +125,7 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
-    /// BPF programs can't count.
+    /// A BPF program can't be loaded or used.
     #[error(transparent)]
     Bpf(#[from] rperf_bpf::Error),
     /// A cgroup can't be opened.
@@ -155,7 +155,7 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
-    /// The output could not be created, or could not replace the old one.
+    /// The output could not be created or renamed, or could not replace the old one.
     #[error("failed to open {}", path.display())]
     Output {
         /// The file.
@@ -164,7 +164,7 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
-    /// Writing failed; the file is completed at its last complete record.
+    /// Writing failed. The file of a recording ends with its last complete record.
     #[error("failed to write {}", path.display())]
     Write {
         /// The file.
@@ -199,12 +199,12 @@ pub enum Error {
     /// A thread can't be started.
     #[error("failed to start a thread")]
     Thread(#[source] io::Error),
-    /// An operation failed that should always succeed on Linux.
+    /// Another operation failed.
     #[error("failed to {what}")]
     System {
         /// The operation.
         what: &'static str,
-        /// The kernel's error.
+        /// The cause.
         #[source]
         cause: io::Error,
     },

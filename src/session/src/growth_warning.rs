@@ -71,10 +71,10 @@ impl GrowthWarning {
         self.began = Instant::now();
     }
 
-    /// Returns bytes per minute and samples per second, if above the threshold; restarts measuring.
+    /// Returns bytes per minute and samples per second, unless below the threshold; restarts measuring.
     fn growth(&mut self, bytes: u64, samples: u64, after: Duration) -> Option<(u64, u64)> {
         let millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX).max(1);
-        // Counts restart with a new file.
+        // The number of samples restarts with a new file.
         let per_second =
             |now: u64, before: u64| now.saturating_sub(before).saturating_mul(1000) / millis;
         let bytes_per_minute = per_second(bytes, self.bytes).saturating_mul(60);

@@ -39,21 +39,21 @@ pub(crate) fn features(
     events: &[EventDesc],
     open: &[OpenEvent],
 ) -> FeatureSet {
-    let about = HeaderInputs {
+    let inputs = HeaderInputs {
         proc: &request.roots.proc,
         sysfs: &request.roots.sysfs,
         version: &request.output.version,
         command_line: &request.output.command_line,
         events,
     };
-    let mut set = about.features();
+    let mut set = inputs.features();
     if request.output.compress {
         set.compressed(Compressor::default().feature());
     }
-    let placed = open
+    let positions = open
         .iter()
         .map(|event| (&event.event.spec.group, event.event.leader));
-    groups(&placed.collect::<Vec<_>>(), &mut set);
+    groups(&positions.collect::<Vec<_>>(), &mut set);
     let specs: Vec<_> = open.iter().map(|event| &event.event.spec).collect();
     if has_branches(&request.observe.details, &specs) {
         set.branch_stack();
@@ -105,8 +105,8 @@ impl HeaderInputs<'_> {
     }
 }
 
-/// Whether the samples of all events have branch stacks: `-b` and `-j` apply to all events, `branch_type` to one event, so that
-/// each event must have it.
+/// Whether the samples of all events but dummies have branch stacks: `-b` and `-j` apply to all events, `branch_type` to one
+/// event, so that each event must have it.
 fn has_branches(details: &RecordDetails, specs: &[&EventSpec]) -> bool {
     let of_all = !details.samples.branches.is_empty();
     let mut sampled = specs.iter().filter(|spec| !spec.is_dummy()).peekable();

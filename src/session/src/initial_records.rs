@@ -1,4 +1,4 @@
-//! Synthesized records at the start of a file.
+//! Synthesized records of the initial state.
 
 use rperf_sys::{CgroupFolder, Proc, cgroups, kernel_text};
 use rperf_wire::{AttrFlags, Cgroup, Misc, Record, RecordKind, SampleIdLayout};
@@ -17,7 +17,7 @@ pub(crate) struct InitialRecords<'a> {
 
 impl InitialRecords<'_> {
     /// Returns the size of the trailer of kernel records in bytes.
-    pub(crate) fn trailer(&self) -> usize {
+    pub(crate) fn trailer_size(&self) -> usize {
         SampleIdLayout::new(self.opened.sample_type()).size()
     }
 
@@ -56,8 +56,7 @@ impl InitialRecords<'_> {
         }
     }
 
-    /// Synthesizes the records for a file that starts during the recording: the current state of
-    /// the observed tasks.
+    /// Synthesizes the current state during the recording: also the tasks of a workload, and FINISHED_INIT.
     pub(crate) fn running(&self, to: &mut RecordBuffer) {
         self.synthesize(to);
         if let (Target::Workload, Some(task_options)) =

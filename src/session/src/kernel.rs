@@ -8,7 +8,7 @@ use rperf_wire::AttrFlags;
 use crate::open::OpenEvent;
 use crate::{SessionNotice, SessionObserver};
 
-/// Kernel text and modules; empty if no event samples the kernel.
+/// Kernel text and modules; empty if no event samples the kernel, or if the addresses are hidden.
 #[derive(Debug, Default)]
 pub(crate) struct KernelMaps {
     pub(crate) text: Option<KernelText>,

@@ -222,7 +222,7 @@ impl Drop for WakeOnDrop<'_, '_> {
 /// result. Without lanes, `work` gets no notifications.
 ///
 /// # Errors
-/// Errors of the lanes, otherwise errors of `work`.
+/// Errors of starting threads and of the lanes, otherwise errors of `work`.
 pub(crate) fn with_lanes<T>(
     lanes: &mut [Lane],
     events: &[OpenEvent],

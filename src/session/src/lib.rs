@@ -1,16 +1,14 @@
 //! Recording: events are opened for the target, rings drained into a perf.data file, and records
 //! synthesized for the initial state.
 //!
-//! One call, [`record`], does everything from the first system call to the completed file. It
-//! prints nothing: events worth reporting are passed to a [`SessionObserver`], statistics at the end are in a
-//! [`Summary`].
+//! One call, [`record`], makes a recording. It prints nothing: notices are passed to a [`SessionObserver`], statistics at the
+//! end are in a [`Summary`].
 //!
 //! An [`Observation`] is the same without a file: records are passed to the caller. [`count`] reads counters instead of
 //! sampling.
 //!
-//! **Invariants.** Ring chunks are written unchanged, with one write per run of complete records;
-//! only record headers are read. The old output is not touched before everything that can fail has
-//! succeeded.
+//! **Invariants.** Unless records are rewritten, compressed or corrected, ring data are written unchanged, with one write per
+//! run of complete records. The old output is not touched before all events are open and the workload runs.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

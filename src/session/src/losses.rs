@@ -76,8 +76,8 @@ impl EventLosses {
     }
 }
 
-/// Appends LOST_SAMPLES for every counter with lost samples, as counted by the kernel, and returns
-/// the losses. Kernels before 6.0 don't count them (`PERF_FORMAT_LOST`).
+/// Appends LOST_SAMPLES for every counter with lost samples, as counted by the kernel, and returns the losses. Members of a
+/// group that is read with GROUP are left out. Kernels before 6.0 don't count lost samples (`PERF_FORMAT_LOST`).
 pub(crate) fn lost_samples(events: &[OpenEvent], to: &mut RecordBuffer) -> Vec<EventLosses> {
     let mut losses = Vec::new();
     // With GROUP a read starts with the values of the leader, the only event that samples.

@@ -35,7 +35,7 @@ pub struct Observation {
 /// The reasons why [`Observation::wait`] returned, other than for a timeout or data in a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WakeReason {
-    /// SIGINT, SIGTERM or SIGHUP was received.
+    /// The received signal: SIGINT, SIGTERM or SIGHUP.
     pub signal: Option<i32>,
     /// The `input` passed to [`Observation::wait`] is readable or closed.
     pub input: bool,
@@ -44,7 +44,7 @@ pub struct WakeReason {
 }
 
 impl Observation {
-    /// Opens all events of `request`, disabled. The output file settings of `request` are ignored.
+    /// Opens all events of `request`, disabled. No output file is created.
     ///
     /// SIGINT, SIGTERM and SIGHUP, with a workload also SIGCHLD, are blocked until this value is dropped. The workload
     /// is forked, but not executed.
@@ -55,9 +55,9 @@ impl Observation {
         request: &RecordRequest,
         observer: &mut dyn SessionObserver,
     ) -> Result<Self, Error> {
-        let mut held = vec![libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
-        held.extend(request.observe.workload.as_ref().map(|_| libc::SIGCHLD));
-        let signals = Signals::block(&held).map_err(Error::system("block signals"))?;
+        let mut blocked = vec![libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+        blocked.extend(request.observe.workload.as_ref().map(|_| libc::SIGCHLD));
+        let signals = Signals::block(&blocked).map_err(Error::system("block signals"))?;
         let (proc, sysfs) = (
             Proc::new(&request.roots.proc),
             Sysfs::new(&request.roots.sysfs),
@@ -82,7 +82,7 @@ impl Observation {
         })
     }
 
-    /// Returns the events of the samples.
+    /// Returns the open events.
     #[must_use]
     pub fn events(&self) -> &[EventDesc] {
         &self.opened.descriptions
@@ -92,7 +92,7 @@ impl Observation {
     pub fn counters(&self, event: usize) -> impl Iterator<Item = (i32, BorrowedFd<'_>)> {
         let event = self.opened.events.get(event);
         let counters = event.into_iter().flat_map(|event| &event.counters);
-        counters.map(|placed| (placed.cpu, placed.counter.as_fd()))
+        counters.map(|open_counter| (open_counter.cpu, open_counter.counter.as_fd()))
     }
 
     /// Returns the number of observed CPUs; 0 if tasks have separate rings.
@@ -115,8 +115,7 @@ impl Observation {
         Ok(())
     }
 
-    /// Enables events, passes synthesized records of running tasks to `take`, and executes the workload. Records of
-    /// changes meanwhile are in the rings.
+    /// Enables events, passes synthesized records of running tasks to `take`, and executes the workload.
     ///
     /// If the workload is the target, its execve(2) enables the events. If the request delays events, only those that
     /// record changes of tasks are enabled, and [`Observation::set_enabled`] enables the others.
@@ -212,11 +211,11 @@ impl Observation {
         }
     }
 
-    /// Waits until a ring has enough data, `input` is readable, a signal is received or `timeout`
-    /// has passed.
+    /// Waits until a ring has enough data, an observed task has exited, `input` is readable or closed, a signal is received or
+    /// `timeout` has passed.
     ///
     /// # Errors
-    /// Errors of poll(2) and of reading signals.
+    /// Errors of poll(2), of reading signals and of waitpid(2).
     pub fn wait(
         &mut self,
         timeout: Duration,
@@ -231,7 +230,11 @@ impl Observation {
         let mut waiting = PollSet::default();
         waiting.add([self.signals.as_fd()]);
         let input = waiting.add(input);
-        let of_rings = waiting.add(alive.iter().map(|(_, placed)| placed.counter.as_fd()));
+        let of_rings = waiting.add(
+            alive
+                .iter()
+                .map(|(_, open_counter)| open_counter.counter.as_fd()),
+        );
         // Rounded up: with a timeout of 0 ms, the last fraction of a millisecond would be spent in busy waiting.
         let timeout = i32::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
         let states = waiting.wait(timeout)?;

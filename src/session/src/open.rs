@@ -90,7 +90,7 @@ pub(crate) struct Opener<'a> {
     /// the first event that uses them.
     pub(crate) left_out: (bool, AttrFlags),
     /// Ring watermark in bytes, if the kernel's default of half the ring is too large.
-    wakes_at: Option<u32>,
+    watermark: Option<u32>,
 }
 
 /// The unread data in all rings together are at most about the maximum size (`--max-size`) divided by this.
@@ -105,7 +105,7 @@ impl<'a> Opener<'a> {
         cgroups: &'a [Option<OpenCgroup>],
     ) -> Self {
         Self {
-            wakes_at: wakes_at(request, cpu_tasks, sysctl),
+            watermark: watermark(request, cpu_tasks, sysctl),
             cpu_tasks,
             options: RecordOptions {
                 target: request.observe.target.kind(),
@@ -118,13 +118,13 @@ impl<'a> Opener<'a> {
             sysctl,
             ring_tasks: Vec::new(),
             cgroups,
-            left_out: (false, AttrFlags::default()),
+            unsupported: (false, AttrFlags::default()),
         }
     }
 }
 
 impl Opener<'_> {
-    /// Opens events without any fallback.
+    /// Opens events without replacing them by others and without splitting groups.
     pub(crate) fn open_as_they_are(
         &mut self,
         events: Vec<RecordEvent>,
@@ -151,14 +151,14 @@ impl Opener<'_> {
             if index == 0 {
                 self.ring_tasks.clear();
             }
-            let within = OpenContext {
+            let context = OpenContext {
                 leader: event.leader.and_then(|leader| open.get(leader)),
                 cgroup: self.cgroups.get(index).and_then(Option::as_ref),
                 is_side_band: index >= specs.len(),
                 all_tasks: event.spec.all_tasks,
             };
             let event = self.adapted(event.clone());
-            match self.open_everywhere(event, within, observer) {
+            match self.open_everywhere(event, context, observer) {
                 Ok(opened) => open.push(opened),
                 Err(refused) if refused.breaks_group() => {
                     let first = refused.event.leader.unwrap_or(index);
@@ -187,7 +187,7 @@ impl Opener<'_> {
         }
         let is_overwritten = event.attr.flags.contains(AttrFlags::WRITE_BACKWARD);
         if let Some(bytes) = self
-            .wakes_at
+            .watermark
             .filter(|_| event.attr.wakeup == 0 && !is_overwritten)
         {
             event.attr.flags |= AttrFlags::WATERMARK;
@@ -198,23 +198,23 @@ impl Opener<'_> {
     }
 
     fn clear_unsupported(&self, attr: &mut Attr) {
-        if self.left_out.0 {
+        if self.unsupported.0 {
             attr.read_format = attr.read_format.with(ReadFormat::LOST, false);
         }
-        attr.flags = attr.flags.with(self.left_out.1, false);
+        attr.flags = attr.flags.with(self.unsupported.1, false);
     }
 
     /// Opens one event, with fallbacks for precision and unsupported flags.
     fn open_everywhere(
         &mut self,
         mut event: RecordEvent,
-        within: OpenContext<'_>,
+        context: OpenContext<'_>,
         observer: &mut dyn SessionObserver,
     ) -> Result<OpenEvent, Box<RefusedEvent>> {
         let precision = event.attr.precise_ip();
         loop {
             observer.on_event(SessionNotice::Opening { attr: &event.attr });
-            let cause = match self.open_counters(&event.attr, within, observer) {
+            let cause = match self.open_counters(&event.attr, context, observer) {
                 Ok(counters) => return Ok(OpenEvent { event, counters }),
                 Err(cause) => cause,
             };
@@ -237,17 +237,17 @@ impl Opener<'_> {
     fn open_counters(
         &mut self,
         attr: &Attr,
-        within: OpenContext<'_>,
+        context: OpenContext<'_>,
         observer: &mut dyn SessionObserver,
     ) -> io::Result<Vec<OpenCounter>> {
-        let OpenContext { leader, cgroup, .. } = within;
+        let OpenContext { leader, cgroup, .. } = context;
         let (mut counters, mut exited) = (Vec::new(), Vec::new());
-        let others = match within.is_side_band {
+        let others = match context.is_side_band {
             true => &self.cpu_tasks.side_band_cpus[..],
             false => &[],
         };
         for (cpu_index, cpu) in self.cpu_tasks.cpus.iter().chain(others).enumerate() {
-            for tid in tasks_of(self.cpu_tasks, within) {
+            for tid in tasks_of(self.cpu_tasks, context) {
                 let observed = ObservedTask {
                     pid: *tid,
                     cpu: *cpu,
@@ -286,7 +286,7 @@ impl Opener<'_> {
                 }
             }
         }
-        counters.retain(|placed| !exited.contains(&placed.tid));
+        counters.retain(|open_counter| !exited.contains(&open_counter.tid));
         self.cpu_tasks.tasks.retain(|tid| !exited.contains(tid));
         if counters.is_empty() {
             return Err(io::Error::from_raw_os_error(ESRCH));
@@ -298,12 +298,12 @@ impl Opener<'_> {
     /// [`NEWER_FLAGS`]. Returns false if there is none.
     fn give_up_newest(&mut self, attr: &Attr, observer: &mut dyn SessionObserver) -> bool {
         if attr.flags.with(DEFERRED, false) != attr.flags {
-            self.left_out.1 |= DEFERRED;
+            self.unsupported.1 |= DEFERRED;
             observer.on_event(SessionNotice::NotDeferred);
             return true;
         }
         if attr.read_format.contains(ReadFormat::LOST) {
-            self.left_out.0 = true;
+            self.unsupported.0 = true;
             observer.on_event(SessionNotice::LeftOut {
                 field: "read_format LOST",
             });
@@ -315,7 +315,7 @@ impl Opener<'_> {
         let Some((flag, field)) = newest else {
             return false;
         };
-        self.left_out.1 |= *flag;
+        self.unsupported.1 |= *flag;
         observer.on_event(SessionNotice::LeftOut { field });
         true
     }
@@ -377,21 +377,22 @@ impl OpenEvent {
     fn at(&self, observed: ObservedTask, guess: usize) -> Option<&Counter> {
         let same = |open: &&OpenCounter| open.tid == observed.pid && open.cpu == observed.cpu;
         let guessed = self.counters.get(guess).filter(same);
-        let found = guessed.or_else(|| self.counters.iter().find(same));
-        found.map(|placed| &placed.counter)
+        let open_counter = guessed.or_else(|| self.counters.iter().find(same));
+        open_counter.map(|open_counter| &open_counter.counter)
     }
 }
 
-/// Returns the watermark of rings in bytes with which a recording ends close to its maximum size.
-fn wakes_at(request: &RecordRequest, cpu_tasks: &CpuTasks, sysctl: &Sysctl) -> Option<u32> {
+/// Returns the watermark of rings in bytes with which a recording ends close to its maximum size; `None` if the kernel's
+/// default of half the ring is small enough, or without a maximum size.
+fn watermark(request: &RecordRequest, cpu_tasks: &CpuTasks, sysctl: &Sysctl) -> Option<u32> {
     let part = request.output.max_size? / PARTS / (cpu_tasks.rings() as u64).max(1);
     let pages = request.rings.pages.unwrap_or_else(|| default_pages(sysctl));
     let half = (pages * page_size() / 2) as u64;
     (part < half).then(|| u32::try_from(part.max(1)).ok())?
 }
 
-fn tasks_of<'t>(cpu_tasks: &'t CpuTasks, within: OpenContext<'_>) -> &'t [i32] {
-    match within.all_tasks {
+fn tasks_of<'t>(cpu_tasks: &'t CpuTasks, context: OpenContext<'_>) -> &'t [i32] {
+    match context.all_tasks {
         true => &[-1],
         false => &cpu_tasks.tasks,
     }
@@ -452,8 +453,8 @@ pub(crate) fn for_each_counter(
     act: fn(&Counter) -> io::Result<()>,
 ) -> Result<(), Error> {
     for event in events {
-        for placed in &event.counters {
-            act(&placed.counter).map_err(|cause| Error::Control {
+        for open_counter in &event.counters {
+            act(&open_counter.counter).map_err(|cause| Error::Control {
                 what,
                 event: event.event.spec.name.clone(),
                 cause,
@@ -463,7 +464,7 @@ pub(crate) fn for_each_counter(
     Ok(())
 }
 
-/// Whether this user may sample the kernel, determined by trying for this process.
+/// Whether this user may profile the kernel, determined by opening an event for this process.
 #[must_use]
 pub fn may_profile_kernel() -> bool {
     let attr = Attr {

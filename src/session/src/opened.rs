@@ -92,14 +92,15 @@ fn open(
     let events = opener.open(request.observe.events.clone(), observer)?;
     set_filters(&events)?;
     attach_filters(request, &events)?;
-    // The limit of locked memory of an unprivileged user covers both rings and AUX areas, so rings get half of it.
+    // The limit of locked memory of an unprivileged user covers both rings and AUX areas, so rings get half of their default
+    // size.
     let is_shared = request
         .observe
         .traces
         .as_ref()
         .is_some_and(|traces| !traces.privileged);
-    let usual = || default_pages(&sysctl) >> u32::from(is_shared);
-    let pages = request.rings.pages.unwrap_or_else(|| usual().max(1));
+    let default = || default_pages(&sysctl) >> u32::from(is_shared);
+    let pages = request.rings.pages.unwrap_or_else(|| default().max(1));
     let (mut rings, overwrite_rings) = map_rings(&events, pages, observer)?;
     map_areas(request, &events, &mut rings, observer)?;
     Ok((
@@ -112,8 +113,8 @@ fn set_filters(events: &[OpenEvent]) -> Result<(), Error> {
     for event in events {
         let spec = &event.event.spec;
         let Some(filter) = &spec.filter else { continue };
-        for placed in &event.counters {
-            placed
+        for open_counter in &event.counters {
+            open_counter
                 .counter
                 .set_filter(filter)
                 .map_err(|cause| Error::Filter {
@@ -130,8 +131,8 @@ fn set_filters(events: &[OpenEvent]) -> Result<(), Error> {
 fn attach_filters(request: &RecordRequest, events: &[OpenEvent]) -> Result<(), Error> {
     for (event, program) in events.iter().zip(&request.observe.sample_filters) {
         let Some(program) = program else { continue };
-        for placed in &event.counters {
-            let attached = placed.counter.attach(program.as_ref());
+        for open_counter in &event.counters {
+            let attached = open_counter.counter.attach(program.as_ref());
             attached.map_err(|cause| Error::Filter {
                 event: event.event.spec.name.clone(),
                 filter: "--filter".to_owned(),
@@ -145,7 +146,11 @@ fn attach_filters(request: &RecordRequest, events: &[OpenEvent]) -> Result<(), E
 fn describe(events: &[OpenEvent]) -> Vec<EventDesc> {
     let describe = |event: &OpenEvent| EventDesc {
         attr: event.event.attr.clone(),
-        ids: event.counters.iter().map(|placed| placed.id).collect(),
+        ids: event
+            .counters
+            .iter()
+            .map(|open_counter| open_counter.id)
+            .collect(),
         name: event.event.spec.name.clone(),
     };
     events.iter().map(describe).collect()

@@ -56,7 +56,7 @@ impl Output for OutputFile {
 ///
 /// A regular file or directory is created under a temporary name and renamed; the old one becomes `NAME.old`. Devices
 /// and FIFOs are opened directly. All operations use one folder that is held open, and don't follow links: another user
-/// of the folder cannot redirect writes or removals. If dropped before the commit, it leaves nothing behind.
+/// of the folder cannot redirect writes or removals. If dropped before the commit, it removes the temporary files.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     path: PathBuf,
@@ -76,7 +76,7 @@ struct PendingFile {
 }
 
 impl Replacement {
-    /// Creates the output, accessible only to its owner.
+    /// Creates a file accessible only to its owner; opens an existing device.
     pub(crate) fn create(path: &Path, naming: PathOrigin) -> Result<(Self, OutputFile), Error> {
         let error = output_error(path);
         if let Some(device) = find_in_place(path, naming).map_err(error)? {
@@ -151,7 +151,7 @@ impl Replacement {
         directory.create_folder(KERNEL.as_ref(), 0o700)
     }
 
-    /// Renames the old file and then the new one. Called when events are already enabled.
+    /// Renames the old output and then the new one.
     pub(crate) fn commit(&mut self) -> Result<(), Error> {
         let Some(pending) = &self.pending else {
             return Ok(());
@@ -193,7 +193,6 @@ fn folder_and_name(path: &Path, reason: i32) -> io::Result<(Folder, OsString)> {
     let rejected = || io::Error::from_raw_os_error(reason);
     let name = path.file_name().ok_or_else(rejected)?.to_owned();
     // The target of a link is not touched, but a link to a directory that isn't a recording is rejected, too.
-
     let is_directory = FoundFile::find(path).is_ok_and(|found| found.metadata().is_dir());
     let is_recording =
         || Folder::open(path).is_ok_and(|folder| recording_folder::is_recording(&folder));

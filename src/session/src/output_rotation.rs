@@ -30,7 +30,7 @@ pub(crate) struct OutputRotation<'a> {
     pub(crate) earlier: Summary,
     /// Files written, oldest first.
     pub(crate) written: VecDeque<PathBuf>,
-    /// Whether SIGUSR2, a command or a trigger event requested a new file.
+    /// Whether SIGUSR2, a command or a trigger event requested a new file or a snapshot of traces.
     pub(crate) is_requested: bool,
 }
 
@@ -129,7 +129,7 @@ impl OutputRotation<'_> {
 
     /// Synthesizes records of the running tasks.
     fn running(&self) -> RecordBuffer {
-        let mut records = RecordBuffer::new(self.start.trailer());
+        let mut records = RecordBuffer::new(self.start.trailer_size());
         self.start.running(&mut records);
         records
     }
@@ -153,8 +153,8 @@ impl OutputRotation<'_> {
     }
 }
 
-/// Appends the time to a file's name: `NAME.YYYYMMDDhhmmssNN`, with hundredths of a second. Devices
-/// are not renamed.
+/// Appends the time to the name of a file or directory: `NAME.YYYYMMDDhhmmssNN`, with hundredths of a second. Returns the new
+/// path. Other outputs, such as devices, are not renamed.
 pub(crate) fn stamp(path: &Path, observer: &mut dyn SessionObserver) -> Result<PathBuf, Error> {
     let failed = |cause| Error::Output {
         path: path.to_owned(),

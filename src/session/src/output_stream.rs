@@ -1,4 +1,4 @@
-//! The output of a recording: a file that is completed at the end, or a pipe.
+//! The output of a recording: a file that is completed at the end, a file of a directory, or a pipe.
 
 use std::fs::File;
 use std::io;
@@ -112,7 +112,7 @@ impl OutputStream {
         !matches!(self, Self::Part(_))
     }
 
-    /// Completes a file with its features. If these could not be written, returns the reason.
+    /// Completes the output, a file with its features. If these could not be written, returns the reason.
     pub(crate) fn finish(self, features: &FeatureSet) -> Result<Option<io::Error>, WriteError> {
         match self {
             Self::File(writer, checkpoint) => {

@@ -30,7 +30,11 @@ impl<'a> PollSet<'a> {
 
     /// Adds counters.
     pub(crate) fn counters(&mut self, counters: &[&'a OpenCounter]) -> DescriptorKind {
-        self.add(counters.iter().map(|placed| placed.counter.as_fd()))
+        self.add(
+            counters
+                .iter()
+                .map(|open_counter| open_counter.counter.as_fd()),
+        )
     }
 
     /// Waits until a descriptor is ready, but at most `timeout` milliseconds (-1: no limit).

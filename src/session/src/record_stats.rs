@@ -75,8 +75,7 @@ impl RecordStats {
         self
     }
 
-    /// Creates statistics for samples of this type. The time is read at the same offset for all events of
-    /// the recording.
+    /// Creates statistics for samples of this type. The time is read at the same offset in all samples.
     pub(crate) fn new(sample_type: SampleType) -> Self {
         let before = [SampleType::IDENTIFIER, SampleType::IP, SampleType::TID];
         let fields = before
@@ -91,7 +90,7 @@ impl RecordStats {
         }
     }
 
-    /// Adds one record and returns the number of lost records it reports.
+    /// Adds one record and returns the number of lost records that it reports; 0 for records other than LOST.
     #[inline]
     pub(crate) fn note(&mut self, record: &RawRecord<'_>) -> u64 {
         self.records += 1;
@@ -133,9 +132,9 @@ impl RecordStats {
     fn sample(&mut self, record: &RawRecord<'_>) {
         self.samples += 1;
         self.hits.sample(record);
-        let word = self.time_offset.and_then(|at| record.body.get(at..at + 8));
-        let word = word.unwrap_or_default();
-        if let Some(time) = U64s::new(word, Endian::NATIVE).get(0) {
+        let bytes = self.time_offset.and_then(|at| record.body.get(at..at + 8));
+        let bytes = bytes.unwrap_or_default();
+        if let Some(time) = U64s::new(bytes, Endian::NATIVE).get(0) {
             let (first, last) = self.times.unwrap_or((time, time));
             self.times = Some((first.min(time), last.max(time)));
         }

@@ -41,20 +41,21 @@ const HANDLED_SIGNALS: [i32; 6] = [
     libc::SIGUSR2,
     libc::SIGXFSZ,
 ];
-/// Signals within this period are treated as one.
+/// Signals within this period after the end of the recording are ignored as duplicates.
 const SAME_SIGNAL: Duration = Duration::from_millis(200);
-/// Time for a signalled workload to exit before the user is told that it still runs.
+/// Time for the workload to exit before [`SessionNotice::WorkloadStays`] is reported.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval in milliseconds at which the workload is polled during [`EXIT_TIMEOUT`].
 const EXIT_POLL_MILLIS: i32 = 500;
 
-/// Records as requested, until the workload or the observed tasks exit or a signal is received.
+/// Records as requested, until the workload or the observed tasks exit, a signal or a stop command is received, the reader of
+/// a pipe closes it, or a limit of the request is reached.
 ///
-/// SIGINT, SIGTERM, SIGHUP, SIGCHLD and SIGUSR2 are handled by the recording. The old output is kept until all events
+/// SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR2 and SIGXFSZ are handled by the recording. The old output is kept until all events
 /// are open and the workload runs.
 ///
 /// # Errors
-/// [`Error`]; only [`Error::Write`] leaves a file.
+/// [`Error`].
 pub fn record(
     request: &RecordRequest,
     mut control: Option<&mut Control>,
@@ -72,17 +73,17 @@ pub fn record(
         }
         Err(error) => return Err(error),
     };
-    let urgent = raise_priority(request)?;
+    let boost = raise_priority(request)?;
     let outcome = match live.begin(request) {
         Ok(()) => live.observe(request, &signals, control.take(), ids, observer),
         Err(error) if is_reader_gone(request, &error) => Err(error),
-        Err(error) => return Err(at(request)(error)),
+        Err(error) => return Err(with_output_path(request)(error)),
     };
     let outcome = match outcome {
         Err(error) if is_reader_gone(request, &error) => Ok((StopReason::ReaderGone, 0)),
         outcome => outcome,
     };
-    drop(urgent);
+    drop(boost);
     let by_itself = matches!(outcome, Ok((StopReason::WorkloadEnded, _)));
     if let Some(workload) = live.workload.as_mut().filter(|_| !by_itself) {
         workload.stop();
@@ -117,7 +118,7 @@ struct LiveRecording {
 }
 
 impl LiveRecording {
-    /// Does everything that may fail and does not change the old output: forks, opens, maps, creates the file.
+    /// Prepares the recording without changing the old output: forks, opens, maps, creates the file.
     fn set_up(
         request: &RecordRequest,
         signals: &Signals,
@@ -147,22 +148,22 @@ impl LiveRecording {
             reader_gone: false,
         };
         let created = RecordingOutput::create(&closing, rings.count())?;
-        let (first, counted) = (opened.sample_type(), opened.statistics_fields());
+        let (sample_type, statistics_fields) = (opened.sample_type(), opened.statistics_fields());
         Ok(Self {
             opened,
             lanes: lanes(
                 shares,
                 &mut rings,
                 created.files,
-                counted,
+                statistics_fields,
                 request.output.compress,
             ),
             sink: CountedOutput::new(
                 created.output_sink,
-                RecordStats::new(counted).in_proc(&request.roots.proc),
+                RecordStats::new(statistics_fields).in_proc(&request.roots.proc),
                 request.output.compress,
             ),
-            records: RecordBuffer::new(SampleIdLayout::new(first).size()),
+            records: RecordBuffer::new(SampleIdLayout::new(sample_type).size()),
             earlier: Summary::default(),
             rings,
             triggers,
@@ -215,7 +216,8 @@ impl LiveRecording {
         let events = self.opened.events.iter();
         let events = events.filter(|event| event.event.spec.name == programs.event());
         let counters = events.flat_map(|event| &event.counters);
-        let counters = counters.map(|placed| (placed.cpu, placed.counter.as_fd()));
+        let counters =
+            counters.map(|open_counter| (open_counter.cpu, open_counter.counter.as_fd()));
         let workload = self.workload.as_ref().map(Workload::pid);
         let connected = programs.connect(&counters.collect::<Vec<_>>(), workload);
         connected.map_err(Error::system("connect programs in the kernel"))
@@ -298,8 +300,8 @@ impl LiveRecording {
             reader_gone: matches!(outcome, Ok((StopReason::ReaderGone, _))),
         };
         let summary = close(&closing, self.sink, self.records);
-        let (stopped, woken) = outcome.map_err(at(request))?;
-        let mut summary = summary.map_err(at(request))?;
+        let (stopped, woken) = outcome.map_err(with_output_path(request))?;
+        let mut summary = summary.map_err(with_output_path(request))?;
         summary.add(&self.earlier);
         if request.output.timestamped || request.output.rotation.is_some() {
             stamp(&request.output.path, observer)?;
@@ -353,7 +355,7 @@ impl RecordingOutput {
             let output_sink = closing
                 .pipe(stream)
                 .map_err(write_error)
-                .map_err(at(request))?;
+                .map_err(with_output_path(request))?;
             return Ok(Self {
                 output_sink,
                 replacement: None,
@@ -377,7 +379,9 @@ impl RecordingOutput {
         }
         let output_sink = OutputStream::file(file, &closing.opened.descriptions);
         Ok(Self {
-            output_sink: output_sink.map_err(write_error).map_err(at(request))?,
+            output_sink: output_sink
+                .map_err(write_error)
+                .map_err(with_output_path(request))?,
             replacement: Some(replacement),
             files,
         })
@@ -421,8 +425,7 @@ fn raise_priority(request: &RecordRequest) -> Result<Option<PriorityBoost>, Erro
     Ok(None)
 }
 
-/// Waits until the workload has exited, and returns its status. If it does not exit when signalled, the next signal ends
-/// the wait.
+/// Waits until the workload has exited, and returns its status; `None` without a workload, or if a signal ends the wait.
 fn wait_for(
     workload: Option<Workload>,
     signals: &Signals,
@@ -465,6 +468,6 @@ fn is_reader_gone(request: &RecordRequest, error: &Error) -> bool {
 }
 
 /// Adds the path, unknown to the writer.
-fn at(request: &RecordRequest) -> impl FnOnce(Error) -> Error {
+fn with_output_path(request: &RecordRequest) -> impl FnOnce(Error) -> Error {
     |error| error.with_path(&request.output.path)
 }

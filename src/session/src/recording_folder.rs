@@ -22,7 +22,7 @@ const KERNEL_FILES: [&str; 3] = ["kcore", "kallsyms", "modules"];
 /// Magic number of the header.
 const MAGIC: [u8; 8] = *b"PERFILE2";
 
-/// Whether `directory` is a recording. No other directory is ever renamed or removed.
+/// Whether `directory` is a recording: it has a file with the header.
 pub(crate) fn is_recording(directory: &Folder) -> bool {
     let mut begin = [0; MAGIC.len()];
     let file = directory.open_file(HEADER.as_ref());
@@ -36,21 +36,21 @@ pub(crate) fn is_recording(directory: &Folder) -> bool {
 ///
 /// # Errors
 /// `DirectoryNotEmpty` if it contains anything else, or no header of a recording; then nothing is
-/// removed.
+/// removed. Other errors are those of system calls.
 pub(crate) fn remove(folder: &Folder, name: &OsStr) -> io::Result<UnlinkedFiles> {
     let directory = folder.below(name.as_ref())?;
     if !is_recording(&directory) {
-        return Err(foreign());
+        return Err(not_empty());
     }
     let unlinked = empty(&directory)?;
     folder.remove_folder(name)?;
     Ok(unlinked)
 }
 
-/// Removes all files of a recording.
+/// Removes the contents of a recording's directory. Returns the removed files, without those of the kernel's code.
 ///
 /// # Errors
-/// `DirectoryNotEmpty` if it contains any other file; then nothing is removed.
+/// `DirectoryNotEmpty` if it contains any other file; then nothing is removed. Other errors are those of system calls.
 pub(crate) fn empty(directory: &Folder) -> io::Result<UnlinkedFiles> {
     let mut unlinked = UnlinkedFiles::default();
     let names = directory.names()?;
@@ -60,7 +60,7 @@ pub(crate) fn empty(directory: &Folder) -> io::Result<UnlinkedFiles> {
     };
     let is_of_recording = |name: &&OsStr| *name == KERNEL || is_part(name);
     if !names.iter().all(|name| is_of_recording(&name.as_os_str())) {
-        return Err(foreign());
+        return Err(not_empty());
     }
     if let Some(kernel) = &kernel {
         let names = kernel.names()?;
@@ -68,7 +68,7 @@ pub(crate) fn empty(directory: &Folder) -> io::Result<UnlinkedFiles> {
             .iter()
             .all(|name| KERNEL_FILES.iter().any(|file| name == file))
         {
-            return Err(foreign());
+            return Err(not_empty());
         }
         names.iter().try_for_each(|name| kernel.remove_file(name))?;
     }
@@ -92,6 +92,6 @@ fn is_part(name: &OsStr) -> bool {
     name == HEADER || number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-fn foreign() -> io::Error {
+fn not_empty() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOTEMPTY)
 }

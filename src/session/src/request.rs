@@ -20,11 +20,11 @@ use crate::{ListedDetail, SampledRate};
 /// The target of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// The workload and its children.
+    /// The workload and, with inheritance, its children.
     Workload,
-    /// All threads of these processes, and their future children.
+    /// All threads of these processes and, with inheritance, their future children.
     Processes(Vec<u32>),
-    /// All threads of this user's processes, and their future children.
+    /// All threads of this user's processes and, with inheritance, their future children.
     User(u32),
     /// All threads of all processes, per task.
     Everyone,
@@ -394,7 +394,7 @@ pub enum SessionNotice<'a> {
         /// The descriptor, or the error.
         outcome: Result<i32, &'a io::Error>,
     },
-    /// All events were enabled or disabled: at a set time (`-D`), or by a control command.
+    /// All events were enabled or disabled: at the start or a set time (`-D`), or by a control command.
     Switched {
         /// Whether they are enabled now.
         on: bool,
@@ -484,7 +484,7 @@ pub enum SessionNotice<'a> {
         /// The size of each area in bytes.
         bytes: usize,
     },
-    /// Kernel addresses are hidden from the user (`kptr_restrict`): kernel samples will have no symbols.
+    /// Kernel addresses are hidden from the user (`kptr_restrict`) or cannot be read: kernel samples will have no symbols.
     KernelAddressesHidden,
 }
 

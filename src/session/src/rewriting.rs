@@ -62,7 +62,7 @@ pub(crate) struct RewriteThread {
     /// Number of rounds passed on and not written yet.
     rounds: usize,
     spare: SpareBuffers,
-    /// Spare output buffers, separate from `spare`: a stack copy is fifty times as long as its callchain.
+    /// Spare output buffers, separate from `spare`: a stack copy is much longer than its callchain.
     spare_rewritten: SpareBuffers,
 }
 
@@ -114,7 +114,7 @@ impl RewriteThread {
         self.round.extend_from_slice(records);
     }
 
-    /// Ends a round: writes available results and passes on the collected records.
+    /// Ends a round: writes available results and passes on the collected records, unless the thread is busy and they are few.
     pub(crate) fn end_round(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
         while let Ok(done) = self.done.try_recv() {
             self.write(done, sink)?;

@@ -67,13 +67,14 @@ pub(crate) fn map_rings(
         false => pages.max(SIDE_BAND_PAGES),
     };
     let rings = loop {
-        let ring = |placed: &&OpenCounter| {
-            let map = RingMap::new(&placed.counter, side_band)?;
-            let cpu = placed.cpu;
+        let ring = |open_counter: &&OpenCounter| {
+            let map = RingMap::new(&open_counter.counter, side_band)?;
+            let cpu = open_counter.cpu;
             let area = None;
             Ok(Ring { map, area, cpu })
         };
-        let overwrite = |placed: &&OpenCounter| OverwriteRing::new(&placed.counter, pages);
+        let overwrite =
+            |open_counter: &&OpenCounter| OverwriteRing::new(&open_counter.counter, pages);
         let mapped = map_all(&forward, side_band, ring);
         match mapped.and_then(|rings| Ok((rings, map_all(&backward, pages, overwrite)?))) {
             Ok(rings) => break rings,
@@ -102,10 +103,10 @@ fn map_all<T>(
     pages: usize,
     map: impl Fn(&&OpenCounter) -> io::Result<T>,
 ) -> Result<Vec<T>, Error> {
-    let mapped = owners.iter().map(|placed| {
-        map(placed).map_err(|cause| Error::Map {
+    let mapped = owners.iter().map(|open_counter| {
+        map(open_counter).map_err(|cause| Error::Map {
             pages,
-            cpu: placed.cpu,
+            cpu: open_counter.cpu,
             cause,
         })
     });
@@ -115,9 +116,9 @@ fn map_all<T>(
 /// Returns the first counter of each CPU or task, by ring: the ring is mapped for it.
 fn owners<'e>(events: impl Iterator<Item = &'e OpenEvent>) -> Vec<&'e OpenCounter> {
     let mut owners: Vec<&OpenCounter> = Vec::new();
-    for placed in events.flat_map(|event| &event.counters) {
-        if placed.ring == owners.len() {
-            owners.push(placed);
+    for open_counter in events.flat_map(|event| &event.counters) {
+        if open_counter.ring == owners.len() {
+            owners.push(open_counter);
         }
     }
     owners
@@ -138,12 +139,12 @@ fn redirect(
             true => backward,
             false => forward,
         };
-        for placed in &event.counters {
+        for open_counter in &event.counters {
             let owner = owners
-                .get(placed.ring)
-                .filter(|owner| owner.id != placed.id);
+                .get(open_counter.ring)
+                .filter(|owner| owner.id != open_counter.id);
             let Some(owner) = owner else { continue };
-            placed
+            open_counter
                 .counter
                 .set_output(&owner.counter)
                 .map_err(|cause| Error::Control {

@@ -58,19 +58,19 @@ pub struct SchedstatSummary {
 }
 
 /// Reads the statistics, waits until the workload exits or a signal is received, reads them again, and makes a recording of
-/// both readings. Counters that are disabled are enabled meanwhile.
+/// both readings. Counters that are disabled are enabled between the readings.
 ///
 /// SIGINT, SIGTERM, SIGHUP and SIGCHLD are handled as by [`crate::count`].
 ///
 /// # Errors
-/// The kernel has no such statistics, they are disabled and cannot be enabled, a CPU is not online, the workload cannot
+/// The kernel has no such statistics, they are not as expected or cannot be enabled, a CPU is not online, the workload cannot
 /// be run, the file cannot be written, or a system call fails.
 pub fn observe_schedstat(request: &SchedstatRequest) -> Result<SchedstatSummary, Error> {
     let blocked = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
     let signals = Signals::block(&blocked).map_err(Error::system("block signals"))?;
     // Checked before the counters are enabled and a file is created.
-    let known = request.read()?;
-    request.check_cpus(&known)?;
+    let reading = request.read()?;
+    request.check_cpus(&reading)?;
     let output = request.output.as_ref();
     let output = output.map(|output| Replacement::create(&output.path, output.naming));
     let output = output.transpose()?;
@@ -123,8 +123,8 @@ impl SchedstatRequest {
 
     fn check_cpus(&self, reading: &SchedstatReading) -> Result<(), Error> {
         let online: CpuList = reading.cpus.iter().map(|cpu| cpu.cpu).collect();
-        let wanted = self.cpus.iter().flat_map(CpuList::numbers);
-        match wanted.copied().find(|cpu| !online.contains(*cpu)) {
+        let selected = self.cpus.iter().flat_map(CpuList::numbers);
+        match selected.copied().find(|cpu| !online.contains(*cpu)) {
             Some(missing) => Err(Error::NoSuchCpu { missing, online }),
             None => Ok(()),
         }

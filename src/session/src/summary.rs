@@ -11,13 +11,13 @@ use crate::EventLosses;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Number of samples in the file.
+    /// Number of samples in all files.
     pub samples: u64,
-    /// Number of records of all types in the file.
+    /// Number of records of all types in all files.
     pub records: u64,
     /// Number of wake-ups.
     pub woken: u64,
-    /// Number of LOST records in the file.
+    /// Number of LOST records in all files.
     pub lost_chunks: u64,
     /// Lost records per CPU, from LOST records; only CPUs with losses.
     pub lost_by_cpu: Vec<(u32, u64)>,
@@ -31,7 +31,7 @@ pub struct Summary {
     pub traces: TruncatedTraces,
     /// Data size of each ring in bytes.
     pub ring_bytes: u64,
-    /// Size of the file without the feature sections at its end, as counted by perf.
+    /// Size of the last file without the feature sections at its end, as counted by perf.
     pub bytes: u64,
     /// Bytes of ring data before and after compression (`-z`), in the last file.
     pub compressed: Option<(u64, u64)>,
@@ -54,7 +54,7 @@ pub struct Summary {
     pub features_lost: Option<String>,
 }
 
-/// Number of hardware trace parts, and of incomplete ones.
+/// Numbers of hardware trace parts and of incomplete ones, and the size of AUX areas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TruncatedTraces {
     /// Number of parts.

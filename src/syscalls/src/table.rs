@@ -39,7 +39,7 @@ impl Abi {
         })
     }
 
-    /// Returns the interface of the machine that this was built for.
+    /// Returns the interface of the machine that this was built for; `None` if it is not known.
     #[must_use]
     pub fn native() -> Option<Self> {
         Self::of_machine(std::env::consts::ARCH)
@@ -73,7 +73,7 @@ pub struct SyscallTable {
 }
 
 impl SyscallTable {
-    /// Returns the table, which is parsed once.
+    /// Returns the table of `abi`, which is parsed at its first use.
     #[must_use]
     pub fn of(abi: Abi) -> &'static Self {
         static TABLES: [OnceLock<SyscallTable>; 4] = [const { OnceLock::new() }; 4];

@@ -388,10 +388,10 @@ fn kernel_structures_are_captured_and_printed() {
             .and_then(|number| table.get(number))
             .unwrap()
     };
-    let known = FourByteStructures {
+    let structures = FourByteStructures {
         is_preferred: false,
     };
-    let plan = |name| call(name).capture_plan_with(Some(&known));
+    let plan = |name| call(name).capture_plan_with(Some(&structures));
     assert_eq!(call("sysinfo").capture_plan(), CapturePlan::default());
     assert_eq!(plan("sysinfo").at_return.len(), 1);
     assert_eq!(plan("perf_event_open").at_entry.len(), 1);
@@ -529,9 +529,9 @@ fn messages_with_their_address_and_buffers() {
     let both = [memory[0], memory[1], memory[2], buffer(second, b"c")];
     let second = r#"{ .iov: ["c"] }"#;
     for (call, more) in [("sendmmsg", ", ..."), ("recvmmsg", "")] {
-        let shown = line(call, &[9, 16, 3, 0, 0], 2, &both);
+        let printed = line(call, &[9, 16, 3, 0, 0], 2, &both);
         let expected = format!("fd: 9, mmsg: [{text}, {second}{more}], vlen: 3");
-        assert!(shown.starts_with(&expected), "{shown}");
+        assert!(printed.starts_with(&expected), "{printed}");
     }
     let mut header = [0; 56];
     (header[40], header[48]) = (24, 0x20);

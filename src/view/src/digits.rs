@@ -1,5 +1,5 @@
-//! Numbers as text, right-aligned with blanks like `printf("%16llx")`. The standard library's
-//! formatting is several times as expensive, and a recording has tens of millions of numbers.
+//! Numbers as text, padded as by `printf`. The standard library's formatting is slower, and a recording can have tens of
+//! millions of numbers.
 
 use std::fmt::Write as _;
 
@@ -100,7 +100,7 @@ pub(crate) fn push_decimal(out: &mut String, value: u64) {
     out.push_str(Digits::decimal(value, b' ').text());
 }
 
-/// Appends `value` with two decimals, equal to `%.2f`.
+/// Appends `value` with two decimals, as `{:.2}` formats it.
 #[inline]
 pub(crate) fn push_hundredths(out: &mut String, value: f64) {
     let Some(hundredths) = hundredths(value) else {
@@ -154,7 +154,7 @@ pub(crate) fn push_blanks(out: &mut String, count: usize) {
     }
 }
 
-/// Appends the first `length` bytes of `text`, at most a chunk; `text` has at least a chunk of bytes.
+/// Appends the first `length` bytes of `text`. `length` is at most [`CHUNK`], and `text` has at least as many bytes.
 #[inline]
 fn put_start(out: &mut Vec<u8>, text: &[u8], length: usize) {
     let end = out.len() + length;

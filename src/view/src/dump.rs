@@ -1,4 +1,4 @@
-//! The raw dump of records (`script -D`, `report -D`): file offset, bytes and decoded fields.
+//! The raw dump of records (`-D`): file offset, bytes and decoded fields.
 //!
 //! ```text
 //! 0x240@perf.data [0x30]: event: 3
@@ -57,9 +57,9 @@ pub enum DumpContent<'a> {
     UnknownEvent,
     /// A sample that cannot be decoded.
     Broken(&'a DecodeError),
-    /// Another kernel record, without its trailer.
+    /// Another kernel record.
     Kernel {
-        /// The fields of the record type.
+        /// The fields of the record type, without the trailer.
         body: &'a [u8],
         /// Thread, time and CPU.
         trailer: SampleId,
@@ -69,7 +69,7 @@ pub enum DumpContent<'a> {
 }
 
 impl<'a> Dump<'a> {
-    /// Dumps records of this recording, whose file is called `path`.
+    /// Creates a dump of this recording, whose file is called `path`.
     #[must_use]
     pub fn new(recording: Metadata<'a>, path: &'a str) -> Self {
         let machine = recording.features.arch().unwrap_or_default();
@@ -124,12 +124,12 @@ impl<'a> Dump<'a> {
         !self.unsorted && self.can_be_sorted()
     }
 
-    /// Whether perf can sort the records by time. It prints a warning if some have no timestamps.
+    /// Whether perf sorts the records by time.
     fn can_be_sorted(&self) -> bool {
         self.recording.is_pipe || self.has_trailers()
     }
 
-    /// Writes the text before the first record.
+    /// Writes a warning before the first record if perf does not sort the records by time.
     ///
     /// # Errors
     /// Errors of `out`.
@@ -191,7 +191,7 @@ impl<'a> Dump<'a> {
         Ok(())
     }
 
-    /// Writes the trace after a record if its format is known.
+    /// Writes the hardware trace after an AUXTRACE record if AUXTRACE_INFO had a known format.
     fn write_trace(&mut self, out: &mut dyn Write, record: &RecordAt<'_>) -> io::Result<()> {
         match record.raw.kind {
             RecordKind::AUXTRACE_INFO => self.traces = self.endian().u32_at(record.raw.body, 0),
@@ -229,7 +229,7 @@ impl<'a> Dump<'a> {
         self.recording.events.get(..self.known).unwrap_or_default()
     }
 
-    /// Whether records other than samples have timestamps.
+    /// Whether records other than samples have trailers, according to the first event.
     fn has_trailers(&self) -> bool {
         let first = self.events().first();
         first.is_some_and(|event| event.attr.flags.contains(AttrFlags::SAMPLE_ID_ALL))

@@ -184,7 +184,8 @@ impl ReplayRecorder {
         (index, planned)
     }
 
-    /// Adds a step. Steps of idle tasks are dropped: the idle tasks of all CPUs have thread id 0, so they run at the same time.
+    /// Adds a step, or extends the last one if both are runs. Steps of length 0 are dropped, and steps of idle tasks: the idle
+    /// tasks of all CPUs have thread id 0, so they run at the same time.
     fn add(&mut self, planned: usize, step: ReplayStep) {
         let Some(task) = self.plan.tasks.get_mut(planned) else {
             return;
@@ -205,7 +206,7 @@ impl ReplayRecorder {
         }
     }
 
-    /// If a task sleeps, adds a sleep of the recorded length: an interrupt woke it, or its wakeup was not recorded.
+    /// If a task sleeps, ends its sleep and adds a step of the recorded length.
     fn wake_up(&mut self, index: TaskIndex, planned: usize, time: u64) {
         let start = self.start.unwrap_or(time);
         let state = entry(&mut self.states, index);

@@ -26,10 +26,10 @@ pub enum StatsError {
     /// The end of the records is damaged or missing.
     #[error("the records end too early")]
     Truncated(#[source] rperf_perfdata::Error),
-    /// There are no records of `/proc/schedstat`.
+    /// There are no records of `/proc/schedstat` for the selected CPUs.
     #[error("there are no scheduler statistics")]
     None,
-    /// A CPU was read once only: there is no difference.
+    /// A CPU or one of its domains was read only once: there is no difference.
     #[error("CPU {cpu} was read only once: the recording ended early")]
     Unfinished {
         /// The CPU.
@@ -46,14 +46,14 @@ pub enum StatsError {
     Mixed(u16, u16),
 }
 
-/// How much the counters of all CPUs rose between two readings.
+/// How much the counters of CPUs rose between the first and the last reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchedStats {
     /// The version of `/proc/schedstat`, which determines the order of a domain's counters.
     pub version: u16,
-    /// Jiffies between the readings.
+    /// Jiffies between the first and the last reading.
     pub elapsed: u64,
-    /// The counters of each CPU, by number.
+    /// The counters of each CPU, in order of the CPU numbers.
     pub cpus: Vec<CpuStats>,
 }
 
@@ -64,7 +64,7 @@ pub struct CpuStats {
     pub cpu: u32,
     /// The counters in the order of the CPU's line in `/proc/schedstat`.
     pub counters: [u64; CPU_COUNTERS],
-    /// The counters of each domain by number: the smallest domain first.
+    /// The counters of each domain, in order of the domain numbers.
     pub domains: Vec<DomainStats>,
 }
 
@@ -88,7 +88,8 @@ struct ReadingPair {
 }
 
 impl ReadingPair {
-    /// Returns how much each counter rose; `None` without a second reading. `bits` is the width of each counter, at which it wraps around.
+    /// Returns how much each counter rose; `None` without a second reading. `bits` has the width of each counter, at which it
+    /// wraps around.
     fn difference(&self, bits: &[u32]) -> Option<Vec<u64>> {
         let pairs = self.last.as_ref()?.iter().zip(&self.first).zip(bits);
         let rise = |((last, first), bits): ((&u64, &u64), &u32)| {
@@ -133,9 +134,9 @@ impl Readings {
     fn domain(&mut self, record: &SchedstatDomain<'_>) -> Result<(), StatsError> {
         self.begin(record.version, record.timestamp)?;
         if let Schedstat::Known(counters) = &record.counters {
-            let words = counters.in_order(record.version);
-            let words = words.into_iter().map(u64::from).collect();
-            add(&mut self.domains, (record.cpu, record.domain), words);
+            let counters = counters.in_order(record.version);
+            let counters = counters.into_iter().map(u64::from).collect();
+            add(&mut self.domains, (record.cpu, record.domain), counters);
         }
         Ok(())
     }
@@ -159,7 +160,8 @@ impl SchedStats {
     ///
     /// # Errors
     ///
-    /// The recording has no statistics, or its statistics are incomplete, damaged or of an unknown version.
+    /// The recording has no statistics or is damaged, or its statistics are incomplete, of an unknown version or of several
+    /// versions.
     pub fn of_recording(data: &PerfData<'_>, cpus: Option<&[u32]>) -> Result<Self, StatsError> {
         let mut readings = Readings::default();
         let is_wanted = |cpu: u32| cpus.is_none_or(|cpus| cpus.contains(&cpu));
@@ -187,7 +189,7 @@ impl SchedStats {
         let (Some(version), Some((first, last))) = (readings.version, readings.times) else {
             return Err(StatsError::None);
         };
-        let described = data.features().sched_domains().unwrap_or_default();
+        let sched_domains = data.features().sched_domains().unwrap_or_default();
         let mut cpus = Vec::new();
         for (cpu, pair) in &readings.cpus {
             let unfinished = StatsError::Unfinished { cpu: *cpu };
@@ -195,18 +197,18 @@ impl SchedStats {
             let bits = [32, 32, 32, 32, 32, 32, 64, 64, 64];
             let counters = pair.difference(&bits).and_then(|all| all.try_into().ok());
             let counters = counters.ok_or(unfinished)?;
-            let names = described.cpus.iter().find(|known| known.cpu == *cpu);
-            let names = names.map_or(&[][..], |known| &known.domains);
+            let recorded = sched_domains.cpus.iter().find(|known| known.cpu == *cpu);
+            let recorded = recorded.map_or(&[][..], |known| &known.domains);
             let mut domains = Vec::new();
             for ((_, number), pair) in readings.domains.range((*cpu, 0)..=(*cpu, u16::MAX)) {
                 let bits = vec![32; pair.first.len()];
                 let counters = pair.difference(&bits);
-                let mut names = names.iter();
-                let name = names.find(|known| known.number == u32::from(*number));
+                let mut recorded = recorded.iter();
+                let domain = recorded.find(|known| known.number == u32::from(*number));
                 domains.push(DomainStats {
                     number: *number,
-                    name: name.and_then(|known| known.name.clone()),
-                    cpus: name.map(|known| known.list.clone()),
+                    name: domain.and_then(|known| known.name.clone()),
+                    cpus: domain.map(|known| known.list.clone()),
                     counters: counters.ok_or(StatsError::Unfinished { cpu: *cpu })?,
                 });
             }
@@ -235,24 +237,24 @@ impl SchedStats {
             counters: [0; CPU_COUNTERS],
             domains: Vec::new(),
         };
-        let mut shares: BTreeMap<u16, (DomainStats, u64)> = BTreeMap::new();
+        let mut sums: BTreeMap<u16, (DomainStats, u64)> = BTreeMap::new();
         for cpu in &self.cpus {
             add_all(&mut average.counters, &cpu.counters);
             for domain in &cpu.domains {
-                match shares.get_mut(&domain.number) {
+                match sums.get_mut(&domain.number) {
                     Some((sum, count)) => {
                         add_all(&mut sum.counters, &domain.counters);
                         *count += 1;
                     }
                     None => {
-                        shares.insert(domain.number, (domain.clone(), 1));
+                        sums.insert(domain.number, (domain.clone(), 1));
                     }
                 }
             }
         }
         let count = (self.cpus.len() as u64).max(1);
         average.counters.iter_mut().for_each(|sum| *sum /= count);
-        for (mut domain, count) in shares.into_values() {
+        for (mut domain, count) in sums.into_values() {
             domain.counters.iter_mut().for_each(|sum| *sum /= count);
             average.domains.push(domain);
         }

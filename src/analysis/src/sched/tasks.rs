@@ -65,12 +65,12 @@ impl SchedTask {
     }
 }
 
-/// Tasks by thread id. If a thread id is reused, the earlier and the later thread are two tasks.
+/// Tasks by thread id. A FORK record of a known thread id adds another task.
 #[derive(Debug)]
 pub struct SchedTasks {
     tasks: Vec<SchedTask>,
     by_tid: TidTable,
-    /// Tasks whose thread id is used by another task now, oldest first.
+    /// Tasks whose thread id is used by another task now, in order of replacement.
     replaced: Vec<TaskIndex>,
 }
 
@@ -119,7 +119,7 @@ impl SchedTasks {
         self.tasks.len()
     }
 
-    /// Handles a FORK, EXIT or COMM record. Returns the task if it was renamed by COMM.
+    /// Handles a FORK, EXIT or COMM record. Returns the task that COMM names; `None` for the other records.
     pub fn change(&mut self, change: &TaskChange<'_>) -> Option<TaskIndex> {
         match change {
             TaskChange::Fork { parent, child } => {

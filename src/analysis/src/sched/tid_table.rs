@@ -1,10 +1,10 @@
-//! Tasks by thread id, without hashing.
+//! Tasks by thread id, without hashing for thread ids that the kernel assigns.
 
 use rustc_hash::FxHashMap;
 
 use super::TaskIndex;
 
-/// Thread ids are below this limit, except in damaged recordings (`PID_MAX_LIMIT`).
+/// Thread ids that the kernel assigns are below this limit (`PID_MAX_LIMIT`).
 const LIMIT: usize = 1 << 22;
 /// Number of ids in a page.
 const PAGE: usize = 1024;
@@ -13,7 +13,7 @@ const NO_TASK: u32 = u32::MAX;
 
 type Page = Box<[u32; PAGE]>;
 
-/// The task of each thread id. Pages of ids that the kernel can give are vectors, at most 16 MB; other numbers are keys of a map.
+/// The task of each thread id. Ids below [`LIMIT`] are in pages, which take at most 16 MB; other ids are keys of a map.
 #[derive(Debug, Default)]
 pub(super) struct TidTable {
     pages: Vec<Option<Page>>,

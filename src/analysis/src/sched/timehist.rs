@@ -16,7 +16,7 @@ use super::tasks::{SchedTask, SchedTasks, TaskIndex, entry};
 use super::{LostStretches, ignored_wakeup};
 use crate::{EventContext, EventLayouts, Loss, Observer, Sleep, SwitchedOut, TaskChange};
 
-/// Selection of the events that are shown and counted. A list that is `None` selects all.
+/// Options of a [`TimeHistory`]. A list that is `None` selects all.
 #[derive(Debug, Clone, Default)]
 pub struct TimeHistoryOptions {
     /// Start of the time range in nanoseconds; 0 for no limit. Stretches are clipped to the range.
@@ -50,7 +50,7 @@ pub struct TimeRow<'r> {
     pub time: u64,
     /// The CPU.
     pub cpu: u32,
-    /// The task that ran; the idle task has tid 0.
+    /// The task of the event; the idle task has tid 0.
     pub task: &'r SchedTask,
     /// The event.
     pub event: TimeEvent<'r>,
@@ -63,7 +63,7 @@ pub enum TimeEvent<'r> {
     SwitchedOut {
         /// Its times up to now.
         times: &'r StretchTimes,
-        /// Its state, as the kernel's letter.
+        /// Its state as the kernel's letter; `I` for the idle task.
         state: char,
         /// Its priority.
         priority: i32,
@@ -71,12 +71,12 @@ pub enum TimeEvent<'r> {
         next_comm: &'r [u8],
         /// Thread id of the next task.
         next_tid: i32,
-        /// The stack of the task as text.
+        /// The stack of the task as text; empty for the idle task.
         stack: &'r str,
     },
     /// The task woke another.
     Woke(&'r SchedTask),
-    /// The task moved another to a CPU.
+    /// The task moved a task to another CPU.
     Migrated {
         /// The moved task.
         task: &'r SchedTask,
@@ -87,11 +87,11 @@ pub enum TimeEvent<'r> {
     },
 }
 
-/// Receives the rows. The results say whether more are wanted.
+/// Receives the rows. The results determine whether reading continues.
 pub trait TimeRows {
     /// Receives a row.
     fn row(&mut self, row: &TimeRow<'_>) -> FoldControl;
-    /// Receives a loss of records, with its time in nanoseconds, and its CPU if known.
+    /// Receives the loss of `records` records, with its time in nanoseconds, and its CPU if known.
     fn lost(&mut self, time: u64, cpu: Option<u32>, records: u64) -> FoldControl;
 }
 
@@ -109,10 +109,11 @@ pub struct TimeHistory<R> {
     idle_task: SchedTask,
     /// Time of the last switch, by CPU.
     last_switch: FxHashMap<u32, u64>,
-    /// Times of the first and the last switch in the time range; 0 before the first.
+    /// Time of the first switch after the start of the time range; 0 before it.
     first: u64,
+    /// Time of the last switch before the end of the time range; 0 before any.
     last: u64,
-    /// Number of events of excluded tasks.
+    /// Number of events of excluded tasks; an event of two excluded tasks counts twice.
     skipped: u64,
     flow: FoldControl,
     losses: LostStretches,
@@ -227,7 +228,7 @@ impl<R: TimeRows> TimeHistory<R> {
         }
     }
 
-    /// Handles the switch-out of a task. Returns the end of the run, clipped to the time range.
+    /// Handles the switch-out of a task. Returns its time, clipped to the time range if the run is counted.
     fn task_switch(
         &mut self,
         at: &EventContext,
@@ -265,8 +266,7 @@ impl<R: TimeRows> TimeHistory<R> {
         within.map_or(time, |(_, to)| to)
     }
 
-    /// Returns the task that a sample switches out. The sample of a task that has exited has no thread id: its process
-    /// id is used.
+    /// Returns the task that a sample switches out. If the sample's thread id is 0, its process id is used, as in perf.
     fn switched_task(&mut self, at: &EventContext) -> TaskIndex {
         // perf looks up these tasks in this order, which adds missing ones and sets process ids.
         self.running(at);
@@ -279,7 +279,7 @@ impl<R: TimeRows> TimeHistory<R> {
         index
     }
 
-    /// Handles the end of idle time. Returns that end, clipped to the time range.
+    /// Handles the end of idle time. Returns its time, clipped to the time range if the idle time is counted.
     fn idle_switch(&mut self, span: RunSpan, event: &SchedSwitch<'_>) -> u64 {
         let RunSpan {
             cpu,
@@ -399,7 +399,7 @@ impl TimeHistoryOptions {
         lacks(&self.pids, task.pid) || lacks(&self.tids, task.tid) || has_other_priority
     }
 
-    /// Clips a stretch to the time range; `None` if it is outside. `from` is 0 if unknown.
+    /// Clips a stretch to the time range; `None` if it is outside, or if the range has an end and `from` is 0 (unknown).
     fn within(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         if self.start > to {
             return None;

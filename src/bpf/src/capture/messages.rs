@@ -62,25 +62,25 @@ pub(super) fn read_messages(b: &mut ProgramBuilder, at: i16, next: Label, done: 
     b.place(counted);
     b.store(Double, R10, MESSAGE_COUNT, R1);
     for message in 0..MAX_MESSAGES {
-        let (begins, behind) = (b.label(), b.label());
+        let (read, next_message) = (b.label(), b.label());
         let start = i32::from(message) * message::STRIDE;
         b.load(Double, R1, R10, MESSAGE_COUNT);
         b.jump_if(AtMost, R1, i32::from(message), next);
         b.load(Double, R1, R10, RESULT);
         b.store(Double, R8, buffer::RESULT, R1);
-        b.jump_if(Above, R1, i32::MAX, begins);
+        b.jump_if(Above, R1, i32::MAX, read);
         b.load(Double, R1, R10, MESSAGES);
         b.store(Double, R10, LENGTH, R1);
         read_item(b, 4, start + message::WHOLE_SIZE);
         b.load(Double, R1, R10, ITEM);
         b.store(Double, R8, buffer::RESULT, R1);
-        b.place(begins);
+        b.place(read);
         b.load(Double, R1, R10, MESSAGES);
         b.operate(Add, R1, start);
         b.store(Double, R10, ADDRESS, R1);
-        read_message(b, at, message * MESSAGE_ITEMS, behind, done);
-        read_vectors(b, at, message * MESSAGE_ITEMS, behind, done);
-        b.place(behind);
+        read_message(b, at, message * MESSAGE_ITEMS, next_message, done);
+        read_vectors(b, at, message * MESSAGE_ITEMS, next_message, done);
+        b.place(next_message);
     }
 }
 

@@ -51,7 +51,7 @@ impl ArgumentCapture {
     /// call.
     ///
     /// # Errors
-    /// [`Error`]: missing rights or kernel support, a rejected program, an unsupported architecture.
+    /// [`Error`], such as for missing rights or kernel support, a rejected program, or an unsupported architecture.
     pub fn start(options: &CaptureOptions<'_>) -> Result<Self, Error> {
         let follow = options.tasks.task_pid()?;
         let known_tasks_only = options.tasks.is_limited();
@@ -117,7 +117,7 @@ fn is_capturable(number: u32) -> bool {
     number < CALLS.unsigned_abs()
 }
 
-/// Returns the maps by their [`crate::MapId`].
+/// Returns the shapes of the maps, in the order of their [`crate::MapId`].
 fn shapes(cgroups: usize) -> Result<Vec<NamedShape>, Error> {
     use BpfMapKind::{Array, CgroupArray, Hash, LruHash, PerCpuArray, PerfEventArray};
     let cpus = u32::try_from(possible_cpus()?).unwrap_or(u32::MAX);

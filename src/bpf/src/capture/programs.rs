@@ -25,7 +25,7 @@ pub(super) const PLANS: MapId = MapId(2);
 pub(super) const BUFFERS: MapId = MapId(3);
 /// The perf events that receive records, by CPU.
 pub(super) const EVENTS: MapId = MapId(4);
-/// Tasks whose memory could not be read when their call began, since its pages were not resident.
+/// Tasks whose memory could not be read when their call began.
 pub(super) const RETRIES: MapId = MapId(5);
 
 /// The cgroups whose tasks are observed.
@@ -170,15 +170,15 @@ fn select_task(b: &mut ProgramBuilder, context: CaptureContext<'_>, out: Label) 
 
 /// Jumps to `out` unless the current task is in one of the cgroups.
 fn select_cgroup(b: &mut ProgramBuilder, cgroups: i32, out: Label) {
-    let found = b.label();
+    let selected = b.label();
     for index in 0..cgroups {
         b.map(R1, CGROUPS);
         b.set(R2, index);
         b.call(Helper::CurrentTaskUnderCgroup);
-        b.jump_if(Equal, R0, 1, found);
+        b.jump_if(Equal, R0, 1, selected);
     }
     b.jump(out);
-    b.place(found);
+    b.place(selected);
 }
 
 /// Sets `R8` to the buffer of this CPU and stores the registers and arguments there. Jumps to `out` for 32-bit
@@ -503,8 +503,8 @@ const VECTORS: i16 = -88;
 /// The number of vectors on the stack.
 pub(super) const COUNT: i16 = -96;
 
-/// Remembers a task whose memory could not be read: the call itself makes the pages resident, so that the program at
-/// its return can read them.
+/// Remembers a task whose memory could not be read. If pages were not resident, the call itself makes them resident, so that the
+/// program at its return can read them.
 fn note_failures(b: &mut ProgramBuilder) {
     let end = b.label();
     b.load(Double, R1, R8, buffer::FAILED);

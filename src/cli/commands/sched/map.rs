@@ -64,8 +64,8 @@ pub(in crate::cli::commands) fn run(
     let mut stdout = context.stdout();
     let mut written: io::Result<()> = Ok(());
     let mut line = Vec::new();
-    let shown = columns.cpus.clone();
-    let mut map = SwitchMap::new(shown, names, |row: &MapRow<'_>| {
+    let selected_cpus = columns.cpus.clone();
+    let mut map = SwitchMap::new(selected_cpus, names, |row: &MapRow<'_>| {
         written = columns
             .write_row(&mut line, row)
             .and_then(|()| stdout.write_all(&line));
@@ -102,7 +102,7 @@ fn columns(matches: &ArgMatches, context: &Context) -> Result<MapColumns, CliErr
     })
 }
 
-/// Returns the tasks of `--task-name`.
+/// Returns the names of `--task-name`.
 fn task_names(matches: &ArgMatches) -> Result<Option<TaskNames>, CliError> {
     let is_fuzzy = flag(matches, "fuzzy-name") == Some(true);
     let Some(names) = words(matches, "task-name") else {

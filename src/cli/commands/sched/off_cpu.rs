@@ -26,7 +26,7 @@ use crate::cli::shared::flame_output::{MIN_WIDTH, PictureFormat, write_picture, 
 use crate::cli::stack_folding::{copied, has_copies, stack_options, warn_of_truncated};
 use crate::cli::symbol_options::SymbolSources;
 
-/// Prints tables and stacks, or writes a flame graph.
+/// Prints tables and stacks as text or JSON, or writes folded stacks or a flame graph.
 pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,

@@ -9,9 +9,8 @@ pub(super) struct MemoryPart {
     /// First bit and number of bits.
     bits: (u32, u32),
     /// The upper bits of the value, if the data source has them in another place: first bit and number of bits.
-    more: Option<(u32, u32)>,
-    /// Named values.
-    words: &'static [(&'static str, u64)],
+    upper_bits: Option<(u32, u32)>,
+    values: &'static [(&'static str, u64)],
 }
 
 /// All parts.
@@ -19,8 +18,8 @@ pub(super) const PARTS: [MemoryPart; 8] = [
     MemoryPart {
         name: "mem_op",
         bits: (0, 5),
-        more: None,
-        words: &[
+        upper_bits: None,
+        values: &[
             ("na", 1),
             ("load", 2),
             ("store", 4),
@@ -31,8 +30,8 @@ pub(super) const PARTS: [MemoryPart; 8] = [
     MemoryPart {
         name: "mem_lvl",
         bits: (33, 4),
-        more: None,
-        words: &[
+        upper_bits: None,
+        values: &[
             ("l1", 1),
             ("l2", 2),
             ("l3", 3),
@@ -49,8 +48,8 @@ pub(super) const PARTS: [MemoryPart; 8] = [
     MemoryPart {
         name: "mem_snoop",
         bits: (19, 5),
-        more: Some((38, 2)),
-        words: &[
+        upper_bits: Some((38, 2)),
+        values: &[
             ("na", 1),
             ("none", 2),
             ("hit", 4),
@@ -63,20 +62,20 @@ pub(super) const PARTS: [MemoryPart; 8] = [
     MemoryPart {
         name: "mem_remote",
         bits: (37, 1),
-        more: None,
-        words: &[("remote", 1)],
+        upper_bits: None,
+        values: &[("remote", 1)],
     },
     MemoryPart {
         name: "mem_lock",
         bits: (24, 2),
-        more: None,
-        words: &[("na", 1), ("locked", 2)],
+        upper_bits: None,
+        values: &[("na", 1), ("locked", 2)],
     },
     MemoryPart {
         name: "mem_dtlb",
         bits: (26, 7),
-        more: None,
-        words: &[
+        upper_bits: None,
+        values: &[
             ("na", 1),
             ("any_hit", 2),
             ("any_miss", 4),
@@ -91,14 +90,14 @@ pub(super) const PARTS: [MemoryPart; 8] = [
     MemoryPart {
         name: "mem_blk",
         bits: (40, 3),
-        more: None,
-        words: &[("na", 1), ("by_data", 2), ("by_addr", 4)],
+        upper_bits: None,
+        values: &[("na", 1), ("by_data", 2), ("by_addr", 4)],
     },
     MemoryPart {
         name: "mem_hops",
         bits: (43, 3),
-        more: None,
-        words: &[("hops0", 1), ("hops1", 2), ("hops2", 3), ("hops3", 4)],
+        upper_bits: None,
+        values: &[("hops0", 1), ("hops1", 2), ("hops2", 3), ("hops3", 4)],
     },
 ];
 
@@ -106,20 +105,20 @@ impl MemoryPart {
     /// Returns the value of this part of a data source.
     pub(super) fn of(&self, source: u64) -> u64 {
         let (first, count) = self.bits;
-        let more = self.more;
-        let more = more.map_or(0, |(first, count)| field(source, first, count));
-        field(source, first, count) | more << count
+        let upper = self.upper_bits;
+        let upper = upper.map_or(0, |(first, count)| field(source, first, count));
+        field(source, first, count) | upper << count
     }
 
-    /// Returns the value of a name.
-    pub(super) fn word(&self, name: &str) -> Option<u64> {
-        let found = self.words.iter().find(|(known, _)| *known == name);
-        found.map(|(_, value)| *value)
+    /// Returns the value with this name.
+    pub(super) fn named_value(&self, name: &str) -> Option<u64> {
+        let value = self.values.iter().find(|(known, _)| *known == name);
+        value.map(|(_, value)| *value)
     }
 
     /// Returns the names of the values.
     pub(super) fn names(&self) -> Vec<&'static str> {
-        self.words.iter().map(|(name, _)| *name).collect()
+        self.values.iter().map(|(name, _)| *name).collect()
     }
 }
 

@@ -12,7 +12,7 @@ use crate::encoder::EventEncoder;
 use crate::marshal::MarshalWriter;
 use crate::sample_dict::binding;
 
-/// Kinds of branches: bits of flags of branches, and their names.
+/// Kinds of branches: their flags and names.
 const BRANCHES: [(i64, &str); 16] = [
     (0, "no branch"),
     (3, "call"),
@@ -36,7 +36,7 @@ const TRACE_END: i64 = 1 << 9;
 /// The only machine: the host.
 const MACHINE: i64 = 1;
 
-/// A symbol, or an address of an object that no symbol covers.
+/// A symbol, or an address without a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum SymbolKey {
     Known(SymbolId),
@@ -47,11 +47,11 @@ enum SymbolKey {
 #[derive(Debug, Clone, Copy)]
 struct Address {
     object: DsoId,
-    /// The symbol; `None` if none covers the address so far.
+    /// The symbol; `None` if the address has none so far.
     key: Option<SymbolKey>,
-    /// In terms of symbols.
+    /// The address in the object, as in its symbol table.
     address: u64,
-    /// As sampled.
+    /// The sampled address.
     ip: u64,
 }
 
@@ -337,9 +337,9 @@ impl DatabaseExporter {
         }
     }
 
-    /// Looks up the object and the symbol of an address. Before objects and symbols of a sample are exported, perf looks
-    /// up all its addresses: an address that no symbol covers gets a separate symbol, which other addresses of the same
-    /// sample do not see.
+    /// Looks up the object and the symbol of an address; `None` without an object. As in perf, the addresses of a sample, or
+    /// of its callchain, are all looked up before one of them is exported: an address without a symbol gets a separate
+    /// symbol, which the other addresses do not see.
     fn look_up(&self, frame: &Frame) -> Option<Address> {
         let object = frame.dso.filter(|_| frame.mapping.is_some())?;
         let known = |key| self.symbols.get(&key).map(|_| key);
@@ -435,9 +435,10 @@ impl DatabaseExporter {
         if callers.is_empty() {
             return 0;
         }
-        let found: Vec<Option<Address>> = callers.iter().map(|frame| self.look_up(frame)).collect();
+        let addresses: Vec<Option<Address>> =
+            callers.iter().map(|frame| self.look_up(frame)).collect();
         let mut nodes = Vec::with_capacity(callers.len());
-        for (frame, mut address) in callers.iter().zip(found) {
+        for (frame, mut address) in callers.iter().zip(addresses) {
             // perf also looks for a symbol at the sampled address as if it were one in the object.
             if let Some(address) = address.as_mut().filter(|address| address.key.is_none()) {
                 let key = SymbolKey::Unknown(address.object, address.ip);
@@ -519,7 +520,7 @@ impl DatabaseExporter {
     }
 }
 
-/// The ids of a thread and of the name of its program.
+/// A thread of a context switch: its id, and the id of the name of its program.
 #[derive(Debug, Clone, Copy)]
 struct SwitchedTask {
     thread: u64,

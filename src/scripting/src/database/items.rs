@@ -8,7 +8,7 @@ use rperf_wire::{Endian, Misc, Record};
 use super::tasks::TaskIds;
 use crate::encoded_calls::EncodedCalls;
 
-/// A part of a block, in order.
+/// An item of a block.
 #[derive(Debug)]
 pub(crate) enum DatabaseItem {
     /// Calls of handlers.
@@ -48,7 +48,7 @@ pub(crate) struct ExportedSample {
     pub(crate) cpu: u32,
     /// Time in nanoseconds.
     pub(crate) time: u64,
-    /// The address that was sampled; `None` in the mode of a guest or hypervisor, whose samples are not exported.
+    /// The address that was sampled; `None` outside of kernel and user mode: such samples are not exported.
     pub(crate) frame: Option<Frame>,
     /// The data address, if perf resolves data addresses of the event.
     pub(crate) data: Option<Frame>,
@@ -64,7 +64,8 @@ pub(crate) struct ExportedSample {
     pub(crate) synthesized: Option<(u64, Vec<u8>)>,
 }
 
-/// The item of a record for a database; `None` for a record without one, and for a record that cannot be decoded.
+/// The item of a COMM, FORK or SWITCH record for a database; `None` for other records, for a SWITCH record without a thread id,
+/// and for a record that cannot be decoded.
 pub(crate) fn exported_record(
     record: &NonSampleRecord<'_>,
     endian: Endian,

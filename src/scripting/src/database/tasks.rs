@@ -1,6 +1,6 @@
 //! Threads and their names in a database, as perf knows them at the time of a sample.
 //!
-//! A thread gets an id when it is first used, and so does each of its names. The row of a sample has the name of the
+//! A thread gets an id when it is exported, and so does each of its names. The row of a sample has the name of the
 //! program that the process executes, not the name of the thread.
 
 use rustc_hash::FxHashMap;
@@ -8,14 +8,14 @@ use rustc_hash::FxHashMap;
 /// The index of a thread.
 pub(super) type ThreadIndex = usize;
 
-/// A thread of a record.
+/// The process id and the thread id of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TaskIds {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
 }
 
-/// A thread from its fork to the reuse of its number.
+/// A thread, until its thread id is reused.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) pid: u32,
@@ -70,7 +70,7 @@ impl Tasks {
         self.threads.get_mut(index)
     }
 
-    /// The thread with this number, which is created if it is unknown.
+    /// The thread with this thread id; adds it if it is unknown, and sets its process id if that was unknown.
     pub(super) fn find_or_create(&mut self, TaskIds { pid, tid }: TaskIds) -> ThreadIndex {
         if let Some(&index) = self.by_tid.get(&tid) {
             if let Some(thread) = self.threads.get_mut(index)
@@ -107,7 +107,7 @@ impl Tasks {
         }
     }
 
-    /// The thread with this number, if a record has named it.
+    /// The thread with this thread id, if a record has named it.
     pub(super) fn named(&self, tid: u32) -> Option<ThreadIndex> {
         let index = *self.by_tid.get(&tid)?;
         self.threads.get(index)?.is_named.then_some(index)
@@ -122,7 +122,7 @@ impl Tasks {
         }
     }
 
-    /// Processes a FORK record. An earlier thread with the number of the new one is forgotten.
+    /// Processes a FORK record. An earlier thread with the same thread id is no longer found.
     pub(super) fn fork(&mut self, task: TaskIds, parent: TaskIds, time: u64) {
         let mut parent_index = self.find_or_create(parent);
         let thread = self.threads.get(parent_index);
@@ -154,7 +154,7 @@ impl Tasks {
         if let Some(exec) = thread.comms.iter().rposition(|comm| comm.is_exec) {
             return exec;
         }
-        // The first name of a process that was running before may be the name of its parent.
+        // The first name of a process that was running before the recording may be the name of its parent.
         let has_no_time = thread.comms.first().is_some_and(|comm| comm.start == 0);
         usize::from(has_no_time && newest > 0 && thread.pid == thread.tid)
     }
