@@ -18,7 +18,7 @@ use crate::thread_layout::RingAffinity;
 use crate::tracing_data::tracing_data;
 use crate::{Error, RecordRequest, SessionObserver};
 
-/// The open events and their metadata, which are the same until the end of the recording.
+/// The open events and their metadata, which do not change during the recording.
 pub(crate) struct OpenedEvents {
     pub(crate) cpu_tasks: CpuTasks,
     pub(crate) events: Vec<OpenEvent>,

@@ -54,7 +54,7 @@ pub(crate) struct RecordStats {
     pub(crate) times: Option<(u64, u64)>,
     /// Files with executable mappings, each with the id of a process that maps it.
     pub(crate) mapped: HashMap<MappedName, u32>,
-    /// Files with samples.
+    /// Sampled code pages.
     pub(crate) hits: CodePages,
     /// Mapped files that are deleted.
     pub(crate) deleted: DeletedFiles,
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_is_read_after_the_fields_before_it() {
+    fn the_time_is_read_at_its_offset() {
         let kind = RecordKind::SAMPLE;
         for (sample_type, before) in [
             (SampleType::IP | SampleType::TID | SampleType::TIME, 2),

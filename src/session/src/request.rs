@@ -199,7 +199,8 @@ pub struct RingOptions {
     pub threads: Option<DrainThreads>,
     /// The CPU affinity of the calling thread while draining.
     pub affinity: DrainAffinity,
-    /// The real-time priority of draining (`-r`); by default the highest priority of ordinary threads.
+    /// The real-time priority of draining (`-r`); by default, recordings use the highest priority of ordinary threads, if
+    /// permitted.
     pub real_time: Option<i32>,
 }
 
@@ -267,15 +268,15 @@ pub struct OutputOptions {
     pub max_size: Option<u64>,
     /// Copies the kernel's code into the output directory (`--kcore`).
     pub kernel_code: Option<Arc<dyn KernelCodeReader>>,
-    /// Whether the header lists build-ids.
+    /// Whether the header lists the build-ids of files with samples. Otherwise no files are cached either.
     pub build_ids: bool,
-    /// Whether all mapped files are added to the build-id cache, with samples or without (`--buildid-all`).
+    /// Whether all mapped files are listed and cached, with samples or without (`--buildid-all`).
     pub cache_all: bool,
     /// The command line for the header.
     pub command_line: Vec<String>,
     /// The version for the header.
     pub version: String,
-    /// The build-id cache, to which mapped files, kallsyms and the vdso are added; `None` to leave it unchanged.
+    /// The build-id cache, to which the listed files, kallsyms and the vdso are added; `None` to leave it unchanged.
     pub cache: Option<PathBuf>,
 }
 

@@ -21,7 +21,7 @@ pub struct Summary {
     pub lost_chunks: u64,
     /// Lost records per CPU, from LOST records; only CPUs with losses.
     pub lost_by_cpu: Vec<(u32, u64)>,
-    /// Samples that did not fit into a ring, by event and CPU.
+    /// Lost samples as counted by the kernel, by event and CPU.
     pub lost_samples: Vec<EventLosses>,
     /// Tracepoints (`SYSTEM:EVENT`) with a count of 0.
     pub tracepoints_without_hits: Vec<String>,

@@ -61,7 +61,7 @@ pub struct TimeRow<'r> {
 pub enum TimeEvent<'r> {
     /// The task was switched out.
     SwitchedOut {
-        /// Its times up to now.
+        /// The times of the stretch that ends.
         times: &'r StretchTimes,
         /// Its state as the kernel's letter; `I` for the idle task.
         state: char,

@@ -49,7 +49,7 @@ pub(super) const ADDRESS: i16 = -48;
 pub(super) const LENGTH: i16 = -56;
 /// The number of bytes that the memory has.
 pub(super) const WANTED: i16 = -64;
-/// An item of a list.
+/// An item of a list, or a length that an argument points to.
 pub(super) const ITEM: i16 = -80;
 
 /// The settings that the programs depend on.
