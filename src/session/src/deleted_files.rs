@@ -35,7 +35,7 @@ impl DeletedFiles {
         }
     }
 
-    /// Opens the file of a mapping, if it is deleted and [`MAX_FILES`] are not reached.
+    /// Opens the file of a mapping, if it is deleted and fewer than [`MAX_FILES`] files are kept.
     pub(crate) fn keep(&mut self, mmap: &Mmap<'_>, name: &MappedName) {
         let Some(proc) = &self.proc else { return };
         let is_deleted = name.filename.starts_with(b"/") && name.filename.ends_with(DELETED);

@@ -418,8 +418,8 @@ pub(crate) fn run(
     }
 }
 
-/// Returns the counters to poll for the rings: one for each ring. The caller must remove counters of exited tasks, which are
-/// always ready.
+/// Returns the counters to poll for the rings: those of the first event, and those of the last event with other rings. The caller
+/// must remove counters of exited tasks, which are always ready.
 pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&OpenCounter> {
     let mut drained = events.iter().filter(|event| !event.is_in_overwrite_ring());
     let first = drained.next();

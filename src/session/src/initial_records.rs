@@ -56,7 +56,7 @@ impl InitialRecords<'_> {
         }
     }
 
-    /// Synthesizes the current state during the recording: also the tasks of a workload, and FINISHED_INIT.
+    /// Synthesizes the records of the current state during the recording, including the tasks of a workload, and FINISHED_INIT.
     pub(crate) fn running(&self, to: &mut RecordBuffer) {
         self.synthesize(to);
         if let (Target::Workload, Some(task_options)) =

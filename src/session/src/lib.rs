@@ -7,8 +7,9 @@
 //! An [`Observation`] is the same without a file: records are passed to the caller. [`count`] reads counters instead of
 //! sampling.
 //!
-//! **Invariants.** Unless records are rewritten, compressed or corrected, ring data are written unchanged, with one write per
-//! run of complete records. The old output is not touched before all events are open and the workload runs.
+//! **Invariants.** Ring data are written directly from the rings, with one write per run of complete records, unless records are
+//! rewritten, compressed or corrected (`build_id_mappings`). The old output is not touched before all events are open and the
+//! workload runs.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -154,7 +154,7 @@ pub(crate) fn push_blanks(out: &mut String, count: usize) {
     }
 }
 
-/// Appends the first `length` bytes of `text`. `length` is at most [`CHUNK`], and `text` has at least as many bytes.
+/// Appends the first `length` bytes of `text`: at most [`CHUNK`] bytes of a text with at least [`CHUNK`] bytes.
 #[inline]
 fn put_start(out: &mut Vec<u8>, text: &[u8], length: usize) {
     let end = out.len() + length;

@@ -13,7 +13,7 @@ const NO_TASK: u32 = u32::MAX;
 
 type Page = Box<[u32; PAGE]>;
 
-/// The task of each thread id. Ids below [`LIMIT`] are in pages, which take at most 16 MB; other ids are keys of a map.
+/// The task of each thread id. Ids from 0 to below [`LIMIT`] are in pages, which take at most 16 MB; other ids are keys of a map.
 #[derive(Debug, Default)]
 pub(super) struct TidTable {
     pages: Vec<Option<Page>>,

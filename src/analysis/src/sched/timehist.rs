@@ -109,9 +109,9 @@ pub struct TimeHistory<R> {
     idle_task: SchedTask,
     /// Time of the last switch, by CPU.
     last_switch: FxHashMap<u32, u64>,
-    /// Time of the first switch after the start of the time range; 0 before it.
+    /// Time of the first switch after the start of the time range; 0 if there was none yet.
     first: u64,
-    /// Time of the last switch before the end of the time range; 0 before any.
+    /// Time of the last switch before the end of the time range; 0 if there was none yet.
     last: u64,
     /// Number of events of excluded tasks; an event of two excluded tasks counts twice.
     skipped: u64,
