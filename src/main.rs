@@ -1,6 +1,6 @@
 //! `rperf`: Linux perf rewritten as one Rust binary with git-style subcommands.
 //!
-//! The command line is in [`cli`]; the library crates neither print nor exit.
+//! The command line is in [`cli`].
 
 mod cli;
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, ArgMatches};
 use rperf_input::{DIRECTORY_HEADER, DirectoryFile, RecordingBytes, UnpackedRecords};
 use rperf_perfdata::PerfData;
-use rperf_safefs::{Folder, FoundFile as Found, is_users};
+use rperf_safefs::{Folder, FoundFile, is_users};
 
 use super::context::Context;
 use super::error::{CliError, without_error_numbers};
@@ -43,7 +43,7 @@ pub(crate) fn force() -> Arg {
 
 /// Which recording a command reads.
 pub(crate) struct InputName {
-    /// The file; perf.data if not given.
+    /// The file of `-i`, if given.
     pub(crate) given: Option<PathBuf>,
     /// Whether stdin is read if it is a pipe and no file is named.
     pub(crate) may_be_stdin: bool,
@@ -60,7 +60,7 @@ impl InputName {
         Self::of(given, flag(matches, "force") == Some(true))
     }
 
-    /// Names a file with samples; perf.data if not given.
+    /// Names a recording of `record`.
     fn of(given: Option<PathBuf>, force: bool) -> Self {
         Self {
             given,
@@ -77,7 +77,7 @@ pub(crate) struct Input {
     pub(crate) path: PathBuf,
     /// The modification time, in seconds since 1970.
     pub(crate) changed: i64,
-    /// The bytes of the file; never empty.
+    /// The bytes of the file.
     pub(crate) bytes: RecordingBytes,
     /// The other files of a directory.
     parts: Vec<DirectoryFile>,
@@ -87,7 +87,7 @@ pub(crate) struct Input {
     unpacked: OnceCell<UnpackedRecords>,
 }
 
-/// A complete recording, or one that is still being written.
+/// A recording that is complete, or read as a stream.
 pub(crate) enum OpenedInput {
     /// Complete: its records can be read several times.
     Whole(Input),
@@ -108,12 +108,11 @@ impl Input {
         }
     }
 
-    /// Opens the file given by `-i`, by default perf.data. Uses the options `input` and `force` of the command. A pipe is read to its end
-    /// first.
+    /// Opens the file given by `-i`, by default a pipe on stdin or perf.data. A pipe is read to its end first.
     ///
     /// # Errors
     ///
-    /// Status 255: no such file, no permission, another user's file without `-f`, an empty file.
+    /// Status 255: the file cannot be read, is empty, or is another user's without `-f`. Also those of [`jobs`].
     pub(crate) fn open(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         OpenedInput::open(matches, context)?.complete(context)
     }
@@ -122,7 +121,7 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// Status 255: not a recording, or its header cannot be parsed. The text says where and why.
+    /// Status 255: not a recording, its header cannot be parsed, or its unpacked records cannot be stored.
     pub(crate) fn parse(&self, context: &Context) -> Result<PerfData<'_>, CliError> {
         let data = self.read(context)?;
         self.warn_of_damage(&data, context);
@@ -177,7 +176,7 @@ impl OpenedInput {
     ///
     /// # Errors
     ///
-    /// Reading the pipe fails.
+    /// The pipe cannot be read, or its data cannot be stored.
     pub(crate) fn complete(self, context: &Context) -> Result<Input, CliError> {
         match self {
             Self::Whole(input) => Ok(input),
@@ -227,24 +226,24 @@ impl OpenedInput {
         let recorder = given.is_none().then_some(name.recorder);
         let path = given.unwrap_or_else(|| PathBuf::from(DEFAULT));
         let failed = |error: &io::Error| unreadable(context, &path, recorder, error);
-        let mut found = Found::find(&path).map_err(|error| failed(&error))?;
-        let directory = match found.metadata().is_dir() {
+        let mut file = FoundFile::find(&path).map_err(|error| failed(&error))?;
+        let directory = match file.metadata().is_dir() {
             true => Some(Folder::open(&path).map_err(|error| failed(&error))?),
             false => None,
         };
         if let Some(directory) = &directory {
             let header = directory.find(DIRECTORY_HEADER.as_ref());
-            found = header.map_err(|error| no_header(&path, &error))?;
+            file = header.map_err(|error| no_header(&path, &error))?;
         }
-        check(&path, found.metadata(), force)?;
-        if found.is_fifo() {
-            let input = found.for_reading_any_type().map(PipeInput::new);
+        check(&path, file.metadata(), force)?;
+        if file.is_fifo() {
+            let input = file.for_reading_any_type().map(PipeInput::new);
             return input
                 .and_then(|input| RecordingStream::begin(path.clone(), input))
                 .map_err(|error| failed(&error))?
                 .open(context);
         }
-        let bytes = found.for_reading().and_then(|file| rperf_sys::map(&file));
+        let bytes = file.for_reading().and_then(|file| rperf_sys::map(&file));
         let bytes = bytes.map_err(|error| failed(&error))?;
         let parts = match &directory {
             Some(directory) => {
@@ -252,28 +251,24 @@ impl OpenedInput {
             }
             None => Vec::new(),
         };
-        let input = Input::new(
-            path,
-            found.metadata().mtime(),
-            RecordingBytes::Mapped(bytes),
-        );
+        let input = Input::new(path, file.metadata().mtime(), RecordingBytes::Mapped(bytes));
         Ok(Self::Whole(Input { parts, ..input }))
     }
 }
 
-/// Rejects empty files and, without `force`, files of other users.
+/// Rejects empty files and, without `force`, files that belong to neither root nor the user.
 fn check(path: &Path, metadata: &fs::Metadata, force: bool) -> Result<(), CliError> {
-    let shown = path.display();
+    let path = path.display();
     let kind = metadata.file_type();
     let owner = metadata.uid();
     if !is_users(owner) && !force {
         return Err(CliError::message(
             255,
-            format!("File {shown} not owned by current user or root (use -f to override)"),
+            format!("File {path} not owned by current user or root (use -f to override)"),
         ));
     }
     if kind.is_file() && metadata.len() == 0 {
-        let message = format!("zero-sized data ({shown}), nothing to do!");
+        let message = format!("zero-sized data ({path}), nothing to do!");
         return Err(CliError::message(255, message)
             .hint("the recording was interrupted before data were written; record again"));
     }
@@ -282,21 +277,21 @@ fn check(path: &Path, metadata: &fs::Metadata, force: bool) -> Result<(), CliErr
 
 fn no_header(path: &Path, error: &io::Error) -> CliError {
     let cause = without_error_numbers(&error.to_string());
-    let shown = path.display();
-    let message = format!("{shown} is a directory: {shown}/{DIRECTORY_HEADER}: {cause}");
+    let path = path.display();
+    let message = format!("{path} is a directory: {path}/{DIRECTORY_HEADER}: {cause}");
     CliError::message(255, message)
 }
 
 /// The error for a file that is not a recording, or whose header cannot be parsed.
 pub(crate) fn foreign(path: &Path, cause: &rperf_perfdata::Error) -> CliError {
-    let shown = path.display();
-    CliError::message(255, format!("incompatible file format ({shown}): {cause}"))
+    let path = path.display();
+    CliError::message(255, format!("incompatible file format ({path}): {cause}"))
 }
 
 /// Returns the stream on stdin if `-` is given, or if no file is given and stdin is a pipe.
 fn on_stdin(given: Option<&Path>, context: &Context) -> Result<Option<RecordingStream>, CliError> {
-    let wanted = given.map_or_else(stdin_is_pipe, |path| path == Path::new(STDIN));
-    if !wanted {
+    let is_stdin = given.map_or_else(stdin_is_pipe, |path| path == Path::new(STDIN));
+    if !is_stdin {
         return Ok(None);
     }
     PipeInput::stdin()
@@ -312,7 +307,8 @@ pub(crate) enum TextOrRecording {
 }
 
 impl TextOrRecording {
-    /// Opens the file `given` like [`OpenedInput::named`]. If no file is given, text on stdin is read, whether stdin is a pipe or a file.
+    /// Opens the file `given` like [`OpenedInput::named`]. Folded stacks are also read from a pipe on stdin, and from a file on stdin if no
+    /// file is given.
     ///
     /// # Errors
     ///
@@ -340,13 +336,13 @@ impl TextOrRecording {
 }
 
 /// Opens, once more, the file to which stdin is redirected, so that the position of stdin does not change. `None` if stdin is not
-/// redirected to a file, or if the file does not contain folded stacks.
+/// redirected to a file, or if the first line of the file is not a folded stack.
 fn redirected_text() -> Option<impl Read> {
     let path = Path::new("/proc/self/fd/0");
-    let found = Found::find(path)
+    let stdin = FoundFile::find(path)
         .ok()
-        .filter(|found| found.metadata().is_file());
-    let mut file = found?.for_reading().ok()?;
+        .filter(|stdin| stdin.metadata().is_file());
+    let mut file = stdin?.for_reading().ok()?;
     let mut first = Vec::new();
     (&mut file)
         .take(MAX_FIRST_LINE)
@@ -363,7 +359,7 @@ fn stdin_is_pipe() -> bool {
     fs::metadata("/proc/self/fd/0").is_ok_and(|metadata| metadata.file_type().is_fifo())
 }
 
-/// Returns the error for a file that cannot be read; for the default file, it names the command that writes it.
+/// Returns the error for a file that cannot be read; it names `recorder`, the command that writes such files.
 fn unreadable(
     context: &Context,
     path: &Path,

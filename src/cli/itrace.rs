@@ -15,12 +15,14 @@ pub(crate) fn option() -> Arg {
         .help("samples to synthesize from a hardware trace (intel_bts): b for branches (default); e (errors) has no effect")
 }
 
-/// Returns a copy of the recording with a sample for each branch of its hardware trace; `None` if there is no trace, or if the
-/// samples are not requested (`by_default` applies without the option). The header is that of `input` and describes the original records.
+/// Returns a copy of the recording with a sample for each branch of its hardware trace; `None` if there is no trace of intel_bts, or if
+/// the samples are not requested (`by_default` applies without the option). The header is that of `input` and describes the original
+/// records.
 ///
 /// # Errors
 ///
-/// Status 129: unknown letters. Status 255: decoding was requested and the trace cannot be decoded.
+/// Status 129: unknown letters. Status 255: the trace is damaged, or the option requests samples of another type of trace. Also those of
+/// [`Input::read`].
 pub(crate) fn decoded(
     input: &Input,
     matches: &ArgMatches,
@@ -28,7 +30,7 @@ pub(crate) fn decoded(
     context: &Context,
 ) -> Result<Option<Input>, CliError> {
     let requested = match matches.get_one::<String>("itrace") {
-        Some(letters) => check(letters).map(Some)?,
+        Some(letters) => requests_branches(letters).map(Some)?,
         None => None,
     };
     if !requested.unwrap_or(by_default) {
@@ -57,8 +59,7 @@ pub(crate) fn decoded(
     Ok(None)
 }
 
-/// Whether the letters request samples.
-fn check(letters: &str) -> Result<bool, CliError> {
+fn requests_branches(letters: &str) -> Result<bool, CliError> {
     if let Some(letter) = letters.chars().find(|letter| !"be".contains(*letter)) {
         let message =
             format!("--itrace: unknown letter '{letter}' in '{letters}': b is for branches");

@@ -8,7 +8,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::options::{given_value, number, value};
 
-/// The `-j` option. The output does not depend on it.
+/// The `-j` option.
 pub(crate) fn option() -> Arg {
     value("jobs", "n")
         .short('j')
@@ -16,7 +16,7 @@ pub(crate) fn option() -> Arg {
         .help("number of worker threads (default: one per CPU)")
 }
 
-/// Returns the number of threads: the option, otherwise the setting `rperf.jobs`, otherwise one per CPU.
+/// Returns the number of threads: the option or the setting `rperf.jobs`, at most [`MAX_THREADS`]; otherwise one per CPU.
 ///
 /// # Errors
 ///
@@ -44,5 +44,5 @@ pub(crate) fn processors() -> NonZeroUsize {
     NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// The maximum number of threads.
+/// The maximum number of threads that can be requested.
 const MAX_THREADS: usize = 1024;

@@ -27,10 +27,10 @@ const PROGRAM_HEADER: u16 = 56;
 /// The maximum size in bytes of a kallsyms or modules file of an existing copy; current ones have some ten million
 /// bytes.
 const MAX_LISTING: u64 = 256 << 20;
-/// Bytes copied at a time.
+/// Maximum number of bytes copied at a time.
 const CHUNK: usize = 1 << 20;
 
-/// The files of one kernel.
+/// The files of a kernel from which a copy is made.
 #[derive(Debug)]
 pub(crate) struct KernelCopy {
     memory: PathBuf,
@@ -41,7 +41,8 @@ pub(crate) struct KernelCopy {
 }
 
 impl KernelCopy {
-    /// Reads the kernel files next to `memory`, which is `/proc/kcore` or a kcore file in a directory with the same files.
+    /// Reads the kernel files next to `memory`, which is `/proc/kcore` or a kcore file in a directory with the same files, and the
+    /// build-id in `../sys/kernel/notes`.
     ///
     /// # Errors
     ///
@@ -70,7 +71,7 @@ impl KernelCopy {
         })
     }
 
-    /// Returns an existing copy with the same addresses of kernel and modules.
+    /// Returns the folder of a copy with the same addresses of kernel and modules; `None` if there is none.
     pub(crate) fn existing_copy(&self, copies: &Folder) -> Option<PathBuf> {
         let names = copies.names().ok()?;
         let mut folders = names
@@ -85,17 +86,17 @@ impl KernelCopy {
         Some(known?.path().to_owned())
     }
 
-    /// Returns the addresses of the code of the kernel and its modules, in whole pages.
+    /// Returns the addresses of the code of the kernel, and of its modules as one range, in whole pages.
     ///
     /// # Errors
     ///
-    /// Addresses are hidden (kptr_restrict).
+    /// The addresses of the kernel are missing or hidden (kptr_restrict).
     pub(crate) fn ranges(&self) -> Result<Vec<Range<u64>>, String> {
         let page = page_size() as u64;
         let address = |name: &str| {
-            let found = address_of(&self.listing, name.as_bytes());
-            let found = found.filter(|address| *address != 0);
-            found.ok_or_else(|| format!("kallsyms has no address of {name}"))
+            let listed = address_of(&self.listing, name.as_bytes());
+            let listed = listed.filter(|address| *address != 0);
+            listed.ok_or_else(|| format!("kallsyms has no address of {name}"))
         };
         let in_pages = |start: u64, end: u64| {
             let end = end.checked_next_multiple_of(page).unwrap_or(end);
@@ -158,7 +159,7 @@ impl KernelCodeReader for KernelCopy {
     }
 }
 
-/// Writes a file that its owner can read and no one can write.
+/// Writes a file with mode 0400.
 fn write(
     folder: &Folder,
     name: &str,
@@ -198,15 +199,15 @@ fn headers(original: &[u8], ranges: &[Range<u64>]) -> Option<Vec<u8>> {
     if ident.get(4) != Some(&ELFCLASS64) {
         return None;
     }
-    let half = |number: u16| match is_big {
+    let u16_bytes = |number: u16| match is_big {
         true => number.to_be_bytes(),
         false => number.to_le_bytes(),
     };
-    let word = |number: u32| match is_big {
+    let u32_bytes = |number: u32| match is_big {
         true => number.to_be_bytes(),
         false => number.to_le_bytes(),
     };
-    let long = |number: u64| match is_big {
+    let u64_bytes = |number: u64| match is_big {
         true => number.to_be_bytes(),
         false => number.to_le_bytes(),
     };
@@ -216,20 +217,24 @@ fn headers(original: &[u8], ranges: &[Range<u64>]) -> Option<Vec<u8>> {
     let begin = len.next_multiple_of(page);
     // `Elf64_Ehdr` of elf(5): a core file without sections.
     let mut out = ident.to_vec();
-    out.extend(half(4));
+    out.extend(u16_bytes(4));
     out.extend(machine);
-    out.extend(word(1));
-    out.extend([0, u64::from(FILE_HEADER), 0].into_iter().flat_map(long));
-    out.extend(word(0));
+    out.extend(u32_bytes(1));
+    out.extend(
+        [0, u64::from(FILE_HEADER), 0]
+            .into_iter()
+            .flat_map(u64_bytes),
+    );
+    out.extend(u32_bytes(0));
     let sizes = [FILE_HEADER, PROGRAM_HEADER, count, 0, 0, 0];
-    out.extend(sizes.into_iter().flat_map(half));
+    out.extend(sizes.into_iter().flat_map(u16_bytes));
     let mut offset = begin as u64;
     for range in ranges {
         let size = range.end - range.start;
         // `Elf64_Phdr`: PT_LOAD with all permissions.
-        out.extend([1, 7].into_iter().flat_map(word));
+        out.extend([1, 7].into_iter().flat_map(u32_bytes));
         let numbers = [offset, range.start, 0, size, size, page as u64];
-        out.extend(numbers.into_iter().flat_map(long));
+        out.extend(numbers.into_iter().flat_map(u64_bytes));
         offset += size;
     }
     out.resize(begin, 0);

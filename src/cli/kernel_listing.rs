@@ -1,4 +1,4 @@
-//! A copy of `/proc/kallsyms` for later commands: the kernel takes 40 to 100 ms to print it.
+//! A copy of `/proc/kallsyms` for later commands, since the kernel takes long to print it.
 //!
 //! The copy is a file in the build-id cache that only its owner can read:
 //!
@@ -39,7 +39,7 @@ pub(crate) struct SystemFiles {
 }
 
 impl SystemFiles {
-    /// Returns the files with a copy in `cache`, if that folder exists.
+    /// Returns the files. The copy is in the folder `cache`, if that exists.
     pub(crate) fn new(cache: Option<PathBuf>) -> Self {
         Self { cache }
     }
@@ -131,11 +131,11 @@ impl ListingKey {
 
 /// Returns the copy, positioned after its first line; `None` if it is missing or not valid.
 fn read_copy(folder: &Folder, key: &ListingKey) -> Option<Cursor<Vec<u8>>> {
-    let found = folder.find(OsStr::new(NAME)).ok()?;
-    if !found.is_users() {
+    let file = folder.find(OsStr::new(NAME)).ok()?;
+    if !file.is_users() {
         return None;
     }
-    let copy = read_all(found.for_reading().ok()?, MAX_LISTING as u64).ok()?;
+    let copy = read_all(file.for_reading().ok()?, MAX_LISTING as u64).ok()?;
     let start = memchr::memchr(b'\n', &copy)? + 1;
     let (header, text) = copy.split_at_checked(start)?;
     if header != key.header(text).as_bytes() {
@@ -208,8 +208,8 @@ mod tests {
         ListingKey::new(boot, "m 4096 1 - Live 0xffffffffc0000000\n", &[1, 2])
     }
 
-    /// Reads `text` as the kernel's listing.
-    fn copied(folder: &Path, text: &[u8], key: ListingKey) -> Vec<u8> {
+    /// Reads `text` as the kernel's listing, so that it is copied; returns what was read.
+    fn read_and_copy(folder: &Path, text: &[u8], key: ListingKey) -> Vec<u8> {
         let mut reader = CopyingReader {
             source: Box::new(Cursor::new(text.to_vec())),
             text: Vec::new(),
@@ -231,7 +231,7 @@ mod tests {
     fn a_copy_is_valid_while_the_key_is_the_same() {
         let scratch = rperf_testkit::Scratch::new();
         assert_eq!(copy(scratch.path(), &key("a")), None);
-        assert_eq!(copied(scratch.path(), TEXT, key("a")), TEXT);
+        assert_eq!(read_and_copy(scratch.path(), TEXT, key("a")), TEXT);
         assert_eq!(copy(scratch.path(), &key("a")).unwrap(), TEXT);
         assert_eq!(copy(scratch.path(), &key("b")), None);
         let file = fs::metadata(scratch.path().join(NAME)).unwrap();
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn no_damaged_copy_is_read() {
         let scratch = rperf_testkit::Scratch::new();
-        copied(scratch.path(), TEXT, key("a"));
+        read_and_copy(scratch.path(), TEXT, key("a"));
         let path = scratch.path().join(NAME);
         let whole = fs::read(&path).unwrap();
         for position in 0..whole.len() {
@@ -283,7 +283,7 @@ mod tests {
     fn hidden_addresses_are_not_copied() {
         let scratch = rperf_testkit::Scratch::new();
         let hidden = b"0000000000000000 A first\n0000000000000000 T _text\n";
-        assert_eq!(copied(scratch.path(), hidden, key("a")), hidden);
+        assert_eq!(read_and_copy(scratch.path(), hidden, key("a")), hidden);
         assert_eq!(copy(scratch.path(), &key("a")), None);
     }
 }

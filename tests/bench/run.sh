@@ -140,8 +140,8 @@ measure() {
         ;;
     scripts)
         row fp "\`script -s\`, empty handler, Python" "script -s $here/scripts/empty.py"
-        row tp-short "\`script -s\`, three fields, Python" "script -s $here/scripts/three.py"
-        row tp-short "\`script -s\`, three fields, Perl" "script -s $here/scripts/three.pl"
+        row tp-short "\`script -s\`, three fields, Python" "script -s $here/scripts/three_fields.py"
+        row tp-short "\`script -s\`, three fields, Perl" "script -s $here/scripts/three_fields.pl"
         ;;
     probe)
         probed "-k $VMLINUX" "-D tcp_sendmsg" "-D kfree" "-D 'tcp_sen*'" "-D tcp_sendmsg:5" "-D fs/read_write.c:467" \

@@ -10,7 +10,7 @@ pub enum BenchError {
     /// A system call failed.
     #[error("{action}")]
     System {
-        /// The action that failed: `fork`.
+        /// The action that failed, such as `fork`.
         action: &'static str,
         /// The cause.
         source: io::Error,

@@ -45,7 +45,7 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// `UnexpectedEof` if all workers ended before that many were ready.
+    /// The pipes fail; `UnexpectedEof` if all workers ended before that many were ready.
     pub(crate) fn open(self, workers: u64) -> io::Result<()> {
         let Self {
             ready,

@@ -27,21 +27,21 @@ pub(super) use self::args::command;
 
 /// Dumps the records, as `report` does.
 fn dump(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    let mut words: Vec<OsString> = vec!["-D".into()];
+    let mut arguments: Vec<OsString> = vec!["-D".into()];
     if let Some(input) = matches.get_one::<String>("input") {
-        words.extend(["-i".into(), input.into()]);
+        arguments.extend(["-i".into(), input.into()]);
     }
-    words.extend((flag(matches, "force") == Some(true)).then(|| OsString::from("-f")));
-    dispatch(context, OsStr::new("report"), &words)
+    arguments.extend((flag(matches, "force") == Some(true)).then(|| OsString::from("-f")));
+    dispatch(context, OsStr::new("report"), &arguments)
 }
 
-/// Prints the annotated functions.
+/// Prints or browses the annotated functions.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     if record_dump::is_wanted(matches) {
         return dump(matches, context);
     }
     let request = AnnotationRequest::new(matches, context)?;
-    let wanted = RequestedFilters::new(matches)?;
+    let filters = RequestedFilters::new(matches)?;
     let verbose = context.verbosity(matches) > 0;
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
@@ -50,11 +50,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let browses = browse::is_wanted(matches, context)?;
     let analysis = Analysis::open(&input, &data, jobs, context)?;
     let resolver = analysis.resolver(&symbols);
-    let chosen = wanted.filter(data.metadata(), false)?.non_empty();
+    let criteria = filters.filter(data.metadata(), false)?.non_empty();
     let counting = FunctionCounts {
         analysis: &analysis,
         resolver: &resolver,
-        select: chosen.as_ref().map(|chosen| chosen as &dyn SelectSamples),
+        select: criteria
+            .as_ref()
+            .map(|criteria| criteria as &dyn SelectSamples),
         request: &request,
     };
     let functions = counting.functions()?;
@@ -72,10 +74,10 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     } else {
         context.paginate("annotate")?;
         printer.print(&tables, context)?;
-        let shown = tables.iter().filter(|table| !table.functions.is_empty());
-        let shown = shown.flat_map(|table| &table.events);
-        let shown = shown.filter_map(|event| data.events().get(event.0 as usize));
-        skid::note(shown, context);
+        let events = tables.iter().filter(|table| !table.functions.is_empty());
+        let events = events.flat_map(|table| &table.events);
+        let events = events.filter_map(|event| data.events().get(event.0 as usize));
+        skid::note(events, context);
     }
     report_symbol_problems(context, &resolver, verbose);
     analysis.conclude()?;

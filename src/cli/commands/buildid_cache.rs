@@ -37,7 +37,7 @@ enum CacheChange {
     Update,
 }
 
-/// The options that change the cache, in the order of execution.
+/// The options that change the cache for the files of a list, in the order of execution.
 const CHANGES: [(&str, CacheChange); 4] = [
     ("add", CacheChange::Add),
     ("remove", CacheChange::Remove),
@@ -45,7 +45,7 @@ const CHANGES: [(&str, CacheChange); 4] = [
     ("update", CacheChange::Update),
 ];
 
-/// The options, in perf's order.
+/// Returns the command with its options.
 pub(super) fn command() -> Command {
     let files = "file[,file...]";
     Command::new("buildid-cache")
@@ -85,7 +85,7 @@ pub(super) fn command() -> Command {
         .arg(
             list("update", files)
                 .short('u')
-                .help("replace the cached objects that have the build-ids of these files"),
+                .help("add these files, replacing the cached objects that have their build-ids"),
         )
         .arg(debuginfod::option().help("download debug files of added objects from these debuginfod servers (default: DEBUGINFOD_URLS)"))
         .arg(
@@ -108,31 +108,31 @@ pub(super) fn command() -> Command {
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let limits = limits(matches)?;
     let cache = CacheEditor::new(matches, context)?;
-    let on = |name| flag(matches, name) == Some(true);
+    let is_set = |name| flag(matches, name) == Some(true);
     let mut successes = vec![];
-    if on("list") {
+    if is_set("list") {
         cache.list()?;
         successes.push(true);
     }
-    if on("purge-all") {
+    if is_set("purge-all") {
         successes.push(cache.purge_all()?);
     }
     for (option, change) in CHANGES {
         for file in files(matches, option) {
             let result = cache.change(change, &file);
             if let Err(why) = &result {
-                let shown = file.display();
-                context.note(format_args!("Couldn't {option} {shown}: {why}"));
+                let file = file.display();
+                context.note(format_args!("Couldn't {option} {file}: {why}"));
             }
             successes.push(result.is_ok());
         }
     }
     if let Some(recording) = matches.get_one::<String>("missing") {
-        missing::print(Path::new(recording), on("force"), &cache.cache, context)?;
+        missing::print(Path::new(recording), is_set("force"), &cache.cache, context)?;
         successes.push(true);
     }
     if let Some(memory) = matches.get_one::<String>("kcore") {
-        successes.push(cache.keep_kernel(Path::new(memory), on("force")));
+        successes.push(cache.keep_kernel(Path::new(memory), is_set("force")));
     }
     if let Some(limits) = limits {
         successes.push(cache.shrink(limits)?);
@@ -225,9 +225,9 @@ impl<'c> CacheEditor<'c> {
     }
 
     fn objects(&self) -> Result<Vec<Cached>, CliError> {
-        let shown = self.cache.root().display().to_string();
+        let root = self.cache.root().display().to_string();
         let objects = self.cache.objects();
-        objects.map_err(|error| anyhow::Error::new(error).context(shown).into())
+        objects.map_err(|error| anyhow::Error::new(error).context(root).into())
     }
 
     fn list(&self) -> Result<(), CliError> {
@@ -238,11 +238,11 @@ impl<'c> CacheEditor<'c> {
         Ok(())
     }
 
-    /// Prints `Adding ID FILE: Ok`.
-    fn report_change(&self, doing: &str, id: &str, file: &Path) {
+    /// Prints `Adding ID FILE: Ok` with `-v`.
+    fn report_change(&self, action: &str, id: &str, file: &Path) {
         if self.verbose {
-            let shown = file.display();
-            self.context.note(format_args!("{doing} {id} {shown}: Ok"));
+            let file = file.display();
+            self.context.note(format_args!("{action} {id} {file}: Ok"));
         }
     }
 
@@ -326,9 +326,9 @@ impl<'c> CacheEditor<'c> {
         Ok(())
     }
 
-    /// Copies the kernel's code; prints an error if that fails.
-    fn keep_kernel(&self, memory: &Path, again: bool) -> bool {
-        let copy = kernel::copy_kcore(self.cache.root(), memory, again);
+    /// Copies the kernel's code, and reports the result. Returns whether that succeeded.
+    fn keep_kernel(&self, memory: &Path, even_if_cached: bool) -> bool {
+        let copy = kernel::copy_kcore(self.cache.root(), memory, even_if_cached);
         let message = match &copy {
             Ok(KcoreCopy::New(folder)) => {
                 format!(
@@ -345,14 +345,14 @@ impl<'c> CacheEditor<'c> {
         copy.is_ok()
     }
 
-    /// Removes all objects; prints an error for each that can't be removed.
+    /// Removes all objects; prints an error for each that can't be removed. Returns whether there was none.
     fn purge_all(&self) -> Result<bool, CliError> {
         let mut succeeded = true;
         for cached in self.objects()? {
             if let Err(why) = self.remove_object(&cached, &cached.name) {
-                let shown = cached.name.display();
+                let name = cached.name.display();
                 self.context
-                    .note(format_args!("Couldn't remove {shown}: {why}"));
+                    .note(format_args!("Couldn't remove {name}: {why}"));
                 succeeded = false;
             }
         }
@@ -368,11 +368,11 @@ impl<'c> CacheEditor<'c> {
         let (count, bytes) = (all.len(), total(&all));
         let (mut removed_count, mut removed_bytes) = (0, 0);
         for surplus_object in surplus(all, limits) {
-            let shown = surplus_object.cached.name.clone();
-            if let Err(why) = self.remove_object(&surplus_object.cached, &shown) {
-                let shown = shown.display();
+            let name = surplus_object.cached.name.clone();
+            if let Err(why) = self.remove_object(&surplus_object.cached, &name) {
+                let name = name.display();
                 self.context
-                    .note(format_args!("Couldn't remove {shown}: {why}"));
+                    .note(format_args!("Couldn't remove {name}: {why}"));
                 succeeded = false;
                 continue;
             }

@@ -27,41 +27,41 @@ pub(super) fn command() -> Command {
                 .help("list all settings (the default)"),
         )
         .arg(switch("system").help("use only /etc/perfconfig"))
-        .arg(switch("user").help("use only ~/.perfconfig"))
+        .arg(switch("user").help("use only ~/.perfconfig, or the file that PERF_CONFIG names"))
         .arg(Arg::new("settings").num_args(0..).value_name("setting"))
 }
 
 /// Shows or changes settings.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    let on = |name| flag(matches, name) == Some(true);
-    let words = matches.get_many::<String>("settings").unwrap_or_default();
-    let words: Vec<&str> = words.map(String::as_str).collect();
-    if on("system") && on("user") {
+    let is_set = |name| flag(matches, name) == Some(true);
+    let arguments = matches.get_many::<String>("settings").unwrap_or_default();
+    let arguments: Vec<&str> = arguments.map(String::as_str).collect();
+    if is_set("system") && is_set("user") {
         return Err(CliError::usage("  Error: only one config file at a time"));
     }
-    if on("list") && !words.is_empty() {
+    if is_set("list") && !arguments.is_empty() {
         return Err(CliError::usage("  Error: -l takes no arguments")
             .hint("NAME shows a setting, NAME=VALUE changes it"));
     }
-    let chosen = match (on("system"), on("user")) {
+    let only_file = match (is_set("system"), is_set("user")) {
         (true, _) => Some(Config::system_file()),
         (_, true) => Some(user_file()?),
         _ => None,
     };
-    let alone = chosen.as_deref().map(Config::of);
-    for finding in alone.iter().flat_map(Config::findings) {
+    let file_config = only_file.as_deref().map(Config::of);
+    for finding in file_config.iter().flat_map(Config::findings) {
         context.note(finding);
     }
-    let config = alone.as_ref().unwrap_or(&context.config);
+    let config = file_config.as_ref().unwrap_or(&context.config);
     let mut out = context.stdout();
-    if words.is_empty() {
+    if arguments.is_empty() {
         for (name, value) in config.settings() {
             writeln!(out, "{name}={value}")?;
         }
     }
-    let settings: Vec<SettingArgument<'_>> = words
+    let settings: Vec<SettingArgument<'_>> = arguments
         .iter()
-        .map(|word| setting(word))
+        .map(|argument| setting(argument))
         .collect::<Result<_, _>>()?;
     for setting in settings.iter().filter(|setting| setting.value.is_none()) {
         let (name, value) = (
@@ -76,7 +76,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
     out.flush()?;
     if settings.iter().any(|setting| setting.value.is_some()) {
-        let file = chosen.map_or_else(user_file, Ok)?;
+        let file = only_file.map_or_else(user_file, Ok)?;
         change(&file, &settings)?;
         for setting in settings.iter().filter(|setting| setting.value.is_some()) {
             if let Some(why) = Config::why_unused(setting.name) {
@@ -107,14 +107,16 @@ fn setting(word: &str) -> Result<SettingArgument<'_>, CliError> {
             format!("The config variable does not contain {missing}: {word}"),
         ))
     };
-    let letters = |name: &str| {
+    let has_valid_characters = |name: &str| {
         name.chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
     };
     match name.split_once('.') {
         None | Some(("", _)) => return refuse("a section name"),
         Some((_, "")) => return refuse("a variable name"),
-        Some(_) if !letters(name) => return refuse("a name of letters, digits, '-' and '_'"),
+        Some(_) if !has_valid_characters(name) => {
+            return refuse("a name of letters, digits, '-' and '_'");
+        }
         Some(_) if value == Some("") => return refuse("a value"),
         Some(_) => {}
     }
@@ -136,43 +138,43 @@ fn user_file() -> Result<PathBuf, CliError> {
     })
 }
 
-/// Changes the settings that have a value in the file, which is replaced atomically. Other `settings` are ignored.
+/// Writes the settings that have a value to `file`, which is replaced atomically; ignores the others.
 fn change(file: &Path, settings: &[SettingArgument<'_>]) -> Result<(), CliError> {
-    let shown = file.display();
-    let failed = |error: io::Error| anyhow::Error::new(error).context(shown.to_string());
+    let name = file.display();
+    let failed = |error: io::Error| anyhow::Error::new(error).context(name.to_string());
     let file = target(file).map_err(failed)?;
-    let found = match FoundFile::find(&file) {
+    let existing = match FoundFile::find(&file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        found => Some(found.map_err(failed)?),
+        existing => Some(existing.map_err(failed)?),
     };
-    let mut text = match &found {
+    let mut text = match &existing {
         None => String::new(),
-        Some(found) => text_of(found).map_err(failed)?,
+        Some(existing) => text_of(existing).map_err(failed)?,
     };
     for setting in settings {
         if let Some(value) = setting.value {
             text = edit::set(&text, setting.name, value).map_err(|(line, cause)| {
                 CliError::message(
                     255,
-                    format!("bad config file line {line} in {shown}: {cause}"),
+                    format!("bad config file line {line} in {name}: {cause}"),
                 )
                 .hint("nothing was written; correct this line first")
             })?;
         }
     }
     let written = write_atomic(&file, |out| {
-        if let Some(found) = &found {
+        if let Some(existing) = &existing {
             out.get_ref()
-                .set_permissions(found.metadata().permissions())?;
+                .set_permissions(existing.metadata().permissions())?;
         }
         out.write_all(text.as_bytes())
     });
     Ok(written.map_err(failed)?)
 }
 
-/// The file to write: a symlink that root or the user owns is followed, any other is refused.
+/// Returns the file to write. Follows a symlink that root or the user owns; refuses other symlinks.
 fn target(file: &Path) -> io::Result<PathBuf> {
-    let is_link = |found: &fs::Metadata| found.is_symlink();
+    let is_link = |metadata: &fs::Metadata| metadata.is_symlink();
     match fs::symlink_metadata(file).ok().filter(is_link) {
         Some(link) if is_users(link.uid()) => fs::canonicalize(file),
         Some(_) => Err(Refusal::ForeignLink.into()),

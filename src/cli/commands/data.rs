@@ -1,4 +1,4 @@
-//! `rperf data`: checks, converts and otherwise processes recordings.
+//! `rperf data`: checks and converts recordings.
 
 mod check;
 mod check_report;
@@ -53,12 +53,12 @@ pub(super) fn command() -> Command {
 /// Runs the subcommand.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let program = context.program;
-    let words = matches.get_many::<String>("words").unwrap_or_default();
-    let words: Vec<&str> = words.map(String::as_str).collect();
-    match words.split_first() {
-        Some((&"check", words)) => {
+    let arguments = matches.get_many::<String>("words").unwrap_or_default();
+    let arguments: Vec<&str> = arguments.map(String::as_str).collect();
+    match arguments.split_first() {
+        Some((&"check", arguments)) => {
             convert::refuse(matches, context)?;
-            check_report::run(words, matches, context)
+            check_report::run(arguments, matches, context)
         }
         Some((&"convert", [])) => convert::run(matches, context),
         Some((&"convert", [more, ..])) => Err(CliError::usage(format!(
@@ -74,7 +74,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
 }
 
-/// Whether a switch was given.
+/// Whether a switch is on.
 fn is_set(matches: &ArgMatches, id: &str) -> bool {
     flag(matches, id) == Some(true)
 }

@@ -42,7 +42,7 @@ use self::off_cpu::OffCpuSampling;
 use self::sample_filter::SampleFilters;
 use self::unwinding::LiveUnwinding;
 
-/// Records until the workload ends or the user interrupts.
+/// Runs the command.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     args::check_old_spelling(matches, context)?;
     let mut request = request::build(matches, context)?;
@@ -85,7 +85,6 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     })
 }
 
-/// The rewriters of this recording's records.
 fn rewriters(
     unwinding: Option<Arc<LiveUnwinding>>,
     filters: Option<Arc<SampleFilters>>,

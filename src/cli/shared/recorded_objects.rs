@@ -53,7 +53,7 @@ pub(crate) fn objects(
         true => Some(hits(&replay)),
         false => None,
     };
-    let wanted = |(id, dso): &(DsoId, &Dso)| {
+    let is_listed = |(id, dso): &(DsoId, &Dso)| {
         let hit = hits.as_ref().is_none_or(|hits| hits.has(*id));
         let is_fileless = matches!(
             dso.kind,
@@ -61,7 +61,10 @@ pub(crate) fn objects(
         );
         hit && !is_fileless && &*dso.long_name != UPROBES
     };
-    let objects = (0..).map(DsoId).zip(replay.world().dsos()).filter(wanted);
+    let objects = (0..)
+        .map(DsoId)
+        .zip(replay.world().dsos())
+        .filter(is_listed);
     let mut rows: Vec<RecordedObject> = objects
         .map(|(_, dso)| RecordedObject {
             machine: dso.machine,
@@ -93,11 +96,11 @@ impl Fold for SampledObjects {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
         let address = sample.wire.ip.unwrap_or_default();
         let (machine, mode) = (sample.machine(), sample.cpu_mode());
-        let Some(found) = world.lookup(machine, mode, sample.pid, sample.order, address) else {
+        let Some(mapping) = world.lookup(machine, mode, sample.pid, sample.order, address) else {
             return;
         };
         self.0.resize(world.dsos().len(), false);
-        if let Some(hit) = self.0.get_mut(world.mapping(found).dso.0 as usize) {
+        if let Some(hit) = self.0.get_mut(world.mapping(mapping).dso.0 as usize) {
             *hit = true;
         }
     }

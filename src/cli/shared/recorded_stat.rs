@@ -26,7 +26,7 @@ impl<'d> RecordedStat<'d> {
         let described = data.events();
         let mut events: Vec<CountedEvent> = Vec::with_capacity(described.len());
         for (index, event) in described.iter().enumerate() {
-            let mut counted = named(&event.name, &event.attr);
+            let mut counted = counted_event(&event.name, &event.attr);
             counted.supported = !event.ids.is_empty();
             // Uncore PMUs of one kind are recorded as several events of one name.
             counted.merged_into = described
@@ -53,12 +53,12 @@ impl<'d> RecordedStat<'d> {
         &mut self,
         on_round: &mut dyn FnMut(&Self, &IntervalCounts) -> Result<(), CliError>,
     ) -> Result<Diagnostics, CliError> {
-        let mut found = Diagnostics::default();
+        let mut diagnostics = Diagnostics::default();
         for record in self.data.records() {
             let record = match record {
                 Ok(record) => record,
                 Err(error) => {
-                    found.end = Some(error);
+                    diagnostics.end = Some(error);
                     break;
                 }
             };
@@ -72,7 +72,7 @@ impl<'d> RecordedStat<'d> {
                 }),
             }
         }
-        Ok(found)
+        Ok(diagnostics)
     }
 
     /// Processes the next record; returns the counts of a round at its end.
@@ -108,7 +108,7 @@ impl<'d> RecordedStat<'d> {
             EventProperty::Name(name) => {
                 let described = self.data.events().get(index);
                 if let Some(EventDesc { attr, .. }) = described {
-                    let named = named(&name, attr);
+                    let named = counted_event(&name, attr);
                     (event.name, event.cgroup, event.role) = (named.name, named.cgroup, named.role);
                 }
             }
@@ -122,7 +122,7 @@ impl<'d> RecordedStat<'d> {
         self.events.clone()
     }
 
-    /// The names of threads, if threads were counted.
+    /// The names in the THREAD_MAP record, by thread id.
     pub(crate) fn threads(&self) -> &BTreeMap<u32, String> {
         &self.threads
     }
@@ -132,14 +132,14 @@ impl<'d> RecordedStat<'d> {
         self.rounds.is_per_cpu()
     }
 
-    /// A value of the STAT_CONFIG record, by the number of its term. Known from the first round on.
+    /// A value of the STAT_CONFIG record, by the number of its term; `None` before that record.
     pub(crate) fn setting(&self, number: u64) -> Option<u64> {
         self.config.as_ref().and_then(|config| config.term(number))
     }
 }
 
 /// Returns the event called `name` in a recording, where a tab separates the event's name from its cgroup.
-fn named(name: &str, attr: &Attr) -> CountedEvent {
+fn counted_event(name: &str, attr: &Attr) -> CountedEvent {
     let (name, cgroup) = match name.split_once('\t') {
         Some((name, cgroup)) => (name, Some(cgroup.to_owned())),
         None => (name, None),

@@ -1,4 +1,4 @@
-//! The output of a recording: a file, or the standard output in pipe mode.
+//! The output of a recording: a file, the standard output or a FIFO.
 
 use std::fs;
 use std::fs::File;
@@ -23,7 +23,7 @@ const STDOUT: &str = "-";
 
 /// The destination of the output.
 enum OutputDestination<'m> {
-    /// Into the standard output.
+    /// The standard output.
     Stdout,
     /// A named pipe.
     Fifo(&'m str),
@@ -33,15 +33,15 @@ enum OutputDestination<'m> {
 
 /// Returns the destination given by `-o`; by default the standard output if that is a pipe.
 fn destination(matches: &ArgMatches) -> OutputDestination<'_> {
-    let own = pipe(OWN_STDOUT);
+    let stdout = pipe(OWN_STDOUT);
     match given_output(matches) {
         Some(STDOUT) => OutputDestination::Stdout,
         Some(name) => match pipe(name) {
             None => OutputDestination::File,
-            named if named == own => OutputDestination::Stdout,
+            named if named == stdout => OutputDestination::Stdout,
             Some(_) => OutputDestination::Fifo(name),
         },
-        None if own.is_some() => OutputDestination::Stdout,
+        None if stdout.is_some() => OutputDestination::Stdout,
         None => OutputDestination::File,
     }
 }
@@ -53,7 +53,7 @@ fn pipe(path: &str) -> Option<(u64, u64)> {
     is_pipe.then(|| (metadata.dev(), metadata.ino()))
 }
 
-/// Returns the pipe that the recording is written to, if any: the standard output or a FIFO. `command`, which writes the
+/// Returns the standard output or FIFO that the recording is written to; `None` for a file. `command`, which writes the
 /// recording, and `reader`, which reads it, are named in errors.
 pub(crate) fn stream(
     matches: &ArgMatches,
@@ -65,9 +65,9 @@ pub(crate) fn stream(
         OutputDestination::File => return Ok(None),
         OutputDestination::Fifo(name) => {
             // Blocks until a reader opens it.
-            let found = find_in_place(Path::new(name), PathOrigin::Given);
-            let opened = found.and_then(|found| match found {
-                Some(found) => found.for_writing(),
+            let fifo = find_in_place(Path::new(name), PathOrigin::Given);
+            let opened = fifo.and_then(|fifo| match fifo {
+                Some(fifo) => fifo.for_writing(),
                 None => Err(io::Error::from_raw_os_error(libc::ENOENT)),
             });
             let opened = opened.map_err(|cause| {

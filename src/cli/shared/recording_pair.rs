@@ -6,7 +6,7 @@ use clap::{Arg, ArgMatches};
 
 use crate::cli::error::CliError;
 
-/// The operands: at most two files.
+/// The operands: files.
 pub(crate) fn operands() -> Arg {
     Arg::new("files").num_args(0..).value_name("file")
 }
@@ -16,7 +16,10 @@ pub(crate) fn operands() -> Arg {
 /// # Errors
 ///
 /// Status 129: more than two files. `command` is named: `sched diff`.
-pub(crate) fn given(matches: &ArgMatches, command: &str) -> Result<[PathBuf; 2], CliError> {
+pub(crate) fn earlier_and_later(
+    matches: &ArgMatches,
+    command: &str,
+) -> Result<[PathBuf; 2], CliError> {
     let files = matches.get_many::<String>("files").unwrap_or_default();
     let files: Vec<PathBuf> = files.map(PathBuf::from).collect();
     match &files[..] {

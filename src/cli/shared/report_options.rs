@@ -36,8 +36,8 @@ pub(crate) fn compile(option: &str, text: &str) -> Result<Regex, CliError> {
     let compiled = Regex::new(text);
     compiled.map_err(|error| {
         // The error has several lines with an indented expression.
-        let shown = error.to_string();
-        let (first, rest) = shown.split_once('\n').unwrap_or((&shown, ""));
+        let message = error.to_string();
+        let (first, rest) = message.split_once('\n').unwrap_or((&message, ""));
         CliError::usage(format!("--{option} {text}: {first}")).details(rest)
     })
 }

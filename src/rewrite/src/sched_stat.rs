@@ -1,4 +1,5 @@
-//! Merges `sched_stat_*` and `sched_switch` samples: how long a task slept, with the stack where it went to sleep.
+//! Merges each `sched_stat_*` sample with the last `sched_switch` sample of its task: how long a task slept, with the stack where it
+//! went to sleep.
 //!
 //! ```text
 //! sched_switch of task 7, with its stack ... sched_stat_sleep: task 7, 5 ms    becomes
@@ -13,15 +14,15 @@ use rustc_hash::FxHashMap;
 
 use crate::pipeline::Transform;
 
-/// The effect of an event on sleeping tasks.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy)]
 enum SchedEvent {
     /// The task of the sample is switched out.
     Switch,
     /// The task of the sample ends.
     Exit,
-    /// A task slept; the reader of the field with its id.
-    Slept(FieldReader),
+    /// A `sched_stat_*` event; the reader of the field with the id of its task.
+    Stat(FieldReader),
     Other,
 }
 
@@ -40,7 +41,7 @@ pub struct SchedStatMerger {
 }
 
 impl SchedStatMerger {
-    /// Creates the transform for these events; `None` unless `sched:sched_switch` and `sched:sched_stat_*` are among them.
+    /// Creates the transform for these events; `None` unless `sched:sched_switch` and a `sched:sched_stat_*` event are among them.
     #[must_use]
     pub fn new(endian: Endian, events: &[EventDesc], formats: &Formats) -> Option<Self> {
         let kinds: Vec<SchedEvent> = events
@@ -48,9 +49,7 @@ impl SchedStatMerger {
             .map(|event| kind(event, formats, endian))
             .collect();
         let has_switch = kinds.iter().any(|kind| matches!(kind, SchedEvent::Switch));
-        let has_stat = kinds
-            .iter()
-            .any(|kind| matches!(kind, SchedEvent::Slept(_)));
+        let has_stat = kinds.iter().any(|kind| matches!(kind, SchedEvent::Stat(_)));
         (has_switch && has_stat).then(|| Self {
             events: EventTable::new(endian, events),
             kinds,
@@ -84,8 +83,8 @@ impl SchedStatMerger {
             Some(SchedEvent::Exit) => {
                 self.switches.remove(&sample.tid);
             }
-            Some(SchedEvent::Slept(task)) => {
-                let task = sample.wire.raw.and_then(|raw| task.u64(raw));
+            Some(SchedEvent::Stat(pid)) => {
+                let task = sample.wire.raw.and_then(|raw| pid.u64(raw));
                 let task = task.and_then(|task| u32::try_from(task).ok());
                 let switch = task.and_then(|task| self.switches.get(&task));
                 if let Some(switch) = switch {
@@ -131,7 +130,7 @@ fn kind(event: &EventDesc, formats: &Formats, endian: Endian) -> SchedEvent {
             let mut fields = format.iter().flat_map(|format| format.fields());
             let task = fields.find(|(field, _)| field.name == "pid");
             task.map_or(SchedEvent::Other, |(field, _)| {
-                SchedEvent::Slept(field.reader(endian))
+                SchedEvent::Stat(field.reader(endian))
             })
         }
         _ => SchedEvent::Other,

@@ -6,8 +6,8 @@ use rperf_wire::{Endian, RawRecord, RecordKind};
 
 use crate::pipeline::Transform;
 
-/// Drops the samples of all events except one. The header still describes the other events, since records other than samples
-/// may belong to them.
+/// Drops the samples of all events except one; samples of unknown events are kept. The header still describes the other events, since
+/// records other than samples may belong to them.
 #[derive(Debug)]
 pub struct StripSamples {
     events: EventTable,
@@ -16,7 +16,7 @@ pub struct StripSamples {
 }
 
 impl StripSamples {
-    /// Creates the transform for a recording with these events. It drops samples of all events but `kept`.
+    /// Creates the transform for a recording with these events that keeps the samples of `kept`.
     #[must_use]
     pub fn new(endian: Endian, events: &[EventDesc], kept: EventIndex) -> Self {
         Self {

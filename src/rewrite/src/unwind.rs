@@ -1,7 +1,6 @@
 //! Unwinds user stacks while recording: registers and stack copies become callchains.
 //!
-//! The frames are those that [`UserStacks`] finds when the file is read: the same code runs, once all records before
-//! the sample are in the World.
+//! [`UserStacks`] finds the frames, as when a file is read, once all records before the sample are in the World.
 
 use std::thread;
 
@@ -15,8 +14,8 @@ use rperf_wire::{Endian, RawRecord, RecordHeader, RecordKind, Regs, RegsAbi, U64
 
 use crate::pipeline::Transform;
 
-/// The minimum number of record bytes per worker.
-const MIN_BYTES_PER_WORKER: usize = 512 << 10;
+/// The number of record bytes for which one more worker is used.
+const BYTES_PER_WORKER: usize = 512 << 10;
 
 /// The parameters of unwinding.
 pub struct UnwindOptions {
@@ -28,7 +27,7 @@ pub struct UnwindOptions {
     pub vdso: Option<FileBytes>,
     /// Architecture, byte order, and frame limits.
     pub stacks: StackOptions,
-    /// The maximum number of workers for a backlog, at least one.
+    /// The maximum number of workers; 0 counts as 1.
     pub jobs: usize,
 }
 
@@ -73,7 +72,7 @@ impl LiveUnwinder {
         }
     }
 
-    /// Replaces stack copies by callchains. Samples that cannot be decoded or are of a guest are kept unchanged.
+    /// Replaces stack copies by callchains. Samples without both, of a guest, or that cannot be decoded are kept unchanged.
     fn unwind(&mut self, records: &[u8], to: &mut Vec<u8>) {
         self.live.complete();
         let Some(known) = self.known.take() else {
@@ -84,10 +83,7 @@ impl LiveUnwinder {
             live: &self.live,
             stacks: UserStacks::new(&resolver, self.options.clone()),
         };
-        let count = self
-            .workers
-            .len()
-            .min(records.len() / MIN_BYTES_PER_WORKER + 1);
+        let count = self.workers.len().min(records.len() / BYTES_PER_WORKER + 1);
         let parts = split_records(records, count, self.live.endian());
         thread::scope(|scope| {
             let mut position = self.position;
@@ -220,7 +216,7 @@ impl SharedState<'_, '_> {
         }
     }
 
-    /// Appends a sample with its complete callchain. Returns false, and appends nothing, if the sample stays unchanged.
+    /// Appends a sample with its unwound callchain. Returns false, and appends nothing, if the sample stays unchanged.
     fn sample(
         &self,
         raw: &RawRecord<'_>,

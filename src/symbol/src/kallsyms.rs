@@ -36,7 +36,7 @@ impl<'a> KallsymsLine<'a> {
 
     /// Whether perf keeps the symbol: text, weak, data and bss symbols. (`$x` and the like are ARM's
     /// mapping symbols.)
-    fn is_wanted(&self) -> bool {
+    fn is_kept_by_perf(&self) -> bool {
         matches!(self.kind.to_ascii_uppercase(), b'T' | b'W' | b'D' | b'B')
             && self.text.first() != Some(&b'$')
     }
@@ -156,7 +156,7 @@ pub struct Kallsyms {
     pub hidden: bool,
     /// Whether there are no valid lines.
     pub is_blank: bool,
-    /// Whether the relocation symbol is missing; then there are no symbols.
+    /// Whether the relocation symbol is missing although addresses are not hidden; then there are no symbols.
     pub lacks_relocation: bool,
 }
 
@@ -177,7 +177,7 @@ const CHUNK: usize = 64 << 10;
 ///
 /// # Errors
 ///
-/// Those of `source`.
+/// Those of `source`; `InvalidData` for a line of more than 1 MiB.
 pub fn read(source: &mut dyn io::Read, relocation: Option<(&str, u64)>) -> io::Result<Kallsyms> {
     let mut collector = Collector::new(relocation);
     walk(source, |line| {
@@ -187,11 +187,11 @@ pub fn read(source: &mut dyn io::Read, relocation: Option<(&str, u64)>) -> io::R
     Ok(collector.finish())
 }
 
-/// The address of the function `name`; stops reading there.
+/// The address of the kernel's function `name`, or `None` if it is missing; stops reading there.
 ///
 /// # Errors
 ///
-/// Those of `source`.
+/// Those of [`read`].
 pub(crate) fn address_of(source: &mut dyn io::Read, name: &str) -> io::Result<Option<u64>> {
     let mut address = None;
     walk(source, |line| {
@@ -247,7 +247,7 @@ fn each_line(
     lines(bytes.unwrap_or_default()).try_for_each(|line| each(&line))
 }
 
-/// Collects a listing.
+/// Collects the symbols of a listing.
 struct Collector<'r> {
     builder: TableBuilder,
     relocation: Option<(&'r str, u64)>,
@@ -255,9 +255,9 @@ struct Collector<'r> {
     reference: Option<u64>,
     hidden: bool,
     is_blank: bool,
-    /// By number, which starts at 1; 0 is the kernel itself.
+    /// Names of modules. Their numbers start at 1; 0 is the kernel itself.
     modules: Vec<Box<str>>,
-    /// Start positions of the runs of symbols of each module.
+    /// Position and module number of each symbol whose module is not that of the previous symbol.
     runs: Vec<(u32, usize)>,
 }
 
@@ -277,7 +277,7 @@ impl<'r> Collector<'r> {
     fn line(&mut self, line: &KallsymsLine<'_>) {
         self.is_blank = false;
         self.hidden &= line.address == 0;
-        if !line.is_wanted() {
+        if !line.is_kept_by_perf() {
             return;
         }
         let symbol = line.as_symbol();
@@ -296,7 +296,7 @@ impl<'r> Collector<'r> {
         self.builder.push(symbol, name);
     }
 
-    /// The number of a module. Its lines are consecutive, so the last one is checked first.
+    /// The number of a module. Its lines are usually consecutive, so the last module is checked first.
     fn number(&mut self, module: &[u8]) -> usize {
         let module = String::from_utf8_lossy(module);
         let known = self.modules.iter().rposition(|name| **name == *module);
@@ -321,8 +321,8 @@ impl<'r> Collector<'r> {
         }
         let runs = &self.runs;
         let module = |position: u32| {
-            let begun = runs.partition_point(|(first, _)| *first <= position);
-            let run = begun.checked_sub(1).and_then(|last| runs.get(last));
+            let started_runs = runs.partition_point(|(first, _)| *first <= position);
+            let run = started_runs.checked_sub(1).and_then(|last| runs.get(last));
             run.map_or(0, |(_, number)| *number)
         };
         self.builder

@@ -20,8 +20,7 @@ use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 use crate::table::AddressKind;
 use crate::unpack::decompressed;
 
-/// Loads `--kallsyms`, otherwise a vmlinux, otherwise the running kernel's listing if that kernel
-/// was recorded, otherwise the copy in the build-id cache, otherwise the debug file of a server.
+/// Loads `--kallsyms`, otherwise a vmlinux, otherwise the listing of [`listing::find`], otherwise the debug file of a server.
 pub(crate) fn load_kernel(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -53,8 +52,8 @@ pub(crate) fn load_kernel(
     }
 }
 
-/// Loads a module's `.ko` if it can be read, otherwise its symbols in kallsyms. Addresses are
-/// run-time ones.
+/// Loads a module's `.ko` if it can be read, otherwise its symbols in kallsyms, or without a listing its debug file of a server.
+/// Addresses are run-time ones.
 pub(crate) fn load_module(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -80,13 +79,13 @@ pub(crate) fn load_module(
         return LoadedSymbols::empty(AddressKind::Runtime, findings);
     };
     let name = module_name(request.path);
-    let found = read_kallsyms(files, &path, &kernel, &mut findings).and_then(|listing| {
+    let module = read_kallsyms(files, &path, &kernel, &mut findings).and_then(|listing| {
         listing
             .modules
             .into_iter()
             .find(|module| *module.name == *name)
     });
-    match found {
+    match module {
         Some(module) => LoadedSymbols {
             table: module.table,
             source: path,
@@ -186,12 +185,12 @@ fn fetch_image(
     request: &ObjectRequest<'_>,
     findings: &mut Vec<SymbolFinding>,
 ) -> Option<LoadedSymbols> {
-    let wanted = FileRequest {
+    let debug_file = FileRequest {
         build_id: request.build_id?,
         part: FilePart::Debuginfo,
         object: request.path,
     };
-    let (path, bytes) = paths.fetch(files, &wanted)?;
+    let (path, bytes) = paths.fetch(files, &debug_file)?;
     match read_kernel_image(&path, &bytes, request) {
         Ok(loaded) => Some(loaded),
         Err(finding) => {
@@ -212,8 +211,8 @@ fn read_kernel_image(
     if image.symtab().is_none() {
         return Err(SymbolFinding::Stripped { path });
     }
-    let placed = match ImageRelocation::of(&image, request) {
-        Ok(placed) => placed,
+    let relocation = match ImageRelocation::of(&image, request) {
+        Ok(relocation) => relocation,
         Err(reason) => return Err(SymbolFinding::Damaged { path, reason }),
     };
     let mut builder = match image.kind {
@@ -224,7 +223,7 @@ fn read_kernel_image(
     let source = SymbolSource {
         symbols: &image,
         runtime: &image,
-        adjust: placed.symbols,
+        adjust: relocation.symbols,
         exports_of_runtime: false,
     };
     if let Err(reason) = load_symbols(&source, &mut builder) {
@@ -240,7 +239,7 @@ fn read_kernel_image(
             build_id: request.build_id.copied(),
             path,
             bytes: bytes.clone(),
-            addresses: AddressMap::Shift(placed.lines),
+            addresses: AddressMap::Shift(relocation.dwarf),
         }),
         modules: Vec::new(),
         code: None,
@@ -249,10 +248,9 @@ fn read_kernel_image(
 
 /// Relocation of an image to its address in the recorded kernel.
 struct ImageRelocation {
-    /// Relocation of symbols.
     symbols: AddressRelocation,
     /// Run-time addresses minus addresses in DWARF, wrapping.
-    lines: u64,
+    dwarf: u64,
 }
 
 impl ImageRelocation {
@@ -263,7 +261,7 @@ impl ImageRelocation {
             let start = request.map_start;
             return Ok(Self {
                 symbols: AddressRelocation::ModuleText(start),
-                lines: start,
+                dwarf: start,
             });
         }
         let moved = request.relocation.map_or(Some(0), |(name, recorded)| {
@@ -272,7 +270,7 @@ impl ImageRelocation {
         let moved = moved.ok_or("it lacks the symbol that determines the kernel's load address")?;
         Ok(Self {
             symbols: AddressRelocation::Shift(moved),
-            lines: moved,
+            dwarf: moved,
         })
     }
 }

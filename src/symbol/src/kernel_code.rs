@@ -10,9 +10,9 @@ use crate::files::{FileBytes, Files};
 use crate::listing;
 use crate::request::{ObjectRequest, SearchPaths};
 
-/// Number of bytes read of a kcore for its program headers.
+/// Maximum number of bytes read of a kcore for its program headers.
 const HEADERS: usize = 64 << 10;
-/// Maximum size of kernel code: a larger mapping is invalid.
+/// Maximum size of the kernel code that is read, in bytes.
 const MAX_CODE: u64 = 256 << 20;
 
 /// Kernel code at run-time addresses.
@@ -22,25 +22,25 @@ pub struct KernelCode {
     pub header: FileBytes,
     start: u64,
     bytes: FileBytes,
-    within: Range<usize>,
+    code: Range<usize>,
 }
 
 impl KernelCode {
-    /// The code from `address` on.
+    /// The code from `address` on; `None` if `address` is outside.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<&[u8]> {
-        let code = self.bytes.get(self.within.clone())?;
+        let code = self.bytes.get(self.code.clone())?;
         code.get(usize::try_from(address.checked_sub(self.start)?).ok()?..)
     }
 
-    /// The code of a vmlinux around `address`.
+    /// The code of the segment of a vmlinux that contains `address`; `None` if it has no such code.
     #[must_use]
     pub fn of_image(image: &DebugSource, address: u64) -> Option<Self> {
         let AddressMap::Shift(distance) = image.addresses else {
             return None;
         };
         let parsed = ElfImage::parse(&image.bytes).ok()?;
-        let segment = holder(&parsed.segments, address.wrapping_sub(distance))?;
+        let segment = segment_at(&parsed.segments, address.wrapping_sub(distance))?;
         // Debug files have the section headers without their contents.
         if !parsed.has_code() {
             return None;
@@ -51,7 +51,7 @@ impl KernelCode {
             header: image.bytes.clone(),
             start: segment.address.wrapping_add(distance),
             bytes: image.bytes.clone(),
-            within: offset..end.min(image.bytes.len()),
+            code: offset..end.min(image.bytes.len()),
         })
     }
 }
@@ -76,7 +76,7 @@ pub fn kernel_code(
     Some(KernelCode {
         header: memory.header.into(),
         start: range.start,
-        within: 0..code.len(),
+        code: 0..code.len(),
         bytes: code.into(),
     })
 }
@@ -115,31 +115,31 @@ impl<'a> KernelMemory<'a> {
         &self.header
     }
 
-    /// The available part of `range`, from its start.
+    /// The available part of `range`, from its start; `None` if its start is not available.
     #[must_use]
     pub fn part(&self, range: Range<u64>) -> Option<Range<u64>> {
-        let segment = holder(&self.segments, range.start)?;
+        let segment = segment_at(&self.segments, range.start)?;
         let end = segment.address.saturating_add(segment.memory_size);
         (range.start < range.end).then(|| range.start..range.end.min(end))
     }
 
-    /// Reads into `into` from `address` on, and returns the number of bytes read.
+    /// Reads into `into` from `address` on, and returns the number of bytes read. Only those within [`KernelMemory::part`] are memory.
     ///
     /// # Errors
     ///
-    /// Those of [`Files::read_at`], and `NotFound` for addresses that are not available.
+    /// Those of [`Files::read_at`], and `NotFound` if `address` is not available.
     pub fn read(&self, address: u64, into: &mut [u8]) -> io::Result<usize> {
-        let segment = holder(&self.segments, address).ok_or(io::ErrorKind::NotFound)?;
+        let segment = segment_at(&self.segments, address).ok_or(io::ErrorKind::NotFound)?;
         let offset = segment.offset.saturating_add(address - segment.address);
         self.files.read_at(&self.path, offset, into)
     }
 }
 
-fn holder(segments: &[Segment], address: u64) -> Option<Segment> {
+fn segment_at(segments: &[Segment], address: u64) -> Option<Segment> {
     let mut segments = segments.iter();
     let holds = |segment: &&Segment| {
-        let inside = address.checked_sub(segment.address);
-        inside.is_some_and(|inside| inside < segment.memory_size)
+        let offset = address.checked_sub(segment.address);
+        offset.is_some_and(|offset| offset < segment.memory_size)
     };
     segments.find(holds).copied()
 }
@@ -183,10 +183,10 @@ mod tests {
         let mut kernel = ObjectRequest::new(Path::new("[kernel.kallsyms]"), ObjectKind::Kernel);
         kernel.build_id = Some(&id);
         kernel.relocation = Some(("_text", START + moved));
-        let found = kernel_code(&files, &paths, &kernel, range.clone())?;
-        assert!(found.header.starts_with(b"\x7fELF"));
-        assert!(found.at(range.start - 1).is_none());
-        Some(found.at(range.start)?.to_vec())
+        let loaded = kernel_code(&files, &paths, &kernel, range.clone())?;
+        assert!(loaded.header.starts_with(b"\x7fELF"));
+        assert!(loaded.at(range.start - 1).is_none());
+        Some(loaded.at(range.start)?.to_vec())
     }
 
     #[test]

@@ -1,13 +1,12 @@
-//! Names of addresses: symbol tables from ELF files, kallsyms and perf maps, with the results of
-//! Linux perf 6.1.
+//! Names of addresses: symbol tables from ELF files, kallsyms, perf maps and jitdump files.
 //!
-//! [`load()`] turns an [`ObjectRequest`] into a [`SymbolTable`]. Files are read through a [`Files`]
+//! [`load()`] returns the [`LoadedSymbols`] of an [`ObjectRequest`]. Files are read through a [`Files`]
 //! provider; the crate opens no files, reads no environment variables, and doesn't depend on
 //! perf.data.
 //!
 //! **Invariants.** No input makes the crate panic. A lookup is a pure function of table and address: the choice
 //! among the symbols at one address is made when that address is first used, but does not depend on earlier
-//! lookups. Names stay in the object's file and are demangled when displayed.
+//! lookups.
 
 mod build_id;
 mod builder;

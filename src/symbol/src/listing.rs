@@ -9,8 +9,8 @@ use crate::files::Files;
 use crate::kallsyms;
 use crate::request::{ObjectRequest, SearchPaths};
 
-/// Finds the listing of the kernel with the given build-id; that of the running kernel if the
-/// build-id is unknown.
+/// Returns the listing that overrides all others if there is one, otherwise the listing of the kernel with the given build-id;
+/// that of the running kernel if the build-id is unknown. `None` if there is none.
 ///
 /// A copy in the build-id cache that was taken together with the kernel's memory takes precedence
 /// over the running kernel's listing, unless the running kernel's memory can be read.
@@ -23,14 +23,14 @@ pub(crate) fn find(
         return Some(path.clone());
     }
     let running = || Some(paths.kallsyms.clone());
-    let Some(wanted) = request.build_id else {
+    let Some(build_id) = request.build_id else {
         return running();
     };
-    let is_running = is_running(files, paths, wanted);
+    let is_running = is_running(files, paths, build_id);
     if is_running && memory_of(files, &paths.kallsyms, request).is_some() {
         return running();
     }
-    if let Some(copy) = copied_with_memory(files, paths, request, wanted) {
+    if let Some(copy) = copied_with_memory(files, paths, request, build_id) {
         return Some(copy);
     }
     if is_running {
@@ -40,7 +40,7 @@ pub(crate) fn find(
         .build_id_cache
         .as_ref()?
         .join("[kernel.kallsyms]")
-        .join(wanted.to_string());
+        .join(build_id.to_string());
     // Old caches stored the file itself under the id.
     [entry.join("kallsyms"), entry]
         .into_iter()
@@ -62,22 +62,22 @@ pub(crate) fn memory_of(
     (is_readable && is_of_boot(files, listing, request)).then_some(memory)
 }
 
-/// Whether the kernel with the build-id `wanted` is running.
-pub fn is_running(files: &dyn Files, paths: &SearchPaths, wanted: &BuildId) -> bool {
+/// Whether the kernel with this build-id is running.
+pub fn is_running(files: &dyn Files, paths: &SearchPaths, build_id: &BuildId) -> bool {
     let notes = files.read(&paths.kernel_notes).ok();
     let running = notes.and_then(|notes| build_id_of_notes(&notes, native_endian()));
-    running.is_some_and(|running| running.matches(wanted))
+    running.is_some_and(|running| running.matches(build_id))
 }
 
-/// The latest `CACHE/[kernel.kcore]/ID/TIME/kallsyms`.
+/// The latest `CACHE/[kernel.kcore]/ID/TIME/kallsyms` with memory of the recorded boot.
 fn copied_with_memory(
     files: &dyn Files,
     paths: &SearchPaths,
     request: &ObjectRequest<'_>,
-    wanted: &BuildId,
+    build_id: &BuildId,
 ) -> Option<PathBuf> {
     let cache = paths.build_id_cache.as_ref()?;
-    let copies = cache.join("[kernel.kcore]").join(wanted.to_string());
+    let copies = cache.join("[kernel.kcore]").join(build_id.to_string());
     let mut copies = files.list(&copies).ok()?;
     copies.sort_unstable();
     let mut listings = copies.iter().rev().map(|copy| copy.join("kallsyms"));
@@ -94,7 +94,7 @@ fn is_of_boot(files: &dyn Files, listing: &Path, request: &ObjectRequest<'_>) ->
     address.is_ok_and(|address| address == Some(recorded))
 }
 
-/// The byte order of this machine, for `/sys/kernel/notes`.
+/// The byte order of this machine.
 #[must_use]
 pub fn native_endian() -> Endianness {
     if cfg!(target_endian = "big") {

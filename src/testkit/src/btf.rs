@@ -1,17 +1,17 @@
-//! Types of a kernel in BTF.
+//! Builds types of a kernel in BTF.
 
-/// The strings of a BTF blob, and its types.
+/// A BTF blob under construction.
 #[derive(Debug, Default)]
 pub struct Blob {
     strings: Vec<u8>,
     types: Vec<u8>,
-    /// The number of base types and the size of the base strings.
+    /// For a module, the number of types and the size of the strings of the kernel; otherwise 0.
     base: (u32, u32),
     count: u32,
 }
 
 impl Blob {
-    /// A blob without types, of the kernel.
+    /// Creates a blob of the kernel, without types.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -20,7 +20,7 @@ impl Blob {
         }
     }
 
-    /// A blob of a module without types: its ids and strings continue those of this one.
+    /// Creates a blob of a module, without types: its ids and string offsets continue those of this blob.
     #[must_use]
     pub fn module(&self) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Blob {
         at
     }
 
-    /// Adds a type of kind `info >> 24` with its details; returns its id.
+    /// Adds a type and returns its id. `size` is the id of another type for kinds that have one instead of a size.
     pub fn add(&mut self, name: &str, info: u32, size: u32, details: &[u32]) -> u32 {
         let name = if name.is_empty() { 0 } else { self.text(name) };
         let words = [name, info, size]

@@ -7,27 +7,27 @@ use std::path::Path;
 ///
 /// # Panics
 ///
-/// If they differ or the file cannot be read or written; the message shows the first differing line and how to bless.
+/// If they differ, or the file cannot be read or written.
 #[expect(clippy::panic, reason = "this is how a test fails")]
 pub fn assert_golden(path: &Path, actual: &str) {
-    let shown = path.display();
+    let file = path.display();
     if std::env::var_os("RPERF_BLESS").is_some() {
         let written = path
             .parent()
             .map_or(Ok(()), fs::create_dir_all)
             .and_then(|()| fs::write(path, actual));
         if let Err(error) = written {
-            panic!("cannot write {shown}: {error}");
+            panic!("cannot write {file}: {error}");
         }
         return;
     }
     let expected = match fs::read_to_string(path) {
         Ok(expected) => expected,
-        Err(error) => panic!("cannot read {shown}: {error}; RPERF_BLESS=1 writes it"),
+        Err(error) => panic!("cannot read {file}: {error}; RPERF_BLESS=1 writes it"),
     };
     if let Some(difference) = difference(&expected, actual) {
         panic!(
-            "{shown} differs at {difference}\nRPERF_BLESS=1 accepts the new text; look at the diff before you commit it"
+            "{file} differs at {difference}\nRPERF_BLESS=1 accepts the new text; look at the diff before you commit it"
         );
     }
 }
@@ -65,8 +65,8 @@ mod tests {
     #[test]
     fn the_first_different_line_is_shown() {
         assert_eq!(difference("a\nb\n", "a\nb\n"), None);
-        let shown = difference("a\nb\n", "a\nc\n").unwrap_or_default();
-        assert_eq!(shown, "line 2:\n  expected \"b\"\n  actual   \"c\"");
+        let text = difference("a\nb\n", "a\nc\n").unwrap_or_default();
+        assert_eq!(text, "line 2:\n  expected \"b\"\n  actual   \"c\"");
         assert!(
             difference("a", "a\n")
                 .unwrap_or_default()

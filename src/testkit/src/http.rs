@@ -12,9 +12,9 @@ use std::time::Duration;
 pub enum HttpResponse {
     /// This status only.
     Status(u16),
-    /// These bytes, after these header lines.
+    /// Status 200 with these bytes and these additional header lines.
     File(Vec<u8>, &'static [&'static str]),
-    /// Half of these bytes; then the connection is closed.
+    /// Status 200 with half of these bytes, although the header announces all.
     Half(Vec<u8>),
     /// Single bytes at intervals, until the client disconnects or the server ends.
     SlowBytes,

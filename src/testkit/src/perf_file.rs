@@ -9,10 +9,10 @@ use crate::Bytes;
 const HEADER_SIZE: usize = 104;
 /// Size of an attr (`PERF_ATTR_SIZE_VER7`).
 const ATTR_SIZE: usize = 128;
-/// Size of an attr and the section of its ids.
+/// Size of an attr and the `perf_file_section` of its ids.
 const ENTRY_SIZE: usize = ATTR_SIZE + 16;
 
-/// The fields of `perf_event_attr` that affect the file's layout; the others are 0.
+/// The fields of `perf_event_attr` that tests set. The others are 0, except `size`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FileAttr {
     /// `type`.
@@ -27,7 +27,7 @@ pub struct FileAttr {
     pub read_format: u64,
     /// The one-bit fields.
     pub flags: u64,
-    /// `config1`, the address of a breakpoint.
+    /// `config1`; for breakpoints, the address.
     pub config1: u64,
     /// `branch_sample_type`.
     pub branches: u64,
@@ -158,7 +158,7 @@ impl PerfFile {
     /// Adds the machine's name.
     ///
     /// # Panics
-    /// If it is longer than 63 bytes.
+    /// If it is longer than 64 bytes.
     pub fn machine(&mut self, name: &str) -> &mut Self {
         let content = self.bytes().u32(64).raw(name);
         let padding = vec![0; 64_usize.checked_sub(name.len()).expect("a short name")];

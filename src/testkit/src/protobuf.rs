@@ -25,7 +25,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
 /// Returns the numbers and values of a message's fields.
 ///
 /// # Panics
-/// If `bytes` are not a message, or have a group or a field with a fixed length of four bytes.
+/// If a field is truncated, is a group, or has a fixed length of four bytes.
 pub fn fields(mut bytes: &[u8]) -> Vec<(u64, ProtoField<'_>)> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -50,56 +50,59 @@ pub fn fields(mut bytes: &[u8]) -> Vec<(u64, ProtoField<'_>)> {
     fields
 }
 
-/// Returns the values of a numeric field.
+/// Returns the values of a numeric field that is not packed.
 ///
 /// # Panics
 /// Those of [`fields`].
-pub fn numbers(message: &[u8], wanted: u64) -> Vec<u64> {
-    let found = fields(message).into_iter();
-    let found = found.filter_map(|(number, field)| match field {
-        ProtoField::Number(value) if number == wanted => Some(value),
+pub fn numbers(message: &[u8], field_number: u64) -> Vec<u64> {
+    let values = fields(message).into_iter();
+    let values = values.filter_map(|(number, field)| match field {
+        ProtoField::Number(value) if number == field_number => Some(value),
         _ => None,
     });
-    found.collect()
+    values.collect()
 }
 
 /// Returns the last value of a numeric field; 0 if absent.
 ///
 /// # Panics
 /// Those of [`fields`].
-pub fn number(message: &[u8], wanted: u64) -> u64 {
-    numbers(message, wanted).last().copied().unwrap_or_default()
+pub fn number(message: &[u8], field_number: u64) -> u64 {
+    numbers(message, field_number)
+        .last()
+        .copied()
+        .unwrap_or_default()
 }
 
 /// Returns the last value of a text field; empty if absent.
 ///
 /// # Panics
 /// Those of [`fields`].
-pub fn text(message: &[u8], wanted: u64) -> String {
-    let found = messages(message, wanted).last().copied();
-    String::from_utf8_lossy(found.unwrap_or_default()).into_owned()
+pub fn text(message: &[u8], field_number: u64) -> String {
+    let values = messages(message, field_number).last().copied();
+    String::from_utf8_lossy(values.unwrap_or_default()).into_owned()
 }
 
 /// Returns the values of a field of messages or text.
 ///
 /// # Panics
 /// Those of [`fields`].
-pub fn messages(message: &[u8], wanted: u64) -> Vec<&[u8]> {
-    let found = fields(message).into_iter();
-    let found = found.filter_map(|(number, field)| match field {
-        ProtoField::Bytes(value) if number == wanted => Some(value),
+pub fn messages(message: &[u8], field_number: u64) -> Vec<&[u8]> {
+    let values = fields(message).into_iter();
+    let values = values.filter_map(|(number, field)| match field {
+        ProtoField::Bytes(value) if number == field_number => Some(value),
         _ => None,
     });
-    found.collect()
+    values.collect()
 }
 
 /// Returns the values of a packed numeric field whose elements are varints.
 ///
 /// # Panics
-/// Those of [`fields`], or if the elements have another encoding.
-pub fn packed(message: &[u8], wanted: u64) -> Vec<u64> {
+/// Those of [`fields`], or if the last element is truncated.
+pub fn packed(message: &[u8], field_number: u64) -> Vec<u64> {
     let mut numbers = Vec::new();
-    for mut rest in messages(message, wanted) {
+    for mut rest in messages(message, field_number) {
         while !rest.is_empty() {
             numbers.push(varint(&mut rest));
         }
@@ -110,10 +113,10 @@ pub fn packed(message: &[u8], wanted: u64) -> Vec<u64> {
 /// Returns the values of a packed numeric field whose elements have eight bytes.
 ///
 /// # Panics
-/// Those of [`fields`], or if the elements have another encoding.
-pub fn packed_fixed(message: &[u8], wanted: u64) -> Vec<u64> {
+/// Those of [`fields`], or if the length is not a multiple of eight.
+pub fn packed_fixed(message: &[u8], field_number: u64) -> Vec<u64> {
     let mut numbers = Vec::new();
-    for bytes in messages(message, wanted) {
+    for bytes in messages(message, field_number) {
         let (words, rest) = bytes.as_chunks();
         assert!(rest.is_empty(), "{bytes:?}");
         numbers.extend(words.iter().map(|word| u64::from_le_bytes(*word)));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub fn recordings(max_bytes: u64) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut folders = vec![root.join("tests/fixtures"), root.join("../shared/corpus")];
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -16,10 +16,10 @@ pub fn recordings(max_bytes: u64) -> Vec<PathBuf> {
             if path.is_dir() {
                 folders.push(path);
             } else if is_short {
-                found.push(path);
+                files.push(path);
             }
         }
     }
-    found.sort();
-    found
+    files.sort();
+    files
 }

@@ -46,10 +46,10 @@ impl Run {
         }
     }
 
-    /// Adds words to the command line.
+    /// Adds arguments to the command line.
     #[must_use]
-    pub fn args<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
-        self.command.args(words);
+    pub fn args<W: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = W>) -> Self {
+        self.command.args(arguments);
         self
     }
 
@@ -93,7 +93,7 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// If it cannot be started.
+    /// It cannot be started, or its output cannot be read.
     pub fn finish(mut self) -> io::Result<Outcome> {
         let stdin = if self.input.is_some() {
             Stdio::piped()
@@ -127,10 +127,10 @@ impl Run {
 /// Returns Linux perf, if this machine has one that runs.
 pub fn real_perf() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    let mut found = std::env::split_paths(&path)
+    let mut candidates = std::env::split_paths(&path)
         .map(|directory| directory.join("perf"))
         .filter(|path| path.is_file());
-    found.find(|perf| {
+    candidates.find(|perf| {
         let version = Run::new(perf).args(["--version"]).finish();
         version
             .is_ok_and(|outcome| outcome.status == 0 && outcome.stdout.starts_with("perf version"))
@@ -158,7 +158,7 @@ pub fn skip(test: &str, reason: &str) {
     eprintln!("skipped: {test}: {reason}");
 }
 
-/// Whether this user may read tracefs; otherwise prints that the test is skipped.
+/// Whether this user may read the events of tracefs. Calls [`skip`] if not.
 pub fn may_trace(test: &str) -> bool {
     let may = Path::new("/sys/kernel/tracing/events/sched").is_dir();
     if !may {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A new, empty directory, removed when the value is dropped.
+/// A directory for one test, removed when the value is dropped.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,

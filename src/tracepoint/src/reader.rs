@@ -7,7 +7,6 @@ use crate::{Elements, Field, Value};
 
 /// Reads one field from raw data.
 ///
-/// The format is evaluated once, so that reading a sample costs a length comparison and a load.
 /// Methods that read return `None` if the data is truncated before the end of the field or of its dynamic part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldReader {

@@ -39,14 +39,14 @@ impl RegsAbi {
     }
 }
 
-/// Registers of a sample: one value for every bit of `mask`, lowest bit first.
+/// Registers of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Regs<'a> {
     /// Width of the task's registers.
     pub abi: RegsAbi,
     /// The registers that are present, as numbered in the architecture's `perf_regs.h`.
     pub mask: u64,
-    /// Their values; empty if `abi` is [`RegsAbi::None`].
+    /// Their values, lowest bit first; none in a sample whose `abi` is [`RegsAbi::None`].
     pub values: U64s<'a>,
 }
 

@@ -32,7 +32,7 @@ pub struct SampleRecord<'a> {
     pub read: Option<ReadValues<'a>>,
     /// Addresses and context markers, innermost first.
     pub callchain: Option<U64s<'a>>,
-    /// Raw data, a tracepoint's fields.
+    /// Raw data, such as a tracepoint's fields.
     pub raw: Option<&'a [u8]>,
     /// Branch stack, newest first.
     pub branch_stack: Option<BranchStack<'a>>,
@@ -82,7 +82,7 @@ enum FieldsAfterFixed {
     Raw,
     /// Only CALLCHAIN.
     Callchain,
-    /// Others.
+    /// Any other combination.
     Any,
 }
 
@@ -97,7 +97,7 @@ impl FieldsAfterFixed {
     }
 }
 
-/// Fields of fixed length: IDENTIFIER to PERIOD.
+/// The fields before the first of variable length: IDENTIFIER to PERIOD.
 const FIXED: u64 = SampleType::IDENTIFIER.0
     | SampleType::IP.0
     | SampleType::TID.0
@@ -267,7 +267,7 @@ impl SampleLayout {
         self.decode_tail(at, sample)
     }
 
-    /// Decodes READ to STACK_USER, the fields of variable length.
+    /// Decodes READ to STACK_USER.
     fn decode_variable<'a>(
         &self,
         at: &mut Cursor<'a>,

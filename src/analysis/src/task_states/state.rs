@@ -91,7 +91,7 @@ impl From<TaskState<'_>> for SwitchedOut {
             Some('P') => Sleep::Parked,
             Some('I') => Sleep::Idle,
             Some('X' | 'x' | 'Z') => return Self::Dead,
-            // Without names, use the two bits that never changed.
+            // For other letters, use the two bits that never changed.
             _ if state.bits() & 3 == 1 => Sleep::Interruptible,
             _ if state.bits() & 3 == 2 => Sleep::Uninterruptible,
             _ => Sleep::Other,

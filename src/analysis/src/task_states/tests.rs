@@ -130,12 +130,12 @@ fn a_loss_makes_open_states_doubtful() {
 /// The possible actions on a machine with two CPUs.
 #[derive(Debug, Clone, Copy)]
 enum Action {
-    /// The CPU runs the next runnable task, or none; the previous task enters this state.
+    /// The CPU runs the first runnable task, or none; `out` selects the state of the previous task.
     Switch {
         cpu: u32,
         out: u8,
     },
-    /// The first sleeping task is woken on this CPU.
+    /// The first sleeping or new task is woken on this CPU.
     Wake {
         cpu: u32,
     },
@@ -163,7 +163,7 @@ struct Machine {
     /// The state, its begin, its CPU and its number of migrations, by thread.
     tasks: BTreeMap<u32, (RunState, u64, Option<u32>, u32)>,
     /// The thread on each CPU.
-    on: BTreeMap<u32, u32>,
+    current: BTreeMap<u32, u32>,
     history: Vec<StateInterval>,
     next_tid: u32,
 }
@@ -211,8 +211,8 @@ impl Machine {
                 states.fork(time, self.next_tid, &mut note);
             }
             Action::Wake { cpu } => {
-                let asleep = |state| matches!(state, RunState::Sleeping(_) | RunState::New);
-                let Some(tid) = self.first(asleep) else {
+                let is_wakeable = |state| matches!(state, RunState::Sleeping(_) | RunState::New);
+                let Some(tid) = self.first(is_wakeable) else {
                     return;
                 };
                 self.set(tid, Some(RunState::Runnable(WaitReason::Woken)), Some(cpu));
@@ -223,15 +223,15 @@ impl Machine {
                 let Some(tid) = self.first(RunState::is_runnable) else {
                     return;
                 };
-                if let Some((_, _, on, migrations)) = self.tasks.get_mut(&tid) {
-                    *on = Some(cpu);
+                if let Some((_, _, task_cpu, migrations)) = self.tasks.get_mut(&tid) {
+                    *task_cpu = Some(cpu);
                     *migrations += 1;
                 }
                 states.migrate(tid, cpu);
             }
             Action::Switch { cpu, out } => {
                 let next = self.first(RunState::is_runnable).unwrap_or(0);
-                let prev = self.on.insert(cpu, next).unwrap_or(0);
+                let prev = self.current.insert(cpu, next).unwrap_or(0);
                 if prev == next {
                     return;
                 }
@@ -269,18 +269,18 @@ proptest! {
     #[test]
     fn states_match_a_simulated_machine(actions in proptest::collection::vec(action(), 0..200)) {
         let mut machine = Machine::default();
-        let (mut states, mut found) = (TaskStates::new(), Vec::new());
+        let (mut states, mut ended) = (TaskStates::new(), Vec::new());
         for action in actions {
-            machine.act(action, &mut states, &mut found);
+            machine.act(action, &mut states, &mut ended);
             let running = machine.tasks.values().filter(|task| task.0.is_running()).count();
             prop_assert_eq!(states.running() as usize, running);
         }
         let expected = StateCounts { switches: states.counts().switches, ..StateCounts::default() };
         prop_assert_eq!(states.counts(), expected);
-        found.extend(states.finish(machine.time).into_iter().filter(|open| open.tid != 0));
+        ended.extend(states.finish(machine.time).into_iter().filter(|open| open.tid != 0));
         let tasks: Vec<u32> = machine.tasks.keys().copied().collect();
         tasks.into_iter().for_each(|tid| machine.set(tid, None, None));
-        prop_assert_eq!(found, machine.history);
+        prop_assert_eq!(ended, machine.history);
     }
 
     /// For arbitrary events, the states of a task do not overlap, and `running` is the number of tasks that run at the end.
@@ -289,10 +289,10 @@ proptest! {
         events in proptest::collection::vec((0..6_u8, 0..4_u32, 0..4_u32, 0..2_u32), 0..200),
     ) {
         let mut states = TaskStates::new();
-        let mut found = Vec::new();
+        let mut ended = Vec::new();
         for (time, (kind, one, other, cpu)) in (0..).zip(events) {
             let cpu = Some(cpu);
-            let mut note = |interval| found.push(interval);
+            let mut note = |interval| ended.push(interval);
             match kind {
                 0 => states.fork(time, one.max(1), &mut note),
                 1 => states.wake(time, one.max(1), cpu, note),
@@ -309,12 +309,12 @@ proptest! {
         let open = states.finish(1000);
         let running_at_end = open.iter().filter(|open| open.tid != 0 && open.state.is_running());
         prop_assert_eq!(running_at_end.count(), running as usize);
-        found.extend(open);
+        ended.extend(open);
         let mut ends = BTreeMap::new();
-        for interval in found {
+        for interval in ended {
             prop_assert!(interval.from <= interval.to);
-            let idle = interval.cpu.filter(|_| interval.tid == 0);
-            let end = ends.insert((interval.tid, idle), interval.to);
+            let idle_cpu = interval.cpu.filter(|_| interval.tid == 0);
+            let end = ends.insert((interval.tid, idle_cpu), interval.to);
             prop_assert!(end.is_none_or(|end| end <= interval.from), "{interval:?}");
         }
     }

@@ -96,7 +96,7 @@ impl CapturedArgument {
 pub struct TracedSample {
     /// The content of the sample.
     pub record: TraceRecord,
-    /// The frames, innermost first; `None` if the sample has no callchain.
+    /// The frames, innermost first; `None` if the sample has no callchain or stacks are not shown for it.
     pub stack: Option<Vec<String>>,
 }
 
@@ -130,10 +130,10 @@ pub enum TraceRecord {
     Fault {
         /// Whether it is a major fault, which waits for I/O.
         is_major: bool,
-        /// The code and the memory, as [`AddressNames::fault`](super::AddressNames::fault) returns them.
+        /// The code and the memory, as [`AddressNames::fault`](super::AddressNames::fault) returns them; without names `[ip]`.
         text: String,
     },
-    /// Another event, as text: `sched:sched_switch(prev_comm: "x", ...)`.
+    /// Another event, such as `sched:sched_switch(prev_comm: "x", ...)`.
     Event {
         /// Its name.
         name: String,
@@ -150,7 +150,7 @@ impl TraceSamples {
             let tracepoint = formats.of_event(&event.attr).ok().cloned();
             let reader = |field| tracepoint.as_ref()?.reader(field);
             let name = tracepoint.as_ref().map(|tracepoint| tracepoint.name());
-            let found = match name.as_deref() {
+            let syscall = match name.as_deref() {
                 Some("raw_syscalls:sys_enter") => reader("id")
                     .zip(reader("args"))
                     .map(|(number, arguments)| EventKind::Enter { number, arguments }),
@@ -159,7 +159,7 @@ impl TraceSamples {
                     .map(|(number, result)| EventKind::Exit { number, result }),
                 _ => None,
             };
-            found.unwrap_or_else(|| EventKind::Other {
+            syscall.unwrap_or_else(|| EventKind::Other {
                 // Without terms and modifiers, as in perf.
                 name: name.as_deref().unwrap_or(&event.name).to_owned(),
                 tracepoint: tracepoint.map(|tracepoint| (tracepoint, endian)),
@@ -172,14 +172,14 @@ impl TraceSamples {
         }
     }
 
-    /// Shows values of enumerations among fields of tracepoints by their names.
+    /// Shows the values of enumeration fields of tracepoints by name.
     #[must_use]
     pub fn with_enumerations(mut self, names: Arc<dyn EnumerationNames>) -> Self {
         self.enumerations = Some(names);
         self
     }
 
-    /// Also decodes stacks and page faults. `events` are those of [`TraceSamples::new`].
+    /// Also decodes stacks and page faults if `addresses` says so. `events` are those of [`TraceSamples::new`].
     #[must_use]
     pub fn with_addresses(mut self, events: &[EventDesc], addresses: AddressOptions) -> Self {
         for (kind, event) in self.events.iter_mut().zip(events) {
@@ -209,11 +209,11 @@ impl TraceSamples {
         self
     }
 
-    /// Whether there is an event of this name, other than those of system calls and page faults.
+    /// Whether samples of an event of this name are decoded to [`TraceRecord::Event`].
     #[must_use]
-    pub fn has_event(&self, wanted: &str) -> bool {
+    pub fn has_event(&self, event_name: &str) -> bool {
         let mut events = self.events.iter();
-        events.any(|event| matches!(event, EventKind::Other { name, .. } if name == wanted))
+        events.any(|event| matches!(event, EventKind::Other { name, .. } if name == event_name))
     }
 
     /// Whether there are events of system calls.
@@ -368,7 +368,7 @@ mod tests {
     use super::quoted;
 
     #[test]
-    fn texts_stay_in_their_line() {
+    fn control_characters_are_escaped() {
         assert_eq!(quoted(b"a b\n1 \x1b\xff"), "\"a b\\n1 \\033\u{fffd}\"");
     }
 }

@@ -16,8 +16,8 @@ impl CallSummary {
     /// sched:sched_stat_runtime.
     pub(super) fn add_run_time(&mut self, fields: &[(String, String)]) {
         let field = |name: &str| {
-            let found = fields.iter().find(|(field, _)| field == name)?;
-            found.1.parse::<u64>().ok()
+            let (_, value) = fields.iter().find(|(field, _)| field == name)?;
+            value.parse::<u64>().ok()
         };
         let tid = field("pid").and_then(|tid| u32::try_from(tid).ok());
         if let (Some(tid), Some(time)) = (tid, field("runtime")) {
@@ -49,7 +49,7 @@ impl CallSummary {
 /// The calls of one thread.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadCalls {
-    /// The thread's name at the end of the trace.
+    /// The thread's name.
     pub comm: String,
     /// The number of the thread's events: entries and returns of calls, and other events.
     pub events: u64,
@@ -148,7 +148,7 @@ impl CallStatistics {
         self.mean * self.count as f64
     }
 
-    /// Returns the standard error of the mean in percent of the mean; 0 for fewer than two calls.
+    /// Returns the standard error of the mean in percent of the mean; 0 for fewer than two calls or a mean of 0.
     #[must_use]
     pub fn deviation_percent(&self) -> f64 {
         if self.count < 2 || self.mean == 0.0 {

@@ -4,15 +4,15 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
-use crate::cli::filter::args as choose;
+use crate::cli::filter::args as filter_options;
 use crate::cli::input;
 use crate::cli::options::{counter, number, switch, value};
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_options;
 
 const ABOUT: &str = "\
 Draws the callchains of a recording as a flame graph: a self-contained SVG file for a web browser. The width of a frame \
 is its share of the samples. A click zooms, / searches; both are kept in the URL, so that a link shows the same view. If \
-a command, processes (-p) or -a are given, they are recorded first, into a temporary file or that of --keep.
+a command, processes (-p) or -a are given, they are recorded first, into the file of --keep or -i, or a temporary one.
 
 --folded writes folded stacks instead, one stack per line followed by its weight, for grep and other tools; -i reads \
 such files, too. With --diff, frames that grew relative to another recording are red, those that shrank blue.";
@@ -24,7 +24,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(files())
         .args(appearance())
         .args(selection())
-        .args(names::all())
+        .args(symbol_options::all())
         .args(recording())
         .arg(
             Arg::new("workload")
@@ -86,14 +86,13 @@ fn selection() -> Vec<Arg> {
         vec![value("event", "name").short('e').help(
             "event to draw (default: offcpu-time, otherwise the one with most samples); with a command: event to record",
         )];
-    options.extend(choose::all());
+    options.extend(filter_options::all());
     options.push(value("max-stack", "frames").value_parser(number).help(
         "use at most this many frames of a callchain, from the sampled function (default: all)",
     ));
     options
 }
 
-/// Options that are passed to `record`.
 fn recording() -> Vec<Arg> {
     vec![
         value("freq", "Hz")

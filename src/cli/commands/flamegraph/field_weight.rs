@@ -15,7 +15,7 @@ use crate::cli::stack_folding::WeighSamples;
 pub(super) struct FieldWeight<'n> {
     name: &'n str,
     reader: FieldReader,
-    /// Number of samples whose value is negative, such as an error code: they have no weight.
+    /// Number of samples with a negative value, such as an error code: their weight is 0.
     negative: AtomicU64,
 }
 
@@ -24,7 +24,7 @@ impl<'n> FieldWeight<'n> {
     ///
     /// # Errors
     ///
-    /// Status 129: the event is not a tracepoint, or has no number of this name.
+    /// Status 129: the event is not a tracepoint, or has no numeric field of this name.
     pub(super) fn new(
         recording: Metadata<'_>,
         event: usize,
@@ -51,7 +51,7 @@ impl<'n> FieldWeight<'n> {
         })
     }
 
-    /// Reports samples that are not drawn.
+    /// Prints a note if samples have negative values.
     pub(super) fn report(&self, context: &Context) {
         let negative = self.negative.load(Ordering::Relaxed);
         if negative > 0 {

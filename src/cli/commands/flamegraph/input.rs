@@ -51,9 +51,9 @@ enum WeightKind {
     Field(String),
 }
 
-/// Reads stacks from recordings, according to the options.
+/// Reads stacks from recordings or folded text, according to the options.
 pub(super) struct FlamegraphInput {
-    wanted: RequestedFilters,
+    filters: RequestedFilters,
     symbols: SymbolSources,
     jobs: NonZeroUsize,
     force: bool,
@@ -91,7 +91,7 @@ impl FlamegraphInput {
             count.map(|count| usize::try_from(*count).unwrap_or(usize::MAX))
         };
         Ok(Self {
-            wanted: RequestedFilters::new(matches)?,
+            filters: RequestedFilters::new(matches)?,
             symbols: SymbolSources::for_recording(matches, context)?,
             jobs: jobs(matches, context)?,
             force: flag(matches, "force") == Some(true),
@@ -106,17 +106,17 @@ impl FlamegraphInput {
         })
     }
 
-    /// Reads the stacks of a recording or of folded text; of perf.data if `path` is `None`.
+    /// Reads the stacks of a recording or of folded text; from stdin or perf.data if `path` is `None`.
     pub(super) fn read(
         &self,
         path: Option<PathBuf>,
         context: &Context,
     ) -> Result<TitledStacks, CliError> {
         if let Some(path) = path.as_deref().filter(|path| is_text(path)) {
-            let shown = path.display().to_string();
+            let name = path.display().to_string();
             let file = open_regular(path)
-                .map_err(|error| CliError::message(255, format!("{shown}: {error}")))?;
-            return read_text(&shown, file);
+                .map_err(|error| CliError::message(255, format!("{name}: {error}")))?;
+            return read_text(&name, file);
         }
         match TextOrRecording::named(path, self.force, context)? {
             TextOrRecording::Text(text) => read_text("-", text),
@@ -129,8 +129,8 @@ impl FlamegraphInput {
     fn read_recording(&self, input: &Input, context: &Context) -> Result<TitledStacks, CliError> {
         let data = input.parse(context)?;
         let analysis = Analysis::open(input, &data, self.jobs, context)?;
-        let wanted = self.event.as_deref();
-        let event = drawn_event(&analysis.replay, &input.path, wanted, context)?;
+        let requested = self.event.as_deref();
+        let event = drawn_event(&analysis.replay, &input.path, requested, context)?;
         let name = data
             .events()
             .get(event)
@@ -172,16 +172,16 @@ impl FlamegraphInput {
             WeightKind::Field(name) => Some(FieldWeight::new(data.metadata(), event, name)?),
             WeightKind::Samples | WeightKind::Period => None,
         };
-        let chosen = OneEvent {
+        let selection = OneEvent {
             event: EventIndex(u32::try_from(event).unwrap_or(u32::MAX)),
-            criteria: self.wanted.filter(data.metadata(), false)?.non_empty(),
+            criteria: self.filters.filter(data.metadata(), false)?.non_empty(),
         };
         let mut options = self.options();
         let resolver = analysis.resolver(&self.symbols);
         let limit = unwinding_limit(data.metadata(), &mut options);
         let source = recording_info(data.metadata(), self.inlines);
         let naming = NamingContext::new(&options, &source, &resolver, self.jobs);
-        let select = Some(&chosen as &dyn SelectSamples);
+        let select = Some(&selection as &dyn SelectSamples);
         let (folded, summary) = fold(
             replay,
             &StackFolding {
@@ -206,7 +206,7 @@ impl FlamegraphInput {
         Ok(stacks)
     }
 
-    /// Options for complete call graphs, grouped by comm and, if the root needs it, tid.
+    /// Options for call graphs without a minimum percentage, grouped by comm and, if the root needs it, tid.
     fn options(&self) -> HistogramOptions {
         let keys = match self.root {
             RootFrame::None | RootFrame::Comm => "comm",
@@ -227,7 +227,7 @@ impl FlamegraphInput {
         }
     }
 
-    /// Adds the stacks of one event with their roots and weights.
+    /// Adds the stacks of one event, without idle ones unless these are kept.
     fn add(&self, named: &NamedStacks, weighing: &WeightKind, stacks: &mut Stacks) {
         let labels: Vec<(u32, bool)> = named
             .names
@@ -272,10 +272,9 @@ impl FlamegraphInput {
     }
 }
 
-/// Reads folded stacks; `shown` names their source in errors.
-fn read_text(shown: &str, text: impl Read) -> Result<TitledStacks, CliError> {
-    let failed =
-        |error: &dyn std::fmt::Display| CliError::message(255, format!("{shown}: {error}"));
+/// Reads folded stacks; `name` is the file's name in errors.
+fn read_text(name: &str, text: impl Read) -> Result<TitledStacks, CliError> {
+    let failed = |error: &dyn std::fmt::Display| CliError::message(255, format!("{name}: {error}"));
     let stacks = read_folded(BufReader::new(text)).map_err(|error| failed(&error))?;
     Ok(TitledStacks {
         stacks: stacks.map_err(|error| failed(&error))?,
@@ -285,7 +284,7 @@ fn read_text(shown: &str, text: impl Read) -> Result<TitledStacks, CliError> {
     })
 }
 
-/// The selected samples of one event.
+/// Selects samples of one event.
 struct OneEvent {
     event: EventIndex,
     criteria: Option<SampleCriteria>,
@@ -319,7 +318,7 @@ fn kind(origin: CodeOrigin) -> FrameKind {
     }
 }
 
-/// Whether `path` is a text file. Recordings, also directories and pipes, are not.
+/// Whether `path` is a regular file that begins neither like a recording nor with binary data.
 fn is_text(path: &Path) -> bool {
     let mut first = Vec::new();
     let begin = |file: File| file.take(FileHeader::SIZE as u64).read_to_end(&mut first);

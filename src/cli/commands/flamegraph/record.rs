@@ -19,9 +19,9 @@ const VALUES: [&str; 4] = ["freq", "call-graph", "unwind", "keep"];
 /// A finished recording.
 pub(super) struct Recorded {
     pub(super) path: PathBuf,
-    /// How the workload ended.
+    /// The exit status of `record`.
     pub(super) exit: ExitStatus,
-    /// Removes the file when dropped.
+    /// Removes the temporary recording when dropped.
     _temporary: Option<TemporaryFolder>,
 }
 
@@ -40,7 +40,7 @@ impl Recorded {
         let system = flag(matches, "all-cpus") == Some(true);
         let attached = text(matches, "attach");
         if workload.is_empty() && attached.is_none() && !system {
-            return refuse(matches, context).map(|()| None);
+            return refuse_record_options(matches, context).map(|()| None);
         }
         let recording = text(matches, "keep").or_else(|| text(matches, "input"));
         let (path, temporary) = match recording {
@@ -51,18 +51,18 @@ impl Recorded {
                 (folder.recording(), Some(folder))
             }
         };
-        let mut words = options(matches, &path);
+        let mut arguments = record_options(matches, &path);
         if system {
-            words.push("-a".into());
+            arguments.push("-a".into());
         }
         if let Some(processes) = attached {
-            words.extend(["-p".into(), processes.into()]);
+            arguments.extend(["-p".into(), processes.into()]);
         }
         if !workload.is_empty() {
-            words.push("--".into());
-            words.extend(workload.iter().cloned());
+            arguments.push("--".into());
+            arguments.extend(workload.iter().cloned());
         }
-        let exit = dispatch(context, OsStr::new("record"), &words);
+        let exit = dispatch(context, OsStr::new("record"), &arguments);
         Ok(Some(Self {
             exit: exit.map_err(|error| match recording_named(&workload) {
                 Some(file) => error.hint(format!("-i {} draws this file", file.display())),
@@ -83,8 +83,8 @@ fn recording_named(workload: &[OsString]) -> Option<&Path> {
     (mode & 0o111 == 0).then_some(Path::new(only))
 }
 
-/// Refuses options for recording, since nothing is recorded.
-fn refuse(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
+/// Returns an error if options for recording are given.
+fn refuse_record_options(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let value = VALUES.into_iter().find(|id| text(matches, id).is_some());
     let off_cpu = (flag(matches, "off-cpu") == Some(true)).then_some("off-cpu");
     match value.or(off_cpu) {
@@ -99,23 +99,22 @@ fn refuse(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     }
 }
 
-/// The options of `record`, with the output file.
-fn options(matches: &ArgMatches, path: &Path) -> Vec<OsString> {
-    let mut words: Vec<OsString> = vec!["-o".into(), path.into()];
+fn record_options(matches: &ArgMatches, path: &Path) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = vec!["-o".into(), path.into()];
     let unwind = text(matches, "unwind");
     let default = match unwind {
         Some("live") => "dwarf",
         _ => "fp",
     };
-    words.push("--call-graph".into());
-    words.push(text(matches, "call-graph").unwrap_or(default).into());
+    arguments.push("--call-graph".into());
+    arguments.push(text(matches, "call-graph").unwrap_or(default).into());
     for (option, id) in [("-F", "freq"), ("-e", "event"), ("--unwind", "unwind")] {
         if let Some(value) = text(matches, id) {
-            words.extend([option.into(), value.into()]);
+            arguments.extend([option.into(), value.into()]);
         }
     }
     if flag(matches, "off-cpu") == Some(true) {
-        words.push("--off-cpu".into());
+        arguments.push("--off-cpu".into());
     }
-    words
+    arguments
 }

@@ -66,7 +66,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let [before, after] = recording_pair::given(matches, "kmem diff")?;
+    let [before, after] = recording_pair::earlier_and_later(matches, "kmem diff")?;
     let sort = sort_key(matches)?;
     let keys = UsageKeys::given(matches, &[KeyPart::Caller, KeyPart::Cache])?;
     let recordings = [

@@ -6,7 +6,7 @@ use rperf_view::report::ThreadLayout;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
-/// The layout of the counts by thread, if requested.
+/// Returns the layout of the counts by thread; `None` without `--threads`.
 ///
 /// # Errors
 ///

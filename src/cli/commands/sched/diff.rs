@@ -42,7 +42,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let [before, after] = recording_pair::given(matches, "sched diff")?;
+    let [before, after] = recording_pair::earlier_and_later(matches, "sched diff")?;
     let before = delays(before, matches, context)?;
     let after = delays(after, matches, context)?;
     let rows = compare_delays(&before, &after);

@@ -28,9 +28,9 @@ const WAKEUP: &str = "sched_wakeup";
 /// The command in messages.
 const RECORDER: &str = "sched record";
 
-/// Records with the options and the workload in `words`.
+/// Records with the options and the workload in `arguments`.
 pub(super) fn run(
-    words: &[OsString],
+    arguments: &[OsString],
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
@@ -42,7 +42,7 @@ pub(super) fn run(
     }
     let events = events(context)?.into_iter();
     let events = events.map(|event| format!("sched:{event}"));
-    record_events(events, words, matches, context)
+    record_events(events, arguments, matches, context)
 }
 
 /// Returns the events to record, after checking that this kernel has all of them.

@@ -29,7 +29,7 @@ const REPETITIONS: u32 = 10;
 /// The maximum number of threads.
 const MAX_THREADS: usize = 4096;
 /// Before repetitions of at least this many seconds, a note is printed.
-const LONG: u64 = 60;
+const LONG_SECONDS: u64 = 60;
 
 /// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
@@ -57,7 +57,7 @@ pub(in crate::cli::commands) fn run(
     write_plan(&mut out, &plan)?;
     out.flush()?;
     let seconds = plan.longest() / 1_000_000_000;
-    if seconds >= LONG && repetitions != Some(0) {
+    if seconds >= LONG_SECONDS && repetitions != Some(0) {
         context.note(format_args!(
             "a repetition takes {seconds} seconds or more; Ctrl-C ends it"
         ));

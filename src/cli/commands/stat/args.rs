@@ -1,4 +1,4 @@
-//! The options of `stat`, in perf's order; unimplemented ones are refused by name.
+//! The options of `stat`.
 
 use clap::{Arg, Command};
 
@@ -30,7 +30,7 @@ Events to count, separated by commas; may be given several times. As for 'record
 breakpoint (mem:ADDRESS:w) events. Events in braces form a group and are counted together: '{cycles,instructions}'. \
 'list' shows the events of this machine.";
 
-/// The command and its options.
+/// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     options(Command::new("stat").long_about(ABOUT))
 }
@@ -38,15 +38,14 @@ pub(in crate::cli::commands) fn command() -> Command {
 /// Adds the options for counting to a command.
 pub(super) fn options(command: Command) -> Command {
     command
-        .args(event_options())
-        .args(output())
-        .args(aggregation())
-        .args(timing())
+        .args(events_and_tasks())
+        .args(cpus_and_output())
+        .args(runs_and_aggregation())
+        .args(metrics_and_others())
         .arg(workload::words())
 }
 
-/// Returns the options on events and targets.
-fn event_options() -> Vec<Arg> {
+fn events_and_tasks() -> Vec<Arg> {
     vec![
         unsupported("transaction", "use -e with the tx events").short('T'),
         list("event", "event")
@@ -101,8 +100,7 @@ fn event_options() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options on output and format of the table.
-fn output() -> Vec<Arg> {
+fn cpus_and_output() -> Vec<Arg> {
     vec![
         switch("big-num")
             .short('B')
@@ -136,8 +134,7 @@ fn output() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options on aggregation.
-fn aggregation() -> Vec<Arg> {
+fn runs_and_aggregation() -> Vec<Arg> {
     vec![
         value("pre", "command").help("shell command to run before each run"),
         value("post", "command").help("shell command to run after each run"),
@@ -165,7 +162,7 @@ fn aggregation() -> Vec<Arg> {
 
 /// Returns the options on how stored counts are shown: aggregation, format and output.
 pub(super) fn display_options() -> Vec<Arg> {
-    const SHOWN: [&str; 14] = [
+    const IDS: [&str; 14] = [
         "big-num",
         "no-aggr",
         "field-separator",
@@ -181,13 +178,15 @@ pub(super) fn display_options() -> Vec<Arg> {
         "per-node",
         "quiet",
     ];
-    let all = output().into_iter().chain(aggregation()).chain(timing());
-    all.filter(|arg| SHOWN.contains(&arg.get_id().as_str()))
+    let all = cpus_and_output()
+        .into_iter()
+        .chain(runs_and_aggregation())
+        .chain(metrics_and_others());
+    all.filter(|arg| IDS.contains(&arg.get_id().as_str()))
         .collect()
 }
 
-/// Returns the options on the delay and on metrics.
-fn timing() -> Vec<Arg> {
+fn metrics_and_others() -> Vec<Arg> {
     vec![
         value("delay", "n")
             .short('D')

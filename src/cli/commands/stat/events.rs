@@ -17,10 +17,10 @@ use crate::cli::tracefs::MachineTracepoints;
 
 /// The default software events, after the clock.
 const SOFTWARE: &str = "context-switches,cpu-migrations,page-faults";
-/// Counted by default if the CPU has them.
+/// Events that are counted by default if the CPU has them.
 const STALLED: [&str; 2] = ["stalled-cycles-frontend", "stalled-cycles-backend"];
 /// The PMU that exists only on hybrid CPUs.
-const SECOND_KIND: &str = "cpu_atom";
+const HYBRID_PMU: &str = "cpu_atom";
 const HARDWARE: &str = "instructions,branches,branch-misses";
 /// The events that each `-d` adds.
 const DETAILED: [&str; 3] = [
@@ -29,11 +29,11 @@ const DETAILED: [&str; 3] = [
     "L1-dcache-prefetches,L1-dcache-prefetch-misses",
 ];
 
-/// An event with its presentation.
+/// An event to count, and the row that shows it.
 #[derive(Debug, Clone)]
 pub(super) struct ShownEvent {
     pub(super) event: CountEvent,
-    /// The index of the event in whose row this event is included.
+    /// The index of the event in whose row this event is included; `None` for a row of its own.
     merged_into: Option<usize>,
 }
 
@@ -67,8 +67,8 @@ impl ShownEvent {
     }
 }
 
-/// The events in order, with their cgroups.
-pub(super) fn shown(
+/// Returns the events to count, and the metrics computed from them.
+pub(super) fn events_to_count(
     matches: &ArgMatches,
     context: &Context,
     target: &Target,
@@ -141,12 +141,12 @@ fn on_pmus(specs: Vec<EventSpec>, pmus: &MachinePmus, merge: bool) -> Vec<ShownE
     shown
 }
 
-/// Whether both events have the same name, on different PMUs.
+/// Whether both events come from the same word of the command line, on different PMUs.
 fn is_same_word(one: &EventSpec, other: &EventSpec) -> bool {
     one.position == other.position && one.name == other.name && one.attr.kind != other.attr.kind
 }
 
-/// The CPUs in the PMU's `cpumask` or `cpus` file.
+/// The CPUs in the PMU's `cpumask` or `cpus` file; `None` if it has neither.
 fn cpus_of(pmu: &str, sysfs: &Sysfs) -> Option<CpuList> {
     let files = ["cpumask", "cpus"].into_iter();
     let mut files = files.filter_map(|name| sysfs.pmu_file(pmu, "", name));
@@ -178,7 +178,7 @@ fn default_events(
     }
     // On hybrid CPUs each PMU counts separately; otherwise every kernel knows these names.
     let tracepoints;
-    let catalogue = match pmus.sysfs.pmu_file(SECOND_KIND, "", "type") {
+    let catalogue = match pmus.sysfs.pmu_file(HYBRID_PMU, "", "type") {
         Some(_) => {
             tracepoints = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
             pmus.catalogue(&tracepoints)

@@ -9,8 +9,9 @@ use crate::cli::error::CliError;
 use crate::cli::shared::numeric_field::numeric_field_of;
 use crate::cli::tracefs::{MachineTracepoints, describe};
 
-/// The base of the default ranges, and the lowest value of the last one.
+/// The default ranges begin at powers of this number.
 const BASE: u64 = 4;
+/// The lowest value of the last default range.
 const LAST: u64 = 1 << 20;
 /// The maximum number of edges between ranges: each range needs a counter for each CPU.
 const MAX_EDGES: usize = 64;
@@ -31,7 +32,7 @@ pub(super) fn in_ranges(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<Vec<EventSpec>, CliError> {
-    let Some(wanted) = FieldRanges::new(matches)? else {
+    let Some(field_ranges) = FieldRanges::new(matches)? else {
         return Ok(specs);
     };
     if specs.is_empty() {
@@ -41,8 +42,13 @@ pub(super) fn in_ranges(
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let mut copies = Vec::new();
     for spec in specs {
-        wanted.check(&spec, &machine)?;
-        copies.extend(wanted.ranges.iter().map(|range| wanted.copy(&spec, *range)));
+        field_ranges.check(&spec, &machine)?;
+        copies.extend(
+            field_ranges
+                .ranges
+                .iter()
+                .map(|range| field_ranges.copy(&spec, *range)),
+        );
     }
     Ok(copies)
 }
@@ -76,8 +82,8 @@ impl FieldRanges {
                 "--hist and groups of events exclude each other: {name}"
             )));
         }
-        let described = describe(&machine.0, &tracepoint.system, &tracepoint.name)?;
-        let number = numeric_field_of(&described, field);
+        let description = describe(&machine.0, &tracepoint.system, &tracepoint.name)?;
+        let number = numeric_field_of(&description, field);
         number.map(drop).map_err(|numbers| {
             let message = format!("--hist: {name} has no field '{field}' with a number");
             CliError::usage(message).hint(format!(
@@ -104,7 +110,7 @@ impl FieldRanges {
     }
 }
 
-/// Parses the lowest values of the ranges.
+/// Parses the lowest values of the ranges after the first.
 fn own_edges(list: &str) -> Result<Vec<i128>, CliError> {
     let edge = |word: &str| word.trim().parse::<i64>().ok().map(i128::from);
     let edges: Option<Vec<i128>> = list.split(',').map(edge).collect();

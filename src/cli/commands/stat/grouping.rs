@@ -19,10 +19,10 @@ const SWITCHES: [(&str, Aggregation); 7] = [
     ("per-node", Aggregation::Node),
     ("per-thread", Aggregation::Thread),
 ];
-/// The last cache level of most CPUs.
+/// The last cache level of most CPUs, used if the levels are unknown.
 const LAST_LEVEL: u8 = 3;
 
-/// The requested aggregation; global if none is given.
+/// Returns the requested aggregation; global if none is given.
 pub(super) fn aggregation(matches: &ArgMatches) -> Result<Aggregation, CliError> {
     let given = SWITCHES
         .iter()
@@ -38,7 +38,7 @@ pub(super) fn aggregation(matches: &ArgMatches) -> Result<Aggregation, CliError>
     }
 }
 
-/// The level of `--per-cache`; 0 is the last level.
+/// The level of `--per-cache`; 0 is the last level, `None` is no aggregation by cache.
 fn cache(matches: &ArgMatches) -> Result<Option<u8>, CliError> {
     let Some(word) = given_value::<String>(matches, "per-cache") else {
         return Ok(None);
@@ -83,7 +83,7 @@ pub(super) fn grouping(
     })
 }
 
-/// Adds the cores of CPUs to the grouping, for events that are aggregated by core (`percore`).
+/// Adds the cores of CPUs to a grouping by CPU if an event is aggregated by core (`percore`).
 pub(super) fn with_cores(
     mut grouping: AggregationRules,
     shown: &[ShownEvent],

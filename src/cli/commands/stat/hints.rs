@@ -8,7 +8,7 @@ use super::plan::StatPlan;
 use crate::cli::context::Context;
 
 /// Maximum number of names in a note.
-const NAMED: usize = 4;
+const MAX_NAMES: usize = 4;
 
 /// The program that is only used as a timer.
 const TIMER: &str = "sleep";
@@ -57,13 +57,13 @@ pub(super) fn write_hint(context: &Context, plan: &StatPlan, table: &CountTable)
     let missing = names_in(|state| matches!(state, CountState::NotSupported));
     let idle = names_in(|state| matches!(state, CountState::NotCounted));
     let mut parts = Vec::new();
-    if !missing.is_empty() {
+    if !unsupported.is_empty() {
         parts.push(format!(
             "<not supported>: this kernel or machine cannot count {}",
-            first_names(&missing, NAMED)
+            first_names(&unsupported, MAX_NAMES)
         ));
     }
-    if !idle.is_empty() {
+    if !uncounted.is_empty() {
         let why = match plan.request.target {
             Target::Workload => {
                 "the command was too short, or the event was never scheduled on a counter"
@@ -72,7 +72,7 @@ pub(super) fn write_hint(context: &Context, plan: &StatPlan, table: &CountTable)
         };
         parts.push(format!(
             "<not counted>: {} never ran ({why})",
-            first_names(&idle, NAMED)
+            first_names(&uncounted, MAX_NAMES)
         ));
     }
     if !parts.is_empty() {
@@ -80,7 +80,7 @@ pub(super) fn write_hint(context: &Context, plan: &StatPlan, table: &CountTable)
     }
 }
 
-/// Prints each event's reading: the value, time enabled and time running in nanoseconds.
+/// Prints each event's value, time enabled and time running in nanoseconds, each summed over its counters.
 pub(super) fn readings(context: &Context, readings: &EventReadings) {
     let events = readings.events.iter().zip(&readings.supported);
     for ((event, supported), cells) in events.zip(&readings.cells) {

@@ -1,4 +1,4 @@
-//! Events that BPF programs count: `--bpf-counters`, `--bpf-prog`, the modifier `b`.
+//! Events that BPF programs count.
 
 use clap::ArgMatches;
 use rperf_events::GroupPosition;
@@ -45,11 +45,14 @@ pub(super) fn counting(
             "--bpf-prog and --bpf-counters exclude each other",
         ));
     }
-    let named = context.config.text("stat.bpf-counter-events");
-    let named: Vec<&str> = named.iter().flat_map(|names| names.split(',')).collect();
+    let configured = context.config.text("stat.bpf-counter-events");
+    let configured: Vec<&str> = configured
+        .iter()
+        .flat_map(|names| names.split(','))
+        .collect();
     for shown in &mut *shown {
         let spec = &mut shown.event.spec;
-        spec.bpf |= all || !programs.is_empty() || named.contains(&spec.name.as_str());
+        spec.bpf |= all || !programs.is_empty() || configured.contains(&spec.name.as_str());
     }
     if !shown.iter().any(|shown| shown.event.spec.bpf) {
         return Ok(BpfCounting::default());
@@ -81,7 +84,7 @@ fn ids(list: &str) -> Result<Vec<u32>, CliError> {
     list.split(',').map(id).collect()
 }
 
-/// Dissolves the groups that have an event for BPF programs: these read each event separately.
+/// Dissolves the groups that have an event for BPF programs, since the programs read each event separately.
 fn ungroup(shown: &mut [ShownEvent]) {
     let mut start = 0;
     while start < shown.len() {

@@ -1,4 +1,4 @@
-//! `-M`: metrics from vendor tables, the events they need, and their values next to the counts.
+//! `-M` and `--topdown`: metrics from vendor tables, the events they need, and their values next to the counts.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,10 +19,10 @@ use crate::cli::live::PROC;
 use crate::cli::options::flag;
 use crate::cli::pmus::MachinePmus;
 
-/// perf's exit status for an unknown metric.
-const UNKNOWN: u8 = 234;
-/// perf's exit status for a metric that the CPU does not have.
-const FAILED: u8 = 255;
+/// perf's exit status for a metric that cannot be planned.
+const METRIC_STATUS: u8 = 234;
+/// perf's exit status for a top-down level that the CPU does not have.
+const TOPDOWN_STATUS: u8 = 255;
 /// The highest level of the top-down method of any vendor.
 const LEVELS: u64 = 6;
 /// Formulas use seconds of tool events, which are counted in nanoseconds.
@@ -58,7 +58,7 @@ impl StatMetrics {
         let given = matches.get_many::<String>("metrics").into_iter().flatten();
         let given = given.flat_map(|list| list.split(',')).map(str::to_owned);
         for word in given.chain(topdown(matches, tables)?) {
-            let plans = MetricPlan::all(word.trim(), tables, machine).map_err(refused)?;
+            let plans = MetricPlan::all(word.trim(), tables, machine).map_err(metric_error)?;
             for plan in plans {
                 let is_grouped = is_grouped(matches, &plan);
                 let events = match metrics.shared(matches, &plan) {
@@ -97,7 +97,7 @@ impl StatMetrics {
         specs: &mut Vec<EventSpec>,
     ) -> Result<Vec<(String, Vec<usize>)>, CliError> {
         let grouped = is_grouped(matches, plan);
-        let mut leads = true;
+        let mut is_first = true;
         let mut events = Vec::new();
         for name in &plan.events {
             if let Some(single) = self.single(name)
@@ -108,14 +108,17 @@ impl StatMetrics {
                 continue;
             }
             let parsed = parse(name, catalogue).map_err(|error| {
-                CliError::message(UNKNOWN, format!("metric {} needs event {name}", plan.name))
-                    .details(&error.to_string())
+                CliError::message(
+                    METRIC_STATUS,
+                    format!("metric {} needs event {name}", plan.name),
+                )
+                .details(&error.to_string())
             })?;
             let first = specs.len();
             for mut spec in parsed {
                 if grouped && spec.tool.is_none() {
                     spec.weak = true;
-                    spec.group = match std::mem::take(&mut leads) {
+                    spec.group = match std::mem::take(&mut is_first) {
                         true => GroupPosition::Leader {
                             name: String::new(),
                         },
@@ -131,8 +134,8 @@ impl StatMetrics {
 
     /// Returns the event of this name that an earlier metric counts outside of a group.
     fn single(&self, name: &str) -> Option<Vec<usize>> {
-        let alone = self.planned.iter().filter(|planned| !planned.is_grouped);
-        let mut events = alone.flat_map(|planned| &planned.events);
+        let ungrouped = self.planned.iter().filter(|planned| !planned.is_grouped);
+        let mut events = ungrouped.flat_map(|planned| &planned.events);
         events.find_map(|(known, indices)| (known == name).then(|| indices.clone()))
     }
 
@@ -143,7 +146,7 @@ impl StatMetrics {
             let first = planned.events.iter().flat_map(|(_, indices)| indices).min();
             let Some(first) = first else { continue };
             for unit in &units {
-                let counts = InUnit {
+                let counts = UnitCounts {
                     planned,
                     specs,
                     rows: table.rows.iter().filter(|row| row.unit == *unit).collect(),
@@ -184,21 +187,21 @@ impl PlannedMetric {
     }
 }
 
-/// The counts of one unit.
-struct InUnit<'a> {
+/// The counts of one aggregation unit.
+struct UnitCounts<'a> {
     planned: &'a PlannedMetric,
     specs: &'a [EventSpec],
     rows: Vec<&'a CountRow>,
 }
 
-impl InUnit<'_> {
+impl UnitCounts<'_> {
     fn indices(&self, name: &str) -> Option<&Vec<usize>> {
         let mut events = self.planned.events.iter();
         events.find_map(|(known, indices)| (known == name).then_some(indices))
     }
 }
 
-impl MetricCounts for InUnit<'_> {
+impl MetricCounts for UnitCounts<'_> {
     fn value(&self, name: &str) -> Option<f64> {
         let indices = self.indices(name)?;
         let rows = self.rows.iter().filter(|row| indices.contains(&row.event));
@@ -242,7 +245,7 @@ fn topdown(matches: &ArgMatches, tables: &VendorTables) -> Result<Option<String>
     let deepest = levels.find(|level| !tables.metrics_for(&group(*level)).is_empty());
     let Some(deepest) = deepest else {
         let message = "Topdown requested but the topdown metric groups aren't present.";
-        return Err(CliError::message(FAILED, message)
+        return Err(CliError::message(TOPDOWN_STATUS, message)
             .detail("(See perf list the metric groups have names like TopdownL1)")
             .hint(
                 "install the event tables of the CPU vendor (see docs/compatibility.md, Recording)",
@@ -252,12 +255,12 @@ fn topdown(matches: &ArgMatches, tables: &VendorTables) -> Result<Option<String>
     let level = level.filter(|level| *level > 0).unwrap_or(1);
     if level > deepest {
         let message = format!("Invalid top-down metrics level. The max level is {deepest}.");
-        return Err(CliError::message(FAILED, message));
+        return Err(CliError::message(TOPDOWN_STATUS, message));
     }
     Ok(Some(group(level)))
 }
 
-fn refused(error: MetricError) -> CliError {
+fn metric_error(error: MetricError) -> CliError {
     let near = match &error {
         MetricError::Unknown {
             near: Some(near), ..
@@ -271,7 +274,7 @@ fn refused(error: MetricError) -> CliError {
         MetricError::Syntax { .. } => text.split_once('\n').unwrap_or((&text, "")),
         _ => (text.as_str(), ""),
     };
-    let error = CliError::message(UNKNOWN, first).details(rest);
+    let error = CliError::message(METRIC_STATUS, first).details(rest);
     near.into_iter().fold(error, CliError::hint)
 }
 

@@ -89,7 +89,7 @@ impl StatOutput {
         })
     }
 
-    /// Writes a table with a single write.
+    /// Writes a table.
     pub(super) fn write(&mut self, text: &[u8]) -> Result<(), CliError> {
         match self {
             Self::Stderr => OutputStreams::error(&String::from_utf8_lossy(text)),
@@ -117,9 +117,9 @@ impl StatOutput {
 
 /// Writes a control sequence and a table to a file, which may be a terminal.
 fn write_file(file: &mut File, control: &str, text: &[u8]) -> io::Result<()> {
-    let shown = match file.is_terminal() {
+    let output = match file.is_terminal() {
         true => escaped(&String::from_utf8_lossy(text)).into_owned().into(),
         false => text.to_vec(),
     };
-    file.write_all(&[control.as_bytes(), &shown].concat())
+    file.write_all(&[control.as_bytes(), &output].concat())
 }

@@ -20,7 +20,7 @@ use crate::cli::pmus::{MachinePmus, machine_pmus};
 /// perf's exit status for a workload that can't be started.
 const NO_WORKLOAD_STATUS: u8 = 255;
 
-/// The plan of a command.
+/// What is counted, and how the counts are shown.
 pub(super) struct StatPlan {
     /// The request of a single run.
     pub(super) request: CountRequest,
@@ -39,7 +39,7 @@ pub(super) struct StatPlan {
 }
 
 impl StatPlan {
-    /// Builds the plan; defaults that are chosen are reported on stderr.
+    /// Builds the plan from the options.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let by_thread = flag(matches, "per-thread") == Some(true);
         let target = match target::target(matches, context, "counting")? {
@@ -47,10 +47,10 @@ impl StatPlan {
             target => target,
         };
         let mut pmus = machine_pmus(context);
-        pmus.only = wanted_pmu(matches, &pmus)?;
+        pmus.only = requested_pmu(matches, &pmus)?;
         let grouping = grouping::grouping(matches, &target, &pmus.sysfs)?;
         let target = in_kernel::target(matches, target)?;
-        let (mut shown, metrics) = events::shown(matches, context, &target, &pmus)?;
+        let (mut shown, metrics) = events::events_to_count(matches, context, &target, &pmus)?;
         let bpf = in_kernel::counting(matches, context, &target, &mut shown)?;
         let grouping = grouping::with_cores(grouping, &shown, &pmus.sysfs);
         let found = workload::find(matches, context);
@@ -112,16 +112,16 @@ pub(super) fn workload_failed(word: &str, cause: &std::io::Error) -> CliError {
 }
 
 /// The PMU of `--pmu-filter`, which must exist on this machine.
-fn wanted_pmu(matches: &ArgMatches, pmus: &MachinePmus) -> Result<Option<String>, CliError> {
-    let Some(wanted) = matches.get_one::<String>("pmu-filter") else {
+fn requested_pmu(matches: &ArgMatches, pmus: &MachinePmus) -> Result<Option<String>, CliError> {
+    let Some(requested) = matches.get_one::<String>("pmu-filter") else {
         return Ok(None);
     };
-    let there = pmus.sysfs.pmu_types().unwrap_or_default();
-    if there.iter().any(|(name, _)| name == wanted) {
-        return Ok(Some(wanted.clone()));
+    let existing = pmus.sysfs.pmu_types().unwrap_or_default();
+    if existing.iter().any(|(name, _)| name == requested) {
+        return Ok(Some(requested.clone()));
     }
-    let names: Vec<&str> = there.iter().map(|(name, _)| name.as_str()).collect();
-    let message = format!("--pmu-filter: this machine has no PMU '{wanted}'");
+    let names: Vec<&str> = existing.iter().map(|(name, _)| name.as_str()).collect();
+    let message = format!("--pmu-filter: this machine has no PMU '{requested}'");
     Err(CliError::usage(message).hint(format!("it has {}", names.join(", "))))
 }
 
@@ -146,7 +146,7 @@ fn title(matches: &ArgMatches, target: &Target) -> String {
     }
 }
 
-/// The names of all threads of a target, at the start.
+/// The names of the threads of the processes or threads of `target`, otherwise of all threads.
 fn threads(target: &Target) -> BTreeMap<u32, String> {
     let proc = Proc::new(PROC);
     let of_process = |pid: &u32| {

@@ -51,11 +51,11 @@ pub(in crate::cli::commands) fn run(
     let data = input.parse(context)?;
     let path = matches.get_one::<String>("output");
     let mut sink = StatOutput::open(path, matches, context)?;
-    let look = TableFormat::new(matches, context);
+    let format = TableFormat::new(matches, context);
     let title = recorded_grouping::title(&data);
     let mut grouping = None;
     let mut number = 0;
-    let found = RecordedStat::new(&data).read(&mut |recorded, round| {
+    let diagnostics = RecordedStat::new(&data).read(&mut |recorded, round| {
         let grouping = grouping.get_or_insert_with(|| {
             recorded_grouping::grouping(recorded, &data, requested, context)
         });
@@ -67,12 +67,12 @@ pub(in crate::cli::commands) fn run(
         };
         let mut aggregator = Aggregator::new(recorded.events(), grouping);
         aggregator.add(round.duration, &round.readings);
-        let text = table(&aggregator, subject, round, number, &look)?;
+        let text = table(&aggregator, subject, round, number, &format)?;
         sink.write(&text)?;
         number += 1;
         Ok(())
     })?;
-    conclude(&input.path, &found, context)?;
+    conclude(&input.path, &diagnostics, context)?;
     if number == 0 {
         let message = format!("{}: the file contains no counts", input.path.display());
         return Err(CliError::message(NO_COUNTS_STATUS, message)
@@ -87,15 +87,15 @@ fn table(
     subject: TableSubject<'_>,
     round: &IntervalCounts,
     number: u64,
-    look: &TableFormat,
+    format: &TableFormat,
 ) -> io::Result<Vec<u8>> {
     let table = aggregator.table();
     if !round.is_total {
-        return look.interval(subject, number, round.at, &table);
+        return format.interval(subject, number, round.at, &table);
     }
     let times = Times {
         elapsed: aggregator.elapsed(),
         used: None,
     };
-    look.final_table(subject, &table, times, &[])
+    format.final_table(subject, &table, times, &[])
 }

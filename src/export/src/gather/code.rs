@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::intern::Interner;
 
-/// All inputs of resolving an address.
+/// The inputs of resolving an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct CodeAddress {
     /// The epoch of the mappings that apply to `mode`.

@@ -101,7 +101,7 @@ impl Tables<'_, '_> {
 
     /// Adds processes, threads and tracks, sorted by ids; samples are sorted by time.
     fn add_tracks(&mut self, rows: Vec<(TrackKey, Vec<ProfileSample>)>) {
-        let named = rows.into_iter().map(|(key, mut rows)| {
+        let tracks = rows.into_iter().map(|(key, mut rows)| {
             // Stable: samples with equal times stay in file order.
             rows.sort_by_key(|row| row.time);
             let thread = Thread {
@@ -111,9 +111,9 @@ impl Tables<'_, '_> {
             };
             (thread, key.event.0, rows)
         });
-        let mut named: Vec<(Thread, u32, Vec<ProfileSample>)> = named.collect();
-        named.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
-        for (thread, event, rows) in named {
+        let mut tracks: Vec<(Thread, u32, Vec<ProfileSample>)> = tracks.collect();
+        tracks.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+        for (thread, event, rows) in tracks {
             let processes = &mut self.profile.processes;
             if processes.last().map(|process| process.pid) != Some(thread.pid) {
                 let name = self.world.comm_last(thread.pid, Order::MAX);

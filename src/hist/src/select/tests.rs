@@ -17,7 +17,6 @@ struct FilteredFields {
     tid: u32,
 }
 
-/// The filter options.
 #[derive(Debug, Clone)]
 struct FilterOptions {
     /// From and to, in seconds, inclusive.
@@ -57,7 +56,7 @@ fn options() -> impl Strategy<Value = FilterOptions> {
     })
 }
 
-/// Implements the documentation of [`SampleCriteria`] and of its [`SelectSamples`]. Thread N is named tN.
+/// Reference implementation of [`SampleCriteria`]. Thread N is named tN.
 fn expected(fields: &FilteredFields, options: &FilterOptions) -> SampleTreatment {
     if let Some((start, end)) = options.time {
         // A sample without a time counts as later than all others, so it is after the interval.
@@ -162,9 +161,9 @@ proptest! {
         let (world, files) = (world(), MemoryFiles::default());
         let resolver = Resolver::new(&world, &files, SearchPaths::new(None));
         let (filter, sample) = (filter(&options), sample(&fields));
-        let choice = filter.sample(&world, &sample);
-        prop_assert_eq!(choice, expected(&fields, &options));
-        prop_assert_eq!(filter.accepts(&sample, &resolver), choice == SampleTreatment::Counted);
+        let treatment = filter.sample(&world, &sample);
+        prop_assert_eq!(treatment, expected(&fields, &options));
+        prop_assert_eq!(filter.accepts(&sample, &resolver), treatment == SampleTreatment::Counted);
         let frame = resolver.locate(AddressContext::of(&sample), sample.cpu_mode(), 0);
         // None of the options filters locations.
         prop_assert_eq!(filter.frame(&resolver, &frame), SampleTreatment::Counted);

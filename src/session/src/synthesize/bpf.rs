@@ -81,9 +81,9 @@ mod tests {
             return;
         };
         // Other tests load programs, too.
-        let described = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
-        let described = std::fs::read_to_string(described).unwrap();
-        let id = described
+        let fdinfo = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
+        let fdinfo = std::fs::read_to_string(fdinfo).unwrap();
+        let id = fdinfo
             .lines()
             .find_map(|line| line.strip_prefix("prog_id:\t"));
         let id: u32 = id.unwrap().parse().unwrap();

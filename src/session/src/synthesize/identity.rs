@@ -13,15 +13,15 @@ const IDS_PER_RECORD: usize = 2000;
 
 /// Appends ID_INDEX: ring, CPU and thread of each sample id.
 pub(crate) fn id_index(to: &mut RecordBuffer, events: &[OpenEvent]) {
-    let placed: Vec<_> = events.iter().flat_map(|event| &event.counters).collect();
-    for part in placed.chunks(IDS_PER_RECORD) {
+    let counters: Vec<_> = events.iter().flat_map(|event| &event.counters).collect();
+    for part in counters.chunks(IDS_PER_RECORD) {
         to.user(RecordKind::ID_INDEX, |to| {
             to.u64(part.len() as u64);
-            for placed in part {
-                to.u64(placed.id);
-                to.u64(placed.ring as u64);
-                to.u64(i64::from(placed.cpu).cast_unsigned());
-                to.u64(i64::from(placed.tid).cast_unsigned());
+            for counter in part {
+                to.u64(counter.id);
+                to.u64(counter.ring as u64);
+                to.u64(i64::from(counter.cpu).cast_unsigned());
+                to.u64(i64::from(counter.tid).cast_unsigned());
             }
         });
     }
@@ -76,21 +76,21 @@ const SCALE: u64 = 1;
 const NAME: u64 = 2;
 /// `PERF_EVENT_UPDATE__CPUS`.
 const CPUS: u64 = 3;
-/// Size of the unit field in perf, in bytes.
+/// Minimum size of a unit with its NUL and padding, in bytes, as in perf.
 const UNIT_SIZE: usize = 24;
 
 /// Appends EVENT_UPDATE: unit and scale of the events that have them. With `names` also the name of each event: in a
 /// pipe the EVENT_DESC feature may be too large for a record.
 pub(crate) fn event_updates(to: &mut RecordBuffer, events: &[OpenEvent], names: bool) {
     for event in events {
-        let Some(placed) = event.counters.first() else {
+        let Some(counter) = event.counters.first() else {
             continue;
         };
         let spec = &event.event.spec;
         if names {
-            name(to, placed.id, &spec.name);
+            name(to, counter.id, &spec.name);
         }
-        unit_and_scale(to, placed.id, spec);
+        unit_and_scale(to, counter.id, spec);
     }
 }
 
@@ -107,10 +107,10 @@ pub(crate) fn name(to: &mut RecordBuffer, id: u64, name: &str) {
 /// milliseconds.
 pub(crate) fn unit_and_scale(to: &mut RecordBuffer, id: u64, spec: &EventSpec) {
     let is_clock = spec.attr.kind == EventType::SOFTWARE && spec.attr.config <= 1;
-    let typed = !spec.position.is_empty();
+    let is_requested = !spec.position.is_empty();
     let (unit, scale) = match &spec.scale {
         Some(scale) => (scale.unit.as_str(), scale.factor),
-        None if is_clock && typed => ("msec", 1e-6),
+        None if is_clock && is_requested => ("msec", 1e-6),
         None => return,
     };
     if !unit.is_empty() {

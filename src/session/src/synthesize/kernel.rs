@@ -9,7 +9,7 @@ use super::RecordBuffer;
 const KERNEL: Misc = Misc(1);
 
 /// Appends MMAP of the kernel's text. The file name ends with a symbol, whose address is in the page offset. Readers compare
-/// both with their own kallsyms, since the kernel is relocated at each boot.
+/// both with their own kallsyms, since the kernel may be relocated at each boot.
 pub(crate) fn kernel_map(to: &mut RecordBuffer, text: &KernelText) {
     let filename = format!("[kernel.kallsyms]{}", text.symbol);
     let mmap = Mmap {

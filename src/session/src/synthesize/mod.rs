@@ -1,8 +1,7 @@
 //! Synthesized records of the state before the recording: running tasks, their mappings, observed
 //! CPUs and threads.
 //!
-//! They are at the start of the file. Kernel record types have a sample id trailer of zeros, so
-//! that readers can treat all records alike; they have no time.
+//! Most kernel record types have a sample id trailer of zeros, so that readers can treat all records alike; they have no time.
 
 mod bpf;
 mod identity;
@@ -110,7 +109,7 @@ pub(crate) mod tests {
         let [comm, end] = split(&bytes)[..] else {
             panic!()
         };
-        // Two ids, a name of nine letters padded to 16 bytes, the trailer.
+        // Two ids, a name of nine characters padded to 16 bytes, the trailer.
         assert_eq!(
             (comm.kind, comm.body.len()),
             (RecordKind::COMM, 8 + 16 + 16)

@@ -20,7 +20,7 @@ use super::RecordBuffer;
 const USER: Misc = Misc(2);
 /// perf's name of anonymous memory.
 const ANONYMOUS: &[u8] = b"//anon";
-/// Number of processes per batch. A process takes some tenths of a millisecond, so no thread is started for fewer.
+/// Number of tasks per batch. No thread is started for fewer.
 const BATCH_SIZE: usize = 16;
 
 /// The mappings to synthesize.
@@ -58,12 +58,12 @@ pub(crate) fn all_tasks(
 ) -> std::io::Result<()> {
     let processes = proc.processes()?;
     in_threads(to, &processes, options.threads, &|to, pid| {
-        a_process(to, proc, *pid, options);
+        process_records(to, proc, *pid, options);
     });
     Ok(())
 }
 
-fn a_process(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRecordOptions) {
+fn process_records(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRecordOptions) {
     for tid in proc.threads(pid).unwrap_or_default() {
         let Ok(status) = proc.status(pid, tid) else {
             continue;
@@ -205,12 +205,12 @@ fn mappings(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRecordOpt
         return;
     }
     let (text, is_complete) = proc.maps(pid, options.within).unwrap_or((Vec::new(), true));
-    let wanted = |entry: &MapEntry<'_>| match (entry.permissions, options.mapped) {
+    let recorded_as = |entry: &MapEntry<'_>| match (entry.permissions, options.mapped) {
         ([_, _, b'x', _], _) => Some(USER),
         ([b'r', ..], SynthesizedMappings::Data) => Some(Misc(USER.0 | Misc::MMAP_DATA.0)),
         _ => None,
     };
-    let entries = map_entries(&text).filter_map(|entry| Some((wanted(&entry)?, entry)));
+    let entries = map_entries(&text).filter_map(|entry| Some((recorded_as(&entry)?, entry)));
     let mut entries = entries.peekable();
     while let Some((misc, entry)) = entries.next() {
         let is_truncated = !is_complete && entries.peek().is_none();
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn the_order_of_records_does_not_depend_on_the_number_of_threads() {
         let root = std::env::temp_dir().join(format!("rperf-tasks-{}", std::process::id()));
-        // An exited process, and others with and without mappings: more than one batch per thread.
+        // An exited process, and others with and without mappings, in several batches.
         for pid in 1..=100_u32 {
             let directory = root.join(format!("{pid}/task/{pid}"));
             fs::create_dir_all(&directory).unwrap();
@@ -374,7 +374,7 @@ mod tests {
             fs::write(directory.join("maps"), map.repeat(pid as usize % 3)).unwrap();
         }
         let proc = Proc::new(&root);
-        let by = |threads, within| {
+        let records_with = |threads, within| {
             let options = TaskRecordOptions {
                 threads,
                 within,
@@ -391,17 +391,23 @@ mod tests {
             )
         };
         let minute = Duration::from_secs(60);
-        let alone = by(1, minute);
+        let single_threaded = records_with(1, minute);
         let kinds = |kind| {
-            split(&alone.0)
+            split(&single_threaded.0)
                 .iter()
                 .filter(|raw| raw.kind == kind)
                 .count()
         };
         assert_eq!(kinds(rperf_wire::RecordKind::COMM), 99);
         assert_eq!(kinds(rperf_wire::RecordKind::MMAP2), 99);
-        assert!(by(3, minute) == alone && by(usize::MAX, minute) == alone);
-        assert_eq!([1, 4].map(|threads| by(threads, Duration::ZERO).1), [99; 2]);
+        assert!(
+            records_with(3, minute) == single_threaded
+                && records_with(usize::MAX, minute) == single_threaded
+        );
+        assert_eq!(
+            [1, 4].map(|threads| records_with(threads, Duration::ZERO).1),
+            [99; 2]
+        );
         fs::remove_dir_all(root).unwrap();
     }
 

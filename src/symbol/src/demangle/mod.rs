@@ -20,7 +20,7 @@ pub(crate) fn beginning(name: &str) -> &str {
 }
 
 /// The first identifier of `_ZN3foo…` or `_Z3foo…`, up to an escape sequence of Rust names; `std::`
-/// of `_ZNSt3foo…`.
+/// of `_ZNSt3foo…`, and `<` of Rust names like `_ZN…_$LT$…`.
 fn first_identifier(name: &str) -> Option<&str> {
     let rest = name.strip_prefix("_Z")?;
     let nested = rest.strip_prefix('N');
@@ -90,23 +90,23 @@ fn ocaml(name: &str) -> Option<String> {
         return None;
     }
     let mut bytes = rest.as_bytes();
-    let mut shown = Vec::with_capacity(bytes.len());
+    let mut demangled = Vec::with_capacity(bytes.len());
     loop {
         match bytes {
-            [] => return String::from_utf8(shown).ok(),
+            [] => return String::from_utf8(demangled).ok(),
             [b'_', b'_', after @ ..] => {
-                shown.push(b'.');
+                demangled.push(b'.');
                 bytes = after;
             }
             [b'$', high, low, after @ ..]
                 if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
             {
                 let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or_default();
-                shown.extend(u8::try_from(digit(*high) << 4 | digit(*low)).ok());
+                demangled.extend(u8::try_from(digit(*high) << 4 | digit(*low)).ok());
                 bytes = after;
             }
             [byte, after @ ..] => {
-                shown.push(*byte);
+                demangled.push(*byte);
                 bytes = after;
             }
         }
@@ -119,7 +119,7 @@ mod tests {
 
     use super::{beginning, demangle};
 
-    /// Names with the output of GNU's demangler (c++filt -p -i of binutils 2.40).
+    /// Mangled and demangled names. Those of C++ and Rust are demangled as by c++filt -p -i of binutils 2.40.
     const KNOWN: &[(&str, &str)] = &[
         ("_ZN3foo3barEv", "foo::bar"),
         ("_ZNK3foo3barEi.isra.0", "foo::bar"),
@@ -176,23 +176,23 @@ mod tests {
 
     #[test]
     fn known_names() {
-        for (mangled, shown) in KNOWN {
-            assert_eq!(demangle(mangled).as_deref(), Some(*shown), "{mangled}");
+        for (mangled, demangled) in KNOWN {
+            assert_eq!(demangle(mangled).as_deref(), Some(*demangled), "{mangled}");
         }
     }
 
     /// GNU's demangler does not know this expression.
     #[test]
     fn type_ids_are_demangled() {
-        let shown = demangle("_Z1fIXtiiEEvv");
-        assert_eq!(shown.as_deref(), Some("f<typeid (int)>"));
+        let demangled = demangle("_Z1fIXtiiEEvv");
+        assert_eq!(demangled.as_deref(), Some("f<typeid (int)>"));
     }
 
     #[test]
     fn prefixes_match_the_demangled_name() {
-        for (mangled, shown) in KNOWN {
+        for (mangled, demangled) in KNOWN {
             let start = beginning(mangled);
-            assert!(shown.starts_with(start), "{start} {shown}");
+            assert!(demangled.starts_with(start), "{start} {demangled}");
         }
         for (name, expected) in [
             ("main", "main"),
@@ -208,8 +208,8 @@ mod tests {
             ("_RNvCs1234_7mycrate3foo", ""),
         ] {
             assert_eq!(beginning(name), expected, "{name}");
-            let shown = demangle(name).unwrap_or_else(|| name.to_owned());
-            assert!(shown.starts_with(expected), "{shown}");
+            let demangled = demangle(name).unwrap_or_else(|| name.to_owned());
+            assert!(demangled.starts_with(expected), "{demangled}");
         }
     }
 
@@ -262,10 +262,10 @@ mod tests {
 
     #[test]
     fn few_shared_types_are_printed() {
-        let shown = "f<A, void (A, A), void (void (A, A), void (A, A))>";
+        let demangled = "f<A, void (A, A), void (void (A, A), void (A, A))>";
         assert_eq!(
             demangle("_Z1fI1AFvS0_S0_EFvS1_S1_EE").as_deref(),
-            Some(shown)
+            Some(demangled)
         );
     }
 
@@ -277,8 +277,8 @@ mod tests {
 
         #[test]
         fn beginnings_are_prefixes(name in "_ZN?[VK]?(St)?[1-4][a-z_$.]{1,4}[NSTIJEKPROFMXLCDUGABZa-z0-9_]{0,20}E?") {
-            if let Some(shown) = demangle(&name) {
-                prop_assert!(shown.starts_with(beginning(&name)), "{name} {shown}");
+            if let Some(demangled) = demangle(&name) {
+                prop_assert!(demangled.starts_with(beginning(&name)), "{name} {demangled}");
             }
         }
 

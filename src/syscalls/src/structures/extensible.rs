@@ -1,4 +1,4 @@
-//! Structures that grow with the kernel, whose size the caller passes. Fields that are 0 are not shown.
+//! Structures that may grow with new versions of the kernel.
 
 use super::{half, int, long, timespec, word};
 use crate::Abi;
@@ -21,7 +21,7 @@ pub(super) fn clone_arguments(bytes: &[u8]) -> Option<String> {
         "cgroup",
     ];
     let values = members.into_iter().zip((0..).step_by(8));
-    let shown = values.map(|(name, at)| {
+    let named_values = values.map(|(name, at)| {
         let value = long(bytes, at).filter(|value| *value != 0);
         let text = value.map(|value| match name {
             "flags" => system::CLONE3.text(value),
@@ -31,19 +31,19 @@ pub(super) fn clone_arguments(bytes: &[u8]) -> Option<String> {
         });
         (name, text)
     });
-    let shown: Vec<(&str, Option<String>)> = shown.collect();
+    let named_values: Vec<(&str, Option<String>)> = named_values.collect();
     long(bytes, 56)?;
-    Some(fields(&shown))
+    Some(fields(&named_values))
 }
 
 /// Returns `{ .field: value, ... }` without fields whose text is `None`.
 fn fields(fields: &[(&str, Option<String>)]) -> String {
-    let shown = fields.iter();
-    let shown = shown.filter_map(|(name, text)| Some(format!(".{name}: {}", text.as_ref()?)));
-    let shown: Vec<String> = shown.collect();
-    match shown.is_empty() {
+    let parts = fields.iter();
+    let parts = parts.filter_map(|(name, text)| Some(format!(".{name}: {}", text.as_ref()?)));
+    let parts: Vec<String> = parts.collect();
+    match parts.is_empty() {
         true => "{}".to_owned(),
-        false => format!("{{ {} }}", shown.join(", ")),
+        false => format!("{{ {} }}", parts.join(", ")),
     }
 }
 
@@ -118,7 +118,7 @@ pub(super) fn ring_parameters(bytes: &[u8]) -> Option<String> {
     ]))
 }
 
-/// `struct futex_waitv[]`, of elements of 24 bytes.
+/// `struct futex_waitv[]`, of elements of 24 bytes; `...` at the end if `bytes` has less than `count`.
 pub(super) fn futex_waiters(bytes: &[u8], count: u64) -> Option<String> {
     let (waiters, _) = bytes.as_chunks::<24>();
     let texts: Option<Vec<String>> = waiters
@@ -147,7 +147,7 @@ pub(super) fn extended_stat(bytes: &[u8]) -> Option<String> {
     let is_device = matches!(mode & 0o170000, 0o20000 | 0o60000);
     let device = format!("{}:{}", word(bytes, 128)?, word(bytes, 132)?);
     // STATX_MTIME.
-    let changed = (mask & 0x40 != 0).then(|| {
+    let modified = (mask & 0x40 != 0).then(|| {
         let nanos = u64::from(u32::from_ne_bytes(*bytes.get(120..)?.first_chunk()?));
         timespec(&[long(bytes, 112)?.to_ne_bytes(), nanos.to_ne_bytes()].concat())
     });
@@ -162,11 +162,11 @@ pub(super) fn extended_stat(bytes: &[u8]) -> Option<String> {
                 .flatten()
                 .map(|size| size.to_string()),
         ),
-        ("stx_mtime", changed.flatten()),
+        ("stx_mtime", modified.flatten()),
     ]))
 }
 
-/// Returns the flags of `struct open_how`.
+/// Returns a function that returns the text of the flags of `struct open_how`.
 pub(super) fn open_how_flags(abi: Abi) -> impl Fn(u64) -> String {
     move |flags| match abi {
         Abi::Arm64 => names::OPEN_ARM.text(flags),

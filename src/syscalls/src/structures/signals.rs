@@ -21,8 +21,8 @@ pub(super) fn signal_action(bytes: &[u8]) -> Option<String> {
 /// `sigset_t` of 64 signals: `[INT, CHLD]`; if more than half are in the set, the signals that are not: `~[KILL]`.
 pub(super) fn signal_set(bits: u64) -> String {
     let is_inverted = bits.count_ones() > 32;
-    let shown = if is_inverted { !bits } else { bits };
-    let signals = (0..64_u64).filter(|bit| shown >> bit & 1 == 1);
+    let listed = if is_inverted { !bits } else { bits };
+    let signals = (0..64_u64).filter(|bit| listed >> bit & 1 == 1);
     let name = |bit| match bit {
         0..31 => names::SIGNAL.text(bit + 1),
         31 => "RTMIN".to_owned(),

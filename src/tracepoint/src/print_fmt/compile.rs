@@ -15,7 +15,7 @@ use crate::{Abi, Field, Format, FormatWarning};
 
 impl PrintFmt {
     /// Compiles the `print fmt` of `format` for samples of a kernel with this ABI. Never fails:
-    /// unsupported text gives a [`PrintFmt::warning`] and the generic form.
+    /// unsupported text gives a [`PrintFmt::warning`] and a list of all fields.
     #[must_use]
     pub fn compile(format: &Format, abi: Abi) -> Self {
         let mut compiler = Compiler {
@@ -51,12 +51,12 @@ impl PrintFmt {
 struct Compiler<'a> {
     format: &'a Format,
     program: PrintFmt,
-    /// Values on the stack at this step, and the maximum.
+    /// Number of values on the stack after the steps so far.
     depth: usize,
     max_depth: usize,
 }
 
-/// Returns the operand inside all casts.
+/// Removes the casts around an expression.
 fn uncast(mut node: &Node) -> &Node {
     while let Node::Cast { item, .. } = node {
         node = item;
@@ -165,7 +165,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Compiles an argument of `%s`; returns an index of [`PrintFmt::sources`].
+    /// Compiles an argument of `%s`; returns its index in [`PrintFmt::sources`].
     fn source(&mut self, node: &Node) -> Result<usize, FormatWarning> {
         let source = match node {
             Node::Atom(text) => TextSource::Literal(self.text(text.as_bytes())),
@@ -218,7 +218,7 @@ impl Compiler<'_> {
     }
 
     /// Returns the source of a field printed with `%s`: a pointer to a string of the kernel if it has the size of a
-    /// `long`, otherwise a string in the record.
+    /// `long` and is not an array, otherwise a string in the record.
     fn field(&self, name: &str) -> TextSource {
         let long_size = usize::from(self.program.abi.long_size);
         match self.format.field(name) {
@@ -241,7 +241,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Makes `%d` print signed fields of 8 and 16 bits with their sign, as the kernel does. Probes have such fields
+    /// Makes `%d` print signed fields and array elements of 8 and 16 bits with their sign, as the kernel does. Probes have such fields
     /// (`s8`, `s16`). Linux perf prints them as unsigned.
     fn narrowed(&self, spec: IntegerSpec, argument: &Node) -> IntegerSpec {
         let (name, is_element) = match argument {
@@ -262,9 +262,9 @@ impl Compiler<'_> {
             Some(2) => 16,
             _ => return spec,
         };
-        let is_wider = spec.base == Base::Signed && spec.bits == 32;
+        let is_signed_int = spec.base == Base::Signed && spec.bits == 32;
         IntegerSpec {
-            bits: if is_wider { bits } else { spec.bits },
+            bits: if is_signed_int { bits } else { spec.bits },
             ..spec
         }
     }
@@ -318,7 +318,9 @@ impl Compiler<'_> {
                 format!("ARG NOT FIELD NOR DYNAMIC ARRAY BUT TYPE {kind}")
             }
             None => format!("ARG TYPE NOT FIELD BUT {}", node.type_number()),
-            Some(ByteLocation::Fixed { size: found, .. }) if size != 0 && found != size => {
+            Some(ByteLocation::Fixed {
+                size: field_size, ..
+            }) if size != 0 && field_size != size => {
                 format!("INVALID{name}")
             }
             Some(location) => {

@@ -19,7 +19,7 @@ pub struct AuxTrace {
     pub size: u64,
     /// Offset of the trace in the AUX area, in bytes.
     pub offset: u64,
-    /// Identifies copies of the same data.
+    /// Number that the recorder gave the data.
     pub reference: u64,
     /// Index of the ring buffer (`idx`).
     pub index: u32,
@@ -46,7 +46,7 @@ pub struct AuxTraceError<'a> {
     pub ip: u64,
     /// Timestamp in nanoseconds; missing in recordings of perf before 5.1.
     pub time: Option<u64>,
-    /// Message, at most 63 bytes.
+    /// Message.
     pub message: &'a [u8],
     /// Pid of the virtual machine's process, and its virtual CPU; missing in recordings of perf before 6.0.
     pub machine: Option<(u32, u32)>,

@@ -6,9 +6,9 @@ use crate::{Cursor, DecodeError, Encoder};
 /// `PERF_RECORD_BPF_METADATA`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BpfMetadata<'a> {
-    /// Name of the program, at most 15 bytes.
+    /// Name of the program.
     pub program: &'a [u8],
-    /// Keys of at most 63 bytes, values of at most 255.
+    /// Keys and values.
     pub entries: Vec<(&'a [u8], &'a [u8])>,
 }
 

@@ -1,4 +1,4 @@
-//! Records that carry parts of a file header.
+//! Records with names of event types, header features, event ids and the conversion of times.
 
 use super::{put_last_name, take_last_name};
 use crate::{Cursor, DecodeError, Encoder};
@@ -11,7 +11,7 @@ const NAME: usize = 64;
 pub struct EventTypeName<'a> {
     /// `perf_event_attr::config` of the tracepoint.
     pub event_id: u64,
-    /// Name of the event type, at most 63 bytes.
+    /// Name of the event type.
     pub name: &'a [u8],
 }
 
@@ -24,7 +24,7 @@ pub struct FeatureData<'a> {
     pub data: &'a [u8],
 }
 
-/// `PERF_RECORD_ID_INDEX`: event, CPU and thread of each id.
+/// `PERF_RECORD_ID_INDEX`: ring, CPU and thread of each event id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdIndex {
     /// The ids.
@@ -62,7 +62,7 @@ pub struct TimeConv {
 /// Parameters of a hardware clock with less than 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShortClock {
-    /// Hardware time at the start.
+    /// Hardware time from which others are computed: `cycles + ((time - cycles) & mask)`.
     pub cycles: u64,
     /// Mask of the clock's bits.
     pub mask: u64,

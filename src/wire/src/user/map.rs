@@ -1,4 +1,4 @@
-//! Threads and CPUs of a stat recording.
+//! Maps of threads and CPUs.
 
 use super::put_name;
 use crate::{Cursor, DecodeError, Encoder, until_nul};
@@ -15,7 +15,7 @@ pub struct ThreadMap {
 pub struct ThreadMapEntry {
     /// Thread id; all bits are set for any thread.
     pub pid: u64,
-    /// Its name, at most 15 bytes.
+    /// Its name.
     pub comm: Vec<u8>,
 }
 
@@ -164,7 +164,7 @@ impl CpuMap {
                 to.u16(*first);
                 to.u16(*last);
             }
-            Self::Other(form) => to.u16(*form),
+            Self::Other(kind) => to.u16(*kind),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Records of `sched stats record`: the lines of `/proc/schedstat`.
 //!
 //! Source of the layouts: `schedstat-v15.h`, `-v16.h` and `-v17.h` in the kernel's
-//! `tools/lib/perf/include/perf/event.h`; meaning of the fields: `Documentation/scheduler/sched-stats.rst`.
+//! `tools/lib/perf/include/perf`; meaning of the fields: `Documentation/scheduler/sched-stats.rst`.
 
 use crate::{Cursor, DecodeError, Encoder, Endian};
 
@@ -14,7 +14,7 @@ const BUSY_FIRST: u16 = 16;
 /// From this version on, imbalance is split by kind.
 const IMBALANCE_BY_KIND: u16 = 17;
 
-/// Bytes of counters in every domain record; recorders reserve space for the latest version.
+/// Bytes of counters in a domain record; recorders reserve space for the latest version.
 const DOMAIN_SIZE: usize = 184;
 
 /// `PERF_RECORD_SCHEDSTAT_CPU`: scheduler statistics of a CPU.
@@ -86,7 +86,7 @@ pub struct DomainCounters {
     pub idle: LoadBalance,
     /// Load balancing while the CPU was about to become idle.
     pub newidle: LoadBalance,
-    /// Tasks moved without load balancing.
+    /// Tasks moved by active balancing and wake-ups.
     pub moves: Moves,
 }
 
@@ -129,14 +129,14 @@ pub enum Imbalance {
     },
 }
 
-/// Tasks that were moved to another CPU without load balancing.
+/// Tasks that were moved to another CPU by active balancing and wake-ups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moves {
     /// Calls of `active_load_balance()`, those that moved no task, and tasks that it moved (`alb_*`).
     pub active: [u32; 3],
     /// Count, balanced and pushed of `exec` (`sbe_*`); not in use.
     pub exec: [u32; 3],
-    /// The same of `fork` (`sbf_*`); not in use.
+    /// Count, balanced and pushed of `fork` (`sbf_*`); not in use.
     pub fork: [u32; 3],
     /// Tasks woken on a CPU other than the previous one.
     pub ttwu_wake_remote: u32,
@@ -225,7 +225,7 @@ impl CpuCounters {
         self.times().iter().for_each(|word| to.u64(*word));
     }
 
-    /// All counters, in the order of the line.
+    /// Returns the counters in the order of the line.
     pub fn in_order(&self) -> impl Iterator<Item = u64> {
         self.calls().map(u64::from).into_iter().chain(self.times())
     }
@@ -311,7 +311,7 @@ impl DomainCounters {
         at.rest().is_empty().then_some(counters)
     }
 
-    /// All counters, in the order of the line in that version.
+    /// Returns the counters in the order of the line in that version.
     #[must_use]
     pub fn in_order(&self, version: u16) -> Vec<u32> {
         let (first, second) = match version >= BUSY_FIRST {

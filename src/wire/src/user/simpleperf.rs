@@ -76,7 +76,7 @@ pub enum Simpleperf<'a> {
 pub struct Chain<'a> {
     /// Addresses of code.
     pub ips: U64s<'a>,
-    /// The stack pointer of each.
+    /// The stack pointer of each frame.
     pub sps: U64s<'a>,
 }
 
@@ -202,7 +202,7 @@ impl<'a> Simpleperf<'a> {
             Self::SplitEnd => {}
             Self::EventIds(ids) => {
                 to.u64(ids.len() as u64);
-                let words = ids.iter().flat_map(|(place, id)| [*place, *id]);
+                let words = ids.iter().flat_map(|(event, id)| [*event, *id]);
                 words.for_each(|word| to.u64(word));
             }
             Self::Callchain {

@@ -17,7 +17,7 @@ impl StatConfig {
     /// `PERF_STAT_CONFIG_TERM__SCALE`: whether counts of multiplexed events are scaled.
     pub const SCALE: u64 = 2;
 
-    /// The value of a setting.
+    /// The value of a setting, the last one if it is repeated; `None` if it is missing.
     #[must_use]
     pub fn term(&self, number: u64) -> Option<u64> {
         let mut terms = self.terms.iter().rev();

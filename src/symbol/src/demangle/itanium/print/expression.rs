@@ -54,7 +54,7 @@ impl<'t, 'a> Printer<'t, 'a> {
                 self.in_parentheses(&[*operand])?;
             }
             Node::PackSize(pack) => {
-                let size = self.find_pack(*pack, 0)?;
+                let size = self.pack_size(*pack, 0)?;
                 self.push(&size.to_string());
             }
             _ => return None,
@@ -87,7 +87,7 @@ impl<'t, 'a> Printer<'t, 'a> {
             return operand;
         };
         let scoped = matches!(self.tree.node(name), Some(Node::Scoped(..)));
-        let plain = matches!(self.tree.node(function), Some(Node::Function(_, _, words)) if words.is_empty());
+        let plain = matches!(self.tree.node(function), Some(Node::Function(_, _, qualifiers)) if qualifiers.is_empty());
         if symbol == "&" && scoped && plain {
             name
         } else {
@@ -102,7 +102,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// Prints an operand, in parentheses unless it is a name or braced.
+    /// Prints an operand, in parentheses unless it is a name, a function parameter or braced.
     pub(super) fn subexpression(&mut self, id: Id) -> Option<()> {
         let simple = matches!(
             self.tree.node(id)?,
@@ -118,8 +118,8 @@ impl<'t, 'a> Printer<'t, 'a> {
     fn literal(&mut self, kind: Id, digits: &str, negative: bool) -> Option<()> {
         let tree = self.tree;
         let sign = if negative { "-" } else { "" };
-        if let Some(Node::Text(words)) = tree.node(kind) {
-            match (*words, digits) {
+        if let Some(Node::Text(type_name)) = tree.node(kind) {
+            match (*type_name, digits) {
                 ("bool", "0") if !negative => {
                     self.push("false");
                     return Some(());
@@ -130,7 +130,9 @@ impl<'t, 'a> Printer<'t, 'a> {
                 }
                 _ => {}
             }
-            if let Some((_, suffix)) = LITERAL_SUFFIXES.into_iter().find(|entry| entry.0 == *words)
+            if let Some((_, suffix)) = LITERAL_SUFFIXES
+                .into_iter()
+                .find(|entry| entry.0 == *type_name)
             {
                 self.push(&format!("{sign}{digits}{suffix}"));
                 return Some(());

@@ -9,13 +9,13 @@ use super::{Id, Node, Tree};
 
 /// Maximum recursion depth: template parameters can be cyclic.
 const MAX_DEPTH: u32 = 512;
-/// Maximum length of a name. Substitutions can make it grow exponentially.
+/// Length of a name beyond which printing fails. Substitutions can make it grow exponentially.
 const MAX_LEN: usize = 1 << 16;
 /// Maximum number of visited nodes. Nodes shared by substitutions are visited repeatedly, even if
 /// they print nothing.
 const MAX_STEPS: u32 = 1 << 18;
 
-/// The text of `id`, or `None` if a template parameter is undefined or a limit is exceeded.
+/// The text of `id`, or `None` if it is invalid or a limit is exceeded.
 pub(super) fn print(tree: &Tree<'_>, id: Id) -> Option<String> {
     let mut printer = Printer {
         tree,
@@ -68,7 +68,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         (self.steps.get() < MAX_STEPS).then_some(())
     }
 
-    /// Prints the part before a declared name: everything, except for function and array types.
+    /// Prints the part of a type before the name that it declares. Only types with functions or arrays have another part.
     fn left(&mut self, id: Id) -> Option<()> {
         self.step()?;
         if self.depth >= MAX_DEPTH || self.out.len() > MAX_LEN {
@@ -120,7 +120,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         }
     }
 
-    /// Prints the part after a declared name: parameters and dimensions.
+    /// Prints the part of a type after the name that it declares: parameters and dimensions.
     fn right(&mut self, id: Id) -> Option<()> {
         self.step()?;
         if self.depth >= MAX_DEPTH {
@@ -138,11 +138,11 @@ impl<'t, 'a> Printer<'t, 'a> {
             Node::Indirect(target, _) => self.close_declarator(*target),
             Node::Member(_, member) => self.close_declarator(*member),
             Node::Qualified(inner, _) | Node::Attributed(inner, _) => self.right(*inner),
-            Node::Function(returned, parameters, words) => {
+            Node::Function(returned, parameters, qualifiers) => {
                 self.push("(");
                 self.list(parameters)?;
                 self.push(")");
-                words.iter().for_each(|word| self.push(word));
+                qualifiers.iter().for_each(|word| self.push(word));
                 returned.map_or(Some(()), |returned| self.right(returned))
             }
             Node::Array(dimension, element) => {

@@ -83,7 +83,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// A function with its parameters, in which template parameters are those of the function.
+    /// Prints a function with its parameters. Template parameters in it refer to its own template arguments.
     fn typed(&mut self, name: Id, function: Id) -> Option<()> {
         let mut inner = name;
         if let Some(&Node::Local(_, entity)) = self.tree.node(inner) {
@@ -117,7 +117,7 @@ impl<'t, 'a> Printer<'t, 'a> {
     }
 
     fn expansion(&mut self, pattern: Id) -> Option<()> {
-        let Some(values) = self.find_pack(pattern, 0) else {
+        let Some(values) = self.pack_size(pattern, 0) else {
             self.subexpression(pattern)?;
             self.push("...");
             return Some(());
@@ -134,13 +134,13 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// Number of values of the first pack in `pattern`.
-    pub(super) fn find_pack(&self, pattern: Id, depth: u32) -> Option<usize> {
+    /// Returns the number of values of the first pack in `pattern`; `None` without a pack.
+    pub(super) fn pack_size(&self, pattern: Id, depth: u32) -> Option<usize> {
         self.step()?;
         if depth > MAX_DEPTH || self.in_lambda {
             return None;
         }
-        let find = |id: &Id| self.find_pack(*id, depth + 1);
+        let find = |id: &Id| self.pack_size(*id, depth + 1);
         match self.tree.node(pattern)? {
             Node::Parameter(number) => {
                 let Node::Template(_, arguments) = self.tree.node(*self.templates.last()?)? else {

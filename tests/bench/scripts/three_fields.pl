@@ -1,4 +1,4 @@
-# Reads three fields of each call.
+# Counts system calls by pid, number and CPU.
 
 my %counts;
 
