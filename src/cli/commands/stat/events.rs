@@ -31,13 +31,13 @@ const DETAILED: [&str; 3] = [
 
 /// An event to count, and the row that shows it.
 #[derive(Debug, Clone)]
-pub(super) struct ShownEvent {
+pub(super) struct RowEvent {
     pub(super) event: CountEvent,
     /// The index of the event in whose row this event is included; `None` for a row of its own.
     merged_into: Option<usize>,
 }
 
-impl ShownEvent {
+impl RowEvent {
     fn new(spec: EventSpec) -> Self {
         Self {
             event: CountEvent {
@@ -73,7 +73,7 @@ pub(super) fn events_to_count(
     context: &Context,
     target: &Target,
     pmus: &MachinePmus,
-) -> Result<(Vec<ShownEvent>, StatMetrics), CliError> {
+) -> Result<(Vec<RowEvent>, StatMetrics), CliError> {
     if flag(matches, "null") == Some(true) {
         return Ok(Default::default());
     }
@@ -88,19 +88,22 @@ pub(super) fn events_to_count(
             (default, StatMetrics::default())
         }
     };
-    let mut shown = on_pmus(specs, pmus, flag(matches, "no-merge") != Some(true));
+    let mut row_events = on_pmus(specs, pmus, flag(matches, "no-merge") != Some(true));
     if flag(matches, "group") == Some(true) {
-        let specs = shown.iter().map(|shown| shown.event.spec.clone()).collect();
-        for (shown, spec) in shown.iter_mut().zip(events::grouped(specs)) {
-            shown.event.spec = spec;
+        let specs = row_events
+            .iter()
+            .map(|row_event| row_event.event.spec.clone())
+            .collect();
+        for (row_event, spec) in row_events.iter_mut().zip(events::grouped(specs)) {
+            row_event.event.spec = spec;
         }
     }
     if let Some(level) = events::level(matches)? {
-        for shown in &mut shown {
-            shown.event.spec = level.of(shown.event.spec.clone());
+        for row_event in &mut row_events {
+            row_event.event.spec = level.of(row_event.event.spec.clone());
         }
     }
-    Ok((in_cgroups(matches, target, shown)?, metrics))
+    Ok((in_cgroups(matches, target, row_events)?, metrics))
 }
 
 fn requested_events(
@@ -127,18 +130,18 @@ fn requested_events(
 }
 
 /// Assigns events to the CPUs of their PMUs; with `merge`, equal events of several PMUs share a row.
-fn on_pmus(specs: Vec<EventSpec>, pmus: &MachinePmus, merge: bool) -> Vec<ShownEvent> {
-    let mut shown: Vec<ShownEvent> = Vec::with_capacity(specs.len());
+fn on_pmus(specs: Vec<EventSpec>, pmus: &MachinePmus, merge: bool) -> Vec<RowEvent> {
+    let mut row_events: Vec<RowEvent> = Vec::with_capacity(specs.len());
     for spec in specs {
-        let mut one = ShownEvent::new(spec);
+        let mut one = RowEvent::new(spec);
         if let Some(pmu) = &one.event.spec.pmu {
             one.event.cpus = cpus_of(pmu, &pmus.sysfs);
-            let like = |other: &ShownEvent| is_same_word(&other.event.spec, &one.event.spec);
-            one.merged_into = shown.iter().position(like).filter(|_| merge);
+            let like = |other: &RowEvent| is_same_word(&other.event.spec, &one.event.spec);
+            one.merged_into = row_events.iter().position(like).filter(|_| merge);
         }
-        shown.push(one);
+        row_events.push(one);
     }
-    shown
+    row_events
 }
 
 /// Whether both events come from the same word of the command line, on different PMUs.
@@ -192,14 +195,14 @@ fn default_events(
 fn in_cgroups(
     matches: &ArgMatches,
     target: &Target,
-    mut shown: Vec<ShownEvent>,
-) -> Result<Vec<ShownEvent>, CliError> {
+    mut row_events: Vec<RowEvent>,
+) -> Result<Vec<RowEvent>, CliError> {
     let Some(each) = matches.get_one::<String>("for-each-cgroup") else {
-        let names = cgroups::cgroups(matches, target, shown.len())?;
-        for (shown, name) in shown.iter_mut().zip(names) {
-            shown.event.cgroup = name;
+        let names = cgroups::cgroups(matches, target, row_events.len())?;
+        for (row_event, name) in row_events.iter_mut().zip(names) {
+            row_event.event.cgroup = name;
         }
-        return Ok(shown);
+        return Ok(row_events);
     };
     if matches.contains_id("cgroup") {
         return Err(CliError::usage(
@@ -210,7 +213,7 @@ fn in_cgroups(
     let mut all = Vec::new();
     for name in each.split(',').filter(|name| !name.is_empty()) {
         let before = all.len();
-        all.extend(shown.iter().cloned().map(|mut one| {
+        all.extend(row_events.iter().cloned().map(|mut one| {
             one.event.cgroup = Some(name.to_owned());
             one.merged_into = one.merged_into.map(|index| before + index);
             one

@@ -5,7 +5,7 @@ use rperf_count::{Aggregation, AggregationRules, CpuLocation, Topology};
 use rperf_session::Target;
 use rperf_sys::{CpuList, CpuState, Sysfs};
 
-use super::events::ShownEvent;
+use super::events::RowEvent;
 use crate::cli::error::CliError;
 use crate::cli::options::{flag, given_value};
 
@@ -86,11 +86,11 @@ pub(super) fn grouping(
 /// Adds the cores of CPUs to a grouping by CPU if an event is aggregated by core (`percore`).
 pub(super) fn with_cores(
     mut grouping: AggregationRules,
-    shown: &[ShownEvent],
+    row_events: &[RowEvent],
     sysfs: &Sysfs,
 ) -> AggregationRules {
-    let per_core = |shown: &ShownEvent| shown.event.spec.settings.per_core;
-    if grouping.by == Aggregation::Cpu && shown.iter().any(per_core) {
+    let per_core = |row_event: &RowEvent| row_event.event.spec.settings.per_core;
+    if grouping.by == Aggregation::Cpu && row_events.iter().any(per_core) {
         grouping.topology = topology(sysfs);
     }
     grouping

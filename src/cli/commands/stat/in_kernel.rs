@@ -4,7 +4,7 @@ use clap::ArgMatches;
 use rperf_events::GroupPosition;
 use rperf_session::{BpfCounting, Target};
 
-use super::events::ShownEvent;
+use super::events::RowEvent;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::kernel_offsets::member_offsets;
@@ -32,7 +32,7 @@ pub(super) fn counting(
     matches: &ArgMatches,
     context: &Context,
     target: &Target,
-    shown: &mut [ShownEvent],
+    row_events: &mut [RowEvent],
 ) -> Result<BpfCounting, CliError> {
     let programs = matches.get_one::<String>("bpf-prog");
     let programs = programs
@@ -50,11 +50,11 @@ pub(super) fn counting(
         .iter()
         .flat_map(|names| names.split(','))
         .collect();
-    for shown in &mut *shown {
-        let spec = &mut shown.event.spec;
+    for row_event in &mut *row_events {
+        let spec = &mut row_event.event.spec;
         spec.bpf |= all || !programs.is_empty() || configured.contains(&spec.name.as_str());
     }
-    if !shown.iter().any(|shown| shown.event.spec.bpf) {
+    if !row_events.iter().any(|row_event| row_event.event.spec.bpf) {
         return Ok(BpfCounting::default());
     }
     if flag(matches, "per-thread") == Some(true) {
@@ -62,7 +62,7 @@ pub(super) fn counting(
             "--per-thread needs a counter for each thread, which BPF programs do not have",
         ));
     }
-    ungroup(shown);
+    ungroup(row_events);
     let task_pid = match target {
         Target::Cpus(_) => None,
         _ => member_offsets([("task_struct", "pid")]).ok(),
@@ -85,19 +85,19 @@ fn ids(list: &str) -> Result<Vec<u32>, CliError> {
 }
 
 /// Dissolves the groups that have an event for BPF programs, since the programs read each event separately.
-fn ungroup(shown: &mut [ShownEvent]) {
+fn ungroup(row_events: &mut [RowEvent]) {
     let mut start = 0;
-    while start < shown.len() {
-        let rest = shown.get(start + 1..).unwrap_or_default();
+    while start < row_events.len() {
+        let rest = row_events.get(start + 1..).unwrap_or_default();
         let members = rest
             .iter()
-            .take_while(|shown| shown.event.spec.group == GroupPosition::Member);
+            .take_while(|row_event| row_event.event.spec.group == GroupPosition::Member);
         let end = start + 1 + members.count();
-        let group = shown.get_mut(start..end).unwrap_or_default();
-        if group.iter().any(|shown| shown.event.spec.bpf) {
-            for shown in group {
-                shown.event.spec.group = GroupPosition::None;
-                shown.event.spec.weak = false;
+        let group = row_events.get_mut(start..end).unwrap_or_default();
+        if group.iter().any(|row_event| row_event.event.spec.bpf) {
+            for row_event in group {
+                row_event.event.spec.group = GroupPosition::None;
+                row_event.event.spec.weak = false;
             }
         }
         start = end;

@@ -24,8 +24,8 @@ const NO_WORKLOAD_STATUS: u8 = 255;
 pub(super) struct StatPlan {
     /// The request of a single run.
     pub(super) request: CountRequest,
-    /// The events as shown in rows, in the order of the request.
-    pub(super) shown: Vec<events::ShownEvent>,
+    /// The events and their rows, in the order of the request.
+    pub(super) row_events: Vec<events::RowEvent>,
     /// Metrics computed from the events.
     pub(super) metrics: StatMetrics,
     /// The aggregation of rows.
@@ -50,9 +50,9 @@ impl StatPlan {
         pmus.only = requested_pmu(matches, &pmus)?;
         let grouping = grouping::grouping(matches, &target, &pmus.sysfs)?;
         let target = in_kernel::target(matches, target)?;
-        let (mut shown, metrics) = events::events_to_count(matches, context, &target, &pmus)?;
-        let bpf = in_kernel::counting(matches, context, &target, &mut shown)?;
-        let grouping = grouping::with_cores(grouping, &shown, &pmus.sysfs);
+        let (mut row_events, metrics) = events::events_to_count(matches, context, &target, &pmus)?;
+        let bpf = in_kernel::counting(matches, context, &target, &mut row_events)?;
+        let grouping = grouping::with_cores(grouping, &row_events, &pmus.sysfs);
         let found = workload::find(matches, context);
         let workload = found.map_err(|(word, cause)| workload_failed(&word, &cause))?;
         let threads = match grouping.by {
@@ -66,7 +66,10 @@ impl StatPlan {
             request: CountRequest {
                 target,
                 workload,
-                events: shown.iter().map(|shown| shown.event.clone()).collect(),
+                events: row_events
+                    .iter()
+                    .map(|row_event| row_event.event.clone())
+                    .collect(),
                 // Counters of single threads exclude threads that these create.
                 inherit: flag(matches, "no-inherit") != Some(true)
                     && grouping.by != Aggregation::Thread,
@@ -78,7 +81,7 @@ impl StatPlan {
                 proc: PROC.into(),
                 sysfs: pmus.sysfs.root().to_owned(),
             },
-            shown,
+            row_events,
             metrics,
             grouping,
             runs: (runs > 0).then_some(runs),

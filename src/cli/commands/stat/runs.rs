@@ -180,9 +180,9 @@ impl<'a> StatRuns<'a> {
 /// Returns the events of the rows, with the attributes that they were opened with.
 fn rows(plan: &StatPlan, readings: &EventReadings) -> Vec<CountedEvent> {
     let opened = readings.events.iter().zip(&readings.supported);
-    let shown = plan.shown.iter().zip(opened);
-    shown
-        .map(|(shown, (spec, supported))| shown.counted(spec, *supported))
+    let row_events = plan.row_events.iter().zip(opened);
+    row_events
+        .map(|(row_event, (spec, supported))| row_event.counted(spec, *supported))
         .collect()
 }
 
