@@ -1,4 +1,4 @@
-//! Tests of features that this machine's kernel lacks: hardware counters, kprobes, another architecture. Both tools record in
+//! Tests of features that the host may lack: hardware counters, kprobes, another architecture. Both tools record in
 //! emulated guests, and both read every recording there; the texts are compared here.
 //!
 //! tests/guest/README.md describes how the guests are made. `RPERF_GUESTS` is their folder, `RPERF_STATIC` the target
@@ -21,7 +21,7 @@ use crate::differential::disassembly;
 use crate::differential::{compare_texts, difference, masked};
 use crate::tidy::root;
 
-/// The cases in which every sample counts.
+/// The folder of the cases whose number of samples is compared with the counted events.
 const EXACT: &str = "exact";
 
 /// A guest, booted once for all of its cases.
@@ -64,7 +64,7 @@ impl Guest {
         self.image.join("fakepmu.ko")
     }
 
-    /// The cases, one per line; on x86-64 without counters only those that both tools record by a clock.
+    /// The cases, one per line; those of the file `counted` only if the guest has counters.
     fn cases(&self) -> String {
         let folder = root().join("tests/guest").join(self.folder);
         let mut cases = text(&folder.join("cases"));
@@ -133,11 +133,11 @@ impl Guest {
             // With -icount time passes with instructions, which requires a single CPU.
             boot.env("CPUS", "1").args(["-icount", "shift=1,sleep=off"]);
         }
-        let mut started = || boot.status().expect("boot.sh starts").code();
-        let mut status = started();
+        let mut boot_guest = || boot.status().expect("boot.sh starts").code();
+        let mut status = boot_guest();
         // Emulated timers may fire so fast that the guest makes no progress.
         if status == Some(HUNG) {
-            status = started();
+            status = boot_guest();
         }
         assert_eq!(status, Some(0), "the guest failed; see the lines above");
         out
@@ -217,7 +217,7 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
         }
     }
     let script = difference(&lines, &file(".rperf"));
-    faults.extend(script.map(|found| format!("{name}: script\n{found}")));
+    faults.extend(script.map(|diff| format!("{name}: script\n{diff}")));
     // The number of branches that leave their page depends on the addresses of kernel and program, which the tools
     // print differently.
     let report = |reader: &str| -> String {
@@ -228,11 +228,11 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
             .collect()
     };
     let report = compare_texts(&report("perf"), &report("rperf"));
-    faults.extend(report.map(|found| format!("{name}: report\n{found}")));
+    faults.extend(report.map(|diff| format!("{name}: report\n{diff}")));
     // perf only disassembles x86.
     if machine == "x86_64" {
         let insn = difference(&file(".insn.perf"), &file(".insn.rperf"));
-        faults.extend(insn.map(|found| format!("{name}: instructions\n{found}")));
+        faults.extend(insn.map(|diff| format!("{name}: instructions\n{diff}")));
     }
     faults
 }
@@ -294,69 +294,69 @@ fn trace_faults(out: &Path, case: &str, recorder: &str) -> Vec<String> {
     let is_compressed = case.contains("-zstd-");
     let dumps = difference(&file(".dump.perf"), &file(".dump.rperf"));
     let dumps = dumps.filter(|_| !is_compressed);
-    faults.extend(dumps.map(|found| format!("{name}: dump\n{found}")));
+    faults.extend(dumps.map(|diff| format!("{name}: dump\n{diff}")));
     faults
 }
 
-/// The synthesized records, as named by a dump, up to the first kernel record.
-fn own_records(dump: &str) -> Vec<String> {
+/// The types of the records in a dump before `FINISHED_INIT`.
+fn initial_records(dump: &str) -> Vec<String> {
     let record = Regex::new(r"PERF_RECORD_(\w+)").expect("a pattern");
     let names = dump.lines().filter_map(|line| record.captures(line));
-    let names = names.map(|found| found[1].to_owned());
+    let names = names.map(|captures| captures[1].to_owned());
     names.take_while(|name| name != "FINISHED_INIT").collect()
 }
 
-/// The size of a recorder's rings, if it printed it.
-fn ring_size(message: &str) -> Option<&str> {
+/// The line with the size of the recorder's ring buffers, if it was printed.
+fn ring_size_line(message: &str) -> Option<&str> {
     message.lines().find(|line| line.contains("mmap size"))
 }
 
 /// The faults of hardware traces recorded by root and by an unprivileged user, who may lock less memory.
 fn traces_faults(out: &Path, cases: &str) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut faults = Vec::new();
     let of_both = |name| ["root", "other"].map(|who| format!("{name}-{who}"));
     for case in names(cases).flat_map(of_both) {
         for recorder in ["perf", "rperf"] {
-            found.extend(trace_faults(out, &case, recorder));
+            faults.extend(trace_faults(out, &case, recorder));
         }
         let file =
             |recorder: &str, suffix: &str| text(&out.join(format!("{case}.{recorder}{suffix}")));
         let attrs = difference(&file("perf", ".attrs"), &file("rperf", ".attrs"));
-        found.extend(attrs.map(|found| format!("{case}: attrs\n{found}")));
+        faults.extend(attrs.map(|diff| format!("{case}: attrs\n{diff}")));
         let [theirs, ours] =
-            ["perf", "rperf"].map(|recorder| own_records(&file(recorder, ".dump.perf")));
+            ["perf", "rperf"].map(|recorder| initial_records(&file(recorder, ".dump.perf")));
         if theirs != ours {
-            found.push(format!(
+            faults.push(format!(
                 "{case}: begins with {ours:?}, perf's with {theirs:?}"
             ));
         }
         let [theirs, ours] = ["perf", "rperf"].map(|recorder| file(recorder, ".messages"));
-        if ring_size(&theirs) != ring_size(&ours) {
-            found.push(format!("{case}: {ours}, perf {theirs}"));
+        if ring_size_line(&theirs) != ring_size_line(&ours) {
+            faults.push(format!("{case}: {ours}, perf {theirs}"));
         }
     }
     for (case, size) in [("trace-root", 4 << 20), ("trace-other", 128 << 10)] {
         let message = text(&out.join(format!("{case}.rperf.messages")));
         if !message.contains(&format!("AUX area mmap length {size}\n")) {
-            found.push(format!("{case}: the area has not {size} bytes: {message}"));
+            faults.push(format!("{case}: the area has not {size} bytes: {message}"));
         }
     }
     let refused = text(&out.join("refused"));
     let reason = "failed to map an AUX area of 16384 pages for event intel_bts//u: ";
     let parts = [reason, "/proc/sys/kernel/perf_event_mlock_kb", "\n255\n"];
     if !parts.iter().all(|part| refused.contains(part)) {
-        found.push(format!("an area that may not be locked: {refused}"));
+        faults.push(format!("an area that may not be locked: {refused}"));
     }
-    found
+    faults
 }
 
-/// The faults in the tables of one line of `stat`.
+/// The faults in both tools' tables of one case of the file `stat`.
 fn stat_faults(out: &Path, case: &str) -> Vec<String> {
     let table = |tool: &str| text(&out.join(format!("{case}.{tool}.stat")));
     let rperf = table("rperf");
-    let found = difference(&masked(&table("perf")), &masked(&rperf));
-    let found = found.map(|found| format!("stat {case}\n{found}"));
-    let mut faults: Vec<String> = found.into_iter().collect();
+    let diff = difference(&masked(&table("perf")), &masked(&rperf));
+    let fault = diff.map(|diff| format!("stat {case}\n{diff}"));
+    let mut faults: Vec<String> = fault.into_iter().collect();
     // The counters are defined such that every instruction takes half a cycle, in every aggregation mode.
     let ratios = rperf.lines().filter_map(|line| {
         let (before, _) = line.split_once("insn per cycle")?;
@@ -377,10 +377,10 @@ fn stat_faults(out: &Path, case: &str) -> Vec<String> {
             "stat {case}: instructions for each cycle are {ratios:?}"
         ));
     }
-    let taking_turns = rperf.lines().filter(|line| line.ends_with("%)")).count();
-    if (case == "many") != (taking_turns > 0) && case != "detailed" && case != "weak" {
+    let multiplexed = rperf.lines().filter(|line| line.ends_with("%)")).count();
+    if (case == "many") != (multiplexed > 0) && case != "detailed" && case != "weak" {
         faults.push(format!(
-            "stat {case}: {taking_turns} rows took turns:\n{rperf}"
+            "stat {case}: {multiplexed} rows took turns:\n{rperf}"
         ));
     }
     faults
@@ -390,8 +390,10 @@ fn stat_faults(out: &Path, case: &str) -> Vec<String> {
 fn stat_alone_faults(out: &Path, case: &str) -> Option<String> {
     let table = text(&out.join(format!("{case}.alone.stat")));
     let metric = Regex::new(r"(?m)(?:^|[ ,])([0-9]\.[0-9]{2})(?:[ ,]|$)").expect("a pattern");
-    let found = metric.captures_iter(&table);
-    let ratios: Vec<f64> = found.filter_map(|found| found[1].parse().ok()).collect();
+    let matches = metric.captures_iter(&table);
+    let ratios: Vec<f64> = matches
+        .filter_map(|captures| captures[1].parse().ok())
+        .collect();
     // As in `stat_faults`: CPUs are read one after another.
     let slack = if case == "percore" { 0.5 } else { 0.1 };
     let wrong = ratios.is_empty() || ratios.iter().any(|ratio| (ratio - 2.0).abs() > slack);
@@ -413,15 +415,15 @@ fn compare(test: &str, machine: &'static str) {
     if bless() {
         take_fixtures(machine, &out);
     }
-    let mut found = Vec::new();
+    let mut all_faults = Vec::new();
     for case in names(&guest.cases()) {
         for recorder in ["perf", "rperf"] {
-            found.extend(faults(machine, &out, case, recorder));
+            all_faults.extend(faults(machine, &out, case, recorder));
         }
         let attrs = |recorder| text(&out.join(format!("{case}.{recorder}.attrs")));
         let attrs = difference(&attrs("perf"), &attrs("rperf"));
-        found.extend(attrs.map(|found| format!("{case}: attrs\n{found}")));
-        found.extend(feature_fault(&out, case));
+        all_faults.extend(attrs.map(|diff| format!("{case}: attrs\n{diff}")));
+        all_faults.extend(feature_fault(&out, case));
     }
     let folder = root().join("tests/guest").join(machine);
     // Without counters neither tool has any output.
@@ -432,29 +434,25 @@ fn compare(test: &str, machine: &'static str) {
             header.contains("\n# contains samples with branch stack\n"),
             "{header}"
         );
-        let both = text(&folder.join("stat"));
-        let both = names(&both).chain(["threads"]);
-        found.extend(both.flat_map(|case| stat_faults(&out, case)));
+        let cases = text(&folder.join("stat"));
+        let cases = names(&cases).chain(["threads"]);
+        all_faults.extend(cases.flat_map(|case| stat_faults(&out, case)));
         let alone = text(&folder.join("stat_alone"));
-        found.extend(names(&alone).filter_map(|case| stat_alone_faults(&out, case)));
-        found.extend(traces_faults(&out, &text(&folder.join("traces"))));
+        all_faults.extend(names(&alone).filter_map(|case| stat_alone_faults(&out, case)));
+        all_faults.extend(traces_faults(&out, &text(&folder.join("traces"))));
     } else if machine == "x86_64" {
         skip(test, "the parts that need counters, which this guest lacks");
     }
     if folder.join("probe.sh").exists() {
-        found.extend(probes::faults(&out));
+        all_faults.extend(probes::faults(&out));
     }
     let users = text(&folder.join("diagnosis"));
-    found.extend(
-        users
-            .lines()
-            .filter_map(|user| diagnosis_faults(&out, user)),
-    );
+    all_faults.extend(users.lines().filter_map(|user| diagnosis_fault(&out, user)));
     if folder.join("schedstat").exists() {
-        found.extend(schedstat_fault(&out));
+        all_faults.extend(schedstat_fault(&out));
     }
-    found.extend(bpf::faults(&out));
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    all_faults.extend(bpf::faults(&out));
+    assert!(all_faults.is_empty(), "{}", all_faults.join("\n"));
 }
 
 /// The fault in the scheduler's counters. On each CPU `sched stats` may count at most the difference of the readings before
@@ -493,26 +491,26 @@ fn schedstat_fault(out: &Path) -> Option<String> {
         }
         Some(sum)
     };
-    let is_well = report.ends_with("\n0\n")
+    let is_ok = report.ends_with("\n0\n")
         && COUNTERS
             .into_iter()
             .all(|counter| counted(counter) > Some(0));
-    (!is_well).then(|| {
+    (!is_ok).then(|| {
         let messages = text(&out.join("schedstat.messages"));
         format!("sched stats:\n{messages}{report}\nbefore:\n{before}\nafter:\n{after}")
     })
 }
 
 /// The output of `rperf test` as this user, if a check failed or a required feature does not work.
-fn diagnosis_faults(out: &Path, user: &str) -> Option<String> {
-    let found = text(&out.join(format!("test-{user}")));
-    let mut wanted = vec![
+fn diagnosis_fault(out: &Path, user: &str) -> Option<String> {
+    let output = text(&out.join(format!("test-{user}")));
+    let mut required = vec![
         "Record and report",
         "Callchains by frame pointers",
         "Callchains by DWARF ",
     ];
     if user == "root" {
-        wanted.extend([
+        required.extend([
             "Tracepoints (tracefs)",
             "Probes in the kernel (kprobes)",
             "Symbols of the kernel",
@@ -521,11 +519,11 @@ fn diagnosis_faults(out: &Path, user: &str) -> Option<String> {
         ]);
     }
     let works = |name: &&str| {
-        let mut lines = found.lines();
+        let mut lines = output.lines();
         lines.any(|line| line.contains(name) && line.ends_with(": Ok"))
     };
-    let is_well = found.ends_with("\n0\n") && wanted.iter().all(works);
-    (!is_well).then(|| format!("rperf test as {user}:\n{found}"))
+    let is_ok = output.ends_with("\n0\n") && required.iter().all(works);
+    (!is_ok).then(|| format!("rperf test as {user}:\n{output}"))
 }
 
 #[test]

@@ -1,4 +1,4 @@
-"""Runs the statements of docs/fleet.md in DuckDB and in Spark, and compares their answers.
+"""Runs the statements of docs/fleet.md in DuckDB and in Spark, and compares their answers with each other and with reports.
 
     python check.py RPERF PAGE RECORDING...     in a folder with the data set 'fleet'
 """
@@ -24,7 +24,7 @@ def statements(page):
 
 
 def plain(value):
-    """A value in a form common to both engines: a number as float, any other value as text."""
+    """A value in a form common to both engines: a number as float with two decimals, text, or None."""
     if isinstance(value, (int, float, decimal.Decimal)):
         return round(float(value), 2)
     return None if value is None else str(value)
@@ -56,19 +56,19 @@ def open_spark():
     return spark
 
 
-def report(rperf, file, *words):
+def report(rperf, file, *options):
     """The rows of 'report --csv', as dictionaries."""
-    command = [rperf, "report", "-q", "-i", file, "--csv", *words]
+    command = [rperf, "report", "-q", "-i", file, "--csv", *options]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return list(csv.DictReader(io.StringIO(output)))
 
 
 def reported_functions(rperf, files):
-    """Periods by function and object, summed over the reports of all files."""
+    """Periods of cpu-clock by function and object, summed over the reports of all files."""
     sums = collections.Counter()
     for file in files:
-        words = ["--no-children", "-g", "none", "-s", "sym,dso", "-F", "period,sym,dso"]
-        for row in report(rperf, file, *words):
+        options = ["--no-children", "-g", "none", "-s", "sym,dso", "-F", "period,sym,dso"]
+        for row in report(rperf, file, *options):
             if row["event"] == "cpu-clock":
                 # Symbols begin with the level: '[.] compute'.
                 sums[row["symbol"].split("] ", 1)[-1], row["dso"]] += int(row["period"])
@@ -88,9 +88,9 @@ def main():
     spark = open_spark()
     answers = {}
     is_ok = True
-    found = statements(page)
-    assert len(found) == 5, [heading for heading, _ in found]
-    for heading, statement in found:
+    queries = statements(page)
+    assert len(queries) == 5, [heading for heading, _ in queries]
+    for heading, statement in queries:
         by_duckdb = rows(duckdb.sql(statement).fetchall())
         by_spark = rows(tuple(row) for row in spark.sql(statement).collect())
         answers[heading] = by_duckdb

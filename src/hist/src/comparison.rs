@@ -111,7 +111,7 @@ impl Comparison {
     #[must_use]
     pub fn new(files: &[Option<&Histogram>], options: &ComparisonOptions) -> Self {
         let totals: Vec<u64> = files.iter().map(|file| total(*file)).collect();
-        let mut rows = pairing::paired(files);
+        let mut rows = pairing::pair_rows(files);
         if options.baseline_only {
             rows.retain(|row| row.period(0).is_some() && row.has_pair());
         }

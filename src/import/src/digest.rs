@@ -1,6 +1,6 @@
-//! Hashes in place of build-ids, which other tools' recordings do not have.
+//! Hashes in place of build-ids, which the imported formats lack.
 
-/// Returns a hash of 20 bytes, the size of a build-id: FNV-1a with three offset bases.
+/// Returns a hash of 20 bytes, the usual size of a build-id: FNV-1a with three offset bases.
 pub(crate) fn digest(text: &[u8]) -> [u8; 20] {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let offsets: [u64; 3] = [

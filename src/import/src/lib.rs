@@ -5,7 +5,7 @@
 //! text of perf script --ScriptText--> samples of tasks   --write--> perf.data, and files with its functions
 //! ```
 //!
-//! **Invariants.** No input causes a panic. An error about a damaged part names its offset.
+//! **Invariants.** No input causes a panic. An error about a field, part or line names an offset in the file.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -1,5 +1,4 @@
-//! The definitions of wire compared with bindings generated from perf_event.h: the layout of the attr, and every
-//! constant.
+//! Comparison with bindings generated from perf_event.h: the layout of the attr, flags, bits and numbers.
 
 use std::mem::offset_of;
 
@@ -10,21 +9,23 @@ use rperf_wire::{
 };
 
 /// The offsets of the bytes in which an attr differs from an empty one.
-fn changed(attr: &Attr) -> Vec<usize> {
+fn changed_offsets(attr: &Attr) -> Vec<usize> {
     let (empty, bytes) = (Attr::default(), attr.encode(Endian::NATIVE));
     let mut empty = empty.encode(Endian::NATIVE);
     empty.resize(bytes.len(), 0);
     let size = offset_of!(perf_event_attr, size);
-    let places = (0..bytes.len()).filter(|at| bytes[*at] != empty[*at]);
+    let offsets = (0..bytes.len()).filter(|at| bytes[*at] != empty[*at]);
     // Longer layouts also differ in their size.
-    places.filter(|at| !(size..size + 4).contains(at)).collect()
+    offsets
+        .filter(|at| !(size..size + 4).contains(at))
+        .collect()
 }
 
 macro_rules! assert_field {
     ($($field:ident = $value:expr => $offset:expr, $size:literal;)*) => {$(
         let attr = Attr { $field: $value, ..Attr::default() };
         let expected: Vec<usize> = ($offset..$offset + $size).collect();
-        assert_eq!(changed(&attr), expected, stringify!($field));
+        assert_eq!(changed_offsets(&attr), expected, stringify!($field));
     )*};
 }
 

@@ -66,7 +66,7 @@ fn attrs() -> impl Strategy<Value = Attr> {
             aux_sample_size,
             aux_action,
             sig_data,
-            // Half of the attrs have the size without this field.
+            // Often 0: an attr may be encoded without the last fields if they are 0.
             config3: if config3 % 2 == 0 { 0 } else { config3 },
             config4: if config3 % 3 == 0 { config3 } else { 0 },
             unknown: if config3 % 5 == 0 {
@@ -78,7 +78,7 @@ fn attrs() -> impl Strategy<Value = Attr> {
     })
 }
 
-/// Every type of record, with its numbers taken from `n` and its name from `name`.
+/// Records of most kernel types, with numbers from `n` and texts from `name`.
 fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>> {
     let [a, b, c, d, e, f, g, h] = *n;
     #[expect(
@@ -260,12 +260,12 @@ proptest! {
             prop_assert_eq!(bytes.len() % 8, 0, "records are padded: {:?}", record);
             let (raw, size) = RawRecord::split(&bytes, endian).unwrap();
             prop_assert_eq!(size, bytes.len());
-            let (body, found) = layout.split(raw.body, endian);
-            prop_assert_eq!(found, trailer);
+            let (body, sample_id) = layout.split(raw.body, endian);
+            prop_assert_eq!(sample_id, trailer);
             prop_assert_eq!(layout.time(raw.body, endian), trailer.time);
-            let own = RawRecord { body, ..raw };
+            let without_trailer = RawRecord { body, ..raw };
             prop_assert_eq!(Record::decode(&raw, endian), Ok(record.clone()));
-            prop_assert_eq!(Record::decode(&own, endian), Ok(record));
+            prop_assert_eq!(Record::decode(&without_trailer, endian), Ok(record));
         }
     }
 
@@ -289,7 +289,7 @@ proptest! {
         }
     }
 
-    /// A record truncated before its name is an error; a truncated name is a shorter name.
+    /// Truncated names are not tested: they are valid shorter names.
     #[test]
     fn truncated_records_are_errors(
         numbers in prop::array::uniform8(any::<u64>()),
@@ -300,10 +300,9 @@ proptest! {
             let (kind, misc) = record.kind_and_misc();
             let mut body = Vec::new();
             record.encode_body(&mut Encoder::new(&mut body, endian));
-            // A shorter name is no error.
+            // The size of the end that may be missing: padded names, or padding.
             let optional = match record {
                 Record::Mmap(_) | Record::Mmap2(_) | Record::Comm(_) | Record::Ksymbol(_) | Record::Cgroup(_) => 8,
-                // Padding.
                 Record::TextPoke(_) => 4,
                 _ => 0,
             };
@@ -323,11 +322,11 @@ proptest! {
         endian in endians(),
     ) {
         let raw = RawRecord { kind: RecordKind(kind), misc: Misc(misc), body: &body };
-        // Only panics fail here: any bytes may happen to be a record.
+        // The results do not matter: any bytes may happen to be a record.
         drop(Record::decode(&raw, endian));
         drop(UserRecord::decode(&raw, endian));
         let layout = SampleIdLayout::new(SampleType(sample_type));
-        let (own, _) = layout.split(&body, endian);
-        prop_assert!(own.len() == body.len() || own.len() + layout.size() == body.len());
+        let (rest, _) = layout.split(&body, endian);
+        prop_assert!(rest.len() == body.len() || rest.len() + layout.size() == body.len());
     }
 }

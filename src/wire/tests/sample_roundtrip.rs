@@ -1,5 +1,5 @@
-//! Samples of every layout, built field by field from the kernel's description: decoding finds the fields, encoding
-//! returns the bytes, and no truncated sample panics.
+//! Samples of random layouts, built field by field from the kernel's description: decoding finds the fields, encoding
+//! returns the bytes, and a truncated sample is an error.
 
 use proptest::prelude::*;
 use rperf_wire::{
@@ -88,12 +88,12 @@ fn body(attr: &Attr, content: &Content, endian: Endian) -> Vec<u8> {
     for (bit, word) in [
         (SampleType::IDENTIFIER, id),
         (SampleType::IP, ip),
-        (SampleType::TID, both(endian, 41, 42)),
+        (SampleType::TID, pack(endian, 41, 42)),
         (SampleType::TIME, time),
         (SampleType::ADDR, addr),
         (SampleType::ID, id),
         (SampleType::STREAM_ID, stream),
-        (SampleType::CPU, both(endian, 3, 0)),
+        (SampleType::CPU, pack(endian, 3, 0)),
         (SampleType::PERIOD, period),
     ] {
         if has(bit) {
@@ -154,7 +154,7 @@ fn body(attr: &Attr, content: &Content, endian: Endian) -> Vec<u8> {
 }
 
 /// Packs two 32-bit fields into one word of this byte order.
-fn both(endian: Endian, first: u64, second: u64) -> u64 {
+fn pack(endian: Endian, first: u64, second: u64) -> u64 {
     match endian {
         Endian::Little => first | second << 32,
         Endian::Big => first << 32 | second,
@@ -260,40 +260,40 @@ fn check_fields(
 
 /// The sample without the fields outside `fields`.
 fn only<'a>(sample: &SampleRecord<'a>, fields: SampleType) -> SampleRecord<'a> {
-    let read = |bits: SampleType| fields.intersects(bits);
+    let is_read = |bits: SampleType| fields.intersects(bits);
     let s = sample.clone();
     SampleRecord {
-        ip: s.ip.filter(|_| read(SampleType::IP)),
-        pid_tid: s.pid_tid.filter(|_| read(SampleType::TID)),
-        time: s.time.filter(|_| read(SampleType::TIME)),
-        addr: s.addr.filter(|_| read(SampleType::ADDR)),
+        ip: s.ip.filter(|_| is_read(SampleType::IP)),
+        pid_tid: s.pid_tid.filter(|_| is_read(SampleType::TID)),
+        time: s.time.filter(|_| is_read(SampleType::TIME)),
+        addr: s.addr.filter(|_| is_read(SampleType::ADDR)),
         id: s
             .id
-            .filter(|_| read(SampleType::ID | SampleType::IDENTIFIER)),
-        stream_id: s.stream_id.filter(|_| read(SampleType::STREAM_ID)),
-        cpu: s.cpu.filter(|_| read(SampleType::CPU)),
-        period: s.period.filter(|_| read(SampleType::PERIOD)),
-        read: s.read.filter(|_| read(SampleType::READ)),
-        callchain: s.callchain.filter(|_| read(SampleType::CALLCHAIN)),
-        raw: s.raw.filter(|_| read(SampleType::RAW)),
-        branch_stack: s.branch_stack.filter(|_| read(SampleType::BRANCH_STACK)),
-        regs_user: s.regs_user.filter(|_| read(SampleType::REGS_USER)),
-        stack_user: s.stack_user.filter(|_| read(SampleType::STACK_USER)),
+            .filter(|_| is_read(SampleType::ID | SampleType::IDENTIFIER)),
+        stream_id: s.stream_id.filter(|_| is_read(SampleType::STREAM_ID)),
+        cpu: s.cpu.filter(|_| is_read(SampleType::CPU)),
+        period: s.period.filter(|_| is_read(SampleType::PERIOD)),
+        read: s.read.filter(|_| is_read(SampleType::READ)),
+        callchain: s.callchain.filter(|_| is_read(SampleType::CALLCHAIN)),
+        raw: s.raw.filter(|_| is_read(SampleType::RAW)),
+        branch_stack: s.branch_stack.filter(|_| is_read(SampleType::BRANCH_STACK)),
+        regs_user: s.regs_user.filter(|_| is_read(SampleType::REGS_USER)),
+        stack_user: s.stack_user.filter(|_| is_read(SampleType::STACK_USER)),
         weight: s
             .weight
-            .filter(|_| read(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT)),
-        data_src: s.data_src.filter(|_| read(SampleType::DATA_SRC)),
-        transaction: s.transaction.filter(|_| read(SampleType::TRANSACTION)),
-        regs_intr: s.regs_intr.filter(|_| read(SampleType::REGS_INTR)),
-        phys_addr: s.phys_addr.filter(|_| read(SampleType::PHYS_ADDR)),
-        cgroup: s.cgroup.filter(|_| read(SampleType::CGROUP)),
+            .filter(|_| is_read(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT)),
+        data_src: s.data_src.filter(|_| is_read(SampleType::DATA_SRC)),
+        transaction: s.transaction.filter(|_| is_read(SampleType::TRANSACTION)),
+        regs_intr: s.regs_intr.filter(|_| is_read(SampleType::REGS_INTR)),
+        phys_addr: s.phys_addr.filter(|_| is_read(SampleType::PHYS_ADDR)),
+        cgroup: s.cgroup.filter(|_| is_read(SampleType::CGROUP)),
         data_page_size: s
             .data_page_size
-            .filter(|_| read(SampleType::DATA_PAGE_SIZE)),
+            .filter(|_| is_read(SampleType::DATA_PAGE_SIZE)),
         code_page_size: s
             .code_page_size
-            .filter(|_| read(SampleType::CODE_PAGE_SIZE)),
-        aux: s.aux.filter(|_| read(SampleType::AUX)),
+            .filter(|_| is_read(SampleType::CODE_PAGE_SIZE)),
+        aux: s.aux.filter(|_| is_read(SampleType::AUX)),
     }
 }
 
@@ -354,9 +354,9 @@ proptest! {
         check_fields(&attr, &content, &sample)?;
         prop_assert_eq!(layout.time(&bytes, endian), sample.time);
         prop_assert_eq!(layout.id(&bytes, endian), sample.id);
-        let mut again = Vec::new();
-        layout.encode(&sample, &mut Encoder::new(&mut again, endian));
-        prop_assert_eq!(&again, &bytes);
+        let mut encoded = Vec::new();
+        layout.encode(&sample, &mut Encoder::new(&mut encoded, endian));
+        prop_assert_eq!(&encoded, &bytes);
         for end in 0..bytes.len() {
             prop_assert!(layout.decode(&bytes[..end], endian).is_err(), "truncated at {}", end);
         }

@@ -18,13 +18,13 @@ fn decode<'a>(kind: RecordKind, body: &'a [u8], endian: Endian) -> Option<UserRe
     UserRecord::decode(&RawRecord { kind, misc, body }, endian).ok()
 }
 
-/// A record of every type, from the same words and bytes. An unwinding result has its input if `known` is at least 1,
-/// and the resulting frames if `known` is 2.
+/// A record of every type, from the same numbers and bytes. An unwinding result has its input if `input_parts` is at least 1,
+/// and the resulting frames if it is 2.
 fn records<'a>(
     n: [u64; 6],
     chain: Chain<'a>,
     name: &'a [u8],
-    (stack, known): (&'a [u8], u8),
+    (stack, input_parts): (&'a [u8], u8),
 ) -> Vec<Simpleperf<'a>> {
     let [a, b, c, d, e, f] = n;
     let count = chain.ips.len();
@@ -40,7 +40,7 @@ fn records<'a>(
             bytes: stack,
             reserved,
         },
-        chain: (known > 1).then_some(chain),
+        chain: (input_parts > 1).then_some(chain),
     };
     vec![
         Simpleperf::KernelSymbols { kallsyms: name },
@@ -58,7 +58,7 @@ fn records<'a>(
         },
         Simpleperf::Split(name),
         Simpleperf::SplitEnd,
-        Simpleperf::EventIds((0..a % 4).map(|place| (place, b)).collect()),
+        Simpleperf::EventIds((0..a % 4).map(|attr| (attr, b)).collect()),
         Simpleperf::Callchain {
             pid: 7,
             tid: 8,
@@ -73,7 +73,7 @@ fn records<'a>(
             error_addr: d,
             stack_start: e,
             stack_end: f,
-            input: (known > 0).then_some(input),
+            input: (input_parts > 0).then_some(input),
         }),
         Simpleperf::TracingData(name),
         Simpleperf::Debug {
@@ -87,16 +87,16 @@ proptest! {
     #[test]
     fn records_round_trip(
         n in any::<[u64; 6]>(), words in vec(any::<[u8; 8]>(), 0..6), name in vec(1_u8.., 0..70),
-        stack in vec(any::<u8>(), 0..40), known in 0_u8..3, big in any::<bool>(),
+        stack in vec(any::<u8>(), 0..40), input_parts in 0_u8..3, big in any::<bool>(),
     ) {
         let endian = if big { Endian::Big } else { Endian::Little };
         let words = words.concat();
-        let half = words.len() / 16 * 8;
+        let ips_size = words.len() / 16 * 8;
         let chain = Chain {
-            ips: U64s::new(&words[..half], endian),
-            sps: U64s::new(&words[half..half * 2], endian),
+            ips: U64s::new(&words[..ips_size], endian),
+            sps: U64s::new(&words[ips_size..ips_size * 2], endian),
         };
-        for record in records(n, chain, &name, (&stack, known)) {
+        for record in records(n, chain, &name, (&stack, input_parts)) {
             let kind = record.kind();
             let record = UserRecord::Simpleperf(record);
             let bytes = body(&record, endian);
@@ -118,10 +118,10 @@ fn a_dso_record_of_simpleperf_is_decoded_and_encoded() {
         min_vaddr: 0x1000,
         name: b"/a/b.so",
     });
-    let found = decode(RecordKind::SIMPLEPERF_DSO, bytes, Endian::Little);
-    assert_eq!(found.as_ref(), Some(&dso));
+    let decoded = decode(RecordKind::SIMPLEPERF_DSO, bytes, Endian::Little);
+    assert_eq!(decoded.as_ref(), Some(&dso));
     assert_eq!(body(&dso, Endian::Little), bytes);
     let unknown = RecordKind(RecordKind::SIMPLEPERF_START + 99);
-    let found = decode(unknown, bytes, Endian::Little);
-    assert_eq!(found, Some(UserRecord::Other(unknown)));
+    let decoded = decode(unknown, bytes, Endian::Little);
+    assert_eq!(decoded, Some(UserRecord::Other(unknown)));
 }

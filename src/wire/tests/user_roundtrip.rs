@@ -28,7 +28,7 @@ fn cpu_maps() -> impl Strategy<Value = CpuMap> {
     ]
 }
 
-/// The lines of a known version of `/proc/schedstat` (15 to 17), or of another one.
+/// Records of a known version of `/proc/schedstat` (15 to 17), or of another one.
 fn schedstat(version: u16, words: [u32; 8], other: &[u8]) -> [UserRecord<'_>; 2] {
     let [a, b, c, d, e, f, g, h] = words;
     let known = (15..=17).contains(&version);
@@ -229,7 +229,7 @@ proptest! {
     }
 }
 
-/// Both orders of the three states of a CPU, and both forms of imbalance; the size is that of the latest version.
+/// The states of a CPU are in another order in version 15, and version 17 has more counters; all are padded to its size.
 #[test]
 fn counters_of_a_domain_depend_on_the_version() {
     for (version, count, busy, idle) in [(15_u16, 36, 9, 1), (16, 36, 1, 9), (17, 45, 1, 12)] {
@@ -241,9 +241,9 @@ fn counters_of_a_domain_depend_on_the_version() {
         to.u16(1);
         (1..=count).for_each(|word| to.u32(word));
         to.zeros(200 - 16 - count as usize * 4);
-        let found = decode(RecordKind::SCHEDSTAT_DOMAIN, &bytes, Endian::Little);
-        let Some(UserRecord::SchedstatDomain(domain)) = found else {
-            panic!("not a domain: {found:?}");
+        let decoded = decode(RecordKind::SCHEDSTAT_DOMAIN, &bytes, Endian::Little);
+        let Some(UserRecord::SchedstatDomain(domain)) = decoded else {
+            panic!("not a domain: {decoded:?}");
         };
         let Schedstat::Known(counters) = domain.counters else {
             panic!("version {version} is known");
@@ -265,9 +265,9 @@ fn a_mask_of_64_bits_is_decoded() {
     let bytes = [
         1, 0, 2, 0, 8, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
     ];
-    let found = decode(RecordKind::CPU_MAP, &bytes, Endian::Little);
-    let Some(UserRecord::CpuMap(map)) = found else {
-        panic!("not a map: {found:?}");
+    let decoded = decode(RecordKind::CPU_MAP, &bytes, Endian::Little);
+    let Some(UserRecord::CpuMap(map)) = decoded else {
+        panic!("not a map: {decoded:?}");
     };
     assert_eq!(map.cpus(), [0, 2, 64]);
     assert_eq!(map, CpuMap::Mask64(vec![5, 1]));
@@ -306,8 +306,8 @@ fn short_messages_and_names_are_decoded_and_encoded() {
             message: b"overflow",
             machine: None,
         });
-        let found = decode(RecordKind::AUXTRACE_ERROR, &bytes, Endian::Little);
-        assert_eq!(found.as_ref(), Some(&error));
+        let decoded = decode(RecordKind::AUXTRACE_ERROR, &bytes, Endian::Little);
+        assert_eq!(decoded.as_ref(), Some(&error));
         assert_eq!(body(&error, Endian::Little), bytes);
     }
     let name = UserRecord::EventType(EventTypeName {
@@ -315,7 +315,7 @@ fn short_messages_and_names_are_decoded_and_encoded() {
         name: b"sched_switch",
     });
     let bytes = b"\x34\x12\0\0\0\0\0\0sched_switch\0\0\0\0";
-    let found = decode(RecordKind::HEADER_EVENT_TYPE, bytes, Endian::Little);
-    assert_eq!(found.as_ref(), Some(&name));
+    let decoded = decode(RecordKind::HEADER_EVENT_TYPE, bytes, Endian::Little);
+    assert_eq!(decoded.as_ref(), Some(&name));
     assert_eq!(body(&name, Endian::Little), bytes);
 }

@@ -20,7 +20,7 @@ pub(super) struct KworkEvent {
     pub(super) class: KworkClass,
     /// The number of the interrupt or softirq, or the address of the work item.
     pub(super) id: u64,
-    /// `None` for exits, and for work items activated on old kernels, which do not record it.
+    /// `None` for exits, and for activations on old kernels, which do not record the function.
     pub(super) name: Option<NameIndex>,
 }
 

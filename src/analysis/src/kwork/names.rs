@@ -1,37 +1,35 @@
-//! Names of interrupts, softirqs and the functions of work items, each stored once.
+//! Names of interrupts, softirqs and the functions of work items, with their indexes.
 
 use rperf_tracepoint::typed::NamedValue;
 use rustc_hash::FxHashMap;
 
-/// The index of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct NameIndex(usize);
 
-/// The names seen so far.
 #[derive(Debug, Default)]
 pub(super) struct KworkNames {
-    texts: Vec<Vec<u8>>,
-    by_text: FxHashMap<Vec<u8>, NameIndex>,
+    names: Vec<Vec<u8>>,
+    by_name: FxHashMap<Vec<u8>, NameIndex>,
     /// By number, to avoid formatting the name of each event.
     softirqs: FxHashMap<u64, NameIndex>,
 }
 
 impl KworkNames {
-    /// Returns the index of a name.
-    pub(super) fn index(&mut self, text: &[u8]) -> NameIndex {
-        if let Some(found) = self.by_text.get(text) {
-            return *found;
+    /// Returns the index of `name`, which is added if it is new.
+    pub(super) fn index(&mut self, name: &[u8]) -> NameIndex {
+        if let Some(index) = self.by_name.get(name) {
+            return *index;
         }
-        let added = NameIndex(self.texts.len());
-        self.texts.push(text.to_vec());
-        self.by_text.insert(text.to_vec(), added);
-        added
+        let index = NameIndex(self.names.len());
+        self.names.push(name.to_vec());
+        self.by_name.insert(name.to_vec(), index);
+        index
     }
 
     /// Returns the index of a softirq's name.
     pub(super) fn softirq(&mut self, vec: NamedValue<'_>) -> NameIndex {
-        if let Some(found) = self.softirqs.get(&vec.value) {
-            return *found;
+        if let Some(index) = self.softirqs.get(&vec.value) {
+            return *index;
         }
         let index = self.index(vec.to_string().as_bytes());
         self.softirqs.insert(vec.value, index);
@@ -46,9 +44,8 @@ impl KworkNames {
         }
     }
 
-    /// Returns a name.
-    pub(super) fn text(&self, index: NameIndex) -> &[u8] {
+    pub(super) fn name(&self, index: NameIndex) -> &[u8] {
         // Only this table creates indexes, and it never shrinks.
-        &self.texts[index.0]
+        &self.names[index.0]
     }
 }

@@ -21,14 +21,14 @@ pub enum KworkMeasure {
     History,
 }
 
-/// Which work is measured.
+/// Which work, or which tasks of `kwork top`, are measured.
 #[derive(Debug, Clone, Default)]
 pub struct KworkSelection {
     /// Only these classes.
     pub classes: Vec<KworkClass>,
-    /// Only work that begins on these CPUs; all if `None`.
+    /// Only these CPUs; all if `None`.
     pub cpus: Option<Vec<u32>>,
-    /// Only this handler, softirq or function.
+    /// Only the handler, softirq, function or task of this name; all if `None`.
     pub name: Option<Vec<u8>>,
 }
 
@@ -37,7 +37,7 @@ pub struct KworkSelection {
 pub struct KworkDetail<'r> {
     /// The symbol of a work item's function.
     pub function: Option<&'r str>,
-    /// The stack of an entry event, as text.
+    /// The stack of the event, as text.
     pub stack: Option<String>,
 }
 
@@ -48,9 +48,9 @@ pub struct KworkSpan {
     pub begin: u64,
     /// When the work began to run (a delay) or ended (a run).
     pub end: u64,
-    /// When the work was raised, if measured by [`KworkMeasure::History`].
+    /// When the work was raised, if known and measured by [`KworkMeasure::History`].
     pub raised: Option<u64>,
-    /// The stack of the entry event.
+    /// The stack of the entry event, if known; `None` for delays.
     pub stack: Option<String>,
     /// Whether records of the CPU, or of an unknown CPU, were lost between begin and end.
     pub is_doubtful: bool,
@@ -89,7 +89,7 @@ pub struct KworkRuns<S> {
     flow: FoldControl,
 }
 
-/// Counts and times of the selected events.
+/// Counts of skipped events, and the time range of the measured ones.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EventTotals {
     pub(super) skipped: SkippedEvents,
@@ -143,7 +143,7 @@ impl<S: KworkSink> KworkRuns<S> {
         (self.sink, self.totals.skipped, self.losses)
     }
 
-    /// Counts raises and entries without a counterpart as skipped.
+    /// Counts the raises and entries that are still without a counterpart as skipped.
     pub(super) fn skip_open(&mut self) {
         let raises = self.raises.open().filter(|(_, open)| open.data).count();
         let runs = self.runs.open();
@@ -154,11 +154,11 @@ impl<S: KworkSink> KworkRuns<S> {
 
     fn is_selected(&self, cpu: u32, name: Option<NameIndex>) -> bool {
         let selection = &self.selection;
-        let has_cpu = selection.cpus.as_ref();
-        let has_cpu = has_cpu.is_none_or(|cpus| cpus.contains(&cpu));
-        let wanted = selection.name.as_deref();
-        let name = name.map(|name| self.names.text(name));
-        has_cpu && wanted.is_none_or(|wanted| name.is_none_or(|name| name == wanted))
+        let cpus = selection.cpus.as_ref();
+        let has_cpu = cpus.is_none_or(|cpus| cpus.contains(&cpu));
+        let selected = selection.name.as_deref();
+        let name = name.map(|name| self.names.name(name));
+        has_cpu && selected.is_none_or(|selected| name.is_none_or(|name| name == selected))
     }
 
     fn raise(&mut self, time: u64, cpu: u32, event: &KworkEvent) {
@@ -184,14 +184,14 @@ impl<S: KworkSink> KworkRuns<S> {
         };
         if self.measure == KworkMeasure::Delay {
             match (work, raise) {
-                (Some(work), Some(raise)) => self.delayed(work, cpu, &raise),
+                (Some(work), Some(raise)) => self.deliver_delay(work, cpu, &raise),
                 (Some(_), None) => self.totals.skipped.entry += 1,
                 (None, _) => {}
             }
             return;
         }
-        let before = self.runs.get(&key);
-        let repeated = before.is_some_and(|open| open.data.work.is_some());
+        let open = self.runs.get(&key);
+        let repeated = open.is_some_and(|open| open.data.work.is_some());
         self.totals.skipped.entry += u64::from(repeated);
         let run = OpenRun {
             work,
@@ -225,7 +225,7 @@ impl<S: KworkSink> KworkRuns<S> {
         self.deliver(work, span);
     }
 
-    fn delayed(&mut self, work: usize, cpu: u32, raise: &Span<bool>) {
+    fn deliver_delay(&mut self, work: usize, cpu: u32, raise: &Span<bool>) {
         let span = KworkSpan {
             is_doubtful: self.has_losses(cpu, raise.begin),
             begin: raise.begin,
@@ -260,7 +260,7 @@ impl<S: KworkSink> KworkRuns<S> {
                 class,
                 cpu,
                 id,
-                name: self.names.text(name).to_vec(),
+                name: self.names.name(name).to_vec(),
             });
             self.works.len() - 1
         })
@@ -280,8 +280,8 @@ impl<S: KworkSink> Observer<KworkDetail<'_>> for KworkRuns<S> {
         let Some(cpu) = at.cpu else {
             return;
         };
-        let found = KworkEvent::new(&event, detail.function, &mut self.names);
-        let Some(event) = found.filter(|found| self.selection.classes.contains(&found.class))
+        let event = KworkEvent::new(&event, detail.function, &mut self.names);
+        let Some(event) = event.filter(|event| self.selection.classes.contains(&event.class))
         else {
             return;
         };

@@ -20,34 +20,34 @@ pub struct SkippedEvents {
 }
 
 impl SkippedEvents {
-    /// Returns the number of all these events.
+    /// Returns the number of events without a counterpart.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.raise + self.entry + self.exit
     }
 }
 
-/// The sums of one piece of work, in nanoseconds.
+/// A summary of the delays or runs of one piece of work, with times in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KworkTimes {
     /// The number of delays or runs.
     pub count: u64,
-    /// Their sum.
+    /// The sum of their durations.
     pub total: u64,
-    /// The longest.
+    /// The longest duration.
     pub max: u64,
-    /// When the longest began; 0 if all have no length.
+    /// When the first with the longest duration began; 0 if `max` is 0.
     pub max_start: u64,
-    /// When the longest ended.
+    /// When it ended; 0 if `max` is 0.
     pub max_end: u64,
     /// The number of delays or runs during which records were lost.
     pub doubtful: u64,
-    /// Their distribution; empty unless requested.
+    /// The distribution of their durations; empty unless requested.
     pub distribution: LogHistogram,
 }
 
 impl KworkTimes {
-    /// Returns the mean, rounded down; 0 if there are none.
+    /// Returns the mean duration, rounded down; 0 if `count` is 0.
     #[must_use]
     pub fn average(&self) -> u64 {
         self.total.checked_div(self.count).unwrap_or_default()
@@ -69,25 +69,25 @@ impl KworkTimes {
     }
 }
 
-/// A piece of work with its sums.
+/// A piece of work with its delays or run times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KworkRow {
     /// The work.
     pub work: Kwork,
-    /// Its sums.
+    /// Its delays or run times.
     pub times: KworkTimes,
 }
 
 /// A column to sort by, the highest value first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KworkSortKey {
-    /// The sum.
+    /// [`KworkTimes::total`].
     Total,
-    /// The mean.
+    /// [`KworkTimes::average`].
     Average,
-    /// The maximum.
+    /// [`KworkTimes::max`].
     Maximum,
-    /// The number.
+    /// [`KworkTimes::count`].
     Count,
 }
 
@@ -102,7 +102,7 @@ impl KworkSortKey {
     }
 }
 
-/// Collects the sums.
+/// Sums up delays or run times by work.
 #[derive(Debug, Default)]
 pub struct KworkTotals {
     rows: Vec<KworkRow>,
@@ -159,7 +159,7 @@ impl KworkRuns<KworkTotals> {
         let mut rows = self.sink.rows;
         rows.retain(|row| row.times.count > 0);
         let rank = |class: KworkClass| classes.iter().position(|listed| *listed == class);
-        let place = |left: &Kwork, right: &Kwork| {
+        let by_work = |left: &Kwork, right: &Kwork| {
             let by_class = rank(left.class).cmp(&rank(right.class));
             let by_cpu = right.cpu.cmp(&left.cpu);
             let by_id = right.id.cmp(&left.id);
@@ -167,11 +167,11 @@ impl KworkRuns<KworkTotals> {
             by_class.then(by_cpu).then(by_id).then(by_name)
         };
         rows.sort_by(|left, right| {
-            let orders = keys
+            let by_key = keys
                 .iter()
                 .map(|key| key.compare(&left.times, &right.times));
-            let order = orders.fold(Ordering::Equal, Ordering::then);
-            order.then_with(|| place(&left.work, &right.work))
+            let order = by_key.fold(Ordering::Equal, Ordering::then);
+            order.then_with(|| by_work(&left.work, &right.work))
         });
         let totals = self.totals;
         let first = totals.first.unwrap_or_default();

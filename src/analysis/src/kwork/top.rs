@@ -1,4 +1,4 @@
-//! CPU time of tasks without the interrupts and softirqs that ran in their context, for `kwork top`.
+//! CPU time of tasks without that of selected interrupts and softirqs in their context, for `kwork top`.
 
 mod cpu;
 mod table;
@@ -22,14 +22,13 @@ pub struct KworkTop {
     selection: KworkSelection,
     names: KworkNames,
     cpus: BTreeMap<u32, CpuState>,
-    /// Run time without interrupts and softirqs in nanoseconds, by thread and CPU.
+    /// Run time in nanoseconds, without selected interrupts and softirqs.
     tasks: BTreeMap<TaskOnCpu, u64>,
     /// The latest name of each thread.
     comms: FxHashMap<i32, Vec<u8>>,
     losses: LostStretches,
 }
 
-/// A thread on one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct TaskOnCpu {
     tid: i32,

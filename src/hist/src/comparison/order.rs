@@ -37,8 +37,8 @@ impl RowOrder<'_> {
     fn by_chosen(&self, one: &ComparedRow, other: &ComparedRow, file: usize) -> Ordering {
         let is_missing = |row: &ComparedRow| row.period(file).is_none();
         let is_undefined = |row: &ComparedRow| row.period(0).is_none() && !self.is_relative();
-        let missing = is_missing(one).cmp(&is_missing(other));
-        missing.then_with(|| match (is_undefined(one), is_undefined(other)) {
+        let by_presence = is_missing(one).cmp(&is_missing(other));
+        by_presence.then_with(|| match (is_undefined(one), is_undefined(other)) {
             (false, false) => self.by_value(one, other, file),
             (one, other) => one.cmp(&other),
         })
@@ -80,7 +80,7 @@ impl RowOrder<'_> {
     }
 }
 
-/// The number that a cell begins with.
+/// The decimal number that a cell begins with, if any.
 fn number(cell: &str) -> Option<u64> {
     let cell = cell.trim_start();
     let end = cell.find(|letter: char| !letter.is_ascii_digit());

@@ -8,19 +8,19 @@ use super::ComparedRow;
 use crate::histogram::{Histogram, HistogramRow};
 use crate::keys::{FUNCTION_NAME, Key};
 
-/// The cells that identify a row: the cells of its sort keys, with just the name of a function.
+/// The texts that identify a row: cells of its sort keys, with the function's name instead of cells that show the function.
 type RowNames = Vec<String>;
 
 /// The sort keys of the rows, without [`FUNCTION_NAME`], which follows them.
 pub(super) fn keys(files: &[Option<&Histogram>]) -> Vec<&'static Key> {
-    let known = files.iter().flatten().next();
-    let columns = known.map_or(&[][..], |histogram| &histogram.columns);
+    let first = files.iter().flatten().next();
+    let columns = first.map_or(&[][..], |histogram| &histogram.columns);
     let keys = columns.iter().filter_map(|field| field.key());
     keys.filter(|key| **key != FUNCTION_NAME).collect()
 }
 
 /// The rows of all files, in order of their first appearance.
-pub(super) fn paired(files: &[Option<&Histogram>]) -> Vec<ComparedRow> {
+pub(super) fn pair_rows(files: &[Option<&Histogram>]) -> Vec<ComparedRow> {
     let mut rows: Vec<ComparedRow> = Vec::new();
     let mut indices: FxHashMap<RowNames, usize> = FxHashMap::default();
     let keys = keys(files);
@@ -29,23 +29,22 @@ pub(super) fn paired(files: &[Option<&Histogram>]) -> Vec<ComparedRow> {
             continue;
         };
         for row in &histogram.rows {
-            let fresh = || compared(row, &keys, files.len());
             let index = match indices.entry(names(row, &keys)) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => {
-                    rows.push(fresh());
-                    *new.insert(rows.len() - 1)
+                Entry::Occupied(entry) => *entry.get(),
+                Entry::Vacant(entry) => {
+                    rows.push(unpaired(row, &keys, files.len()));
+                    *entry.insert(rows.len() - 1)
                 }
             };
-            let Some(known) = rows.get_mut(index) else {
+            let Some(paired) = rows.get_mut(index) else {
                 continue;
             };
-            let is_first = known.periods.iter().take(file).all(Option::is_none);
+            let is_first = paired.periods.iter().take(file).all(Option::is_none);
             let cells = cells(row, &keys);
-            if is_first && comes_first(cells, &known.cells) {
-                known.cells = cells.to_vec();
+            if is_first && comes_first(cells, &paired.cells) {
+                paired.cells = cells.to_vec();
             }
-            if let Some(period) = known.periods.get_mut(file) {
+            if let Some(period) = paired.periods.get_mut(file) {
                 let sum = period.unwrap_or_default();
                 *period = Some(sum.saturating_add(row.weights.own));
             }
@@ -54,7 +53,8 @@ pub(super) fn paired(files: &[Option<&Histogram>]) -> Vec<ComparedRow> {
     rows
 }
 
-fn compared(row: &HistogramRow, keys: &[&Key], files: usize) -> ComparedRow {
+/// A row without periods.
+fn unpaired(row: &HistogramRow, keys: &[&Key], files: usize) -> ComparedRow {
     ComparedRow {
         cells: cells(row, keys).to_vec(),
         function: row.cells.get(keys.len()).cloned().unwrap_or_default(),
@@ -63,14 +63,13 @@ fn compared(row: &HistogramRow, keys: &[&Key], files: usize) -> ComparedRow {
     }
 }
 
-/// The cells of the keys.
 fn cells<'r>(row: &'r HistogramRow, keys: &[&Key]) -> &'r [String] {
     row.cells.get(..keys.len()).unwrap_or(&row.cells)
 }
 
 fn names(row: &HistogramRow, keys: &[&Key]) -> RowNames {
-    let shown = keys.iter().zip(&row.cells);
-    let other = shown.filter(|(key, _)| !key.shows_function());
+    let cells = keys.iter().zip(&row.cells);
+    let other = cells.filter(|(key, _)| !key.shows_function());
     let function = row.cells.get(keys.len());
     other
         .map(|(_, cell)| cell)
@@ -79,11 +78,11 @@ fn names(row: &HistogramRow, keys: &[&Key]) -> RowNames {
         .collect()
 }
 
-/// Whether a row with `cells` has lower addresses than one with `known`. Of rows that are added up, perf shows the lowest address.
-fn comes_first(cells: &[String], known: &[String]) -> bool {
+/// Whether `cells` have lower addresses than `others`. Of rows that are added up, perf shows the lowest address.
+fn comes_first(cells: &[String], others: &[String]) -> bool {
     let length_and_text = |cells: &[String]| -> Vec<(usize, String)> {
         let cells = cells.iter().cloned();
         cells.map(|cell| (cell.len(), cell)).collect()
     };
-    length_and_text(cells) < length_and_text(known)
+    length_and_text(cells) < length_and_text(others)
 }

@@ -18,10 +18,10 @@ pub struct RunComparison {
     pub rows: Vec<ComparedRuns>,
 }
 
-/// One row.
+/// The shares of one row in both groups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedRuns {
-    /// Its keys, and its periods in each run.
+    /// The row, with its period in each run.
     pub row: ComparedRow,
     /// Mean share in the baseline, in percent.
     pub baseline: f64,
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn any_difference_is_significant_without_variance() {
+    fn without_variance_every_difference_is_significant() {
         let comparison = Comparison {
             method: ComparisonMethod::AbsoluteDelta,
             keys: Vec::new(),
@@ -136,11 +136,11 @@ mod tests {
             rows: vec![row("same", &[7; 4]), row("other", &[7, 7, 9, 9])],
         };
         let runs = RunComparison::new(&comparison, 2).expect("enough runs");
-        let found: Vec<_> = runs
+        let significance: Vec<_> = runs
             .rows
             .iter()
             .map(|row| (&*row.row.function, row.is_significant()))
             .collect();
-        assert_eq!(found, [("other", true), ("same", false)]);
+        assert_eq!(significance, [("other", true), ("same", false)]);
     }
 }

@@ -15,6 +15,7 @@ type Hit = (u8, u8, u16, u64);
 
 const FUNCTIONS: &[&str] = &["", "a", "b", "main"];
 
+/// A histogram with the rows of `hits`, and `hidden` more in its total period.
 fn histogram(hits: &[Hit], hidden: u64) -> Histogram {
     let columns = parse("dso,symbol").expect("known keys");
     let period = hits.iter().map(|hit| hit.3).sum::<u64>() + hidden;
@@ -65,13 +66,13 @@ const PLAIN: ComparisonOptions = ComparisonOptions {
 
 /// The period of a function in a file, by adding up all of its hits; `None` without a hit.
 fn period(hits: &[Hit], dso: u8, function: u8) -> Option<u64> {
-    let mut found = None;
+    let mut sum = None;
     for hit in hits {
         if (hit.0, hit.1) == (dso, function) {
-            found = Some(found.unwrap_or(0) + hit.3);
+            sum = Some(sum.unwrap_or(0) + hit.3);
         }
     }
-    found
+    sum
 }
 
 fn sum(hits: &[Hit]) -> u64 {
@@ -99,7 +100,7 @@ fn value(method: ComparisonMethod, files: &[Vec<Hit>], file: usize, key: (u8, u8
     }
 }
 
-fn shown(value: ComparedValue) -> Option<f64> {
+fn as_number(value: ComparedValue) -> Option<f64> {
     match value {
         ComparedValue::Percent(value) | ComparedValue::Ratio(value) => Some(value),
         ComparedValue::Weighted(value) => Some(value as f64),
@@ -140,19 +141,19 @@ proptest! {
                 expected.insert((dso, function));
             }
         }
-        let mut found = BTreeSet::new();
+        let mut keys = BTreeSet::new();
         let mut last: Option<(bool, f64)> = None;
         for row in &comparison.rows {
             let dso: u8 = row.cells[0]["lib".len()..].parse().expect("a number");
             let function = FUNCTIONS.iter().position(|name| *name == row.function).expect("known");
             let key = (dso, function as u8);
-            prop_assert!(found.insert(key), "{key:?} twice");
+            prop_assert!(keys.insert(key), "{key:?} twice");
             for (file, hits) in files.iter().enumerate() {
                 prop_assert_eq!(row.period(file), period(hits, key.0, key.1));
             }
             for file in 1..files.len() {
-                let own = comparison.value(row, file).and_then(shown);
-                prop_assert_eq!(own, value(method, &files, file, key));
+                let number = comparison.value(row, file).and_then(as_number);
+                prop_assert_eq!(number, value(method, &files, file, key));
             }
             let first = match order {
                 0 => Some(period(&files[0], key.0, key.1).unwrap_or(0) as f64),
@@ -165,7 +166,7 @@ proptest! {
             }
             last = Some(rank);
         }
-        prop_assert_eq!(found, expected);
+        prop_assert_eq!(keys, expected);
     }
 
     #[test]

@@ -39,23 +39,23 @@ pub(super) fn print(address: u64, bytes: &[u8], text: &mut String) -> Printed {
         );
         return printed;
     };
-    let shown = insn.to_string();
-    let (name, operands) = shown.split_once(' ').unwrap_or((&shown, ""));
+    let insn_text = insn.to_string();
+    let (name, operands) = insn_text.split_once(' ').unwrap_or((&insn_text, ""));
     printed.flow = flow(name);
-    let (name, operands) = widened(name, operands);
-    let mut line = Operands {
+    let (name, operands) = with_alias(name, operands);
+    let mut rewritten = Operands {
         name,
         address,
         text: String::with_capacity(operands.len()),
-        place: None,
+        pc_relative: None,
     };
-    line.rewrite(operands);
-    line.finish(u32::from_le_bytes(*word));
+    rewritten.rewrite(operands);
+    rewritten.finish(u32::from_le_bytes(*word));
     match printed.flow {
-        InsnFlow::Next => printed.refers = line.place,
-        _ => printed.target = line.place,
+        InsnFlow::Next => printed.refers = rewritten.pc_relative,
+        _ => printed.target = rewritten.pc_relative,
     }
-    lay_out(text, branch_name(name).unwrap_or(name), &line.text);
+    lay_out(text, branch_name(name).unwrap_or(name), &rewritten.text);
     printed
 }
 
@@ -80,16 +80,16 @@ fn branch_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Widening shifts by zero bits have their own names.
-fn widened<'t>(name: &'t str, operands: &'t str) -> (&'t str, &'t str) {
+/// Replaces widening shifts by zero bits by their aliases.
+fn with_alias<'t>(name: &'t str, operands: &'t str) -> (&'t str, &'t str) {
     let names = [
         ("ushll", "uxtl"),
         ("ushll2", "uxtl2"),
         ("sshll", "sxtl"),
         ("sshll2", "sxtl2"),
     ];
-    let found = names.iter().find(|(long, _)| *long == name);
-    match (found, operands.strip_suffix(", #0x0")) {
+    let alias = names.iter().find(|(long, _)| *long == name);
+    match (alias, operands.strip_suffix(", #0x0")) {
         (Some((_, short)), Some(rest)) => (short, rest),
         _ => (name, operands),
     }
@@ -101,7 +101,7 @@ struct Operands<'n> {
     address: u64,
     text: String,
     /// The absolute address of an operand that is relative to the program counter.
-    place: Option<u64>,
+    pc_relative: Option<u64>,
 }
 
 impl Operands<'_> {
@@ -178,9 +178,9 @@ impl Operands<'_> {
             self.text.push_str(distance);
             return;
         };
-        let place = from.wrapping_add_signed(distance);
-        self.place = Some(place);
-        let _ = write!(self.text, "{place:x}");
+        let absolute = from.wrapping_add_signed(distance);
+        self.pc_relative = Some(absolute);
+        let _ = write!(self.text, "{absolute:x}");
     }
 }
 

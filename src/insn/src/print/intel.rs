@@ -70,7 +70,7 @@ fn fix_address(insn: &Instruction, operands: &mut String) {
 fn hides_top(insn: &Instruction) -> bool {
     use Mnemonic as M;
     let mnemonic = insn.mnemonic();
-    let of_one = [
+    let with_one_operand = [
         M::Fld,
         M::Fst,
         M::Fstp,
@@ -83,7 +83,7 @@ fn hides_top(insn: &Instruction) -> bool {
         M::Fcompp,
     ];
     // Other instructions on two registers are printed with both.
-    of_one.contains(&mnemonic) || insn.memory_size() != MemorySize::Unknown
+    with_one_operand.contains(&mnemonic) || insn.memory_size() != MemorySize::Unknown
 }
 
 /// Operands of string instructions: memory with its segment, and the implied register.
@@ -114,8 +114,8 @@ fn string_operands(insn: &Instruction) -> String {
 
 /// Whether it is a move with an eight-byte immediate or an eight-byte absolute address.
 fn is_long_move(insn: &Instruction) -> bool {
-    let of_number = insn.code() == Code::Mov_r64_imm64;
-    let of_place = matches!(
+    let of_immediate = insn.code() == Code::Mov_r64_imm64;
+    let of_address = matches!(
         insn.code(),
         Code::Mov_AL_moffs8
             | Code::Mov_AX_moffs16
@@ -126,5 +126,5 @@ fn is_long_move(insn: &Instruction) -> bool {
             | Code::Mov_moffs32_EAX
             | Code::Mov_moffs64_RAX
     );
-    of_number || of_place && insn.memory_displ_size() == 8
+    of_immediate || of_address && insn.memory_displ_size() == 8
 }

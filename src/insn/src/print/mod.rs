@@ -20,13 +20,13 @@ pub enum Syntax {
 /// Control flow after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InsnFlow {
-    /// To the next one.
+    /// To the next instruction; also of traps and system calls.
     Next,
     /// To another address, always or conditionally.
     Jump,
-    /// To another function that returns.
+    /// To a function, with a return address.
     Call,
-    /// Back to the caller.
+    /// Back to the caller, or from an exception.
     Return,
 }
 
@@ -62,9 +62,9 @@ impl Printer {
         })
     }
 
-    /// Appends the instruction at the start of `bytes`, located at `address`, to `text`; the
-    /// mnemonic is padded to six characters. Invalid instructions are printed as `(bad)`, or as their
-    /// encoding if instructions of the machine have a fixed length. Returns `None` if `bytes` is empty.
+    /// Appends the instruction at the start of `bytes`, located at `address`, to `text`; before operands, the
+    /// mnemonic is padded to six characters. Invalid and truncated instructions are printed as `(bad)`, complete
+    /// invalid ones of Arm as their encoding. Returns `None` if `bytes` is empty.
     pub fn print(&mut self, address: u64, bytes: &[u8], text: &mut String) -> Option<Printed> {
         if bytes.is_empty() {
             return None;

@@ -58,8 +58,8 @@ fn x86_is_printed_as_by_objdump_in_both_syntaxes() {
         ),
     ] {
         assert_eq!(text(Isa::X86_64, Syntax::Att, bytes).0, att);
-        let (shown, printed) = text(Isa::X86_64, Syntax::Intel, bytes);
-        assert_eq!(shown, intel);
+        let (intel_text, printed) = text(Isa::X86_64, Syntax::Intel, bytes);
+        assert_eq!(intel_text, intel);
         assert_eq!(printed.len, bytes.len(), "{att}");
     }
 }
@@ -68,7 +68,7 @@ fn x86_is_printed_as_by_objdump_in_both_syntaxes() {
 fn targets_and_operand_addresses_are_computed() {
     let (shown, jump) = text(Isa::X86_64, Syntax::Att, &[0x7e, 0x10]);
     assert_eq!(
-        (shown.as_str(), jump.flow, jump.target),
+        (jump_text.as_str(), jump.flow, jump.target),
         ("jle    1012", InsnFlow::Jump, Some(0x1012))
     );
     let (_, call) = text(Isa::X86, Syntax::Att, &[0xe8, 0xfb, 0xff, 0xff, 0xff]);
@@ -79,9 +79,9 @@ fn targets_and_operand_addresses_are_computed() {
         text(Isa::X86_64, Syntax::Att, &[0xc3]).1.flow,
         InsnFlow::Return
     );
-    let (shown, page) = text(Isa::Arm64, Syntax::Att, &[0xc1, 0, 0, 0x90]);
+    let (page_text, page) = text(Isa::Arm64, Syntax::Att, &[0xc1, 0, 0, 0x90]);
     assert_eq!(
-        (shown.as_str(), page.refers),
+        (page_text.as_str(), page.refers),
         ("adrp   x1, 19000", Some(0x19000))
     );
 }
@@ -106,7 +106,7 @@ fn arm64_is_printed_as_by_objdump() {
         (0xffff_ffff, ".inst  0xffffffff ; undefined"),
     ] {
         let printed = text(Isa::Arm64, Syntax::Att, &word.to_le_bytes());
-        assert_eq!(printed.0, shown);
+        assert_eq!(printed.0, expected);
     }
 }
 

@@ -10,7 +10,7 @@ use iced_x86::{
 use super::{InsnFlow, Printed, Syntax, lay_out};
 use crate::MAX_LEN;
 
-/// Instructions of one mode in one syntax.
+/// Prints instructions of one mode in one syntax.
 pub(super) struct X86 {
     bits: u32,
     style: Box<dyn Style>,
@@ -24,7 +24,7 @@ pub(super) trait Style: Formatter {
     /// Replaces a mnemonic by objdump's.
     fn fix_name(&self, insn: &Instruction, name: &mut String);
 
-    /// Appends the operands of an instruction other than a direct branch.
+    /// Writes the operands of an instruction other than a direct branch to `operands`, which is empty.
     fn operands(&mut self, insn: &Instruction, bytes: &[u8], operands: &mut String);
 }
 
@@ -111,7 +111,7 @@ fn flow(insn: &Instruction) -> InsnFlow {
     }
 }
 
-/// Whether the first operand is an immediate address.
+/// Whether the first operand is the target of a near branch.
 fn is_direct(insn: &Instruction) -> bool {
     matches!(
         insn.op0_kind(),
@@ -217,7 +217,7 @@ pub(super) fn is_string_operation(insn: &Instruction) -> bool {
     (0..insn.op_count()).any(|index| is_string_operand(insn.op_kind(index)))
 }
 
-/// Whether it is an x87 instruction on the top two stack entries that pops one.
+/// Whether it is x87 arithmetic that pops the stack.
 pub(super) fn pops_in_place(insn: &Instruction) -> bool {
     use Mnemonic as M;
     let popping = [M::Faddp, M::Fmulp, M::Fsubp, M::Fsubrp, M::Fdivp, M::Fdivrp];
