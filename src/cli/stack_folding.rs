@@ -9,7 +9,7 @@ use rperf_hist::{
 use rperf_perfdata::{EventDesc, Metadata};
 use rperf_replay::{Fold, Replay, Sample, World};
 use rperf_resolve::{
-    Resolver, StackOptions, StackSummary, UserStacks, has_call_stacks, has_stack_copies,
+    Resolver, StackOptions, StackSummary, UserStacks, completes_callchains, has_call_stacks,
 };
 use rperf_wire::SampleType;
 
@@ -21,7 +21,7 @@ const MAX_STACK_COPY: u32 = 65_528;
 
 /// Whether samples of any event carry data that completes their callchains.
 pub(crate) fn has_copies(events: &[EventDesc]) -> bool {
-    events.iter().any(|event| has_stack_copies(&event.attr))
+    events.iter().any(|event| completes_callchains(&event.attr))
 }
 
 /// Returns how the user stacks of `recording` are unwound. `limit` is the maximum number of kernel and of user frames; without

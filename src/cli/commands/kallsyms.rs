@@ -44,18 +44,18 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
     let listing = kernel_file(LISTING)
         .map_err(|error| CliError::from(anyhow::Error::new(error).context(LISTING)))?;
-    let known = parse(&listing, None);
-    if known.hidden {
+    let kallsyms = parse(&listing, None);
+    if kallsyms.hidden {
         return Err(
             CliError::message(255, format!("{LISTING} does not show kernel addresses"))
                 .hint(show_kernel_addresses()),
         );
     }
     if context.verbosity(matches) > 0 {
-        let modules = known.modules.iter().map(|module| module.table.len());
+        let modules = kallsyms.modules.iter().map(|module| module.table.len());
         context.note(format_args!(
             "{LISTING}: {} symbols of the kernel, {} of modules",
-            known.kernel.len(),
+            kallsyms.kernel.len(),
             modules.sum::<usize>()
         ));
     }
@@ -66,8 +66,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let mut out = context.stdout();
     let mut all_found = true;
     for name in names {
-        match place(name, &known, &modules) {
-            Some(place) => writeln!(out, "{name}: {place}")?,
+        match location(name, &kallsyms, &modules) {
+            Some(location) => writeln!(out, "{name}: {location}")?,
             None => {
                 writeln!(out, "{name}: not found")?;
                 all_found = false;
@@ -82,11 +82,11 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 }
 
 /// Returns module, file and address range. perf also prints the unrelocated addresses; here they are the same.
-fn place(name: &str, known: &Kallsyms, modules: &[Module]) -> Option<String> {
-    if let Some(range) = range(name, &known.kernel) {
+fn location(name: &str, kallsyms: &Kallsyms, modules: &[Module]) -> Option<String> {
+    if let Some(range) = range(name, &kallsyms.kernel) {
         return Some(format!("[kernel] [kernel.kallsyms] {range} ({range})"));
     }
-    known.modules.iter().find_map(|symbols| {
+    kallsyms.modules.iter().find_map(|symbols| {
         let range = range(name, &symbols.table)?;
         let bracketed = format!("[{}]", symbols.name);
         let mut modules = modules.iter();
@@ -121,20 +121,20 @@ ffffffffc0001020 t after\t[mod]
 
     #[test]
     fn kernel_modules_and_duplicates() {
-        let known = parse(TEXT, None);
+        let kallsyms = parse(TEXT, None);
         let modules = [Module {
             name: "mod".to_owned(),
             start: 0,
             size: 0,
             file: Some("/lib/mod.ko".into()),
         }];
-        let place = |name| place(name, &known, &modules);
+        let location = |name| location(name, &kallsyms, &modules);
         let kernel = "0xffffffff81000040-0xffffffff81000080";
         let kernel = format!("[kernel] [kernel.kallsyms] {kernel} ({kernel})");
-        assert_eq!(place("twice"), Some(kernel));
+        assert_eq!(location("twice"), Some(kernel));
         let module = "0xffffffffc0001000-0xffffffffc0001020";
         let module = format!("[mod] /lib/mod.ko {module} ({module})");
-        assert_eq!(place("inside"), Some(module));
-        assert_eq!(place("nowhere"), None);
+        assert_eq!(location("inside"), Some(module));
+        assert_eq!(location("nowhere"), None);
     }
 }

@@ -58,7 +58,7 @@ fn filters(name: &'static str) -> [Arg; 3] {
     [
         value("cpu", "cpu[,cpu...]")
             .short('C')
-            .help("only work that begins on these CPUs: 0,2-3"),
+            .help("only these CPUs: 0,2-3"),
         value("name", "name").short('n').help(name),
         value("time", "start,end").help(
             "only events of this time range: seconds, or percent of the recording: 10%/2, 10%-20%",
@@ -137,7 +137,7 @@ fn selection(matches: &ArgMatches, classes: Vec<KworkClass>) -> Result<KworkSele
     })
 }
 
-/// Parses the keys of `-s`, the names of which are listed in `known`.
+/// Parses the keys of `-s` by `named`; `default` if not given. `known` lists the names, for messages.
 fn sort_keys<K: Copy>(
     matches: &ArgMatches,
     default: &[K],

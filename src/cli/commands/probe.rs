@@ -16,7 +16,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 pub(super) use crate::cli::shared::probing::args::command;
 use crate::cli::shared::probing::args::{self, ProbeSpec};
-use crate::cli::shared::probing::place_messages::faulty;
+use crate::cli::shared::probing::place_messages::syntax_error;
 use crate::cli::shared::probing::target::OpenedObject;
 use crate::cli::shared::probing::{events, on, targets_of};
 
@@ -152,7 +152,7 @@ impl ProbeSearch {
         context: &Context,
     ) -> Result<Vec<Self>, CliError> {
         let text = &given.definition;
-        let definition = parse(text).map_err(|fault| faulty(fault, text))?;
+        let definition = parse(text).map_err(|fault| syntax_error(fault, text))?;
         let targets = targets_of(given, &definition, context)?;
         let sought = targets.iter().map(|target| {
             Ok(Self {

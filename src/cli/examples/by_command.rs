@@ -1,4 +1,4 @@
-//! The example lines of each command, for `-h` and `--help`. Tests run them.
+//! The example lines of commands, for `-h` and `--help`. Tests run them.
 
 mod bench;
 mod histogram;
@@ -24,17 +24,16 @@ pub(crate) struct CommandLine {
     pub(crate) purpose: &'static str,
 }
 
-/// Creates a command line.
-const fn run(line: &'static str, purpose: &'static str) -> CommandLine {
+const fn example(line: &'static str, purpose: &'static str) -> CommandLine {
     CommandLine { line, purpose }
 }
 
-/// Returns the examples of a command or subcommand. A subcommand without examples has those of its command.
+/// Returns the examples of a command or subcommand; of a subcommand without examples, those of its command.
 pub(crate) fn of(command: &str) -> &'static [CommandLine] {
-    let own = [
+    let tables = [
         BY_COMMAND, BENCH, HISTOGRAM, KMEM, KWORK, LOCK, SCHED, TIMECHART,
     ];
-    let mut commands = own.into_iter().flatten();
+    let mut commands = tables.into_iter().flatten();
     match commands.find(|(name, _)| *name == command) {
         Some((_, lines)) => lines,
         None => command.rsplit_once(' ').map_or(&[], |(name, _)| of(name)),
@@ -46,20 +45,20 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "annotate",
         &[
-            run(
+            example(
                 "annotate --stdio",
                 "print the hottest functions with samples per instruction",
             ),
-            run("annotate --stdio compute", "annotate one function"),
-            run(
+            example("annotate --stdio compute", "annotate one function"),
+            example(
                 "annotate --stdio -s compute --hot 5",
                 "show only the five hottest instructions of a function",
             ),
-            run(
+            example(
                 "annotate --stdio -l --percent-limit 10",
                 "start with the hottest source lines",
             ),
-            run(
+            example(
                 "annotate -M intel --asm-raw",
                 "print Intel syntax, with the bytes of instructions",
             ),
@@ -68,9 +67,9 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "archive",
         &[
-            run("archive", "pack the objects of perf.data"),
-            run("archive --all", "pack the recording, too"),
-            run(
+            example("archive", "pack the objects of perf.data"),
+            example("archive --all", "pack the recording, too"),
+            example(
                 "archive --unpack perf.data.tar.bz2",
                 "unpack objects into the build-id cache",
             ),
@@ -79,17 +78,17 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "buildid-cache",
         &[
-            run("buildid-cache -a ./program", "add a program"),
-            run("buildid-cache -l", "list the cache"),
-            run(
+            example("buildid-cache -a ./program", "add a program"),
+            example("buildid-cache -l", "list the cache"),
+            example(
                 "buildid-cache -M perf.data",
                 "list objects that the recording needs and the cache lacks",
             ),
-            run(
+            example(
                 "buildid-cache -p ./program",
                 "remove all builds of a program",
             ),
-            run(
+            example(
                 "buildid-cache --max-size 2G",
                 "remove the least recently used objects above 2 GB",
             ),
@@ -98,36 +97,36 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "buildid-list",
         &[
-            run("buildid-list", "list build-ids of perf.data"),
-            run("buildid-list -H", "list only objects with samples"),
-            run(
+            example("buildid-list", "list build-ids of perf.data"),
+            example("buildid-list -H", "list only objects with samples"),
+            example(
                 "buildid-list -i ./program",
                 "show the build-id of a program",
             ),
-            run("buildid-list -k", "show the build-id of the running kernel"),
+            example("buildid-list -k", "show the build-id of the running kernel"),
         ],
     ),
     (
         "check",
         &[
-            run("check feature dwarf", "show whether DWARF is supported"),
-            run("check feature zstd,debuginfod", "check several features"),
-            run("check -q feature dwarf", "set the exit status only"),
+            example("check feature dwarf", "show whether DWARF is supported"),
+            example("check feature zstd,debuginfod", "check several features"),
+            example("check -q feature dwarf", "set the exit status only"),
         ],
     ),
     (
         "completion",
         &[
-            run("completion bash", "print the script for bash"),
-            run("completion zsh", "print the script for zsh"),
+            example("completion bash", "print the script for bash"),
+            example("completion zsh", "print the script for zsh"),
         ],
     ),
     (
         "config",
         &[
-            run("config", "list all settings"),
-            run("config report.children", "show one setting"),
-            run(
+            example("config", "list all settings"),
+            example("config report.children", "show one setting"),
+            example(
                 "config report.children=false",
                 "change a setting in ~/.perfconfig",
             ),
@@ -136,21 +135,21 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "data",
         &[
-            run("data check", "check perf.data for damage"),
-            run(
+            example("data check", "check perf.data for damage"),
+            example(
                 "data convert --to-pprof profile.pb.gz",
                 "convert for 'go tool pprof'",
             ),
-            run(
+            example(
                 "data convert --to-firefox profile.json.gz",
                 "convert for profiler.firefox.com",
             ),
-            run(
+            example(
                 "data convert --to-parquet profiles",
                 "add the recording to a folder of tables, for DuckDB or Spark",
             ),
-            run("data convert --to-folded -", "print folded stacks"),
-            run(
+            example("data convert --to-folded -", "print folded stacks"),
+            example(
                 "data convert --all --to-ctf trace",
                 "convert for babeltrace",
             ),
@@ -159,42 +158,42 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "diff",
         &[
-            run("diff", "compare perf.data with perf.data.old"),
-            run(
+            example("diff", "compare perf.data with perf.data.old"),
+            example(
                 "diff -c ratio -p perf.data.old perf.data",
                 "show the ratio of each function's new and old period",
             ),
-            run(
+            example(
                 "diff -s dso -q perf.data.old perf.data",
                 "compare the objects, rows only",
             ),
-            run(
+            example(
                 "diff --fail-above 5% perf.data.old perf.data",
                 "fail if the share of a function grew by more than 5 percentage points",
             ),
-            run("diff --json perf.data.old perf.data", "print JSON"),
+            example("diff --json perf.data.old perf.data", "print JSON"),
         ],
     ),
     (
         "evlist",
         &[
-            run("evlist", "list event names"),
-            run("evlist -F", "show sampling frequencies"),
-            run("evlist -v", "show all attributes"),
-            run("evlist --trace-fields", "show the fields of tracepoints"),
+            example("evlist", "list event names"),
+            example("evlist -F", "show sampling frequencies"),
+            example("evlist -v", "show all attributes"),
+            example("evlist --trace-fields", "show the fields of tracepoints"),
         ],
     ),
     (
         "flamegraph",
         &[
-            run("flamegraph", "draw perf.data into flamegraph.svg"),
-            run("flamegraph -- ./program", "record a command and draw it"),
-            run(
+            example("flamegraph", "draw perf.data into flamegraph.svg"),
+            example("flamegraph -- ./program", "record a command and draw it"),
+            example(
                 "flamegraph -a -F 99 -- sleep 10",
                 "record the whole system for ten seconds and draw it",
             ),
-            run("flamegraph --folded -o stacks.txt", "write folded stacks"),
-            run(
+            example("flamegraph --folded -o stacks.txt", "write folded stacks"),
+            example(
                 "flamegraph --diff perf.data.old",
                 "color the differences from an earlier recording",
             ),
@@ -203,12 +202,12 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "heatmap",
         &[
-            run("heatmap", "draw perf.data into heatmap.svg"),
-            run(
+            example("heatmap", "draw perf.data into heatmap.svg"),
+            example(
                 "heatmap --comms program -o program.svg",
                 "draw the samples of one command",
             ),
-            run(
+            example(
                 "heatmap --from sched:sched_switch --to sched:sched_switch",
                 "draw the times between context switches of each thread",
             ),
@@ -217,23 +216,23 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "help",
         &[
-            run("help record", "show the manual of a command"),
-            run("help examples", "show example command lines"),
-            run("help --man man/man1", "write manual pages"),
+            example("help record", "show the manual of a command"),
+            example("help examples", "show example command lines"),
+            example("help --man man/man1", "write manual pages"),
         ],
     ),
     (
         "inject",
         &[
-            run(
+            example(
                 "inject -b -i perf.data -o with-ids.data",
                 "add the build-ids of objects that samples hit",
             ),
-            run(
+            example(
                 "inject --jit -v -o with-functions.data",
                 "add JIT-compiled functions from jitdump files",
             ),
-            run(
+            example(
                 "inject --redact -o shared.data",
                 "replace names, paths and addresses, to share the recording",
             ),
@@ -242,68 +241,68 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "kallsyms",
         &[
-            run("kallsyms schedule", "show module and address of a function"),
-            run("kallsyms schedule,vfs_read", "look up two functions"),
-            run("kallsyms -v schedule", "also print the number of symbols"),
+            example("kallsyms schedule", "show module and address of a function"),
+            example("kallsyms schedule,vfs_read", "look up two functions"),
+            example("kallsyms -v schedule", "also print the number of symbols"),
         ],
     ),
     (
         "list",
         &[
-            run("list", "list all events"),
-            run("list sw", "list software events"),
-            run("list 'sched:*'", "list the tracepoints of the scheduler"),
-            run(
+            example("list", "list all events"),
+            example("list sw", "list software events"),
+            example("list 'sched:*'", "list the tracepoints of the scheduler"),
+            example(
                 "list -v sched:sched_switch",
                 "show fields and print format of a tracepoint",
             ),
-            run("list --json sw", "print JSON"),
+            example("list --json sw", "print JSON"),
         ],
     ),
     (
         "probe",
         &[
-            run(
+            example(
                 "probe -x ./program compute",
                 "add a probe at a function of a program",
             ),
-            run(
+            example(
                 "probe -x ./program 'compute%return $retval'",
                 "add a return probe with the return value",
             ),
-            run(
+            example(
                 "probe -x ./program -V compute",
                 "list the variables available at the function",
             ),
-            run("probe -x ./program -F", "list functions of the program"),
-            run("probe -l", "list probe events"),
-            run("probe -d 'probe_program:*'", "delete probe events"),
+            example("probe -x ./program -F", "list functions of the program"),
+            example("probe -l", "list probe events"),
+            example("probe -d 'probe_program:*'", "delete probe events"),
         ],
     ),
     (
         "record",
         &[
-            run(
+            example(
                 "record -g -- ./program",
                 "run a command and sample it with callchains",
             ),
-            run(
+            example(
                 "record -p 1234 -- sleep 10",
                 "sample a running process for ten seconds",
             ),
-            run(
+            example(
                 "record -a -F 99 -g -- sleep 10",
                 "sample the whole system at 99 Hz",
             ),
-            run(
+            example(
                 "record --call-graph dwarf --unwind live -- ./program",
                 "record callchains of code without frame pointers",
             ),
-            run(
+            example(
                 "record -e sched:sched_switch -a -- sleep 1",
                 "record a tracepoint",
             ),
-            run(
+            example(
                 "record --off-cpu -g -- ./program",
                 "also record where the program waits",
             ),
@@ -312,27 +311,27 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "report",
         &[
-            run(
+            example(
                 "report",
                 "browse the report, or print it if stdout is not a terminal",
             ),
-            run(
+            example(
                 "report --stdio --no-children",
                 "print self overhead, with callers",
             ),
-            run(
+            example(
                 "report --stdio -g none -s comm,dso",
                 "print a flat profile by command and object",
             ),
-            run(
+            example(
                 "report --stdio -n --percent-limit 1",
                 "show sample counts, hide rows below 1%",
             ),
-            run(
+            example(
                 "report --csv --no-children -F overhead,period,sym",
                 "print rows for a spreadsheet",
             ),
-            run(
+            example(
                 "report --header-only",
                 "show machine and command line of the recording",
             ),
@@ -341,35 +340,35 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "script",
         &[
-            run("script", "print every sample"),
-            run(
+            example("script", "print every sample"),
+            example(
                 "script -F comm,tid,time,event,ip,sym",
                 "print selected fields",
             ),
-            run("script --time 10%-20%", "print a part of the recording"),
-            run("script --json", "print JSON lines"),
-            run("script report flamegraph", "draw a flame graph"),
-            run("script -s own.py", "pass samples to a script's functions"),
+            example("script --time 10%-20%", "print a part of the recording"),
+            example("script --json", "print JSON lines"),
+            example("script report flamegraph", "draw a flame graph"),
+            example("script -s own.py", "pass samples to a script's functions"),
         ],
     ),
     (
         "stat",
         &[
-            run("stat -- ./program", "count default events of a command"),
-            run(
+            example("stat -- ./program", "count default events of a command"),
+            example(
                 "stat -r 5 -- ./program",
                 "print mean and deviation of five runs",
             ),
-            run(
+            example(
                 "stat -e task-clock,page-faults -p 1234 -- sleep 5",
                 "count two events of a process",
             ),
-            run(
+            example(
                 "stat -a -I 1000 -- sleep 5",
                 "count the whole system, every second",
             ),
-            run("stat -j -- ./program", "print JSON"),
-            run(
+            example("stat -j -- ./program", "print JSON"),
+            example(
                 "stat -e syscalls:sys_exit_read --hist ret -a -- sleep 1",
                 "count reads by the number of bytes that they return",
             ),
@@ -378,53 +377,53 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "test",
         &[
-            run("test", "check what can be recorded here"),
-            run("test -v 1 hardware", "show the details of two tests"),
-            run(
+            example("test", "check what can be recorded here"),
+            example("test -v 1 hardware", "show the details of two tests"),
+            example(
                 "test list symbols",
                 "list the tests that have 'symbols' in their names",
             ),
-            run(
+            example(
                 "test --list-workloads -v",
                 "list workloads with their arguments",
             ),
-            run(
+            example(
                 "test -w noploop 0.1",
                 "loop in one function for 0.1 seconds",
             ),
-            run("test -w thloop 0.1 4", "loop in one function, on 4 threads"),
+            example("test -w thloop 0.1 4", "loop in one function, on 4 threads"),
         ],
     ),
     (
         "top",
         &[
-            run("top", "sample the whole system"),
-            run("top -p 1234 -g", "sample a process with call graphs"),
-            run(
+            example("top", "sample the whole system"),
+            example("top -p 1234 -g", "sample a process with call graphs"),
+            example(
                 "top -s comm,dso -d 5",
                 "show rows by command and object, every five seconds",
             ),
-            run("top --roll --intervals 3", "print three intervals as text"),
-            run("top --json --intervals 1", "print one interval as JSON"),
+            example("top --roll --intervals 3", "print three intervals as text"),
+            example("top --json --intervals 1", "print one interval as JSON"),
         ],
     ),
     (
         "trace",
         &[
-            run("trace -- ./program", "print the system calls of a program"),
-            run(
+            example("trace -- ./program", "print the system calls of a program"),
+            example(
                 "trace -s -- ./program",
                 "count the calls, and show how long they took",
             ),
-            run(
+            example(
                 "trace -e openat,sched:sched_process_exec -- ./program",
                 "print only these system calls, and another event",
             ),
-            run(
+            example(
                 "trace -a --failure -- sleep 1",
                 "print failed system calls of all processes",
             ),
-            run(
+            example(
                 "trace record -o t.data -- ./program",
                 "record the calls, for 'trace -i t.data'",
             ),
@@ -433,22 +432,22 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "version",
         &[
-            run("version", "print the version"),
-            run("version --build-options", "also print what is built in"),
+            example("version", "print the version"),
+            example("version --build-options", "also print what is built in"),
         ],
     ),
     (
         "stat record",
         &[
-            run(
+            example(
                 "stat record -- ./program",
                 "count a command and save the counts",
             ),
-            run(
+            example(
                 "stat record -a -A -- sleep 10",
                 "save the counts of each CPU",
             ),
-            run(
+            example(
                 "stat record -a -I 1000 -o counts.data -- sleep 10",
                 "save the counts of each second",
             ),
@@ -457,12 +456,12 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "stat report",
         &[
-            run("stat report", "show the counts in perf.data"),
-            run(
+            example("stat report", "show the counts in perf.data"),
+            example(
                 "stat report --per-socket",
                 "aggregate the counts per socket",
             ),
-            run("stat report -i counts.data -j", "print JSON"),
+            example("stat report -i counts.data -j", "print JSON"),
         ],
     ),
 ];

@@ -448,15 +448,15 @@ const GROUPS: &[&[&str]] = &[
 
 /// Returns the commands that a command's page refers to.
 pub(super) fn related(command: &str) -> Vec<&'static str> {
-    let mut found = Vec::new();
+    let mut commands = Vec::new();
     for group in GROUPS.iter().filter(|group| group.contains(&command)) {
         for other in *group {
-            if *other != command && !found.contains(other) {
-                found.push(*other);
+            if *other != command && !commands.contains(other) {
+                commands.push(*other);
             }
         }
     }
-    found
+    commands
 }
 
 #[cfg(test)]
@@ -497,8 +497,8 @@ mod tests {
             .chain(SUBCOMMANDS)
             .map(|entry| entry.name)
             .collect();
-        let facts = [STATUSES, VARIABLES, FILES].into_iter().flatten();
-        let named = facts.flat_map(|fact| fact.commands.iter().copied().flatten().copied());
+        let entries = [STATUSES, VARIABLES, FILES].into_iter().flatten();
+        let named = entries.flat_map(|entry| entry.commands.iter().copied().flatten().copied());
         let grouped = GROUPS.iter().flat_map(|group| group.iter().copied());
         for name in named.chain(grouped) {
             assert!(known.contains(&name), "{name}");

@@ -21,7 +21,7 @@ use rperf_probe::{
 
 use self::args::ProbeSpec;
 use self::event_lists::EventLists;
-use self::place_messages::{faulty, problem};
+use self::place_messages::{problem, syntax_error};
 use self::probe_cache::CachedObject;
 use self::running_kernel::ResolvedProbes;
 use self::target::{OpenedObject, ProbedBinary};
@@ -47,7 +47,7 @@ pub(crate) fn events(
     context: &Context,
 ) -> Result<DefinitionResult, CliError> {
     let text = &given.definition;
-    let definition = parse(text).map_err(|fault| faulty(fault, text))?;
+    let definition = parse(text).map_err(|fault| syntax_error(fault, text))?;
     let mut events = Vec::new();
     let mut cache_entry = None;
     for target in targets::of(given, &definition, context)? {
@@ -61,7 +61,7 @@ pub(crate) fn events(
             events.extend(cached_events.into_iter().map(|event| (event, None)));
             continue;
         }
-        let named = cached.map(|cache_entry| cache_entry.named(&definition.point, context));
+        let named = cached.map(|cache_entry| cache_entry.events_called(&definition.point, context));
         let named = named.unwrap_or_default();
         match find_places(&opened, &definition, matches, context) {
             Ok(places) => events.extend(events_at(places, &definition, context)),
@@ -128,7 +128,7 @@ fn inlined(
         ..options.clone()
     };
     let places = in_program(binary, definition, &options).ok()?;
-    let places: Vec<String> = places.found.probes.iter().map(location).collect();
+    let places: Vec<String> = places.points.probes.iter().map(location).collect();
     Some(places.join(", "))
 }
 
@@ -154,8 +154,8 @@ fn events_at(
     definition: &Definition,
     context: &Context,
 ) -> Vec<(ProbeEvent, Option<String>)> {
-    let ResolvedProbes { found, targets } = places;
-    for note in &found.notes {
+    let ResolvedProbes { points, targets } = places;
+    for note in &points.notes {
         for line in place_messages::note(note) {
             context.note(line);
         }
@@ -166,8 +166,8 @@ fn events_at(
             (None, Some(provider), _) => group_of_provider(provider),
             (None, None, target) => default_group(target),
         };
-    let several = found.probes.len() > 1;
-    let events = found.probes.iter().zip(targets).map(|(probe, target)| {
+    let several = points.probes.len() > 1;
+    let events = points.probes.iter().zip(targets).map(|(probe, target)| {
         let event = ProbeEvent {
             group: group(probe, &target),
             name: base_name(definition, probe),
@@ -194,15 +194,15 @@ fn in_program(
     definition: &Definition,
     options: &SearchOptions,
 ) -> Result<ResolvedProbes, Error> {
-    let found = find(&binary.object()?, definition, options)?;
+    let points = find(&binary.object()?, definition, options)?;
     let object = binary.path().to_string_lossy();
-    let targets = found.probes.iter().map(|probe| ProbeTarget::Program {
+    let targets = points.probes.iter().map(|probe| ProbeTarget::Program {
         object: object.clone().into_owned(),
         file_offset: probe.file_offset,
         semaphore: probe.semaphore,
     });
     let targets = targets.collect();
-    Ok(ResolvedProbes { found, targets })
+    Ok(ResolvedProbes { points, targets })
 }
 
 /// Formats the location of a probe, such as `middle+12 (inlined)`.

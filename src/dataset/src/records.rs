@@ -1,10 +1,10 @@
-//! Rows of records other than samples.
+//! Rows of records of mappings, threads and losses.
 
 use rperf_replay::{NonSampleRecord, Replay};
 use rperf_wire::{Endian, Mmap, MmapId, PROT_EXEC, Record, RecordKind, Task, name_text};
 use rustc_hash::FxHashMap;
 
-/// Rows of all records of a recording other than samples.
+/// Rows of mappings, threads and losses of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordRows {
     /// Mappings, in order of time.
@@ -28,7 +28,7 @@ pub struct MappingRow {
     pub size: u64,
     /// Offset in the file, in bytes.
     pub offset: u64,
-    /// The mapped file, or a name in brackets.
+    /// The mapped file, or another name such as `[vdso]`.
     pub path: String,
     /// The file's build-id, if the record has it.
     pub build_id: Option<Vec<u8>>,
@@ -47,9 +47,9 @@ pub struct TaskRow {
     pub parent_pid: Option<u32>,
     /// Its last name; empty if not recorded.
     pub comm: String,
-    /// Nanoseconds of the recording's clock; `None` if it is older than the recording.
+    /// Nanoseconds of the recording's clock; `None` without a FORK record in the recorded time.
     pub started: Option<u64>,
-    /// Nanoseconds of the recording's clock; `None` if it outlived the recording.
+    /// Nanoseconds of the recording's clock; `None` without an EXIT record.
     pub ended: Option<u64>,
 }
 
@@ -74,7 +74,7 @@ pub struct LossRow {
     pub event: Option<u32>,
     /// The kind of the lost data.
     pub kind: LossKind,
-    /// How many.
+    /// Number of lost records or samples.
     pub count: u64,
 }
 
@@ -82,7 +82,7 @@ impl RecordRows {
     /// The rows of a recording; `endian` is its byte order.
     #[must_use]
     pub fn of(replay: &Replay<'_>, endian: Endian) -> Self {
-        let mut gather = Gather::default();
+        let mut collector = RowCollector::default();
         for record in replay.non_samples(&[
             RecordKind::MMAP,
             RecordKind::MMAP2,
@@ -92,20 +92,20 @@ impl RecordRows {
             RecordKind::LOST,
             RecordKind::LOST_SAMPLES,
         ]) {
-            gather.add(&record, endian);
+            collector.add(&record, endian);
         }
-        gather.rows
+        collector.rows
     }
 }
 
 #[derive(Default)]
-struct Gather {
+struct RowCollector {
     rows: RecordRows,
     /// The running threads' rows by thread id.
     running: FxHashMap<u32, usize>,
 }
 
-impl Gather {
+impl RowCollector {
     fn add(&mut self, non_sample: &NonSampleRecord<'_>, endian: Endian) {
         // Records that can't be decoded were counted when the World was built.
         let Ok(record) = Record::decode(&non_sample.raw, endian) else {

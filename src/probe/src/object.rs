@@ -1,4 +1,4 @@
-//! The probed program or library.
+//! The probed object.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::search::Probe;
 
 /// Maximum number of suggestions for an unknown name.
-const PROPOSALS: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 /// The suffix of PLT symbols of functions in other objects.
 pub(crate) const PLT_SUFFIX: &str = "@plt";
 
@@ -34,7 +34,7 @@ impl Symbols for SymbolTable {
     }
 }
 
-/// An object's inputs to the search.
+/// An object to search, and other inputs of the search.
 #[derive(Clone, Copy)]
 pub struct ObjectInputs<'a> {
     /// Provides `.dwo` files and source text.
@@ -51,7 +51,7 @@ pub struct ObjectInputs<'a> {
     pub is_kernel: bool,
 }
 
-/// A program or library.
+/// A program, a library, or the image of the kernel or of a module.
 pub struct ProbeObject<'a> {
     pub(crate) sources: ObjectInputs<'a>,
     pub(crate) frames: Frames<'a>,
@@ -100,7 +100,7 @@ impl<'a> ProbeObject<'a> {
 
     /// Address, file offset and size of each segment; of a kernel module's file, those of its code section, which
     /// has the address 0.
-    fn parts(&self) -> impl Iterator<Item = (u64, (u64, u64))> {
+    fn segments(&self) -> impl Iterator<Item = (u64, (u64, u64))> {
         let segments = self.file.segments();
         let loaded = segments.map(|segment| (segment.address(), segment.file_range()));
         let is_module = self.file.kind() == ObjectKind::Relocatable;
@@ -111,7 +111,7 @@ impl<'a> ProbeObject<'a> {
 
     /// Returns the file offset of an address.
     pub(crate) fn offset_of(&self, address: u64) -> Option<u64> {
-        self.parts().find_map(|(first, (start, size))| {
+        self.segments().find_map(|(first, (start, size))| {
             let distance = address.checked_sub(first)?;
             (distance < size).then(|| start.wrapping_add(distance))
         })
@@ -119,7 +119,7 @@ impl<'a> ProbeObject<'a> {
 
     /// Returns the address of a file offset.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
-        self.parts().find_map(|(first, (start, size))| {
+        self.segments().find_map(|(first, (start, size))| {
             let distance = offset.checked_sub(start).filter(|far| *far < size)?;
             first.checked_add(distance)
         })
@@ -176,7 +176,7 @@ impl<'a> ProbeObject<'a> {
         self.sources.info.is_none() && tables.all(|name| self.file.section_by_name(name).is_none())
     }
 
-    /// Returns all functions of the symbol table, by display name.
+    /// Returns all functions of the symbol table, with their display names.
     pub(crate) fn functions(&self) -> impl Iterator<Item = SymbolRange> {
         let table = self.table();
         let functions = table
@@ -189,7 +189,7 @@ impl<'a> ProbeObject<'a> {
         })
     }
 
-    /// Returns the display names of functions whose prefixes pass `may_be`.
+    /// Returns the display names of functions for which `may_be` accepts one of the [`SymbolTable::name_beginnings`].
     pub(crate) fn functions_called(
         &self,
         may_be: &dyn Fn(&str) -> bool,
@@ -229,9 +229,9 @@ impl<'a> ProbeObject<'a> {
         nearest(name, &names)
     }
 
-    /// Returns the instruction boundaries in the `size` bytes at `offset`, up to `wanted` and one beyond,
-    /// relative to `offset`. `None` if the code cannot be decoded.
-    pub(crate) fn instructions(&self, offset: u64, size: u64, wanted: u64) -> Option<Vec<u64>> {
+    /// Returns the instruction boundaries in the `size` bytes at `offset`, up to `last` and one beyond,
+    /// relative to `offset`. `None` if the code is not in the file or cannot be decoded.
+    pub(crate) fn instructions(&self, offset: u64, size: u64, last: u64) -> Option<Vec<u64>> {
         let isa = self.isa?;
         let start = usize::try_from(offset).ok()?;
         let end = start.checked_add(usize::try_from(size).ok()?)?;
@@ -240,7 +240,7 @@ impl<'a> ProbeObject<'a> {
         let mut at = 0;
         while at < code.len() {
             starts.push(at as u64);
-            if at as u64 > wanted {
+            if at as u64 > last {
                 break;
             }
             at += rperf_insn::decode(isa, code.get(at..)?)?.len;
@@ -268,16 +268,16 @@ impl<'a> ProbeObject<'a> {
     }
 }
 
-/// Returns the names that are similar to `name`.
+/// Returns up to three names that are similar to `name`, the most similar first.
 pub(crate) fn nearest(name: &str, names: &[String]) -> Vec<String> {
     let limit = name.chars().count().div_ceil(2).max(2);
     let close = names.iter().map(String::as_str).filter(|other| {
-        let longer = other.len().abs_diff(name.len());
-        longer <= limit
+        let difference = other.len().abs_diff(name.len());
+        difference <= limit
     });
     let sorted = by_distance(name, close);
-    let mut found: Vec<String> = sorted.into_iter().map(str::to_owned).collect();
-    found.dedup();
-    found.truncate(PROPOSALS);
-    found
+    let mut suggestions: Vec<String> = sorted.into_iter().map(str::to_owned).collect();
+    suggestions.dedup();
+    suggestions.truncate(MAX_SUGGESTIONS);
+    suggestions
 }

@@ -19,12 +19,12 @@ const ARM64_PARAMETERS: [&str; 8] = ["%x0", "%x1", "%x2", "%x3", "%x4", "%x5", "
 /// Returns the kernel's name of the register with this DWARF number; `None` if probes cannot read it.
 pub(crate) fn name(architecture: Architecture, register: Register) -> Option<String> {
     let number = usize::from(register.0);
-    let known = |names: &[&str]| names.get(number).map(|name| (*name).to_owned());
+    let by_number = |names: &[&str]| names.get(number).map(|name| (*name).to_owned());
     match architecture {
-        Architecture::I386 => known(&X86),
+        Architecture::I386 => by_number(&X86),
         Architecture::X86_64 | Architecture::X86_64_X32 => match number {
             8..=15 => Some(format!("%r{number}")),
-            _ => known(&X86_64),
+            _ => by_number(&X86_64),
         },
         Architecture::Aarch64 => match number {
             0..=29 => Some(format!("%x{number}")),
@@ -55,7 +55,7 @@ pub(crate) fn unreadable(architecture: Architecture, register: Register) -> Stri
     }
 }
 
-/// Returns the register of parameter `number`, from 1, at a function's entry.
+/// Returns the register of parameter `number`, from 1, at a function's entry; `None` if it is on the stack or unknown.
 pub(crate) fn parameter(architecture: Architecture, number: usize) -> Option<&'static str> {
     let names: &[&str] = match architecture {
         Architecture::X86_64 => &X86_64_PARAMETERS,
@@ -98,7 +98,7 @@ pub(crate) fn is_known(architecture: Architecture, word: &str) -> bool {
 }
 
 /// Returns the kernel's name of a register written in assembly syntax: `%rax`, `%eax`, `%al`, `%r8d`,
-/// `%rip`.
+/// `%rip`; `None` if the kernel knows no such register.
 pub(crate) fn kernel_name(architecture: Architecture, word: &str) -> Option<String> {
     let bare = word.strip_prefix('%')?;
     let candidates = [

@@ -1,8 +1,8 @@
 """Recordings and live events of Linux perf, read by rperf.
 
-Programs for Linux perf's own module of this name run unchanged: evlist, evsel, cpu_map, thread_map and the events.
-Recordings are read with session: its functions are called for each event, and table() returns the samples as columns
-that NumPy and pandas take without copying.
+It has the types of Linux perf's own module of this name: evlist, evsel, cpu_map, thread_map and the events.
+A session reads a recording: process_events() calls a function for each event, and table() returns the samples as
+columns that NumPy takes without copying.
 
     import perf
 

@@ -2,7 +2,7 @@
 
 
 def to_pandas(table):
-    """Return the table as pandas.DataFrame that shares its memory; columns of names are categorical."""
+    """Return the table as pandas.DataFrame: columns of numbers share its memory, columns of names are categorical."""
     try:
         import numpy
         import pandas

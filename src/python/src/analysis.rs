@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use rperf_input::DiskFiles;
 use rperf_perfdata::{EventDesc, PerfData};
 use rperf_replay::{Diagnostics, Replay};
-use rperf_resolve::{Resolver, StackOptions, UserStacks, has_call_stacks, has_stack_copies};
+use rperf_resolve::{Resolver, StackOptions, UserStacks, completes_callchains, has_call_stacks};
 use rperf_symbol::{FileBytes, SearchPaths};
 use rperf_tracepoint::Formats;
 use rperf_wire::{AttrFlags, RecordKind, SampleType};
@@ -137,7 +137,7 @@ impl<'a> RecordingPass<'a> {
     pub(crate) fn stacks(&self) -> (UserStacks<'a, 'a>, usize) {
         let data = self.replay.data();
         let mut attrs = data.events().iter().map(|event| &event.attr);
-        let unwinds = attrs.clone().any(has_stack_copies);
+        let unwinds = attrs.clone().any(completes_callchains);
         let machine = data.features().arch();
         let options = StackOptions {
             machine: machine

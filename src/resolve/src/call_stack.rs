@@ -5,7 +5,7 @@ use rperf_replay::Sample;
 use rperf_wire::{Endian, PERF_CONTEXT_USER};
 
 /// Writes the sample's callchain to `chain`, with the calls in its branch records instead of the user frames, as in
-/// perf. `None` if the sample has no branch records, or no user part within `limit` entries.
+/// perf. `None` if the sample has no callchain or branch records, or no user part within `limit` entries.
 pub(crate) fn write(
     sample: &Sample<'_>,
     limit: usize,
@@ -14,8 +14,8 @@ pub(crate) fn write(
 ) -> Option<()> {
     let recorded = sample.wire.callchain?;
     let calls = sample.wire.branch_stack.filter(|calls| !calls.is_empty())?;
-    let mut within = recorded.iter().take(limit);
-    let marker = within.position(|word| word == PERF_CONTEXT_USER)?;
+    let mut entries = recorded.iter().take(limit);
+    let marker = entries.position(|word| word == PERF_CONTEXT_USER)?;
     let kernel = recorded.as_bytes().get(..(marker + 1) * 8)?;
     // The target of the newest call is in the innermost function; the source of each is in its
     // caller.
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
     use rperf_wire::{Attr, BranchSampleType, SampleLayout, SampleType, U64s};
 
-    /// A sample with this callchain, and calls with these addresses.
+    /// Returns the chain that is written for this callchain and calls with these addresses.
     fn chain_of(callchain: &[u64], calls: &[(u64, u64)]) -> Option<Vec<u64>> {
         let attr = Attr {
             sample_type: SampleType::CALLCHAIN | SampleType::BRANCH_STACK,

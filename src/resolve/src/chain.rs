@@ -71,7 +71,8 @@ pub fn walk_on(
     true
 }
 
-/// Returns the size in bytes of the first `max_stack` frames of `chain` with their markers; `None` for a corrupted chain.
+/// Returns the size in bytes of the first `max_stack` frames of `chain` with their markers; `None` if an invalid marker is
+/// among them.
 #[must_use]
 pub fn bytes_within(chain: U64s<'_>, max_stack: usize) -> Option<usize> {
     let mut count = 0;
@@ -88,7 +89,7 @@ pub fn bytes_within(chain: U64s<'_>, max_stack: usize) -> Option<usize> {
     Some(chain.as_bytes().len())
 }
 
-/// Appends the bytes of the outermost `max_stack` frames of `chain`; nothing for a corrupted chain.
+/// Appends the bytes of the outermost `max_stack` frames of `chain` and of all markers; nothing for a corrupted chain.
 pub(crate) fn write_outermost(chain: U64s<'_>, max_stack: usize, out: &mut Vec<u8>) {
     let entries = || chain.iter().map(ChainEntry::of);
     if entries().any(|entry| entry == ChainEntry::Bogus) {
@@ -112,8 +113,8 @@ const PART: usize = 8;
 /// Splits `callers`, the entries after the first frame, into parts of eight entries, and calls
 /// `part(mode, entries)` for each, innermost first. Entries after `max_stack` frames are dropped.
 /// Parts are counted from the outermost entry, so only the innermost part may be shorter, and
-/// stacks that differ only in inner callers have equal outer parts. The `mode` of a part is the mode
-/// of its first entry. Returns `false`, without any call, for a corrupted chain.
+/// stacks that differ only in inner callers have equal outer parts. The `mode` of a part is that before
+/// its first entry. Returns `false`, without any call, if an invalid marker is within `max_stack` frames.
 #[inline]
 pub fn parts<'a>(
     mut mode: CpuMode,

@@ -84,7 +84,7 @@ impl Resolver<'_> {
     }
 
     /// The frame at `address` of the object of `frame`, an address like
-    /// [`Resolver::object_address`].
+    /// [`Resolver::object_address`]; `None` without a mapping, or outside of the file.
     #[must_use]
     pub fn frame_in_object(&self, frame: &Frame, address: u64) -> Option<Frame> {
         let start = match self.layout_of(frame) {
@@ -93,10 +93,10 @@ impl Resolver<'_> {
         };
         let bytes = start.wrapping_sub(frame.address);
         let ip = frame.ip.wrapping_add(bytes);
-        let found = self.in_mapping(frame.mapping?, ip, frame.level);
+        let in_object = self.in_mapping(frame.mapping?, ip, frame.level);
         // Kernel and modules are at separate addresses, and code of one may refer to another.
-        if frame.level != Level::Kernel || found.symbol.is_some() {
-            return Some(found);
+        if frame.level != Level::Kernel || in_object.symbol.is_some() {
+            return Some(in_object);
         }
         let anywhere = AddressContext {
             machine: Machine::Host,
@@ -123,7 +123,7 @@ impl Resolver<'_> {
     }
 }
 
-/// At most `most` of `bytes`.
+/// The first `most` bytes, or all if there are fewer.
 pub(crate) fn first(most: usize, bytes: &[u8]) -> &[u8] {
     bytes.get(..most).unwrap_or(bytes)
 }

@@ -53,12 +53,12 @@ mod tests {
     fn every_symbol_has_its_name() {
         let map: String = (0..40).map(|n| format!("{n:x}0 10 name_{n}\n")).collect();
         let table = perf_map::parse(map.as_bytes()).table;
-        let shown = DisplayedNames::default();
+        let names = DisplayedNames::default();
         for (index, _) in table.iter() {
             let name = format!("name_{}", index.as_usize());
-            assert_eq!(shown.get(&table, index), name);
+            assert_eq!(names.get(&table, index), name);
         }
         let after = SymbolIndex::new(40).unwrap();
-        assert_eq!(shown.get(&table, after), "");
+        assert_eq!(names.get(&table, after), "");
     }
 }

@@ -1,4 +1,4 @@
-//! Sample filters, shared by all commands.
+//! Sample filters.
 
 use rperf_replay::{Sample, World};
 
@@ -64,7 +64,7 @@ impl SymbolNames {
     fn contain(&self, resolver: &Resolver<'_>, frame: &Frame) -> bool {
         let named = frame.symbol.is_some_and(|symbol| {
             let name = resolver.symbol_name(symbol);
-            self.names.iter().any(|wanted| wanted == name)
+            self.names.iter().any(|other| other == name)
         });
         named || (frame.mapping.is_some() && self.contain_address(frame.ip))
     }
@@ -116,7 +116,7 @@ impl SampleCriteria {
     pub fn accepts_task(&self, sample: &Sample<'_>, world: &World) -> bool {
         let named = |comms: &Vec<String>| {
             let comm = world.comm(world.comm_at(sample.tid, sample.order));
-            comms.iter().any(|wanted| wanted == comm)
+            comms.iter().any(|other| other == comm)
         };
         is_listed(self.pids.as_deref(), sample.pid)
             && is_listed(self.tids.as_deref(), sample.tid)
@@ -160,9 +160,9 @@ mod tests {
         let symbols = SymbolNames::new(["main", "0x1f", " add ", "deadbeef", "0x"].into_iter());
         assert_eq!(symbols.names, ["main", "0x"]);
         assert_eq!(symbols.addresses, [0x1f, 0xadd, 0xdead_beef]);
-        let found =
+        let matches =
             |symbols: &SymbolNames| [0x1e, 0x1f, 0x22, 0x23].map(|ip| symbols.contain_address(ip));
-        assert_eq!(found(&symbols), [false, true, false, false]);
-        assert_eq!(found(&symbols.with_range(4)), [false, true, true, false]);
+        assert_eq!(matches(&symbols), [false, true, false, false]);
+        assert_eq!(matches(&symbols.with_range(4)), [false, true, true, false]);
     }
 }

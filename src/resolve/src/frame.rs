@@ -4,19 +4,19 @@ use rperf_replay::{DsoId, Machine, MappingId, Order, Sample};
 use rperf_symbol::SymbolIndex;
 use rperf_wire::CpuMode;
 
-/// Process and time of an address: all inputs of a lookup besides mode and address.
+/// Machine, process and time of an address: all inputs of a lookup besides mode and address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressContext {
     /// The host, or a guest.
     pub machine: Machine,
     /// Process id: threads share the mappings of their process.
     pub pid: u32,
-    /// The position in the order.
+    /// The position in the order of the records.
     pub order: Order,
 }
 
 impl AddressContext {
-    /// Process and time of a sample.
+    /// Machine, process and time of a sample.
     #[must_use]
     pub fn of(sample: &Sample<'_>) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl AddressContext {
 pub struct SymbolId {
     /// The object.
     pub dso: DsoId,
-    /// Its index in the object's table, ascending by address.
+    /// Its index in the object's table, ascending by address; inlined functions have higher ones.
     pub index: SymbolIndex,
 }
 
@@ -83,8 +83,8 @@ pub struct Frame {
     /// The sampled address.
     pub ip: u64,
     /// The address in the address space of the object's symbols: a file offset for user objects,
-    /// the address itself for the kernel and for code from a perf map. Equal to `ip` without a
-    /// mapping.
+    /// the address itself for the kernel and for code from a perf map. Without a symbol in a kernel
+    /// module, the offset from its start; without a mapping, equal to `ip`.
     pub address: u64,
     /// The mapping; `None` is shown as `[unknown]`.
     pub mapping: Option<MappingId>,

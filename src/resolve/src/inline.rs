@@ -37,8 +37,8 @@ impl<'r> SourceLine<'r> {
 pub struct CallFrame<'r> {
     /// The frame. Inlined functions have the address of the enclosing function, and a separate symbol.
     pub frame: Frame,
-    /// The source location; `None` for code without a file: the kernel without a vmlinux, the vdso,
-    /// JIT-compiled code.
+    /// The source location; `None` for code without a file, such as the kernel without a vmlinux,
+    /// and for PLT entries.
     pub source_line: Option<SourceLine<'r>>,
 }
 
@@ -67,15 +67,15 @@ struct InlinedSymbols {
 }
 
 impl InlineInfo {
-    pub(crate) fn open(reading: DebugInputs<'_>, source: &DebugSource) -> Option<Self> {
-        let lines = LineIndex::open(reading.files, reading.paths, source, reading.budget)?;
+    pub(crate) fn open(inputs: DebugInputs<'_>, source: &DebugSource) -> Option<Self> {
+        let lines = LineIndex::open(inputs.files, inputs.paths, source, inputs.budget)?;
         Some(Self {
             lines,
             symbols: RwLock::default(),
         })
     }
 
-    /// The number of the symbol for `function` inlined into the object's symbol `base`.
+    /// The number of the symbol for `function` inlined into the object's symbol `base`; assigned on first use.
     pub(crate) fn number(&self, function: FunctionId, base: SymbolIndex) -> Option<u32> {
         let key = (function, base);
         let symbols = self.symbols.read().unwrap_or_else(PoisonError::into_inner);

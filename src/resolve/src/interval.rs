@@ -19,7 +19,7 @@ pub struct TimeIntervals(Vec<TimeInterval>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IntervalError {
-    /// It is not a list of intervals, or an interval ends before it begins.
+    /// It is not a list of intervals, or intervals of times overlap or end before they begin.
     #[error("Invalid time string")]
     Invalid,
     /// Percentages or relative times for a recording without the times of its first and last
@@ -34,7 +34,7 @@ impl TimeIntervals {
     ///
     /// # Errors
     ///
-    /// For anything else, overlapping intervals, and times that require missing boundaries.
+    /// For anything else, overlapping intervals of times, and percentages and relative times without boundaries.
     pub fn parse(
         text: &str,
         boundaries: Option<(u64, u64)>,
@@ -240,15 +240,15 @@ mod tests {
             }]
         );
         for text in ["10%", "0,1"] {
-            let found = TimeIntervals::parse(text, Some((0, 0)), true);
-            assert_eq!(found, Err(IntervalError::NoBoundaries));
+            let parsed = TimeIntervals::parse(text, Some((0, 0)), true);
+            assert_eq!(parsed, Err(IntervalError::NoBoundaries));
         }
     }
 
     #[test]
     fn both_ends_are_included() {
         let intervals = TimeIntervals::parse("1,2 3,", None, false).unwrap();
-        for (time, wanted) in [
+        for (time, is_selected) in [
             (0, true),
             (SECOND - 1, false),
             (SECOND, true),
@@ -257,7 +257,7 @@ mod tests {
             (3 * SECOND, true),
             (u64::MAX, true),
         ] {
-            assert_eq!(intervals.contain(time), wanted, "{time}");
+            assert_eq!(intervals.contain(time), is_selected, "{time}");
         }
     }
 }

@@ -33,7 +33,7 @@ impl JitObject {
         }
     }
 
-    /// A function; `module` assigns its number on first use.
+    /// The function at `index`; `module` assigns its number on first use.
     pub(crate) fn function(
         &self,
         index: SymbolIndex,
@@ -78,7 +78,7 @@ impl DumpedFunction {
     }
 
     /// The instruction at `offset` in the function, for unwinding.
-    pub(crate) fn frames(&self, offset: u64) -> rperf_unwind::ObjectOffset<'_> {
+    pub(crate) fn unwind_location(&self, offset: u64) -> rperf_unwind::ObjectOffset<'_> {
         rperf_unwind::ObjectOffset {
             module: self.module,
             offset: (self.image.text.start as u64).wrapping_add(offset),

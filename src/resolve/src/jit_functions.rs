@@ -16,19 +16,19 @@ use crate::object::{map_file, pid};
 /// CLOCK_MONOTONIC`). Otherwise the start of a dump and its recorded mapping are treated as simultaneous, which is accurate to
 /// some microseconds; without a recorded mapping, nothing is added.
 pub fn add_jit_functions(world: &mut World, files: &dyn Files, is_monotonic: bool) {
-    let dumped: Vec<DsoId> = (0u32..)
+    let perf_maps: Vec<DsoId> = (0u32..)
         .zip(world.dsos())
         .filter(|(_, dso)| matches!(dso.kind, DsoKind::PerfMap(_)))
         .map(|(index, _)| DsoId(index))
         .collect();
-    for dso in dumped {
+    for dso in perf_maps {
         if let Some(functions) = functions(world, files, dso, is_monotonic) {
             world.add_functions(dso, &functions);
         }
     }
 }
 
-/// The functions of `dso` by ascending time of the recording.
+/// The functions of the object `id` by ascending time of the recording.
 fn functions(
     world: &World,
     files: &dyn Files,
@@ -65,7 +65,7 @@ fn functions(
 }
 
 /// Nanoseconds by which the dump's clock is ahead of the recording's, wrapping; `None` if the mapping of the dump was
-/// not recorded.
+/// not recorded, or the dump has no start.
 fn ahead_of_recording(world: &World, dump: &JitDump, process: u32, dso: DsoId) -> Option<u64> {
     let mapped = world.first_mapped(process, dso)?;
     // Mappings that existed before the recording have no time.

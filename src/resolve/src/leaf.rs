@@ -51,7 +51,7 @@ impl UserStacks<'_, '_> {
         scratch: &'s mut StackScratch,
     ) -> Option<U64s<'s>> {
         let recorded = sample.wire.callchain?;
-        let missing = self.missing(sample, recorded, scratch);
+        let missing = self.missing_caller(sample, recorded, scratch);
         if missing.is_none() && recorded.len() <= limit {
             return None;
         }
@@ -59,26 +59,26 @@ impl UserStacks<'_, '_> {
         let bytes = recorded.as_bytes();
         let within_limit = chain::bytes_within(recorded, limit).unwrap_or_default();
         let within_limit = bytes.get(..within_limit).unwrap_or_default();
-        let into = scratch.empty_chain();
+        let chain = scratch.empty_chain();
         match missing {
             // If the limit ends the chain before the missing frame, nothing is inserted.
             Some((at, caller)) if at < within_limit.len() => {
                 let (inner, outer) = within_limit.split_at(at);
-                into.extend_from_slice(inner);
-                into.extend_from_slice(&match endian {
+                chain.extend_from_slice(inner);
+                chain.extend_from_slice(&match endian {
                     Endian::Little => caller.to_le_bytes(),
                     Endian::Big => caller.to_be_bytes(),
                 });
-                into.extend_from_slice(outer);
+                chain.extend_from_slice(outer);
             }
-            _ => into.extend_from_slice(within_limit),
+            _ => chain.extend_from_slice(within_limit),
         }
-        Some(U64s::new(into, endian))
+        Some(U64s::new(chain, endian))
     }
 
     /// Offset in the callchain, in bytes, at which a frame is missing, and the address of that frame. As in perf, a
     /// chain without callers isn't examined.
-    fn missing(
+    fn missing_caller(
         &self,
         sample: &Sample<'_>,
         recorded: U64s<'_>,

@@ -1,8 +1,7 @@
 //! Resolves sampled addresses to frames, using the World and the symbol tables of its objects.
 //!
 //! A [`Resolver`] is shared by all threads of an analysis. It loads an object's symbols when the
-//! first frame is in it, and demangles a name when it is first displayed; both happen once, behind
-//! locks that are cheap for readers.
+//! first frame is in it, and demangles a name when it is first displayed; both happen once.
 //!
 //! The results are those of Linux perf 6.1: the mode of each callchain address, the treatment of
 //! corrupted callchains, the displayed address of a frame.
@@ -34,5 +33,5 @@ pub use leaf::{HiddenCallers, LEAF_REGISTERS};
 pub use resolver::{LoadedObjects, ObjectFinding, Resolver};
 pub use user_stacks::{
     STACK_FIELDS, StackCopy, StackOptions, StackScratch, StackSummary, TruncatedStacks,
-    UnwoundFold, UserStacks, has_call_stacks, has_stack_copies,
+    UnwoundFold, UserStacks, completes_callchains, has_call_stacks,
 };

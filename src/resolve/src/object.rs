@@ -54,13 +54,13 @@ impl LoadedObject {
     }
 
     /// Lines and inlined functions; `None` without debug information.
-    pub(crate) fn inlines(&self, reading: DebugInputs<'_>) -> Option<&InlineInfo> {
+    pub(crate) fn inlines(&self, inputs: DebugInputs<'_>) -> Option<&InlineInfo> {
         let source = self.debug.as_ref()?;
-        let read = || InlineInfo::open(reading, source).map(Box::new);
+        let read = || InlineInfo::open(inputs, source).map(Box::new);
         self.inlines.get_or_init(read).as_deref()
     }
 
-    /// The file with symbols and lines; `None` for kallsyms and objects without symbols.
+    /// The file with symbols and lines, if any.
     pub(crate) fn image(&self) -> Option<&DebugSource> {
         self.debug.as_ref()
     }
@@ -104,8 +104,8 @@ impl LoadedObject {
 
     pub(crate) fn name(&self, index: SymbolIndex) -> &str {
         if self.is_inlined(index) {
-            let known = self.inlined(index);
-            return known.map_or("", |(inlines, function, _)| {
+            let inlined = self.inlined(index);
+            return inlined.map_or("", |(inlines, function, _)| {
                 inlines.lines.function_name(function)
             });
         }
@@ -114,15 +114,15 @@ impl LoadedObject {
 
     /// The symbol at `address` of the object, or that of the function with this number if given.
     pub(crate) fn find(&self, address: u64, function: Option<u32>) -> Option<SymbolIndex> {
-        let found = match function {
+        let index = match function {
             None => self.table.find(address),
             Some(number) => SymbolIndex::new(number as usize)
                 .filter(|index| index.as_usize() < self.table.len()),
         };
-        if found.is_none() && !self.lacks_names() {
+        if index.is_none() && !self.lacks_names() {
             self.lacks_names.store(true, Ordering::Relaxed);
         }
-        found
+        index
     }
 
     /// Whether an address without a symbol was looked up.
@@ -153,18 +153,18 @@ impl LoadInputs<'_> {
         let map;
         let vdso = self.vdso_of(dso);
         let jit_dump = jit_functions::dump_of(self.dsos, dso).map(|(_, path)| path);
-        let named = dso.path();
+        let dso_path = dso.path();
         let (kind, path) = match dso.kind {
-            DsoKind::Kernel => (ObjectKind::Kernel, &*named),
-            DsoKind::KernelModule => (ObjectKind::KernelModule, &*named),
-            DsoKind::User => (ObjectKind::User, &*named),
-            DsoKind::Vdso | DsoKind::Vdso32 => (ObjectKind::Vdso, &*named),
+            DsoKind::Kernel => (ObjectKind::Kernel, &*dso_path),
+            DsoKind::KernelModule => (ObjectKind::KernelModule, &*dso_path),
+            DsoKind::User => (ObjectKind::User, &*dso_path),
+            DsoKind::Vdso | DsoKind::Vdso32 => (ObjectKind::Vdso, &*dso_path),
             DsoKind::PerfMap(pid) => {
                 map = map_file(pid);
                 (ObjectKind::PerfMap, map.as_path())
             }
             DsoKind::Bpf => return ksymbol_object(dso),
-            _ => (ObjectKind::Other, &*named),
+            _ => (ObjectKind::Other, &*dso_path),
         };
         let build_id = dso.build_id.as_deref().and_then(BuildId::from_bytes);
         let relocation = dso.relocation.as_ref();
@@ -189,8 +189,8 @@ impl LoadInputs<'_> {
         }
     }
 
-    /// The image of a `[vdso]`, unless this machine's kernel is known to differ from the recorded
-    /// one.
+    /// The image of a vdso: for 64 bits the one given; for 32 bits that of the running kernel, unless it is known to differ
+    /// from the recorded one.
     fn vdso_of(&self, dso: &Dso) -> Option<FileBytes> {
         match dso.kind {
             DsoKind::Vdso => self.vdso.cloned(),
@@ -208,7 +208,7 @@ impl LoadInputs<'_> {
         build_id.is_none_or(|id| rperf_symbol::is_running_kernel(self.files, self.paths, &id))
     }
 
-    /// Finds the files of a user object; `None` for other objects.
+    /// Finds the files of a user object or vdso; `None` for other objects.
     pub(crate) fn images(&self, dso: &Dso) -> Option<ObjectImages> {
         let kind = match dso.kind {
             DsoKind::User => ObjectKind::User,
@@ -241,7 +241,7 @@ impl LoadInputs<'_> {
         rperf_symbol::kernel_code(self.files, self.paths, &request, range)
     }
 
-    /// Loads the frame information of a user object.
+    /// Loads the frame information of a user object or vdso.
     pub(crate) fn load_frames(
         &self,
         dso: &Dso,

@@ -20,7 +20,7 @@ use crate::jit::DumpedFunction;
 use crate::object::{LoadInputs, LoadedObject};
 use crate::truncated;
 
-/// Start of kernel addresses on all 64-bit machines supported by perf.
+/// Data addresses from this one on are those of the kernel.
 const KERNEL_START: u64 = 1 << 63;
 /// In unwinding, numbers from this one on identify JIT functions; lower ones are [`DsoId`]s of objects.
 const FIRST_JIT: u32 = 1 << 31;
@@ -39,7 +39,7 @@ pub struct ObjectFinding<'a> {
 pub struct Resolver<'w> {
     world: &'w World,
     files: &'w dyn Files,
-    known: LoadedObjects,
+    loaded: LoadedObjects,
 }
 
 /// Loaded data of a resolver, which another resolver can reuse when the World has grown.
@@ -67,7 +67,7 @@ impl<'w> Resolver<'w> {
     /// Creates a resolver for `world` that loads symbols through `files` from `paths`.
     #[must_use]
     pub fn new(world: &'w World, files: &'w dyn Files, paths: SearchPaths) -> Self {
-        let known = LoadedObjects {
+        let loaded = LoadedObjects {
             paths,
             vdso: None,
             marks: None,
@@ -79,43 +79,43 @@ impl<'w> Resolver<'w> {
             code: Vec::new(),
             jit: Mutex::default(),
         };
-        Self::resume(world, files, known)
+        Self::resume(world, files, loaded)
     }
 
     /// Creates a resolver that reuses the loaded data of another one for an earlier, smaller state of the same World.
     #[must_use]
-    pub fn resume(world: &'w World, files: &'w dyn Files, known: LoadedObjects) -> Self {
+    pub fn resume(world: &'w World, files: &'w dyn Files, loaded: LoadedObjects) -> Self {
         Self {
             world,
             files,
-            known: known.with_objects_of(world),
+            loaded: loaded.with_objects_of(world),
         }
     }
 
     /// The loaded data, for [`Resolver::resume`].
     #[must_use]
     pub fn into_loaded(self) -> LoadedObjects {
-        self.known
+        self.loaded
     }
 
     /// Uses `image`, the running kernel's vdso, for `[vdso]` frames if the build-id cache has no
     /// copy of the recorded one.
     #[must_use]
     pub fn with_vdso(mut self, image: Option<FileBytes>) -> Self {
-        self.known.vdso = image;
+        self.loaded.vdso = image;
         self
     }
 
     /// Enables a marker with the cause at the outer end of truncated stacks.
     #[must_use]
     pub fn marking_truncated_stacks(mut self, on: bool) -> Self {
-        self.known.marks = on.then(|| Box::new(truncated::object()));
+        self.loaded.marks = on.then(|| Box::new(truncated::object()));
         self
     }
 
     /// Whether truncated stacks are marked.
     pub(crate) fn marks_truncated_stacks(&self) -> bool {
-        self.known.marks.is_some()
+        self.loaded.marks.is_some()
     }
 
     /// The callchain entry at the end of a truncated stack, if enabled.
@@ -138,7 +138,7 @@ impl<'w> Resolver<'w> {
     /// Runs `work` while another thread loads the symbols of the host's kernel, which are many. For `work` that resolves
     /// kernel addresses; it waits for the symbols when it needs them.
     pub fn while_reading_kernel<R>(&self, work: impl FnOnce() -> R) -> R {
-        let Some(kernel) = self.known.kernel else {
+        let Some(kernel) = self.loaded.kernel else {
             return work();
         };
         let read = || self.read(self.world.mapping(kernel).dso);
@@ -161,7 +161,7 @@ impl<'w> Resolver<'w> {
     /// The frame of an unmapped address.
     #[must_use]
     pub fn unmapped(&self, mode: CpuMode, ip: u64) -> Frame {
-        let marks = self.known.marks.as_ref();
+        let marks = self.loaded.marks.as_ref();
         let mark = marks.filter(|_| mode == CpuMode::User);
         mark.and_then(|marks| truncated::frame(marks, ip))
             .unwrap_or(Frame::unknown(ip, mode.into()))
@@ -174,7 +174,7 @@ impl<'w> Resolver<'w> {
     #[inline]
     #[must_use]
     pub fn mapping(&self, at: AddressContext, mode: CpuMode, ip: u64) -> Option<MappingId> {
-        if let Some(kernel) = self.known.kernel
+        if let Some(kernel) = self.loaded.kernel
             && mode == CpuMode::Kernel
             && at.machine == Machine::Host
             && self.kernel_covers(kernel, ip)
@@ -190,8 +190,8 @@ impl<'w> Resolver<'w> {
         bounds.is_some_and(|(start, end)| (start..end).contains(&ip))
     }
 
-    /// Resolves the data address `addr` of a sample taken in `mode`: an address without a mapping in this mode is
-    /// looked up in the other mode, kernel or user.
+    /// Resolves the data address `addr` of a sample taken in `mode`. An address without a mapping in this mode is
+    /// looked up in the other mode, kernel or user, if it is in that mode's half of the address space.
     #[must_use]
     pub fn locate_data(&self, at: AddressContext, mode: CpuMode, addr: u64) -> Frame {
         let frame = self.locate(at, mode, addr);
@@ -259,8 +259,7 @@ impl<'w> Resolver<'w> {
             .map_or("", |object| object.name(symbol.index))
     }
 
-    /// Start and end of a symbol, in terms of [`Frame::address`]; `None` for an id of another
-    /// resolver.
+    /// Start and end of a symbol, in terms of [`Frame::address`]; `None` for an unknown id.
     #[must_use]
     pub fn symbol(&self, symbol: SymbolId) -> Option<Symbol> {
         self.object(symbol.dso)?.symbol(symbol.index)
@@ -323,7 +322,7 @@ impl<'w> Resolver<'w> {
         sources: &mut Vec<SourceFrame>,
     ) -> Option<(&InlineInfo, SymbolId)> {
         let symbol = frame.symbol?;
-        let inlines = self.object(symbol.dso)?.inlines(self.reading())?;
+        let inlines = self.object(symbol.dso)?.inlines(self.debug_inputs())?;
         inlines.lines.frames(self.files, frame.address, sources);
         (!sources.is_empty()).then_some((inlines, symbol))
     }
@@ -336,7 +335,7 @@ impl<'w> Resolver<'w> {
             return Some(line);
         }
         let object = self.object(frame.dso?)?;
-        let Some(inlines) = object.inlines(self.reading()) else {
+        let Some(inlines) = object.inlines(self.debug_inputs()) else {
             return self.no_line(frame);
         };
         let mut sources = Vec::new();
@@ -361,7 +360,7 @@ impl<'w> Resolver<'w> {
         let SymbolId { dso, index } = frame.symbol?;
         let object = self.object(dso)?;
         let function = object.jit.as_ref()?.function(index, || {
-            let jit = self.known.jit.lock();
+            let jit = self.loaded.jit.lock();
             let mut jit = jit.unwrap_or_else(PoisonError::into_inner);
             let number = u32::try_from(jit.len()).unwrap_or_default();
             jit.push(dso);
@@ -376,7 +375,7 @@ impl<'w> Resolver<'w> {
         let Some(jit) = module.0.checked_sub(FIRST_JIT) else {
             return Some(DsoId(module.0));
         };
-        let all = self.known.jit.lock();
+        let all = self.loaded.jit.lock();
         let all = all.unwrap_or_else(PoisonError::into_inner);
         all.get(jit as usize).copied()
     }
@@ -390,18 +389,18 @@ impl<'w> Resolver<'w> {
         (object.has_file() && !is_plt_entry).then_some(SourceLine::UNKNOWN)
     }
 
-    fn reading(&self) -> DebugInputs<'_> {
+    fn debug_inputs(&self) -> DebugInputs<'_> {
         DebugInputs {
             files: self.files,
-            paths: &self.known.paths,
-            budget: &self.known.budget,
+            paths: &self.loaded.paths,
+            budget: &self.loaded.budget,
         }
     }
 
     /// Problems with debug information so far.
     #[must_use]
     pub fn debug_findings(&self) -> Vec<rperf_symbol::SymbolFinding> {
-        let objects = self.known.objects.iter().filter_map(OnceLock::get);
+        let objects = self.loaded.objects.iter().filter_map(OnceLock::get);
         let read = objects.filter_map(LoadedObject::read_inlines);
         read.flat_map(|inlines| inlines.lines.findings()).collect()
     }
@@ -409,21 +408,21 @@ impl<'w> Resolver<'w> {
     /// The file with an object's symbols, if the object is loaded and has symbols.
     #[must_use]
     pub fn source(&self, dso: DsoId) -> Option<&Path> {
-        let object = self.known.objects.get(dso.0 as usize)?.get()?;
+        let object = self.loaded.objects.get(dso.0 as usize)?.get()?;
         (!object.table.is_empty()).then_some(object.source.as_path())
     }
 
     /// The type of the file with an object's symbols, if loaded.
     #[must_use]
     pub fn origin(&self, dso: DsoId) -> Option<SymbolOrigin> {
-        self.known.objects.get(dso.0 as usize)?.get()?.origin
+        self.loaded.objects.get(dso.0 as usize)?.get()?.origin
     }
 
     /// Whether a file with the right build-id was found for a loaded object, even one without
     /// symbols.
     #[must_use]
     pub fn has_file(&self, dso: DsoId) -> bool {
-        let object = self.known.objects.get(dso.0 as usize);
+        let object = self.loaded.objects.get(dso.0 as usize);
         object
             .and_then(OnceLock::get)
             .is_some_and(LoadedObject::has_file)
@@ -431,7 +430,7 @@ impl<'w> Resolver<'w> {
 
     /// The objects in which an address without a symbol was looked up.
     pub fn objects_lacking_names(&self) -> impl Iterator<Item = DsoId> {
-        let objects = (0..).map(DsoId).zip(&self.known.objects);
+        let objects = (0..).map(DsoId).zip(&self.loaded.objects);
         let lacking = objects.filter(|(_, slot)| slot.get().is_some_and(LoadedObject::lacks_names));
         lacking.map(|(dso, _)| dso)
     }
@@ -439,7 +438,7 @@ impl<'w> Resolver<'w> {
     /// The problems with one object, if it is loaded.
     #[must_use]
     pub fn findings_of(&self, dso: DsoId) -> &[rperf_symbol::SymbolFinding] {
-        let object = self.known.objects.get(dso.0 as usize);
+        let object = self.loaded.objects.get(dso.0 as usize);
         object
             .and_then(OnceLock::get)
             .map_or(&[], |object| &object.findings)
@@ -447,7 +446,7 @@ impl<'w> Resolver<'w> {
 
     /// Problems with the objects loaded so far.
     pub fn findings(&self) -> impl Iterator<Item = ObjectFinding<'_>> {
-        self.known
+        self.loaded
             .objects
             .iter()
             .enumerate()
@@ -465,7 +464,7 @@ impl<'w> Resolver<'w> {
     /// maps and JIT dumps, whose code has no other source of names.
     #[must_use]
     pub fn lost_names(&self) -> Vec<&rperf_symbol::SymbolFinding> {
-        let paths = &self.known.paths;
+        let paths = &self.loaded.paths;
         let image = paths.vmlinux.as_ref().map(|path| paths.under_symfs(path));
         let given = [image.as_deref(), paths.kallsyms_override.as_deref()];
         let mut lost: Vec<&rperf_symbol::SymbolFinding> = Vec::new();
@@ -483,15 +482,15 @@ impl<'w> Resolver<'w> {
     /// The symbols of an object, loaded on first use.
     fn object(&self, dso: DsoId) -> Option<&LoadedObject> {
         if dso == truncated::MARKS {
-            return self.known.marks.as_deref();
+            return self.loaded.marks.as_deref();
         }
-        let slot = self.known.objects.get(dso.0 as usize)?;
+        let slot = self.loaded.objects.get(dso.0 as usize)?;
         Some(slot.get_or_init(|| self.load(dso)))
     }
 
     /// The frame information of an object, loaded on first use.
     pub(crate) fn frames(&self, dso: DsoId) -> Result<&rperf_unwind::FrameInfo, TruncationCause> {
-        let slot = self.known.frames.get(dso.0 as usize);
+        let slot = self.loaded.frames.get(dso.0 as usize);
         let slot = slot.ok_or(TruncationCause::LostFile)?;
         let loaded = slot.get_or_init(|| self.sources().load_frames(self.world.dso(dso)));
         loaded.as_ref().map_err(|cause| *cause)
@@ -499,7 +498,7 @@ impl<'w> Resolver<'w> {
 
     /// The source of the code at `frame`.
     pub(crate) fn code_of(&self, frame: &Frame) -> Option<&CodeOf> {
-        let slot = self.known.code.get(frame.dso?.0 as usize)?;
+        let slot = self.loaded.code.get(frame.dso?.0 as usize)?;
         slot.get_or_init(|| self.find_code(frame)).as_ref()
     }
 
@@ -533,8 +532,8 @@ impl<'w> Resolver<'w> {
     pub(crate) fn sources(&self) -> LoadInputs<'_> {
         LoadInputs {
             files: self.files,
-            paths: &self.known.paths,
-            vdso: self.known.vdso.as_ref(),
+            paths: &self.loaded.paths,
+            vdso: self.loaded.vdso.as_ref(),
             dsos: self.world.dsos(),
         }
     }

@@ -1,5 +1,5 @@
-//! Unwinds user stacks of samples with registers and a stack copy (`--call-graph dwarf`) and
-//! appends the frames to those of the kernel.
+//! Completes the callchains of samples: unwinds user stacks from registers and a stack copy
+//! (`--call-graph dwarf`) and appends the frames to those of the kernel.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -27,13 +27,13 @@ use crate::resolver::Resolver;
 pub struct UserStacks<'r, 'w> {
     resolver: &'r Resolver<'w>,
     options: StackOptions,
-    found: StackCounts,
+    counts: StackCounts,
 }
 
-/// The top of the stack of a thread that is not sampled, and its registers.
+/// The registers of a thread that is not sampled, and the top of its stack.
 #[derive(Debug, Clone, Copy)]
 pub struct StackCopy<'a> {
-    /// Process and time.
+    /// Machine, process and time.
     pub at: AddressContext,
     /// The registers.
     pub registers: Regs<'a>,
@@ -69,7 +69,7 @@ struct StackCounts {
 /// Statistics of unwinding.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StackSummary {
-    /// Number of samples with a stack copy.
+    /// Number of samples of the host with user registers and a stack copy.
     pub stacks: u64,
     /// Number of these samples in which some frames were found by frame pointers only.
     pub guessed: u64,
@@ -102,7 +102,7 @@ impl StackSummary {
             .sum()
     }
 
-    /// Whether some stacks would be complete if a larger part of them had been copied.
+    /// Whether some stacks are truncated because too few bytes of them were copied.
     #[must_use]
     pub fn is_copied_too_short(&self) -> bool {
         self.truncated
@@ -152,19 +152,19 @@ impl StackScratch {
 /// Whether samples of an event carry data that completes their callchains: stack copies, LBR call stacks, or the link
 /// register of 64-bit Arm.
 #[must_use]
-pub fn has_stack_copies(attr: &Attr) -> bool {
-    let wanted = SampleType::CALLCHAIN | SampleType::REGS_USER;
+pub fn completes_callchains(attr: &Attr) -> bool {
+    let required = SampleType::CALLCHAIN | SampleType::REGS_USER;
     let has_stack = attr.sample_type.contains(SampleType::STACK_USER);
     let has_link = attr.sample_regs_user == LEAF_REGISTERS;
-    has_call_stacks(attr) || (attr.sample_type.contains(wanted) && (has_stack || has_link))
+    has_call_stacks(attr) || (attr.sample_type.contains(required) && (has_stack || has_link))
 }
 
 /// Whether the branch stacks of an event are LBR call stacks (`--call-graph lbr`).
 #[must_use]
 pub fn has_call_stacks(attr: &Attr) -> bool {
-    let wanted = SampleType::CALLCHAIN | SampleType::BRANCH_STACK;
+    let required = SampleType::CALLCHAIN | SampleType::BRANCH_STACK;
     let branches = attr.branch_sample_type;
-    attr.sample_type.contains(wanted) && branches.contains(BranchSampleType::CALL_STACK)
+    attr.sample_type.contains(required) && branches.contains(BranchSampleType::CALL_STACK)
 }
 
 impl<'r, 'w> UserStacks<'r, 'w> {
@@ -174,7 +174,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         Self {
             resolver,
             options,
-            found: StackCounts::default(),
+            counts: StackCounts::default(),
         }
     }
 
@@ -190,7 +190,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
     /// Statistics so far.
     #[must_use]
     pub fn summary(&self) -> StackSummary {
-        let counts = self.found.truncated.lock();
+        let counts = self.counts.truncated.lock();
         let counts = counts.unwrap_or_else(PoisonError::into_inner);
         let truncated = TruncationCause::ALL.into_iter().filter_map(|cause| {
             let of_cause = counts.iter().filter(|((other, _), _)| *other == cause);
@@ -206,9 +206,9 @@ impl<'r, 'w> UserStacks<'r, 'w> {
             })
         });
         StackSummary {
-            stacks: self.found.stacks.load(Ordering::Relaxed),
-            guessed: self.found.guessed.load(Ordering::Relaxed),
-            deep: self.found.deep.load(Ordering::Relaxed),
+            stacks: self.counts.stacks.load(Ordering::Relaxed),
+            guessed: self.counts.guessed.load(Ordering::Relaxed),
+            deep: self.counts.deep.load(Ordering::Relaxed),
             truncated: truncated.collect(),
             marked: self.resolver.marks_truncated_stacks(),
         }
@@ -259,8 +259,8 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         Some(U64s::new(chain, self.options.endian))
     }
 
-    /// Returns the frames of a thread that is not sampled, innermost first, at most `limit`. As in callchains, all but the first
-    /// are return addresses minus one.
+    /// Returns the frames of a thread that is not sampled, innermost first, at most `limit`. As in unwound callchains, all but
+    /// the first are return addresses minus one.
     #[must_use]
     pub fn frames(&self, copy: &StackCopy<'_>, limit: usize) -> Vec<u64> {
         let mut addresses = Vec::new();
@@ -313,15 +313,15 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         if registers.values.is_empty() || sample.machine() != Machine::Host {
             return None;
         }
-        self.found.stacks.fetch_add(1, Ordering::Relaxed);
+        self.counts.stacks.fetch_add(1, Ordering::Relaxed);
         let Some(arch) = self.arch_of(registers.abi) else {
-            return self.truncated(TruncationCause::UnknownArch, None);
+            return self.count_truncated(TruncationCause::UnknownArch, None);
         };
         let Some(registers) = Registers::of_sample(arch, registers) else {
-            return self.truncated(TruncationCause::NoStack, None);
+            return self.count_truncated(TruncationCause::NoStack, None);
         };
         if stack.bytes.is_empty() {
-            return self.truncated(TruncationCause::NoStack, None);
+            return self.count_truncated(TruncationCause::NoStack, None);
         }
         let snapshot = Snapshot {
             arch,
@@ -340,34 +340,34 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         self.note(outcome)
     }
 
-    /// Counts a stack; returns the cause if frames are missing.
+    /// Counts the outcome of a stack; returns the cause if frames are missing.
     fn note(&self, outcome: UnwindOutcome) -> Option<TruncationCause> {
         if outcome.guessed > 0 {
-            self.found.guessed.fetch_add(1, Ordering::Relaxed);
+            self.counts.guessed.fetch_add(1, Ordering::Relaxed);
         }
         match outcome.ending {
-            Ending::Truncated { cause, module } => self.truncated(cause, module),
+            Ending::Truncated { cause, module } => self.count_truncated(cause, module),
             Ending::Limit => {
-                self.found.deep.fetch_add(1, Ordering::Relaxed);
+                self.counts.deep.fetch_add(1, Ordering::Relaxed);
                 None
             }
             Ending::Complete => None,
         }
     }
 
-    fn truncated(
+    fn count_truncated(
         &self,
         cause: TruncationCause,
         module: Option<ModuleId>,
     ) -> Option<TruncationCause> {
-        let counts = self.found.truncated.lock();
+        let counts = self.counts.truncated.lock();
         let mut counts = counts.unwrap_or_else(PoisonError::into_inner);
         *counts.entry((cause, module)).or_default() += 1;
         Some(cause)
     }
 }
 
-/// The user address space of one sample.
+/// The user address space of a process at one time.
 pub(crate) struct UserSpace<'r, 'w> {
     resolver: &'r Resolver<'w>,
     at: AddressContext,
@@ -405,7 +405,7 @@ impl AddressSpace for UserSpace<'_, '_> {
         if matches!(world.dso(mapping.dso).kind, DsoKind::PerfMap(_)) {
             let frame = self.resolver.in_mapping(id, address, Level::User);
             if let Some((function, offset)) = self.resolver.jit_function_at(&frame) {
-                return Some(function.frames(offset));
+                return Some(function.unwind_location(offset));
             }
         }
         Some(ObjectOffset {

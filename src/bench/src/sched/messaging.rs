@@ -41,10 +41,10 @@ impl Messaging {
         u64::from(self.groups) * u64::from(2 * SIDE)
     }
 
-    /// Runs the benchmark; returns the time from the start of the first message until all tasks have ended.
+    /// Runs the benchmark; returns the time from the common start of all tasks until all have ended.
     ///
     /// # Errors
-    /// Too few processes, threads or descriptors.
+    /// A system call failed, such as for too many processes, threads or descriptors, or a task ended too early.
     pub fn run(&self) -> Result<Duration, BenchError> {
         if self.threads {
             raise_open_files_limit().map_err(BenchError::of("setrlimit"))?;
@@ -62,18 +62,18 @@ impl Messaging {
     }
 
     fn start_group(&self, gate: &Gate, workers: &mut Workers) -> Result<(), BenchError> {
-        let mut ends = Vec::new();
+        let mut senders = Vec::new();
         for _ in 0..SIDE {
             let call = if self.pipes { "pipe" } else { "socketpair" };
             let (receiver, sender) = self.channel().map_err(BenchError::of(call))?;
             let (gate, messages) = (gate.worker(), self.loops * u64::from(SIDE));
             workers.start(move || receive(&gate, receiver, messages))?;
-            ends.push(sender);
+            senders.push(sender);
         }
-        let ends = Arc::new(ends);
+        let senders = Arc::new(senders);
         for _ in 0..SIDE {
-            let (gate, ends, loops) = (gate.worker(), Arc::clone(&ends), self.loops);
-            workers.start(move || send(&gate, &ends, loops))?;
+            let (gate, senders, loops) = (gate.worker(), Arc::clone(&senders), self.loops);
+            workers.start(move || send(&gate, &senders, loops))?;
         }
         Ok(())
     }
@@ -91,21 +91,21 @@ impl Messaging {
     }
 }
 
-fn receive(gate: &WorkerGate, mut end: File, messages: u64) -> io::Result<()> {
+fn receive(gate: &WorkerGate, mut receiver: File, messages: u64) -> io::Result<()> {
     gate.pass()?;
     let mut message = [0; MESSAGE];
     for _ in 0..messages {
-        end.read_exact(&mut message)?;
+        receiver.read_exact(&mut message)?;
     }
     Ok(())
 }
 
-fn send(gate: &WorkerGate, ends: &[File], loops: u64) -> io::Result<()> {
+fn send(gate: &WorkerGate, senders: &[File], loops: u64) -> io::Result<()> {
     gate.pass()?;
     let message = [0; MESSAGE];
     for _ in 0..loops {
-        for mut end in ends {
-            end.write_all(&message)?;
+        for mut sender in senders {
+            sender.write_all(&message)?;
         }
     }
     Ok(())

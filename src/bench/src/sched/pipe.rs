@@ -23,10 +23,10 @@ pub struct PingPong {
 }
 
 impl PingPong {
-    /// Runs the benchmark; returns the time of all round trips.
+    /// Runs the benchmark; returns the time of all round trips, and of starting one task.
     ///
     /// # Errors
-    /// Errors of pipe(2), fork(2), read(2) and write(2).
+    /// A system call failed, or a task ended too early.
     pub fn run(&self) -> Result<Duration, BenchError> {
         let channels = || -> io::Result<_> {
             let (own_reader, writer) = self.pipe()?;

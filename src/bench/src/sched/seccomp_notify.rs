@@ -26,7 +26,8 @@ impl SeccompNotify {
     /// Runs the benchmark; returns the time of all system calls.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if the kernel or a sandbox does not allow such a filter.
+    /// [`BenchError::Unavailable`] if the kernel does not support such notifications or a sandbox refuses them; others if a
+    /// system call failed.
     pub fn run(&self) -> Result<Duration, BenchError> {
         let (mut reader, mut writer) = io::pipe().map_err(BenchError::of("pipe"))?;
         let loops = self.loops;

@@ -13,7 +13,7 @@ use crate::cli::live::explain::reason;
 use crate::cli::shared::probing::event_lists::EventLists;
 use crate::cli::shared::probing::place_messages::NOT_FOUND;
 use crate::cli::shared::probing::running_kernel::module_name;
-use crate::cli::shared::probing::target::{ProbedObject, named};
+use crate::cli::shared::probing::target::{ProbedObject, resolved_target};
 use crate::cli::shared::probing::{on, probe_cache};
 
 /// Removes the events that match the patterns, and prints their names.
@@ -22,7 +22,7 @@ pub(super) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<(), CliError> {
-    let within = named(matches, context)?;
+    let within = resolved_target(matches, context)?;
     let is_dry = on(matches, "dry-run");
     if on(matches, "cache") {
         return probe_cache::delete(patterns, &within, is_dry, context);

@@ -14,7 +14,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
 use crate::cli::shared::probing::event_lists::EventLists;
-use crate::cli::shared::probing::target::{ProbedBinary, named};
+use crate::cli::shared::probing::target::{ProbedBinary, resolved_target};
 use crate::cli::shared::probing::{on, probe_cache};
 use rperf_input::DiskFiles;
 
@@ -24,7 +24,7 @@ pub(super) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let within = named(matches, context)?;
+    let within = resolved_target(matches, context)?;
     if on(matches, "cache") {
         return probe_cache::list(pattern, &within, context);
     }

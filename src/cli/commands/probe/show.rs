@@ -13,7 +13,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::shared::probing::args::{self, ProbeSpec};
 use crate::cli::shared::probing::on;
-use crate::cli::shared::probing::place_messages::{NOT_FOUND, faulty, problem};
+use crate::cli::shared::probing::place_messages::{NOT_FOUND, problem, syntax_error};
 use crate::cli::shared::probing::running_kernel::RunningKernel;
 use crate::cli::shared::probing::target::{OpenedObject, ProbedBinary};
 
@@ -22,7 +22,8 @@ fn filter(matches: &ArgMatches) -> Result<Option<NameFilter>, CliError> {
     let given = matches.get_one::<String>("filter");
     let funcs = matches.get_one::<String>("funcs");
     let text = given.or(funcs).filter(|text| !text.is_empty());
-    let parsed = text.map(|text| NameFilter::parse(text).map_err(|fault| faulty(fault, text)));
+    let parsed =
+        text.map(|text| NameFilter::parse(text).map_err(|fault| syntax_error(fault, text)));
     parsed.transpose()
 }
 
@@ -40,7 +41,7 @@ pub(super) fn list_functions(
     let (found, path) = match OpenedObject::open(&args::target(matches), matches, context)? {
         OpenedObject::Program(binary) => (of_binary(&binary)?, binary.path().display().to_string()),
         OpenedObject::Kernel(kernel) => {
-            let found = match kernel.named() {
+            let found = match kernel.given_image() {
                 Some(image) => of_binary(image)?,
                 None => kernel.with(|kernel| kernel.functions(filter.as_ref())),
             };
@@ -67,7 +68,7 @@ pub(super) fn list_lines(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let range = LineRange::parse(wanted).map_err(|fault| faulty(fault, wanted))?;
+    let range = LineRange::parse(wanted).map_err(|fault| syntax_error(fault, wanted))?;
     let options = args::search_options(matches, context)?;
     let doing = "show lines";
     let of_binary = |binary: &ProbedBinary| {
@@ -76,7 +77,7 @@ pub(super) fn list_lines(
     };
     let source = match OpenedObject::open(&args::target(matches), matches, context)? {
         OpenedObject::Program(binary) => of_binary(&binary)?,
-        OpenedObject::Kernel(kernel) => match kernel.named() {
+        OpenedObject::Kernel(kernel) => match kernel.given_image() {
             Some(image) => of_binary(image)?,
             None => match kernel.image() {
                 Some(image) => of_binary(&image)?,
@@ -186,7 +187,7 @@ fn in_kernel(
     of_binary: &dyn Fn(&ProbedBinary) -> Result<Vec<ListedPoint>, Error>,
 ) -> Result<Vec<ListedPoint>, CliError> {
     let doing = "show vars";
-    let found = match kernel.named() {
+    let found = match kernel.given_image() {
         Some(image) => of_binary(image),
         None => match kernel.image() {
             Some(image) => of_binary(&image),

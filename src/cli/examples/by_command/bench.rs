@@ -1,27 +1,27 @@
 //! The example lines of `bench` and its collections.
 
-use super::{CommandLine, run};
+use super::{CommandLine, example};
 
 /// `bench` and its collections, with their examples.
 pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
     (
         "bench",
         &[
-            run("bench", "list the collections of benchmarks"),
-            run("bench sched", "list the benchmarks of a collection"),
-            run(
+            example("bench", "list the collections of benchmarks"),
+            example("bench sched", "list the benchmarks of a collection"),
+            example(
                 "bench syscall basic -l 10000",
                 "measure the cost of a system call",
             ),
-            run(
+            example(
                 "bench -r 5 syscall fork -l 100",
                 "mean and deviation of five runs",
             ),
-            run(
+            example(
                 "bench --precision 10 sched pipe -l 10000",
                 "repeat until the mean is known to 10 %",
             ),
-            run(
+            example(
                 "bench syscall getpgid -l 10000 -r 10 --json",
                 "save the results for --baseline",
             ),
@@ -30,11 +30,11 @@ pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
     (
         "bench breakpoint",
         &[
-            run(
+            example(
                 "bench breakpoint thread -b 2 -t 20",
                 "threads that inherit two breakpoints",
             ),
-            run(
+            example(
                 "bench breakpoint enable -a 1",
                 "set a breakpoint while another thread runs",
             ),
@@ -43,11 +43,11 @@ pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
     (
         "bench epoll",
         &[
-            run(
+            example(
                 "bench epoll wait -t 2 -r 1 -f 8",
                 "two threads that wait for events, one second",
             ),
-            run(
+            example(
                 "bench epoll ctl -t 2 -r 1 -N 1",
                 "change a nested epoll set",
             ),
@@ -56,15 +56,15 @@ pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
     (
         "bench internals",
         &[
-            run(
+            example(
                 "bench -r 3 internals kallsyms-parse",
                 "read the kernel's symbols",
             ),
-            run(
+            example(
                 "bench internals synthesize -i 10",
                 "synthesize the records of this process",
             ),
-            run(
+            example(
                 "bench internals evlist-open-close -i 5 -n 4",
                 "open and close four events",
             ),
@@ -73,12 +73,12 @@ pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
     (
         "bench futex",
         &[
-            run("bench futex hash -t 2 -r 1", "two threads, one second"),
-            run(
+            example("bench futex hash -t 2 -r 1", "two threads, one second"),
+            example(
                 "bench -r 3 futex wake -t 4 -w 2",
                 "wake four threads, two at a time",
             ),
-            run(
+            example(
                 "bench -r 3 futex requeue -t 4 -p",
                 "requeue threads to a PI futex",
             ),
@@ -87,27 +87,27 @@ pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
     (
         "bench mem",
         &[
-            run("bench mem memcpy -s 64KB -l 100", "copy 64 KB, 100 times"),
-            run(
+            example("bench mem memcpy -s 64KB -l 100", "copy 64 KB, 100 times"),
+            example(
                 "bench -r 5 mem memset -f default",
                 "one function, five runs",
             ),
-            run("bench mem mmap -s 1MB -t 2", "map memory in two threads"),
-            run("bench mem find_bit -i 2 -j 100", "search bitmaps"),
+            example("bench mem mmap -s 1MB -t 2", "map memory in two threads"),
+            example("bench mem find_bit -i 2 -j 100", "search bitmaps"),
         ],
     ),
     (
         "bench numa",
         &[
-            run(
+            example(
                 "bench numa mem -p 1 -t 2 -P 16 -l 20",
                 "two threads pass over 16 MB that they share",
             ),
-            run(
+            example(
                 "bench numa mem -p 2 -t 1 -T 16 -C 0,1 -s 1",
                 "two processes on two CPUs, one second",
             ),
-            run(
+            example(
                 "bench numa mem -p 1 -t 1 -P 16 -M 0 -R -q -l 20",
                 "read memory of node 0",
             ),
@@ -116,16 +116,16 @@ pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
     (
         "bench sched",
         &[
-            run(
+            example(
                 "bench sched messaging -g 2 -l 10",
                 "80 processes that exchange messages",
             ),
-            run("bench sched messaging -t -p -l 10", "threads and pipes"),
-            run(
+            example("bench sched messaging -t -p -l 10", "threads and pipes"),
+            example(
                 "bench sched pipe -l 10000",
                 "two processes, 10000 round trips",
             ),
-            run(
+            example(
                 "bench sched seccomp-notify -l 1000",
                 "system calls answered by a process",
             ),
@@ -134,9 +134,9 @@ pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
     (
         "bench syscall",
         &[
-            run("bench syscall basic -l 100000", "the cheapest system call"),
-            run("bench syscall fork -l 100", "processes that exit at once"),
-            run(
+            example("bench syscall basic -l 100000", "the cheapest system call"),
+            example("bench syscall fork -l 100", "processes that exit at once"),
+            example(
                 "bench -r 5 syscall execve -l 100",
                 "start programs, five runs",
             ),
@@ -145,9 +145,9 @@ pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
     (
         "bench uprobe",
         &[
-            run("bench uprobe baseline -l 100", "sleeps without a probe"),
-            run("bench uprobe empty -l 100", "sleeps with a probe on usleep"),
-            run(
+            example("bench uprobe baseline -l 100", "sleeps without a probe"),
+            example("bench uprobe empty -l 100", "sleeps with a probe on usleep"),
+            example(
                 "bench -r 3 uprobe empty_ret -l 100",
                 "sleeps with a probe at the return of usleep, three runs",
             ),

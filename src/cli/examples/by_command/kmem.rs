@@ -1,80 +1,80 @@
 //! The example lines of `kmem` and its subcommands.
 
-use super::{CommandLine, run};
+use super::{CommandLine, example};
 
 /// `kmem` and its subcommands, with their examples.
 pub(super) const KMEM: &[(&str, &[CommandLine])] = &[
     (
         "kmem",
         &[
-            run("kmem record -g -- sleep 10", "record objects with stacks"),
-            run(
+            example("kmem record -g -- sleep 10", "record objects with stacks"),
+            example(
                 "kmem record --slab --page -- ls",
                 "record allocations of the kernel while ls runs",
             ),
-            run("kmem stat --caller -l 10", "callers that allocate objects"),
-            run("kmem stat --page --caller", "callers that allocate pages"),
+            example("kmem stat --caller -l 10", "callers that allocate objects"),
+            example("kmem stat --page --caller", "callers that allocate pages"),
         ],
     ),
     (
         "kmem diff",
         &[
-            run("kmem diff", "perf.data.old and perf.data"),
-            run(
+            example("kmem diff", "perf.data.old and perf.data"),
+            example(
                 "kmem diff perf.data.old perf.data -s growth",
                 "what grows faster",
             ),
-            run("kmem diff --by cache --json", "caches as JSON"),
+            example("kmem diff --by cache --json", "caches as JSON"),
         ],
     ),
     (
         "kmem fragmentation",
         &[
-            run(
+            example(
                 "kmem fragmentation --page",
                 "pages, and who pins pageblocks",
             ),
-            run(
+            example(
                 "kmem fragmentation --slab -l 10",
                 "caches that waste most bytes",
             ),
-            run("kmem fragmentation --json", "all tables as JSON"),
+            example("kmem fragmentation --json", "all tables as JSON"),
         ],
     ),
     (
         "kmem leaks",
         &[
-            run("kmem leaks --suspects", "stacks that may leak"),
-            run("kmem leaks -s bytes -l 5", "most memory that was not freed"),
-            run("kmem leaks --svg curve.svg", "a picture of the curve"),
-            run("kmem leaks --json", "curve and stacks as JSON"),
+            example("kmem leaks --suspects", "stacks that may leak"),
+            example("kmem leaks -s bytes -l 5", "most memory that was not freed"),
+            example("kmem leaks --svg curve.svg", "a picture of the curve"),
+            example("kmem leaks --json", "curve and stacks as JSON"),
         ],
     ),
     (
         "kmem stat",
         &[
-            run(
+            example(
                 "kmem stat --caller -s bytes -l 10",
                 "callers that allocate most",
             ),
-            run(
+            example(
                 "kmem stat --caller --live -s bytes",
                 "what has not been freed",
             ),
-            run("kmem stat --page --alloc -l 10", "page frames"),
-            run(
+            example("kmem stat --page --alloc -l 10", "page frames"),
+            example(
                 "kmem stat --histogram",
                 "sizes, life times, rates over time",
             ),
-            run("kmem stat --caller --json", "rows as JSON"),
+            example("kmem stat --caller --json", "rows as JSON"),
         ],
     ),
     (
         "kmem usage",
         &[
-            run("kmem usage -l 10", "stacks that allocate most"),
-            run("kmem usage --by cgroup,cache -s live", "what cgroups keep"),
-            run("kmem usage --by container --json", "containers as JSON"),
+            example("kmem usage -l 10", "stacks that allocate most"),
+            example("kmem usage --by cgroup,cache -s live", "what cgroups keep"),
+            example("kmem usage --by container --json", "containers as JSON"),
         ],
     ),
 ];

@@ -1,26 +1,26 @@
 //! The example lines of `lock` and its subcommands.
 
-use super::{CommandLine, run};
+use super::{CommandLine, example};
 
 /// `lock` and its subcommands, with their examples.
 pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
     (
         "lock",
         &[
-            run(
+            example(
                 "lock record -a -- sleep 10",
                 "record waits of the whole system",
             ),
-            run(
+            example(
                 "lock record --user -- ./program",
                 "also record waits for the program's own locks",
             ),
-            run(
+            example(
                 "lock record --user --holders -- ./program",
                 "also record what the holders of locks do",
             ),
-            run("lock contention -E 10", "who waited longest"),
-            run(
+            example("lock contention -E 10", "who waited longest"),
+            example(
                 "lock contention -l -E 10",
                 "which locks were waited for longest",
             ),
@@ -29,27 +29,27 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
     (
         "lock contention",
         &[
-            run(
+            example(
                 "lock contention -ab -E 10 -- sleep 10",
                 "the running system, summed in the kernel",
             ),
-            run(
+            example(
                 "lock contention -abo -Y mutex -- sleep 10",
                 "who had the mutexes",
             ),
-            run(
+            example(
                 "lock contention -b --user -o -- sleep 10",
                 "also who had the locks of programs",
             ),
-            run(
+            example(
                 "lock contention --holders",
                 "what holders did while others waited",
             ),
-            run(
+            example(
                 "lock contention --svg waits.svg",
                 "the waits of callers as a flame graph",
             ),
-            run(
+            example(
                 "lock contention -l -Y futex",
                 "locks of programs, by address",
             ),
@@ -58,16 +58,16 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
     (
         "lock deadlock",
         &[
-            run("lock deadlock -p 1234", "why a process hangs"),
-            run(
+            example("lock deadlock -p 1234", "why a process hangs"),
+            example(
                 "lock deadlock -p 1234 -v",
                 "with the stacks of all threads that wait",
             ),
-            run(
+            example(
                 "lock deadlock -i perf.data",
                 "deadlocks and chains of waits of a recording",
             ),
-            run(
+            example(
                 "lock deadlock -p 1234 --json",
                 "waits and deadlocks as JSON",
             ),
@@ -76,19 +76,19 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
     (
         "lock info",
         &[
-            run("lock info", "threads that waited, and locks"),
-            run("lock info -m", "addresses and names of locks"),
-            run("lock info -t --json", "threads as JSON"),
+            example("lock info", "threads that waited, and locks"),
+            example("lock info -m", "addresses and names of locks"),
+            example("lock info -t --json", "threads as JSON"),
         ],
     ),
     (
         "lock report",
         &[
-            run("lock report -k wait_max", "longest wait first"),
-            run("lock report -t -E 10", "threads with most waits"),
-            run("lock report -o", "threads that had the futexes"),
-            run("lock report -c", "a row for all locks of one name"),
-            run("lock report --json", "rows as JSON"),
+            example("lock report -k wait_max", "longest wait first"),
+            example("lock report -t -E 10", "threads with most waits"),
+            example("lock report -o", "threads that had the futexes"),
+            example("lock report -c", "a row for all locks of one name"),
+            example("lock report --json", "rows as JSON"),
         ],
     ),
 ];

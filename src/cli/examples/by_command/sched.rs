@@ -1,51 +1,51 @@
 //! The examples of `sched` and its subcommands.
 
-use super::{CommandLine, run};
+use super::{CommandLine, example};
 
 /// Commands with their examples.
 pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
     (
         "sched",
         &[
-            run(
+            example(
                 "sched record -- sleep 10",
                 "record the scheduler's events for ten seconds",
             ),
-            run("sched latency", "show how long tasks waited for a CPU"),
-            run("sched timehist", "print each time that a task ran"),
-            run("sched off-cpu", "show where tasks wait"),
-            run("sched script", "print every event"),
+            example("sched latency", "show how long tasks waited for a CPU"),
+            example("sched timehist", "print each time that a task ran"),
+            example("sched off-cpu", "show where tasks wait"),
+            example("sched script", "print every event"),
         ],
     ),
     (
         "sched diff",
         &[
-            run("sched diff", "perf.data.old and perf.data"),
-            run(
+            example("sched diff", "perf.data.old and perf.data"),
+            example(
                 "sched diff perf.data.old perf.data",
                 "two recordings, the baseline first",
             ),
-            run("sched diff --json", "rows as JSON"),
+            example("sched diff --json", "rows as JSON"),
         ],
     ),
     (
         "sched latency",
         &[
-            run("sched latency", "one row per command name"),
-            run(
+            example("sched latency", "one row per command name"),
+            example(
                 "sched latency -p -s max",
                 "one row per thread, longest delay first",
             ),
-            run(
+            example(
                 "sched latency --percentiles",
                 "medians and percentiles of the waits",
             ),
-            run(
+            example(
                 "sched latency --antagonists",
                 "which tasks ran while others waited",
             ),
-            run("sched latency --histogram", "histograms of the waits"),
-            run(
+            example("sched latency --histogram", "histograms of the waits"),
+            example(
                 "sched latency --live --percentiles -- sleep 1",
                 "the running system, without a recording",
             ),
@@ -54,24 +54,24 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
     (
         "sched map",
         &[
-            run("sched map", "one column per CPU"),
-            run("sched map --compact", "only CPUs with switches"),
-            run("sched map --cpus 0", "only switches of one CPU"),
+            example("sched map", "one column per CPU"),
+            example("sched map --compact", "only CPUs with switches"),
+            example("sched map --cpus 0", "only switches of one CPU"),
         ],
     ),
     (
         "sched off-cpu",
         &[
-            run("sched off-cpu", "sums by task and state, and stacks"),
-            run(
+            example("sched off-cpu", "sums by task and state, and stacks"),
+            example(
                 "sched off-cpu --wakers",
                 "also show who woke the task, and who woke the waker",
             ),
-            run(
+            example(
                 "sched off-cpu -o off-cpu.svg",
                 "draw a flame graph of the time that tasks wait",
             ),
-            run(
+            example(
                 "sched off-cpu --folded",
                 "one stack per line, for 'grep' and 'flamegraph -i'",
             ),
@@ -80,20 +80,20 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
     (
         "sched perfetto",
         &[
-            run("sched perfetto", "write sched.pftrace"),
-            run(
+            example("sched perfetto", "write sched.pftrace"),
+            example(
                 "sched perfetto -o trace.pftrace",
                 "write another file, to be opened in Perfetto's viewer",
             ),
-            run("sched perfetto -j 1", "read on one thread"),
+            example("sched perfetto -j 1", "read on one thread"),
         ],
     ),
     (
         "sched replay",
         &[
-            run("sched replay", "repeat the recording ten times"),
-            run("sched replay -r 2", "repeat it twice"),
-            run(
+            example("sched replay", "repeat the recording ten times"),
+            example("sched replay -r 2", "repeat it twice"),
+            example(
                 "sched replay -r 1 -v",
                 "list all stretches of time in which records were lost",
             ),
@@ -102,9 +102,9 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
     (
         "sched stats",
         &[
-            run("sched stats -- sleep 1", "all CPUs during a command"),
-            run("sched stats -C 0 -- sleep 1", "one CPU"),
-            run(
+            example("sched stats -- sleep 1", "all CPUs during a command"),
+            example("sched stats -C 0 -- sleep 1", "one CPU"),
+            example(
                 "sched stats -v -C 0 -- sleep 1",
                 "one CPU, with descriptions",
             ),
@@ -113,9 +113,9 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
     (
         "sched stats diff",
         &[
-            run("sched stats diff", "perf.data.old and perf.data"),
-            run("sched stats diff -C 0", "only CPU 0"),
-            run(
+            example("sched stats diff", "perf.data.old and perf.data"),
+            example("sched stats diff -C 0", "only CPU 0"),
+            example(
                 "sched stats diff perf.data.old perf.data -v",
                 "two files, with descriptions",
             ),
@@ -124,9 +124,9 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
     (
         "sched stats record",
         &[
-            run("sched stats record -- sleep 1", "a command, to perf.data"),
-            run("sched stats record -C 0 -- sleep 1", "one CPU"),
-            run(
+            example("sched stats record -- sleep 1", "a command, to perf.data"),
+            example("sched stats record -C 0 -- sleep 1", "one CPU"),
+            example(
                 "sched stats record -C 0 -o one.data -- sleep 1",
                 "one CPU, to another file",
             ),
@@ -135,23 +135,23 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
     (
         "sched stats report",
         &[
-            run("sched stats report", "averages over all CPUs, and each CPU"),
-            run("sched stats report -C 0", "one CPU"),
-            run("sched stats report -v -C 0", "with descriptions"),
+            example("sched stats report", "averages over all CPUs, and each CPU"),
+            example("sched stats report -C 0", "one CPU"),
+            example("sched stats report -v -C 0", "with descriptions"),
         ],
     ),
     (
         "sched timehist",
         &[
-            run(
+            example(
                 "sched timehist -n --state",
                 "also show the state of each task and the next one",
             ),
-            run(
+            example(
                 "sched timehist -MVw",
                 "also show wakeups, migrations and a picture of the CPUs",
             ),
-            run("sched timehist -s", "print only sums by task and CPU"),
+            example("sched timehist -s", "print only sums by task and CPU"),
         ],
     ),
 ];

@@ -1,26 +1,26 @@
 //! The example lines of `timechart` and its subcommand.
 
-use super::{CommandLine, run};
+use super::{CommandLine, example};
 
 /// `timechart` and its subcommand, with their examples.
 pub(super) const TIMECHART: &[(&str, &[CommandLine])] = &[
     (
         "timechart",
         &[
-            run(
+            example(
                 "timechart record -- ./program",
                 "record what all CPUs and tasks do while a command runs",
             ),
-            run("timechart", "draw perf.data into output.svg"),
-            run(
+            example("timechart", "draw perf.data into output.svg"),
+            example(
                 "timechart -p program -n 40 -o program.html",
                 "draw up to 40 threads of a program as a page",
             ),
-            run(
+            example(
                 "timechart --highlight 5000000",
                 "highlight runs longer than 5 ms",
             ),
-            run(
+            example(
                 "timechart -o trace.pftrace",
                 "write the events for Perfetto's viewer",
             ),
@@ -29,15 +29,15 @@ pub(super) const TIMECHART: &[(&str, &[CommandLine])] = &[
     (
         "timechart record",
         &[
-            run(
+            example(
                 "timechart record -- ./program",
                 "record context switches, wakeups and idle states",
             ),
-            run(
+            example(
                 "timechart record -g -- ./program",
                 "also record callchains, which show why tasks sleep",
             ),
-            run(
+            example(
                 "timechart record -I -- ./program",
                 "record system calls for input and output",
             ),

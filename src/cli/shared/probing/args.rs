@@ -31,9 +31,9 @@ known from BTF.";
 pub(crate) fn command() -> Command {
     Command::new("probe")
         .long_about(ABOUT)
-        .args(changes())
-        .args(listing_options())
-        .args(bounds())
+        .args(first_options())
+        .args(middle_options())
+        .args(last_options())
         .arg(
             Arg::new("words")
                 .num_args(0..)
@@ -41,8 +41,7 @@ pub(crate) fn command() -> Command {
         )
 }
 
-/// Returns the options that add and delete events.
-fn changes() -> Vec<Arg> {
+fn first_options() -> Vec<Arg> {
     let definition = "definition";
     vec![
         counter("verbose").short('v').help("be verbose"),
@@ -63,8 +62,7 @@ fn changes() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options that show an object's probe points.
-fn listing_options() -> Vec<Arg> {
+fn middle_options() -> Vec<Arg> {
     vec![
         value("line", "function or file[:first[-last]]")
             .short('L')
@@ -87,8 +85,7 @@ fn listing_options() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options that restrict a search or locate files.
-fn bounds() -> Vec<Arg> {
+fn last_options() -> Vec<Arg> {
     vec![
         switch("inlines").help(
             "also probe inlined copies of functions (default: on)",
@@ -130,53 +127,57 @@ pub(crate) struct ProbeSpec {
     pub(crate) definition: String,
 }
 
-/// Returns the definitions that an option gives, each with its object: the last `-x` or `-m` before the definition, otherwise the first one
-/// after it. For `--add`, positional words are a definition, too.
+/// Returns the definitions that an option gives, each with its object: the last `-x` or `-m` before the definition, otherwise
+/// the first one after it, otherwise the kernel. For `--add`, positional words are a definition, too; a path before them is
+/// the object of all definitions.
 pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<ProbeSpec>, CliError> {
-    let given = matches.get_many::<String>(option).unwrap_or_default();
+    let values = matches.get_many::<String>(option).unwrap_or_default();
     let indices = matches.indices_of(option).unwrap_or_default();
-    let mut found: Vec<(usize, String)> = indices.zip(given.cloned()).collect();
-    let mut own = None;
+    let mut definitions: Vec<(usize, String)> = indices.zip(values.cloned()).collect();
+    let mut leading_path = None;
     if option == "add" {
         let words = matches.get_many::<String>("words").unwrap_or_default();
         let mut words: Vec<&str> = words.map(String::as_str).collect();
         // A leading path names the object.
         if let Some(first) = words.first().filter(|word| word.starts_with('/')) {
-            own = Some(ProbedObject::Program(PathBuf::from(*first)));
+            leading_path = Some(ProbedObject::Program(PathBuf::from(*first)));
             words.remove(0);
         }
         if !words.is_empty() {
-            found.push((usize::MAX, words.join(" ")));
+            definitions.push((usize::MAX, words.join(" ")));
         }
     }
     let objects = objects(matches);
     let target = |index: usize| {
         let before = objects.iter().rev().find(|(at, _)| *at < index);
         let object = before.or(objects.first()).map(|(_, object)| object);
-        own.clone()
+        leading_path
+            .clone()
             .or(object.cloned())
             .unwrap_or(ProbedObject::Kernel)
     };
-    let given = found.into_iter().map(|(index, definition)| ProbeSpec {
-        target: target(index),
-        definition,
-    });
-    Ok(given.collect())
+    let specs = definitions
+        .into_iter()
+        .map(|(index, definition)| ProbeSpec {
+            target: target(index),
+            definition,
+        });
+    Ok(specs.collect())
 }
 
-/// Returns the values of `-x` and `-m`, with their indices among the words.
+/// Returns the values of `-x` and `-m` with their indices in the command line, in order.
 fn objects(matches: &ArgMatches) -> Vec<(usize, ProbedObject)> {
-    let named = |option: &str| {
+    let values_of = |option: &str| {
         let values = matches.get_many::<String>(option).unwrap_or_default();
         let indices = matches.indices_of(option).unwrap_or_default();
-        let named: Vec<(usize, String)> = indices.zip(values.cloned()).collect();
-        named.into_iter()
+        let indexed: Vec<(usize, String)> = indices.zip(values.cloned()).collect();
+        indexed.into_iter()
     };
-    let programs = named("exec").map(|(at, path)| (at, ProbedObject::Program(path.into())));
-    let modules = named("module").map(|(at, module)| (at, ProbedObject::Module(module)));
-    let mut found: Vec<_> = programs.chain(modules).collect();
-    found.sort_by_key(|(at, _)| *at);
-    found
+    let programs = values_of("exec").map(|(at, path)| (at, ProbedObject::Program(path.into())));
+    let modules = values_of("module").map(|(at, module)| (at, ProbedObject::Module(module)));
+    let mut objects: Vec<_> = programs.chain(modules).collect();
+    objects.sort_by_key(|(at, _)| *at);
+    objects
 }
 
 /// Returns the last value of `-x` or `-m`; by default the kernel. For actions without definitions.
@@ -193,7 +194,7 @@ pub(crate) fn no_action(context: &Context) -> CliError {
     ))
 }
 
-/// Returns the restrictions of the search.
+/// Returns the options of the search for probe points.
 pub(crate) fn search_options(
     matches: &ArgMatches,
     context: &Context,
@@ -202,8 +203,8 @@ pub(crate) fn search_options(
         threads: jobs::jobs(matches, context)?,
         ..SearchOptions::default()
     };
-    if let Some(most) = matches.get_one::<u64>("max-probes") {
-        options.max_probes = usize::try_from(*most)?;
+    if let Some(max) = matches.get_one::<u64>("max-probes") {
+        options.max_probes = usize::try_from(*max)?;
     }
     options.inlines = crate::cli::options::flag(matches, "inlines") != Some(false);
     let root = matches.get_one::<String>("source").map(Path::new);

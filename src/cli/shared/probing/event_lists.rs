@@ -19,14 +19,14 @@ const NOT_PERMITTED: u8 = 243;
 /// The kernel's log of recent errors.
 const ERRORS: &str = "error_log";
 
-/// The maximum number of reads of a list that keeps changing.
-const MAX_READINGS: usize = 32;
+/// The maximum number of repeated reads of a list that keeps changing.
+const MAX_REREADS: usize = 32;
 
 /// The list files of uprobe and kprobe events.
 pub(crate) const PROGRAMS: &str = "uprobe_events";
 pub(crate) const KERNEL: &str = "kprobe_events";
 
-/// The lists of uprobe and of kprobe events.
+/// The lists of uprobe and of kprobe events in a tracefs.
 pub(crate) struct EventLists(Tracefs);
 
 impl EventLists {
@@ -63,7 +63,7 @@ impl EventLists {
         let mut lines = Vec::new();
         let mut failures = Vec::new();
         for list in [KERNEL, PROGRAMS] {
-            match self.settled(list) {
+            match self.read_settled(list) {
                 Ok(text) => {
                     let text = String::from_utf8_lossy(&text).into_owned();
                     lines.extend(text.lines().map(|line| (line.to_owned(), list)));
@@ -85,11 +85,11 @@ impl EventLists {
             .collect())
     }
 
-    /// Reads a list until two consecutive reads agree. The kernel delivers a list in chunks by line number: if lines are removed between two
-    /// chunks, other lines are skipped.
-    fn settled(&self, list: &str) -> io::Result<Vec<u8>> {
+    /// Reads a list until two consecutive reads agree, at most [`MAX_REREADS`] times more. The kernel delivers a list in chunks
+    /// by line number: if lines are removed between two chunks, other lines are skipped.
+    fn read_settled(&self, list: &str) -> io::Result<Vec<u8>> {
         let mut text = self.0.read(list)?;
-        for _ in 0..MAX_READINGS {
+        for _ in 0..MAX_REREADS {
             let again = self.0.read(list)?;
             if again == text {
                 break;
@@ -99,8 +99,8 @@ impl EventLists {
         Ok(text)
     }
 
-    /// Locks the lists until the result is dropped, so that two runs of rperf do not choose the same name. `None` if no list can be
-    /// opened: then no name can be chosen either.
+    /// Locks one of the lists until the result is dropped, so that two runs of rperf do not choose the same name; `None` if
+    /// neither can be locked.
     pub(crate) fn lock(&self) -> Option<File> {
         let mut locks = [PROGRAMS, KERNEL].into_iter().map(|list| self.0.lock(list));
         locks.find_map(Result::ok)
@@ -134,7 +134,7 @@ impl EventLists {
         self.0.append(list, line)
     }
 
-    /// Whether this user may not read the list of uprobe events. Such a user may not open the uprobe PMU either.
+    /// Whether this user may not read the list of uprobe events.
     pub(crate) fn are_forbidden(&self) -> bool {
         let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
         self.0.read(PROGRAMS).is_err_and(denied)
@@ -145,7 +145,7 @@ impl EventLists {
         self.0.read(list).is_ok()
     }
 
-    /// Returns the error for lists that cannot be read.
+    /// Returns the error for lists that cannot be read, for a command that does not change them.
     fn unreadable(&self, error: &io::Error) -> CliError {
         if error.kind() != io::ErrorKind::PermissionDenied {
             return self.refused(error, PROGRAMS);
@@ -158,7 +158,7 @@ impl EventLists {
             ))
     }
 
-    /// Returns the error for a list that cannot be opened, for a command that changes it.
+    /// Returns the error for a list that cannot be read or written; without permission, that of a command that changes the list.
     fn refused(&self, error: &io::Error, list: &str) -> CliError {
         let root = self.0.root().display();
         match error.kind() {
@@ -189,7 +189,7 @@ impl EventLists {
         }
     }
 
-    /// Returns the error for a line that the kernel rejected, with the explanation in the kernel's error log.
+    /// Returns the error for a line that the kernel rejected, with the explanation in the kernel's error log, if any.
     fn explained(&self, error: &io::Error, line: &str) -> CliError {
         let failure = CliError::message(
             NOT_FOUND,

@@ -1,4 +1,4 @@
-//! Messages about probe points that were found or not.
+//! Messages about definitions and their probe points.
 
 use rperf_probe::{Error, SearchNote, SyntaxError};
 
@@ -9,24 +9,24 @@ pub(crate) const NOT_FOUND: u8 = 254;
 /// perf's exit status for EEXIST.
 pub(crate) const EXISTS: u8 = 239;
 
-/// Formats an error as perf does: what is wrong, `  Error: Failed to …`, and a hint.
-pub(crate) fn problem(error: &Error, doing: &str) -> CliError {
+/// Formats an error as perf does: what is wrong, `  Error: Failed to …` with the `action`, and hints.
+pub(crate) fn problem(error: &Error, action: &str) -> CliError {
     let message = CliError::message(NOT_FOUND, error.to_string());
     let message = error.details().into_iter().fold(message, CliError::detail);
-    let message = message.detail(format!("  Error: Failed to {doing}."));
+    let message = message.detail(format!("  Error: Failed to {action}."));
     let hints = error.hints();
     hints.into_iter().fold(message, CliError::hint)
 }
 
 /// The error for a syntax error in `text`, with its position marked.
-pub(crate) fn faulty(fault: SyntaxError, text: &str) -> CliError {
+pub(crate) fn syntax_error(fault: SyntaxError, text: &str) -> CliError {
     let pointed = fault.pointed(text);
     pointed
         .into_iter()
         .fold(CliError::usage(fault.message), CliError::detail)
 }
 
-/// Formats a note on a found probe point, in one or more lines.
+/// Formats a note of a search, in one or more lines.
 pub(crate) fn note(note: &SearchNote) -> Vec<String> {
     let line = match note {
         SearchNote::SkippedPrologue { address } => {

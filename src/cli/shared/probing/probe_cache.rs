@@ -25,7 +25,7 @@ use rperf_input::DiskFiles;
 /// The file with the kernel's symbols.
 const KALLSYMS: &str = "/proc/kallsyms";
 
-/// An object with events in the cache.
+/// An object whose events the cache can store.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedObject {
     /// The program; `None` for the kernel.
@@ -61,7 +61,7 @@ impl CachedObject {
         cached_entries(&text.unwrap_or_default())
     }
 
-    /// Returns the cached events of exactly this definition.
+    /// Returns the cached events of exactly this definition; `None` if there are none.
     pub(crate) fn events_for(
         &self,
         definition: &Definition,
@@ -70,23 +70,23 @@ impl CachedObject {
     ) -> Option<Vec<ProbeEvent>> {
         let text = heading(definition, group);
         let entries = self.entries(context);
-        let own = entries
+        let last = entries
             .iter()
             .rev()
             .find(|entry| !entry.is_marker && entry.text == text)?;
-        let events: Vec<ProbeEvent> = own.events().collect();
+        let events: Vec<ProbeEvent> = last.events().collect();
         (!events.is_empty()).then_some(events)
     }
 
     /// Returns the user-defined events that `%[GROUP:]NAME` matches.
-    pub(crate) fn named(&self, point: &Point, context: &Context) -> Vec<ProbeEvent> {
+    pub(crate) fn events_called(&self, point: &Point, context: &Context) -> Vec<ProbeEvent> {
         let entries = self.entries(context);
         let user_defined = entries.iter().filter(|entry| !entry.is_marker);
         let events = user_defined.flat_map(CachedEntry::events);
         events.filter(|event| is_covered(point, event)).collect()
     }
 
-    /// Adds the object to the cache, and the entry to its list.
+    /// Adds the object to the cache unless it is there, and the entry to its list.
     fn keep(&self, entry: Option<CachedEntry>, cache: &Cache) -> io::Result<()> {
         let id = self.id.to_string();
         if cache.object(&id).is_none() {
@@ -138,7 +138,10 @@ fn text(entries: &[CachedEntry]) -> String {
     entries.iter().map(CachedEntry::to_string).collect()
 }
 
-/// Opens the cache to be changed or listed.
+/// Returns the cache.
+///
+/// # Errors
+/// Status 255: its directory is unknown, or the cache is disabled.
 fn cache(context: &Context) -> Result<Cache, CliError> {
     let root = context.buildid_dir();
     let root = root.filter(|root| root != Path::new(NO_CACHE));
@@ -158,10 +161,10 @@ pub(crate) struct CacheAddition {
 }
 
 impl CacheAddition {
-    /// Checks that the cache can store the definition.
+    /// Creates the addition for `definition` with its `events`.
     ///
     /// # Errors
-    /// `object` is `None`: the object has no place in the cache.
+    /// `object` is `None`: the cache cannot store its events.
     pub(crate) fn new(
         definition: &Definition,
         object: Option<&CachedObject>,
@@ -204,12 +207,12 @@ fn lists(
     let objects = cache.objects();
     let objects =
         objects.map_err(|error| CliError::from(anyhow::Error::new(error).context(root)))?;
-    let wanted = objects.into_iter().filter(|cached| match within {
+    let matching = objects.into_iter().filter(|cached| match within {
         ProbedObject::Kernel => true,
         ProbedObject::Program(program) => cached.name == *program,
         ProbedObject::Module(_) => false,
     });
-    let lists = wanted.map(|cached| {
+    let lists = matching.map(|cached| {
         let folder = cached.folder.display().to_string();
         let text = cached.probes();
         let text = text.map_err(|error| anyhow::Error::new(error).context(folder))?;
@@ -250,7 +253,7 @@ pub(crate) fn list(
     Ok(ExitStatus::Ok)
 }
 
-/// `--del`: deletes the matching entries, and prints them.
+/// `--del`: deletes the matching entries, unless `is_dry`, and prints them.
 pub(crate) fn delete(
     patterns: &[&String],
     within: &ProbedObject,
@@ -274,22 +277,23 @@ pub(crate) fn delete(
         if !removed.is_empty() && !is_dry {
             let folder = cached.folder.display().to_string();
             // Re-reads the list: another run may have added to it.
-            let taken = cached.change_probes(|list| {
+            let changed = cached.change_probes(|list| {
                 let entries = cached_entries(list).into_iter();
                 let (removed, left): (Vec<_>, Vec<_>) = entries.partition(is_matched);
                 (text(&left), removed)
             });
-            removed = taken.map_err(|error| anyhow::Error::new(error).context(folder))?;
+            removed = changed.map_err(|error| anyhow::Error::new(error).context(folder))?;
         }
-        let doing = if is_dry { "Would remove" } else { "Removed" };
+        let action = if is_dry { "Would remove" } else { "Removed" };
         for entry in removed {
-            context.note(format_args!("{doing} cached event: {}", entry.text));
+            context.note(format_args!("{action} cached event: {}", entry.text));
         }
     }
     Ok(())
 }
 
-/// Returns the programs with cached events that `%[GROUP:]NAME` matches, and whether the running kernel has such events, too.
+/// Returns the installed programs with user-defined events that `%[GROUP:]NAME` matches, and whether the running kernel has
+/// such events.
 pub(crate) fn objects_with(point: &Point, context: &Context) -> (Vec<PathBuf>, bool) {
     let root = context.buildid_dir();
     let objects = root.and_then(|root| Cache::new(root).objects().ok());
@@ -314,7 +318,7 @@ pub(crate) fn objects_with(point: &Point, context: &Context) -> (Vec<PathBuf>, b
 /// their places, which the cache does not describe.
 ///
 /// # Errors
-/// Status 129: the definition has arguments.
+/// Status 129: there are cached events, and the definition has arguments.
 pub(crate) fn renamed(
     cached: Vec<ProbeEvent>,
     definition: &Definition,
@@ -324,10 +328,10 @@ pub(crate) fn renamed(
         let error = format!("{place} is a stored event with its own arguments: it takes no others");
         return Err(CliError::usage(error));
     }
-    let named = cached.into_iter().map(|mut event| {
+    let renamed = cached.into_iter().map(|mut event| {
         event.group = definition.group.clone().unwrap_or(event.group);
         event.name = definition.event.clone().unwrap_or(event.name);
         (event, None)
     });
-    Ok(named.collect())
+    Ok(renamed.collect())
 }

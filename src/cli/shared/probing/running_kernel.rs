@@ -33,15 +33,15 @@ pub(crate) struct RunningKernel {
     module: Option<String>,
     machine: String,
     release: String,
-    /// The image given by the user.
-    named: Option<Box<ProbedBinary>>,
+    /// The image or module file given by the user.
+    given_image: Option<Box<ProbedBinary>>,
     /// Where other images are searched.
     paths: SearchPaths,
 }
 
 /// The probe points of a definition, each with its target.
 pub(crate) struct ResolvedProbes {
-    pub(crate) found: ProbePoints,
+    pub(crate) points: ProbePoints,
     pub(crate) targets: Vec<ProbeTarget>,
 }
 
@@ -56,7 +56,7 @@ impl RunningKernel {
         let paths = search_paths(matches, context)?.with_kernel_release(&names.release);
         let file = module.filter(|module| module.contains('/')).map(Path::new);
         let image = matches.get_one::<String>("vmlinux").map(Path::new);
-        let named = file.or(image).map(|path| {
+        let given_image = file.or(image).map(|path| {
             let path = paths.symfs.as_ref().map_or_else(
                 || path.to_owned(),
                 |root| root.join(path.strip_prefix("/").unwrap_or(path)),
@@ -70,7 +70,7 @@ impl RunningKernel {
             module,
             machine: names.machine,
             release: names.release,
-            named: named.transpose()?,
+            given_image: given_image.transpose()?,
             paths,
         })
     }
@@ -110,17 +110,17 @@ impl RunningKernel {
         })
     }
 
-    /// Returns the build-id of the image given by the user, otherwise of the running kernel.
+    /// Returns the build-id of the file given by the user, otherwise of the running kernel.
     pub(crate) fn build_id(&self) -> Option<BuildId> {
-        match &self.named {
+        match &self.given_image {
             Some(image) => image.build_id(),
             None => running_id(),
         }
     }
 
-    /// Returns the image given by the user. If there is one, nothing else is searched.
-    pub(crate) fn named(&self) -> Option<&ProbedBinary> {
-        self.named.as_deref()
+    /// Returns the image or module file given by the user. If there is one, nothing else is searched.
+    pub(crate) fn given_image(&self) -> Option<&ProbedBinary> {
+        self.given_image.as_deref()
     }
 
     /// Returns the image of the running kernel, or of its module, with debug information.
@@ -144,12 +144,12 @@ impl RunningKernel {
         image.has_debug_info().then_some(image)
     }
 
-    /// Returns the error for a kernel without an image that has debug information. It lists the searched paths; `doing` is the action that
+    /// Returns the error for a kernel without an image that has debug information. It lists the searched paths; `action` is what
     /// failed, such as `add events`.
-    pub(crate) fn no_image(&self, doing: &str) -> CliError {
+    pub(crate) fn no_image(&self, action: &str) -> CliError {
         let tried = self.paths.vmlinux_candidates.iter();
         let tried: Vec<String> = tried.map(|path| path.display().to_string()).collect();
-        problem(&Error::NoKernelImage, doing).hint(format!(
+        problem(&Error::NoKernelImage, action).hint(format!(
             "searched in the build-id cache and as {}",
             tried.join(", ")
         ))
@@ -166,27 +166,27 @@ impl RunningKernel {
             Error::NoKernelImage => self.no_image("add events"),
             error => problem(&error, "add events"),
         };
-        if let Some(image) = &self.named {
+        if let Some(image) = &self.given_image {
             return self
                 .in_image(image, definition, options, false)
                 .map_err(failed);
         }
-        let own = self.with(|kernel| {
-            let found = kernel.find(definition, options)?;
-            let targets = found.probes.iter().map(|probe| kernel.target(probe));
+        let resolved = self.with(|kernel| {
+            let points = kernel.find(definition, options)?;
+            let targets = points.probes.iter().map(|probe| kernel.target(probe));
             let targets = targets.collect();
-            Ok(ResolvedProbes { found, targets })
+            Ok(ResolvedProbes { points, targets })
         });
-        // Function entries need only kallsyms; lines and variables require debug information.
-        match own {
+        // Function entries need only kallsyms; lines and local variables require debug information.
+        match resolved {
             Err(error) if needs_image(&error, definition) => match self.image() {
                 Some(image) => {
-                    let places = self.in_image(&image, definition, options, true);
-                    places.map_err(failed)
+                    let in_image = self.in_image(&image, definition, options, true);
+                    in_image.map_err(failed)
                 }
                 None => Err(failed(error)),
             },
-            own => own.map_err(failed),
+            resolved => resolved.map_err(failed),
         }
     }
 
@@ -198,10 +198,10 @@ impl RunningKernel {
         is_running: bool,
     ) -> Result<ResolvedProbes, Error> {
         let object = image.object()?;
-        let found = find(&object, definition, options)?;
+        let points = find(&object, definition, options)?;
         let target = |probe: &Probe| place_in_kernel(&object, probe, self.module(), is_running);
-        let targets = found.probes.iter().map(target).collect();
-        Ok(ResolvedProbes { found, targets })
+        let targets = points.probes.iter().map(target).collect();
+        Ok(ResolvedProbes { points, targets })
     }
 }
 

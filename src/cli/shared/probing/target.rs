@@ -20,7 +20,7 @@ use crate::cli::error::CliError;
 use crate::cli::options::flag;
 use rperf_input::DiskFiles;
 
-/// The directories of libraries that are given without a path.
+/// The directories in which a name without a path is searched after `PATH`.
 const LIBRARIES: [&str; 8] = [
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",
@@ -42,7 +42,6 @@ pub(crate) enum ProbedObject {
     Module(String),
 }
 
-/// The opened object.
 pub(crate) enum OpenedObject {
     Program(Box<ProbedBinary>),
     Kernel(Box<RunningKernel>),
@@ -203,16 +202,20 @@ impl Symbols for ProbedBinary {
     }
 }
 
-/// Returns the last target of `-x` or `-m`, by default the kernel. A program is named by its path; the file need not exist.
-pub(crate) fn named(matches: &ArgMatches, context: &Context) -> Result<ProbedObject, CliError> {
+/// Returns the last target of `-x` or `-m`, by default the kernel. The path of a program is absolute; the file need not exist
+/// if `-x` gives a path.
+pub(crate) fn resolved_target(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<ProbedObject, CliError> {
     match target(matches) {
         ProbedObject::Program(path) => {
-            let found = resolve(&path, matches, context);
+            let resolved = resolve(&path, matches, context);
             // Events outlive their programs.
             let is_gone = path.components().count() > 1 && fs::symlink_metadata(&path).is_err();
             match std::path::absolute(&path) {
-                Ok(path) if found.is_err() && is_gone => Ok(ProbedObject::Program(path)),
-                _ => found.map(ProbedObject::Program),
+                Ok(path) if resolved.is_err() && is_gone => Ok(ProbedObject::Program(path)),
+                _ => resolved.map(ProbedObject::Program),
             }
         }
         other => Ok(other),
@@ -228,20 +231,19 @@ fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<Pat
         let path = PathBuf::from(format!("/proc/{pid}/root")).join(inside);
         return match path.is_file() {
             true => Ok(path),
-            false => Err(absent(target, "No such file or directory")),
+            false => Err(path_error(target, "No such file or directory")),
         };
     }
-    located(target, context)
+    locate(target, context)
 }
 
 /// Whether [`resolve`] finds this file without `--target-ns`.
 pub(crate) fn is_file(target: &Path, context: &Context) -> bool {
-    located(target, context).is_ok()
+    locate(target, context).is_ok()
 }
 
-fn located(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
-    let here = fs::canonicalize(target);
-    if let Ok(path) = here {
+fn locate(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
+    if let Ok(path) = fs::canonicalize(target) {
         return match path.is_file() {
             // The kernel may be able to parse the path of the link, though not of its target.
             true if !is_readable_word(&path) => match std::path::absolute(target) {
@@ -249,7 +251,7 @@ fn located(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
                 _ => Ok(path),
             },
             true => Ok(path),
-            false => Err(absent(target, "not a regular file")),
+            false => Err(path_error(target, "not a regular file")),
         };
     }
     let is_name = target.components().count() == 1 && !target.starts_with("/");
@@ -259,18 +261,18 @@ fn located(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
     let found = folders.find_map(|folder| fs::canonicalize(folder.join(target)).ok());
     found
         .filter(|path| is_name && path.is_file())
-        .ok_or_else(|| absent(target, "No such file or directory"))
+        .ok_or_else(|| path_error(target, "No such file or directory"))
 }
 
 /// Whether the kernel parses this path as one word: blanks separate words in the lists of events, and `#` starts a comment
 /// (kernel/trace/trace.c, `trace_parse_run_command`).
 pub(crate) fn is_readable_word(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
-    let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'#' | 0x0b);
-    !bytes.iter().any(ends)
+    let ends_word = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'#' | 0x0b);
+    !bytes.iter().any(ends_word)
 }
 
-fn absent(target: &Path, why: &str) -> CliError {
+fn path_error(target: &Path, why: &str) -> CliError {
     CliError::usage(format!(
         "Failed to get the absolute path of {}: {why}",
         target.display()

@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::usdt_markers::installed_markers;
 
 /// Returns the object given by `-x` or `-m`. Without either, returns the kernel, or for a USDT marker or stored event all
-/// objects of the build-id cache that have it.
+/// objects of the build-id cache that have it: an error if there are none.
 pub(crate) fn of(
     given: &ProbeSpec,
     definition: &Definition,
@@ -29,18 +29,18 @@ pub(crate) fn of(
         Some(provider) => group_of_provider(provider),
         None => "*".to_owned(),
     };
-    let wanted = format!("{group}:{name}");
-    let marks = context
+    let pattern = format!("{group}:{name}");
+    let markers = context
         .buildid_dir()
         .map(|folder| installed_markers(&Cache::new(folder)));
     let mut programs = Vec::new();
-    for mark in marks.into_iter().flatten() {
-        if matches_pattern(&wanted, &mark.name) && !programs.contains(&mark.program) {
-            programs.push(mark.program);
+    for marker in markers.into_iter().flatten() {
+        if matches_pattern(&pattern, &marker.name) && !programs.contains(&marker.program) {
+            programs.push(marker.program);
         }
     }
-    let (defined, in_kernel) = probe_cache::objects_with(&definition.point, context);
-    for program in defined {
+    let (with_events, in_kernel) = probe_cache::objects_with(&definition.point, context);
+    for program in with_events {
         if !programs.contains(&program) {
             programs.push(program);
         }

@@ -65,7 +65,7 @@ impl OwnProbes {
     /// # Errors
     /// Those of `probe --add`. Events created before the error are kept until [`Self::remove`].
     pub(crate) fn make(&self, words: &[&str], context: &Context) -> Result<Vec<String>, CliError> {
-        self.add_all(defined(words, context)?, context)
+        self.add_all(find_events(words, context)?, context)
     }
 
     fn add_all(
@@ -75,12 +75,12 @@ impl OwnProbes {
     ) -> Result<Vec<String>, CliError> {
         let mut added = AddedEvents::default();
         self.block_signals()?;
-        for defined in definitions {
-            self.add(defined, &mut added, context)?;
+        for result in definitions {
+            self.add(result, &mut added, context)?;
         }
         let AddedEvents { names, lines } = added;
-        let several = if lines.len() > 1 { "s" } else { "" };
-        context.note(format_args!("Added new event{several} for this run:"));
+        let plural = if lines.len() > 1 { "s" } else { "" };
+        context.note(format_args!("Added new event{plural} for this run:"));
         for line in lines {
             context.note(line);
         }
@@ -96,25 +96,27 @@ impl OwnProbes {
         if text.starts_with('-') {
             return Err(with_options(text));
         }
-        let defined = match split(text, |name| is_file(Path::new(name), context)) {
-            (Some(program), definition) => defined(&["-x", program, "--add", definition], context)?,
-            (None, definition) => defined(&["--add", definition], context)?,
+        let results = match split(text, |name| is_file(Path::new(name), context)) {
+            (Some(program), definition) => {
+                find_events(&["-x", program, "--add", definition], context)?
+            }
+            (None, definition) => find_events(&["--add", definition], context)?,
         };
         let tables = EventLists::find(context);
         match tables.existing() {
             Err(error) if tables.are_forbidden() => Err(error),
-            Ok(_) => Ok(ParserEvent::Text(self.add_all(defined, context)?.join(","))),
-            Err(error) => uprobe_pmu::specs(defined, error, context).map(ParserEvent::Events),
+            Ok(_) => Ok(ParserEvent::Text(self.add_all(results, context)?.join(","))),
+            Err(error) => uprobe_pmu::specs(results, error, context).map(ParserEvent::Events),
         }
     }
 
     /// Whether the build-id cache has `%[GROUP:]EVENT`.
     pub(crate) fn are_cached(&self, text: &str, context: &Context) -> bool {
-        let given = ProbeSpec {
+        let spec = ProbeSpec {
             target: ProbedObject::Kernel,
             definition: text.to_owned(),
         };
-        parse(text).is_ok_and(|definition| targets::of(&given, &definition, context).is_ok())
+        parse(text).is_ok_and(|definition| targets::of(&spec, &definition, context).is_ok())
     }
 
     /// Blocks the signals that would end the process before its events are deleted.
@@ -128,7 +130,7 @@ impl OwnProbes {
 
     fn add(
         &self,
-        defined: DefinitionResult,
+        result: DefinitionResult,
         added: &mut AddedEvents,
         context: &Context,
     ) -> Result<(), CliError> {
@@ -141,7 +143,7 @@ impl OwnProbes {
         }
         let DefinitionResult {
             definition, events, ..
-        } = defined;
+        } = result;
         // The final name and the index of its line, by the name before it was made unique.
         let mut shared: BTreeMap<String, (String, usize)> = BTreeMap::new();
         // The number of places, by the index of the line.
@@ -177,8 +179,8 @@ impl OwnProbes {
         Ok(())
     }
 
-    /// Deletes the events of this run, and reports those that other processes still use. If a signal has arrived meanwhile, it then ends the
-    /// process.
+    /// Deletes the events of this run, and reports those that cannot be deleted. If a blocked signal has arrived, it then ends
+    /// the process.
     pub(crate) fn remove(&self, context: &Context) {
         let created = std::mem::take(&mut *locked(&self.created));
         if !created.is_empty() {
@@ -218,12 +220,12 @@ impl TemporaryEvent {
 }
 
 /// Returns the events of definitions, given as words of the `probe` command.
-fn defined(words: &[&str], context: &Context) -> Result<Vec<DefinitionResult>, CliError> {
+fn find_events(words: &[&str], context: &Context) -> Result<Vec<DefinitionResult>, CliError> {
     let parser = args::command().no_binary_name(true);
     let matches = parser.try_get_matches_from(words)?;
-    let given = args::definitions(&matches, "add")?;
-    let defined = given.iter().map(|given| events(given, &matches, context));
-    defined.collect()
+    let specs = args::definitions(&matches, "add")?;
+    let results = specs.iter().map(|spec| events(spec, &matches, context));
+    results.collect()
 }
 
 /// Ignores poisoning: events are deleted even after a panic.
@@ -273,15 +275,15 @@ fn delete_event(tables: &EventLists, list: &str, removal: &str) -> io::Result<()
 fn split(text: &str, is_file: impl Fn(&str) -> bool) -> (Option<&str>, &str) {
     let end = text.find([' ', '=', ';']).unwrap_or(text.len());
     let colons = text.match_indices(':').take_while(|(at, _)| *at < end);
-    let halves = colons.map(|(at, _)| (text.get(..at).unwrap_or_default(), &text[at + 1..]));
-    let halves: Vec<(&str, &str)> = halves.collect();
+    let splits = colons.map(|(at, _)| (text.get(..at).unwrap_or_default(), &text[at + 1..]));
+    let splits: Vec<(&str, &str)> = splits.collect();
     let is_line = |rest: &str| {
         rest.starts_with(|first: char| first.is_ascii_digit()) && !rest.starts_with("0x")
     };
     let is_program = |(name, rest): &(&str, &str)| !is_line(rest) && is_file(name);
-    let absent = |(name, rest): &(&str, &str)| name.contains('/') && !is_line(rest);
-    let found = halves.iter().find(|halves| is_program(halves));
-    match found.or_else(|| halves.iter().find(|halves| absent(halves))) {
+    let is_missing_file = |(name, rest): &(&str, &str)| name.contains('/') && !is_line(rest);
+    let program = splits.iter().find(|split| is_program(split));
+    match program.or_else(|| splits.iter().find(|split| is_missing_file(split))) {
         Some((program, definition)) => (Some(program), definition),
         None => (None, text),
     }

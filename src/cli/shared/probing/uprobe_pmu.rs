@@ -16,12 +16,12 @@ const PMU: &str = "/sys/bus/event_source/devices/uprobe/type";
 /// Returns the events of definitions. `error` says why they cannot be created in tracefs. It is returned if the kernel lacks the PMU, or
 /// if a definition has arguments or is not of a program, which the PMU does not support.
 pub(crate) fn specs(
-    defined: Vec<DefinitionResult>,
+    results: Vec<DefinitionResult>,
     error: CliError,
     context: &Context,
 ) -> Result<Vec<EventSpec>, CliError> {
-    let number = kernel_text(PMU).ok();
-    let Some(pmu) = number.and_then(|number| number.trim().parse().ok()) else {
+    let pmu_type = kernel_text(PMU).ok();
+    let Some(pmu) = pmu_type.and_then(|number| number.trim().parse().ok()) else {
         return Err(error);
     };
     let mut specs = Vec::new();
@@ -29,7 +29,7 @@ pub(crate) fn specs(
     let mut lines = Vec::new();
     for DefinitionResult {
         definition, events, ..
-    } in defined
+    } in results
     {
         for (event, place) in events {
             let Some(probe) = uprobe(&event, pmu) else {
@@ -37,17 +37,17 @@ pub(crate) fn specs(
                     "tracefs is not needed for probes of programs that record no arguments: --probe PROGRAM:FUNCTION",
                 ));
             };
-            let full = event.full_name();
-            let name = distinct_name(&full, &taken).unwrap_or(full);
+            let full_name = event.full_name();
+            let name = distinct_name(&full_name, &taken).unwrap_or(full_name);
             taken.insert(name.clone());
             let description = described(&definition, place.as_deref(), &event.target);
             lines.push(format!("  {name:<20} {description}"));
             specs.push(EventSpec::of_uprobe(name, probe));
         }
     }
-    let several = if lines.len() > 1 { "s" } else { "" };
+    let plural = if lines.len() > 1 { "s" } else { "" };
     context.note(format_args!(
-        "Added new event{several} for this run, by the uprobe PMU because tracefs is not mounted:"
+        "Added new event{plural} for this run, by the uprobe PMU because tracefs is not mounted:"
     ));
     for line in lines {
         context.note(line);

@@ -18,7 +18,7 @@ fn parse(text: &str) -> Result<EventFilter, FilterError> {
 }
 
 /// The error message, and the text at its position.
-fn refused(text: &str) -> (String, String) {
+fn error_of(text: &str) -> (String, String) {
     let error = parse(text).expect_err(text);
     let word = text.get(error.position.clone()).expect("inside");
     (error.reason, word.to_owned())
@@ -42,16 +42,16 @@ fn accepted_filters_are_passed_unchanged() {
 
 #[test]
 fn devices_may_be_given_by_their_two_numbers() {
-    let kernel = |text| parse(text).map(|filter| filter.as_str().to_owned());
+    let passed = |text| parse(text).map(|filter| filter.as_str().to_owned());
     for text in ["dev == 8:1", "dev == 8,1"] {
-        assert_eq!(kernel(text).as_deref(), Ok("dev == 8388609"), "{text}");
+        assert_eq!(passed(text).as_deref(), Ok("dev == 8388609"), "{text}");
     }
     assert_eq!(
-        kernel("(dev==259:0)||prev_pid == 1").as_deref(),
+        passed("(dev==259:0)||prev_pid == 1").as_deref(),
         Ok("(dev==271581184)||prev_pid == 1")
     );
-    assert_eq!(refused("prev_pid == 8:1").1, "8:1");
-    assert_eq!(refused("dev == 5000:1").1, "5000:1");
+    assert_eq!(error_of("prev_pid == 8:1").1, "8:1");
+    assert_eq!(error_of("dev == 5000:1").1, "5000:1");
 }
 
 #[test]
@@ -80,16 +80,16 @@ fn errors_have_the_position_of_the_word() {
         ("dev == 254,", "254,", "is a number"),
         ("sock->sk == 1", "sock-", "has no field `sock-'"),
     ] {
-        let (why, at) = refused(text);
-        assert!(why.contains(reason), "{text}: {why}");
-        assert_eq!(at, word, "{text}: {why}");
+        let (message, marked) = error_of(text);
+        assert!(message.contains(reason), "{text}: {message}");
+        assert_eq!(marked, word, "{text}: {message}");
     }
     let deep = format!("{}prev_pid == 1", "(".repeat(5000));
-    assert_eq!(refused(&deep).0, "too many parentheses");
+    assert_eq!(error_of(&deep).0, "too many parentheses");
 }
 
 #[test]
-fn user_pointers_need_the_ustring_suffix() {
+fn text_of_user_pointers_needs_the_ustring_suffix() {
     let format = Format::parse(FORMAT, 8).expect("a format file");
     let parse = |text| EventFilter::parse(text, "syscalls:sys_enter_made_up", &format);
     for text in [
@@ -148,7 +148,7 @@ fn malformed_filters_return_errors() {
 proptest! {
     #[test]
     fn filters_are_unchanged_or_errors_point_into_the_text(
-        words in prop::collection::vec(
+        tokens in prop::collection::vec(
             prop::sample::select(vec![
                 "prev_pid", "prev_comm", "dev", "CPU", "nosuch", "==", "=>", ">", "&", "~", "&&", "||", "!", "(", ")",
                 "1", "-0x1f", "\"x*\"", "'", "é", " ", "x",
@@ -156,7 +156,7 @@ proptest! {
             0..12,
         ),
     ) {
-        let text = words.concat();
+        let text = tokens.concat();
         match parse(&text) {
             Ok(filter) => prop_assert_eq!(filter.as_str(), text),
             Err(error) => {

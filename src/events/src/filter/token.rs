@@ -5,7 +5,7 @@ use std::ops::Range;
 /// A token of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// The name of a field, a number, or anything else without blanks.
+    /// The name of a field, a number, or other text up to a blank, an operator or a quote; or text without a closing quote.
     Word(&'a str),
     /// A quoted text.
     Text,
@@ -60,14 +60,14 @@ impl<'a> Tokens<'a> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let start = self.text.len() - rest.trim_start().len();
         let rest = rest.trim_start();
-        let (token, size) = first(rest);
+        let (token, size) = first_token(rest);
         self.at = start + size;
         (token, start..self.at)
     }
 }
 
 /// The first token of `rest` and its size in bytes.
-fn first(rest: &str) -> (Token<'_>, usize) {
+fn first_token(rest: &str) -> (Token<'_>, usize) {
     let Some(character) = rest.chars().next() else {
         return (Token::End, 0);
     };
@@ -82,9 +82,9 @@ fn first(rest: &str) -> (Token<'_>, usize) {
     if let Some((text, token)) = OPERATORS.iter().find(|(text, _)| rest.starts_with(text)) {
         return (*token, text.len());
     }
-    let ends = |c: char| c.is_whitespace() || "=!<>&|~()\"'".contains(c);
+    let is_end = |c: char| c.is_whitespace() || "=!<>&|~()\"'".contains(c);
     let size = rest
-        .find(ends)
+        .find(is_end)
         .unwrap_or(rest.len())
         .max(character.len_utf8());
     (Token::Word(rest.get(..size).unwrap_or(rest)), size)

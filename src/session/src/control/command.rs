@@ -66,8 +66,8 @@ mod tests {
             Some(ControlCommand::List(ListedDetail::Groups))
         );
         assert_eq!(ControlCommand::parse("ping"), Some(ControlCommand::Ping));
-        for none in ["", "evlist -x", "stop now", "enabled", "ack"] {
-            assert_eq!(ControlCommand::parse(none), None, "{none}");
+        for text in ["", "evlist -x", "stop now", "enabled", "ack"] {
+            assert_eq!(ControlCommand::parse(text), None, "{text}");
         }
     }
 }

@@ -47,7 +47,7 @@ fn controlled(spec: &EventSpec) -> ControlledCounters<'_> {
 }
 
 /// Sends `text`, and returns the requests and the reported messages.
-fn after(control: &mut Control, text: &str, to: &mut File) -> (ControlRequests, Vec<String>) {
+fn execute(control: &mut Control, text: &str, to: &mut File) -> (ControlRequests, Vec<String>) {
     let specs = parse("{cs,faults},migrations", &Catalogue::default()).unwrap();
     let events = || specs.iter().map(controlled).collect();
     to.write_all(text.as_bytes()).unwrap();
@@ -59,13 +59,13 @@ fn after(control: &mut Control, text: &str, to: &mut File) -> (ControlRequests, 
     (requests, reported.0)
 }
 
-fn acknowledged(from: &mut File) -> usize {
+fn count_acknowledgements(from: &mut File) -> usize {
     let mut bytes = [0; 64];
     let size = from.read(&mut bytes).unwrap();
     assert!(
         bytes[..size]
             .chunks(ACKNOWLEDGEMENT.len())
-            .all(|each| each == ACKNOWLEDGEMENT)
+            .all(|chunk| chunk == ACKNOWLEDGEMENT)
     );
     size / ACKNOWLEDGEMENT.len()
 }
@@ -73,7 +73,7 @@ fn acknowledged(from: &mut File) -> usize {
 #[test]
 fn every_command_is_executed_reported_and_acknowledged() {
     let (mut control, mut to, mut from) = control();
-    let (requests, reported) = after(
+    let (requests, reported) = execute(
         &mut control,
         "enable\ndisable cs\n\nenable x\0ping",
         &mut to,
@@ -85,22 +85,22 @@ fn every_command_is_executed_reported_and_acknowledged() {
         ..ControlRequests::default()
     };
     assert_eq!(requests, expected);
-    assert_eq!(acknowledged(&mut from), 4);
-    let (requests, reported) = after(&mut control, "evlist -g\nsnapshot\nstop\n", &mut to);
+    assert_eq!(count_acknowledgements(&mut from), 4);
+    let (requests, reported) = execute(&mut control, "evlist -g\nsnapshot\nstop\n", &mut to);
     assert_eq!(reported, ["{cs,faults} Groups", "migrations Groups"]);
     assert!(requests.snapshot && requests.stop);
-    assert_eq!(acknowledged(&mut from), 3);
+    assert_eq!(count_acknowledgements(&mut from), 3);
 }
 
 #[test]
 fn commands_may_be_split_and_unknown_ones_are_reported() {
     let (mut control, mut to, mut from) = control();
-    let (requests, reported) = after(&mut control, "st", &mut to);
+    let (requests, reported) = execute(&mut control, "st", &mut to);
     assert_eq!((requests, reported.len()), (ControlRequests::default(), 0));
-    let (requests, reported) = after(&mut control, "op\nback off\n", &mut to);
+    let (requests, reported) = execute(&mut control, "op\nback off\n", &mut to);
     assert!(requests.stop);
     assert_eq!(reported, ["what is back off"]);
-    assert_eq!(acknowledged(&mut from), 1);
+    assert_eq!(count_acknowledgements(&mut from), 1);
 }
 
 #[test]

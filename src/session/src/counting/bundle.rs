@@ -11,14 +11,14 @@ use super::CountEvent;
 
 /// Minimum number of tracepoints of a count for which a bundle is used.
 const MIN_TRACEPOINTS: usize = 16;
-/// Maximum number of events of a bundle. The kernel refuses a group for which read(2) would return more than 16 KiB,
-/// which is more than 1022 events. Opening a member takes time proportional to the group size.
+/// Maximum number of events of a bundle. The kernel refuses a group for which read(2) would return more than 16 KiB.
+/// Opening a member takes time proportional to the group size.
 const MAX_EVENTS: usize = 256;
 
 /// The current bundle while events are opened.
 #[derive(Debug)]
 pub(super) struct TracepointBundle {
-    is_wanted: bool,
+    is_enabled: bool,
     leader: Option<usize>,
     members: usize,
 }
@@ -27,7 +27,7 @@ impl TracepointBundle {
     /// Starts without a bundle; bundling is disabled unless `is_allowed`.
     pub(super) fn new(events: &[CountEvent], is_allowed: bool) -> Self {
         Self {
-            is_wanted: is_allowed
+            is_enabled: is_allowed
                 && events.iter().filter(|event| is_fit(event)).count() >= MIN_TRACEPOINTS,
             leader: None,
             members: 0,
@@ -36,9 +36,9 @@ impl TracepointBundle {
 
     /// The index of the leader of the bundle that the event belongs to; `Some(None)` if the event begins a bundle as
     /// its leader, `None` if it is opened separately.
-    pub(super) fn place(&self, event: &CountEvent) -> Option<Option<usize>> {
-        let is_room = self.members < MAX_EVENTS;
-        (self.is_wanted && is_fit(event)).then(|| self.leader.filter(|_| is_room))
+    pub(super) fn leader_for(&self, event: &CountEvent) -> Option<Option<usize>> {
+        let has_room = self.members < MAX_EVENTS;
+        (self.is_enabled && is_fit(event)).then(|| self.leader.filter(|_| has_room))
     }
 
     /// Records that an event was opened in the bundle of `leader`, which is the event itself if it begins a bundle;
@@ -53,7 +53,7 @@ impl TracepointBundle {
 
     /// Disables bundling: the kernel refused it.
     pub(super) fn give_up(&mut self) {
-        self.is_wanted = false;
+        self.is_enabled = false;
     }
 }
 

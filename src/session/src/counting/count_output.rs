@@ -1,7 +1,7 @@
 //! Writes counts to a file or pipe (`stat record`).
 //!
 //! ```text
-//! EVENT_UPDATE…  names, units, scales and CPUs of events
+//! EVENT_UPDATE…  names (only of a pipe), units, scales and CPUs of events
 //! THREAD_MAP     threads, CPU_MAP CPUs, STAT_CONFIG settings
 //! STAT…          each reading, cumulative and unscaled
 //! STAT_ROUND     time of the readings, after each interval and at the end
@@ -97,10 +97,10 @@ impl<'a> CountWriter<'a> {
             .map(|(index, event)| ids(index, event))
             .collect();
         let events = request.events.iter().zip(&opened.events).zip(&ids);
-        let described = events.map(|((wanted, event), ids)| EventDesc {
+        let described = events.map(|((requested, event), ids)| EventDesc {
             attr: described_attr(&event.attr, options.stream.is_some()),
             ids: ids.iter().flatten().copied().collect(),
-            name: name_with_cgroup(&event.spec.name, wanted.cgroup.as_deref()),
+            name: name_with_cgroup(&event.spec.name, requested.cgroup.as_deref()),
         });
         let described: Vec<EventDesc> = described.collect();
         let grouped = opened.events.iter();
@@ -143,7 +143,7 @@ impl<'a> CountWriter<'a> {
         Ok(writer)
     }
 
-    /// Replaces the old file.
+    /// Replaces the old file; does nothing for a pipe.
     pub(super) fn commit(&mut self) -> Result<(), Error> {
         self.replacement
             .as_mut()
@@ -177,7 +177,7 @@ impl<'a> CountWriter<'a> {
         self.options.stream.is_some() && error.is_broken_pipe()
     }
 
-    /// Completes the file.
+    /// Completes the file or pipe.
     pub(super) fn finish(self) -> Result<(), Error> {
         let path = &self.options.output;
         let finished = self.output_sink.finish(&self.features);
@@ -197,17 +197,17 @@ impl<'a> CountWriter<'a> {
         cpu_tasks: &CpuTasks,
     ) {
         let to = &mut self.records;
-        let wanted = request.events.iter().zip(&opened.events);
-        for ((wanted, event), ids) in wanted.zip(&self.ids) {
+        let requested = request.events.iter().zip(&opened.events);
+        for ((requested, event), ids) in requested.zip(&self.ids) {
             let Some(id) = ids.iter().flatten().next() else {
                 continue;
             };
             if self.options.stream.is_some() {
-                let name = name_with_cgroup(&event.spec.name, wanted.cgroup.as_deref());
+                let name = name_with_cgroup(&event.spec.name, requested.cgroup.as_deref());
                 synthesize::name(to, *id, &name);
             }
             synthesize::unit_and_scale(to, *id, &event.spec);
-            if let Some(cpus) = &wanted.cpus {
+            if let Some(cpus) = &requested.cpus {
                 synthesize::event_cpus(to, *id, cpus.numbers());
             } else if event.spec.tool.is_some() {
                 let cpus: Vec<u32> = event.counters.iter().filter_map(|at| at.cpu).collect();

@@ -56,8 +56,8 @@ impl KernelSums {
         let (mut sources, mut events) = (Vec::new(), Vec::new());
         for (index, event) in summed {
             let source = event.in_kernel.unwrap_or(index);
-            let wanted = request.events.get(index);
-            let cgroup = wanted.and_then(|wanted| wanted.cgroup.as_deref());
+            let requested = request.events.get(index);
+            let cgroup = requested.and_then(|event| event.cgroup.as_deref());
             events.push(SummedEvent {
                 event: index,
                 counters: index_of(&mut sources, source),
@@ -115,11 +115,11 @@ impl KernelSums {
 }
 
 /// Returns the index of a value, which is added if it is new.
-fn index_of<T: PartialEq>(values: &mut Vec<T>, wanted: T) -> usize {
-    if let Some(index) = values.iter().position(|value| *value == wanted) {
+fn index_of<T: PartialEq>(values: &mut Vec<T>, value: T) -> usize {
+    if let Some(index) = values.iter().position(|other| *other == value) {
         return index;
     }
-    values.push(wanted);
+    values.push(value);
     values.len() - 1
 }
 
@@ -148,7 +148,7 @@ fn scope(
         return Ok(CountedScope::Programs(request.bpf.programs.clone()));
     }
     if !cgroups.is_empty() {
-        let places = cgroups.iter().map(|name| place(name, &request.proc));
+        let places = cgroups.iter().map(|name| cgroup_place(name, &request.proc));
         return Ok(CountedScope::Cgroups(places.collect::<Result<_, _>>()?));
     }
     let threads = cpu_tasks.tasks.iter();
@@ -163,10 +163,10 @@ fn scope(
 }
 
 /// Returns the place of a cgroup in the hierarchy of version 2.
-fn place(name: &str, proc: &Path) -> Result<CgroupPlace, Error> {
+fn cgroup_place(name: &str, proc: &Path) -> Result<CgroupPlace, Error> {
     let mounts = kernel_text(proc.join("self/mounts")).unwrap_or_default();
-    let found = CgroupFolder::find(&mounts).ok_or_else(|| io::ErrorKind::NotFound.into());
-    let place = found.and_then(|folder| folder.place(name));
+    let folder = CgroupFolder::find(&mounts).ok_or_else(|| io::ErrorKind::NotFound.into());
+    let place = folder.and_then(|folder| folder.place(name));
     let place = place.map_err(|cause| Error::Cgroup {
         name: name.to_owned(),
         cause,

@@ -8,7 +8,7 @@ use rperf_sys::{
 };
 use rperf_wire::{Attr, ReadFormat};
 
-/// Place of a counter.
+/// The task, CPU and cgroup that a counter counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CounterTarget<'a> {
     /// Task and CPU.
@@ -43,7 +43,7 @@ pub(super) trait CounterKernel {
     fn open(
         &self,
         attr: &Attr,
-        place: CounterTarget<'_>,
+        target: CounterTarget<'_>,
         group: Option<&Self::Counter>,
     ) -> io::Result<Self::Counter>;
 
@@ -64,14 +64,14 @@ impl CounterKernel for RunningKernel {
     fn open(
         &self,
         attr: &Attr,
-        place: CounterTarget<'_>,
+        target: CounterTarget<'_>,
         group: Option<&Counter>,
     ) -> io::Result<Counter> {
-        match place.cgroup {
+        match target.cgroup {
             Some(cgroup) => {
-                Counter::open_in_cgroup(attr, cgroup.as_fd(), place.observed.cpu, group)
+                Counter::open_in_cgroup(attr, cgroup.as_fd(), target.observed.cpu, group)
             }
-            None => Counter::open(attr, place.observed, group),
+            None => Counter::open(attr, target.observed, group),
         }
     }
 

@@ -70,39 +70,39 @@ pub(super) struct OpenParameters<'a> {
 }
 
 impl<K: CounterKernel> OpenCounters<K> {
-    /// Opens all events on all CPUs and tasks. Unsupported events are marked; missing permission is an error, unless the user
-    /// may count user space only.
+    /// Opens all events on all CPUs and tasks. Unsupported events are marked. Other failures, such as missing permission, are
+    /// errors, unless the user may count user space only.
     pub(super) fn open(
         kernel: K,
-        wanted: &[CountEvent],
+        requested: &[CountEvent],
         opening: &OpenParameters<'_>,
         observer: &mut dyn SessionObserver,
     ) -> Result<Self, Error> {
-        let mut specs: Vec<EventSpec> = wanted.iter().map(|event| event.spec.clone()).collect();
+        let mut specs: Vec<EventSpec> = requested.iter().map(|event| event.spec.clone()).collect();
         let mut opened = Self {
             kernel,
             events: Vec::with_capacity(specs.len()),
         };
-        let mut bundle = TracepointBundle::new(wanted, opening.on_cpus && opening.bundles);
-        while let Some(place) = wanted.get(opened.events.len()) {
+        let mut bundle = TracepointBundle::new(requested, opening.on_cpus && opening.bundles);
+        while let Some(request) = requested.get(opened.events.len()) {
             let index = opened.events.len();
             let Some(spec) = specs.get(index).cloned() else {
                 break;
             };
-            let bundled = bundle.place(place);
+            let bundled = bundle.leader_for(request);
             let (leader, in_group) = match bundled {
                 Some(leader) => (leader, true),
                 None => opened.group_of(&specs, index),
             };
-            let mut event = match opening.is_in_kernel(place) {
-                true => opened.summed(place, spec, wanted, opening),
-                false => opening.closed(place, spec, leader, in_group),
+            let mut event = match opening.is_in_kernel(request) {
+                true => opened.summed(request, spec, requested, opening),
+                false => opening.unopened(request, spec, leader, in_group),
             };
             if event.spec.tool.is_some() {
                 opened.events.push(event);
                 continue;
             }
-            match opened.open_event(&mut event, place, opening, observer) {
+            match opened.open_event(&mut event, request, opening, observer) {
                 Ok(()) => {
                     opened.events.push(event);
                     bundle.grow(bundled.map(|leader| leader.unwrap_or(index)));
@@ -150,11 +150,11 @@ impl<K: CounterKernel> OpenCounters<K> {
     fn open_event(
         &self,
         event: &mut OpenEvent<K::Counter>,
-        wanted: &CountEvent,
+        request: &CountEvent,
         opening: &OpenParameters<'_>,
         observer: &mut dyn SessionObserver,
     ) -> io::Result<()> {
-        let cgroup = wanted.cgroup.as_ref();
+        let cgroup = request.cgroup.as_ref();
         let cgroup = cgroup.filter(|_| event.in_kernel.is_none());
         let cgroup = cgroup.and_then(|name| opening.cgroups.get(name));
         loop {
@@ -192,7 +192,7 @@ impl<K: CounterKernel> OpenCounters<K> {
     ) -> io::Result<()> {
         let leader = event.leader.and_then(|leader| self.events.get(leader));
         let single = event.counters.len() == 1;
-        let mut any = event.counters.is_empty();
+        let mut is_open = event.counters.is_empty();
         for (index, slot) in event.counters.iter_mut().enumerate() {
             let observed = slot.observed();
             let target = CounterTarget { observed, cgroup };
@@ -213,7 +213,7 @@ impl<K: CounterKernel> OpenCounters<K> {
             });
             match opened {
                 Ok(counter) => {
-                    any = true;
+                    is_open = true;
                     slot.counter = Some(counter);
                 }
                 // One of several threads exited since it was listed.
@@ -222,11 +222,11 @@ impl<K: CounterKernel> OpenCounters<K> {
             }
         }
         let no_task = || io::Error::from_raw_os_error(libc::ESRCH);
-        any.then_some(()).ok_or_else(no_task)
+        is_open.then_some(()).ok_or_else(no_task)
     }
 
-    /// Reads all events. An event that can't be read, such as a pinned event without a counter, gets the reading of one
-    /// that has never run.
+    /// Reads all events but those that BPF programs sum up. An event that can't be read, such as a pinned event without a
+    /// counter, gets the reading of one that has never run.
     pub(super) fn read(&self) -> EventReadings {
         let mut readings = EventReadings {
             events: self.events.iter().map(|event| event.spec.clone()).collect(),
@@ -286,7 +286,7 @@ impl<K: CounterKernel> OpenCounters<K> {
     /// Returns an event that BPF programs sum up, and that is not open yet. Equal events of several cgroups share the counters.
     fn summed(
         &self,
-        wanted: &CountEvent,
+        request: &CountEvent,
         spec: EventSpec,
         all: &[CountEvent],
         opening: &OpenParameters<'_>,
@@ -294,7 +294,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         let own = self.events.len();
         let is_same = |(index, other): &(usize, &OpenEvent<K::Counter>)| {
             let cpus = all.get(*index).map(|other| &other.cpus);
-            other.in_kernel == Some(*index) && other.spec == spec && cpus == Some(&wanted.cpus)
+            other.in_kernel == Some(*index) && other.spec == spec && cpus == Some(&request.cpus)
         };
         let same = self.events.iter().enumerate().find(is_same);
         let source = same.map_or(own, |(index, _)| index);
@@ -319,7 +319,7 @@ impl<K: CounterKernel> OpenCounters<K> {
             supported: true,
             counters: match (source == own, opening.on_cpus) {
                 (false, _) => Vec::new(),
-                (true, true) => opening.counters_of(wanted),
+                (true, true) => opening.counters_of(request),
                 (true, false) => slots.collect(),
             },
             in_kernel: Some(source),
@@ -419,10 +419,10 @@ impl OpenCounters<RunningKernel> {
 }
 
 impl OpenParameters<'_> {
-    /// Returns an event that is not open yet. `leader` and `in_group` are results of [`OpenCounters::group_of`].
-    fn closed<C>(
+    /// Returns an event that is not open yet. `leader` and `in_group` are as in [`OpenCounters::group_of`].
+    fn unopened<C>(
         &self,
-        wanted: &CountEvent,
+        request: &CountEvent,
         spec: EventSpec,
         leader: Option<usize>,
         in_group: bool,
@@ -433,7 +433,7 @@ impl OpenParameters<'_> {
             in_group,
             member: leader.is_some(),
         };
-        let mut counters = self.counters_of(wanted);
+        let mut counters = self.counters_of(request);
         if spec.tool.is_some() {
             counters.truncate(1);
         }

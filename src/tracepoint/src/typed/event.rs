@@ -4,8 +4,8 @@ use super::field_type::FieldType;
 use crate::{Error, Tracepoint};
 
 /// Declares a typed event: documentation, names of the type and its layout, the tracepoints with
-/// these fields, and the fields with their types. Alternative names of a field in other kernels
-/// follow `as`, in the order in which they are tried.
+/// these fields, and the fields with their types. If kernels have other names for a field, all its
+/// names follow `as`, in the order in which they are tried.
 ///
 /// The type gets a method for each field. The possible types are listed at [`FieldType`]: a field
 /// that some kernels lack is an `Option`; all others are required.
@@ -64,7 +64,7 @@ macro_rules! typed_event {
                 Ok(Some(Self { tracepoint, min_size, $($field,)* }))
             }
 
-            /// Reads the event from `raw`, the raw data of a sample; `None` if it is truncated.
+            /// Reads the event from `raw`, the raw data of a sample; `None` if it is too short for the required fields.
             #[inline]
             #[must_use]
             pub fn read<'r>(&'r self, raw: &'r [u8]) -> Option<$event<'r>> {
@@ -158,7 +158,7 @@ macro_rules! typed_events {
                 Ok(None)
             }
 
-            /// Reads the event from `raw`, the raw data of a sample; `None` if it is truncated.
+            /// Reads the event from `raw`, the raw data of a sample; `None` if it is too short for the required fields.
             #[inline]
             #[must_use]
             pub fn read<'r>(&'r self, raw: &'r [u8]) -> Option<TypedEvent<'r>> {

@@ -25,7 +25,7 @@ pub trait FieldType {
     ///
     /// # Errors
     /// [`Error::NoField`] if there is none, [`Error::FieldType`] if it has another type.
-    fn reader(described: &Tracepoint, names: &[&'static str]) -> Result<Self::Reader, Error>;
+    fn reader(tracepoint: &Tracepoint, names: &[&'static str]) -> Result<Self::Reader, Error>;
 
     /// Number of bytes raw data must have for the field.
     fn min_size(reader: &Self::Reader) -> usize;
@@ -44,10 +44,10 @@ pub trait RequiredField {
     type Value<'r>: Debug + Default;
 
     /// Creates a reader of `field`; `None` if it has another type.
-    fn reader(described: &Tracepoint, field: &Field) -> Option<Self::Reader>;
+    fn reader(tracepoint: &Tracepoint, field: &Field) -> Option<Self::Reader>;
 
     /// The reader of the field's bytes.
-    fn place(reader: &Self::Reader) -> &FieldReader;
+    fn bytes_reader(reader: &Self::Reader) -> &FieldReader;
 
     /// Reads the value from raw data; `None` if they are truncated.
     fn read<'r>(reader: &'r Self::Reader, raw: &'r [u8]) -> Option<Self::Value<'r>>;
@@ -57,17 +57,17 @@ impl<T: RequiredField> FieldType for T {
     type Reader = T::Reader;
     type Value<'r> = T::Value<'r>;
 
-    fn reader(described: &Tracepoint, names: &[&'static str]) -> Result<Self::Reader, Error> {
-        let mut known = names.iter();
-        let field = known.find_map(|name| described.format.field(name));
+    fn reader(tracepoint: &Tracepoint, names: &[&'static str]) -> Result<Self::Reader, Error> {
+        let mut names_to_try = names.iter();
+        let field = names_to_try.find_map(|name| tracepoint.format.field(name));
         let Some(field) = field else {
             return Err(Error::NoField {
-                event: described.name(),
+                event: tracepoint.name(),
                 field: names.first().copied().unwrap_or_default(),
             });
         };
-        T::reader(described, field).ok_or_else(|| Error::FieldType {
-            event: described.name(),
+        T::reader(tracepoint, field).ok_or_else(|| Error::FieldType {
+            event: tracepoint.name(),
             field: field.name.clone(),
             found: field.type_name.clone(),
             expected: T::EXPECTED,
@@ -75,7 +75,7 @@ impl<T: RequiredField> FieldType for T {
     }
 
     fn min_size(reader: &Self::Reader) -> usize {
-        T::place(reader).end()
+        T::bytes_reader(reader).end()
     }
 
     #[inline]
@@ -88,10 +88,10 @@ impl<T: RequiredField> FieldType for Option<T> {
     type Reader = Option<T::Reader>;
     type Value<'r> = Option<T::Value<'r>>;
 
-    fn reader(described: &Tracepoint, names: &[&'static str]) -> Result<Self::Reader, Error> {
-        let mut known = names.iter();
-        let field = known.find_map(|name| described.format.field(name));
-        Ok(field.and_then(|field| T::reader(described, field)))
+    fn reader(tracepoint: &Tracepoint, names: &[&'static str]) -> Result<Self::Reader, Error> {
+        let mut names_to_try = names.iter();
+        let field = names_to_try.find_map(|name| tracepoint.format.field(name));
+        Ok(field.and_then(|field| T::reader(tracepoint, field)))
     }
 
     fn min_size(_reader: &Self::Reader) -> usize {
@@ -114,11 +114,11 @@ pub struct NumberArray;
 
 /// Creates a reader of `field` if `is_fit` accepts it.
 fn fitting(
-    described: &Tracepoint,
+    tracepoint: &Tracepoint,
     field: &Field,
     is_fit: fn(&FieldReader) -> bool,
 ) -> Option<FieldReader> {
-    Some(field.reader(described.abi.endian)).filter(is_fit)
+    Some(field.reader(tracepoint.abi.endian)).filter(is_fit)
 }
 
 macro_rules! numbers {
@@ -129,11 +129,11 @@ macro_rules! numbers {
                 type Reader = FieldReader;
                 type Value<'r> = $number;
 
-                fn reader(described: &Tracepoint, field: &Field) -> Option<FieldReader> {
-                    fitting(described, field, FieldReader::is_number)
+                fn reader(tracepoint: &Tracepoint, field: &Field) -> Option<FieldReader> {
+                    fitting(tracepoint, field, FieldReader::is_number)
                 }
 
-                fn place(reader: &FieldReader) -> &FieldReader {
+                fn bytes_reader(reader: &FieldReader) -> &FieldReader {
                     reader
                 }
 
@@ -160,11 +160,11 @@ impl RequiredField for TextField {
     type Reader = FieldReader;
     type Value<'r> = &'r [u8];
 
-    fn reader(described: &Tracepoint, field: &Field) -> Option<FieldReader> {
-        fitting(described, field, FieldReader::is_text)
+    fn reader(tracepoint: &Tracepoint, field: &Field) -> Option<FieldReader> {
+        fitting(tracepoint, field, FieldReader::is_text)
     }
 
-    fn place(reader: &FieldReader) -> &FieldReader {
+    fn bytes_reader(reader: &FieldReader) -> &FieldReader {
         reader
     }
 
@@ -179,11 +179,11 @@ impl RequiredField for NumberArray {
     type Reader = FieldReader;
     type Value<'r> = Elements<'r>;
 
-    fn reader(described: &Tracepoint, field: &Field) -> Option<FieldReader> {
-        fitting(described, field, FieldReader::is_array)
+    fn reader(tracepoint: &Tracepoint, field: &Field) -> Option<FieldReader> {
+        fitting(tracepoint, field, FieldReader::is_array)
     }
 
-    fn place(reader: &FieldReader) -> &FieldReader {
+    fn bytes_reader(reader: &FieldReader) -> &FieldReader {
         reader
     }
 

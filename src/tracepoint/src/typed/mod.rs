@@ -9,7 +9,7 @@
 //! An entry of the table is a `typed_event!` in one of the files here, and its name in the list
 //! below. Required fields are checked when the event is resolved; fields that only some kernels
 //! have are an `Option`. Byte order, sizes of numbers and names of values ([`NamedValue`]) are those of
-//! the format.
+//! the recording.
 
 mod block;
 mod event;

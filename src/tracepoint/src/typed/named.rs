@@ -37,11 +37,11 @@ pub struct NamedReader {
 }
 
 impl NamedReader {
-    fn new(described: &Tracepoint, field: &Field) -> Option<Self> {
-        let number = field.reader(described.abi.endian);
+    fn new(tracepoint: &Tracepoint, field: &Field) -> Option<Self> {
+        let number = field.reader(tracepoint.abi.endian);
         number.is_number().then(|| Self {
             number,
-            names: ValueNames::of(&described.format, &field.name),
+            names: ValueNames::of(&tracepoint.format, &field.name),
         })
     }
 
@@ -109,11 +109,11 @@ impl RequiredField for NamedNumber {
     type Reader = NamedReader;
     type Value<'r> = NamedValue<'r>;
 
-    fn reader(described: &Tracepoint, field: &Field) -> Option<NamedReader> {
-        NamedReader::new(described, field)
+    fn reader(tracepoint: &Tracepoint, field: &Field) -> Option<NamedReader> {
+        NamedReader::new(tracepoint, field)
     }
 
-    fn place(reader: &NamedReader) -> &FieldReader {
+    fn bytes_reader(reader: &NamedReader) -> &FieldReader {
         &reader.number
     }
 
@@ -128,11 +128,11 @@ impl RequiredField for TaskStateField {
     type Reader = NamedReader;
     type Value<'r> = TaskState<'r>;
 
-    fn reader(described: &Tracepoint, field: &Field) -> Option<NamedReader> {
-        NamedReader::new(described, field)
+    fn reader(tracepoint: &Tracepoint, field: &Field) -> Option<NamedReader> {
+        NamedReader::new(tracepoint, field)
     }
 
-    fn place(reader: &NamedReader) -> &FieldReader {
+    fn bytes_reader(reader: &NamedReader) -> &FieldReader {
         &reader.number
     }
 

@@ -50,7 +50,7 @@ impl SchedWakeup<'_> {
     /// (`TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_SOFTIRQ` of `include/linux/trace_events.h`).
     pub const INTERRUPT: u32 = 0x18;
 
-    /// Whether the handler of an interrupt, not the running task, wakes the task.
+    /// Whether the handler of an interrupt or softirq, not the running task, wakes the task.
     #[must_use]
     pub fn is_by_interrupt(&self) -> bool {
         self.common_flags()
@@ -115,7 +115,7 @@ typed_event! {
 }
 
 typed_event! {
-    /// CPU time of a task, at each tick and context switch.
+    /// CPU time of a task is accounted, such as at a tick or a context switch.
     SchedStatRuntime(SchedStatRuntimeLayout) = "sched:sched_stat_runtime" {
         /// Name of the task.
         comm: TextField,

@@ -94,7 +94,7 @@ typed_event! {
         uaddr: u64,
         /// Operation and flags: `FUTEX_*` of linux/futex.h.
         op: u32,
-        /// Address of the timeout of a wait, 0 if there is none.
+        /// Address of the timeout of a wait, 0 if there is none; a number for operations that requeue waiters.
         utime: Option<u64>,
     }
 }
