@@ -44,18 +44,18 @@ const SAMPLES: &[(u64, usize)] = &[(6, 60), (10, 25), (14, 1), (17, 4), (0x1a, 1
 fn recording() -> Scratch {
     let scratch = Scratch::new();
     scratch.write("calc.s", PROGRAM).expect("a file");
-    let moved = format!("-Wa,--debug-prefix-map={}=/src", scratch.path().display());
-    let built = Command::new("cc")
+    let prefix_map = format!("-Wa,--debug-prefix-map={}=/src", scratch.path().display());
+    let status = Command::new("cc")
         .current_dir(scratch.path())
-        .args(["-g", "-nostdlib", "-static", "-no-pie", &moved])
+        .args(["-g", "-nostdlib", "-static", "-no-pie", &prefix_map])
         .args(["-Wl,-Ttext=0x401000", "-Wl,--build-id=none", "-Wl,-e,leaf"])
         .args(["-o", "calc", "calc.s"])
         .status();
-    assert!(built.expect("a C compiler").success());
-    let mapped = Bytes::new().u32(7).u32(7).u64(TEXT).u64(0x1000);
-    let mapped = mapped.u64(0x1000).text("./calc", 8);
-    let named = Bytes::new().u32(7).u32(7).text("calc", 8);
-    let mut records = vec![record(1, 2, mapped), record(3, 0, named)];
+    assert!(status.expect("a C compiler").success());
+    let mmap = Bytes::new().u32(7).u32(7).u64(TEXT).u64(0x1000);
+    let mmap = mmap.u64(0x1000).text("./calc", 8);
+    let comm = Bytes::new().u32(7).u32(7).text("calc", 8);
+    let mut records = vec![record(1, 2, mmap), record(3, 0, comm)];
     let ips = SAMPLES
         .iter()
         .flat_map(|(bytes, count)| vec![*bytes; *count]);
@@ -73,7 +73,7 @@ fn recording() -> Scratch {
     scratch
 }
 
-/// Starts a command on the recording in `scratch` and waits until it shows code.
+/// Starts a command on the recording in `scratch` and waits until it shows the event count.
 fn browser(size: (u16, u16), scratch: &Scratch, words: &str) -> Option<Tmux> {
     let tmux = Tmux::start(size, scratch.path(), "", words)?;
     tmux.wait_for("Event count");

@@ -9,7 +9,7 @@ use super::recording::{Recording, Sampled};
 use super::{assert_refused, rperf};
 use crate::tools::{BOTH, Tool, Tools};
 
-/// Runs tar in this folder; returns `None` and prints why if it cannot read such archives.
+/// Runs tar in this folder and returns its output; `None`, with a printed reason, if it fails.
 fn tar(test: &str, folder: &Path, words: &[&str]) -> Option<String> {
     let outcome = Run::new("tar").args(words).within(folder).finish();
     match outcome {
@@ -123,8 +123,8 @@ fn installed_objects_need_not_be_cached() {
 }
 
 #[test]
-fn a_recording_travels_with_its_objects() {
-    const TEST: &str = "a_recording_travels_with_its_objects";
+fn a_recording_is_unpacked_with_its_objects_elsewhere() {
+    const TEST: &str = "a_recording_is_unpacked_with_its_objects_elsewhere";
     let Some(tools) = Tools::find_for(TEST) else {
         return;
     };
@@ -173,16 +173,16 @@ fn a_recording_travels_with_its_objects() {
         other_machine.path().join("perf.tar.bz2"),
     )
     .expect("a copy");
-    let which = run(&["archive", "--unpack"]);
-    assert_eq!(which.status, 1, "{which:?}");
+    let ambiguous = run(&["archive", "--unpack"]);
+    assert_eq!(ambiguous.status, 1, "{ambiguous:?}");
     assert!(
-        which.stderr.contains("several archives: perf.all-"),
-        "{which:?}"
+        ambiguous.stderr.contains("several archives: perf.all-"),
+        "{ambiguous:?}"
     );
 }
 
 #[test]
-fn an_empty_archive_is_an_error() {
+fn recordings_without_build_ids_and_missing_recordings_are_refused() {
     let scratch = Scratch::new();
     let mut file = Recording::new();
     file.mmap(7, (0x40_0000, 0x1000, 0), "/opt/prog", 0);

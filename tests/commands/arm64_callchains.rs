@@ -15,7 +15,7 @@ const USER: u64 = (-512_i64).cast_unsigned();
 /// `PERF_SAMPLE_IP`, `_TID`, `_TIME`, `_CALLCHAIN`, `_REGS_USER`.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 12;
 
-/// A sample at the first address of `chain`.
+/// A sample at the first address of `chain`, with the value of the link register.
 fn sample(time: u64, chain: &[u64], link: u64) -> Vec<u8> {
     let body = Bytes::new().u64(chain[0]).u32(PID).u32(PID).u64(time);
     let body = body.u64(chain.len() as u64 + 1).u64(USER);
@@ -47,10 +47,10 @@ fn the_caller_of_a_function_without_frame_is_added() {
             &String::from_utf8_lossy(&built.stderr),
         );
     }
-    let listed = Command::new("nm").arg(&program).output().expect("nm");
-    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let symbols = Command::new("nm").arg(&program).output().expect("nm");
+    let symbols = String::from_utf8_lossy(&symbols.stdout).into_owned();
     let address = |name: &str| {
-        let mut lines = listed.lines().map(str::split_whitespace);
+        let mut lines = symbols.lines().map(str::split_whitespace);
         let mut line = lines.find(|line| line.clone().nth(2) == Some(name));
         let digits = line.as_mut().and_then(Iterator::next).expect("a function");
         u64::from_str_radix(digits, 16).expect("an address")
@@ -72,8 +72,8 @@ fn the_caller_of_a_function_without_frame_is_added() {
     std::fs::write(scratch.path().join("perf.data"), recording).expect("the recording");
     let words = ["script", "-i", "perf.data", "-F", "ip,sym"];
     let script = rperf_in(&scratch, &words).finish().expect("rperf starts");
-    let words = script.stdout.lines().map(str::split_whitespace);
-    let names: Vec<&str> = words.filter_map(|mut words| words.nth(1)).collect();
+    let lines = script.stdout.lines().map(str::split_whitespace);
+    let names: Vec<&str> = lines.filter_map(|mut words| words.nth(1)).collect();
     let expected = ["leaf", "caller", "_start", "caller", "_start"];
     assert_eq!(names, expected, "{script:?}");
 }

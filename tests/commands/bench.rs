@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::{outcome, rperf};
 use crate::tools::Tools;
 
-/// The text with `H` for addresses and `N` for numbers with the blanks before them. Adjacent lines that become equal are merged.
+/// The text with `H` for addresses, `N` for numbers with the blanks before them, and `BB/sec` for units of rates. Adjacent lines
+/// that become equal are merged.
 fn shape(text: &str) -> String {
     let address = Regex::new("0x[0-9a-f]+").expect("a pattern");
     // perf's clock is too coarse for some times, and its rates are infinite then. The unit follows the size of a rate.
@@ -45,7 +46,7 @@ fn shape_of(words: &[&str]) -> String {
     shape(&outcome.stdout)
 }
 
-/// The object of `--json`.
+/// Runs `bench --json`, which must succeed, and returns its output.
 #[track_caller]
 fn json(words: &[&str]) -> Value {
     let outcome = outcome(&[&["bench", "--json"], words].concat());
@@ -134,7 +135,7 @@ fn memory_functions_have_a_speed_each() {
         });
         lines.collect::<Vec<_>>().join("\n")
     };
-    let described = Regex::new(r"\([^+].*\)\n").expect("a pattern");
+    let description = Regex::new(r"\([^+].*\)\n").expect("a pattern");
     let x86 = cfg!(target_arch = "x86_64");
     for (words, functions, unit) in [
         (
@@ -160,7 +161,7 @@ fn memory_functions_have_a_speed_each() {
         let outcome = outcome(&words);
         assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{words:?}");
         let (_, text) = outcome.stdout.split_once('\n').expect("a heading");
-        let text = described.replace_all(text, "(D)\n");
+        let text = description.replace_all(text, "(D)\n");
         let text = shape(&text).replace('\t', " ");
         let expected = expected(functions, unit);
         assert_eq!(text, expected, "{words:?}");
@@ -189,7 +190,7 @@ fn numa_results_have_the_shape_of_perfs() {
 }
 
 #[test]
-fn memory_of_nodes_is_measured_in_every_way() {
+fn memory_of_nodes_is_measured_with_each_list_of_options() {
     for words in [
         "-p 1 -t 2 -T 1 -l 2 -R",
         "-p 1 -t 1 -P 1 -L 1 -l 2 -W -B -z -H -1",
@@ -557,7 +558,7 @@ fn a_benchmark_is_a_workload_of_other_commands() {
 }
 
 #[test]
-fn examples_of_each_benchmark_run() {
+fn examples_of_the_first_benchmark_of_each_collection_run() {
     for collection in [
         "sched",
         "syscall",

@@ -1,4 +1,4 @@
-//! `rperf diff`: compares the profiles of recordings.
+//! `rperf diff`: compares the samples or the counts of recordings.
 
 mod args;
 mod counting;
@@ -123,7 +123,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(ExitStatus::Ok)
 }
 
-/// Explains the default files if they are missing.
+/// Adds a hint on the default files to an error without hints, if less than two files are given.
 fn with_advice(error: CliError, matches: &ArgMatches, context: &Context) -> CliError {
     let given = matches
         .get_many::<String>("files")
@@ -137,12 +137,12 @@ fn with_advice(error: CliError, matches: &ArgMatches, context: &Context) -> CliE
     }
 }
 
-/// Warns about files that make the comparison pointless.
+/// Warns about files without samples and files that are given twice. Suggests `sched diff` if all files have task switches.
 fn warn_of_files(files: &[CountedFile], settings: &DiffSettings, context: &Context) {
     let mut seen = BTreeSet::new();
     for (file, path) in files.iter().zip(&settings.files) {
-        let place = path.canonicalize().unwrap_or_else(|_| path.clone());
-        if !seen.insert(place) {
+        let real_path = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if !seen.insert(real_path) {
             context.warn(format_args!("{} is compared with itself", file.name));
         }
         if file.samples() == 0 {
@@ -179,8 +179,8 @@ fn compare(
                 context.warn(format_args!("{} has no event '{}'", file.name, event.name));
             }
         }
-        let own = std::iter::once(Some(event));
-        let events: Vec<_> = own.chain(pairs.iter().copied()).collect();
+        let first = std::iter::once(Some(event));
+        let events: Vec<_> = first.chain(pairs.iter().copied()).collect();
         let comparison = comparison(&events, settings);
         let has_blocks = settings.compare.method == ComparisonMethod::Cycles;
         compared.push(EventComparison {
@@ -218,7 +218,7 @@ fn blocks(events: &[Option<&ComparedEvent>], comparison: &Comparison) -> Vec<Vec
     rows.collect()
 }
 
-/// Compares an event; `None` for files without it.
+/// Compares an event; `events` has `None` for files without it.
 fn comparison(events: &[Option<&ComparedEvent>], settings: &DiffSettings) -> Comparison {
     let compare =
         |histograms: Vec<Option<&Histogram>>| Comparison::new(&histograms, &settings.compare);
@@ -232,10 +232,10 @@ fn comparison(events: &[Option<&ComparedEvent>], settings: &DiffSettings) -> Com
         .flatten()
         .is_some_and(|event| event.unfiltered.is_some())
     {
-        let all = events
+        let unfiltered = events
             .iter()
             .map(|event| event.and_then(|event| event.unfiltered.as_ref()));
-        comparison.baseline_total = compare(all.collect()).baseline_total;
+        comparison.baseline_total = compare(unfiltered.collect()).baseline_total;
     }
     comparison
 }
@@ -296,7 +296,8 @@ fn changes(compared: &[EventComparison]) -> impl Iterator<Item = (f64, String)> 
 /// The unit of changes of shares in a message.
 const PERCENTAGE_POINTS: &str = " percentage points";
 
-/// Returns an error with status 1 if a change is above the limit; the error lists the rows above it. `unit` is that of the limit.
+/// Returns an error with status 1 if a change is above the limit; the error lists the rows with the greatest changes. `unit` is
+/// that of the limit.
 fn growth(
     changes: impl Iterator<Item = (f64, String)>,
     limit: Option<f64>,

@@ -110,7 +110,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         return Ok(ExitStatus::Ok);
     }
     let pair = LatencyEvents::new(matches)?;
-    let wanted = RequestedFilters::new(matches)?;
+    let filters = RequestedFilters::new(matches)?;
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
@@ -119,7 +119,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         replay: &analysis.replay,
         resolver: &analysis.resolver(&symbols),
         input: &input,
-        filter: wanted.filter(data.metadata(), false)?,
+        filter: filters.filter(data.metadata(), false)?,
         jobs: analysis.jobs,
         options: &options,
     };
@@ -143,7 +143,7 @@ struct HeatmapOptions {
     output: Option<PathBuf>,
     rows: u32,
     columns: u64,
-    /// The longest latency shown, in nanoseconds, if given.
+    /// The upper end of the scale of latencies in nanoseconds, if given.
     longest: Option<u64>,
     /// Whether rows are logarithmic, if given.
     is_logarithmic: Option<bool>,
@@ -247,8 +247,8 @@ fn choice(matches: &ArgMatches, id: &str, words: [&str; 2]) -> Result<Option<boo
     let Some(word) = text(matches, id) else {
         return Ok(None);
     };
-    let found = words.iter().position(|known| *known == word);
-    found.map(|place| Some(place == 1)).ok_or_else(|| {
+    let index = words.iter().position(|known| *known == word);
+    index.map(|index| Some(index == 1)).ok_or_else(|| {
         CliError::usage(format!(
             "--{id} takes {} or {}, not '{word}'",
             words[0], words[1]

@@ -13,7 +13,7 @@ pub const SCHEMA_VERSION: i64 = 1;
 pub enum ColumnKind {
     /// A signed 64-bit number.
     Signed,
-    /// An address or offset: an unsigned 64-bit number.
+    /// An unsigned 64-bit number: an address, an offset or a size.
     Unsigned,
     /// UTF-8 text.
     Text,
@@ -39,7 +39,7 @@ impl Column {
 /// One value of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cell<'a> {
-    /// Not recorded.
+    /// No value.
     Null,
     /// For [`ColumnKind::Signed`].
     Signed(i64),
@@ -52,7 +52,7 @@ pub enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// A count or a time in nanoseconds. Values from 2^63 on, which no real recording has, become `i64::MAX`.
+    /// A number; values from 2^63 on become `i64::MAX`.
     pub(crate) fn count(value: u64) -> Self {
         Self::Signed(i64::try_from(value).unwrap_or(i64::MAX))
     }
@@ -91,7 +91,7 @@ pub type RowSink<'s> = dyn FnMut(&[Cell<'_>]) -> io::Result<()> + 's;
 /// A table.
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
-    /// Its name: a folder of a Parquet data set, the member `table` of NDJSON.
+    /// Its name: that of its folder in a Parquet data set, and the value of the member `table` in NDJSON.
     pub name: &'static str,
     /// Its columns.
     pub columns: &'static [Column],

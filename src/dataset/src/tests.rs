@@ -209,9 +209,9 @@ fn rows_beyond_a_row_group_are_written() {
     let samples = TABLES.iter().find(|table| table.name == "samples").unwrap();
     let mut bytes = Vec::new();
     parquet::write_groups(samples, &dataset(&profile), &mut bytes, 100).unwrap();
-    let found = rows_of(bytes);
-    assert_eq!(found.len() as u64, rows);
-    for (time, row) in found.iter().enumerate() {
+    let written = rows_of(bytes);
+    assert_eq!(written.len() as u64, rows);
+    for (time, row) in written.iter().enumerate() {
         assert_eq!(row["time"], time.to_string());
         assert_eq!(row["period"], (time % 7).to_string());
         assert_eq!(row.contains_key("stack"), time % 3 > 0, "{time}");

@@ -5,7 +5,7 @@
 //! calls   general calls in order: number of the function, tuple of arguments
 //! groups  calls of handlers by function: number of the function, number of calls, one value for each argument that is read:
 //!         bytes of numbers, or a list
-//! order   the group of each call, 0 for a general one; None if all calls are in one group
+//! order   the group of each call, from 1, or 0 for a general one; None if all calls are general or all are in one group
 //! ```
 //!
 //! The block is a dict with these members in Python's `marshal` format. Arguments in columns cost the interpreter a third of
@@ -35,6 +35,7 @@ struct CallGroup {
 pub(crate) struct EncodedCalls {
     /// The general calls, and the texts of all calls.
     writer: MarshalWriter,
+    /// The number of general calls.
     count: usize,
     /// The groups, of which the first `used` are in use.
     groups: Vec<CallGroup>,
@@ -99,8 +100,8 @@ impl EncodedCalls {
         if self.places.len() <= number {
             self.places.resize(number + 1, 0);
         }
-        if let Some(known) = self.places.get_mut(number) {
-            *known = place;
+        if let Some(known_place) = self.places.get_mut(number) {
+            *known_place = place;
         }
         place
     }
@@ -115,7 +116,7 @@ impl EncodedCalls {
         to.dict();
         // Values refer to the texts by position, so no text that can be referred to may precede them.
         to.plain_text(b"texts");
-        to.list(self.writer.texts());
+        to.list(self.writer.text_count());
         to.append_texts(&self.writer);
         to.plain_text(b"calls");
         to.list(self.count);
@@ -170,7 +171,7 @@ impl EncodedCalls {
     }
 }
 
-/// The columns of a call, in order.
+/// The columns of a call that have no value yet, in order.
 pub(crate) struct CallColumns<'c> {
     columns: std::slice::IterMut<'c, Column>,
     writer: &'c mut MarshalWriter,

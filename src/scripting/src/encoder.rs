@@ -1,4 +1,4 @@
-//! Samples as arguments of a script's functions, in blocks.
+//! Samples and other records as arguments of a script's functions, in blocks.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -36,9 +36,9 @@ pub(crate) const NANOSECONDS: u64 = 1_000_000_000;
 /// A function that formats a sample's registers.
 pub type RegisterText = Box<dyn Fn(&Regs<'_>) -> String + Sync>;
 
-/// Encodes the samples of a recording.
+/// Encodes the samples and other records of a recording.
 pub struct EventEncoder<'r, 'w> {
-    /// Names addresses.
+    /// Resolves addresses.
     pub resolver: &'r Resolver<'w>,
     pub(crate) lines: LineBuilder<'r, 'w>,
     stacks: UserStacks<'r, 'w>,
@@ -48,7 +48,7 @@ pub struct EventEncoder<'r, 'w> {
     max_stack: usize,
     pub(crate) inlines: Option<bool>,
     pub(crate) end_of_kernel: OnceLock<u64>,
-    /// For source text.
+    /// The source files whose text scripts get.
     sources: &'r SourceFiles<'r>,
     /// Build-ids of files, as text.
     build_ids: Mutex<FxHashMap<DsoId, Arc<str>>>,
@@ -66,7 +66,7 @@ pub struct EncoderScratch {
     pub(crate) frames: Vec<Frame>,
 }
 
-/// The events of a block.
+/// The encoded events of a block.
 #[derive(Debug, Default)]
 pub struct EventBlock {
     calls: EncodedCalls,
@@ -115,7 +115,7 @@ impl EventBlock {
 
 /// The options for encoding samples.
 pub struct EncoderOptions<'r> {
-    /// Samples that are encoded.
+    /// The criteria of the samples that are encoded.
     pub filter: &'r SampleCriteria,
     /// Byte order of the recording.
     pub endian: Endian,
@@ -160,7 +160,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         }
     }
 
-    /// The kind of branch in a sample of a decoded trace; 0 for other samples.
+    /// The kind of branch in a sample of a decoded trace; no flags for other samples.
     pub(crate) fn branch_flags(&self, sample: &Sample<'_>) -> BranchFlags {
         match self.is_decoded(sample) {
             true => self.lines.branch_flags(sample),
@@ -179,7 +179,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         sample.wire.time.unwrap_or_else(unknown)
     }
 
-    /// The source of the data of a sample.
+    /// The data source of a sample (`PERF_SAMPLE_DATA_SRC`); `PERF_MEM_DATA_SRC_NONE` if unknown, 0 in a decoded trace.
     pub(crate) fn data_source(&self, sample: &Sample<'_>) -> u64 {
         let unknown = || match self.is_decoded(sample) {
             true => 0,
@@ -196,13 +196,15 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
 
     /// The build-id of an object in hexadecimal digits; empty if it is unknown.
     pub(crate) fn build_id(&self, dso: DsoId) -> Arc<str> {
-        let mut known = self
+        let mut build_ids = self
             .build_ids
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let text = known.entry(dso).or_insert_with(|| {
-            let found = self.resolver.build_id(dso);
-            found.map_or_else(String::new, |id| id.to_string()).into()
+        let text = build_ids.entry(dso).or_insert_with(|| {
+            let build_id = self.resolver.build_id(dso);
+            build_id
+                .map_or_else(String::new, |id| id.to_string())
+                .into()
         });
         Arc::clone(text)
     }
@@ -225,7 +227,8 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
     }
 
     /// Writes the values that the functions of `perf_trace_context` return: three common fields of the tracepoint, the
-    /// instruction, and the source file with its line.
+    /// instruction, the source file with its line, and these with the source text. Values that the script does not use are
+    /// `None`.
     fn context(&self, call: &EventCall, sample: &Sample<'_>, writer: &mut MarshalWriter) {
         let used = self.calls.context;
         let raw = sample.wire.raw.unwrap_or_default();
@@ -249,7 +252,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         let frame = used.source.then(frame);
         let line = frame.and_then(|frame| {
             let line = self.resolver.source_line(&frame)?;
-            // As in perf: code without a function has no line, code without a line has no file.
+            // As in perf: code without a function and a line has no values, code with a function only an empty path.
             (line != SourceLine::UNKNOWN || frame.symbol.is_some()).then_some(line)
         });
         let Some(line) = line else {
@@ -314,7 +317,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         }
     }
 
-    /// The frames of a callchain with inlined functions, the outermost one first.
+    /// The frames of a callchain, the outermost one first, with inlined functions if these are requested.
     fn callers(&self, call: &EventCall, frames: &[Frame]) -> Vec<Frame> {
         let inlines = self.inlines.unwrap_or(call.has_copies);
         let mut callers = Vec::with_capacity(frames.len());
@@ -426,7 +429,7 @@ pub(crate) fn write_field(field: &CallField, raw: &[u8], writer: &mut MarshalWri
 }
 
 /// The text in an array, if perf treats the array as text: it ends with a NUL, and all characters before the first NUL
-/// are printable.
+/// are printable or white space.
 fn printable(bytes: &[u8]) -> Option<&[u8]> {
     let (0, before) = bytes.split_last().map(|(last, before)| (*last, before))? else {
         return None;

@@ -29,7 +29,7 @@ def trace_end():
     print("in trace_end")
 "#;
 
-/// The end of the script: functions that the handlers call.
+/// The end of the script: the function for other events, and functions that the handlers call.
 const END: &str = r#"
 
 def trace_unhandled(event_name, context, event_fields_dict, perf_sample_dict):
@@ -97,8 +97,12 @@ fn handler(tracepoint: &Tracepoint) -> String {
         .iter()
         .map(|field| (field, parameter(&field.name)))
         .collect();
-    let own = fields.iter().map(|(_, parameter)| parameter.as_str());
-    let names: Vec<&str> = PARAMETERS.into_iter().chain(own).chain([SAMPLE]).collect();
+    let of_fields = fields.iter().map(|(_, parameter)| parameter.as_str());
+    let names: Vec<&str> = PARAMETERS
+        .into_iter()
+        .chain(of_fields)
+        .chain([SAMPLE])
+        .collect();
     let mut text = String::new();
     let parameters = names.join(", ");
     let formats: Vec<String> = fields
@@ -167,7 +171,7 @@ fn parameter(name: &str) -> String {
     if is_taken { name + "_" } else { name }
 }
 
-/// The name with characters that Python and Perl permit, and `_` before a leading digit.
+/// The name with `_` for each character that is not an ASCII letter or digit, and before a leading digit.
 pub(crate) fn identifier(name: &str) -> String {
     let allowed = |character: char| match character.is_ascii_alphanumeric() {
         true => character,

@@ -26,7 +26,7 @@ sub trace_end
 }
 "#;
 
-/// The end of the script: functions that the handlers call.
+/// The end of the script: the function for other events, and functions that the handlers call.
 const END: &str = r#"
 sub trace_unhandled
 {
@@ -81,9 +81,9 @@ pub fn perl_script<'t>(tracepoints: impl IntoIterator<Item = &'t Tracepoint>) ->
 fn handler(tracepoint: &Tracepoint) -> String {
     let event = tracepoint.name().replacen(':', "::", 1);
     let fields = &tracepoint.format.fields;
-    let own = fields.iter().map(|field| parameter(&field.name));
-    let usual = PARAMETERS.map(|name| format!("${name}"));
-    let parameters: Vec<String> = usual.into_iter().chain(own).collect();
+    let of_fields = fields.iter().map(|field| parameter(&field.name));
+    let common = PARAMETERS.map(|name| format!("${name}"));
+    let parameters: Vec<String> = common.into_iter().chain(of_fields).collect();
     let formats: Vec<String> = fields
         .iter()
         .map(|field| format!("{}=%{}", field.name, conversion(tracepoint, field)))

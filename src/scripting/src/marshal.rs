@@ -14,7 +14,7 @@ const MAX_SHARED: usize = 64;
 #[derive(Debug, Default)]
 pub struct MarshalWriter {
     bytes: Vec<u8>,
-    /// Numbers of written texts.
+    /// The numbers of the short texts that are written.
     shared: FxHashMap<Vec<u8>, u32>,
     /// The texts that values refer to, if they are kept separately.
     texts: Option<Vec<u8>>,
@@ -36,8 +36,8 @@ impl MarshalWriter {
         self.texts.get_or_insert_default();
     }
 
-    /// The number of texts that are kept separately.
-    pub(crate) fn texts(&self) -> usize {
+    /// The number of different short texts.
+    pub(crate) fn text_count(&self) -> usize {
         self.shared.len()
     }
 
@@ -196,8 +196,8 @@ impl MarshalWriter {
         }
     }
 
-    /// Appends the values of another writer. It must have no short texts, or keep them separately and have them appended first: each
-    /// writer numbers its short texts.
+    /// Appends the values of another writer. It must have no short texts, or keep them separately and have them appended first:
+    /// each writer numbers its short texts.
     pub fn append(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
     }

@@ -5,7 +5,7 @@
 //! call      length, number of the call, values by its template
 //! ```
 //!
-//! Lengths and numbers have 32 bits. All numbers are little-endian.
+//! Lengths and the numbers of calls have 32 bits. All numbers are little-endian.
 
 use rperf_lines::ResolvedAddress;
 use rperf_replay::Sample;
@@ -231,13 +231,13 @@ impl EventEncoder<'_, '_> {
         to.u64(named.ip);
         to.bytes.push(u8::from(symbol.is_some()));
         to.bytes.push(u8::from(named.object.is_some()));
-        if let Some((found, symbol)) = symbol {
+        if let Some((resolved, symbol)) = symbol {
             to.nested(|to| {
                 to.u64(symbol.start);
                 to.u64(symbol.end);
                 to.bytes.push(binding(symbol.binding) as u8);
             });
-            to.string(found.name.as_bytes());
+            to.string(resolved.name.as_bytes());
         }
         if let Some(object) = named.object {
             to.string(object.as_bytes());

@@ -22,8 +22,8 @@ const SCRIPT_RECORDS: [(&str, RecordKind); 5] = [
 /// The types of records that any script may need.
 #[must_use]
 pub fn stream_records() -> Vec<RecordKind> {
-    let own = SCRIPT_RECORDS.iter().map(|(_, kind)| *kind);
-    let mut kinds: Vec<RecordKind> = own.chain(DATABASE_RECORDS).collect();
+    let script_records = SCRIPT_RECORDS.iter().map(|(_, kind)| *kind);
+    let mut kinds: Vec<RecordKind> = script_records.chain(DATABASE_RECORDS).collect();
     kinds.sort_unstable_by_key(|kind| kind.0);
     kinds.dedup();
     kinds
@@ -36,7 +36,7 @@ pub(crate) struct RecordCall {
     pub(crate) kind: RecordKind,
 }
 
-/// The records that the script has functions for.
+/// The calls for the records that the script has functions for.
 pub(crate) fn record_calls(functions: &ScriptFunctions) -> Vec<RecordCall> {
     let known = SCRIPT_RECORDS.iter();
     let called = known.filter(|(function, _)| functions.get(function).is_some());
@@ -45,7 +45,7 @@ pub(crate) fn record_calls(functions: &ScriptFunctions) -> Vec<RecordCall> {
         .collect()
 }
 
-/// Writes the arguments for a record; `false` if it cannot be decoded.
+/// Writes the arguments for a record; `false` if it cannot be decoded or is of a type without a function.
 pub(crate) fn write_record(
     record: &NonSampleRecord<'_>,
     endian: Endian,

@@ -143,7 +143,6 @@ impl EventEncoder<'_, '_> {
         };
         if branch != BranchFlags::default() {
             dict.put("flags", |to| to.text(branch.letters().as_bytes()));
-            // In 21 columns.
             dict.put("flags_disp", |to| {
                 to.text(format!("{:<21}", branch.name()).as_bytes());
             });
@@ -157,7 +156,7 @@ impl EventEncoder<'_, '_> {
         }
     }
 
-    /// Writes object, mapping and symbol of an address under these keys.
+    /// Writes object, mapping and symbol of an address under these keys; nothing for an address without a mapping.
     fn address(&self, frame: &Frame, keys: AddressKeys, dict: &mut DictWriter<'_>) {
         let world = self.resolver.world();
         let Some(id) = frame.mapping else {
@@ -179,9 +178,9 @@ impl EventEncoder<'_, '_> {
         };
         dict.number(start, mapping.start);
         dict.number(end, limit);
-        if let Some(found) = named.symbol {
-            dict.put(symbol, |to| to.text(found.name.as_bytes()));
-            dict.number(offset, found.offset);
+        if let Some(resolved) = named.symbol {
+            dict.put(symbol, |to| to.text(resolved.name.as_bytes()));
+            dict.number(offset, resolved.offset);
         }
     }
 
@@ -217,7 +216,7 @@ impl EventEncoder<'_, '_> {
         writer.text(b"ip");
         writer.unsigned(named.ip);
         let symbol = frame.symbol.and_then(|id| self.resolver.symbol(id));
-        if let (Some(found), Some(symbol)) = (named.symbol, symbol) {
+        if let (Some(resolved), Some(symbol)) = (named.symbol, symbol) {
             writer.text(b"sym");
             writer.dict();
             for (key, value) in [
@@ -229,10 +228,10 @@ impl EventEncoder<'_, '_> {
                 writer.unsigned(value);
             }
             writer.text(b"name");
-            writer.text(found.name.as_bytes());
+            writer.text(resolved.name.as_bytes());
             writer.end_dict();
             writer.text(b"sym_off");
-            writer.unsigned(found.offset);
+            writer.unsigned(resolved.offset);
         }
         if let Some(object) = named.object {
             writer.text(b"dso");
@@ -289,12 +288,12 @@ impl EventEncoder<'_, '_> {
                 (true, _) => "M",
                 (false, true) => "P",
             };
-            let texts = [
+            let values = [
                 ("pred", prediction),
                 ("in_tx", if has(2) { "X" } else { "-" }),
                 ("abort", if has(3) { "A" } else { "-" }),
             ];
-            for (key, text) in texts {
+            for (key, text) in values {
                 writer.text(key.as_bytes());
                 writer.text(text.as_bytes());
             }
@@ -314,7 +313,7 @@ fn branch_entries<'s>(sample: &'s Sample<'_>) -> impl Iterator<Item = BranchEntr
     stack.into_iter().flat_map(|stack| stack.iter())
 }
 
-/// The counters of a sample as tuples of id, value and lost samples.
+/// Writes the counters of a sample as tuples of id, value and lost samples; one tuple of zeros if there are none.
 fn read_values(sample: &Sample<'_>, writer: &mut MarshalWriter) {
     let values = sample.wire.read.as_ref().map(|read| read.values());
     let values = values.unwrap_or_default();

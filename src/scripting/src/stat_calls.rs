@@ -34,9 +34,9 @@ impl StatCalls {
     pub fn new<'n>(functions: &ScriptFunctions, events: impl IntoIterator<Item = &'n str>) -> Self {
         let names = events.into_iter().map(handler);
         let names = names.chain([INTERVAL.to_owned()]);
-        let defined = |name: &String| functions.get(name).is_some();
+        let is_defined = |name: &String| functions.get(name).is_some();
         Self {
-            functions: names.map(|name| Some(name).filter(defined)).collect(),
+            functions: names.map(|name| Some(name).filter(is_defined)).collect(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::ptr;
 
 use crate::CpuList;
 
-/// Words of the largest mask, which has as many CPUs as a [`CpuList`].
+/// The size in words of the mask that is read, for 65536 CPUs.
 const WORDS: usize = 1024;
 
 /// Restricts the calling thread to these CPUs until dropped. Must be dropped by the same thread.
@@ -18,17 +18,17 @@ impl AffinityGuard {
     /// Sets the affinity of the calling thread.
     ///
     /// # Errors
-    /// What sched_setaffinity(2) reports: `EINVAL` if none of the CPUs is online and allowed.
+    /// What sched_getaffinity(2) and sched_setaffinity(2) report: `EINVAL` if none of the CPUs is online and allowed.
     pub fn to(cpus: &CpuList) -> io::Result<Self> {
         let before = mask()?;
         set(&words(cpus))?;
         Ok(Self { before })
     }
 
-    /// Changes the affinity to other CPUs.
+    /// Sets the affinity of the calling thread to other CPUs.
     ///
     /// # Errors
-    /// As [`AffinityGuard::to`].
+    /// What sched_setaffinity(2) reports.
     pub fn move_to(&mut self, cpus: &CpuList) -> io::Result<()> {
         set(&words(cpus))
     }
@@ -36,7 +36,7 @@ impl AffinityGuard {
 
 impl Drop for AffinityGuard {
     fn drop(&mut self) {
-        // The mask was valid before; this fails only if CPUs went offline since.
+        // If these CPUs cannot be used any more, there is nothing to restore.
         let _ = set(&self.before);
     }
 }
@@ -54,7 +54,7 @@ pub fn allowed_cpus() -> io::Result<CpuList> {
     Ok(cpus.collect())
 }
 
-/// The mask, one bit per CPU.
+/// Returns the mask of the CPUs, one bit for each.
 fn words(cpus: &CpuList) -> Vec<u64> {
     let last = cpus.numbers().last().copied().unwrap_or_default();
     let mut words = vec![0; last as usize / 64 + 1];
@@ -68,18 +68,18 @@ fn words(cpus: &CpuList) -> Vec<u64> {
 
 fn mask() -> io::Result<Vec<u64>> {
     let mut words = vec![0_u64; WORDS];
-    let place: *mut libc::cpu_set_t = words.as_mut_ptr().cast();
+    let mask: *mut libc::cpu_set_t = words.as_mut_ptr().cast();
     // SAFETY: the kernel writes no more bytes than the size passed; 0 is the calling thread.
-    match unsafe { libc::sched_getaffinity(0, size_of_val(words.as_slice()), place) } {
+    match unsafe { libc::sched_getaffinity(0, size_of_val(words.as_slice()), mask) } {
         0 => Ok(words),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
 fn set(words: &[u64]) -> io::Result<()> {
-    let place: *const libc::cpu_set_t = ptr::from_ref(words).cast();
+    let mask: *const libc::cpu_set_t = ptr::from_ref(words).cast();
     // SAFETY: the kernel reads no more bytes than the size passed; 0 is the calling thread.
-    match unsafe { libc::sched_setaffinity(0, size_of_val(words), place) } {
+    match unsafe { libc::sched_setaffinity(0, size_of_val(words), mask) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -3,12 +3,12 @@
 use std::io;
 use std::ptr::NonNull;
 
-/// Size of pages, and whether they exist from the beginning.
+/// Size of pages, and when they are allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PageOptions {
     /// Base-2 logarithm of the size of huge pages; `None` for ordinary ones.
     pub huge_bits: Option<u32>,
-    /// Whether pages exist from the beginning (`MAP_POPULATE`) instead of from their first use.
+    /// Whether pages are allocated when the memory is mapped (`MAP_POPULATE`) instead of at their first use.
     pub populate: bool,
 }
 

@@ -20,8 +20,8 @@ const AUX_OFFSET: usize = offset_of!(perf_event_mmap_page, aux_offset);
 const AUX_SIZE: usize = offset_of!(perf_event_mmap_page, aux_size);
 
 /// A mapped AUX area. Without overwrite, positions count bytes since its creation and never wrap;
-/// a position modulo the size is its offset in memory. In overwrite mode the head is
-/// an offset in memory, and there is no tail.
+/// a position modulo the size is its offset in memory. In overwrite mode there is no tail, and the
+/// head of some PMUs is an offset in memory.
 #[derive(Debug)]
 pub struct AuxMap {
     /// The ring with the control page, which stays mapped as long as the area.
@@ -38,7 +38,7 @@ impl AuxMap {
     /// # Errors
     /// What mmap(2) reports: `EOPNOTSUPP` if the counter's PMU has no AUX area, `EPERM` if the
     /// locked memory exceeds `perf_event_mlock_kb` and `RLIMIT_MEMLOCK`, `EINVAL` if `pages` is not
-    /// a power of two, `ENOMEM`.
+    /// a power of two, `ENOMEM`; [`io::ErrorKind::OutOfMemory`] if the size in bytes overflows.
     pub fn new(
         counter: &Counter,
         ring: &RingMap,
@@ -48,7 +48,7 @@ impl AuxMap {
         let size = pages.checked_mul(page_size());
         let size = size.ok_or(io::ErrorKind::OutOfMemory)?;
         let control = Arc::clone(&ring.memory);
-        let offset = control.mapped();
+        let offset = control.mapped_size();
         control
             .shared(AUX_OFFSET)
             .store(offset as u64, Ordering::Relaxed);
@@ -71,8 +71,8 @@ impl AuxMap {
         self.area.size()
     }
 
-    /// Copies the whole area and returns the offset of its head, which is the size if the area is
-    /// full. Counters that write into it must be disabled, or the copy is inconsistent.
+    /// Copies the whole area and returns the offset of its head, at most the size. Counters that
+    /// write into it must be disabled, or the copy is inconsistent.
     #[must_use]
     pub fn copy(&self) -> (Vec<u8>, usize) {
         let size = self.area.size();
@@ -88,11 +88,11 @@ impl AuxMap {
             copy.set_len(size);
         }
         let head = usize::try_from(self.head()).unwrap_or(usize::MAX);
-        let place = match head <= size {
+        let offset = match head <= size {
             true => head,
             false => head & (size - 1),
         };
-        (copy, place)
+        (copy, offset)
     }
 }
 
@@ -109,7 +109,7 @@ impl Memory for AuxMap {
         self.control.shared(AUX_TAIL).load(Ordering::Relaxed)
     }
 
-    /// The bytes between two positions of an area without overwrite.
+    /// The bytes between two positions of an area without overwrite; none unless the positions are between tail and head.
     fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
         let Some(length) = byte_distance(self, from, to) else {
             return (&[], &[]);
@@ -140,8 +140,8 @@ mod tests {
         };
         let ring = RingMap::new(&counter, 1).unwrap();
         for overwrite in [false, true] {
-            let refused = AuxMap::new(&counter, &ring, 1, overwrite).unwrap_err();
-            assert_eq!(refused.raw_os_error(), Some(libc::EOPNOTSUPP));
+            let error = AuxMap::new(&counter, &ring, 1, overwrite).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! BPF programs that run at a perf event: bpf(2).
+//! The ids of loaded BPF programs, and programs for probes: bpf(2).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -95,7 +95,7 @@ impl Instruction {
 pub struct BpfProgram(OwnedFd);
 
 impl BpfProgram {
-    /// Loads a program that does nothing.
+    /// Loads a program that only returns 0.
     ///
     /// # Errors
     /// What bpf(2) reports: `EPERM` without `CAP_BPF` and `CAP_PERFMON`, `ENOSYS`.

@@ -1,4 +1,4 @@
-//! Descriptions of loaded BPF programs and of their types: bpf(2).
+//! Descriptions of loaded BPF programs, and their type information (BTF): bpf(2).
 
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -14,12 +14,14 @@ const INFO_SIZE: usize = 232;
 /// The size in bytes of `struct bpf_btf_info` (Linux 5.11).
 const BTF_INFO_SIZE: usize = 32;
 
-/// An array that `struct bpf_prog_info` points to: the offsets of fields.
+/// An array that `struct bpf_prog_info` points to, and the offsets of its fields in that structure.
 struct InfoArray {
     /// Its number in `enum perf_bpil_array_types`.
     bit: u32,
+    /// The offset of the field with the number of elements.
     count: usize,
     element: ElementSize,
+    /// The offset of the field with the array's address.
     pointer: usize,
 }
 
@@ -66,9 +68,9 @@ impl InfoArray {
 /// The description of a loaded program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BpfProgramInfo {
-    /// Which arrays are present, one bit for each (`enum perf_bpil_array_types`).
+    /// The arrays in `data`, one bit for each (`enum perf_bpil_array_types`).
     pub arrays: u64,
-    /// `struct bpf_prog_info` of this kernel, with offsets in `data` instead of pointers.
+    /// `struct bpf_prog_info`, with offsets in `data` instead of the pointers to these arrays.
     pub info: Vec<u8>,
     /// The arrays, each padded to 8 bytes.
     pub data: Vec<u8>,
@@ -83,7 +85,7 @@ struct IdAttr {
     open_flags: u32,
 }
 
-/// The part that describes an object.
+/// The part of `union bpf_attr` for `BPF_OBJ_GET_INFO_BY_FD`.
 #[repr(C)]
 #[derive(Default)]
 struct InfoAttr {
@@ -95,8 +97,8 @@ struct InfoAttr {
 /// Returns the description of a loaded program; `None` if there is none with this id.
 ///
 /// # Errors
-/// What bpf(2) reports: `EPERM` without `CAP_SYS_ADMIN`; [`io::ErrorKind::InvalidData`] if the sizes of the arrays changed
-/// meanwhile.
+/// What bpf(2) reports: `EPERM` without `CAP_SYS_ADMIN`; [`io::ErrorKind::InvalidData`] if the sizes of the arrays change
+/// during the call.
 pub fn bpf_program_info(id: u32) -> io::Result<Option<BpfProgramInfo>> {
     let Some(program) = by_id(PROG_GET_FD_BY_ID, id)? else {
         return Ok(None);
@@ -138,7 +140,7 @@ pub fn bpf_program_info(id: u32) -> io::Result<Option<BpfProgramInfo>> {
     Ok(Some(BpfProgramInfo { arrays, info, data }))
 }
 
-/// Returns the types of programs (linux/btf.h: header, types, strings); `None` if there are none with this id.
+/// Returns the loaded type information (BTF) with this id: header, types and strings (linux/btf.h); `None` if there is none.
 ///
 /// # Errors
 /// What bpf(2) reports: `EPERM` without `CAP_SYS_ADMIN`.
@@ -210,7 +212,7 @@ fn number(info: &[u8], at: usize) -> Option<usize> {
     usize::try_from(u32::from_ne_bytes(*bytes)).ok()
 }
 
-/// Copies a number of 32 bits.
+/// Copies a 32-bit number.
 fn copy(from: &[u8], to: &mut [u8], at: usize) {
     if let Some(bytes) = from.get(at..at + 4) {
         put(to, at, bytes);
@@ -235,10 +237,9 @@ mod tests {
         let Ok(program) = BpfProgram::empty() else {
             return;
         };
-        // Other tests load programs, too.
-        let described = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
-        let described = std::fs::read_to_string(described).unwrap();
-        let id = described
+        let path = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
+        let fdinfo = std::fs::read_to_string(path).unwrap();
+        let id = fdinfo
             .lines()
             .find_map(|line| line.strip_prefix("prog_id:\t"));
         let id: u32 = id.unwrap().parse().unwrap();

@@ -49,7 +49,7 @@ struct LoadAttr {
     padding: u32,
 }
 
-/// The part that attaches a program to a raw tracepoint, or without a name to the target that it was loaded for.
+/// The part of `union bpf_attr` for `BPF_RAW_TRACEPOINT_OPEN`.
 #[repr(C)]
 #[derive(Default)]
 struct RawTracepointAttr {
@@ -58,7 +58,7 @@ struct RawTracepointAttr {
     padding: u32,
 }
 
-/// The part that runs a program.
+/// The part of `union bpf_attr` for `BPF_PROG_TEST_RUN`.
 #[repr(C)]
 #[derive(Default)]
 struct TestRunAttr {
@@ -78,16 +78,16 @@ struct TestRunAttr {
     cpu: u32,
 }
 
-/// The type, the name and the target of a program.
+/// The type, the name and the attachment of a program.
 #[derive(Debug, Default)]
 pub(crate) struct LoadOptions<'a> {
     /// `enum bpf_prog_type`.
     pub(crate) kind: u32,
-    /// Its name, of which 15 letters are kept; none if empty.
+    /// Its name, of which `bpf_prog_info` has the first 15 bytes; none if empty.
     pub(crate) name: &'a str,
     /// `enum bpf_attach_type`.
     pub(crate) attachment: u32,
-    /// A program, and the type of its function, that this one is attached to.
+    /// The program that this one is attached to, and the type of its first function.
     pub(crate) target: Option<(BorrowedFd<'a>, u32)>,
 }
 
@@ -105,9 +105,9 @@ pub(crate) fn load_program(
         expected_attach_type: options.attachment,
         ..LoadAttr::default()
     };
-    // The type of the function that begins at the first instruction.
+    // An offset in instructions, and the type of the function that begins there.
     let function = [0, FUNCTION];
-    // Without types, only the name in symbol tables is missing.
+    // A program is also loaded if its types are not.
     let types = match options.name {
         "" => None,
         name => load_types(name).ok(),
@@ -144,16 +144,16 @@ pub(crate) fn load_program(
 pub struct BpfLoadError {
     /// What bpf(2) reports: `EPERM`, `ENOSYS`; `EINVAL` or `EACCES` from the verifier; `ENOSPC` if its log is too long.
     pub error: io::Error,
-    /// The verifier's log; empty if it did not run.
+    /// The verifier's log if it refused the program, otherwise empty.
     pub log: String,
 }
 
-/// Loads a program; the error has the verifier's log.
+/// Loads a program; the error has the verifier's log, if any.
 fn load_logged(
     options: &LoadOptions<'_>,
     instructions: &[[u8; 8]],
 ) -> Result<OwnedFd, BpfLoadError> {
-    // The log costs time, so it is only asked for after a failure.
+    // The log costs time, so only a second attempt after a failure requests it.
     load_program(options, instructions, &mut []).or_else(|error| match error.raw_os_error() {
         Some(libc::EPERM | libc::ENOSYS) => Err(BpfLoadError {
             error,
@@ -180,7 +180,7 @@ impl AsFd for RawTracepointProgram {
     }
 }
 
-/// An attached program, until this is dropped.
+/// The attachment of a program, which ends when this is dropped.
 #[derive(Debug)]
 pub struct BpfLink {
     _fd: OwnedFd,
@@ -190,8 +190,8 @@ impl RawTracepointProgram {
     /// `BPF_PROG_TYPE_RAW_TRACEPOINT`.
     const TYPE: u32 = 17;
 
-    /// Loads a program of encoded instructions (`struct bpf_insn`). Its name has letters, digits and `_`; without one it has no
-    /// types either.
+    /// Loads a program of encoded instructions (`struct bpf_insn`). Its name may have letters, digits and `_`; a program without
+    /// a name has no type information.
     ///
     /// # Errors
     /// [`BpfLoadError`].
@@ -213,7 +213,7 @@ impl RawTracepointProgram {
         link(&self.0, name.as_ptr().addr() as u64)
     }
 
-    /// Runs the program once on a CPU, in an interrupt (`BPF_PROG_TEST_RUN`); it must not read arguments.
+    /// Runs the program once on a CPU (`BPF_PROG_TEST_RUN`); it must not read arguments.
     ///
     /// # Errors
     /// What bpf(2) reports: `ENXIO` for an offline CPU; `EINVAL` or `ENOTSUPP` before Linux 5.10.
@@ -271,7 +271,7 @@ fn link(program: &OwnedFd, name: u64) -> io::Result<BpfLink> {
     Ok(BpfLink { _fd })
 }
 
-/// A loaded program at which other programs run.
+/// A loaded program to which other programs can be attached.
 #[derive(Debug)]
 pub struct TracedBpfProgram {
     fd: OwnedFd,
@@ -279,21 +279,20 @@ pub struct TracedBpfProgram {
     function: u32,
 }
 
-/// The place in a program at which another program runs (`BPF_TRACE_FENTRY`, `BPF_TRACE_FEXIT`).
+/// The time at which an attached program runs (`BPF_TRACE_FENTRY`, `BPF_TRACE_FEXIT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TracedPlace {
-    /// Before its first instruction.
+    /// Before the first instruction of the traced program.
     Entry,
-    /// After its last instruction.
+    /// When the traced program returns.
     Exit,
 }
 
 impl TracedBpfProgram {
-    /// Opens a program by its id; `None` if there is none. Only programs with type information (BTF) can be traced; others have
-    /// an error of the kind [`io::ErrorKind::Unsupported`].
+    /// Opens a program by its id; `None` if there is none.
     ///
     /// # Errors
-    /// What bpf(2) reports: `EPERM` without `CAP_SYS_ADMIN`.
+    /// What [`bpf_program_info`] reports; [`io::ErrorKind::Unsupported`] for a program without type information (BTF).
     pub fn open(id: u32) -> io::Result<Option<Self>> {
         let (Some(fd), Some(info)) = (by_id(PROG_GET_FD_BY_ID, id)?, bpf_program_info(id)?) else {
             return Ok(None);
@@ -302,10 +301,10 @@ impl TracedBpfProgram {
         Ok(Some(Self { fd, function }))
     }
 
-    /// Runs a program of encoded instructions each time this one is entered or left.
+    /// Loads a program of encoded instructions, and runs it at each entry or exit of this one, depending on `place`.
     ///
     /// # Errors
-    /// [`BpfLoadError`], also if it cannot be attached: kernels without trampolines refuse it.
+    /// [`BpfLoadError`], also if the program is loaded but cannot be attached, as in kernels without BPF trampolines.
     pub fn attach(
         &self,
         place: TracedPlace,

@@ -17,13 +17,13 @@ pub enum BpfMapKind {
     Hash,
     /// `BPF_MAP_TYPE_ARRAY`.
     Array,
-    /// `BPF_MAP_TYPE_PERF_EVENT_ARRAY`: the descriptors of perf events, by CPU.
+    /// `BPF_MAP_TYPE_PERF_EVENT_ARRAY`: file descriptors of perf events.
     PerfEventArray,
     /// `BPF_MAP_TYPE_PERCPU_HASH`.
     PerCpuHash,
     /// `BPF_MAP_TYPE_PERCPU_ARRAY`.
     PerCpuArray,
-    /// `BPF_MAP_TYPE_STACK_TRACE`: stacks by number, added by programs. The number of entries must be a power of two.
+    /// `BPF_MAP_TYPE_STACK_TRACE`: stacks by number, added by programs.
     StackTrace,
     /// `BPF_MAP_TYPE_LRU_HASH`: if it is full, the least recently used entries are removed.
     LruHash,
@@ -55,7 +55,7 @@ impl BpfMapKind {
 pub struct BpfMapShape {
     /// The type.
     pub kind: BpfMapKind,
-    /// The size of a key in bytes; 4 for arrays.
+    /// The size of a key in bytes; 4 unless the map is a hash table.
     pub key: u32,
     /// The size of a value in bytes.
     pub value: u32,
@@ -74,14 +74,14 @@ struct CreateAttr {
     map_flags: u32,
 }
 
-/// The part for commands on elements.
+/// The part of `union bpf_attr` for commands on elements.
 #[repr(C)]
 #[derive(Default)]
 struct ElementAttr {
     map_fd: u32,
     padding: u32,
     key: u64,
-    /// Also `next_key`.
+    /// The address of the value, or of the next key.
     value: u64,
     flags: u64,
 }
@@ -102,7 +102,7 @@ pub(crate) unsafe fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i3
     }
 }
 
-/// A BPF map, which the kernel frees when neither this value nor a program refers to it.
+/// A BPF map.
 #[derive(Debug)]
 pub struct BpfMap {
     fd: OwnedFd,
@@ -113,8 +113,8 @@ pub struct BpfMap {
 }
 
 impl BpfMap {
-    /// Creates a map: an array of zeros, or a hash table without entries. `possible_cpus` is the number of CPUs in
-    /// `devices/system/cpu/possible`.
+    /// Creates a map. Arrays of values are initially zeros; hash tables are empty. `possible_cpus` is the number of CPUs in
+    /// `/sys/devices/system/cpu/possible`.
     ///
     /// # Errors
     /// What bpf(2) reports: `EPERM` without `CAP_BPF`, or before Linux 5.11 if `RLIMIT_MEMLOCK` is too low; `ENOMEM`;
@@ -187,7 +187,7 @@ impl BpfMap {
     /// Removes a key; nothing happens if there is none.
     ///
     /// # Errors
-    /// What bpf(2) reports: `EINVAL` for arrays; [`io::ErrorKind::InvalidInput`] for a key of another size.
+    /// What bpf(2) reports: `EINVAL` for arrays of values; [`io::ErrorKind::InvalidInput`] for a key of another size.
     pub fn remove(&self, key: &[u8]) -> io::Result<()> {
         let mut attr = self.element(key)?;
         // SAFETY: the key has the map's size and is only read.
@@ -197,8 +197,8 @@ impl BpfMap {
         }
     }
 
-    /// Returns all keys. Keys that programs add or remove meanwhile may be missing. If a program removes one, others
-    /// may be returned twice, since the kernel begins again.
+    /// Returns all keys. Keys that programs add or remove during the call are returned or not. If a program removes one,
+    /// others may be returned twice, since the kernel may begin again.
     ///
     /// # Errors
     /// What bpf(2) reports.

@@ -1,4 +1,4 @@
-//! Type information (BTF) of one function, by which a program has a name in symbol tables and can be traced: bpf(2).
+//! Type information (BTF) of one function, by which a program has its full name in symbol tables and can be traced: bpf(2).
 
 use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
@@ -49,7 +49,7 @@ fn encode(name: &str) -> Vec<u8> {
     const PROTO: u32 = 13 << 24;
     const FUNC: u32 = 12 << 24;
     let strings = [b"\0int\0", name.as_bytes(), b"\0"].concat();
-    // Name, kind, size or type; a signed integer of 32 bits.
+    // Each type has the offset of its name, its kind, and its size or another type; `int` is also signed and has 32 bits.
     let types: [u32; 10] = [1, INT, 4, 1 << 24 | 32, 0, PROTO, 1, 5, FUNC, 2];
     let types = types.map(u32::to_ne_bytes).concat();
     let size = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or_default();

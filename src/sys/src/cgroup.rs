@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 pub struct CgroupFolder(PathBuf);
 
 impl CgroupFolder {
-    /// Finds the folder in the content of `/proc/self/mounts`.
+    /// Finds the folder in the content of `/proc/self/mounts`; `None` if neither is mounted.
     #[must_use]
     pub fn find(mounts: &str) -> Option<Self> {
-        let mut second = None;
+        let mut version_2 = None;
         for line in mounts.lines() {
             let mut words = line.split(' ');
             let (_, Some(place), Some(kind), options) =
@@ -28,10 +28,10 @@ impl CgroupFolder {
                 return Some(Self(place.into()));
             }
             if kind == "cgroup2" {
-                second = second.or(Some(Self(place.into())));
+                version_2 = version_2.or(Some(Self(place.into())));
             }
         }
-        second
+        version_2
     }
 
     /// Path of the folder.
@@ -44,7 +44,7 @@ impl CgroupFolder {
     /// hierarchy of version 2.
     ///
     /// # Errors
-    /// What reading the folders reports.
+    /// What reading the folders reports; [`io::ErrorKind::Other`] for a folder outside the hierarchy.
     pub fn place(&self, name: &str) -> io::Result<Option<(u64, u32)>> {
         /// The inode number of the root of the hierarchy of version 2. The root of a cgroup namespace has another number.
         const ROOT: u64 = 1;
@@ -79,22 +79,22 @@ impl AsFd for OpenCgroup {
 }
 
 /// Lists a folder and all cgroups below it, each with its id (the inode number) and its path with a
-/// leading slash. Groups that disappear meanwhile are skipped.
+/// leading slash. Folders that cannot be read are skipped.
 #[must_use]
 pub fn cgroups(folder: &CgroupFolder) -> Vec<(u64, PathBuf)> {
-    let mut found = Vec::new();
-    let mut ahead = vec![folder.0.clone()];
-    while let Some(path) = ahead.pop() {
+    let mut groups = Vec::new();
+    let mut unvisited = vec![folder.0.clone()];
+    while let Some(path) = unvisited.pop() {
         let Ok(metadata) = fs::metadata(&path) else {
             continue;
         };
         let below = path.strip_prefix(&folder.0).unwrap_or(Path::new(""));
-        found.push((metadata.ino(), Path::new("/").join(below)));
+        groups.push((metadata.ino(), Path::new("/").join(below)));
         let entries = fs::read_dir(&path).into_iter().flatten().flatten();
         let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        ahead.extend(folders.map(|entry| entry.path()));
+        unvisited.extend(folders.map(|entry| entry.path()));
     }
-    found
+    groups
 }
 
 #[cfg(test)]
@@ -104,13 +104,13 @@ mod tests {
     #[test]
     fn the_perf_event_hierarchy_takes_precedence_over_version_2() {
         let both = "cgroup2 /c2 cgroup2 rw 0 0\ncgroup /c1/perf cgroup rw,perf_event 0 0\nx\n";
-        let found = |text| CgroupFolder::find(text).map(|folder| folder.0);
-        assert_eq!(found(both), Some("/c1/perf".into()));
+        let find = |text| CgroupFolder::find(text).map(|folder| folder.0);
+        assert_eq!(find(both), Some("/c1/perf".into()));
         assert_eq!(
-            found("a /c1 cgroup rw,cpu 0 0\nb /c2 cgroup2 rw 0 0"),
+            find("a /c1 cgroup rw,cpu 0 0\nb /c2 cgroup2 rw 0 0"),
             Some("/c2".into())
         );
-        assert_eq!(found("tmpfs /tmp tmpfs rw 0 0"), None);
+        assert_eq!(find("tmpfs /tmp tmpfs rw 0 0"), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Processes forked from this one that run a function of this program, and their exit.
+//! Processes forked from this one.
 
 use std::ffi::CStr;
 use std::io;
@@ -19,11 +19,11 @@ pub struct Children {
 }
 
 impl Children {
-    /// Forks a child that calls `run` and exits with the status that `run` returns. Returns the child's pid; the child never
-    /// returns from this call.
+    /// Forks a child that calls `run` and exits with the status that `run` returns, or 101 if it panics. Returns the child's
+    /// pid; the child never returns from this call. The child is killed when the calling thread ends.
     ///
-    /// The child has only the calling thread: a lock that another thread holds stays locked in it. Buffers of this process, such
-    /// as that of the standard output, aren't written by the child.
+    /// The child has only the calling thread: a lock that another thread holds stays locked in it. Buffers, such as that of the
+    /// standard output, aren't flushed when the child exits.
     ///
     /// # Errors
     /// What fork(2) reports: `EAGAIN` at the limit of processes.
@@ -33,7 +33,7 @@ impl Children {
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
-                // SAFETY: the request takes numbers. The child ends if this process is killed.
+                // SAFETY: the request takes numbers.
                 unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
                 let status = catch_unwind(AssertUnwindSafe(run)).unwrap_or(PANICKED);
                 // SAFETY: ends this process at once.
@@ -46,11 +46,11 @@ impl Children {
         }
     }
 
-    /// Waits until all children have exited with status 0, or one has failed. Then the others are killed and the failed one's
-    /// status is returned.
+    /// Waits until all children have exited with status 0, and returns `None`. If one fails, kills the others and returns its
+    /// status.
     ///
     /// # Errors
-    /// What wait4(2) reports.
+    /// What waitid(2) and wait4(2) report.
     pub fn wait(self) -> io::Result<Option<ExitStatus>> {
         Ok(self.wait_with_memory()?.0)
     }
@@ -58,7 +58,7 @@ impl Children {
     /// Like [`Children::wait`]; also returns the highest peak resident set size of the children that were waited for, in KB.
     ///
     /// # Errors
-    /// What wait4(2) reports.
+    /// What waitid(2) and wait4(2) report.
     pub fn wait_with_memory(mut self) -> io::Result<(Option<ExitStatus>, u64)> {
         let mut peak = 0;
         while !self.pids.is_empty() {
@@ -135,7 +135,8 @@ fn reap(pid: libc::pid_t) -> io::Result<(ExitStatus, u64)> {
     ))
 }
 
-/// Replaces this process by a program without arguments and environment (execve(2)). Returns only if that fails.
+/// Replaces this process by a program whose only argument is its path, with an empty environment (execve(2)). Returns only if
+/// that fails.
 #[must_use]
 pub fn execute(path: &CStr) -> io::Error {
     let argv = [path.as_ptr(), ptr::null()];
@@ -163,7 +164,6 @@ mod tests {
         assert_ne!(pids[0], pids[1]);
         let (failed, peak) = children.wait_with_memory().unwrap();
         assert_eq!(failed, None);
-        // A process has some pages, and no more memory than this machine.
         assert!((100..1 << 40).contains(&peak), "{peak} KB");
     }
 

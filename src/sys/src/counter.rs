@@ -32,7 +32,7 @@ pub struct Counter {
 /// The result of reading a single event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CounterValue {
-    /// Counted events.
+    /// The count, in the unit of the event.
     pub value: u64,
     /// Nanoseconds the event was enabled, if `TOTAL_TIME_ENABLED` was requested.
     pub enabled: Option<u64>,
@@ -53,7 +53,7 @@ impl Counter {
         Self::open_with(attr, observed, group, PERF_FLAG_FD_CLOEXEC)
     }
 
-    /// Opens `attr` with `FD_CLOEXEC` for the tasks of a cgroup while they run on a CPU.
+    /// Opens `attr` with `FD_CLOEXEC` for the tasks of a cgroup while they run on CPU `cpu`.
     ///
     /// # Errors
     /// As [`Counter::open`].
@@ -140,13 +140,14 @@ impl Counter {
     /// Redirects this event's records to the ring of `to` (`PERF_EVENT_IOC_SET_OUTPUT`).
     ///
     /// # Errors
-    /// `EINVAL` when the two events observe different CPUs or clocks.
+    /// What ioctl(2) reports: `EINVAL` if the two events observe different CPUs or tasks, or have different clocks.
     pub fn set_output(&self, to: &Self) -> io::Result<()> {
         // SAFETY: both descriptors are open perf events; the request takes a descriptor number.
         check(unsafe { ioctls::SET_OUTPUT(self.fd.as_raw_fd(), to.fd.as_raw_fd()) })
     }
 
-    /// Sets a filter on the fields of the tracepoint (`PERF_EVENT_IOC_SET_FILTER`).
+    /// Sets the filter of the event: an expression on the fields of a tracepoint, or address ranges of a trace
+    /// (`PERF_EVENT_IOC_SET_FILTER`).
     ///
     /// # Errors
     /// What ioctl(2) reports: `EINVAL` for a filter that does not fit the event or is too long, and
@@ -161,14 +162,14 @@ impl Counter {
     /// (`PERF_EVENT_IOC_SET_BPF`).
     ///
     /// # Errors
-    /// What ioctl(2) reports: `EINVAL` for an event that cannot run programs, `EEXIST` if it runs this one already.
+    /// What ioctl(2) reports: `EINVAL` for an event that cannot run programs, `EEXIST` if it has a program already.
     pub fn attach(&self, program: &impl AsFd) -> io::Result<()> {
         let program = program.as_fd().as_raw_fd().cast_unsigned();
         // SAFETY: both descriptors are open; the request takes a descriptor number.
         check(unsafe { ioctls::SET_BPF(self.fd.as_raw_fd(), program) })
     }
 
-    /// The kernel's id of the event (`PERF_EVENT_IOC_ID`), which samples carry.
+    /// Returns the kernel's id of the event (`PERF_EVENT_IOC_ID`).
     ///
     /// # Errors
     /// What ioctl(2) reports.
@@ -198,12 +199,12 @@ impl Counter {
     /// # Errors
     /// As [`Counter::read`].
     pub fn read_all(&self, format: ReadFormat) -> io::Result<Vec<CounterValue>> {
-        // Room for a group of 600 events; larger ones fail with ENOSPC.
+        // Room for a group of at least 600 events; read(2) reports ENOSPC if the group does not fit.
         let mut bytes = [0_u8; 16 << 10];
         let size = read_fd(self.fd.as_fd(), &mut bytes)?;
         let mut at = Cursor::new(bytes.get(..size).unwrap_or_default(), Endian::NATIVE);
-        let mut next = |wanted: bool| -> io::Result<Option<u64>> {
-            if !wanted {
+        let mut next = |requested: bool| -> io::Result<Option<u64>> {
+            if !requested {
                 return Ok(None);
             }
             let word = at.u64("counter");
@@ -211,11 +212,11 @@ impl Counter {
                 .map_err(|error| io::Error::new(io::ErrorKind::UnexpectedEof, error))
         };
         let in_group = format.contains(ReadFormat::GROUP);
-        // A group's values are preceded by their number and follow the times.
+        // A group's values are preceded by their count and follow the times.
         let first = next(true)?.unwrap_or_default();
         let enabled = next(format.contains(ReadFormat::TOTAL_TIME_ENABLED))?;
         let running = next(format.contains(ReadFormat::TOTAL_TIME_RUNNING))?;
-        let number = if in_group { first } else { 1 };
+        let count = if in_group { first } else { 1 };
         let mut readings = Vec::new();
         for _ in 0..number {
             readings.push(CounterValue {

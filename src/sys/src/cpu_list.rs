@@ -18,19 +18,19 @@ pub enum CpuListError {
     /// A range whose end is below its start.
     #[error("the range '{0}' ends below its start")]
     Backwards(String),
-    /// A number above any CPU number.
+    /// A number of 65536 or more.
     #[error("{0} is not a CPU number")]
     TooLarge(u32),
 }
 
 impl CpuList {
-    /// Exclusive upper limit of CPU numbers, far above any kernel's `NR_CPUS`.
+    /// Exclusive upper limit of numbers in a parsed list, far above any kernel's `NR_CPUS`.
     const LIMIT: u32 = 1 << 16;
 
-    /// Parses a list. Blanks around its parts and an empty list are accepted.
+    /// Parses a list. Blanks around numbers, empty parts and an empty list are accepted.
     ///
     /// # Errors
-    /// [`CpuListError`] with the invalid part.
+    /// [`CpuListError`] for the first invalid part.
     pub fn parse(text: &str) -> Result<Self, CpuListError> {
         let mut numbers = Vec::new();
         for part in text

@@ -29,7 +29,7 @@ impl Epoll {
     /// Creates an empty set.
     ///
     /// # Errors
-    /// `EMFILE`.
+    /// What epoll_create1(2) reports: `EMFILE`.
     pub fn new() -> io::Result<Self> {
         // SAFETY: the call takes a number and returns a new descriptor, or fails.
         owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }).map(Self)
@@ -38,7 +38,7 @@ impl Epoll {
     /// Adds a descriptor; [`Epoll::wait`] returns `data` for it.
     ///
     /// # Errors
-    /// `EEXIST` if it is a member, `ENOSPC` at the user's limit.
+    /// What epoll_ctl(2) reports: `EEXIST` if it is a member, `ENOSPC` at the user's limit.
     pub fn add(&self, fd: impl AsFd, mode: EpollMode, data: u64) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd.as_fd(), mode, data)
     }
@@ -46,7 +46,7 @@ impl Epoll {
     /// Changes the mode and the data of a member; enables a one-shot member that has reported.
     ///
     /// # Errors
-    /// `ENOENT` if it is not a member.
+    /// What epoll_ctl(2) reports: `ENOENT` if it is not a member.
     pub fn modify(&self, fd: impl AsFd, mode: EpollMode, data: u64) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_MOD, fd.as_fd(), mode, data)
     }
@@ -54,15 +54,16 @@ impl Epoll {
     /// Removes a member.
     ///
     /// # Errors
-    /// `ENOENT` if it is not a member.
+    /// What epoll_ctl(2) reports: `ENOENT` if it is not a member.
     pub fn remove(&self, fd: impl AsFd) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_DEL, fd.as_fd(), EpollMode::default(), 0)
     }
 
-    /// Waits up to `timeout_millis` (-1: no limit) for one readable descriptor and returns its data; `None` if there is none.
+    /// Waits up to `timeout_millis` (-1: no limit) for a descriptor that is readable or has an error, and returns its data;
+    /// `None` if there is none.
     ///
     /// # Errors
-    /// `EINTR`.
+    /// What epoll_wait(2) reports: `EINTR`.
     pub fn wait(&self, timeout_millis: i32) -> io::Result<Option<u64>> {
         let mut event = libc::epoll_event { events: 0, u64: 0 };
         // SAFETY: the kernel writes up to one event to the place passed.
@@ -108,7 +109,7 @@ impl AsFd for Epoll {
     }
 }
 
-/// A counter that is readable while it is not 0. Reads do not wait.
+/// A counter that is readable while it is not 0. Reads and writes do not wait.
 #[derive(Debug)]
 pub struct EventFd(OwnedFd);
 
@@ -116,7 +117,7 @@ impl EventFd {
     /// Creates a counter with the value 0.
     ///
     /// # Errors
-    /// `EMFILE`.
+    /// What eventfd(2) reports: `EMFILE`.
     pub fn new() -> io::Result<Self> {
         // SAFETY: the call takes numbers and returns a new descriptor, or fails.
         owned(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) }).map(Self)

@@ -49,7 +49,8 @@ pub fn page_size() -> usize {
     usize::try_from(size).unwrap_or(4096)
 }
 
-/// Number of processors this process may run on, at least 1.
+/// Returns the number of threads that can run at once, at least 1: the CPUs that the calling thread may run on, within the quota
+/// of its cgroup.
 #[must_use]
 pub fn parallelism() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
@@ -64,7 +65,7 @@ pub fn sync_disks() {
 /// Duplicates an open file descriptor of this process by its number.
 ///
 /// # Errors
-/// `EBADF` if there is no such descriptor.
+/// What fcntl(2) reports: `EBADF` if there is no such descriptor, `EMFILE`.
 pub fn duplicate(number: i32) -> io::Result<File> {
     // SAFETY: the call takes numbers and returns a new descriptor, or fails.
     let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
@@ -126,7 +127,7 @@ fn cpuid_of_this_architecture(_sysfs: &Path) -> Option<String> {
     let vendor = String::from_utf8(vendor).ok()?;
     let version = __cpuid(1).eax;
     let (mut family, mut model) = (version >> 8 & 0xf, version >> 4 & 0xf);
-    // The extended fields apply from family 15 and 6 on (CPUID leaf 1 in the vendors' manuals).
+    // The extended family counts in family 15, the extended model from family 6 on (CPUID leaf 1 in the vendors' manuals).
     if family == 0xf {
         family += version >> 20 & 0xff;
     }
@@ -167,15 +168,15 @@ pub fn kernel_notes(sysfs: &Path) -> io::Result<Vec<u8>> {
 /// The notes of the loaded module `name` that hold its build-id, under the sysfs mounted at `sysfs`.
 ///
 /// # Errors
-/// What reading the file reports; modules built without an id have none.
+/// What reading the file reports: [`io::ErrorKind::NotFound`] for a module without a build-id.
 pub fn module_notes(sysfs: &Path, name: &str) -> io::Result<Vec<u8>> {
     fs::read(sysfs.join(format!("module/{name}/notes/.note.gnu.build-id")))
 }
 
-/// The content of the vdso in this process; the kernel maps the same one into every 64-bit process.
+/// Returns the content of the vdso in this process.
 ///
 /// # Errors
-/// [`io::ErrorKind::NotFound`] without a vdso; what reading this process's memory reports.
+/// [`io::ErrorKind::NotFound`] without a vdso; what reading `maps` and `mem` of this process in `/proc` reports.
 pub fn vdso_image() -> io::Result<Vec<u8>> {
     let maps = fs::read("/proc/self/maps")?;
     let entry = crate::map_entries(&maps).find(|entry| entry.name == b"[vdso]");

@@ -1,4 +1,4 @@
-//! Addresses of the running kernel and its modules.
+//! Addresses of the running kernel, its modules and its BPF trampolines.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ pub struct Module {
     pub start: u64,
     /// Size in bytes.
     pub size: u64,
-    /// The file it was loaded from, if `/lib/modules/RELEASE` has one of that name.
+    /// The file of that name below `/lib/modules/RELEASE`, if there is one.
     pub file: Option<PathBuf>,
 }
 
@@ -44,7 +44,7 @@ impl Proc {
     /// Returns the trampolines and dispatchers of BPF programs in `kallsyms`; none if addresses are hidden.
     ///
     /// # Errors
-    /// What opening and reading the file report.
+    /// What opening the file reports.
     pub fn bpf_images(&self) -> io::Result<Vec<BpfImage>> {
         let file = File::open(self.path("kallsyms"))?;
         Ok(find_bpf_images(BufReader::with_capacity(1 << 16, file)))
@@ -54,10 +54,11 @@ impl Proc {
     /// the symbols are missing.
     ///
     /// The kernel generates `kallsyms` while it is read, which takes some 40 ms for the whole file.
-    /// If `iomem` has the size of the code, reading stops after the first symbols.
+    /// If `iomem` has the size of the code (on x86-64), reading stops at the first symbol after the
+    /// start of the text.
     ///
     /// # Errors
-    /// What opening and reading the file report.
+    /// What opening the file reports.
     pub fn kernel_text(&self) -> io::Result<Option<KernelText>> {
         let size = cfg!(target_arch = "x86_64").then(|| self.code_size());
         let file = File::open(self.path("kallsyms"))?;
@@ -66,8 +67,8 @@ impl Proc {
     }
 
     /// Number of bytes from `_text` to `_etext`, which x86 kernels reserve (arch/x86/kernel/setup.c,
-    /// `code_resource`; on other architectures the region has another end). `None` if `iomem` hides
-    /// addresses from the caller.
+    /// `code_resource`; on other architectures the region has another end). `None` if `iomem` lacks
+    /// the region or hides addresses.
     fn code_size(&self) -> Option<u64> {
         let text = fs::read_to_string(self.path("iomem")).ok()?;
         let line = text
@@ -83,7 +84,7 @@ impl Proc {
     /// are hidden.
     ///
     /// # Errors
-    /// What opening and reading the file report.
+    /// What opening the file reports.
     pub fn kernel_symbol(&self, name: &str) -> io::Result<Option<u64>> {
         let file = File::open(self.path("kallsyms"))?;
         Ok(find_symbol(BufReader::with_capacity(1 << 16, file), name))
@@ -111,32 +112,32 @@ impl Proc {
     }
 }
 
-/// Finds start and end of the text. If its size is known, lines after those of its first address are not read.
+/// Finds start and end of the text. If its size is known, reading stops at the first symbol after its start.
 fn find_text(mut lines: impl BufRead, size: Option<u64>) -> Option<KernelText> {
-    let mut found: Option<(&'static str, u64)> = None;
+    let mut start_symbol: Option<(&'static str, u64)> = None;
     let mut line = Vec::new();
     while lines
         .read_until(b'\n', &mut line)
         .is_ok_and(|size| size > 0)
     {
         // The symbols are sorted by address; the order among equal addresses is undefined.
-        if let (Some((symbol, start)), Some(size)) = (found, size)
+        if let (Some((symbol, start)), Some(size)) = (start_symbol, size)
             && address(&line)? != start
         {
             let end = start.checked_add(size)?;
             return Some(KernelText { symbol, start, end });
         }
         match name(&line) {
-            b"_text" => found = Some(("_text", address(&line)?)),
-            b"_stext" if found.is_none() => found = Some(("_stext", address(&line)?)),
+            b"_text" => start_symbol = Some(("_text", address(&line)?)),
+            b"_stext" if start_symbol.is_none() => start_symbol = Some(("_stext", address(&line)?)),
             b"_etext" => {
-                let ((symbol, start), end) = (found?, address(&line)?);
+                let ((symbol, start), end) = (start_symbol?, address(&line)?);
                 return (start < end).then_some(KernelText { symbol, start, end });
             }
             _ => {}
         }
         // Addresses are hidden.
-        if found.is_some_and(|(_, start)| start == 0) {
+        if start_symbol.is_some_and(|(_, start)| start == 0) {
             return None;
         }
         line.clear();
@@ -193,7 +194,7 @@ fn address(line: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// Parses a line of `/proc/modules`: name, size, references, users, state, address, taints.
+/// Parses a line of `/proc/modules`: name, size, references, users, state, address, taints. `None` if the address is hidden.
 fn module(line: &str) -> Option<Module> {
     let mut words = line.split_whitespace();
     let name = words.next()?.to_owned();
@@ -211,7 +212,7 @@ fn module(line: &str) -> Option<Module> {
 }
 
 /// Collects `NAME.ko`, plain or compressed, by module name.
-fn module_files(directory: &Path, depth: u32, found: &mut HashMap<String, PathBuf>) {
+fn module_files(directory: &Path, depth: u32, files: &mut HashMap<String, PathBuf>) {
     // The trees under `kernel` are about six levels deep; links to sources and builds are not
     // followed.
     if depth > 12 {
@@ -220,14 +221,14 @@ fn module_files(directory: &Path, depth: u32, found: &mut HashMap<String, PathBu
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => module_files(&path, depth + 1, found),
+            Ok(kind) if kind.is_dir() => module_files(&path, depth + 1, files),
             Ok(_) => {
                 let name = path
                     .file_name()
                     .and_then(|name| name.to_str())
                     .unwrap_or_default();
                 if let Some((name, "" | ".xz" | ".gz" | ".zst")) = name.split_once(".ko") {
-                    found.insert(name.replace('-', "_"), path);
+                    files.insert(name.replace('-', "_"), path);
                 }
             }
             Err(_) => {}
@@ -247,9 +248,9 @@ mod tests {
             start: 0xffff_ffff_8100_0000,
             end,
         };
-        let found = |size| find_text(&text[..], size).unwrap();
-        assert_eq!(found(None), expected(0xffff_ffff_8200_0000));
-        assert_eq!(found(Some(0x1234)), expected(0xffff_ffff_8100_1234));
+        let text_of_size = |size| find_text(&text[..], size).unwrap();
+        assert_eq!(text_of_size(None), expected(0xffff_ffff_8200_0000));
+        assert_eq!(text_of_size(Some(0x1234)), expected(0xffff_ffff_8100_1234));
         let hidden = b"0000000000000000 T _stext\n0000000000000000 T _etext\n";
         for size in [None, Some(1)] {
             assert_eq!(find_text(&hidden[..], size), None);
@@ -264,15 +265,15 @@ mod tests {
             ffffffffc0001000 t bpf_trampoline_6442536467\t[bpf]\n\
             ffffffffc0002000 t bpf_dispatcher_xdp\t[bpf]\n\
             ffffffffc0003000 t bpf_trampoline_1\t[other]\n";
-        let found = find_bpf_images(&text[..]);
-        let found = found
+        let images = find_bpf_images(&text[..]);
+        let images = images
             .iter()
             .map(|image| (image.address & 0xffff, &*image.name));
         let expected = [
             (0x1000, "bpf_trampoline_6442536467"),
             (0x2000, "bpf_dispatcher_xdp"),
         ];
-        assert_eq!(found.collect::<Vec<_>>(), expected);
+        assert_eq!(images.collect::<Vec<_>>(), expected);
         let hidden = b"0000000000000000 t bpf_dispatcher_xdp\t[bpf]\n";
         assert_eq!(find_bpf_images(&hidden[..]), []);
     }
@@ -285,8 +286,8 @@ mod tests {
             fs::write(root.join("iomem"), text).unwrap();
             Proc::new(&root).code_size()
         };
-        let seen = "00100000-bfffffff : System RAM\n  01000000-0220bb07 : Kernel code\n  02400000-02e09fff : Kernel rodata\n";
-        assert_eq!(size(seen), Some(0x0120_bb08));
+        let iomem = "00100000-bfffffff : System RAM\n  01000000-0220bb07 : Kernel code\n  02400000-02e09fff : Kernel rodata\n";
+        assert_eq!(size(iomem), Some(0x0120_bb08));
         assert_eq!(
             size("00000000-00000000 : System RAM\n  00000000-00000000 : Kernel code\n"),
             None
@@ -329,8 +330,11 @@ mod tests {
     #[test]
     fn symbols_are_found_by_full_name() {
         let text = b"ffffffff81000000 T _text\nffffffffc0000000 d jiffies_x\t[mod]\nffffffff82000000 D jiffies\n0 D hidden\n";
-        let found = |name| find_symbol(&text[..], name);
-        assert_eq!(found("jiffies"), Some(0xffff_ffff_8200_0000));
-        assert_eq!([found("hidden"), found("jiff"), found("")], [None; 3]);
+        let address_of = |name| find_symbol(&text[..], name);
+        assert_eq!(address_of("jiffies"), Some(0xffff_ffff_8200_0000));
+        assert_eq!(
+            [address_of("hidden"), address_of("jiff"), address_of("")],
+            [None; 3]
+        );
     }
 }

@@ -1,10 +1,10 @@
 //! Safe wrappers of kernel interfaces: `perf_event_open(2)`, ring memory, `/proc`, sysfs, tracefs,
 //! sysctls, signals, fork and exec of a workload, mapped files.
 //!
-//! This crate reads files and makes system calls; formats with a crate of their own (ELF, kallsyms,
-//! tracepoint formats) are parsed there. File systems are read below a root chosen by the caller,
-//! so that tests can provide their own. Nothing requires NSS or dlopen: it works in static
-//! binaries.
+//! This crate reads files and makes system calls; formats with a crate of their own (ELF,
+//! tracepoint formats) are parsed there. [`Proc`], [`Sysfs`], [`Tracefs`] and [`Sysctl`] read file
+//! systems below a root chosen by the caller, so that tests can provide their own. Nothing requires
+//! NSS or dlopen: it works in static binaries.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 #![expect(unsafe_code, reason = "system calls and memory shared with the kernel")]

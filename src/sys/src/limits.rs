@@ -6,8 +6,8 @@ use std::io;
 /// maximum allowed.
 const FOR_ROOT: libc::rlim_t = 1 << 20;
 
-/// Raises the soft limit of open files (`RLIMIT_NOFILE`) as far as permitted, and returns it: to
-/// the hard limit, and for root (`CAP_SYS_RESOURCE`) beyond it.
+/// Raises the soft limit of open files (`RLIMIT_NOFILE`) to the hard limit, and returns it. For root
+/// (`CAP_SYS_RESOURCE`), both are raised to at least 1048576 if `fs.nr_open` permits it.
 ///
 /// # Errors
 /// What getrlimit(2) and setrlimit(2) report.

@@ -14,7 +14,7 @@ use memmap2::Mmap;
 /// [`handle_truncated_files`](crate::handle_truncated_files) was called.
 #[derive(Debug)]
 pub struct MappedFile {
-    /// `None` for an empty file, which can't be mapped.
+    /// `None` for a file of size 0, which can't be mapped.
     map: Option<Mmap>,
 }
 
@@ -29,14 +29,13 @@ impl Deref for MappedFile {
 /// Maps the whole file at `path`.
 ///
 /// # Errors
-/// What open(2) and mmap(2) report; [`io::ErrorKind::IsADirectory`] for a
-/// directory; [`io::ErrorKind::OutOfMemory`], with the size in its text, if the file doesn't fit
-/// into the address space.
+/// What open(2), fstat(2) and mmap(2) report; [`io::ErrorKind::IsADirectory`] for a directory.
+/// `ENOMEM` becomes [`io::ErrorKind::OutOfMemory`] with the size in its text.
 pub fn map_file(path: &Path) -> io::Result<MappedFile> {
     map(&File::open(path)?)
 }
 
-/// Maps an open file.
+/// Maps the whole of an open file.
 ///
 /// # Errors
 /// As [`map_file`].

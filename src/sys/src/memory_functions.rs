@@ -1,7 +1,7 @@
-//! memcpy(3), memmove(3) and memcmp(3) for x86-64 builds with musl.
+//! memcpy(3), memmove(3), memcmp(3) and bcmp(3) for x86-64 builds with musl.
 //!
 //! musl copies with `rep movsq`, whose start takes longer than copying the few dozen bytes of a field of text, and compares
-//! byte by byte. In static binaries, the functions of this file replace those of musl; other builds have them in tests only.
+//! byte by byte. In builds with musl, the functions of this file replace those of musl; other builds have them in tests only.
 //! They are assembly because a compiler may turn loops over memory into calls of these very functions.
 
 use std::arch::naked_asm;
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_equal_those_of_the_standard_library_at_every_overlap() {
+    fn copies_equal_those_of_the_standard_library() {
         const ROOM: usize = 256;
         let original = pattern(6000);
         for length in lengths() {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_between_buffers_change_nothing_beside_them() {
+    fn copies_change_no_bytes_outside_the_destination() {
         let from = pattern(5100);
         for length in lengths() {
             for offset in 0..17 {

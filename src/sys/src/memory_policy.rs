@@ -7,10 +7,11 @@ use std::ptr;
 const DEFAULT: libc::c_int = 0;
 const BIND: libc::c_int = 2;
 
-/// Allocates further memory of the calling thread, and of threads that it starts, on this node only; `None` for any node.
+/// Allocates further memory of the calling thread, and of threads that it starts, on this node only; `None` restores the
+/// default policy.
 ///
 /// # Errors
-/// `EINVAL` if the machine has no such node, `ENOSYS` without NUMA.
+/// What set_mempolicy(2) reports: `EINVAL` if the machine has no such node, `ENOSYS` without NUMA.
 pub fn bind_memory(node: Option<u32>) -> io::Result<()> {
     let bits = u64::BITS as usize;
     let mut mask = vec![0_u64; node.map_or(0, |node| node as usize / bits + 1)];
@@ -18,19 +19,19 @@ pub fn bind_memory(node: Option<u32>) -> io::Result<()> {
         *word = 1 << (node % u64::BITS);
     }
     let mode = if node.is_some() { BIND } else { DEFAULT };
-    let place = match node {
+    let mask_start = match node {
         Some(_) => mask.as_ptr(),
         None => ptr::null(),
     };
-    // The kernel ignores the last of the bits that are passed.
-    let passed = if mask.is_empty() {
+    // The kernel uses one bit less than the number passed.
+    let bit_count = if mask.is_empty() {
         0
     } else {
         mask.len() * bits + 1
     };
     // SAFETY: the mask has at least as many bits as the kernel reads; for the default policy the pointer is null and no bits are
     // read.
-    match unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, place, passed) } {
+    match unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask_start, bit_count) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

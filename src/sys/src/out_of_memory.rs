@@ -39,7 +39,7 @@ const NO_SIGNAL_STACK: &str = "failed to allocate an alternative stack";
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Allocator;
 
-/// The text around the number of bytes that could not be allocated.
+/// The text around the number of bytes that could not be allocated, and the exit status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutOfMemoryMessage {
     /// Text before the number.
@@ -105,7 +105,7 @@ fn checked(block: *mut u8, size: usize) -> *mut u8 {
     block
 }
 
-/// Ends the process, unless the allocation may fail.
+/// Ends the process, unless the allocation may fail or there is no message.
 #[cold]
 #[inline(never)]
 fn fail(size: usize) {
@@ -116,7 +116,8 @@ fn fail(size: usize) {
     }
 }
 
-/// Sets the message and exit status for failed allocations; a later call replaces an earlier one.
+/// Sets the message and exit status for failed allocations; a later call replaces an earlier one. Installs a handler of
+/// `SIGABRT` and a panic hook.
 pub fn explain_out_of_memory(message: OutOfMemoryMessage) {
     // Never freed: another thread may be reading it.
     let message = Box::into_raw(Box::new(message));
@@ -127,8 +128,7 @@ pub fn explain_out_of_memory(message: OutOfMemoryMessage) {
     PANIC_HOOK.call_once(set_panic_hook);
 }
 
-/// The standard library panics in a thread that cannot get its signal stack. If memory is exhausted, this is reported
-/// like a failed allocation.
+/// The standard library panics in a thread that cannot get its signal stack. This is reported like a failed allocation.
 fn set_panic_hook() {
     let print_panic = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
@@ -141,7 +141,7 @@ fn set_panic_hook() {
     }));
 }
 
-/// Bytes that a process with enough memory can map.
+/// Memory counts as exhausted if this number of bytes cannot be mapped.
 const PROBED: usize = 1 << 20;
 
 /// The C library aborts if its own allocations fail, for example when a thread starts. If memory is
@@ -240,7 +240,7 @@ impl SavedTerminal {
     }
 }
 
-/// Waits until the user leaves the pager.
+/// Closes the pipe to the pager, and waits until the user leaves it.
 fn wait_for_pager() {
     let process = PAGER.0.load(Ordering::Acquire);
     let pipe = PAGER.1.load(Ordering::Acquire);
@@ -254,7 +254,7 @@ fn wait_for_pager() {
     }
 }
 
-/// Writes all of `bytes`, or as much as possible.
+/// Writes `bytes` up to the first error.
 fn write_all(fd: RawFd, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         // SAFETY: the length is that of the buffer.

@@ -37,16 +37,16 @@ impl OverwriteRing {
     }
 
     /// Copies the records since the last call, newest first; the oldest may be incomplete. The ring
-    /// is paused meanwhile.
+    /// is paused during the call.
     ///
     /// # Errors
     /// What ioctl(2) reports for pausing and resuming the ring.
     pub fn take(&mut self) -> io::Result<Vec<u8>> {
         self.pause(true)?;
         let head = self.memory.head();
-        let new = usize::try_from(self.seen.wrapping_sub(head)).unwrap_or(usize::MAX);
+        let unread = usize::try_from(self.seen.wrapping_sub(head)).unwrap_or(usize::MAX);
         // SAFETY: the kernel doesn't write into a paused ring.
-        let (first, second) = unsafe { self.memory.at(head, new.min(self.size())) };
+        let (first, second) = unsafe { self.memory.at(head, unread.min(self.size())) };
         let taken = [first, second].concat();
         self.seen = head;
         self.pause(false)?;
@@ -55,10 +55,10 @@ impl OverwriteRing {
 
     fn pause(&self, on: bool) -> io::Result<()> {
         // SAFETY: the descriptor is an open perf event; the request takes a number.
-        let done = unsafe {
+        let result = unsafe {
             perf_event_open_sys::ioctls::PAUSE_OUTPUT(self.owner.as_raw_fd(), u32::from(on))
         };
-        match done {
+        match result {
             0.. => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }

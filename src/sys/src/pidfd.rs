@@ -1,4 +1,4 @@
-//! Notification when a task other than a child exits (pidfd_open(2), Linux 5.3).
+//! Notification when a task exits, also one that is not a child (pidfd_open(2), Linux 5.3).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd as _, OwnedFd};
@@ -14,8 +14,8 @@ impl Pidfd {
     /// Opens a thread. Before Linux 6.9 only a thread-group leader can be opened, and the descriptor refers to its whole process.
     ///
     /// # Errors
-    /// `ESRCH` if there is no such task, `EINVAL` or `ENOENT` for a thread that isn't a leader,
-    /// `ENOSYS` on older kernels.
+    /// What pidfd_open(2) reports: `ESRCH` if there is no such task, `EINVAL` or `ENOENT` for a
+    /// thread that isn't a leader, `ENOSYS` before Linux 5.3.
     pub fn of(tid: u32) -> io::Result<Self> {
         match Self::open(tid, PIDFD_THREAD) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Self::open(tid, 0),
@@ -56,24 +56,24 @@ mod tests {
     use super::*;
     use crate::poll;
 
-    fn is_over(end: &Pidfd, timeout: i32) -> bool {
-        poll(&[end.as_fd()], timeout).unwrap()[0].readable
+    fn is_over(pidfd: &Pidfd, timeout: i32) -> bool {
+        poll(&[pidfd.as_fd()], timeout).unwrap()[0].readable
     }
 
     #[test]
     fn the_end_of_a_process_is_reported() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let end = Pidfd::of(child.id());
-        let before = end.as_ref().ok().map(|end| is_over(end, 0));
+        let pidfd = Pidfd::of(child.id());
+        let before = pidfd.as_ref().ok().map(|pidfd| is_over(pidfd, 0));
         child.kill().unwrap();
-        let after = end.as_ref().ok().map(|end| is_over(end, 10_000));
+        let after = pidfd.as_ref().ok().map(|pidfd| is_over(pidfd, 10_000));
         child.wait().unwrap();
         assert!(Pidfd::of_process(child.id()).is_err());
         // Kernels before 5.3 don't support this.
-        let known = end.is_ok();
+        let is_supported = pidfd.is_ok();
         assert_eq!(
             (before, after),
-            (known.then_some(false), known.then_some(true))
+            (is_supported.then_some(false), is_supported.then_some(true))
         );
     }
 }

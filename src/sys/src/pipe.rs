@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, AsRawFd as _};
 /// The increased capacity in bytes: the default limit for unprivileged users (`/proc/sys/fs/pipe-max-size`).
 const WIDE: i32 = 1 << 20;
 
-/// Increases the capacity of a pipe from 64 KiB to 1 MiB, to reduce context switches between writer
-/// and reader (`F_SETPIPE_SZ`, fcntl(2)). No effect if this isn't a pipe or not permitted.
+/// Sets the capacity of a pipe, by default 64 KiB, to 1 MiB, to reduce context switches between
+/// writer and reader (`F_SETPIPE_SZ`, fcntl(2)). No effect if this isn't a pipe or not permitted.
 pub fn widen_pipe(pipe: impl AsFd) {
     // SAFETY: the borrowed descriptor is open; the request takes a number.
     let _ = unsafe { libc::fcntl(pipe.as_fd().as_raw_fd(), libc::F_SETPIPE_SZ, WIDE) };
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_that_does_not_wait_reports_so() {
+    fn reads_of_a_nonblocking_pipe_do_not_wait() {
         use std::io::Read as _;
         let (mut reader, _writer) = io::pipe().unwrap();
         set_nonblocking(&reader).unwrap();

@@ -39,18 +39,18 @@ impl PriorityBoost {
     pub fn begin() -> Self {
         let ordinary = u32::try_from(libc::SCHED_OTHER).ok();
         let before = Attributes::current().filter(|now| Some(now.policy) == ordinary);
-        let is_done = |before: &Attributes| {
+        let is_raised = |before: &Attributes| {
             [MIN_NICE, before.nice].into_iter().any(|nice| {
-                let wanted = Attributes {
+                let attributes = Attributes {
                     nice,
                     runtime: MIN_SLICE_NANOS,
                     ..*before
                 };
-                wanted.set()
+                attributes.set()
             })
         };
         Self {
-            before: before.filter(is_done),
+            before: before.filter(is_raised),
         }
     }
 }
@@ -84,21 +84,21 @@ const SIZE: u32 = size_of::<Attributes>() as u32;
 impl Attributes {
     /// Attributes of the calling thread.
     fn current() -> Option<Self> {
-        let mut found = Self::default();
+        let mut attributes = Self::default();
         // SAFETY: the call writes at most SIZE bytes of plain numbers into the structure; 0 is the calling thread.
         let result =
-            unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut found, SIZE, 0_u32) };
-        (result == 0).then_some(found)
+            unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, SIZE, 0_u32) };
+        (result == 0).then_some(attributes)
     }
 
     /// Sets the attributes of the calling thread; returns whether that succeeded.
     fn set(&self) -> bool {
-        let wanted = Self {
+        let attributes = Self {
             size: SIZE,
             ..*self
         };
         // SAFETY: the call reads the structure, which contains its own size and outlives the call.
-        unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0_u32) == 0 }
+        unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0_u32) == 0 }
     }
 }
 
@@ -109,19 +109,16 @@ mod tests {
     #[test]
     fn a_priority_boost_ends() {
         let before = Attributes::current().unwrap();
-        let urgent = PriorityBoost::begin();
-        let meanwhile = Attributes::current().unwrap();
+        let boost = PriorityBoost::begin();
+        let raised = Attributes::current().unwrap();
         // SAFETY: reads a number.
         let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
-        assert_eq!(meanwhile.nice, nice);
+        assert_eq!(raised.nice, nice);
         // Unprivileged users keep the nice value; kernels before 6.12 ignore the slice.
-        assert!([MIN_NICE, before.nice].contains(&nice), "{meanwhile:?}");
-        assert!(
-            [MIN_SLICE_NANOS, 0].contains(&meanwhile.runtime),
-            "{meanwhile:?}"
-        );
-        assert_eq!(meanwhile.policy, before.policy);
-        drop(urgent);
+        assert!([MIN_NICE, before.nice].contains(&nice), "{raised:?}");
+        assert!([MIN_SLICE_NANOS, 0].contains(&raised.runtime), "{raised:?}");
+        assert_eq!(raised.policy, before.policy);
+        drop(boost);
         let after = Attributes::current().unwrap();
         assert_eq!((after.nice, after.runtime), (before.nice, before.runtime));
     }

@@ -2,12 +2,12 @@
 
 use std::io;
 
-/// Reads memory of a process at `address` into `buffer`. Returns the number of bytes read, which is smaller if a later page
-/// is not mapped.
+/// Reads memory of a process at `address` into `buffer`. Returns the number of bytes read, which is less than the size of
+/// `buffer` if a later page cannot be read.
 ///
 /// # Errors
-/// `ESRCH` without such a process, `EPERM` if it may not be traced, `EFAULT` if nothing is mapped at `address`, `EINVAL` for
-/// more than 1024 pages (`IOV_MAX`).
+/// What process_vm_readv(2) reports: `ESRCH` without such a process, `EPERM` if it may not be traced, `EFAULT` if nothing is
+/// readable at `address`, `EINVAL` for more than 1024 pages (`IOV_MAX`).
 pub fn read_process_memory(pid: u32, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
     // One segment a page: a call ends before the first segment that cannot be read as a whole.
     let page = crate::page_size() as u64;

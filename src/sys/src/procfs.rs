@@ -17,7 +17,7 @@ pub struct Proc {
     root: PathBuf,
 }
 
-/// Content of `/proc/PID/task/TID/status`.
+/// Fields of `/proc/PID/task/TID/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskStatus {
     /// Thread name (comm) as in the file: the kernel escapes newline and backslash.
@@ -82,15 +82,15 @@ impl Proc {
     /// The text of `schedstat`, the scheduler's statistics.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if the kernel was built without CONFIG_SCHEDSTATS.
+    /// What reading the file reports: [`io::ErrorKind::NotFound`] if the kernel was built without CONFIG_SCHEDSTATS.
     pub fn schedstat(&self) -> io::Result<String> {
         fs::read_to_string(self.path("schedstat"))
     }
 
-    /// All processes, ascending; those that end meanwhile are still listed.
+    /// All processes, ascending; some may have ended since.
     ///
     /// # Errors
-    /// What opening the root reports.
+    /// What opening and reading the root report.
     pub fn processes(&self) -> io::Result<Vec<u32>> {
         numeric_entries(&self.root)
     }
@@ -98,7 +98,7 @@ impl Proc {
     /// The threads of a process, ascending.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] when there is no such process.
+    /// What reading `/proc` reports: [`io::ErrorKind::NotFound`] when there is no such process.
     pub fn threads(&self, pid: u32) -> io::Result<Vec<u32>> {
         numeric_entries(&self.path(format!("{pid}/task")))
     }
@@ -106,7 +106,7 @@ impl Proc {
     /// The status of a thread.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] when there is no such thread.
+    /// What reading `/proc` reports: [`io::ErrorKind::NotFound`] when there is no such thread.
     pub fn status(&self, pid: u32, tid: u32) -> io::Result<TaskStatus> {
         let bytes = fs::read(self.path(format!("{pid}/task/{tid}/status")))?;
         Ok(parse_status(&bytes))
@@ -115,7 +115,8 @@ impl Proc {
     /// The system call in which a thread waits; `None` if the thread runs, or waits for something else.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] when there is no such thread, `EPERM` or `EACCES` for threads of other users.
+    /// What reading the file reports: [`io::ErrorKind::NotFound`] when there is no such thread, `EPERM` or `EACCES` for threads
+    /// of other users.
     pub fn blocked_call(&self, pid: u32, tid: u32) -> io::Result<Option<BlockedCall>> {
         let text = fs::read_to_string(self.path(format!("{pid}/task/{tid}/syscall")))?;
         Ok(parse_call(&text))
@@ -124,7 +125,7 @@ impl Proc {
     /// The process that thread `tid` belongs to.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] when there is no such thread.
+    /// What reading `/proc` reports: [`io::ErrorKind::NotFound`] when there is no such thread.
     pub fn process_of(&self, tid: u32) -> io::Result<u32> {
         let bytes = fs::read(self.path(format!("{tid}/status")))?;
         Ok(parse_status(&bytes).tgid)
@@ -154,10 +155,10 @@ impl Proc {
         threads.into_iter().flat_map(children_of).collect()
     }
 
-    /// The user id of process `pid`.
+    /// The user who owns the folder of process `pid`: its effective user id, or 0 if it isn't dumpable (proc(5)).
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] when there is no such process.
+    /// What reading `/proc` reports: [`io::ErrorKind::NotFound`] when there is no such process.
     pub fn owner(&self, pid: u32) -> io::Result<u32> {
         fs::metadata(self.path(pid.to_string())).map(|metadata| metadata.uid())
     }
@@ -217,7 +218,7 @@ impl Proc {
         number.ok_or(io::ErrorKind::InvalidData.into())
     }
 
-    /// The processor description: the value of the first of `keys` in `/proc/cpuinfo`.
+    /// The processor description: the value of the first of `keys` that `/proc/cpuinfo` has.
     ///
     /// # Errors
     /// What reading the file reports; [`io::ErrorKind::NotFound`] without such a line.
@@ -430,14 +431,14 @@ mod tests {
             (call.number, call.arguments),
             (202, [0x7f12, 0x80, 2, 0, 5, 0xff])
         );
-        for none in [
+        for text in [
             "running\n",
             "-1 0x7ffc 0x4011\n",
             "",
             "202 0x1",
             "202 1 2 3 4 5 6 7 8",
         ] {
-            assert_eq!(parse_call(none), None, "{none}");
+            assert_eq!(parse_call(text), None, "{text}");
         }
     }
 }

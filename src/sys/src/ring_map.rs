@@ -23,7 +23,8 @@ impl RingMap {
     ///
     /// # Errors
     /// What mmap(2) reports: `EPERM` if the locked memory exceeds `perf_event_mlock_kb` and
-    /// `RLIMIT_MEMLOCK`, `EINVAL` if `pages` is not a power of two, `ENOMEM`.
+    /// `RLIMIT_MEMLOCK`, `EINVAL` if `pages` is not a power of two, `ENOMEM`;
+    /// [`io::ErrorKind::OutOfMemory`] if the size in bytes overflows.
     pub fn new(counter: &Counter, pages: usize) -> io::Result<Self> {
         let memory = RingMemory::map(counter, pages, libc::PROT_READ | libc::PROT_WRITE)?;
         let memory = Arc::new(memory);
@@ -78,7 +79,7 @@ mod tests {
     use rperf_wire::{AttrFlags, Endian, RawRecord, RecordKind};
 
     #[test]
-    fn the_kernel_announces_mappings_of_this_process() {
+    fn mappings_of_this_process_are_recorded() {
         let Some(counter) = Counter::open_dummy(AttrFlags::MMAP | AttrFlags::MMAP_DATA) else {
             return;
         };

@@ -112,7 +112,7 @@ impl RingMemory {
     }
 
     /// Size of the mapping in bytes: control page and data.
-    pub(crate) fn mapped(&self) -> usize {
+    pub(crate) fn mapped_size(&self) -> usize {
         self.mapping.size()
     }
 

@@ -1,4 +1,4 @@
-//! System calls that another process answers (seccomp_unotify(2), Linux 5.0).
+//! System calls that another thread or process answers (seccomp_unotify(2), Linux 5.0).
 
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -9,7 +9,7 @@ use crate::Pidfd;
 const ARCH: u32 = 4;
 /// `SECCOMP_IOCTL_NOTIF_SET_FLAGS` (Linux 6.6): `_IOW('!', 4, u64)`.
 const SET_FLAGS: libc::Ioctl = 0x4008_2104;
-/// `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP`: the kernel switches to the other task at once.
+/// `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP`.
 const SYNC_WAKE_UP: u64 = 1;
 /// `SECCOMP_IOCTL_NOTIF_RECV`: `_IOWR('!', 0, struct seccomp_notif)`.
 const RECEIVE: libc::Ioctl = request(0, size_of::<libc::seccomp_notif>());
@@ -35,12 +35,12 @@ const fn request(number: u32, size: usize) -> libc::Ioctl {
 pub struct SyscallListener(OwnedFd);
 
 impl SyscallListener {
-    /// Makes every later getppid(2) of the calling thread wait for an answer through the returned listener. This cannot be
-    /// undone.
+    /// Makes every later getppid(2) of the calling thread, and of tasks that it starts later, wait for an answer through the
+    /// returned listener. This cannot be undone.
     ///
     /// # Errors
-    /// What seccomp(2) reports: `EINVAL` or `ENOSYS` on kernels without it; unsupported on other architectures than x86-64 and
-    /// arm64.
+    /// What prctl(2) and seccomp(2) report: `EINVAL` or `ENOSYS` on kernels without it; [`io::ErrorKind::Unsupported`] on other
+    /// architectures than x86-64 and arm64.
     pub fn install() -> io::Result<Self> {
         let arch = AUDIT_ARCH.ok_or(io::ErrorKind::Unsupported)?;
         let call = u32::try_from(libc::SYS_getppid).map_err(|_| io::ErrorKind::Unsupported)?;
@@ -87,17 +87,18 @@ impl SyscallListener {
     /// Duplicates descriptor `number` of another process (pidfd_getfd(2), Linux 5.6).
     ///
     /// # Errors
-    /// `EPERM` if that process may not be traced, `EBADF` for a wrong number, `ENOSYS` on older kernels.
+    /// What pidfd_getfd(2) reports: `EPERM` if that process may not be traced, `EBADF` for a wrong number, `ENOSYS` before Linux
+    /// 5.6.
     pub fn of_process(process: &Pidfd, number: i32) -> io::Result<Self> {
         let pidfd = std::os::fd::AsFd::as_fd(process).as_raw_fd();
         // SAFETY: the call takes numbers and returns a new descriptor, or fails.
         Self::owned(unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd, number, 0) })
     }
 
-    /// From now on, the kernel at once runs the task that receives a call or an answer, on the CPU of the task that sent it.
+    /// From now on, the kernel wakes the task that receives a call or an answer on the CPU of the task that sent it, if it can.
     ///
     /// # Errors
-    /// `EINVAL` before Linux 6.6.
+    /// What ioctl(2) reports: `EINVAL` before Linux 6.6.
     pub fn wake_synchronously(&self) -> io::Result<()> {
         // SAFETY: the descriptor is open; the request takes a number.
         match unsafe { libc::ioctl(self.0.as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) } {
@@ -109,7 +110,7 @@ impl SyscallListener {
     /// Waits for a call and answers it with `value`.
     ///
     /// # Errors
-    /// `ENOENT` if the calling thread has ended.
+    /// What ioctl(2) reports: `ENOENT` if the calling thread has ended, or a signal interrupted its call.
     pub fn answer(&self, value: i64) -> io::Result<()> {
         // SAFETY: the structure consists of numbers, for which zeros are valid; the kernel requires zeros.
         let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };

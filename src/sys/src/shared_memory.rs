@@ -4,7 +4,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-/// Words of zeros that this process and those forked from it later share; unmapped when dropped.
+/// Words, initially 0, that this process and those forked from it later share; unmapped when dropped.
 #[derive(Debug)]
 pub struct SharedMemory {
     base: NonNull<AtomicU64>,
@@ -27,6 +27,8 @@ impl SharedMemory {
             let base = NonNull::dangling();
             return Ok(Self { base, words });
         }
+        // The size that `drop` unmaps.
+        let bytes = words * size_of::<AtomicU64>();
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address chosen by the kernel; it overlaps nothing.
@@ -49,9 +51,9 @@ impl SharedMemory {
     /// Asks for transparent huge pages, or for none (madvise(2)).
     ///
     /// # Errors
-    /// `EINVAL` from a kernel without them.
-    pub fn use_huge_pages(&self, wanted: bool) -> io::Result<()> {
-        let advice = match wanted {
+    /// What madvise(2) reports: `EINVAL` from a kernel without them.
+    pub fn use_huge_pages(&self, enabled: bool) -> io::Result<()> {
+        let advice = match enabled {
             true => libc::MADV_HUGEPAGE,
             false => libc::MADV_NOHUGEPAGE,
         };

@@ -19,7 +19,7 @@ pub struct Signals {
     before: libc::sigset_t,
     /// Whether SIGCHLD was ignored before, which discards the status of children.
     children_ignored: bool,
-    /// Created by [`Signals::block_for_run`].
+    /// Whether it was created by [`Signals::block_for_run`].
     for_run: bool,
 }
 
@@ -39,8 +39,8 @@ impl Signals {
     pub fn block(numbers: &[i32]) -> io::Result<Self> {
         let mut set = empty_set();
         // An ignored signal would still be read from the descriptor while blocked.
-        let is_meant = |number: &&i32| **number != libc::SIGHUP || !is_ignored(**number);
-        for number in numbers.iter().filter(is_meant) {
+        let is_blocked = |number: &&i32| **number != libc::SIGHUP || !is_ignored(**number);
+        for number in numbers.iter().filter(is_blocked) {
             // SAFETY: `set` is an initialised signal set.
             unsafe { libc::sigaddset(&raw mut set, *number) };
         }
@@ -73,16 +73,16 @@ impl Signals {
         })
     }
 
-    /// Like [`Signals::block`], for the whole run: child processes get the signal mask from before
-    /// this call, whichever thread starts them.
+    /// Like [`Signals::block`], for the whole run: a [`Workload`](crate::Workload) gets the signal mask
+    /// from before this call, whichever thread starts it.
     ///
     /// # Errors
     /// Those of [`Signals::block`].
     pub fn block_for_run(numbers: &[i32]) -> io::Result<Self> {
-        let mut held = Self::block(numbers)?;
-        *before_run() = Some(held.before);
-        held.for_run = true;
-        Ok(held)
+        let mut signals = Self::block(numbers)?;
+        *before_run() = Some(signals.before);
+        signals.for_run = true;
+        Ok(signals)
     }
 
     /// The next pending signal; `None` if there is none.
@@ -195,11 +195,11 @@ pub fn signal_text(signal: i32) -> String {
 }
 
 /// Waits until one of `fds` is ready or `timeout_millis` have passed (-1: no limit). Returns for
-/// each descriptor whether it is readable, and whether its other end is closed (`POLLHUP`,
-/// `POLLERR`).
+/// each descriptor whether it is readable, and whether it is closed or invalid (`POLLHUP`,
+/// `POLLERR`, `POLLNVAL`).
 ///
 /// # Errors
-/// What poll(2) reports; an interruption counts as nothing ready.
+/// What poll(2) reports, except `EINTR`: then no descriptor is ready.
 pub fn poll(fds: &[BorrowedFd<'_>], timeout_millis: i32) -> io::Result<Vec<Ready>> {
     let mut list: Vec<_> = fds
         .iter()
@@ -229,7 +229,7 @@ pub fn poll(fds: &[BorrowedFd<'_>], timeout_millis: i32) -> io::Result<Vec<Ready
 pub struct Ready {
     /// Whether there is something to read.
     pub readable: bool,
-    /// Whether the other end is closed; for an event, whether its task has exited.
+    /// Whether the other end is closed, or the descriptor is invalid; for an event, whether its task has exited.
     pub closed: bool,
 }
 

@@ -23,10 +23,10 @@ const FUNCTIONS: [(&str, &str); 6] = [
 /// tracepoints have (`newfstat` for `fstat`). `None` if it is unknown.
 #[must_use]
 pub fn syscall_number(name: &str) -> Option<u32> {
-    let other = FUNCTIONS.iter().find(|(function, _)| *function == name);
-    let name = other.map_or(name, |(_, call)| call);
+    let alias = FUNCTIONS.iter().find(|(function, _)| *function == name);
+    let name = alias.map_or(name, |(_, call)| call);
     let mut lines = TABLE.lines().filter_map(|line| line.split_once(' '));
-    let (number, _) = lines.find(|(_, known)| *known == name)?;
+    let (number, _) = lines.find(|(_, listed)| *listed == name)?;
     number.parse().ok()
 }
 

@@ -1,4 +1,5 @@
-//! The kernel settings under `/proc/sys` that restrict perf events, and the one that enables the scheduler's statistics.
+//! The kernel settings under `/proc/sys/kernel` that restrict perf events and kernel addresses, and the one that enables the
+//! scheduler's statistics.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 /// The setting that enables the scheduler's statistics.
 const SCHEDSTATS: &str = "sched_schedstats";
 
-/// Settings read from a proc file system. Each getter returns `None` if the kernel lacks the file.
+/// Settings read from a proc file system. Each getter returns `None` if the file can't be read.
 #[derive(Debug, Clone)]
 pub struct Sysctl {
     root: PathBuf,
@@ -35,7 +36,7 @@ impl Sysctl {
             .and_then(|rate| u64::try_from(rate).ok())
     }
 
-    /// Kilobytes of ring memory that a user may lock in addition to `RLIMIT_MEMLOCK`.
+    /// Kilobytes of ring memory per online CPU that a user may lock in addition to `RLIMIT_MEMLOCK`.
     #[must_use]
     pub fn perf_event_mlock_kb(&self) -> Option<u64> {
         self.number("perf_event_mlock_kb")
@@ -55,7 +56,7 @@ impl Sysctl {
         self.number("kptr_restrict")
     }
 
-    /// Whether the scheduler counts what `/proc/schedstat` shows.
+    /// Whether the counters of `/proc/schedstat` are enabled.
     #[must_use]
     pub fn sched_schedstats(&self) -> Option<bool> {
         self.number(SCHEDSTATS).map(|value| value != 0)
@@ -64,7 +65,7 @@ impl Sysctl {
     /// Enables or disables the counters of `/proc/schedstat`.
     ///
     /// # Errors
-    /// What open(2) and write(2) report: only root may write.
+    /// What open(2) and write(2) report: `EACCES` unless the caller is root.
     pub fn set_sched_schedstats(&self, enabled: bool) -> io::Result<()> {
         fs::OpenOptions::new()
             .write(true)

@@ -119,13 +119,13 @@ impl Sysfs {
             cpus.join(format!("cpu{cpu}/cache/index{index}"))
         };
         let caches = (0..10).map_while(|index| cache(&folder(index)));
-        let of_data = caches.filter(|cache| cache.kind != "Instruction");
+        let data_caches = caches.filter(|cache| cache.kind != "Instruction");
         let first = |cache: CacheLevel| {
             let shared = CpuList::parse(&cache.shared).ok()?;
             let first = shared.numbers().first()?.cast_signed();
             Some((u8::try_from(cache.level).ok()?, first))
         };
-        of_data.filter_map(first).collect()
+        data_caches.filter_map(first).collect()
     }
 
     /// The groups of the `present` CPUs; offline ones are in no group.
@@ -176,7 +176,7 @@ impl Sysfs {
         Ok(caches)
     }
 
-    /// The online NUMA nodes.
+    /// The online NUMA nodes; sizes that can't be read are 0.
     ///
     /// # Errors
     /// What reading the list of nodes reports. Kernels without NUMA have no such list.
@@ -202,7 +202,7 @@ impl Sysfs {
     /// The PMUs with their type numbers, in directory order, which is also perf's order.
     ///
     /// # Errors
-    /// What opening the directory reports.
+    /// What opening and reading the directory report.
     pub fn pmu_types(&self) -> io::Result<Vec<(String, u32)>> {
         let mut pmus = Vec::new();
         for entry in fs::read_dir(self.root.join("bus/event_source/devices"))? {
@@ -215,7 +215,7 @@ impl Sysfs {
     }
 
     /// The content of a file of a PMU's `format` or `events` folder, or of the PMU's own folder if `folder` is empty, without
-    /// its newline; `None` if the file doesn't exist.
+    /// its newline; `None` if it can't be read, or `pmu` or `name` is not a single path component.
     #[must_use]
     pub fn pmu_file(&self, pmu: &str, folder: &str, name: &str) -> Option<String> {
         // Names come from the command line and must be single path components.
@@ -225,8 +225,8 @@ impl Sysfs {
         plain.then(|| text(&self.pmu_folder(pmu, folder).join(name)))?
     }
 
-    /// The names in a PMU's `format` or `events` folder, sorted, without attributes of other names
-    /// (`NAME.unit`, `NAME.scale`).
+    /// The names in a PMU's `format` or `events` folder, sorted, without those that have a dot, which
+    /// are attributes (`NAME.unit`, `NAME.scale`).
     #[must_use]
     pub fn pmu_files(&self, pmu: &str, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.pmu_folder(pmu, folder));
@@ -244,7 +244,7 @@ impl Sysfs {
             .join(folder)
     }
 
-    /// Bytes per block of hot-pluggable memory, and the blocks of each node, ascending.
+    /// Bytes per block of hot-pluggable memory, and the numbers of the blocks of each online node, ascending.
     ///
     /// # Errors
     /// What reading reports; kernels without memory hotplug have no block size.
@@ -288,11 +288,11 @@ impl Sysfs {
 /// The state of the CPUs that [`Sysfs::cpus`] lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CpuState {
-    /// Online.
+    /// Online: can run tasks.
     Online,
-    /// Present.
+    /// Present: plugged in, online or offline.
     Present,
-    /// Possible: may be plugged in later.
+    /// Possible: plugged in, or may be later.
     Possible,
 }
 

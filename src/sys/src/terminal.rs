@@ -42,7 +42,7 @@ impl KeyInput {
         Ok(terminal)
     }
 
-    /// Returns the keys pressed since the last call, or some of them if there are many; none if the
+    /// Returns the keys pressed since the last call, at most 64 bytes; none if no key was pressed or the
     /// terminal was closed.
     ///
     /// # Errors
@@ -89,8 +89,8 @@ pub fn window_size(output: &impl AsFd) -> Option<(usize, usize)> {
     let fd = output.as_fd().as_raw_fd();
     // SAFETY: the request writes one `winsize`, which outlives the call.
     let result = unsafe { libc::ioctl(fd, libc::TIOCGWINSZ, &raw mut size) };
-    let known = result == 0 && size.ws_row > 0 && size.ws_col > 0;
-    known.then_some((size.ws_row.into(), size.ws_col.into()))
+    let is_known = result == 0 && size.ws_row > 0 && size.ws_col > 0;
+    is_known.then_some((size.ws_row.into(), size.ws_col.into()))
 }
 
 #[cfg(test)]

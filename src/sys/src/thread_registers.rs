@@ -4,7 +4,7 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The maximum time until the thread stops. Only threads in uninterruptible sleep need longer.
+/// The maximum time to wait until the thread stops.
 const STOP_TIMEOUT: Duration = Duration::from_millis(200);
 /// The number of words of the largest register set, with room to spare.
 const WORDS: usize = 64;
@@ -15,7 +15,7 @@ const EVENT_STOP: i32 = 128;
 /// General registers in the order of the architecture's `perf_regs.h`, with a bit in `mask` for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadRegisters {
-    /// The registers that are present.
+    /// The registers that `values` has.
     pub mask: u64,
     /// Their values, by ascending number.
     pub values: Vec<u64>,
@@ -44,11 +44,12 @@ const POSITIONS: &[(u32, usize)] = &[
     (23, 0),
 ];
 
-/// Reads the registers of a thread of a 64-bit program. The thread is stopped for the read, as by a debugger: a system call in
-/// which it waits is restarted. `None` for threads of 32-bit programs, and on architectures other than x86-64 and arm64.
+/// Reads the registers of a thread of a 64-bit program. The thread is stopped for the read, as by a debugger; most system calls
+/// in which it may wait are restarted. `None` for threads of 32-bit programs, and on architectures other than x86-64 and arm64.
 ///
 /// # Errors
-/// `ESRCH` if there is no such thread, `EPERM` if it may not be traced or is already traced, `ETIMEDOUT` if it does not stop.
+/// What ptrace(2) and waitpid(2) report: `ESRCH` if there is no such thread, `EPERM` if it may not be traced or is already
+/// traced; `ETIMEDOUT` if it does not stop.
 pub fn thread_registers(tid: u32) -> io::Result<Option<ThreadRegisters>> {
     let tid = libc::pid_t::try_from(tid).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))?;
     let stopped = StoppedThread::stop(tid)?;
@@ -77,8 +78,9 @@ impl StoppedThread {
     fn is_stopped(&self) -> io::Result<bool> {
         let mut status = 0;
         // SAFETY: the kernel writes one number.
-        let found = unsafe { libc::waitpid(self.0, &raw mut status, libc::WNOHANG | libc::__WALL) };
-        match found {
+        let result =
+            unsafe { libc::waitpid(self.0, &raw mut status, libc::WNOHANG | libc::__WALL) };
+        match result {
             0 => Ok(false),
             -1 => Err(io::Error::last_os_error()),
             _ if !libc::WIFSTOPPED(status) => Err(io::Error::from_raw_os_error(libc::ESRCH)),
@@ -175,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sleeping_process_has_registers_and_sleeps_on() {
+    fn a_sleeping_process_has_registers_and_keeps_sleeping() {
         let mut child = Command::new("sleep")
             .arg("30")
             .stdout(Stdio::null())

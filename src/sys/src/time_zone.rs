@@ -1,4 +1,4 @@
-//! Local time zone.
+//! The local time zone, and names of files that have the local time.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -53,8 +53,8 @@ fn local(seconds: i64) -> Option<libc::tm> {
     // SAFETY: tm consists of integers and a pointer, for which zeros are valid.
     let mut local: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers point to live values of the right type, and only `local` is written.
-    let filled = unsafe { libc::localtime_r(&raw const seconds, &raw mut local) };
-    (!filled.is_null()).then_some(local)
+    let result = unsafe { libc::localtime_r(&raw const seconds, &raw mut local) };
+    (!result.is_null()).then_some(local)
 }
 
 #[cfg(test)]

@@ -99,8 +99,8 @@ impl Tracefs {
     /// Appends a line to a command file such as `uprobe_events`.
     ///
     /// # Errors
-    /// What the kernel reports: `InvalidInput` for a line it doesn't understand, `ResourceBusy` for
-    /// an event in use.
+    /// What opening and writing the file report: `InvalidInput` for a line that the kernel doesn't
+    /// understand, `ResourceBusy` for an event in use.
     pub fn append(&self, path: &str, line: &str) -> io::Result<()> {
         let mut file = OpenOptions::new().append(true).open(self.root.join(path))?;
         file.write_all(format!("{line}\n").as_bytes())
@@ -137,7 +137,7 @@ fn folders(path: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Converts the kernel's error for open files of removed events to `NotFound`.
+/// Converts the kernel's errors for open files of removed events (`EINVAL`, `ENODEV`) to `NotFound`.
 fn removed_event(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EINVAL | libc::ENODEV) => io::ErrorKind::NotFound.into(),
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_found_by_itself_or_through_debugfs() {
+    fn tracefs_is_found_by_itself_or_through_debugfs() {
         let root = |mounts| Tracefs::find(mounts).root().to_owned();
         let debugfs = "none /debug debugfs rw 0 0\n";
         assert_eq!(root(debugfs), Path::new("/debug/tracing"));

@@ -1,8 +1,8 @@
 //! Mapped files that are truncated while being read.
 //!
 //! Reading beyond the new end of a mapped file raises SIGBUS (mmap(2)), which ends the process. The
-//! handler of this module replaces the missing page by a page of zeros, which decoders treat as
-//! damaged data; the process can report the truncation when it finishes.
+//! handler of this module replaces the missing page by a page of zeros; the process can report the
+//! truncation when it finishes.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -56,7 +56,7 @@ extern "C" fn replace_page(_signal: i32, info: *mut libc::siginfo_t, _context: *
         // SAFETY: the faulting page belongs to a mapping and lies beyond the end of its file, so it
         // holds no data; the new page has the same size and address, and is readable. mmap(2) is a
         // plain system call.
-        let mapped = unsafe {
+        let new_page = unsafe {
             libc::mmap(
                 page,
                 size,
@@ -66,7 +66,7 @@ extern "C" fn replace_page(_signal: i32, info: *mut libc::siginfo_t, _context: *
                 0,
             )
         };
-        if mapped == page {
+        if new_page == page {
             WAS_TRUNCATED.store(true, Ordering::Release);
             return;
         }

@@ -19,7 +19,7 @@ pub struct CodePlace {
     pub offset: u64,
 }
 
-/// Sleeps this many microseconds (usleep(3)).
+/// Sleeps this many microseconds, or until a signal (usleep(3)).
 pub fn usleep(micros: u32) {
     // SAFETY: the function takes a number. A signal may end it early, which is no error.
     unsafe { libc::usleep(micros) };

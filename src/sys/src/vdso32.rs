@@ -1,5 +1,5 @@
-//! The vdso of 32-bit x86 processes. A 64-bit kernel maps it only into 32-bit processes, and no
-//! file contains it. Therefore a small 32-bit program is run that writes its own vdso to a pipe.
+//! The vdso of 32-bit x86 processes. A 64-bit kernel maps it only into 32-bit processes. Therefore
+//! a small 32-bit program is run that writes its own vdso to a pipe.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -73,8 +73,9 @@ const CODE: [u8; 50] = [
 /// Returns the content of the vdso that this machine's kernel maps into 32-bit processes.
 ///
 /// # Errors
-/// [`io::ErrorKind::Unsupported`] on machines other than x86-64; the error of starting a 32-bit
-/// program, which not every kernel supports; [`io::ErrorKind::NotFound`] if the program has no vdso.
+/// [`io::ErrorKind::Unsupported`] on machines other than x86-64; the error of creating or starting a
+/// 32-bit program, which not every kernel supports; [`io::ErrorKind::NotFound`] if the program has no
+/// vdso.
 pub fn vdso32_image() -> io::Result<Vec<u8>> {
     if !cfg!(target_arch = "x86_64") {
         return Err(io::ErrorKind::Unsupported.into());
@@ -117,7 +118,7 @@ fn program() -> Vec<u8> {
 }
 
 fn memory_file() -> io::Result<File> {
-    let make = |flags| {
+    let create = |flags| {
         // SAFETY: the name is a C string that outlives the call.
         let descriptor = unsafe { libc::memfd_create(c"vdso32".as_ptr(), flags) };
         if descriptor < 0 {
@@ -126,7 +127,7 @@ fn memory_file() -> io::Result<File> {
         // SAFETY: the descriptor was just created and has no other owner.
         Ok(unsafe { File::from_raw_fd(descriptor) })
     };
-    make(libc::MFD_CLOEXEC | MFD_EXEC).or_else(|_| make(libc::MFD_CLOEXEC))
+    create(libc::MFD_CLOEXEC | MFD_EXEC).or_else(|_| create(libc::MFD_CLOEXEC))
 }
 
 #[cfg(test)]
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_a_32_bit_image_where_such_programs_run() {
+    fn the_image_is_a_32_bit_elf_file() {
         let Ok(image) = vdso32_image() else {
             // This kernel doesn't run 32-bit programs.
             return;

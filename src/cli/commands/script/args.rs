@@ -1,4 +1,4 @@
-//! The options of `script`, in perf's order; unimplemented ones are refused by name.
+//! The options of `script`; unimplemented ones are refused by name.
 
 use std::ffi::OsString;
 
@@ -55,7 +55,6 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(script())
 }
 
-/// Input and columns.
 fn input_and_fields() -> Vec<Arg> {
     vec![
         // Before perf's options: for an ambiguous prefix, the last two matches are listed.
@@ -111,7 +110,6 @@ fn input_and_fields() -> Vec<Arg> {
     ]
 }
 
-/// Filters.
 fn selection() -> Vec<Arg> {
     vec![
         choose::dsos(),
@@ -140,7 +138,6 @@ fn selection() -> Vec<Arg> {
     ]
 }
 
-/// Records other than samples.
 fn records() -> Vec<Arg> {
     vec![
         switch("show-kernel-path").help("print paths of kernel modules instead of names"),
@@ -156,7 +153,6 @@ fn records() -> Vec<Arg> {
     ]
 }
 
-/// Output formats, symbols, times, guests.
 fn remaining() -> Vec<Arg> {
     vec![
         switch("per-event-dump")
@@ -210,22 +206,22 @@ pub(super) fn refuse_mixtures(
     if settings.objects {
         refuse_text(matches, settings, dumps)?;
     }
-    let refused = match (dumps, settings.checks, settings.per_event) {
+    let message = match (dumps, settings.checks, settings.per_event) {
         (true, true, _) => "-D and --debug-mode exclude each other",
         (true, _, true) => "-D and --per-event-dump exclude each other",
         (_, true, true) => "--debug-mode and --per-event-dump exclude each other",
         _ => return Ok(()),
     };
-    Err(CliError::usage(refused))
+    Err(CliError::usage(message))
 }
 
-/// Refuses options of the text format, which don't apply to JSON objects and rows.
+/// Refuses options of perf's text format, which don't apply to the other formats.
 fn refuse_text(
     matches: &ArgMatches,
     settings: &ScriptSettings,
     dumps: bool,
 ) -> Result<(), CliError> {
-    let others = [
+    let text_options = [
         (dumps, "-D"),
         (settings.checks, "-d"),
         (settings.is_csv() && settings.per_event, "--per-event-dump"),
@@ -239,11 +235,11 @@ fn refuse_text(
             "--max-blocks",
         ),
     ];
-    let form = settings.format_option();
-    match others.into_iter().find(|(given, _)| *given) {
+    let format_option = settings.format_option();
+    match text_options.into_iter().find(|(given, _)| *given) {
         None => Ok(()),
         Some((_, option)) => Err(CliError::usage(format!(
-            "{form} and {option} exclude each other: {form} prints samples with their recorded times"
+            "{format_option} and {option} exclude each other: {format_option} prints samples with their recorded times"
         ))),
     }
 }

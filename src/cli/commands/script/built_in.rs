@@ -27,7 +27,7 @@ pub(super) fn list(context: &Context) -> Result<ExitStatus, CliError> {
         writeln!(out, "  {:<36} {}", call.trim_end(), script.description)?;
     }
     for script in installed(context) {
-        if SCRIPTS.iter().any(|own| own.name == script.name) {
+        if SCRIPTS.iter().any(|built_in| built_in.name == script.name) {
             continue;
         }
         let call = format!("{} {}", script.name, script.arguments);
@@ -85,7 +85,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
             .ok_or_else(|| unknown(&name.to_string_lossy()));
     };
     if verb == "record" {
-        let words = recorded(script, context)?.into_iter();
+        let words = record_options(script, context)?.into_iter();
         let words = words.chain(all_cpus.then(|| OsString::from("-a")));
         let words: Vec<OsString> = words.chain(rest.iter().copied().cloned()).collect();
         return dispatch(context, OsStr::new("record"), &words).map(Some);
@@ -131,35 +131,37 @@ fn report(
     dispatch(context, OsStr::new("script"), &call)
 }
 
-/// Records to a pipe, and prints the table of the samples that arrive.
+/// Records to a pipe, and prints the table of the samples or writes their database.
 fn live(
     script: &BuiltInScript,
     words: Vec<OsString>,
     all_cpus: bool,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let (reported, mut rest) = split(script.name, script.arguments, words)?;
-    // Wrong arguments are reported before anything is recorded.
+    let (report_words, mut rest) = split(script.name, script.arguments, words)?;
+    // Wrong arguments are refused before anything is recorded.
     match script.kind {
-        ScriptKind::Native(native) => drop(NativeTable::new(native, &reported)?),
-        ScriptKind::PhysicalMemory => native_memory::check(&reported)?,
-        _ => drop(sqlite_export::check(&reported)?),
+        ScriptKind::Native(native) => drop(NativeTable::new(native, &report_words)?),
+        ScriptKind::PhysicalMemory => native_memory::check(&report_words)?,
+        _ => drop(sqlite_export::check(&report_words)?),
     }
     if rest.is_empty() || all_cpus {
         rest.insert(0, "-a".into());
     }
-    let own = std::env::current_exe()?;
-    let mut recorder = Command::new(&own);
-    recorder.arg("record").args(recorded(script, context)?);
+    let program = std::env::current_exe()?;
+    let mut recorder = Command::new(&program);
+    recorder
+        .arg("record")
+        .args(record_options(script, context)?);
     recorder.args(["-q", "-o", "-"]).args(rest);
-    let mut reporter = Command::new(&own);
+    let mut reporter = Command::new(&program);
     reporter.args(["script", "-i", "-", "report", script.name]);
-    reporter.args(reported);
+    reporter.args(report_words);
     run_both(recorder, reporter)
 }
 
 /// The options of `record` for the samples of a script.
-fn recorded(script: &BuiltInScript, context: &Context) -> Result<Vec<OsString>, CliError> {
+fn record_options(script: &BuiltInScript, context: &Context) -> Result<Vec<OsString>, CliError> {
     let mut words: Vec<OsString> = script.record.iter().map(OsString::from).collect();
     if matches!(script.kind, ScriptKind::PhysicalMemory) {
         words.extend(native_memory::recorded_event(context)?);

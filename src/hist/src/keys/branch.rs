@@ -143,7 +143,7 @@ fn to<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> Option<&'n Pro
     branch(input, names).map(|branch| &branch.to)
 }
 
-/// By name, descending, as in perf; unknown objects first.
+/// Returns a value by which objects are sorted by name, descending, as in perf; unknown objects first.
 fn dso<'n>(end: Option<&PropertyAddress>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     match end.map(|end| end.site.dso) {
         Some(Some(dso)) => KeyValue::Descending(Reverse(names.dso(dso))),
@@ -161,8 +161,8 @@ fn dso_text(end: Option<&PropertyAddress>, names: &dyn RecordingNames) -> String
     text.to_owned()
 }
 
-/// By range only: as in perf, functions at the same addresses of two objects are one row unless
-/// objects are shown.
+/// Returns the address range of the function. As in perf, functions of two objects at the same addresses are one row unless
+/// objects are a key.
 fn symbol<'n>(end: Option<&PropertyAddress>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let Some(end) = end else {
         return KeyValue::Absent;
@@ -202,7 +202,7 @@ fn address(end: Option<&PropertyAddress>) -> KeyValue<'static> {
     })
 }
 
-/// A function and the offset in it.
+/// A function and the offset in it, or an address without a function.
 fn location_text(
     end: Option<&PropertyAddress>,
     input: &KeyInput<'_>,

@@ -27,7 +27,7 @@ pub(super) static COMM_NODIGIT: Key = Key {
     ..COMM
 };
 
-/// A name in which all numbers are equal.
+/// A name that is compared with all numbers equal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NumberlessName<'n>(&'n str);
 

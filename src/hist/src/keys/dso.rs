@@ -1,4 +1,4 @@
-//! `dso`: the object that contains the code, by its short name. Objects with the same short name share a row.
+//! `dso`: the object that contains the code. Objects with the same name share a row.
 
 use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue};
 use crate::names::RecordingNames;

@@ -23,13 +23,13 @@ const fn key(
     )
 }
 
-/// Each address is a row.
+/// Each address has its own row.
 pub(super) static SYMBOL_DADDR: Key = key(
     label("symbol_daddr", "Data Symbol"),
     CellPadding::Never,
     |input, names| address(access(input, names).map(|access| access.data.ip)),
     |input, names| {
-        data_text(
+        symbol_text(
             access(input, names).map(|access| &access.data),
             input,
             names,
@@ -37,13 +37,13 @@ pub(super) static SYMBOL_DADDR: Key = key(
     },
 );
 
-/// Each address is a row.
+/// Each address has its own row.
 pub(super) static SYMBOL_IADDR: Key = key(
     label("symbol_iaddr", "Code Symbol"),
     CellPadding::Never,
     |input, names| address(access(input, names).map(|access| access.code.ip)),
     |input, names| {
-        data_text(
+        symbol_text(
             access(input, names).map(|access| &access.code),
             input,
             names,
@@ -70,35 +70,35 @@ pub(super) static LOCKED: Key = key(
     label("locked", "Locked"),
     CellPadding::Never,
     |input, names| bits(access(input, names).map(|access| access.source.lock_bits())),
-    |input, names| source(input, names, |access| access.source.lock().to_owned()),
+    |input, names| access_text(input, names, |access| access.source.lock().to_owned()),
 );
 
 pub(super) static TLB: Key = key(
     label("tlb", "TLB access"),
     CellPadding::Always,
     |input, names| bits(access(input, names).map(|access| access.source.tlb_bits())),
-    |input, names| source(input, names, |access| access.source.tlb()),
+    |input, names| access_text(input, names, |access| access.source.tlb()),
 );
 
 pub(super) static MEM: Key = key(
     label("mem", "Memory access"),
     CellPadding::Always,
     |input, names| bits(access(input, names).map(|access| access.source.level_bits())),
-    |input, names| source(input, names, |access| access.source.level()),
+    |input, names| access_text(input, names, |access| access.source.level()),
 );
 
 pub(super) static SNOOP: Key = key(
     label("snoop", "Snoop"),
     CellPadding::Always,
     |input, names| bits(access(input, names).map(|access| access.source.snoop_bits())),
-    |input, names| source(input, names, |access| access.source.snoop()),
+    |input, names| access_text(input, names, |access| access.source.snoop()),
 );
 
 pub(super) static BLOCKED: Key = key(
     label("blocked", "Blocked"),
     CellPadding::Never,
     |input, names| bits(access(input, names).map(|access| access.source.blocked_bits())),
-    |input, names| source(input, names, |access| access.source.blocked()),
+    |input, names| access_text(input, names, |access| access.source.blocked()),
 );
 
 pub(super) static DCACHELINE: Key = key(
@@ -109,7 +109,7 @@ pub(super) static DCACHELINE: Key = key(
     },
     |input, names| {
         let Some(access) = access(input, names) else {
-            return data_text(None, input, names);
+            return symbol_text(None, input, names);
         };
         let level = match access.line {
             line if line.unmapped => UNMAPPED,
@@ -147,14 +147,14 @@ pub(super) static DATA_PAGE_SIZE: Key = key(
     label("data_page_size", "Data Page Size"),
     CellPadding::Always,
     |input, names| address(access(input, names).map(|access| access.page)),
-    |input, names| source(input, names, |access| page_text(access.page)),
+    |input, names| access_text(input, names, |access| page_text(access.page)),
 );
 
 fn access<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> Option<&'n MemoryAccess> {
     names.properties(input).access.as_ref()
 }
 
-fn source(
+fn access_text(
     input: &KeyInput<'_>,
     names: &dyn RecordingNames,
     text: impl Fn(&MemoryAccess) -> String,
@@ -170,7 +170,7 @@ fn bits(bits: Option<u64>) -> KeyValue<'static> {
     KeyValue::Number(bits.unwrap_or_default().cast_signed())
 }
 
-fn data_text(
+fn symbol_text(
     resolved: Option<&PropertyAddress>,
     input: &KeyInput<'_>,
     names: &dyn RecordingNames,

@@ -8,7 +8,7 @@ pub(super) static SYMBOL_SIZE: Key = Key::plain(
     KeyDependency::Site,
     CellPadding::Before,
     |input, names| KeyValue::Number(symbol_size(input, names).unwrap_or_default().cast_signed()),
-    |input, names| shown(symbol_size(input, names)),
+    |input, names| size_text(symbol_size(input, names)),
 );
 
 pub(super) static DSO_SIZE: Key = Key::plain(
@@ -16,7 +16,7 @@ pub(super) static DSO_SIZE: Key = Key::plain(
     KeyDependency::Site,
     CellPadding::Before,
     |input, _| KeyValue::Number(input.site.map_size.unwrap_or_default().cast_signed()),
-    |input, _| shown(input.site.map_size),
+    |input, _| size_text(input.site.map_size),
 );
 
 pub(super) static CODE_PAGE_SIZE: Key = Key::plain(
@@ -32,11 +32,11 @@ fn symbol_size(input: &KeyInput<'_>, names: &dyn RecordingNames) -> Option<u64> 
     Some(end.wrapping_sub(start))
 }
 
-fn shown(size: Option<u64>) -> String {
+fn size_text(size: Option<u64>) -> String {
     size.map_or_else(|| "unknown".to_owned(), |size| size.to_string())
 }
 
-/// The size of a page: `4K`.
+/// The size of a page, such as `4K`; `N/A` for 0.
 pub(super) fn page_text(bytes: u64) -> String {
     if bytes == 0 {
         return "N/A".to_owned();

@@ -17,7 +17,7 @@ pub(super) static SYMBOL: Key = Key {
     text,
 };
 
-/// One row per instruction.
+/// Each address has its own row.
 pub(super) static SYMBOL_OFFSET: Key = Key {
     name: "symoff",
     title: "Symbol Offset",
@@ -48,7 +48,7 @@ pub(super) static SYMBOL_OFFSET: Key = Key {
     },
 };
 
-/// The bare name of the function, empty if unknown: it pairs functions of different builds. Not shown.
+/// The bare name of the function, empty if unknown: it pairs functions of different builds. This key is not shown.
 pub(crate) static FUNCTION_NAME: Key = Key {
     name: "function name",
     title: "",
@@ -63,7 +63,8 @@ pub(crate) static FUNCTION_NAME: Key = Key {
     },
 };
 
-/// A location is identified by object and address; in an inlined function, by its name and the address.
+/// A location is identified by object and address; in a function that [`identity`] identifies by its name, by that name and the
+/// address; without a function, by the address.
 fn function_at<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let (site, at) = (input.site, input.site.shown_address.cast_signed());
     match identity(input, names) {
@@ -82,7 +83,8 @@ fn function_at<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyVa
 }
 
 /// A function is identified by object and range: two static functions with the same name are two
-/// rows. An inlined function, and a function that shares its address with others, is identified by name and range.
+/// rows. An inlined function, and a function that shares its address with others, is identified by name and range; unknown code
+/// by its address.
 fn identity<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let Some(symbol) = input.site.symbol else {
         return KeyValue::Number(input.site.address.cast_signed());

@@ -1,4 +1,4 @@
-//! `pid` and `tid`: the thread, with its last name. perf 6.1 calls the thread's id pid; `tid` is
+//! `pid` and `tid`: the thread, with its latest name. perf 6.1 calls the thread's id pid; `tid` is
 //! the same key with the proper name. `tgid`: the process, with the name of its first thread.
 
 use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, Thread};
@@ -31,8 +31,8 @@ const fn key(name: &'static str, title: &'static str) -> Key {
         unresolved_width: 0,
         pads: CellPadding::Always,
         reads: KeyDependency::Thread,
-        identity: number,
-        rank: number,
+        identity: thread_id,
+        rank: thread_id,
         text: |input, names| {
             let thread = input.context.thread;
             format!("{:7}:{}", thread.tid.cast_signed(), names.last_comm(thread))
@@ -40,6 +40,6 @@ const fn key(name: &'static str, title: &'static str) -> Key {
     }
 }
 
-fn number<'n>(input: &KeyInput<'_>, _: &'n dyn RecordingNames) -> KeyValue<'n> {
+fn thread_id<'n>(input: &KeyInput<'_>, _: &'n dyn RecordingNames) -> KeyValue<'n> {
     KeyValue::Number(input.context.thread.tid.cast_signed().into())
 }

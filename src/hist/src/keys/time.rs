@@ -1,4 +1,4 @@
-//! `time`: the time of samples, rounded to the time quantum.
+//! `time`: the time of samples, rounded down to a multiple of the time quantum.
 
 use super::{CellPadding, Key, KeyDependency, KeyValue, Property, label};
 

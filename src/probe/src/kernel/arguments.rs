@@ -1,4 +1,4 @@
-//! Fetch arguments at the entry or return of a kernel function.
+//! Fetch arguments of probes in the running kernel, with types from BTF.
 
 use super::Kernel;
 use crate::definition::{Argument, ArgumentValue};
@@ -11,7 +11,7 @@ use crate::register;
 use crate::search::{PathStep, raw_kernel_text};
 use crate::shape::{TypeCategory, TypeShape as _};
 
-/// The arguments of a definition at one probe point.
+/// A probe point at which the arguments of a definition are fetched.
 pub(super) struct Arguments<'k, 'a> {
     pub(super) kernel: &'k Kernel<'a>,
     pub(super) function: &'k str,
@@ -27,14 +27,14 @@ impl Kernel<'_> {
     pub(super) fn signature(&self, function: &str) -> Result<Signature<'_>, Error> {
         let types = self.types.ok_or(Error::NoKernelImage)?;
         // Compiler-generated variants with another name may have other parameters.
-        let mut found = types.prototypes(function);
-        found.sort_unstable();
-        found.dedup();
+        let mut prototypes = types.prototypes(function);
+        prototypes.sort_unstable();
+        prototypes.dedup();
         let unknown = |count| Error::NoSignature {
             function: function.to_owned(),
             count,
         };
-        match found.as_slice() {
+        match prototypes.as_slice() {
             [prototype] => BtfShape::signature(types, *prototype, self.pointer_size())
                 .ok_or_else(|| unknown(0)),
             several => Err(unknown(several.len())),
@@ -45,17 +45,17 @@ impl Kernel<'_> {
 impl Arguments<'_, '_> {
     /// Returns the fields to fetch, in the order of the arguments.
     pub(super) fn fields(&self, arguments: &[Argument]) -> Result<Vec<ProbeField>, Error> {
-        let mut found = Vec::new();
+        let mut fields = Vec::new();
         for argument in arguments {
             match &argument.value {
-                ArgumentValue::Raw(text) => found.push(self.raw(argument, text)?),
-                ArgumentValue::Variable { name, .. } => found.push(self.variable(argument, name)?),
+                ArgumentValue::Raw(text) => fields.push(self.raw(argument, text)?),
+                ArgumentValue::Variable { name, .. } => fields.push(self.variable(argument, name)?),
                 ArgumentValue::Parameters | ArgumentValue::Variables => {
-                    found.extend(self.all(argument)?)
+                    fields.extend(self.all(argument)?)
                 }
             }
         }
-        Ok(found)
+        Ok(fields)
     }
 
     fn raw(&self, argument: &Argument, text: &str) -> Result<ProbeField, Error> {
@@ -169,7 +169,8 @@ impl Arguments<'_, '_> {
     }
 
     /// Returns the location of a parameter in the calling convention: a register, or the stack above the return
-    /// address. `None` if it depends on structures passed by value, for which BTF has too little information.
+    /// address. `None` if the architecture is unknown, or if this or an earlier parameter is larger than a pointer or a structure
+    /// passed by value.
     fn place(
         &self,
         parameters: &[Parameter<'_>],
@@ -178,8 +179,9 @@ impl Arguments<'_, '_> {
         let architecture = self.kernel.architecture();
         let pointer = self.kernel.pointer_size();
         let is_plain = |parameter: &Parameter<'_>| {
-            let found = parameter.real_type()?;
-            let fits = found.byte_size()? <= pointer && found.kind() != TypeCategory::Record;
+            let real_type = parameter.real_type()?;
+            let fits =
+                real_type.byte_size()? <= pointer && real_type.kind() != TypeCategory::Record;
             fits.then_some(())
         };
         let before = parameters.get(..=index)?;

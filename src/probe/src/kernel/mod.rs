@@ -55,12 +55,13 @@ impl Kernel<'_> {
         }
     }
 
-    /// Finds the probe points of `definition`. [`Probe::file_offset`] is the run-time address, or 0
-    /// if the kernel hides addresses.
+    /// Finds the probe points of `definition`. [`Probe::file_offset`] is the run-time address, or the
+    /// offset in the function if the kernel hides addresses.
     ///
     /// # Errors
     ///
-    /// There is no probe point or there are too many, or a value cannot be fetched.
+    /// There is no probe point or there are too many, an offset is beyond the end of its function, or
+    /// the probe point or a value needs debug information.
     pub fn find(
         &self,
         definition: &Definition,
@@ -99,7 +100,7 @@ impl Kernel<'_> {
             FunctionPlace::Return => 0,
             FunctionPlace::Source(_) => return Err(Error::NoKernelImage),
         };
-        let mut found: Vec<Probe> = Vec::new();
+        let mut probes: Vec<Probe> = Vec::new();
         for symbol in self.symbols.functions(self.module) {
             if !is_wanted(name, symbol.name) {
                 continue;
@@ -115,13 +116,13 @@ impl Kernel<'_> {
             }
             let is_known =
                 |probe: &Probe| address != 0 && probe.file_offset == address.wrapping_add(offset);
-            // Aliases of one function.
-            if found.iter().any(is_known) {
+            // An alias of a function that has a probe.
+            if probes.iter().any(is_known) {
                 continue;
             }
-            found.push(self.probe(definition, symbol, offset)?);
+            probes.push(self.probe(definition, symbol, offset)?);
         }
-        Ok(found)
+        Ok(probes)
     }
 
     fn probe(
@@ -156,9 +157,9 @@ impl Kernel<'_> {
         address: u64,
         is_return: bool,
     ) -> Result<Probe, Error> {
-        let found = self.symbols.at(address);
-        let found = found.filter(|(symbol, _)| symbol.module == self.module);
-        let (symbol, offset) = found.ok_or_else(|| Error::NoCode {
+        let function = self.symbols.at(address);
+        let function = function.filter(|(symbol, _)| symbol.module == self.module);
+        let (symbol, offset) = function.ok_or_else(|| Error::NoCode {
             address,
             path: "the kernel".into(),
         })?;
@@ -196,24 +197,25 @@ impl Kernel<'_> {
         Error::NoPoint { point, nearest }
     }
 
-    /// Returns the names of all functions without duplicates. Without a filter, those with a leading
-    /// underscore are omitted.
+    /// Returns the names of the functions that `filter` matches; without a filter, those without a
+    /// leading underscore.
     #[must_use]
     pub fn functions(&self, filter: Option<&NameFilter>) -> BTreeSet<String> {
         let names = self.symbols.functions(self.module);
         let names = names.map(|symbol| symbol.name);
-        let wanted = names.filter(|name| match filter {
+        let matching = names.filter(|name| match filter {
             Some(filter) => filter.matches(name),
             None => !name.starts_with('_'),
         });
-        wanted.map(str::to_owned).collect()
+        matching.map(str::to_owned).collect()
     }
 
     /// Returns the parameters at every probe point of `definition`.
     ///
     /// # Errors
     ///
-    /// Errors of [`Kernel::find`]; or the probe point is not a function's entry.
+    /// Errors of [`Kernel::find`]; the probe point is not at the start of a function, or BTF does not
+    /// have the function.
     pub fn variables(
         &self,
         definition: &Definition,
@@ -224,8 +226,8 @@ impl Kernel<'_> {
             arguments: Vec::new(),
             ..definition.clone()
         };
-        let found = self.find(&definition, options)?;
-        let listed = found.probes.into_iter().map(|probe| {
+        let points = self.find(&definition, options)?;
+        let listed = points.probes.into_iter().map(|probe| {
             if probe.offset != 0 {
                 return Err(Error::NoKernelImage);
             }

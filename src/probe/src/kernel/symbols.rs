@@ -1,4 +1,4 @@
-//! The functions of the running kernel and its modules, from `/proc/kallsyms`.
+//! The symbols of the running kernel and its modules, from `/proc/kallsyms`.
 
 use rperf_symbol::kallsyms::lines;
 
@@ -12,7 +12,7 @@ pub struct KernelSymbol<'a> {
     pub name: &'a str,
     /// Its run-time address; 0 if the kernel hides it.
     pub address: u64,
-    /// The module it belongs to.
+    /// The module it belongs to; `None` for the kernel itself.
     pub module: Option<&'a str>,
     /// Whether it is code.
     pub is_function: bool,
@@ -42,7 +42,7 @@ impl<'a> KernelSymbolList<'a> {
         Self { list }
     }
 
-    /// Returns the functions of a module, or of the kernel itself.
+    /// Returns the functions of a module, or without one those of the kernel itself.
     pub fn functions(&self, module: Option<&str>) -> impl Iterator<Item = &KernelSymbol<'a>> {
         let functions = self.list.iter().filter(|symbol| symbol.is_function);
         functions.filter(move |symbol| symbol.module == module)
@@ -59,7 +59,7 @@ impl<'a> KernelSymbolList<'a> {
         self.list.iter().filter(move |symbol| symbol.name == name)
     }
 
-    /// Returns the start of the kernel; `None` if hidden.
+    /// Returns the address of [`BASE`]; `None` if it is hidden or missing.
     pub(crate) fn base(&self) -> Option<u64> {
         let address = self.named(BASE).next()?.address;
         (address != 0).then_some(address)
@@ -93,7 +93,8 @@ impl<'a> KernelSymbolList<'a> {
         Some((*found, address - start))
     }
 
-    /// Resolves a location in the kernel's syntax, such as `_text+1234`, to a function and offset.
+    /// Resolves a location in the kernel's syntax, such as `_text+1234`, to a function and offset; `None` if it is invalid or
+    /// addresses are hidden.
     #[must_use]
     pub fn resolve(&self, place: &str) -> Option<(KernelSymbol<'a>, u64)> {
         let (symbol, offset) = place.split_once('+').unwrap_or((place, "0"));

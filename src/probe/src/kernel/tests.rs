@@ -8,7 +8,7 @@ use rperf_testkit::btf::kernel as types;
 const LISTING: &[u8] = b"ffffffff81000000 T _text\nffffffff81000100 T vfs_read\nffffffff81000100 T alias\n\
     ffffffff81000200 T vfs_write\nffffffffc0000000 t start\t[veth]\nffffffffc0000040 t stop\t[veth]\n";
 
-/// Returns the definitions of a probe as written for the kernel, one per line.
+/// Returns the targets and fields of the probes of a definition as written for the kernel, one probe per line.
 fn resolved(definition: &str, module: Option<&str>, listing: &[u8]) -> Result<String, Error> {
     let symbols = KernelSymbolList::parse(listing);
     let bytes = types().bytes();
@@ -19,8 +19,8 @@ fn resolved(definition: &str, module: Option<&str>, listing: &[u8]) -> Result<St
         module,
         machine: "x86_64",
     };
-    let found = kernel.find(&parse(definition)?, &SearchOptions::default())?;
-    let lines = found.probes.iter().map(|probe| {
+    let points = kernel.find(&parse(definition)?, &SearchOptions::default())?;
+    let lines = points.probes.iter().map(|probe| {
         let fields = probe.fields.iter().map(|field| format!(" {field}"));
         let fields: String = fields.collect();
         format!("{}{fields}", kernel.target(probe))
@@ -46,8 +46,8 @@ fn places_and_parameters_are_resolved() {
         ("vfs_write $arg1 @jiffies", "_text+512 $arg1 @jiffies"),
         ("0xffffffff81000104", "_text+260"),
     ] {
-        let found = resolved(definition, None, LISTING);
-        assert_eq!(found.as_deref(), Ok(expected), "{definition}");
+        let target = resolved(definition, None, LISTING);
+        assert_eq!(target.as_deref(), Ok(expected), "{definition}");
     }
     let start = resolved("start+4", Some("veth"), LISTING);
     assert_eq!(start.as_deref(), Ok("veth:start+4"));
@@ -56,18 +56,18 @@ fn places_and_parameters_are_resolved() {
 #[test]
 fn hidden_addresses_leave_the_names() {
     let hidden = b"0 T _text\n0 T vfs_read\n0 T vfs_write\n";
-    let found = resolved("vfs_read count", None, hidden);
-    assert_eq!(found.as_deref(), Ok("vfs_read+0 count=%si:x64"));
+    let target = resolved("vfs_read count", None, hidden);
+    assert_eq!(target.as_deref(), Ok("vfs_read+0 count=%si:x64"));
 }
 
 #[test]
 fn any_offset_from_the_last_symbol_is_accepted() {
     let last = b"ffffffff81000000 T vfs_read\nffffffff81000000 T alias\n";
-    let found = resolved("vfs_read+0xffffffffffffffff", None, last);
-    assert_eq!(found.as_deref(), Ok("vfs_read+18446744073709551615"));
+    let target = resolved("vfs_read+0xffffffffffffffff", None, last);
+    assert_eq!(target.as_deref(), Ok("vfs_read+18446744073709551615"));
     // Both names have one address, which is probed once.
-    let found = resolved("*+0xffffffffffffffff", None, last);
-    assert_eq!(found.as_deref(), Ok("vfs_read+18446744073709551615"));
+    let target = resolved("*+0xffffffffffffffff", None, last);
+    assert_eq!(target.as_deref(), Ok("vfs_read+18446744073709551615"));
 }
 
 #[test]
