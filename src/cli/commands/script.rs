@@ -57,7 +57,7 @@ use self::rows::RowLayout;
 use self::settings::ScriptSettings;
 use self::text::SampleText;
 
-/// Prints the samples.
+/// Runs the command.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     if flag(matches, "list") == Some(true) {
         return built_in::list(context);
@@ -154,7 +154,7 @@ fn print_recording(
     analysis.conclude()
 }
 
-/// The fields of `-F`, or of a template.
+/// The fields of `-F`, or of a template. Reports the warnings about the selection.
 fn selection(
     matches: &ArgMatches,
     rows: Option<&RowLayout>,
@@ -162,10 +162,10 @@ fn selection(
 ) -> Result<FieldSelection, CliError> {
     let mut selection = FieldSelection::default();
     if let Some(fields) = rows.and_then(RowLayout::fields) {
-        selection.apply(&fields).map_err(refused)?;
+        selection.apply(&fields).map_err(field_error)?;
     }
     for list in matches.get_many::<String>("fields").into_iter().flatten() {
-        selection.apply(list).map_err(refused)?;
+        selection.apply(list).map_err(field_error)?;
     }
     for warning in selection.warnings() {
         context.note(warning);
@@ -173,7 +173,7 @@ fn selection(
     Ok(selection)
 }
 
-fn refused(error: Error) -> CliError {
+fn field_error(error: Error) -> CliError {
     let text = error.to_string();
     let first = match &error {
         // perf splits these errors, which name no event, into two lines.
@@ -212,11 +212,11 @@ fn print_counts(analysis: &Analysis<'_>, plan: &ScriptPlan) -> Result<(), CliErr
     let mut out = analysis.context.stdout();
     table.print(analysis.replay.data(), &plan.filter, &mut out)?;
     out.flush()?;
-    let found = Diagnostics {
+    let diagnostics = Diagnostics {
         bad_records: table.bad,
         ..Diagnostics::default()
     };
-    conclude(&analysis.input.path, &found, analysis.context)
+    conclude(&analysis.input.path, &diagnostics, analysis.context)
 }
 
 /// Writes the samples ordered by time.

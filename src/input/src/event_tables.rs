@@ -38,13 +38,13 @@ impl MachineTables {
     pub fn get(&self) -> &VendorTables {
         let loaded = self.loaded.get_or_init(|| {
             let cpuid = self.cpuid();
-            let found = load(&DiskFolder(&self.folder), cpuid);
-            let loaded = match found.tables.is_empty() {
+            let from_folder = load(&DiskFolder(&self.folder), cpuid);
+            let loaded = match from_folder.tables.is_empty() {
                 true => LoadedTables {
-                    findings: found.findings,
+                    findings: from_folder.findings,
                     ..load(&BuiltIn, cpuid)
                 },
-                false => found,
+                false => from_folder,
             };
             LoadedTables {
                 tables: loaded.tables.with_metrics(default_metrics()),
@@ -66,7 +66,7 @@ impl MachineTables {
         &self.folder
     }
 
-    /// Unusable parts of the tables; empty if the tables have not been read.
+    /// Unusable parts of the tables; also empty before the first [`Self::get`].
     #[must_use]
     pub fn findings(&self) -> &[TableFinding] {
         let loaded = self.loaded.get();
@@ -74,7 +74,8 @@ impl MachineTables {
     }
 }
 
-/// Returns the processor's name in tables: `GenuineIntel-6-55-4` for the header's `GenuineIntel,6,85,4`.
+/// Returns the processor's name in tables: `GenuineIntel-6-55-4` for the header's `GenuineIntel,6,85,4`. Other forms are
+/// returned unchanged.
 fn table_name(cpuid: &str) -> String {
     let fields: Vec<&str> = cpuid.split(',').collect();
     let hex = |text: &str| text.parse::<u32>().ok().map(|number| format!("{number:X}"));
@@ -87,7 +88,7 @@ fn table_name(cpuid: &str) -> String {
     }
 }
 
-/// The maximum size of a table, in bytes.
+/// The maximum size of a file with tables, in bytes.
 const MAX_TABLE: u64 = 256 << 20;
 
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use rperf_symbol::{FileBytes, Files};
 
 use crate::UnmappedObjects;
 
-/// Reads files of this machine. They are mapped, except files without a size, as in /proc and /sys.
+/// Reads files of this machine. They are mapped, except files in /sys and files of size 0, as in /proc.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DiskFiles;
 
@@ -18,8 +18,9 @@ pub struct DiskFiles;
 /// anyone can create them (perf maps): a sparse file of any size costs nothing to create.
 const MAX_READ: u64 = 1 << 30;
 
-/// Whether the path is a `/proc` or `/sys` file that describes code: the kernel's symbols, modules, memory, build-ids
-/// and types, and maps, status and auxiliary vector of a process. Reading other files there may block or consume data.
+/// Whether the path is one of the files of the kernel that may be read: in `/proc` its symbols, modules and memory, and maps,
+/// status and auxiliary vector of a process; in `/sys` its build-id, types and modules. Reading other files there may block
+/// or consume data.
 fn is_readable_kernel_file(path: &Path) -> bool {
     const IN_PROC: [&str; 4] = ["kallsyms", "modules", "kcore", "iomem"];
     const OF_PROCESS: [&str; 3] = ["maps", "status", "auxv"];

@@ -17,7 +17,7 @@ pub struct MachinePmus {
     pub sysfs: Sysfs,
     /// The tables.
     pub tables: MachineTables,
-    /// Of several identical PMUs, the one whose events are used (`stat --pmu-filter`); `None` for all of them.
+    /// The PMU to select if a name matches several; `None` for all of them.
     pub only: Option<String>,
 }
 
@@ -81,7 +81,8 @@ impl EventSources for MachinePmus {
 pub struct MachineTracepoints(pub Tracefs);
 
 impl MachineTracepoints {
-    /// Returns tracefs below `debugfs` if given (`--debugfs-dir`): a mounted debugfs, a tracefs, or a copy of one.
+    /// Returns tracefs below `debugfs` if given (`--debugfs-dir`): a mounted debugfs, a tracefs, or a copy of one. Otherwise
+    /// returns tracefs at its mount point.
     #[must_use]
     pub fn find(debugfs: Option<&Path>) -> Self {
         if let Some(folder) = debugfs {

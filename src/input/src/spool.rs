@@ -1,4 +1,5 @@
-//! Bytes that are buffered before they are read: in memory, or in an unnamed temporary file if there are many.
+//! Bytes that are buffered before they are read: in memory, or in an unnamed temporary file if there are many or memory
+//! is short.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,11 +1,11 @@
-//! Objects that could not be mapped for lack of memory.
+//! A list of the objects that could not be mapped.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Objects that could not be mapped for lack of memory and were replaced or skipped.
+/// Objects that could not be mapped for lack of memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnmappedObjects {
     /// The message about the first object: its path and the system's error.
@@ -28,7 +28,7 @@ impl UnmappedObjects {
         unmapped.paths.insert(path.to_owned());
     }
 
-    /// The objects of this process so far; `None` if all were mapped.
+    /// The objects of this process so far; `None` if there are none.
     #[must_use]
     pub fn found() -> Option<Self> {
         UNMAPPED

@@ -23,7 +23,7 @@ pub struct DirectoryFile {
     bytes: MappedFile,
 }
 
-/// A file of a directory that cannot be opened.
+/// A file of a directory that cannot be opened or mapped.
 #[derive(Debug)]
 pub struct PartError {
     /// The file.
@@ -48,7 +48,8 @@ impl DirectoryFile {
     /// Returns the files `data.0`, `data.1` and so on, by number. Empty ones are skipped.
     ///
     /// # Errors
-    /// Errors of `check` and of listing the directory; [`PartError`] for files that can't be opened or are not regular.
+    /// Errors of `check` and of listing the directory; [`PartError`] for files that can't be opened or mapped, or are not
+    /// regular.
     pub fn of_directory<E: From<PartError> + From<io::Error>>(
         directory: &Folder,
         check: impl Fn(&Metadata) -> Result<(), E>,
@@ -89,9 +90,9 @@ fn part_number(name: &OsStr) -> Option<u32> {
 pub struct UnpackedRecords {
     /// The records.
     pub records: RecordingBytes,
-    /// Their number, and where reading ended.
+    /// The numbers of compressed records, and the first error.
     pub summary: UnpackSummary,
-    /// The message about the damaged part, if any.
+    /// The message about a damaged file of the directory, if that caused the first error.
     pub damage: Option<String>,
 }
 

@@ -8,7 +8,9 @@ use clap::ArgMatches;
 use rperf_names::nearest;
 
 use super::firefox;
-use super::installed::{ScriptCall, installed, makes_own, run_both, split, take_input};
+use super::installed::{
+    ScriptCall, input_of_recording_script, installed, run_both, split, take_input,
+};
 use super::native::NativeTable;
 use super::sqlite_export;
 use super::{native_memory, native_run};
@@ -99,7 +101,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
         }
         (ScriptKind::Firefox, "report") => firefox::report(&rest, matches, context),
         (_, "report") => report(script, rest, matches, context),
-        (_, _) if matches.contains_id("input") => Err(makes_own(script.name)),
+        (_, _) if matches.contains_id("input") => Err(input_of_recording_script(script.name)),
         (ScriptKind::Firefox, _) => firefox::live(script, rest, all_cpus),
         (_, _) => live(script, rest, all_cpus, context),
     }

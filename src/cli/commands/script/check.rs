@@ -4,21 +4,22 @@ use rperf_replay::{OrderedRecord, RecordContent, Replay};
 
 use crate::cli::context::Context;
 
-/// Reports samples that are older than the preceding one.
+/// Reports each sample that is older than the preceding one, and the number of these samples.
 pub(super) fn order(context: &Context, replay: &Replay<'_>) {
-    let mut latest = 0;
+    let mut previous = 0;
     let mut misordered: u64 = 0;
     for OrderedRecord { content, .. } in replay.ordered_records() {
         let RecordContent::Sample(sample) = content else {
             continue;
         };
         let time = sample.wire.time.unwrap_or(u64::MAX);
-        if time < latest {
+        if time < previous {
             misordered += 1;
-            let message = "Samples misordered, previous";
-            context.note(format_args!("{message}: {latest} this: {time}"));
+            context.note(format_args!(
+                "Samples misordered, previous: {previous} this: {time}"
+            ));
         }
-        latest = time;
+        previous = time;
     }
     context.note(format_args!("Misordered timestamps: {misordered}"));
 }

@@ -35,22 +35,22 @@ impl ScriptCounts {
         // The replay reports where records end early.
         let mut records = data.records().map_while(Result::ok);
         records.all(|record| {
-            let at = CountRecord {
+            let record = CountRecord {
                 raw: &record.raw,
                 position: record.position,
                 endian: data.endian(),
                 events: data.events(),
             };
-            self.send(&at, filter, interpreter)
+            self.send(&record, filter, interpreter)
         });
     }
 
     /// The records that could not be decoded.
-    pub(super) fn bad(&self) -> DecodeErrors {
+    pub(super) fn decode_errors(&self) -> DecodeErrors {
         self.table.bad.clone()
     }
 
-    /// Processes a record; at the end of an interval, sends its counts. Returns whether the interpreter still reads.
+    /// Processes a record; at the end of an interval, sends its counts. Returns false if they could not be sent.
     pub(super) fn send(
         &mut self,
         record: &CountRecord<'_>,
@@ -61,8 +61,8 @@ impl ScriptCounts {
             return true;
         };
         let names: Vec<String> = self.table.names().map(str::to_owned).collect();
-        let known = self.calls.take().filter(|(known, _)| *known == names);
-        let calls = match known {
+        let current = self.calls.take().filter(|(known, _)| *known == names);
+        let calls = match current {
             Some((_, calls)) => calls,
             None => {
                 if self.functions.language == ScriptLanguage::Perl {

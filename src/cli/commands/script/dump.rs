@@ -1,4 +1,4 @@
-//! `script -D`: dumps every record, and the text of samples after it.
+//! `script -D`: dumps every record, followed by the text that `script` prints for it.
 
 use std::io::Write as _;
 
@@ -15,7 +15,7 @@ use crate::cli::options::flag;
 use crate::cli::record_dump::{self, DumpSuffix};
 use crate::cli::shared::analysis::Analysis;
 
-/// Whether a dump is requested, in either order.
+/// Whether a dump is requested, in the order of delivery or of the file.
 pub(super) fn is_wanted(matches: &ArgMatches) -> bool {
     record_dump::is_wanted(matches) || is_unsorted(matches)
 }

@@ -12,14 +12,14 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
 use crate::cli::shared::built_in_scripts::BuiltInScript;
 
-/// The profile that is written if none is named.
+/// The output file if `--save-only` is not given.
 const PROFILE: &str = "gecko_profile.json";
 
-/// Converts the recording of `-i`.
+/// Converts a recording.
 ///
 /// # Errors
 ///
-/// Status 129: other words than `--save-only FILE`. Otherwise those of `data convert`.
+/// Status 129: unknown or incomplete arguments. Otherwise those of `data convert`.
 pub(super) fn report(
     words: &[OsString],
     matches: &ArgMatches,
@@ -36,7 +36,7 @@ pub(super) fn report(
                 .detail("usage: script report gecko [--save-only FILE]"),
         );
     }
-    let mut call = convert(&profile);
+    let mut call = convert_arguments(&profile);
     if let Some(input) = input {
         call.extend(["-i".into(), input]);
     }
@@ -48,7 +48,7 @@ pub(super) fn report(
 ///
 /// # Errors
 ///
-/// Status 129: `--save-only` without a file. Otherwise those of `record` and `data convert`.
+/// Status 129: `--save-only` without a file. Status 255: a process cannot be started.
 pub(super) fn live(
     script: &BuiltInScript,
     words: Vec<OsString>,
@@ -58,35 +58,35 @@ pub(super) fn live(
     if recorded.is_empty() || all_cpus {
         recorded.insert(0, "-a".into());
     }
-    let own = std::env::current_exe()?;
-    let mut recorder = Command::new(&own);
+    let program = std::env::current_exe()?;
+    let mut recorder = Command::new(&program);
     recorder.arg("record").args(script.record);
     recorder.args(["-q", "-o", "-"]).args(recorded);
-    let mut reporter = Command::new(&own);
+    let mut reporter = Command::new(&program);
     reporter
         .arg("data")
-        .args(convert(&profile))
+        .args(convert_arguments(&profile))
         .args(["-i", "-"]);
     run_both(recorder, reporter)
 }
 
-fn convert(profile: &OsStr) -> Vec<OsString> {
+fn convert_arguments(profile: &OsStr) -> Vec<OsString> {
     let words = ["convert".into(), "--to-firefox".into(), profile.to_owned()];
     words.into()
 }
 
 /// Removes `--save-only FILE` from the words before `--`. Returns the file, by default [`PROFILE`], and the other words.
 fn take_profile(mut words: Vec<OsString>) -> Result<(OsString, Vec<OsString>), CliError> {
-    let own = words.iter().take_while(|word| *word != "--").count();
+    let end = words.iter().take_while(|word| *word != "--").count();
     let place = words
         .iter()
-        .take(own)
+        .take(end)
         .position(|word| word == "--save-only");
     let Some(place) = place else {
         return Ok((PROFILE.into(), words));
     };
     words.remove(place);
-    match place + 1 < own {
+    match place + 1 < end {
         true => Ok((words.remove(place), words)),
         false => Err(CliError::usage("script gecko: --save-only needs a file")),
     }

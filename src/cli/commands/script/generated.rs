@@ -28,7 +28,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
         Some((_, suffix)) => (suffix, Some(given.as_str())),
         None => (given.as_str(), None),
     };
-    let (language, usual) = match name.to_ascii_lowercase().as_str() {
+    let (language, default_file) = match name.to_ascii_lowercase().as_str() {
         "python" | "py" => (ScriptLanguage::Python, PYTHON_FILE),
         "perl" | "pl" => (ScriptLanguage::Perl, PERL_FILE),
         _ => {
@@ -38,7 +38,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
             ));
         }
     };
-    let file = file.unwrap_or(usual);
+    let file = file.unwrap_or(default_file);
     let input = match OpenedInput::open(matches, context)? {
         OpenedInput::Whole(input) => input,
         OpenedInput::Stream(stream) => stream.spool(context)?,
@@ -64,12 +64,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
         return Err(CliError::message(255, message)
             .hint("samples of other events are passed to a function process_event(dict)"));
     }
-    let (text, shown) = match language {
+    let (text, language_name) = match language {
         ScriptLanguage::Python => (python_script(tracepoints), "Python"),
         ScriptLanguage::Perl => (perl_script(tracepoints), "Perl"),
     };
     let written = rperf_safefs::write_atomic(Path::new(file), |out| out.write_all(text.as_bytes()));
     written.map_err(|error| CliError::message(255, format!("{file}: {error}")))?;
-    context.note(format_args!("generated {shown} script: {file}"));
+    context.note(format_args!("generated {language_name} script: {file}"));
     Ok(Some(ExitStatus::Ok))
 }

@@ -1,8 +1,8 @@
 //! The scripts that are installed with perf, or in the folder of `PERF_EXEC_PATH`: `script report NAME`,
 //! `script record NAME`, `script NAME`.
 //!
-//! Each consists of two shell scripts, `bin/NAME-record` and `bin/NAME-report`, which call perf. The shell in their
-//! first line runs them, with a function `perf` that calls this program.
+//! Each consists of a shell script `bin/NAME-report` and mostly also `bin/NAME-record`, which call perf. They are run by
+//! bash if their first line names it, otherwise by sh, with a function `perf` that calls this program.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -17,7 +17,7 @@ use super::interpreter::{EXEC_PATH, exec_path};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 
-/// Maximum size of a script in bytes; larger files are not such scripts.
+/// Maximum size of a script in bytes.
 const MAX_SCRIPT: u64 = 1 << 20;
 /// Runs the script `$3` with a function `perf` that calls the program `$1`, and adds the options `$2` to calls of
 /// `script`.
@@ -70,7 +70,7 @@ pub(super) fn installed(context: &Context) -> Vec<InstalledScript> {
 fn of_folder(path: &std::path::Path) -> std::io::Result<Vec<InstalledScript>> {
     let folder = Folder::open(path)?;
     let names = folder.names()?;
-    let found = names.iter().filter_map(|file| {
+    let scripts = names.iter().filter_map(|file| {
         let name = file.to_str()?.strip_suffix("-report")?;
         let text = folder.read(file, MAX_SCRIPT).ok()?;
         let text = String::from_utf8_lossy(&text).into_owned();
@@ -83,7 +83,7 @@ fn of_folder(path: &std::path::Path) -> std::io::Result<Vec<InstalledScript>> {
             record: folder.has_file(&record).then(|| path.join(&record)),
         })
     });
-    Ok(found.collect())
+    Ok(scripts.collect())
 }
 
 /// The text after `key` in the first comment that begins with `key`; empty if there is none.
@@ -100,7 +100,8 @@ impl InstalledScript {
     ///
     /// # Errors
     ///
-    /// Status 129: the words do not fit the script. Status 255: a shell cannot be started.
+    /// Status 129: the words do not fit the script. Status 255: a script is missing or cannot be read, or a shell cannot be
+    /// started.
     pub(super) fn run(
         &self,
         call: ScriptCall<'_>,
@@ -115,13 +116,13 @@ impl InstalledScript {
                     .shell(&self.report, &options, context)?
                     .args(words)
                     .spawn();
-                finish(started(shell)?)
+                finish(check_started(shell)?)
             }
             "record" => {
                 let all = call.all_cpus.then(|| OsString::from("-a"));
                 let words = all.into_iter().chain(call.words);
                 let shell = self.shell(self.record()?, "", context)?.args(words).spawn();
-                finish(started(shell)?)
+                finish(check_started(shell)?)
             }
             _ => self.run_live(call, context),
         }
@@ -130,7 +131,7 @@ impl InstalledScript {
     /// Records to a pipe that the report reads. Ctrl-C ends the recording.
     fn run_live(&self, call: ScriptCall<'_>, context: &Context) -> Result<ExitStatus, CliError> {
         if call.input.is_some() {
-            return Err(makes_own(&self.name));
+            return Err(input_of_recording_script(&self.name));
         }
         let (reported, mut recorded) = self.split(call.words)?;
         if recorded.is_empty() || call.all_cpus {
@@ -145,9 +146,9 @@ impl InstalledScript {
         run_both(recorder, reporter)
     }
 
-    /// Splits words into those of the report script and those of the record script: at `--`, otherwise after the
-    /// required arguments and the words that the script's description names. If the script's name ends in `top`, all
-    /// words are those of the report script.
+    /// Splits words into those of the report script and those of the record script: before `--`, otherwise after the required
+    /// arguments and those of the words `tx`, `rx`, `debug` and `dev=…` that [`Self::arguments`] names. Without `--`, all words
+    /// are those of the report script if the script's name ends in `top`.
     fn split(&self, words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<OsString>), CliError> {
         split(&self.name, &self.arguments, words)
     }
@@ -224,12 +225,11 @@ pub(super) fn run_both(
     mut reporter: Command,
 ) -> Result<ExitStatus, CliError> {
     recorder.stdout(Stdio::piped());
-    let mut recorder = started(recorder.spawn())?;
+    let mut recorder = check_started(recorder.spawn())?;
     let stream = recorder.stdout.take().map_or_else(Stdio::null, Stdio::from);
-    let reporter = started(reporter.stdin(stream).spawn());
+    let reporter = check_started(reporter.stdin(stream).spawn());
     // Children must not inherit the blocked signal.
     let signals = Signals::block(&[libc::SIGINT]).ok();
-    // The recorder ends when the reporter has closed the pipe.
     let status = reporter.and_then(finish);
     let recorded = finish(recorder)?;
     match status? {
@@ -246,7 +246,7 @@ pub(super) fn run_both(
 }
 
 /// The error for `-i` with a script that records.
-pub(super) fn makes_own(name: &str) -> CliError {
+pub(super) fn input_of_recording_script(name: &str) -> CliError {
     let message = format!("script {name}: -i names a recording, but the script makes its own");
     CliError::usage(message).hint(format!("script report {name}"))
 }
@@ -286,16 +286,16 @@ pub(super) fn take_input(words: &mut Vec<OsString>) -> Result<Option<OsString>, 
     }
 }
 
-/// Whether Ctrl-C was pressed.
+/// Whether a blocked SIGINT (Ctrl-C) is pending.
 fn is_pending(signals: Option<&Signals>) -> bool {
     signals.is_some_and(|signals| matches!(signals.next(), Ok(Some(_))))
 }
 
-fn started(child: std::io::Result<Child>) -> Result<Child, CliError> {
+fn check_started(child: std::io::Result<Child>) -> Result<Child, CliError> {
     child.map_err(|error| CliError::message(255, format!("the shell of the script: {error}")))
 }
 
-/// Waits for a shell.
+/// Waits for a child process, and returns its status.
 fn finish(mut child: Child) -> Result<ExitStatus, CliError> {
     let status = child.wait()?;
     Ok(match (status.code(), status.signal()) {
@@ -338,8 +338,8 @@ mod tests {
             ("syscall-counts", "[comm]", "ls -- ls -l", "ls", "-- ls -l"),
             ("sctop", "[comm] [interval]", "5", "5", ""),
         ] {
-            let found = script(name, arguments).split(words(given)).unwrap();
-            assert_eq!(found, (words(reported), words(recorded)), "{name} {given}");
+            let split = script(name, arguments).split(words(given)).unwrap();
+            assert_eq!(split, (words(reported), words(recorded)), "{name} {given}");
         }
         assert!(script("rw-by-file", "<comm>").split(Vec::new()).is_err());
     }

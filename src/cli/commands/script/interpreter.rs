@@ -16,7 +16,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::external;
 
-/// The variable with the folder of perf's own programs and scripts.
+/// The environment variable that names the folder of perf's own programs and scripts.
 pub(super) const EXEC_PATH: &str = "PERF_EXEC_PATH";
 /// The folders in which distributions install perf's programs and scripts.
 const EXEC_PATHS: [&str; 2] = ["/usr/libexec/perf-core", "/usr/lib/perf-core"];
@@ -28,17 +28,19 @@ pub(super) struct Interpreter {
     /// `None` once the interpreter has closed its end.
     events: Option<PipeWriter>,
     answer: PipeReader,
-    /// The blocked signals: if one is pending, no more events are sent. The interpreter receives the signals, too.
+    /// The blocked signals: if one is pending, no more events are sent, unless `ignores_signals`. The interpreter receives the
+    /// signals, too.
     signals: Option<Signals>,
     ignores_signals: bool,
 }
 
 impl Interpreter {
-    /// Starts `program` and sends `hello`. Must be called before threads are started, as it blocks signals.
+    /// Starts `program` and sends `hello`, the first block. The program reads standard input if `has_input`. Must be called
+    /// before threads are started, as it blocks signals.
     ///
     /// # Errors
     ///
-    /// Status 255: the program cannot be started.
+    /// The pipes cannot be created. Status 255: the program cannot be started.
     pub(super) fn start(
         language: ScriptLanguage,
         program: &Path,
@@ -76,7 +78,7 @@ impl Interpreter {
         })?;
         // Writing and reading end with the interpreter only if no other process has its ends of the pipes.
         drop((for_child, from_child));
-        let mut own = Self {
+        let mut interpreter = Self {
             language,
             child,
             events: Some(events),
@@ -84,8 +86,8 @@ impl Interpreter {
             signals,
             ignores_signals: false,
         };
-        own.send(hello);
-        Ok(own)
+        interpreter.send(hello);
+        Ok(interpreter)
     }
 
     /// Continues to send events after signals.
@@ -93,14 +95,16 @@ impl Interpreter {
         self.ignores_signals = true;
     }
 
-    /// Waits until the script is loaded, and returns its functions; `None` if the interpreter has ended.
+    /// Waits until the script is loaded, and returns its functions; `None` if the interpreter sends no text, as when it has
+    /// ended.
     ///
     /// # Errors
     ///
-    /// Status 255: the answer is not the shim's.
+    /// Status 255: the answer is invalid.
     pub(super) fn functions(&mut self) -> Result<Option<ScriptFunctions>, CliError> {
         let mut text = String::new();
-        // Invalid UTF-8 is an invalid answer. The pipe may stay open: the interpreter can be a wrapper that waits for it.
+        // Only one line is read, as the pipe may stay open: the interpreter can be a wrapper that waits for it. A line that is not
+        // UTF-8 counts as no answer.
         let _ = BufReader::new(&self.answer).read_line(&mut text);
         if text.is_empty() {
             return Ok(None);
@@ -111,7 +115,7 @@ impl Interpreter {
         Ok(Some(functions))
     }
 
-    /// Sends a block; returns false if the interpreter has closed its end or a signal has ended the events.
+    /// Sends a block; returns false if the interpreter has closed its end, or a signal has arrived that is not ignored.
     pub(super) fn send(&mut self, block: &[u8]) -> bool {
         let is_interrupted = self
             .signals

@@ -35,8 +35,8 @@ impl ScriptFile {
         let arguments = words.unwrap_or_default().cloned().collect();
         let (language, path) = parse(spec)?;
         if let Err(error) = std::path::Path::new(&path).metadata() {
-            let shown = path.display();
-            return Err(CliError::message(255, format!("-s {shown}: {error}"))
+            let path = path.display();
+            return Err(CliError::message(255, format!("-s {path}: {error}"))
                 .hint("-s takes the path of a script; scripts of --list are run with 'script report NAME'"));
         }
         Ok(Some(Self {
@@ -92,15 +92,15 @@ fn parse(spec: &OsStr) -> Result<(ScriptLanguage, PathBuf), CliError> {
 }
 
 /// The interpreter of a Python script, from the first of these sources: `--python`, the active virtual environment, the
-/// script's first line, python3 on PATH.
+/// script's first line if it names an existing file `python3…`, python3 on PATH.
 pub(super) fn python(matches: &ArgMatches, first_line: &[u8], context: &Context) -> PathBuf {
     if let Some(given) = matches.get_one::<OsString>("python") {
         return given.into();
     }
     if let Some(environment) = context.var("VIRTUAL_ENV") {
-        let own = Path::new(&environment).join("bin/python3");
-        if own.exists() {
-            return own;
+        let interpreter = Path::new(&environment).join("bin/python3");
+        if interpreter.exists() {
+            return interpreter;
         }
     }
     shebang(first_line, b"python3")
@@ -108,7 +108,7 @@ pub(super) fn python(matches: &ArgMatches, first_line: &[u8], context: &Context)
         .unwrap_or_else(|| "python3".into())
 }
 
-/// The interpreter of a Perl script: that of its first line, or perl on PATH.
+/// The interpreter of a Perl script: that of its first line if it is an existing file `perl…`, otherwise perl on PATH.
 pub(super) fn perl(first_line: &[u8]) -> PathBuf {
     shebang(first_line, b"perl")
         .filter(|program| program.exists())
@@ -146,8 +146,8 @@ mod tests {
             ("list", "invalid script extension: -s list"),
             ("ruby:a.py", "invalid language specifier: -s ruby:a.py"),
         ] {
-            let refused = parse(OsStr::new(spec)).unwrap_err();
-            assert!(refused.text().starts_with(message), "{}", refused.text());
+            let error = parse(OsStr::new(spec)).unwrap_err();
+            assert!(error.text().starts_with(message), "{}", error.text());
         }
     }
 

@@ -19,7 +19,7 @@ use crate::cli::shared::built_in_scripts::NativeScript;
 
 /// The number of rows of `rwtop`.
 const TOP_LINES: usize = 20;
-/// Seconds between refreshes of the scripts that have an interval.
+/// Default seconds between refreshes of the scripts that have an interval.
 const INTERVAL: u64 = 3;
 
 /// A script with its arguments and its results so far.
@@ -42,9 +42,9 @@ pub(super) enum NativeTable {
     Tasks(Box<TaskAnalyzer>),
 }
 
-/// Names that tables need.
+/// Functions that look up names, and the prefix of control sequences, for writing tables.
 pub(super) struct TableNames<'n> {
-    /// The name of a system call.
+    /// The name of a system call, or its number as text.
     pub(super) syscall: &'n dyn Fn(i64) -> String,
     /// Function and offset of an address of the kernel.
     pub(super) function: &'n dyn Fn(u64) -> (String, u64),
@@ -124,7 +124,7 @@ impl NativeTable {
     ///
     /// # Errors
     ///
-    /// Those of the script.
+    /// Those of [`TaskAnalyzer::set_colors`].
     pub(super) fn prepare(&mut self, context: &Context) -> Result<(), CliError> {
         match self {
             Self::Tasks(table) => table.set_colors(context),
@@ -164,7 +164,7 @@ impl NativeTable {
         }
     }
 
-    /// Adds a sample of one of its tracepoints.
+    /// Adds a sample of one of the tracepoints of [`Self::events`].
     pub(super) fn sample(&mut self, sample: &ScriptSample<'_>) {
         match self {
             Self::Syscalls(table) | Self::TopSyscalls(table, _) => table.sample(sample),
@@ -233,7 +233,7 @@ impl NativeTable {
     }
 }
 
-/// A name of tasks, if given.
+/// The tasks with the given name; without arguments, all tasks.
 fn comm_argument(script: NativeScript, words: &[String]) -> Result<TaskSelection, CliError> {
     match words {
         [] => Ok(TaskSelection::All),
@@ -242,7 +242,7 @@ fn comm_argument(script: NativeScript, words: &[String]) -> Result<TaskSelection
     }
 }
 
-/// A name of tasks or a process, if given.
+/// The tasks with the given name or process id; without arguments, all tasks.
 fn task_argument(script: NativeScript, words: &[String]) -> Result<TaskSelection, CliError> {
     match words {
         [] => Ok(TaskSelection::All),
@@ -251,7 +251,7 @@ fn task_argument(script: NativeScript, words: &[String]) -> Result<TaskSelection
     }
 }
 
-/// An interval in seconds, if given.
+/// The given interval in seconds; without arguments, [`INTERVAL`].
 fn interval_argument(script: NativeScript, words: &[String]) -> Result<u64, CliError> {
     match words {
         [] => Ok(INTERVAL),
@@ -260,7 +260,7 @@ fn interval_argument(script: NativeScript, words: &[String]) -> Result<u64, CliE
     }
 }
 
-/// The arguments of `sctop`: a name, an interval, or both.
+/// The optional arguments of `sctop`: a name of tasks and an interval. A single number is an interval.
 fn top_arguments(script: NativeScript, words: &[String]) -> Result<(TaskSelection, u64), CliError> {
     match words {
         [] => Ok((TaskSelection::All, INTERVAL)),

@@ -41,8 +41,8 @@ pub(super) fn parse(words: &[String]) -> Result<(CompactionTimes, CompactionLayo
 }
 
 fn task_filter(tasks: &str) -> Result<TaskFilter, CliError> {
-    if let Ok(wanted) = tasks.parse::<i64>() {
-        return Ok(Box::new(move |pid, _| pid == wanted));
+    if let Ok(selected) = tasks.parse::<i64>() {
+        return Ok(Box::new(move |pid, _| pid == selected));
     }
     let (first, last) = tasks.split_once('-').unwrap_or((tasks, tasks));
     let last = match last {

@@ -15,19 +15,19 @@ use crate::cli::input::{Input, OpenedInput};
 use crate::cli::pmus::machine_pmus;
 use crate::cli::shared::analysis::Analysis;
 
-/// The regions of this machine's physical memory.
+/// The file that lists the regions of this machine's physical memory.
 const IOMEM: &str = "/proc/iomem";
 /// Retired loads of Intel's cores (MEM_INST_RETIRED.ALL_LOADS, earlier MEM_UOPS_RETIRED.ALL_LOADS), the only event of perf's
 /// script.
 const LOADS: &str = "cpu/event=0xd0,umask=0x81,name=mem_inst_retired.all_loads/P";
-const INTEL: &str = "GenuineIntel-6-";
+const INTEL_CPUID_PREFIX: &str = "GenuineIntel-6-";
 
-/// Prints the table of the recording of `-i`.
+/// Prints the table of a recording.
 ///
 /// # Errors
 ///
-/// Status 129: the script takes no words. Status 255: the recording has no physical addresses, or the regions of memory
-/// are hidden from the caller.
+/// Status 129: `words` is not empty. Status 255: the recording cannot be read or has no physical addresses, or the regions
+/// of memory cannot be read.
 pub(super) fn report(
     words: &[OsString],
     matches: &ArgMatches,
@@ -59,10 +59,10 @@ pub(super) fn check(words: &[OsString]) -> Result<(), CliError> {
 ///
 /// # Errors
 ///
-/// Status 255: the processor has no such event.
+/// Status 255: the event of this processor is not known.
 pub(super) fn recorded_event(context: &Context) -> Result<[OsString; 2], CliError> {
     let pmus = machine_pmus(context);
-    if pmus.tables.cpuid().starts_with(INTEL) {
+    if pmus.tables.cpuid().starts_with(INTEL_CPUID_PREFIX) {
         return Ok(["-e".into(), LOADS.into()]);
     }
     let message = "mem-phys-addr: the event for retired loads of this processor is not known";

@@ -32,7 +32,7 @@ struct NativeRun<'a> {
     settings: &'a ScriptSettings,
     script: NativeScript,
     table: NativeTable,
-    /// Samples of events that the script does not use, by event.
+    /// The number of samples of each event that the script does not use, if it lists them.
     others: Vec<u64>,
 }
 
@@ -95,8 +95,8 @@ impl NativeRun<'_> {
         let filter = settings.filter(recording)?;
         let resolver = analysis.resolver(&settings.symbols);
         let events = self.table.events();
-        let others = self.table.counts_others();
-        let decoder = FieldDecoder::new(recording, events, others, &filter, &resolver);
+        let counts_others = self.table.counts_others();
+        let decoder = FieldDecoder::new(recording, events, counts_others, &filter, &resolver);
         let decoder = decoder.map_err(|error| CliError::failure(255, error))?;
         if !decoder.has_events() {
             return Err(self.lacks_events(&input.path.display().to_string()));
@@ -137,7 +137,7 @@ impl NativeRun<'_> {
         }
     }
 
-    /// Writes the table.
+    /// Writes the table, and the counts of other events.
     fn write(&mut self, recording: Metadata<'_>, resolver: &Resolver<'_>) -> Result<(), CliError> {
         let arch = recording.features.arch();
         let abi = arch.as_deref().map_or_else(Abi::native, Abi::of_machine);
@@ -180,28 +180,28 @@ impl NativeRun<'_> {
         Ok(out.flush()?)
     }
 
-    /// Prints the table of each interval of a stream.
+    /// Prints the table of a stream after each interval, and at the end.
     fn print_stream(&mut self, input: RecordingStream, every: Duration) -> Result<(), CliError> {
         let settings = self.settings;
         let path = input.path.clone();
         let mut stream = Stream::new(input.reader()?);
         let mut scratches: Vec<ThreadCache> = Vec::new();
         scratches.resize_with(settings.jobs.get(), ThreadCache::default);
-        let mut known: Option<LoadedObjects> = None;
+        let mut loaded: Option<LoadedObjects> = None;
         let mut next = Instant::now() + every;
         loop {
             let more = stream.advance()?;
             let recording = stream.head().metadata();
-            let resolver = match known.take() {
-                Some(known) => Resolver::resume(stream.world(), &DiskFiles, known),
+            let resolver = match loaded.take() {
+                Some(loaded) => Resolver::resume(stream.world(), &DiskFiles, loaded),
                 None => {
                     let symbols = &settings.symbols;
                     symbols.resolver(self.context, stream.world(), stream.head().features())
                 }
             };
             let filter = settings.filter(recording)?;
-            let (events, others) = (self.table.events(), self.table.counts_others());
-            let decoder = FieldDecoder::new(recording, events, others, &filter, &resolver);
+            let (events, counts_others) = (self.table.events(), self.table.counts_others());
+            let decoder = FieldDecoder::new(recording, events, counts_others, &filter, &resolver);
             let decoder = decoder.map_err(|error| CliError::failure(255, error))?;
             let mut take = |block: &mut FieldBlock| {
                 block.deliver(stream.world(), |sample| self.add(sample));
@@ -213,7 +213,7 @@ impl NativeRun<'_> {
                 self.write(recording, &resolver)?;
                 next = Instant::now() + every;
             }
-            known = Some(resolver.into_loaded());
+            loaded = Some(resolver.into_loaded());
             if !more {
                 break;
             }

@@ -50,10 +50,11 @@ impl TaskAnalyzer {
                 None => (word.as_str(), None),
             };
             if !VALUED.contains(&name) {
-                return Err(refused(format!("unknown option '{word}'")));
+                return Err(usage_error(format!("unknown option '{word}'")));
             }
             let value = attached.or_else(|| rest.next().cloned());
-            let value = value.ok_or_else(|| refused(format!("option '{name}' needs a value")))?;
+            let value =
+                value.ok_or_else(|| usage_error(format!("option '{name}' needs a value")))?;
             match name {
                 "--filter-tasks" => except = Some(list(&value)),
                 "--limit-to-tasks" => only = Some(list(&value)),
@@ -66,7 +67,7 @@ impl TaskAnalyzer {
             (None, Some(words)) => TaskWords::Except(words),
             (Some(_), Some(_)) => {
                 let excluded = "--filter-tasks and --limit-to-tasks exclude each other";
-                return Err(refused(excluded.to_owned()));
+                return Err(usage_error(excluded.to_owned()));
             }
         };
         own.check()?;
@@ -77,7 +78,7 @@ impl TaskAnalyzer {
     fn set_flag(&mut self, word: &str) -> bool {
         match word {
             "--ns" => self.layout.unit = TaskUnit::Nanoseconds,
-            // As in perf, --ns precedes --ms.
+            // As in perf, --ns takes precedence over --ms.
             "--ms" if self.layout.unit == TaskUnit::Nanoseconds => {}
             "--ms" => self.layout.unit = TaskUnit::Milliseconds,
             "--extended-times" => self.layout.extended = true,
@@ -102,7 +103,7 @@ impl TaskAnalyzer {
                     let named = pair.split_once(':');
                     let named = named.and_then(|(tid, name)| Some((tid.parse().ok()?, name)));
                     let (tid, name): (u32, &str) = named.ok_or_else(|| {
-                        refused(format!("--rename-comms-by-tids {value}: expected TID:NAME"))
+                        usage_error(format!("--rename-comms-by-tids {value}: expected TID:NAME"))
                     })?;
                     self.runs.names.insert(tid, name.to_owned());
                 }
@@ -110,7 +111,7 @@ impl TaskAnalyzer {
             "--stdio-color" => {
                 if !["always", "never", "auto"].contains(&value.as_str()) {
                     let expected = "expected always, never or auto";
-                    return Err(refused(format!("--stdio-color {value}: {expected}")));
+                    return Err(usage_error(format!("--stdio-color {value}: {expected}")));
                 }
                 self.color = Some(value);
             }
@@ -127,20 +128,20 @@ impl TaskAnalyzer {
             (Some(_), None) if self.summary => "--csv: no file for the summary, see --csv-summary",
             _ => return Ok(()),
         };
-        Err(refused(conflict.to_owned()))
+        Err(usage_error(conflict.to_owned()))
     }
 
     /// Decides about colours.
     ///
     /// # Errors
     ///
-    /// None: the value was checked.
+    /// Does not fail, as the value was checked by [`Self::parse`].
     pub(super) fn set_colors(&mut self, context: &Context) -> Result<(), CliError> {
         self.layout.colors = color_csi(context, "stdio-color", self.color.as_deref())?;
         Ok(())
     }
 
-    /// Writes the names of the files that are written.
+    /// Writes a line for each CSV file that will be written.
     pub(super) fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
         if let Some(path) = &self.csv {
             writeln!(out, "generating csv at {}", path.display())?;
@@ -151,7 +152,7 @@ impl TaskAnalyzer {
         Ok(())
     }
 
-    /// Writes the tables, to `out` or to files.
+    /// Writes the CSV files if any is requested, otherwise the tables to `out`.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let (runs, layout) = (&self.runs, &self.layout);
         if let Some(path) = &self.csv {
@@ -197,21 +198,21 @@ fn list(value: &str) -> Vec<String> {
     value.split(',').map(str::to_owned).collect()
 }
 
-/// A thread and the code of its colour: `WORD` or `WORD:COLOUR`.
+/// Parses `TASK` or `TASK:COLOUR`; returns the task, and the code of the colour, by default red.
 fn highlighted(word: &str) -> Result<(String, &'static str), CliError> {
     let (task, color) = word.split_once(':').unwrap_or((word, "red"));
     let mut colors = TASK_COLORS.iter();
     let Some((_, code)) = colors.find(|(name, _)| *name == color) else {
         let names = TASK_COLORS.map(|(name, _)| name).join(", ");
         let message = format!("--highlight-tasks: unknown colour '{color}': expected {names}");
-        return Err(refused(message));
+        return Err(usage_error(message));
     };
     Ok((task.to_owned(), code))
 }
 
 /// Times in seconds: `FROM:TO`, `FROM:` or `:TO`.
 fn window(value: &str) -> Result<TimeWindow, CliError> {
-    let bad = |why: &str| refused(format!("--time-limit {value}: {why}"));
+    let bad = |why: &str| usage_error(format!("--time-limit {value}: {why}"));
     let (first, last) = value
         .split_once(':')
         .ok_or_else(|| bad("expected FROM:TO"))?;
@@ -239,7 +240,7 @@ fn nanoseconds(text: &str) -> Option<u64> {
     whole.checked_mul(1_000_000_000)?.checked_add(fraction)
 }
 
-fn refused(why: String) -> CliError {
+fn usage_error(why: String) -> CliError {
     let usage = format!("usage: script report task-analyzer {OPTIONS}");
     CliError::usage(format!("script task-analyzer: {why}")).detail(usage)
 }

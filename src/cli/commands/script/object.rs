@@ -20,16 +20,16 @@ use crate::cli::error::CliError;
 /// at any time.
 const JSON_VERSION: u64 = 1;
 
-/// Refuses fields without a member.
+/// Refuses fields without a member in the output of the format `option`.
 ///
 /// # Errors
 ///
 /// A usage error that names the field.
-pub(super) fn check(fields: LineFields, form: &str) -> Result<(), CliError> {
-    match rows::lacking(fields) {
+pub(super) fn check(fields: LineFields, option: &str) -> Result<(), CliError> {
+    match rows::first_without_member(fields) {
         None => Ok(()),
         Some(field) => Err(CliError::usage(format!(
-            "{form} has no field '{}'",
+            "{option} has no field '{}'",
             field.name()
         ))),
     }
@@ -63,7 +63,7 @@ fn names(fields: LineFields, address: &ResolvedAddress<'_>, object: &mut JsonObj
 }
 
 impl SampleText<'_, '_> {
-    /// Appends a sample.
+    /// Appends a sample, as an object or as a row.
     pub(super) fn object(
         &self,
         shown: &ShownSample<'_>,
@@ -74,7 +74,7 @@ impl SampleText<'_, '_> {
             event,
             sample,
             line,
-            who,
+            task,
         } = shown;
         let fields = event.layout.fields();
         let start_of_object = block.text.len();
@@ -84,7 +84,7 @@ impl SampleText<'_, '_> {
         if fields.has(LineField::Trace) {
             self.payload(sample, &mut object);
         }
-        if let Some(raw) = sample.wire.raw.filter(|_| event.outputs) {
+        if let Some(raw) = sample.wire.raw.filter(|_| event.shows_bpf_output) {
             object.text(LineField::BpfOutput.name(), &hex(raw));
         }
         memory(event, sample, &mut object);
@@ -98,7 +98,7 @@ impl SampleText<'_, '_> {
                 Some(_) if event.layout.is_stacked() => {
                     let out = object.member("callchain");
                     out.push(b'[');
-                    self.frames(event, sample, who, scratch, out);
+                    self.frames(event, sample, task, scratch, out);
                     if out.last() == Some(&b',') {
                         out.pop();
                     }
@@ -106,7 +106,7 @@ impl SampleText<'_, '_> {
                 }
                 _ => {
                     let ip = sample.wire.ip.unwrap_or_default();
-                    let frame = self.resolver.locate(who.at, sample.cpu_mode(), ip);
+                    let frame = self.resolver.locate(task.at, sample.cpu_mode(), ip);
                     object.hex("ip", ip);
                     names(fields, &self.lines.resolved(&frame), &mut object);
                 }
@@ -142,7 +142,7 @@ impl SampleText<'_, '_> {
     }
 }
 
-/// Appends task, CPU, time and event.
+/// Appends time, task, CPU, event and period.
 fn start(event: &EventPlan, line: &SampleLine<'_>, object: &mut JsonObject<'_>) {
     let fields = event.layout.fields();
     if fields.has(LineField::Time) && line.time != u64::MAX {

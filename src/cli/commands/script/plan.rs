@@ -1,4 +1,4 @@
-//! The format of each event's samples: determined once for a recording, or whenever a stream adds events.
+//! The format of each event's samples.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ const BPF_OUTPUT: u64 = 10;
 pub(super) struct EventPlan {
     pub(super) name: String,
     pub(super) layout: ScriptLayout,
-    /// The index of the event's cache of rendered text; events with equal fields share a cache.
+    /// The index of the event's cache of rendered text; events with equal fields and equal [`Self::inlines`] share a cache.
     pub(super) cache_index: usize,
     /// Whether the data address is symbolized.
     pub(super) names_data: bool,
@@ -41,8 +41,8 @@ pub(super) struct EventPlan {
     pub(super) inlines: bool,
     /// Whether weights have several parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
     pub(super) weight_parts: bool,
-    /// Whether the event's raw data are output of a BPF program.
-    pub(super) outputs: bool,
+    /// Whether the output of a BPF program in the event's raw data is shown.
+    pub(super) shows_bpf_output: bool,
 }
 
 impl EventPlan {
@@ -58,10 +58,9 @@ pub(super) struct ScriptPlan {
     pub(super) payloads: TracepointPrinter,
     pub(super) endian: Endian,
     pub(super) filter: SampleCriteria,
-    /// Maximum number of frames of a callchain.
+    /// Maximum number of frames of a callchain; unlimited if stacks are unwound, which limits the frames itself.
     pub(super) max_stack: usize,
-    /// The options for unwinding user stacks. Unwinding limits the number of frames itself; [`Self::max_stack`] does not
-    /// apply to unwound stacks.
+    /// The options for unwinding user stacks.
     pub(super) stacks: StackOptions,
     /// Functions whose callers are omitted.
     pub(super) stop: Vec<String>,
@@ -69,7 +68,7 @@ pub(super) struct ScriptPlan {
     pub(super) kernel_paths: bool,
     /// Whether samples are written as JSON objects, or as rows made from them.
     pub(super) objects: bool,
-    /// The layout of rows.
+    /// The layout of rows, if samples are written as rows.
     pub(super) rows: Option<RowLayout>,
     /// Records that are printed among the samples.
     pub(super) records: Vec<RecordKind>,
@@ -116,7 +115,7 @@ const LARGE_FIELDS: [(SampleType, &[LineField]); 6] = [
 ];
 
 impl ScriptPlan {
-    /// Returns the fields of samples to read; large fields are included only if an event shows them.
+    /// Returns the fields of samples to read: all for objects, otherwise large fields only if an event shows them.
     pub(super) fn sample_fields(&self) -> SampleType {
         if self.objects {
             return SampleType::ALL;
@@ -126,7 +125,7 @@ impl ScriptPlan {
             events.any(|event| event.layout.fields().has(*field))
         };
         let large = LARGE_FIELDS.iter();
-        let unread = large.filter(|(_, shown)| !shown.iter().any(is_shown));
+        let unread = large.filter(|(_, lines)| !lines.iter().any(is_shown));
         unread.fold(SampleType::ALL, |read, (field, _)| read.with(*field, false))
     }
 
@@ -160,8 +159,8 @@ impl ScriptPlan {
         let switch = settings.switch(recording)?;
         let events = layouts(recording, &selection, settings)?;
         let rows = settings.rows.as_ref().map(|rows| rows.for_events(&events));
-        let are_shown = events.iter().any(EventPlan::shows_callers);
-        let unwound = (are_shown && has_copies(recording.events)).then_some(settings.max_stack);
+        let shows_callers = events.iter().any(EventPlan::shows_callers);
+        let unwound = (shows_callers && has_copies(recording.events)).then_some(settings.max_stack);
         Ok(Self {
             events,
             payloads,
@@ -191,7 +190,7 @@ impl ScriptPlan {
     }
 }
 
-/// Refuses fields that the events do not record, and drops default ones.
+/// Refuses requested fields that the events do not record; such default fields are removed from the selection.
 fn check_fields(recording: Metadata<'_>, selection: &mut FieldSelection) -> Result<(), CliError> {
     let events = recording.events.iter();
     // Single branches come from a decoded trace. Some events of such a recording have no samples; a field that these events do not
@@ -206,10 +205,11 @@ fn check_fields(recording: Metadata<'_>, selection: &mut FieldSelection) -> Resu
         true => selection.check_stream(events),
         false => selection.check(events),
     };
-    checked.map_err(super::refused)
+    checked.map_err(super::field_error)
 }
 
-/// Returns the recording without events that are only counted: they have no samples in which a field could be missing.
+/// Returns the recording, without its events if all of them are only counted: they have no samples in which a field could be
+/// missing.
 fn sampled(recording: Metadata<'_>) -> Metadata<'_> {
     match are_counted(recording.events) {
         true => Metadata {
@@ -237,7 +237,7 @@ fn layouts(
             fields.has(LineField::Addr) && (!shows_target || settings.objects),
         );
         if fields.has(LineField::Tod) && style.time_of_day.is_none() {
-            return Err(super::refused(Error::NoTimeOfDay));
+            return Err(super::field_error(Error::NoTimeOfDay));
         }
         let inlines = shows_inlines(attr, settings.inlines);
         let shared = kinds.iter().position(|kind| *kind == (fields, inlines));
@@ -246,13 +246,13 @@ fn layouts(
             kinds.len() - 1
         });
         let weight_parts = attr.sample_type.contains(SampleType::WEIGHT_STRUCT);
-        let outputs = attr.kind == EventType::SOFTWARE && attr.config == BPF_OUTPUT;
-        let shown = script::ScriptEvent {
+        let is_bpf_output = attr.kind == EventType::SOFTWARE && attr.config == BPF_OUTPUT;
+        let script_event = script::ScriptEvent {
             name: &event.name,
             fields,
             stacked: attr.sample_type.contains(SampleType::CALLCHAIN) && settings.callchains,
             weight_parts,
-            bpf_output: outputs,
+            bpf_output: is_bpf_output,
         };
         if settings.objects {
             object::check(fields, settings.format_option())?;
@@ -260,8 +260,8 @@ fn layouts(
         Ok(EventPlan {
             name: event.name.clone(),
             weight_parts,
-            outputs: outputs && fields.has(LineField::BpfOutput),
-            layout: ScriptLayout::new(&shown, style),
+            shows_bpf_output: is_bpf_output && fields.has(LineField::BpfOutput),
+            layout: ScriptLayout::new(&script_event, style),
             cache_index,
             names_data: names_data(attr),
             shows_target,
@@ -300,7 +300,8 @@ fn is_single_branch(attr: &Attr) -> bool {
         && attr.sample_type.contains(SampleType::ADDR)
 }
 
-/// Whether an event has no samples: an AUX trace event, or an event that only carries side-band records.
+/// Whether an event of a recording with a decoded trace is taken to have no samples: one of a PMU without a fixed type, or a
+/// dummy event.
 fn has_no_samples(attr: &Attr) -> bool {
     attr.kind.0 > EventType::BREAKPOINT.0 || attr.is_dummy()
 }

@@ -32,14 +32,12 @@ const RECORDS_BY_OPTION: [(&str, &[RecordKind]); 9] = [
     ("show-text-poke-events", &[RecordKind::TEXT_POKE]),
 ];
 
-/// The records selected by the options.
-pub(super) fn shown(matches: &ArgMatches) -> Vec<RecordKind> {
-    let requested = RECORDS_BY_OPTION
+/// The types of records selected by the options.
+pub(super) fn requested(matches: &ArgMatches) -> Vec<RecordKind> {
+    let given = RECORDS_BY_OPTION
         .iter()
         .filter(|(option, _)| flag(matches, option) == Some(true));
-    requested
-        .flat_map(|(_, kinds)| kinds.iter().copied())
-        .collect()
+    given.flat_map(|(_, kinds)| kinds.iter().copied()).collect()
 }
 
 /// The pid and tid that a record is about; `None` if those of its sample id apply.
@@ -55,7 +53,8 @@ fn subject(record: &Record<'_>) -> Option<(u32, u32)> {
 }
 
 impl SampleText<'_, '_> {
-    /// Appends a record as text. Kernel records are preceded by task, CPU and time, as samples are.
+    /// Appends a record as text. Kernel records are preceded by task, CPU and time, as samples are; those of other CPUs than the
+    /// selected ones are omitted.
     pub(super) fn non_sample(
         &self,
         world: &World,
@@ -66,7 +65,7 @@ impl SampleText<'_, '_> {
         let Ok(record) = Record::decode(&source.raw, self.plan.endian) else {
             return;
         };
-        // The record may set the task's name, so the name as of the end of the record is shown.
+        // The record may set the task's name, so the name after the record is shown, except at an exit.
         let mut after = source.order;
         after.position += u64::from(!matches!(record, Record::Exit(_)));
         let (pid, tid) = source.id.pid_tid.unwrap_or((u32::MAX, u32::MAX));

@@ -59,20 +59,20 @@ pub(super) enum TemplatePart {
 }
 
 impl RowLayout {
-    /// Reads `--csv` and `--template`; `None` without them. The columns of CSV are those of the events.
+    /// Reads `--csv` and `--template`; `None` without them. [`Self::for_events`] adds the columns of CSV.
     ///
     /// # Errors
     ///
-    /// Status 129: two output formats, or a template with an unknown name.
+    /// Status 129: options that exclude each other, or an invalid template.
     pub(super) fn new(matches: &ArgMatches) -> Result<Option<Self>, CliError> {
         let is_csv = flag(matches, "csv") == Some(true);
         let template = matches.get_one::<String>("template");
-        let forms = [
+        let formats = [
             (is_csv, "--csv"),
             (template.is_some(), "--template"),
             (flag(matches, "json") == Some(true), "--json"),
         ];
-        let mut given = forms.iter().filter(|(given, _)| *given);
+        let mut given = formats.iter().filter(|(is_given, _)| *is_given);
         if let (Some((_, one)), Some((_, other))) = (given.next(), given.next()) {
             return Err(CliError::usage(format!(
                 "{one} and {other} exclude each other"
@@ -102,8 +102,8 @@ impl RowLayout {
             let of_frames = ["symbol", "offset", "dso", "dsoff", CALLCHAIN].contains(name);
             let field = MEMBERS.iter().find(|(member, _)| member == name);
             let own = field.map(|(_, field)| field.name());
-            let names = of_frames.then_some(["ip", "sym"]);
-            fields.extend(own.into_iter().chain(names.into_iter().flatten()));
+            let frame_fields = of_frames.then_some(["ip", "sym"]);
+            fields.extend(own.into_iter().chain(frame_fields.into_iter().flatten()));
         }
         // Even a template without names prints a line per sample, which needs some field.
         Some(match fields.is_empty() {
@@ -121,7 +121,7 @@ impl RowLayout {
             Self::Csv(_) => {
                 let is_shown = |name: &str, field| match name {
                     CALLCHAIN => has_callchains,
-                    "bpf-output" => events.iter().any(|event| event.outputs),
+                    "bpf-output" => events.iter().any(|event| event.shows_bpf_output),
                     _ => has(field),
                 };
                 let members = MEMBERS.iter();
@@ -131,7 +131,7 @@ impl RowLayout {
         }
     }
 
-    /// The line of titles.
+    /// The line of titles; `None` for a template.
     pub(super) fn titles(&self) -> Option<String> {
         match self {
             Self::Csv(columns) => Some(columns.join(",") + "\n"),
@@ -174,12 +174,13 @@ pub(super) fn has_member(field: LineField) -> bool {
 }
 
 /// Returns the first of `fields` without a member.
-pub(super) fn lacking(fields: LineFields) -> Option<LineField> {
+pub(super) fn first_without_member(fields: LineFields) -> Option<LineField> {
     let mut all = LineFields::ALL.iter().copied();
     all.find(|field| fields.has(*field) && !has_member(*field))
 }
 
-/// The text of a member; that of the first frame if only the frames have it.
+/// The text of a member, or that of the first frame if only the frames have it; empty if it is missing. The callchain is the
+/// names or addresses of its frames, joined with `;`.
 fn member(object: &Map<String, Value>, name: &str) -> String {
     let frames = object.get(CALLCHAIN).and_then(Value::as_array);
     if name == CALLCHAIN {
@@ -228,7 +229,7 @@ fn parse(template: &str) -> Result<Vec<TemplatePart>, CliError> {
                 .hint("write {{ and }} for braces"));
         };
         parts.push(TemplatePart::Text(std::mem::take(&mut literal)));
-        parts.push(TemplatePart::Member(known(name)?));
+        parts.push(TemplatePart::Member(find_member(name)?));
         rest = after;
     }
     parts.push(TemplatePart::Text(literal + rest));
@@ -237,7 +238,7 @@ fn parse(template: &str) -> Result<Vec<TemplatePart>, CliError> {
 }
 
 /// The member of that name.
-fn known(name: &str) -> Result<&'static str, CliError> {
+fn find_member(name: &str) -> Result<&'static str, CliError> {
     let names = || MEMBERS.iter().map(|(member, _)| *member);
     names().find(|member| *member == name).ok_or_else(|| {
         let near = nearest(name, names());
@@ -295,8 +296,8 @@ mod tests {
             ("{comm", "--template: unbalanced '{'"),
             ("a}", "--template: unbalanced '}'"),
         ] {
-            let refused = parse(template).unwrap_err();
-            assert!(refused.text().starts_with(message), "{}", refused.text());
+            let error = parse(template).unwrap_err();
+            assert!(error.text().starts_with(message), "{}", error.text());
         }
     }
 }

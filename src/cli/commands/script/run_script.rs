@@ -35,7 +35,7 @@ use rperf_input::DiskFiles;
 ///
 /// # Errors
 ///
-/// The recording or the script cannot be read, or the interpreter cannot be started.
+/// Those of [`ScriptFile::new`] and [`run_file`].
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<ExitStatus>, CliError> {
     match ScriptFile::new(matches)? {
         Some(script) => run_file(&script, matches, context).map(Some),
@@ -43,19 +43,19 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
     }
 }
 
-/// Passes the samples of the recording of `-i` to a script.
+/// Passes the samples or counts of a recording to a script.
 ///
 /// # Errors
 ///
-/// The recording or the script cannot be read, or the interpreter cannot be started.
+/// The options do not fit the recording or the script; the recording or the script cannot be read; the interpreter cannot be
+/// started, or its answer is invalid; or the script exports calls of a decoded trace.
 pub(super) fn run_file(
     script: &ScriptFile,
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     let settings = ScriptSettings::new(FieldSelection::default(), matches, context)?;
-    // Signals must be blocked before threads are started: after Ctrl-C no more events are sent, but this process
-    // continues.
+    // Signals must be blocked before threads are started: after Ctrl-C this process continues.
     let _signals = Signals::block(&[libc::SIGINT]).ok();
     let reading = ScriptReading {
         context,
@@ -124,11 +124,11 @@ impl ScriptReading<'_> {
                 &mut interpreter,
             );
             let status = interpreter.finish()?;
-            let found = Diagnostics {
-                bad_records: counts.bad(),
+            let diagnostics = Diagnostics {
+                bad_records: counts.decode_errors(),
                 ..analysis.replay.diagnostics()
             };
-            conclude(&input.path, &found, self.context)?;
+            conclude(&input.path, &diagnostics, self.context)?;
             return Ok(status);
         }
         let calls = ScriptCalls::new(&functions, data.events(), &formats, data.metadata().endian);
@@ -195,7 +195,7 @@ impl ScriptReading<'_> {
         let filter = self.settings.filter(recording)?;
         let resolver = analysis.resolver(&self.settings.symbols);
         let sources = SourceFiles::new(&DiskFiles);
-        // Decoding adds the event of the branches.
+        // Decoding adds the event of the branches as the last one.
         let last = recording.events.len().checked_sub(1);
         let last = last.and_then(|last| u32::try_from(last).ok());
         let options = EncoderOptions {
@@ -228,13 +228,13 @@ impl ScriptReading<'_> {
         Ok(())
     }
 
-    /// The first line of the script.
+    /// The first line of the script; empty for a built-in script.
     fn first_line(&self) -> Result<Vec<u8>, CliError> {
         if self.script.source.is_some() {
             return Ok(Vec::new());
         }
-        let shown = self.script.path.display();
-        let failed = |error| CliError::message(255, format!("-s {shown}: {error}"));
+        let path = self.script.path.display();
+        let failed = |error| CliError::message(255, format!("-s {path}: {error}"));
         let file = rperf_safefs::open_regular(&self.script.path).map_err(failed)?;
         let mut line = Vec::new();
         BufReader::new(file)
@@ -256,11 +256,11 @@ impl ScriptReading<'_> {
         to.string(self.script.path.as_os_str().as_bytes());
         let named = value_names(formats, events, "::");
         for is_flags in [true, false] {
-            let wanted = named
+            let selected = named
                 .iter()
                 .filter(|(_, _, names)| names.delimiter().is_some() == is_flags);
             to.nested(|to| {
-                for (event, field, names) in wanted {
+                for (event, field, names) in selected {
                     to.nested(|to| {
                         to.string(event.as_bytes());
                         to.string(field.as_bytes());
@@ -334,13 +334,13 @@ impl ScriptReading<'_> {
 fn write_value_names(formats: &Formats, events: &[EventDesc], to: &mut MarshalWriter) {
     let named = value_names(formats, events, "__");
     for (key, is_flags) in [("flags", true), ("symbols", false)] {
-        let wanted = named
+        let selected = named
             .iter()
             .filter(|(_, _, names)| names.delimiter().is_some() == is_flags);
         to.text(key.as_bytes());
         let list = to.open_list();
         let mut count = 0;
-        for (event, field, names) in wanted {
+        for (event, field, names) in selected {
             count += 1;
             to.tuple(3 + usize::from(is_flags));
             to.text(event.as_bytes());
@@ -366,10 +366,10 @@ fn value_names<'f>(
     events: &[EventDesc],
     separator: &str,
 ) -> Vec<(String, &'f str, ValueNames)> {
-    let found = events
+    let tracepoints = events
         .iter()
         .filter_map(|event| formats.of_event(&event.attr).ok());
-    found
+    tracepoints
         .flat_map(|tracepoint| {
             let event = tracepoint.name().replacen(':', separator, 1);
             let fields = tracepoint.format.fields.iter();

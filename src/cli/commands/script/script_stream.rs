@@ -28,18 +28,18 @@ struct StreamCalls<'a> {
     /// The functions to call for each event, with the revision of the head for which they were looked up.
     calls: Option<(u64, ScriptCalls)>,
     exporter: Option<DatabaseExporter>,
-    known: Option<LoadedObjects>,
+    loaded: Option<LoadedObjects>,
     scratches: Vec<EncoderScratch>,
     sources: SourceFiles<'static>,
     stacks: StackSummary,
 }
 
 impl ScriptReading<'_> {
-    /// Passes the samples of a stream as they arrive.
+    /// Passes the samples or counts of a stream as they arrive.
     ///
     /// # Errors
     ///
-    /// The stream cannot be read, or the interpreter cannot be started.
+    /// The stream cannot be read or does not fit the options; the interpreter cannot be started, or its answer is invalid.
     pub(super) fn run_stream(
         &self,
         matches: &ArgMatches,
@@ -65,7 +65,7 @@ impl ScriptReading<'_> {
             functions,
             calls: None,
             exporter: None,
-            known: None,
+            loaded: None,
             scratches: Vec::new(),
             sources: SourceFiles::new(&DiskFiles),
             stacks: StackSummary::default(),
@@ -78,17 +78,17 @@ impl ScriptReading<'_> {
         let status = interpreter.finish()?;
         let events = stream.head().metadata().events;
         warn_of_truncated(self.context, &calls.stacks, copied(events));
-        let mut found = stream.diagnostics();
-        if found.bad_records == DecodeErrors::default() {
-            found.bad_records = calls.counts.bad();
+        let mut diagnostics = stream.diagnostics();
+        if diagnostics.bad_records == DecodeErrors::default() {
+            diagnostics.bad_records = calls.counts.decode_errors();
         }
-        conclude(&path, &found, self.context)?;
+        conclude(&path, &diagnostics, self.context)?;
         Ok(status)
     }
 }
 
 impl StreamCalls<'_> {
-    /// Sends the samples of complete rounds; returns whether the interpreter still reads.
+    /// Sends the samples of complete rounds, or the counts of ended intervals. Returns whether the interpreter still reads.
     fn send(
         &mut self,
         stream: &Stream<impl StreamInput>,
@@ -103,8 +103,8 @@ impl StreamCalls<'_> {
             return Ok(false);
         };
         let settings = self.reading.settings;
-        let resolver = match self.known.take() {
-            Some(known) => Resolver::resume(stream.world(), &DiskFiles, known),
+        let resolver = match self.loaded.take() {
+            Some(loaded) => Resolver::resume(stream.world(), &DiskFiles, loaded),
             None => {
                 let symbols = &settings.symbols;
                 symbols.resolver(self.reading.context, stream.world(), head.features())
@@ -131,7 +131,7 @@ impl StreamCalls<'_> {
         );
         self.stacks.merge(encoder.stacks());
         drop(encoder);
-        self.known = Some(resolver.into_loaded());
+        self.loaded = Some(resolver.into_loaded());
         self.calls = Some((revision, calls));
         Ok(is_sent)
     }
@@ -163,7 +163,7 @@ impl StreamCalls<'_> {
         Ok(is_read.then_some((head.revision(), calls)))
     }
 
-    /// Sends the counts of intervals that ended.
+    /// Sends the counts of intervals that ended; returns whether the interpreter still reads.
     fn send_counts(
         &mut self,
         stream: &Stream<impl StreamInput>,

@@ -104,7 +104,7 @@ impl ScriptSettings {
             inlines: flag(matches, "inline"),
             objects: is_on("json") || is_on("csv") || matches.contains_id("template"),
             rows: None,
-            records: records::shown(matches),
+            records: records::requested(matches),
             max_blocks: matches
                 .get_one::<u64>("max-blocks")
                 .and_then(|max| usize::try_from(*max).ok()),

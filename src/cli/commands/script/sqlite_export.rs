@@ -12,23 +12,23 @@ use super::run_script::run_file;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 
-/// Exports the recording of `-i` to the database that the words name.
+/// Exports a recording to the database that the first of the `words` names.
 ///
 /// # Errors
 ///
-/// Status 129: other words than the script takes. Status 255: the database exists, or cannot be written. Otherwise
-/// those of `script -s`.
+/// Status 129: other words than the script takes. Status 255: the database exists, or its folder cannot be opened. Otherwise
+/// those of [`run_file`].
 pub(super) fn report(
     words: Vec<OsString>,
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     let database = check(&words)?;
-    let shown = Path::new(&database).display().to_string();
-    let failed = |error| CliError::message(255, format!("export-to-sqlite: {shown}: {error}"));
+    let path = Path::new(&database).display().to_string();
+    let failed = |error| CliError::message(255, format!("export-to-sqlite: {path}: {error}"));
     let (folder, name) = Folder::of(Path::new(&database)).map_err(failed)?;
     if folder.kind(name).map_err(failed)?.is_some() {
-        let message = format!("export-to-sqlite: {shown} exists");
+        let message = format!("export-to-sqlite: {path} exists");
         return Err(CliError::message(255, message).hint("remove it, or name another file"));
     }
     let script = ScriptFile::built_in("export-to-sqlite", EXPORT_TO_SQLITE, words);
@@ -46,13 +46,13 @@ pub(super) fn report(
 ///
 /// Status 129: other words than the script takes.
 pub(super) fn check(words: &[OsString]) -> Result<OsString, CliError> {
-    let refused = |message: String| {
+    let usage_error = |message: String| {
         CliError::usage(format!("script export-to-sqlite: {message}")).detail(
             "usage: script report export-to-sqlite <database> [all|branches] [calls] [callchains]",
         )
     };
     let Some((database, rest)) = words.split_first() else {
-        return Err(refused("the name of a database is missing".to_owned()));
+        return Err(usage_error("the name of a database is missing".to_owned()));
     };
     for (index, word) in rest.iter().enumerate() {
         let known: &[&str] = match index {
@@ -61,7 +61,7 @@ pub(super) fn check(words: &[OsString]) -> Result<OsString, CliError> {
         };
         if !known.iter().any(|known| word == known) {
             let word = word.to_string_lossy();
-            return Err(refused(format!("unknown word '{word}'")));
+            return Err(usage_error(format!("unknown word '{word}'")));
         }
     }
     Ok(database.clone())

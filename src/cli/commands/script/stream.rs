@@ -55,19 +55,19 @@ pub(super) fn print(
         printer.print(&stream)?;
     }
     printer.warn_of_head(stream.head());
-    if let Some(known) = printer.known.take() {
-        let resolver = Resolver::resume(stream.world(), &DiskFiles, known);
+    if let Some(loaded) = printer.loaded.take() {
+        let resolver = Resolver::resume(stream.world(), &DiskFiles, loaded);
         settings.report_symbol_problems(context, &resolver);
     }
     let events = stream.head().metadata().events;
     warn_of_truncated(context, &printer.stacks, copied(events));
-    let mut found = stream.diagnostics();
-    found.bad_records.merge(printer.counts.bad);
+    let mut diagnostics = stream.diagnostics();
+    diagnostics.bad_records.merge(printer.counts.bad);
     if printer.guests > 0 {
         let guests = printer.guests;
         context.warn(format_args!("{guests} samples of guests were skipped"));
     }
-    conclude(&path, &found, context)
+    conclude(&path, &diagnostics, context)
 }
 
 /// The error for an option that streams do not have.
@@ -79,7 +79,7 @@ fn needs_file(path: &Path, option: &str) -> CliError {
     CliError::message(255, message).hint("write the stream to a file, and read that with -i")
 }
 
-/// Reads only up to the first record that does not describe the recording.
+/// Prints the header after reading up to the first record that does not describe the recording.
 fn print_header_alone(
     context: &Context,
     path: &Path,
@@ -116,11 +116,11 @@ struct StreamPrinter<'a> {
     settings: &'a ScriptSettings,
     /// The plan, with the revision of the head from which it was created.
     plan: Option<(u64, ScriptPlan)>,
-    known: Option<LoadedObjects>,
+    loaded: Option<LoadedObjects>,
     sources: SourceFiles<'static>,
     scratches: Vec<TextBuffers>,
     join: BlockJoiner,
-    /// The event switches that `join` was created with.
+    /// The event switch that `join` applies.
     switch: EventSwitch,
     guests: u64,
     stacks: StackSummary,
@@ -138,7 +138,7 @@ impl<'a> StreamPrinter<'a> {
             path,
             settings,
             plan: None,
-            known: None,
+            loaded: None,
             sources: SourceFiles::new(&DiskFiles),
             scratches,
             join: BlockJoiner::new(settings.clock, settings.nanoseconds),
@@ -166,8 +166,8 @@ impl<'a> StreamPrinter<'a> {
                 plan
             }
         };
-        let resolver = match self.known.take() {
-            Some(known) => Resolver::resume(stream.world(), &DiskFiles, known),
+        let resolver = match self.loaded.take() {
+            Some(loaded) => Resolver::resume(stream.world(), &DiskFiles, loaded),
             None => {
                 let symbols = &self.settings.symbols;
                 symbols.resolver(self.context, stream.world(), head.features())
@@ -192,7 +192,7 @@ impl<'a> StreamPrinter<'a> {
         stdout.flush()?;
         self.guests += text.guests();
         self.stacks.merge(text.stacks());
-        self.known = Some(resolver.into_loaded());
+        self.loaded = Some(resolver.into_loaded());
         self.print_counts(stream, &plan, &mut stdout)?;
         self.plan = Some((head.revision(), plan));
         Ok(())
@@ -224,7 +224,7 @@ impl<'a> StreamPrinter<'a> {
         Ok(out.flush()?)
     }
 
-    /// Reports records describing the recording that could not be decoded.
+    /// Reports the new problems in the records that describe the recording.
     fn warn_of_head(&mut self, head: &PipeHead<'_>) {
         let findings = head.findings();
         for finding in findings.get(self.reported..).unwrap_or_default() {

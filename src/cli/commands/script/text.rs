@@ -1,4 +1,4 @@
-//! Renders samples to text in parallel, with the crates `lines` and `view`.
+//! Renders samples as text or as JSON objects.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,9 +26,10 @@ pub(super) struct SampleText<'r, 'w> {
     guests: AtomicU64,
 }
 
-/// A worker's caches of rendered text, by [`EventPlan::cache_index`].
+/// The caches and buffers of a worker.
 #[derive(Default)]
 pub(super) struct TextBuffers {
+    /// Rendered text by [`EventPlan::cache_index`].
     caches: Vec<EventCache>,
     recent: ThreadCache,
     unwinding: StackScratch,
@@ -50,7 +51,7 @@ pub(super) struct ShownSample<'s> {
     pub(super) event: &'s EventPlan,
     pub(super) sample: &'s Sample<'s>,
     pub(super) line: &'s SampleLine<'s>,
-    pub(super) who: SampledTask,
+    pub(super) task: SampledTask,
 }
 
 /// The address of a frame, with its cpumode.
@@ -95,7 +96,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         self.guests.load(Ordering::Relaxed)
     }
 
-    /// Whether the address of every sample is shown.
+    /// Whether no sample is filtered out, and all events show addresses.
     pub(super) fn shows_all_addresses(&self) -> bool {
         let mut events = self.plan.events.iter();
         self.plan.filter.accepts_all()
@@ -203,23 +204,23 @@ impl<'r, 'w> SampleText<'r, 'w> {
         }
     }
 
-    /// Appends the address, or one line for each frame of the callchain.
+    /// Appends the address, or the frames of the callchain.
     fn address(
         &self,
         event: &EventPlan,
         sample: &Sample<'_>,
-        who: SampledTask,
+        task: SampledTask,
         scratch: &mut TextBuffers,
         out: &mut Vec<u8>,
     ) {
         match sample.wire.callchain {
             Some(_) if event.layout.is_stacked() => {
                 out.push(b'\n');
-                self.frames(event, sample, who, scratch, out);
+                self.frames(event, sample, task, scratch, out);
             }
             _ => {
                 let ip = sample.wire.ip.unwrap_or_default();
-                let frame = self.resolver.locate(who.at, sample.cpu_mode(), ip);
+                let frame = self.resolver.locate(task.at, sample.cpu_mode(), ip);
                 event.layout.address(&self.resolved(event, &frame), out);
             }
         }
@@ -230,7 +231,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         &self,
         event: &EventPlan,
         sample: &Sample<'_>,
-        who: SampledTask,
+        task: SampledTask,
         scratch: &mut TextBuffers,
         out: &mut Vec<u8>,
     ) {
@@ -239,14 +240,14 @@ impl<'r, 'w> SampleText<'r, 'w> {
             return;
         };
         let cache = cache_of(&mut scratch.caches, event.cache_index);
-        self.stack(event, who, chain, cache, out);
+        self.stack(event, task, chain, cache, out);
     }
 
-    /// Appends one line for each frame; nothing if the chain is corrupted.
+    /// Appends the frames; nothing if the chain is corrupted.
     fn stack(
         &self,
         event: &EventPlan,
-        who: SampledTask,
+        task: SampledTask,
         chain: U64s<'_>,
         cache: &mut EventCache,
         out: &mut Vec<u8>,
@@ -262,19 +263,19 @@ impl<'r, 'w> SampleText<'r, 'w> {
             mode: split.mode,
             ip: split.ip,
         };
-        self.frame(event, who, first, cache, out);
+        self.frame(event, task, first, cache, out);
         let callers = U64s::new(split.callers, self.plan.endian);
         let is_complete = if self.plan.stop.is_empty() {
             chain::parts(split.mode, callers, max_callers, |mode, part| {
                 let part = ChainPart { mode, words: part };
-                self.part(event, who, part, cache, out);
+                self.part(event, task, part, cache, out);
             })
         } else {
-            let mut stopped = self.stops(who.at, split.mode, split.ip);
+            let mut stopped = self.stops(task.at, split.mode, split.ip);
             chain::walk_on(split.mode, callers, max_callers, |mode, ip| {
                 if !stopped {
-                    self.frame(event, who, FrameAddress { mode, ip }, cache, out);
-                    stopped = self.stops(who.at, mode, ip);
+                    self.frame(event, task, FrameAddress { mode, ip }, cache, out);
+                    stopped = self.stops(task.at, mode, ip);
                 }
             })
         };
@@ -287,13 +288,13 @@ impl<'r, 'w> SampleText<'r, 'w> {
     fn part(
         &self,
         event: &EventPlan,
-        who: SampledTask,
+        task: SampledTask,
         ChainPart { mode, words }: ChainPart<'_>,
         cache: &mut EventCache,
         out: &mut Vec<u8>,
     ) {
         let key = TextKey {
-            words: [who.epoch.user, who.epoch.kernel, mode as u64],
+            words: [task.epoch.user, task.epoch.kernel, mode as u64],
             bytes: words.as_bytes(),
         };
         if let Some(text) = cache.parts.get(&key) {
@@ -301,7 +302,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         }
         let from = out.len();
         chain::walk_on(mode, words, words.len(), |mode, ip| {
-            self.frame(event, who, FrameAddress { mode, ip }, cache, out);
+            self.frame(event, task, FrameAddress { mode, ip }, cache, out);
         });
         cache
             .parts
@@ -327,18 +328,18 @@ impl<'r, 'w> SampleText<'r, 'w> {
         })
     }
 
-    /// Appends the line of one frame.
+    /// Appends a frame and the functions inlined there, if shown.
     fn frame(
         &self,
         event: &EventPlan,
-        who: SampledTask,
+        task: SampledTask,
         address: FrameAddress,
         cache: &mut EventCache,
         out: &mut Vec<u8>,
     ) {
         let key = TextKey {
             words: [
-                who.epoch.of_mode(address.mode),
+                task.epoch.of_mode(address.mode),
                 address.mode as u64,
                 address.ip,
             ],
@@ -348,12 +349,12 @@ impl<'r, 'w> SampleText<'r, 'w> {
             return out.extend_from_slice(text);
         }
         let from = out.len();
-        self.unseen_frame(event, who.at, address, &mut cache.frames, out);
+        self.unseen_frame(event, task.at, address, &mut cache.frames, out);
         let text = out.get(from..).unwrap_or_default();
         cache.addresses.insert(&key, text);
     }
 
-    /// Appends the line of a frame at an address that is not cached for this process.
+    /// Appends a frame at an address that is not cached for this process, and the functions inlined there, if shown.
     fn unseen_frame(
         &self,
         event: &EventPlan,
@@ -369,14 +370,14 @@ impl<'r, 'w> SampleText<'r, 'w> {
         };
         let world = self.resolver.world();
         let mapped = world.mapping(mapping);
-        let shown = if world.dso(mapped.dso).is_kernel() {
+        let shown_ip = if world.dso(mapped.dso).is_kernel() {
             ip
         } else {
             0
         };
         // The key has the object rather than the mapping, so that processes that run the same program share frames.
         let key = TextKey {
-            words: [u64::from(mapped.dso.0), mapped.object_address(ip), shown],
+            words: [u64::from(mapped.dso.0), mapped.object_address(ip), shown_ip],
             bytes: &[],
         };
         if let Some(text) = frames.get(&key) {
@@ -464,7 +465,7 @@ impl Render for SampleText<'_, '_> {
             event,
             sample,
             line: &line,
-            who: SampledTask {
+            task: SampledTask {
                 at,
                 epoch: moment.epoch,
             },
@@ -483,10 +484,10 @@ impl SampleText<'_, '_> {
             event,
             sample,
             line,
-            who,
+            task,
         } = shown;
         let fields = event.layout.fields();
-        let at = who.at;
+        let at = task.at;
         event.layout.start(line, block);
         let out = &mut block.text;
         if fields.has(LineField::Trace)
@@ -505,7 +506,7 @@ impl SampleText<'_, '_> {
         }
         let out = &mut block.text;
         if fields.has(LineField::Ip) {
-            self.address(event, sample, who, scratch, out);
+            self.address(event, sample, task, scratch, out);
         }
         if event.shows_target {
             // As in branch stacks, the address itself shows whether it is in the kernel.

@@ -12,8 +12,8 @@ pub trait MetricCounts {
 }
 
 impl Operator {
-    /// Applies the operator; NaN if an operand is NaN, or the divisor of a division or remainder is 0. A ratio (`d_ratio`) with
-    /// the divisor 0 is 0.
+    /// Applies the operator; NaN if an operand is NaN, or the divisor of a division or remainder is 0 (for a remainder, after
+    /// truncation to an integer). A ratio (`d_ratio`) with the divisor 0 is 0.
     #[must_use]
     pub fn apply(self, left: f64, right: f64) -> f64 {
         if left.is_nan() || right.is_nan() {
@@ -63,7 +63,7 @@ fn to_float(value: i64) -> f64 {
 
 impl Expr {
     /// Evaluates the formula: NaN if it is undefined because of a division by 0 or a missing value.
-    /// The names of missing values are added to `missing`, except those in the alternative of a choice that is not evaluated.
+    /// The names of missing values, literals with `#`, are added to `missing`, except those in the alternative of a choice that is not evaluated.
     pub fn value(&self, counts: &dyn MetricCounts, missing: &mut Vec<String>) -> f64 {
         let mut miss = |name: String| {
             if !missing.contains(&name) {

@@ -76,7 +76,7 @@ pub trait MachineProperties {
 }
 
 impl Expr {
-    /// The distinct names of events and metrics that the formula evaluates, in order. Includes
+    /// The distinct names of events and metrics in the formula, in order of appearance. Includes
     /// those in `source_count` but not in `has_event`.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {

@@ -6,11 +6,11 @@
 //! ```text
 //! choice := bits [ "if" bits "else" choice ]
 //! bits   := binary operators by precedence, loosest first:  |  ^  &  < >  + -  * / %  unary -
-//! value  := number | event | "#" literal | "(" choice ")" | min(a, b) | max(a, b) | d_ratio(a, b)
+//! value  := number | name | "#" literal | "(" choice ")" | min(a, b) | max(a, b) | d_ratio(a, b)
 //!         | source_count(event) | has_event(event) | strcmp_cpuid_str(pattern)
 //! ```
 //!
-//! In names of events `@` is a slash, and a backslash escapes characters that would end the name:
+//! A name is that of an event or metric. In names of events `@` is a slash, and a backslash escapes characters that would end the name:
 //! `cpu@INST_RETIRED.ANY\,cmask\=1@`.
 
 mod error;

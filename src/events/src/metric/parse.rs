@@ -27,9 +27,9 @@ const FUNCTIONS: [(&str, Operator); 3] = [
     ("d_ratio", Operator::Ratio),
 ];
 
-/// Maximum nesting of brackets, signs and conditionals.
+/// Maximum nesting of brackets, arguments, signs and conditionals.
 const MAX_DEPTH: usize = 100;
-/// Maximum number of tokens: the tree of `1 + 1 + ...` is as deep as the sum is long.
+/// Maximum number of tokens, with the end marker: the tree of `1 + 1 + ...` is as deep as the sum is long.
 const MAX_TOKENS: usize = 1024;
 
 impl Expr {
@@ -75,7 +75,7 @@ impl Parser {
         let expr = self.choice()?;
         match self.peek() {
             Token::End => Ok(expr),
-            _ => Err(self.wrong("expected an operator")),
+            _ => Err(self.fault("expected an operator")),
         }
     }
 
@@ -85,7 +85,7 @@ impl Parser {
         let expr = if self.takes_word("if") {
             let condition = self.level(&LEVELS)?;
             if !self.takes_word("else") {
-                return Err(self.wrong("expected `else'"));
+                return Err(self.fault("expected `else'"));
             }
             Expr::Choice {
                 condition: Box::new(condition),
@@ -143,7 +143,7 @@ impl Parser {
                 Ok(inner)
             }
             Token::Name(name) if name == "if" || name == "else" => {
-                Err(self.wrong("expected a number, an event or a metric"))
+                Err(self.fault("expected a number, an event or a metric"))
             }
             Token::Name(name) => {
                 self.at += 1;
@@ -152,11 +152,11 @@ impl Parser {
                     _ => Ok(Expr::Name(name)),
                 }
             }
-            _ => Err(self.wrong("expected a number, an event or a metric")),
+            _ => Err(self.fault("expected a number, an event or a metric")),
         }
     }
 
-    /// Parses the rest after the name of a function.
+    /// Parses the arguments of a function, in brackets.
     fn function(&mut self, name: &str, position: Range<usize>) -> Result<Expr, FormulaFault> {
         self.at += 1;
         let expr = if let Some((_, operator)) = FUNCTIONS.iter().find(|(known, _)| *known == name) {
@@ -185,7 +185,7 @@ impl Parser {
                 self.at += 1;
                 Ok(name)
             }
-            _ => Err(self.wrong("expected a name")),
+            _ => Err(self.fault("expected a name")),
         }
     }
 
@@ -193,7 +193,7 @@ impl Parser {
     fn deeper(&mut self) -> Result<(), FormulaFault> {
         self.depth += 1;
         match self.depth > MAX_DEPTH {
-            true => Err(self.wrong("too many brackets")),
+            true => Err(self.fault("too many brackets")),
             false => Ok(()),
         }
     }
@@ -227,11 +227,11 @@ impl Parser {
     fn expect(&mut self, mark: char) -> Result<(), FormulaFault> {
         match self.takes(mark) {
             true => Ok(()),
-            false => Err(self.wrong(&format!("expected `{mark}'"))),
+            false => Err(self.fault(&format!("expected `{mark}'"))),
         }
     }
 
-    fn wrong(&self, reason: &str) -> FormulaFault {
+    fn fault(&self, reason: &str) -> FormulaFault {
         FormulaFault {
             position: self.placed().position,
             reason: reason.to_owned(),

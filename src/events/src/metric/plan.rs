@@ -100,7 +100,7 @@ impl MetricPlan {
     /// Evaluates the metric.
     #[must_use]
     pub fn evaluate(&self, counts: &dyn MetricCounts) -> MetricResult {
-        let mut known = ComputedMetrics {
+        let mut computed = ComputedMetrics {
             counts,
             values: HashMap::new(),
         };
@@ -109,20 +109,20 @@ impl MetricPlan {
         for (name, formula) in &self.formulas {
             missing.clear();
             let mut undefined = Vec::new();
-            value = formula.value(&known, &mut undefined);
+            value = formula.value(&computed, &mut undefined);
             for name in undefined {
                 // A metric that this one depends on is undefined because of names missing in it.
-                match known.missing_of(&name) {
+                match computed.missing_of(&name) {
                     Some(inner) => missing.extend(inner.iter().cloned()),
                     None => missing.push(name),
                 }
             }
             missing.sort_unstable();
             missing.dedup();
-            known.values.insert(name, (value, missing.clone()));
+            computed.values.insert(name, (value, missing.clone()));
         }
         let exceeds = self.threshold.as_ref().map(|threshold| {
-            let condition = threshold.value(&known, &mut Vec::new());
+            let condition = threshold.value(&computed, &mut Vec::new());
             (!condition.is_nan()).then_some(condition != 0.0)
         });
         let factor = self.scale.as_ref().map_or(1.0, |scale| scale.factor);
@@ -161,8 +161,8 @@ impl MetricCounts for ComputedMetrics<'_> {
 
 /// The event for a name in a formula.
 fn event(name: &str) -> &str {
-    let found = EVENT_ALIASES.iter().find(|(known, _)| *known == name);
-    found.map_or(name, |(_, event)| event)
+    let alias = EVENT_ALIASES.iter().find(|(alias, _)| *alias == name);
+    alias.map_or(name, |(_, event)| event)
 }
 
 /// Resolves the dependencies of a metric.

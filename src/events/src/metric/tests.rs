@@ -1,4 +1,4 @@
-//! Formulas compared with an oracle that evaluates the trees they were generated from.
+//! Formulas and metrics. Generated formulas are compared with an oracle that evaluates the trees they were generated from.
 
 use std::collections::HashMap;
 
@@ -105,7 +105,7 @@ fn operators_have_their_precedence_and_value() {
 }
 
 #[test]
-fn names_are_event_names() {
+fn names_are_unescaped() {
     let formula = r"(topdown\-retiring + cpu_core@MEM_LOAD\,cmask\=0x1@:u) / 3dnow if INST_RETIRED.ANY else 0x";
     let expr = Expr::parse(formula).unwrap();
     let names = [
@@ -378,7 +378,7 @@ impl Tree {
             },
             Self::Binary(sign, left, right) => {
                 let (left, right) = (left.oracle()?, right.oracle()?);
-                // Wide integers that don't overflow; only the conversion truncates to 64 bits.
+                // Wide integers that don't overflow; only the conversion is limited to 64 bits.
                 let truncated = |value: f64| i128::from(value as i64);
                 match *sign {
                     "|" => (truncated(left) | truncated(right)) as f64,

@@ -77,7 +77,8 @@ fn literal(text: &str) -> (Token, usize) {
     }
 }
 
-/// The longer match of both; names may begin with digits, and exponents of numbers may have a sign.
+/// The longer one of a number and a name at the beginning of `text`, or the number if they are equally long. Names may begin
+/// with digits, and exponents may have a sign.
 fn number_or_name(text: &str) -> (Token, usize) {
     let (name, name_length) = name(text);
     match number(text) {
@@ -86,7 +87,7 @@ fn number_or_name(text: &str) -> (Token, usize) {
     }
 }
 
-/// `64`, `9.0`, `.5`, `1e9`, `1.5e-3`.
+/// Parses a number such as `64`, `.5` or `1.5e-3`; returns it and its length.
 fn number(text: &str) -> Option<(f64, usize)> {
     let digits = |from: usize| {
         let rest = text.get(from..).unwrap_or_default();
