@@ -30,21 +30,21 @@ use self::thread::Tracks;
 /// Errors of `out`.
 pub fn write(profile: &Profile, about: &MetaInputs<'_>, mut out: impl Write) -> io::Result<()> {
     let (start, end) = profile.span();
-    let shown = ProfileView {
+    let view = ProfileView {
         profile,
         main: profile.main_event(),
         start,
         end,
     };
     let file = File {
-        meta: Meta::new(&shown, about),
+        meta: Meta::new(&view, about),
         libs: Column(|| profile.objects.iter().map(|object| Lib::new(object, about))),
         pages: [],
         counters: [],
         profiler_overhead: [],
         threads: Column(|| {
             let threads = (0..).zip(&profile.threads);
-            threads.map(|(number, thread)| Tracks::of(&shown, number).thread(thread))
+            threads.map(|(number, thread)| Tracks::of(&view, number).thread(thread))
         }),
     };
     serde_json::to_writer(&mut out, &file)?;
@@ -67,8 +67,9 @@ struct ProfileView<'p> {
     profile: &'p Profile,
     /// The index of the event whose samples are the threads' samples.
     main: Option<u32>,
-    /// The times of the first and the last sample, in nanoseconds.
+    /// The time of the first sample, in nanoseconds.
     start: u64,
+    /// The time of the last sample, in nanoseconds.
     end: u64,
 }
 
@@ -84,7 +85,7 @@ impl ProfileView<'_> {
         main.is_some_and(|event| event.name == OFF_CPU)
     }
 
-    /// The unit of the main event's periods.
+    /// The unit of the main event's periods; [`PeriodUnit::Count`] without samples.
     fn unit(&self) -> PeriodUnit {
         let main = self.main.and_then(|main| self.event(main));
         main.map_or(PeriodUnit::Count, |event| event.unit)

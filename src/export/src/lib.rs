@@ -7,8 +7,8 @@
 //! ```
 //!
 //! **Invariants.** The output doesn't depend on the number of threads: tables are numbered in order
-//! of first use in the recording. The writers of a [`Profile`] need nothing else, so that they can be tested
-//! without a recording.
+//! of first use in the recording. The writers of a [`Profile`] read no recording, so that they can be tested
+//! without one.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

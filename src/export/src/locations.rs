@@ -8,7 +8,7 @@ use crate::profile::Profile;
 #[derive(Debug, Default)]
 pub(crate) struct Locations {
     /// The id of each location by its innermost frame, which determines the location's other frames.
-    numbers: FxHashMap<u32, u64>,
+    ids_by_frame: FxHashMap<u32, u64>,
     /// The frames of each location, innermost first.
     frames: Vec<Vec<u32>>,
 }
@@ -17,25 +17,25 @@ impl Locations {
     /// The ids of a stack's locations, innermost first.
     pub(crate) fn of_stack(&mut self, profile: &Profile, stack: Option<u32>) -> Vec<u64> {
         let mut ids = Vec::new();
-        let mut run = Vec::new();
+        let mut location = Vec::new();
         profile.walk(stack, |number| {
-            run.push(number);
+            location.push(number);
             let frame = profile.frames.get(number as usize);
             if frame.is_none_or(|frame| frame.inline_depth == 0) {
-                ids.push(self.id(&run));
-                run.clear();
+                ids.push(self.id(&location));
+                location.clear();
             }
         });
-        if !run.is_empty() {
-            ids.push(self.id(&run));
+        if !location.is_empty() {
+            ids.push(self.id(&location));
         }
         ids
     }
 
-    fn id(&mut self, run: &[u32]) -> u64 {
-        let innermost = run.first().copied().unwrap_or_default();
-        *self.numbers.entry(innermost).or_insert_with(|| {
-            self.frames.push(run.to_vec());
+    fn id(&mut self, location: &[u32]) -> u64 {
+        let innermost = location.first().copied().unwrap_or_default();
+        *self.ids_by_frame.entry(innermost).or_insert_with(|| {
+            self.frames.push(location.to_vec());
             self.frames.len() as u64
         })
     }

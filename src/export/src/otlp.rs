@@ -70,20 +70,20 @@ pub fn encode(profile: &Profile, recording: &OtlpRecording<'_>) -> Vec<u8> {
     data.encode_to_vec()
 }
 
-/// Returns a text with the number of profiles that a collector rejected and the reason; `None` if none was rejected or if the
-/// response cannot be decoded.
+/// Returns a text with the number of profiles that a collector rejected and the reason; `None` if its response reports none or
+/// cannot be decoded.
 #[must_use]
-pub fn rejection(answer: &[u8]) -> Option<String> {
-    let partial = ExportResponse::decode(answer).ok()?.partial_success?;
+pub fn rejection(response: &[u8]) -> Option<String> {
+    let partial = ExportResponse::decode(response).ok()?.partial_success?;
     let (count, message) = (partial.rejected_profiles, partial.error_message);
     (count != 0).then(|| format!("{count} profiles rejected: {message}"))
 }
 
-/// Returns the warning in the response of a collector that accepted all profiles (`ExportProfilesPartialSuccess`), if there is
-/// one.
+/// Returns the warning in the response of a collector that accepted all profiles (`ExportProfilesPartialSuccess`); `None` without
+/// one or if the response cannot be decoded.
 #[must_use]
-pub fn warning(answer: &[u8]) -> Option<String> {
-    let partial = ExportResponse::decode(answer).ok()?.partial_success?;
+pub fn warning(response: &[u8]) -> Option<String> {
+    let partial = ExportResponse::decode(response).ok()?.partial_success?;
     let is_warning = partial.rejected_profiles == 0 && !partial.error_message.is_empty();
     is_warning.then_some(partial.error_message)
 }
@@ -225,9 +225,9 @@ impl<'p> Builder<'p> {
                 .map(|id| i32::try_from(id).unwrap_or(i32::MAX))
                 .collect(),
         });
-        let found = i32::try_from(self.stacks.len() - 1).unwrap_or(i32::MAX);
-        self.stack_numbers.insert(number, found);
-        found
+        let index = i32::try_from(self.stacks.len() - 1).unwrap_or(i32::MAX);
+        self.stack_numbers.insert(number, index);
+        index
     }
 
     /// Returns the tables. Call it after the last sample: samples add entries.
@@ -255,7 +255,7 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// One mapping per object, from offset 0: addresses are file offsets.
+    /// One mapping per object, from 0 to the end of its highest frame address.
     fn mappings(&mut self) -> Vec<Mapping> {
         let profile = self.profile;
         let mut mappings = vec![Mapping::default()];
@@ -342,7 +342,7 @@ impl<'p> Builder<'p> {
     }
 }
 
-/// Converts an index. Tables have fewer than 2^31 entries.
+/// Converts an index; tables are expected to have fewer than 2^31 entries.
 fn index(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

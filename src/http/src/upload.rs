@@ -50,14 +50,14 @@ pub enum UploadError {
         /// Number of attempts.
         attempts: usize,
     },
-    /// The server refused the data.
+    /// The server answered with a status that means neither success nor that it is busy.
     #[error("{url}: answered with status {status}{}", detail(.answer))]
     Refused {
         /// The address to which the data were sent.
         url: String,
         /// Status of the answer.
         status: u16,
-        /// First line of the answer, if it is text.
+        /// First line of the answer, at most 200 characters; empty if it is not text.
         answer: String,
     },
 }
@@ -110,11 +110,11 @@ impl Upload<'_> {
         for attempts in 1.. {
             match self.attempt(&agent, attempts)? {
                 Attempt::Accepted(answer) => return Ok(answer),
-                Attempt::Failed(error, asked) => {
+                Attempt::Failed(error, retry_after) => {
                     let Some(delay) = delays.next() else {
                         return Err(error);
                     };
-                    let delay = asked.unwrap_or(delay).min(MAX_DELAY);
+                    let delay = retry_after.unwrap_or(delay).min(MAX_DELAY);
                     before_retry(&error, delay);
                     thread::sleep(delay);
                 }

@@ -122,7 +122,7 @@ fn real_tracepoints_print_as_in_perf() {
         symbols: &symbols,
         printk: &printk,
     };
-    let described = described(tracefs);
+    let tracepoints = machine_tracepoints(tracefs);
     let mut recorded = 0;
     let mut typed = BTreeSet::new();
     for events in EVENTS {
@@ -132,7 +132,7 @@ fn real_tracepoints_print_as_in_perf() {
         }
         let (configs, samples) = read(&std::fs::read(&path).expect("recording"));
         let events = configs.iter().map(|config| {
-            let tracepoint = &described[config];
+            let tracepoint = &tracepoints[config];
             let layout = EventLayout::resolve(tracepoint).expect("fields of a current kernel");
             (tracepoint, layout)
         });
@@ -162,7 +162,7 @@ fn real_tracepoints_print_as_in_perf() {
     }
 }
 
-/// The text of an event from its typed fields, for some events.
+/// The text of an event from its typed fields; `None` for events without such text here.
 fn typed_text(event: TypedEvent<'_>) -> Option<String> {
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     Some(match event {
@@ -225,8 +225,8 @@ fn compare(perf: &str, ours: &str) {
 }
 
 /// All tracepoints of the machine by id.
-fn described(tracefs: &Path) -> HashMap<u64, Tracepoint> {
-    let mut described = HashMap::new();
+fn machine_tracepoints(tracefs: &Path) -> HashMap<u64, Tracepoint> {
+    let mut tracepoints = HashMap::new();
     let systems = std::fs::read_dir(tracefs.join("events")).expect("events");
     for system in systems.flatten() {
         let Ok(events) = std::fs::read_dir(system.path()) else {
@@ -237,9 +237,9 @@ fn described(tracefs: &Path) -> HashMap<u64, Tracepoint> {
                 let system = system.file_name();
                 let tracepoint = Tracepoint::parse(&system.to_string_lossy(), &text, Abi::NATIVE);
                 let tracepoint = tracepoint.expect("the kernel's description");
-                described.insert(tracepoint.format.id, tracepoint);
+                tracepoints.insert(tracepoint.format.id, tracepoint);
             }
         }
     }
-    described
+    tracepoints
 }

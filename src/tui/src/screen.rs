@@ -10,7 +10,7 @@ use crate::theme::Theme;
 
 /// A screen of a [`Session`](crate::Session); `M` is the type of messages from other threads.
 pub trait Screen<M> {
-    /// Draws the screen into `area`. Called after a change, for the top screen and, if that is a popup, for those below it.
+    /// Draws the screen into `area`. Called after a change, for the top screen and, below a popup, for the next one.
     /// Size-dependent state, such as the rows per page, is updated here.
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme);
 
@@ -48,7 +48,7 @@ pub enum Input {
     Reply(Reply),
 }
 
-/// The reply of a popup to the screen below.
+/// The reply of a closed screen to the screen below.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// Nothing was chosen.

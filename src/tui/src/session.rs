@@ -12,7 +12,7 @@ use crate::keys::InputSource;
 use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// The maximum delay of a message.
+/// The maximum delay of a message while the session waits for a key.
 const LATENCY: Duration = Duration::from_millis(20);
 /// The maximum wait for a key if nothing else can happen.
 const IDLE: Duration = Duration::from_secs(3600);
@@ -65,14 +65,16 @@ impl<M> Session<M> {
     where
         B: Backend<Error: Send + Sync + 'static>,
     {
-        let written = |error: B::Error| Error::terminal("write to")(io::Error::other(error));
+        let write_error = |error: B::Error| Error::terminal("write to")(io::Error::other(error));
         let mut change = LoopResult::Painting;
         while !self.screens.is_empty() {
             if change == LoopResult::Everything {
-                terminal.clear().map_err(written)?;
+                terminal.clear().map_err(write_error)?;
             }
             if change > LoopResult::Nothing {
-                terminal.draw(|frame| self.draw(frame)).map_err(written)?;
+                terminal
+                    .draw(|frame| self.draw(frame))
+                    .map_err(write_error)?;
             }
             change = self.run_once(source)?;
         }

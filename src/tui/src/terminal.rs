@@ -30,7 +30,7 @@ pub struct Terminal {
     restorer: Restorer,
 }
 
-/// Restores the terminal, from any thread, once. Later paints fail.
+/// Restores the terminal, from any thread, once.
 #[derive(Clone)]
 pub struct Restorer {
     handle: SharedTerminal,
@@ -142,7 +142,7 @@ impl Restorer {
     }
 }
 
-/// Buffers a frame and writes it at once, so that frames are never partial.
+/// Buffers a frame and writes it at once.
 struct Painter {
     handle: SharedTerminal,
     frame: Vec<u8>,

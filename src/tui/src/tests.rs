@@ -15,12 +15,11 @@ use ratatui::backend::TestBackend;
 
 use crate::{InputSource, Screen, Theme};
 
-/// The keys pressed; after them the terminal is closed.
+/// Scripted inputs, one for each iteration of the loop; then reading fails.
 struct PressedKeys(VecDeque<Event>);
 
 impl InputSource for PressedKeys {
     fn next(&mut self, wait: Duration) -> io::Result<Option<Event>> {
-        // One per iteration of the loop, as if typed slowly.
         match wait.is_zero() {
             true => Ok(None),
             false => self

@@ -73,11 +73,11 @@ impl KernelCounters {
     /// or programs.
     ///
     /// # Errors
-    /// [`Error`]; [`Error::TooManyEvents`] for more than [`MAX_COUNTED_EVENTS`].
+    /// [`Error`]; [`Error::TooManyEvents`] for more than [`MAX_COUNTED_EVENTS`], or too many for the number of CPUs.
     pub fn start(scope: &CountedScope, events: &[Vec<CpuCounter<'_>>]) -> Result<Self, Error> {
         let cpus = possible_cpus()?;
         let count = Some(events.len()).filter(|count| *count <= MAX_COUNTED_EVENTS);
-        let known = Events {
+        let numbers = Events {
             count: count
                 .and_then(|count| i16::try_from(count).ok())
                 .ok_or(Error::TooManyEvents)?,
@@ -85,7 +85,7 @@ impl KernelCounters {
         };
         let groups = scope.groups();
         let readings = scope.readings();
-        let mut loaded = LoadedPrograms::new(&shapes(known, [readings, groups]))?;
+        let mut loaded = LoadedPrograms::new(&shapes(numbers, [readings, groups]))?;
         for (index, counters) in (0_usize..).zip(events) {
             for CpuCounter { cpu, fd } in counters {
                 let key = index * cpus + *cpu as usize;
@@ -93,7 +93,7 @@ impl KernelCounters {
                 loaded.set_descriptor(programs::EVENTS, key, *fd)?;
             }
         }
-        let account = attach(&mut loaded, scope, known)?;
+        let account = attach(&mut loaded, scope, numbers)?;
         Ok(Self {
             loaded,
             account,
@@ -105,7 +105,7 @@ impl KernelCounters {
     /// Returns the sums up to now by group, event and CPU, of all possible CPUs. `cpus` are the CPUs of the opened events.
     ///
     /// # Errors
-    /// [`Error::Map`]; [`Error::Flush`] before Linux 5.10.
+    /// [`Error::Map`]; [`Error::Flush`], for example before Linux 5.10.
     pub fn read(&self, cpus: &[u32]) -> Result<Vec<Vec<Vec<CountSum>>>, Error> {
         if let Some(account) = &self.account {
             for cpu in cpus {
@@ -140,7 +140,7 @@ impl CountedScope {
         }
     }
 
-    /// The number of values with readings.
+    /// The number of values in the map of readings.
     fn readings(&self) -> u32 {
         match self {
             Self::Programs(programs) => u32::try_from(programs.len()).unwrap_or(u32::MAX).max(1),
@@ -214,7 +214,7 @@ fn attach_tasks(
     Ok(())
 }
 
-/// Stores the group of each cgroup, and returns their levels.
+/// Stores the group of each cgroup, and returns their distinct levels.
 fn place_cgroups(loaded: &LoadedPrograms, cgroups: &[CgroupPlace]) -> Result<Vec<i32>, Error> {
     let mut levels = Vec::new();
     for (group, CgroupPlace { id, level }) in (0_u32..).zip(cgroups) {
@@ -226,7 +226,7 @@ fn place_cgroups(loaded: &LoadedPrograms, cgroups: &[CgroupPlace]) -> Result<Vec
     Ok(levels)
 }
 
-/// Runs a program before and after each of the counted programs, whose ids are `ids`.
+/// Attaches programs before and after each of the counted programs, whose ids are `ids`.
 fn attach_to_programs(
     loaded: &mut LoadedPrograms,
     ids: &[u32],
@@ -238,11 +238,11 @@ fn attach_to_programs(
             _ => Error::classify(error, |error| Error::Program { id, error }),
         })?;
         let target = opened.ok_or(Error::NoProgram { id })?;
-        let ends = [
+        let hooks = [
             (TracedPlace::Exit, "leave", programs::leave(events, index)),
             (TracedPlace::Entry, "enter", programs::enter(events, index)),
         ];
-        for (place, name, program) in ends {
+        for (place, name, program) in hooks {
             let attached = loaded.attach_to(&target, place, name, &program);
             attached.map_err(|failure| match failure.error.raw_os_error() {
                 // These are errors of the attachment, not of the verifier.

@@ -1,7 +1,7 @@
 //! The programs, and the layout of their maps.
 //!
-//! The counters of a CPU count whatever runs there. At each switch of tasks, the counts since the last switch belong to
-//! the task that is switched out.
+//! The counters of a CPU count whatever runs there. To count tasks or cgroups, the counts since the last switch of tasks are
+//! added at each switch to the task that is switched out; to count BPF programs, those between their start and end are added.
 
 use crate::Condition::{Equal, NotEqual};
 use crate::Operation::{Add, Sub};
@@ -12,23 +12,25 @@ use crate::{Helper, Label, MapId, ProgramBuilder};
 
 /// Index of an event times the number of possible CPUs, plus a CPU, to the event there.
 pub(super) const EVENTS: MapId = MapId(2);
-/// Readings of a CPU, one value for each program that is counted.
+/// Readings of a CPU: one value for each counted BPF program, or a single one for tasks and cgroups.
 pub(super) const READINGS: MapId = MapId(3);
 /// Sums of a CPU by group.
 pub(super) const SUMS: MapId = MapId(4);
 /// Cgroup id to group.
 pub(super) const GROUPS: MapId = MapId(5);
 
-/// Offsets on the stack: the reading of an event, and a cgroup's id.
+/// Offset of the reading of an event on the stack.
 const VALUE: i16 = -32;
+/// Offset of a cgroup's id on the stack.
 const ID: i16 = -48;
 
 /// The value of [`READINGS`].
 pub(super) mod reading {
     /// Not 0 while a program changes the value, or while a counted program runs.
     pub(in crate::counters) const BUSY: i16 = 0;
-    /// The last reading of the first event, and its difference to the reading before: count, time enabled and time running.
+    /// The last reading of the first event: count, time enabled and time running.
     pub(in crate::counters) const LAST: i16 = 8;
+    /// The difference between the last reading and the one before.
     pub(in crate::counters) const DELTA: i16 = 32;
     /// The distance to the next event.
     pub(in crate::counters) const NEXT: i16 = 48;
@@ -37,7 +39,7 @@ pub(super) mod reading {
 /// The size of a count in [`SUMS`]: count, time enabled, time running.
 pub(super) const SUM: i16 = 24;
 
-/// How counters are read.
+/// The numbers of events and CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Events {
     /// The number of events.

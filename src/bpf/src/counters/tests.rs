@@ -50,7 +50,7 @@ proptest! {
     }
 }
 
-/// `PERF_COUNT_SW_PAGE_FAULTS`, on all CPUs; `None` if not permitted.
+/// Opens `PERF_COUNT_SW_PAGE_FAULTS` on each online CPU; `None` if one cannot be opened.
 fn page_faults() -> Option<Vec<(u32, Counter)>> {
     let attr = Attr {
         kind: EventType::SOFTWARE,
@@ -185,9 +185,9 @@ fn programs_without_types_are_refused() {
     let Ok(program) = rperf_sys::BpfProgram::empty() else {
         return;
     };
-    let described = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
-    let described = std::fs::read_to_string(described).unwrap();
-    let id = described
+    let path = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
+    let fdinfo = std::fs::read_to_string(path).unwrap();
+    let id = fdinfo
         .lines()
         .find_map(|line| line.strip_prefix("prog_id:\t"));
     let id: u32 = id.unwrap().parse().unwrap();

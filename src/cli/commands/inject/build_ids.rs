@@ -1,4 +1,4 @@
-//! Looks up the build-ids of a recording's objects on this machine.
+//! Looks up the build-ids of a recording's objects, in the list of the user and on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ impl KnownBuildIds {
     ///
     /// # Errors
     ///
-    /// Status 129 for a word that is not a build-id and a path, 255 for a file that cannot be read.
+    /// Status 129 for an entry that is not a build-id and a path, 255 for a file that cannot be read.
     pub(super) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let mut known = Self::default();
         for value in matches
@@ -45,25 +45,25 @@ impl KnownBuildIds {
     }
 
     fn add_file(&mut self, path: &Path) -> Result<(), CliError> {
-        let shown = path.display().to_string();
+        let origin = path.display().to_string();
         let bytes = rperf_safefs::read(path, MAX_LIST).map_err(|error| {
-            CliError::failure(255, anyhow::Error::new(error).context(shown.clone()))
+            CliError::failure(255, anyhow::Error::new(error).context(origin.clone()))
         })?;
         let text = String::from_utf8_lossy(&bytes);
-        self.add(text.lines(), &shown)
+        self.add(text.lines(), &origin)
     }
 
     fn add<'t>(
         &mut self,
-        words: impl Iterator<Item = &'t str>,
+        entries: impl Iterator<Item = &'t str>,
         origin: &str,
     ) -> Result<(), CliError> {
-        for word in words.map(str::trim).filter(|word| !word.is_empty()) {
-            let pair = word.split_once(char::is_whitespace);
-            let entry = pair.and_then(|(id, path)| Some((BuildId::from_hex(id)?, path.trim())));
-            let Some((id, path)) = entry else {
+        for entry in entries.map(str::trim).filter(|entry| !entry.is_empty()) {
+            let pair = entry.split_once(char::is_whitespace);
+            let parsed = pair.and_then(|(id, path)| Some((BuildId::from_hex(id)?, path.trim())));
+            let Some((id, path)) = parsed else {
                 let error =
-                    CliError::usage(format!("{origin}: '{word}' is not a build-id and a path"));
+                    CliError::usage(format!("{origin}: '{entry}' is not a build-id and a path"));
                 return Err(error.hint("write the hexadecimal build-id, a space, and the path"));
             };
             self.0.insert(path.to_owned(), id);

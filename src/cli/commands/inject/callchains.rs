@@ -17,14 +17,14 @@ use rperf_input::DiskFiles;
 /// Maximum number of frames of a kernel or user stack, so that both fit into a record.
 const MAX_FRAMES: usize = 2048;
 
-/// Whether samples have stack copies to be unwound.
+/// Whether the samples of an event have stack copies to be unwound.
 pub(super) fn has_stack_copies(events: &[EventDesc]) -> bool {
-    let wanted = SampleType::CALLCHAIN | SampleType::REGS_USER | SampleType::STACK_USER;
+    let fields = SampleType::CALLCHAIN | SampleType::REGS_USER | SampleType::STACK_USER;
     let mut attrs = events.iter().map(|event: &EventDesc| &event.attr);
-    attrs.any(|attr: &Attr| attr.sample_type.contains(wanted))
+    attrs.any(|attr: &Attr| attr.sample_type.contains(fields))
 }
 
-/// Replaces stack copies by callchains, and keeps statistics.
+/// Unwinds stack copies into callchains, and keeps statistics.
 pub(super) struct CallchainConverter {
     unwinder: LiveUnwinder,
     summary: Rc<RefCell<StackSummary>>,

@@ -59,18 +59,18 @@ impl DumpFiles<'_> {
 
 impl DumpObjects for DumpFiles<'_> {
     fn object(&mut self, path: &Path) -> Option<DumpedObject> {
-        let shown = path.display();
+        let name = path.display();
         let dump = match self.read(path) {
             Ok(dump) => dump,
             Err(cause) => {
                 self.context
-                    .warn(format_args!("{shown}: {cause}; its functions are missing"));
+                    .warn(format_args!("{name}: {cause}; its functions are missing"));
                 return None;
             }
         };
         if dump.truncated {
             self.context.warn(format_args!(
-                "{shown}: the last record is incomplete; the functions before it are used"
+                "{name}: the last record is incomplete; the functions before it are used"
             ));
         }
         let Some(started) = dump.started else {
@@ -82,7 +82,7 @@ impl DumpObjects for DumpFiles<'_> {
             Err(error) => {
                 let target = object_path(path);
                 self.context.warn(format_args!(
-                    "failed to write {}: {error}; the functions of {shown} are missing",
+                    "failed to write {}: {error}; the functions of {name} are missing",
                     target.display()
                 ));
                 None
@@ -103,6 +103,6 @@ impl DumpObjects for DumpFiles<'_> {
 /// Returns the path of the object next to a dump: `jitted-PID.so`.
 fn object_path(dump: &Path) -> PathBuf {
     let name = dump.file_stem().unwrap_or_default().to_string_lossy();
-    let number = name.strip_prefix("jit-").unwrap_or(&name);
-    dump.with_file_name(format!("jitted-{number}.so"))
+    let pid = name.strip_prefix("jit-").unwrap_or(&name);
+    dump.with_file_name(format!("jitted-{pid}.so"))
 }

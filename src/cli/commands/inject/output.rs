@@ -37,7 +37,8 @@ impl<'c> InjectOutput<'c> {
     ///
     /// # Errors
     ///
-    /// Status 129: stdout is a terminal. Status 255: the output is another user's device.
+    /// Status 129: stdout is a terminal. Status 255: the output is a FIFO or device that may not be used, a socket, or below a
+    /// link of another user.
     pub(super) fn new(matches: &ArgMatches, context: &'c Context) -> Result<Self, CliError> {
         let path = matches.get_one::<String>("output").map(PathBuf::from);
         let path = path.filter(|path| path != Path::new("-"));
@@ -53,7 +54,7 @@ impl<'c> InjectOutput<'c> {
             });
         };
         let in_place =
-            find_in_place(&path, PathOrigin::Given).map_err(|error| unwritten(&path, &error))?;
+            find_in_place(&path, PathOrigin::Given).map_err(|error| write_error(&path, &error))?;
         Ok(Self {
             context,
             path: Some(path),
@@ -92,7 +93,7 @@ impl<'c> InjectOutput<'c> {
     ///
     /// # Errors
     ///
-    /// Status 255: errors of `copy`, or a damaged input; no file is created.
+    /// Status 255: errors of `copy`, or a damaged input; no regular file is created.
     pub(super) fn write_stream(
         &self,
         input: &str,
@@ -103,25 +104,25 @@ impl<'c> InjectOutput<'c> {
             let mut out = self.context.stdout();
             let summary = copy(&mut out);
             out.flush()?;
-            return self.finished(input, summary);
+            return self.check_summary(input, summary);
         };
         let Some(found) = &self.in_place else {
             return self.write_file(input, |out| copy(out));
         };
         let file = found
             .for_writing()
-            .map_err(|error| unwritten(path, &error))?;
+            .map_err(|error| write_error(path, &error))?;
         let mut out = BufWriter::new(file);
         let summary = copy(&mut out);
-        out.flush().map_err(|error| unwritten(path, &error))?;
-        self.finished(input, summary)
+        out.flush().map_err(|error| write_error(path, &error))?;
+        self.check_summary(input, summary)
     }
 
     /// Writes a file with `copy`. When complete it replaces the existing file.
     ///
     /// # Errors
     ///
-    /// Status 255: errors of `copy`, or a damaged input; no file is left.
+    /// Status 255: errors of `copy`, or a damaged input; no file is created or replaced.
     pub(super) fn write_file(
         &self,
         input: &str,
@@ -131,7 +132,7 @@ impl<'c> InjectOutput<'c> {
         let mut failed = None;
         let written = Folder::of(path).and_then(|(folder, name)| {
             folder.write_atomic(name, MODE, |out| {
-                self.finished(input, copy(out)).map_err(|error| {
+                self.check_summary(input, copy(out)).map_err(|error| {
                     failed = Some(error);
                     io::Error::other("incomplete")
                 })
@@ -139,16 +140,16 @@ impl<'c> InjectOutput<'c> {
         });
         match failed {
             Some(error) => Err(error),
-            None => written.map_err(|error| unwritten(path, &error)),
+            None => written.map_err(|error| write_error(path, &error)),
         }
     }
 
-    fn finished(
+    fn check_summary(
         &self,
         input: &str,
         summary: Result<CopySummary, CopyError>,
     ) -> Result<InjectSummary, CliError> {
-        let summary = summary.map_err(|error| self.failed(input, error))?;
+        let summary = summary.map_err(|error| self.copy_error(input, error))?;
         if let Some(end) = summary.end {
             let error = CliError::message(255, format!("{input}: {end}"));
             return Err(match self.is_stream() {
@@ -157,7 +158,7 @@ impl<'c> InjectOutput<'c> {
             });
         }
         if let Some(error) = summary.features_lost {
-            return Err(self.failed(input, rperf_perfdata::WriteError::Header(error).into()));
+            return Err(self.copy_error(input, rperf_perfdata::WriteError::Header(error).into()));
         }
         Ok(InjectSummary {
             bytes: summary.bytes,
@@ -165,7 +166,7 @@ impl<'c> InjectOutput<'c> {
         })
     }
 
-    fn failed(&self, input: &str, error: CopyError) -> CliError {
+    fn copy_error(&self, input: &str, error: CopyError) -> CliError {
         let name = match (&error, &self.path) {
             (CopyError::Write(_), Some(path)) => path.display().to_string(),
             (CopyError::Write(_), None) => "stdout".to_owned(),
@@ -175,6 +176,6 @@ impl<'c> InjectOutput<'c> {
     }
 }
 
-fn unwritten(path: &Path, error: &io::Error) -> CliError {
+fn write_error(path: &Path, error: &io::Error) -> CliError {
     CliError::message(255, format!("failed to write {}: {error}", path.display()))
 }

@@ -25,7 +25,7 @@ use crate::cli::options::{flag, is_given};
 use crate::cli::stack_folding::warn_of_truncated;
 use crate::cli::symbols::is_monotonic;
 
-/// The changes.
+/// The requested changes.
 pub(super) struct InjectPlan<'c> {
     matches: &'c ArgMatches,
     pub(super) context: &'c Context,
@@ -40,9 +40,9 @@ pub(super) struct InjectPlan<'c> {
 enum BuildIdForm {
     /// Into separate build-id records.
     Records(InjectedObjects),
-    /// Into the mappings of objects that have samples; mappings of other objects are dropped.
+    /// Into the mappings of files that have samples; mappings of other files are dropped.
     UsedMappings,
-    /// Into all mappings.
+    /// Into the mappings of all files.
     Mappings,
 }
 
@@ -55,10 +55,10 @@ impl<'c> InjectPlan<'c> {
     pub(super) fn new(matches: &'c ArgMatches, context: &'c Context) -> Result<Self, CliError> {
         let build_ids = build_id_form(matches)?;
         let needs_build_ids = ["known-build-ids", "vmlinux", "ignore-vmlinux"];
-        let lacking = needs_build_ids
+        let dependent = needs_build_ids
             .into_iter()
             .find(|name| is_given(matches, name));
-        if let (None, Some(option)) = (build_ids, lacking) {
+        if let (None, Some(option)) = (build_ids, dependent) {
             let message = format!("inject: --{option} has no effect without build-ids");
             return Err(CliError::usage(message).hint("add -b"));
         }
@@ -152,7 +152,7 @@ impl<'c> InjectPlan<'c> {
         Ok(())
     }
 
-    /// Adds the transforms that remove stack copies, addresses and names.
+    /// Adds the transforms that unwind or remove stack copies, and replace addresses and names.
     fn add_protection(
         &self,
         metadata: Metadata<'_>,
@@ -217,7 +217,7 @@ impl<'c> InjectPlan<'c> {
         Ok(())
     }
 
-    /// Reports the result.
+    /// Reports truncated stacks and, if verbose, the size and the path of the output.
     pub(super) fn report(&self, written: &InjectSummary, context: &Context) {
         warn_of_truncated(context, &self.stacks.borrow(), None);
         if let Some(path) = written
@@ -252,7 +252,7 @@ fn build_id_form(matches: &ArgMatches) -> Result<Option<BuildIdForm>, CliError> 
         .into_iter()
         .filter(|(name, _)| flag(matches, name) == Some(true));
     let first = given.next();
-    // -b with --buildid-all means all, as in perf.
+    // -b with another of these options means the other one.
     let second = given.find(|(name, _)| *name != "build-ids");
     match (first, second) {
         (Some((first, _)), Some((second, _))) => Err(CliError::usage(format!(

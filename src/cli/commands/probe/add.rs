@@ -1,4 +1,4 @@
-//! `--add`: creates events, all of them or none.
+//! `--add`: creates events; if one cannot be created, the others are removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::cli::shared::probing::{
 /// An event with its description.
 struct NewEvent {
     event: ProbeEvent,
-    /// `(on PLACE in OBJECT with ARGUMENTS)`.
+    /// The text `(on PLACE in OBJECT with ARGUMENTS)`.
     description: String,
 }
 
@@ -68,12 +68,12 @@ pub(super) fn run(
     if is_kept {
         probe_cache::keep(additions, context)?;
     }
-    let done = match (is_dry, is_kept) {
+    let verb = match (is_dry, is_kept) {
         (false, _) => "Added",
         (true, false) => "Would add",
         (true, true) => "Cached",
     };
-    print_added(&new, done, context);
+    print_added(&new, verb, context);
     Ok(())
 }
 
@@ -110,7 +110,7 @@ fn name(
     } = defined;
     for (index, (mut event, place)) in events.into_iter().enumerate() {
         let taken = names.entry(event.group.clone()).or_default();
-        // A definition with several locations creates several events of one name.
+        // A definition with several locations creates several events, whose names are made distinct.
         if taken.contains(&event.name) && !force && index == 0 {
             return Err(exists(&event.name));
         }
@@ -133,7 +133,7 @@ fn exists(name: &str) -> CliError {
         .detail("  Error: Failed to add events.")
 }
 
-/// Creates the events; if one is refused, or a signal arrives, those created before are removed again.
+/// Creates the events; if one is refused, or a signal arrives, those created before are removed if possible.
 fn create(tables: &EventLists, new: &[NewEvent], context: &Context) -> Result<(), CliError> {
     let signals = Signals::block(&BLOCKED_SIGNALS).map_err(anyhow::Error::new)?;
     let received = || signals.next().ok().flatten();
@@ -150,7 +150,7 @@ fn create(tables: &EventLists, new: &[NewEvent], context: &Context) -> Result<()
         let Err(error) = tables.write(list_of(event), &event.to_string()) else {
             continue;
         };
-        let hints = [blacklist::about(event), unreadable(event)];
+        let hints = [blacklist::hint(event), path_hint(event)];
         let error = hints.into_iter().flatten().fold(error, CliError::hint);
         let remaining = remove(tables, before);
         let error = match before.len() - remaining.len() {
@@ -179,7 +179,7 @@ fn remove(tables: &EventLists, new: &[NewEvent]) -> Vec<String> {
 }
 
 /// The hint for a program whose path can't be used in a uprobe definition; `None` for other paths and the kernel.
-fn unreadable(event: &ProbeEvent) -> Option<String> {
+fn path_hint(event: &ProbeEvent) -> Option<String> {
     let ProbeTarget::Program { object, .. } = &event.target else {
         return None;
     };
@@ -191,17 +191,17 @@ fn unreadable(event: &ProbeEvent) -> Option<String> {
     })
 }
 
-fn print_added(new: &[NewEvent], done: &str, context: &Context) {
+fn print_added(new: &[NewEvent], verb: &str, context: &Context) {
     let Some(last) = new.last() else {
         return;
     };
     let several = if new.len() > 1 { "s" } else { "" };
-    context.note(format_args!("{done} new event{several}:"));
+    context.note(format_args!("{verb} new event{several}:"));
     for NewEvent { event, description } in new {
         let name = format!("{}:{}", event.group, event.name);
         context.note(format_args!("  {name:<20} {description}"));
     }
-    if done == "Added" {
+    if verb == "Added" {
         let ProbeEvent { group, name, .. } = &last.event;
         let program = context.program;
         for line in [

@@ -8,7 +8,7 @@ const LIST: &str = "/sys/kernel/debug/kprobes/blacklist";
 const KALLSYMS: &str = "/proc/kallsyms";
 
 /// Returns an explanation if the function of `event` is blacklisted.
-pub(super) fn about(event: &ProbeEvent) -> Option<String> {
+pub(super) fn hint(event: &ProbeEvent) -> Option<String> {
     let ProbeTarget::Kernel {
         module: None,
         symbol,

@@ -16,7 +16,7 @@ use crate::cli::shared::probing::running_kernel::module_name;
 use crate::cli::shared::probing::target::{ProbedObject, resolved_target};
 use crate::cli::shared::probing::{on, probe_cache};
 
-/// Removes the events that match the patterns, and prints their names.
+/// Removes the events that match the patterns, and prints their names; with `--dry-run`, only prints them.
 pub(super) fn run(
     patterns: &[&String],
     matches: &ArgMatches,
@@ -70,8 +70,8 @@ pub(super) fn is_in(event: &ExistingEvent, named: &ProbedObject) -> bool {
             Path::new(path) == program
         }
         (ProbedObject::Module(module), ExistingTarget::Kernel(place)) => {
-            let own = place.split_once(':').map(|(own, _)| own);
-            own == Some(module_name(module).as_str())
+            let event_module = place.split_once(':').map(|(name, _)| name);
+            event_module == Some(module_name(module).as_str())
         }
         _ => false,
     }

@@ -49,12 +49,12 @@ pub(super) fn run(
         .map(KernelSymbolList::parse)
         .unwrap_or_default();
     let mut out = context.stdout();
-    let mut any = false;
+    let mut any_matches = false;
     for (event, _) in &existing {
         if !matches_pattern(&full_pattern_text, &event.full_name()) {
             continue;
         }
-        any = true;
+        any_matches = true;
         if let ExistingTarget::File { path, .. } = &event.target {
             let open = || ProbedBinary::at(PathBuf::from(path), &paths).ok();
             binaries.entry(path.clone()).or_insert_with(open);
@@ -68,18 +68,18 @@ pub(super) fn run(
         };
         let hits = hits
             .as_ref()
-            .map_or_else(String::new, |hits| hit(event, hits));
+            .map_or_else(String::new, |hits| hit_text(event, hits));
         writeln!(out, "  {:<20} {location}{hits}", event.full_name())?;
     }
     out.flush()?;
-    if !any && !existing.is_empty() {
+    if !any_matches && !existing.is_empty() {
         context.note(format_args!("no probe event matches {pattern}"));
     }
     Ok(ExitStatus::Ok)
 }
 
-/// Formats the hits of an event: `, hit 3 times`.
-fn hit(event: &ExistingEvent, hits: &HashMap<(String, String), u64>) -> String {
+/// Formats the hits of an event: `, hit 3 times`; empty if they are unknown.
+fn hit_text(event: &ExistingEvent, hits: &HashMap<(String, String), u64>) -> String {
     let path = match &event.target {
         ExistingTarget::File { path, .. } => path.clone(),
         ExistingTarget::Kernel(_) => String::new(),
@@ -91,8 +91,8 @@ fn hit(event: &ExistingEvent, hits: &HashMap<(String, String), u64>) -> String {
     }
 }
 
-/// Formats the fields of an event: ` with n s`.
-fn with(event: &ExistingEvent) -> String {
+/// Formats the fields of an event: ` with n s`; empty without fields.
+fn with_fields(event: &ExistingEvent) -> String {
     match event.fields.as_slice() {
         [] => String::new(),
         fields => format!(" with {}", fields.join(" ")),
@@ -102,7 +102,7 @@ fn with(event: &ExistingEvent) -> String {
 /// Formats the location of a kernel probe: `(on vfs_read+4 with arg1)`, `(on start in veth)`.
 fn in_kernel(event: &ExistingEvent, location: &str, symbols: &KernelSymbolList<'_>) -> String {
     let suffix = if event.is_return { "%return" } else { "" };
-    let with = with(event);
+    let with = with_fields(event);
     let (module, location) = match location.split_once(':') {
         Some((module, location)) => (Some(module), location),
         None => (None, location),
@@ -125,7 +125,7 @@ fn in_program(
     offset: u64,
     binary: Option<&ProbedBinary>,
 ) -> String {
-    let with = with(event);
+    let with = with_fields(event);
     let suffix = if event.is_return { "%return" } else { "" };
     let object = binary.and_then(|binary| binary.object().ok());
     let location = object.and_then(|object| describe(&object, offset));

@@ -38,24 +38,24 @@ pub(super) fn list_functions(
         let object = binary.symbols().map_err(|error| problem(&error, doing))?;
         Ok::<_, CliError>(functions(&object, filter.as_ref()))
     };
-    let (found, path) = match OpenedObject::open(&args::target(matches), matches, context)? {
+    let (names, path) = match OpenedObject::open(&args::target(matches), matches, context)? {
         OpenedObject::Program(binary) => (of_binary(&binary)?, binary.path().display().to_string()),
         OpenedObject::Kernel(kernel) => {
             let found = match kernel.given_image() {
                 Some(image) => of_binary(image)?,
                 None => kernel.with(|kernel| kernel.functions(filter.as_ref())),
             };
-            (found, kernel.module().unwrap_or("the kernel").to_owned())
+            (names, kernel.module().unwrap_or("the kernel").to_owned())
         }
     };
-    if found.is_empty() {
+    if names.is_empty() {
         return Err(
             CliError::message(NOT_FOUND, format!("no function of {path} matches"))
                 .detail("  Error: Failed to show functions."),
         );
     }
     let mut out = context.stdout();
-    for name in found {
+    for name in names {
         writeln!(out, "{name}")?;
     }
     out.flush()?;
@@ -64,7 +64,7 @@ pub(super) fn list_functions(
 
 /// `-L`: lists source lines, numbered where a probe can be placed.
 pub(super) fn list_lines(
-    wanted: &str,
+    text: &str,
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
@@ -106,14 +106,14 @@ pub(super) fn list_variables(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let wanted = VariableOptions {
+    let variable_options = VariableOptions {
         externs: on(matches, "externs"),
         ranges: on(matches, "range"),
         filter: filter(matches)?,
     };
     for given in given {
-        for sought in ProbeSearch::all(given, matches, context)? {
-            list_at(sought, &wanted, context)?;
+        for search in ProbeSearch::all(given, matches, context)? {
+            list_at(search, &variable_options, context)?;
         }
     }
     Ok(ExitStatus::Ok)
@@ -126,20 +126,20 @@ fn list_at(
         opened,
         options,
     }: ProbeSearch,
-    wanted: &VariableOptions,
+    variable_options: &VariableOptions,
     context: &Context,
 ) -> Result<(), CliError> {
     let doing = "show vars";
     let of_binary = |binary: &ProbedBinary| {
         let object = binary.object()?;
-        variables(&object, &definition, &options, wanted)
+        variables(&object, &definition, &options, variable_options)
     };
-    let listed = match &opened {
+    let points = match &opened {
         OpenedObject::Program(binary) => {
             of_binary(binary).map_err(|error| problem(&error, doing))?
         }
         OpenedObject::Kernel(kernel) => {
-            in_kernel(kernel, &definition, &options, wanted, &of_binary)
+            in_kernel(kernel, &definition, &options, variable_options, &of_binary)
                 .map_err(|error| tracepoint::hint_similar(error, &definition, context))?
         }
     };
@@ -149,16 +149,16 @@ fn list_at(
         place,
         variables,
         unrecordable,
-    } in listed
+    } in points
     {
         let function = &place.function;
         writeln!(out, "\t@<{function}+{}>", place.offset)?;
         if variables.is_empty() {
             writeln!(out, "\t\t(No matched variables)")?;
         }
-        let shown = |variable| shown(variable, function, wanted.ranges);
-        let mut lines: Vec<String> = variables.iter().map(shown).collect();
-        if wanted.ranges {
+        let text = |variable| variable_text(variable, function, variable_options.ranges);
+        let mut lines: Vec<String> = variables.iter().map(text).collect();
+        if variable_options.ranges {
             lines.sort_unstable();
         }
         for line in lines {
@@ -178,12 +178,13 @@ fn list_at(
     Ok(())
 }
 
-/// Lists the variables at locations in the kernel: from its vmlinux, otherwise from the types that the running kernel exports.
+/// Lists the variables at locations in the kernel: from its image or that of a module, otherwise from the types that the running
+/// kernel exports.
 fn in_kernel(
     kernel: &RunningKernel,
     definition: &Definition,
     options: &SearchOptions,
-    wanted: &VariableOptions,
+    variable_options: &VariableOptions,
     of_binary: &dyn Fn(&ProbedBinary) -> Result<Vec<ListedPoint>, Error>,
 ) -> Result<Vec<ListedPoint>, CliError> {
     let doing = "show vars";
@@ -191,14 +192,16 @@ fn in_kernel(
         Some(image) => of_binary(image),
         None => match kernel.image() {
             Some(image) => of_binary(&image),
-            None if wanted.externs || wanted.ranges => Err(Error::NoKernelImage),
+            None if variable_options.externs || variable_options.ranges => {
+                Err(Error::NoKernelImage)
+            }
             None => {
-                let filter = wanted.filter.as_ref();
+                let filter = variable_options.filter.as_ref();
                 kernel.with(|kernel| kernel.variables(definition, options, filter))
             }
         },
     };
-    found.map_err(|error| match error {
+    points.map_err(|error| match error {
         Error::NoKernelImage => kernel.no_image(doing),
         error => problem(&error, doing),
     })
@@ -206,7 +209,7 @@ fn in_kernel(
 
 /// Formats a variable: `long int TAB n`. With ranges, a global variable is preceded by `[EXT]`; others are preceded by
 /// `[VAL]`, or by `[INV]` without a value at the place, and followed by their ranges.
-fn shown(variable: &Variable, function: &str, with_ranges: bool) -> String {
+fn variable_text(variable: &Variable, function: &str, with_ranges: bool) -> String {
     let Variable {
         kind,
         name,
@@ -224,9 +227,9 @@ fn shown(variable: &Variable, function: &str, with_ranges: bool) -> String {
         .iter()
         .map(|(start, end)| format!("{start}-{end}"))
         .collect();
-    let known = if *is_here { "VAL" } else { "INV" };
+    let state = if *is_here { "VAL" } else { "INV" };
     format!(
-        "[{known}]\t{kind}\t{name}\t@<{function}+[{}]>",
+        "[{state}]\t{kind}\t{name}\t@<{function}+[{}]>",
         ranges.join(",")
     )
 }

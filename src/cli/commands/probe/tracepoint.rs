@@ -7,7 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::tracefs::MachineTracepoints;
 
-/// Adds tracepoints with the function's name, or a similar one, as hints to the error.
+/// Adds a tracepoint with the function's name, otherwise one with a similar name, as a hint to the error.
 pub(super) fn hint_similar(
     error: CliError,
     definition: &Definition,
@@ -27,13 +27,13 @@ pub(super) fn hint_similar(
         );
     }
     let program = context.program;
-    if let Some((full_name, _)) = tracepoints.iter().find(|(_, own)| own == name) {
+    if let Some((full_name, _)) = tracepoints.iter().find(|(_, event)| event == name) {
         return error.hint(format!(
             "{full_name} is a tracepoint; '{program} list -v {full_name}' shows its fields"
         ));
     }
-    let near = nearest(name, tracepoints.iter().map(|(_, own)| own.as_str()));
-    let near = near.and_then(|near| tracepoints.iter().find(|(_, own)| own == near));
+    let near = nearest(name, tracepoints.iter().map(|(_, event)| event.as_str()));
+    let near = near.and_then(|near| tracepoints.iter().find(|(_, event)| event == near));
     match near {
         Some((full_name, _)) => {
             error.hint(format!("a tracepoint with a similar name: {full_name}"))

@@ -103,8 +103,8 @@ impl Interpreter {
     /// Status 255: the answer is invalid.
     pub(super) fn functions(&mut self) -> Result<Option<ScriptFunctions>, CliError> {
         let mut text = String::new();
-        // Only one line is read, as the pipe may stay open: the interpreter can be a wrapper that waits for it. A line that is not
-        // UTF-8 counts as no answer.
+        // One line is read, as the pipe may stay open: the interpreter can be a wrapper that waits for it. A line that is not
+        // UTF-8 counts as no text.
         let _ = BufReader::new(&self.answer).read_line(&mut text);
         if text.is_empty() {
             return Ok(None);

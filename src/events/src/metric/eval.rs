@@ -63,7 +63,8 @@ fn to_float(value: i64) -> f64 {
 
 impl Expr {
     /// Evaluates the formula: NaN if it is undefined because of a division by 0 or a missing value.
-    /// The names of missing values, literals with `#`, are added to `missing`, except those in the alternative of a choice that is not evaluated.
+    /// The names of missing values (of literals, with `#`) are added to `missing`, except those in the alternative of a choice
+    /// that is not evaluated.
     pub fn value(&self, counts: &dyn MetricCounts, missing: &mut Vec<String>) -> f64 {
         let mut miss = |name: String| {
             if !missing.contains(&name) {

@@ -10,7 +10,8 @@
 //!         | source_count(event) | has_event(event) | strcmp_cpuid_str(pattern)
 //! ```
 //!
-//! A name is that of an event or metric. In names of events `@` is a slash, and a backslash escapes characters that would end the name:
+//! A name is that of an event or metric. In names of events `@` is a slash, and a backslash escapes characters that would end
+//! the name:
 //! `cpu@INST_RETIRED.ANY\,cmask\=1@`.
 
 mod error;

@@ -23,7 +23,7 @@ const CELL: u64 = 8;
 /// Maximum width of a cell.
 const MAX_CELL_WIDTH: u64 = 16;
 const MIN_CELL_WIDTH: u64 = 2;
-/// Width of all columns in pixels.
+/// Width of all columns in pixels, unless the limits of a cell's width make it smaller or larger.
 const GRID_WIDTH: u64 = 1120;
 /// Minimum distance of times below the picture.
 const LABEL: u64 = 120;
@@ -35,24 +35,25 @@ impl HeatMap {
     ///
     /// Write errors.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let wide = (GRID_WIDTH / self.columns).clamp(MIN_CELL_WIDTH, MAX_CELL_WIDTH);
-        self.write_head(wide, out)?;
+        let cell_width = (GRID_WIDTH / self.columns).clamp(MIN_CELL_WIDTH, MAX_CELL_WIDTH);
+        self.write_head(cell_width, out)?;
         let cells = self.cells();
-        let most = cells.iter().map(|(_, count)| *count).max().unwrap_or(1);
+        let max_count = cells.iter().map(|(_, count)| *count).max().unwrap_or(1);
         let mut columns: FxHashMap<u64, u64> = FxHashMap::default();
         for ((column, _), count) in &cells {
             *columns.entry(*column).or_default() += count;
         }
         for ((column, row), count) in cells {
-            let x = LEFT + column * wide;
+            let x = LEFT + column * cell_width;
             let y = HEADER_HEIGHT + u64::from(self.rows - 1 - row) * CELL;
             // Small counts must be distinguishable from none.
-            let heat = (count as f64 / most as f64).sqrt();
+            let heat = (count as f64 / max_count as f64).sqrt();
             let (green, blue) = (225.0 - 205.0 * heat, 210.0 - 200.0 * heat);
             writeln!(
                 out,
-                "<rect class=\"c\" data-c=\"{column}\" data-r=\"{row}\" x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{CELL}\" \
-                 fill=\"rgb(255,{green:.0},{blue:.0})\"><title>{}, {}: {} {}, {:.1}% of the column</title></rect>",
+                "<rect class=\"c\" data-c=\"{column}\" data-r=\"{row}\" x=\"{x}\" y=\"{y}\" width=\"{cell_width}\" \
+                 height=\"{CELL}\" fill=\"rgb(255,{green:.0},{blue:.0})\">\
+                 <title>{}, {}: {} {}, {:.1}% of the column</title></rect>",
                 Seconds(self.begin(column, row)),
                 Row(self, row),
                 Grouped(count),
@@ -72,8 +73,8 @@ impl HeatMap {
         }
     }
 
-    fn write_head(&self, wide: u64, out: &mut dyn Write) -> io::Result<()> {
-        let (high, across) = (u64::from(self.rows) * CELL, self.columns * wide);
+    fn write_head(&self, cell_width: u64, out: &mut dyn Write) -> io::Result<()> {
+        let (high, across) = (u64::from(self.rows) * CELL, self.columns * cell_width);
         let (width, height) = (
             (LEFT + across + RIGHT).max(640),
             HEADER_HEIGHT + high + FOOTER_HEIGHT,
@@ -88,7 +89,7 @@ impl HeatMap {
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
              <svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" data-start=\"{}\" data-slot=\"{slot}\" data-slots=\"{slots}\" \
-             data-columns=\"{}\" data-rows=\"{}\" data-left=\"{LEFT}\" data-top=\"{HEADER_HEIGHT}\" data-wide=\"{wide}\" \
+             data-columns=\"{}\" data-rows=\"{}\" data-left=\"{LEFT}\" data-top=\"{HEADER_HEIGHT}\" data-wide=\"{cell_width}\" \
              data-high=\"{CELL}\">\n<style>{STYLE}</style>\n<rect id=\"paper\" width=\"100%\" height=\"100%\"/>\n\
              <text id=\"title\" x=\"{}\" y=\"24\">{}</text>\n\
              <text id=\"chosen\" x=\"{LEFT}\" y=\"48\">click where a stretch of time begins, and again where it ends</text>\n\
@@ -99,7 +100,7 @@ impl HeatMap {
             width / 2,
             Escaped(&self.title),
         )?;
-        self.write_scales(wide, out)?;
+        self.write_scales(cell_width, out)?;
         let foot = HEADER_HEIGHT + high + FOOTER_HEIGHT - 12;
         writeln!(
             out,
@@ -107,7 +108,7 @@ impl HeatMap {
         )
     }
 
-    fn write_scales(&self, wide: u64, out: &mut dyn Write) -> io::Result<()> {
+    fn write_scales(&self, cell_width: u64, out: &mut dyn Write) -> io::Result<()> {
         let step = (self.rows / 5).max(1);
         for row in (0..self.rows).step_by(step as usize) {
             let y = HEADER_HEIGHT + u64::from(self.rows - row) * CELL;
@@ -118,13 +119,13 @@ impl HeatMap {
                 Row(self, row)
             )?;
         }
-        let every = (LABEL / wide).max(1);
+        let every = (LABEL / cell_width).max(1);
         let y = HEADER_HEIGHT + u64::from(self.rows) * CELL + 16;
         for column in (0..self.columns).step_by(every as usize) {
             writeln!(
                 out,
                 "<text class=\"column\" x=\"{}\" y=\"{y}\">{}</text>",
-                LEFT + column * wide,
+                LEFT + column * cell_width,
                 // As many digits as fit.
                 Seconds(self.begin(column, 0) / MILLISECOND * MILLISECOND)
             )?;
@@ -136,7 +137,7 @@ impl HeatMap {
 /// Nanoseconds in a millisecond.
 const MILLISECOND: u64 = 1_000_000;
 
-/// Nanoseconds in the format of `--time`, without trailing zeros.
+/// Nanoseconds as seconds with the unit, without trailing zeros.
 struct Seconds(u64);
 
 impl Display for Seconds {

@@ -94,7 +94,7 @@ fn branches(bytes: &[u8]) -> Vec<(u16, u64, u32, u32, u64)> {
         ("branches:HG", &vec![1_000_000_005])
     );
     let layout = SampleLayout::new(&event.attr);
-    let mut found = Vec::new();
+    let mut samples = Vec::new();
     for record in data.records() {
         let raw = record.unwrap().raw;
         assert!(raw.kind != RecordKind::AUXTRACE && raw.kind != RecordKind::AUXTRACE_INFO);
@@ -102,10 +102,10 @@ fn branches(bytes: &[u8]) -> Vec<(u16, u64, u32, u32, u64)> {
             let sample: SampleRecord<'_> = layout.decode(raw.body, data.endian()).unwrap();
             let (pid, tid) = sample.pid_tid.unwrap();
             let (from, to) = (sample.ip.unwrap(), sample.addr.unwrap());
-            found.push((raw.misc.0, from, pid, tid, to));
+            samples.push((raw.misc.0, from, pid, tid, to));
         }
     }
-    found
+    samples
 }
 
 const A: [u64; 3] = [0x1000, 0x2000, 0x10];
@@ -146,7 +146,7 @@ fn files_without_traces_or_ids_are_unchanged() {
 }
 
 #[test]
-fn traces_truncated_anywhere_are_read() {
+fn truncated_traces_are_converted_to_valid_files() {
     let endian = Endian::Little;
     let stored = file(&records([&[A, B], &[C]], true, endian), FIELDS, endian);
     for length in 0..stored.len() {

@@ -1,4 +1,4 @@
-//! Compressed recordings: all records are returned in order, however the compressed data was split.
+//! Compressed recordings: records are returned in order, however the compressed data was split, and damage is reported.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -35,25 +35,25 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// The format of the compressed bytes.
 #[derive(Debug, Clone, Copy)]
-enum Form {
+enum ZstdFormat {
     /// Blocks of one endless frame with a window of 1 KiB, in records of this kind.
     Blocks(RecordKind),
     /// A complete frame each time.
     Frames,
 }
 
-fn forms() -> impl Strategy<Value = Form> {
+fn formats() -> impl Strategy<Value = ZstdFormat> {
     prop_oneof![
-        Just(Form::Blocks(RecordKind::COMPRESSED)),
-        Just(Form::Blocks(RecordKind::COMPRESSED2)),
-        Just(Form::Frames),
+        Just(ZstdFormat::Blocks(RecordKind::COMPRESSED)),
+        Just(ZstdFormat::Blocks(RecordKind::COMPRESSED2)),
+        Just(ZstdFormat::Frames),
     ]
 }
 
 /// The stream as recorded, and the records in the order in which a reader should return them.
 struct Recorder {
     endian: Endian,
-    form: Form,
+    format: ZstdFormat,
     number: u8,
     buffer: Vec<u8>,
     begun: bool,
@@ -78,7 +78,7 @@ impl Recorder {
     }
 
     fn compressed(&mut self, bytes: &[u8]) -> Vec<u8> {
-        if matches!(self.form, Form::Frames) {
+        if matches!(self.format, ZstdFormat::Frames) {
             let level = ruzstd::encoding::CompressionLevel::Fastest;
             return ruzstd::encoding::compress_to_vec(bytes, level);
         }
@@ -96,9 +96,9 @@ impl Recorder {
     }
 
     fn write_compressed(&mut self, bytes: &[u8]) {
-        let kind = match self.form {
-            Form::Blocks(kind) => kind,
-            Form::Frames => RecordKind::COMPRESSED,
+        let kind = match self.format {
+            ZstdFormat::Blocks(kind) => kind,
+            ZstdFormat::Frames => RecordKind::COMPRESSED,
         };
         let mut body = Vec::new();
         if kind == RecordKind::COMPRESSED2 {
@@ -149,10 +149,10 @@ impl Recorder {
     }
 }
 
-fn record(steps: &[Step], form: Form, endian: Endian) -> Recorder {
+fn record(steps: &[Step], format: ZstdFormat, endian: Endian) -> Recorder {
     let mut recorder = Recorder {
         endian,
-        form,
+        format,
         number: 0,
         buffer: Vec::new(),
         begun: false,
@@ -193,7 +193,7 @@ impl StreamInput for Trickle<'_> {
     }
 }
 
-/// The records of a stream without those that describe it, and the error that ended it.
+/// The SAMPLE records of a stream, and the error that ended it.
 fn streamed(bytes: &[u8], endian: Endian) -> (Vec<u8>, Option<Error>) {
     let (first, rest) = bytes.split_at(16);
     let mut reader = PipeReader::new(first.to_vec(), Trickle(rest)).unwrap();
@@ -234,35 +234,35 @@ fn unpacked(bytes: &[u8]) -> (Vec<u8>, Option<Error>) {
         assert_eq!([summary.compressed, summary.compressed2], counts);
     }
     let samples = data.records().map(|record| record.unwrap().raw);
-    let mut found = Vec::new();
+    let mut encoded = Vec::new();
     samples
         .filter(|raw| raw.kind == RecordKind::SAMPLE)
-        .for_each(|raw| raw.encode(data.endian(), &mut found));
-    (found, data.end().cloned())
+        .for_each(|raw| raw.encode(data.endian(), &mut encoded));
+    (encoded, data.end().cloned())
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn records_are_returned_when_complete(steps in steps(), form in forms(), big in any::<bool>()) {
+    fn records_are_returned_when_complete(steps in steps(), format in formats(), big in any::<bool>()) {
         let endian = if big { Endian::Big } else { Endian::Little };
-        let recorder = record(&steps, form, endian);
+        let recorder = record(&steps, format, endian);
         prop_assert!(recorder.incomplete.is_empty());
         let bytes = stream(&recorder.recorded, endian);
         prop_assert_eq!(&unpacked(&bytes), &(recorder.expected.clone(), None));
         prop_assert_eq!(&streamed(&bytes, endian), &(recorder.expected, None));
     }
 
-    /// Threads that decode ahead change nothing, even if some files are damaged.
+    /// The number of threads changes nothing, even if the files are damaged.
     #[test]
     fn parts_are_merged_alike_by_any_number_of_threads(
-        files in prop::collection::vec((steps(), forms(), any::<u8>()), 1..4),
+        files in prop::collection::vec((steps(), formats(), any::<u8>()), 1..4),
         damaged: bool,
     ) {
         let endian = Endian::Little;
-        let parts: Vec<Vec<u8>> = files.iter().map(|(steps, form, part)| {
-            let mut records = record(steps, *form, endian).recorded;
+        let parts: Vec<Vec<u8>> = files.iter().map(|(steps, format, part)| {
+            let mut records = record(steps, *format, endian).recorded;
             if damaged {
                 let at = records.len() * usize::from(*part) / 256;
                 records[at] ^= 0x55;
@@ -278,11 +278,11 @@ proptest! {
         }
     }
 
-    /// The complete records before the truncation are returned, and no others.
+    /// Both readers return the same records, which are the first ones of the complete stream.
     #[test]
-    fn a_truncated_stream_returns_its_complete_records(steps in steps(), form in forms(), part in any::<u8>()) {
+    fn a_truncated_stream_returns_its_first_records(steps in steps(), format in formats(), part in any::<u8>()) {
         let endian = Endian::Little;
-        let recorder = record(&steps, form, endian);
+        let recorder = record(&steps, format, endian);
         let bytes = stream(&recorder.recorded, endian);
         let head_size = bytes.len() - recorder.recorded.len();
         let end = head_size + recorder.recorded.len() * usize::from(part) / 255;
@@ -293,7 +293,7 @@ proptest! {
     }
 }
 
-/// A compressed record with these bytes.
+/// A stream with one COMPRESSED record, which has this body.
 fn with_compressed(body: &[u8]) -> Vec<u8> {
     let record = generated::record(RecordKind::COMPRESSED, body, Endian::Little);
     stream(&record, Endian::Little)
@@ -310,8 +310,8 @@ fn invalid_zstd_is_reported_with_its_offset() {
     assert_eq!(streamed(&bytes, Endian::Little).1, end);
 }
 
-/// A frame with the largest window: this many blocks of 128 KiB of one byte, then `stored` uncompressed bytes, and
-/// finally three bytes copied from `back` bytes before.
+/// A stream with a frame that has the largest window: this many blocks of 128 KiB of one byte, then `stored` uncompressed
+/// bytes, and finally three bytes copied from `back` bytes before.
 fn with_window(blocks: u32, stored: usize, back: u32) -> Vec<u8> {
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 17 << 3];
     for _ in 0..blocks {
@@ -340,22 +340,22 @@ fn with_window(blocks: u32, stored: usize, back: u32) -> Vec<u8> {
 
 /// Windows may be as large as recorders make them, but memory is limited by the size of the file.
 #[test]
-fn large_windows_are_allowed_for_large_files_only() {
+fn memory_of_windows_is_limited_by_the_size_of_the_file() {
     // The decompressed bytes are not a complete record, which is the only error.
-    let read = |bytes: &[u8]| {
+    let is_decompressed = |bytes: &[u8]| {
         let end = unpacked(bytes).1.expect("an end");
         matches!(end, Error::CompressedTruncated { .. })
     };
     // A small recording at level 22 has no distant references.
-    assert!(read(&with_window(8, 100, 8 << 17)));
+    assert!(is_decompressed(&with_window(8, 100, 8 << 17)));
     let (window, most) = (128 << 20, 32 << 20);
-    let refused = ZstdError::Window { window, most };
+    let too_large = ZstdError::Window { window, most };
     let far = unpacked(&with_window(264, 40_000, 33 << 20)).1;
     assert!(
-        matches!(&far, Some(Error::Zstd { source, .. }) if *source == refused),
+        matches!(&far, Some(Error::Zstd { source, .. }) if *source == too_large),
         "{far:?}"
     );
-    assert!(read(&with_window(264, 9 << 20, 33 << 20)));
+    assert!(is_decompressed(&with_window(264, 9 << 20, 33 << 20)));
 }
 
 #[test]

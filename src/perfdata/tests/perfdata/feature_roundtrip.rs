@@ -13,7 +13,7 @@ use rperf_wire::{Attr, Endian, EventType, Misc};
 
 use crate::generated::{self, round};
 
-/// Strings of all lengths around the padding boundaries.
+/// Strings with lengths on both sides of padding boundaries.
 fn text() -> impl Strategy<Value = String> {
     "[^\0]{0,70}"
 }
@@ -149,8 +149,8 @@ fn file(events: &[EventDesc], features: &FeatureSet, endian: Endian) -> Vec<u8> 
     generated::file(events, &round(endian), features, endian)
 }
 
-/// A file of one event with these features and HOSTNAME, which every recording has.
-fn with(endian: Endian, put: impl FnOnce(&mut FeatureSet)) -> Vec<u8> {
+/// A file of one event with these features and HOSTNAME.
+fn file_with(endian: Endian, put: impl FnOnce(&mut FeatureSet)) -> Vec<u8> {
     let mut features = FeatureSet::new(endian);
     features.hostname("machine");
     put(&mut features);
@@ -177,19 +177,19 @@ proptest! {
         let groups: Vec<GroupDesc> = groups.collect();
         let hybrid = hybrid.into_iter().map(|(name, cpus)| HybridPmu { name, cpus });
         let hybrid: Vec<HybridPmu> = hybrid.collect();
-        let bytes = with(endian, |set| {
+        let bytes = file_with(endian, |set| {
             set.cpudesc(&name).cmdline(&words).meta_info(&meta).sample_time(times[0], times[1])
                 .pmu_mappings(&pmus).group_desc(&groups).hybrid_topology(&hybrid);
         });
         let data = PerfData::parse(&bytes).unwrap();
-        let found = data.features();
-        prop_assert_eq!(found.cpudesc(), Some(name));
-        prop_assert_eq!(found.cmdline(), Some(words));
-        prop_assert_eq!(found.meta_info(), Some(meta));
-        prop_assert_eq!(found.sample_time(), Some((times[0], times[1])));
-        prop_assert_eq!(found.pmu_mappings(), Some(pmus));
-        prop_assert_eq!(found.group_desc(), Some(groups));
-        prop_assert_eq!(found.hybrid_topology(), Some(hybrid));
+        let decoded = data.features();
+        prop_assert_eq!(decoded.cpudesc(), Some(name));
+        prop_assert_eq!(decoded.cmdline(), Some(words));
+        prop_assert_eq!(decoded.meta_info(), Some(meta));
+        prop_assert_eq!(decoded.sample_time(), Some((times[0], times[1])));
+        prop_assert_eq!(decoded.pmu_mappings(), Some(pmus));
+        prop_assert_eq!(decoded.group_desc(), Some(groups));
+        prop_assert_eq!(decoded.hybrid_topology(), Some(hybrid));
         prop_assert_eq!(data.findings(), &[]);
     }
 
@@ -205,54 +205,54 @@ proptest! {
         let [kilobytes, resolution, wall_clock, clockid_time] = numbers;
         let clock = ClockData { clockid: online, wall_clock, clockid_time };
         let cpu_caps = PmuCapabilities { name: "cpu".to_owned(), values: caps.first().map_or_else(Vec::new, |pmu| pmu.values.clone()) };
-        let bytes = with(endian, |set| {
+        let bytes = file_with(endian, |set| {
             set.nr_cpus(cpus).cpu_topology(&topology).cache(&caches).mem_topology(&memory)
                 .numa_topology(&nodes).pmu_caps(&caps).cpu_pmu_caps(&cpu_caps)
                 .total_mem(kilobytes).clockid(resolution).clock_data(&clock);
         });
         let data = PerfData::parse(&bytes).unwrap();
-        let found = data.features();
-        prop_assert_eq!(found.nr_cpus(), Some(cpus));
-        prop_assert_eq!(found.cpu_topology(), Some(topology));
-        prop_assert_eq!(found.cache(), Some(caches));
-        prop_assert_eq!(found.mem_topology(), Some(memory));
-        prop_assert_eq!(found.numa_topology(), Some(nodes));
-        prop_assert_eq!(found.pmu_caps(), Some(caps));
-        prop_assert_eq!(found.cpu_pmu_caps(), Some(cpu_caps));
-        prop_assert_eq!(found.total_mem(), Some(kilobytes));
-        prop_assert_eq!(found.clockid(), Some(resolution));
-        prop_assert_eq!(found.clock_data(), Some(clock));
+        let decoded = data.features();
+        prop_assert_eq!(decoded.nr_cpus(), Some(cpus));
+        prop_assert_eq!(decoded.cpu_topology(), Some(topology));
+        prop_assert_eq!(decoded.cache(), Some(caches));
+        prop_assert_eq!(decoded.mem_topology(), Some(memory));
+        prop_assert_eq!(decoded.numa_topology(), Some(nodes));
+        prop_assert_eq!(decoded.pmu_caps(), Some(caps));
+        prop_assert_eq!(decoded.cpu_pmu_caps(), Some(cpu_caps));
+        prop_assert_eq!(decoded.total_mem(), Some(kilobytes));
+        prop_assert_eq!(decoded.clockid(), Some(resolution));
+        prop_assert_eq!(decoded.clock_data(), Some(clock));
     }
 
     #[test]
     fn files_programs_and_formats_are_decoded_as_encoded(
         endian in endians(), build_ids in build_ids(), programs in programs(),
         types in vec((any::<u32>(), vec(any::<u8>(), 0..50)), 0..3),
-        index in vec(any::<[u64; 2]>(), 0..4), how in any::<[u32; 4]>(), version in any::<u64>(),
+        index in vec(any::<[u64; 2]>(), 0..4), compression in any::<[u32; 4]>(), version in any::<u64>(),
         domains in sched_domains(),
     ) {
         let types = types.into_iter().map(|(id, data)| BpfBtf { id, data });
         let types: Vec<BpfBtf> = types.collect();
         let index = index.into_iter().map(|[file_offset, size]| AuxIndexEntry { file_offset, size });
         let index: Vec<AuxIndexEntry> = index.collect();
-        let [kind, level, ratio, mmap_len] = how;
-        let how = CompressionInfo { kind, level, ratio, mmap_len };
-        let bytes = with(endian, |set| {
+        let [kind, level, ratio, mmap_len] = compression;
+        let compression = CompressionInfo { kind, level, ratio, mmap_len };
+        let bytes = file_with(endian, |set| {
             set.build_ids(&build_ids).bpf_programs(&programs).btf(&types).aux_index(&index)
-                .compressed(how).dir_format(version).sched_domains(&domains)
+                .compressed(compression).dir_format(version).sched_domains(&domains)
                 .elf_machine(ElfMachine { machine: kind, flags: level }).cache_line(ratio);
         });
         let data = PerfData::parse(&bytes).unwrap();
-        let found = data.features();
-        prop_assert_eq!(found.build_ids(), build_ids);
-        prop_assert_eq!(found.bpf_programs(), Some(programs.clone()));
-        prop_assert_eq!(found.btf(), Some(types.clone()));
-        prop_assert_eq!(found.aux_index(), Some(index));
-        prop_assert_eq!(found.compressed(), Some(how));
-        prop_assert_eq!(found.dir_format(), Some(version));
-        prop_assert_eq!(found.sched_domains(), Some(domains));
-        prop_assert_eq!(found.elf_machine(), Some(ElfMachine { machine: kind, flags: level }));
-        prop_assert_eq!(found.cache_line(), Some(ratio));
+        let decoded = data.features();
+        prop_assert_eq!(decoded.build_ids(), build_ids);
+        prop_assert_eq!(decoded.bpf_programs(), Some(programs.clone()));
+        prop_assert_eq!(decoded.btf(), Some(types.clone()));
+        prop_assert_eq!(decoded.aux_index(), Some(index));
+        prop_assert_eq!(decoded.compressed(), Some(compression));
+        prop_assert_eq!(decoded.dir_format(), Some(version));
+        prop_assert_eq!(decoded.sched_domains(), Some(domains));
+        prop_assert_eq!(decoded.elf_machine(), Some(ElfMachine { machine: kind, flags: level }));
+        prop_assert_eq!(decoded.cache_line(), Some(ratio));
         // Arbitrary contents must not panic.
         for program in &programs {
             for function in program.functions(endian).into_iter().flatten() {
@@ -261,7 +261,7 @@ proptest! {
         }
     }
 
-    /// Raw sections, including those of unknown features.
+    /// The copy is made from raw sections, including those of unknown features.
     #[test]
     fn a_file_written_anew_is_the_same(
         endian in endians(), events in events(), unknown in vec((35_u8..128, vec(any::<u8>(), 0..40)), 0..3),

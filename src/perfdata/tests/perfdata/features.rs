@@ -185,7 +185,7 @@ fn features_round_trip_in_both_byte_orders() {
     }
 }
 
-/// Truncating the file anywhere never panics and never yields a wrong feature.
+/// Truncation neither panics, nor changes the hostname, nor adds build-ids.
 #[test]
 fn a_truncated_file_loses_features_only() {
     let bytes = file(Endian::NATIVE);
@@ -194,9 +194,9 @@ fn a_truncated_file_loses_features_only() {
         let Ok(data) = PerfData::parse(&bytes[..end]) else {
             continue;
         };
-        let named = data.features().hostname();
+        let hostname = data.features().hostname();
         assert!(
-            named.is_none() || named == complete.features().hostname(),
+            hostname.is_none() || hostname == complete.features().hostname(),
             "truncated at {end}"
         );
         assert!(data.features().build_ids().len() <= build_ids().len());
@@ -210,12 +210,12 @@ fn perf_reads_written_features() {
     };
     let scratch = Scratch::new();
     let path = scratch.write("written.data", file(Endian::NATIVE)).unwrap();
-    let shown = Run::new(perf)
+    let report = Run::new(perf)
         .args(["report", "--header-only", "-I", "-i"])
         .args([&path])
         .finish()
         .unwrap();
-    assert_eq!(shown.status, 0, "{}", shown.stderr);
+    assert_eq!(report.status, 0, "{}", report.stderr);
     for line in [
         "# hostname : machine",
         "# os release : 6.18.44",
@@ -242,9 +242,9 @@ fn perf_reads_written_features() {
         "#    0 [24G]: 0-23,32-199",
     ] {
         assert!(
-            shown.stdout.lines().any(|shown| shown == line),
+            report.stdout.lines().any(|printed| printed == line),
             "{line}\n{}",
-            shown.stdout
+            report.stdout
         );
     }
     let listed = Run::new("perf")

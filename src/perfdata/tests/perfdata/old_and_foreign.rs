@@ -1,4 +1,4 @@
-//! Files of the first versions of perf, and of Android's simpleperf.
+//! Files of the first versions of perf, with attrs of newer kernels, and of Android's simpleperf.
 
 use rperf_perfdata::{Error, EventDesc, FeatureId, FeatureSet, FileFinding, PerfData};
 use rperf_testkit::Bytes;
@@ -128,7 +128,7 @@ fn tracing_data() -> Vec<u8> {
 }
 
 /// The name of the tracepoint in a simpleperf recording that starts with `records`; `None` if they hold no format of it.
-fn described(records: &[u8]) -> Option<String> {
+fn tracepoint_name(records: &[u8]) -> Option<String> {
     let endian = Endian::Little;
     let events = [event(EventType::TRACEPOINT, 47)];
     let mut records = records.to_vec();
@@ -151,7 +151,7 @@ fn simpleperf_puts_descriptions_of_tracepoints_into_records() {
         RecordKind::HEADER_TRACING_DATA,
         RecordKind::SIMPLEPERF_TRACING_DATA,
     ] {
-        assert_eq!(described(&record(kind, &sized, endian)), named);
+        assert_eq!(tracepoint_name(&record(kind, &sized, endian)), named);
     }
     // Formats too long for a record.
     let unsplit = record(RecordKind::SIMPLEPERF_TRACING_DATA, &sized, endian);
@@ -163,9 +163,9 @@ fn simpleperf_puts_descriptions_of_tracepoints_into_records() {
         split.extend(record(RecordKind::SIMPLEPERF_SPLIT_END, &[], endian));
         split
     };
-    assert_eq!(described(&split(50)), named);
-    assert_eq!(described(&split(50)[..58]), None);
-    assert_eq!(described(&[]), None);
+    assert_eq!(tracepoint_name(&split(50)), named);
+    assert_eq!(tracepoint_name(&split(50)[..58]), None);
+    assert_eq!(tracepoint_name(&[]), None);
 }
 
 #[test]

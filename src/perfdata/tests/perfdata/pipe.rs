@@ -33,8 +33,8 @@ fn build_id() -> BuildIdEntry {
     }
 }
 
-/// An EVENT_UPDATE record with the name of the event with id 7.
-fn update(endian: Endian, name: &str) -> Vec<u8> {
+/// The body of an EVENT_UPDATE record with the name of the event with id 7.
+fn update_body(endian: Endian, name: &str) -> Vec<u8> {
     let mut body = Vec::new();
     let to = &mut Encoder::new(&mut body, endian);
     to.u64(2);
@@ -43,8 +43,7 @@ fn update(endian: Endian, name: &str) -> Vec<u8> {
     body
 }
 
-/// A stream with two events, all kinds of features, a third event after a sample, a hardware trace, and two more
-/// samples.
+/// A stream with two events, features, a third event after a sample, a hardware trace, and two more samples.
 fn stream(endian: Endian) -> Vec<u8> {
     let events = [event(0, &[7, 8]), event(1, &[9])];
     let mut features = FeatureSet::new(endian);
@@ -57,7 +56,7 @@ fn stream(endian: Endian) -> Vec<u8> {
     data.extend(record(RecordKind::SAMPLE, &[1; 16], endian));
     data.extend(record(
         RecordKind::EVENT_UPDATE,
-        &update(endian, "mine"),
+        &update_body(endian, "mine"),
         endian,
     ));
     let late = [
@@ -110,10 +109,11 @@ fn reader(bytes: &[u8], step: usize) -> Result<PipeReader<Trickle<'_>>, Error> {
     PipeReader::new(first.to_vec(), Trickle { bytes, step, reads })
 }
 
-type Seen = Vec<(u64, RecordKind, Vec<u8>)>;
+/// Position, type and content of records.
+type ReadRecords = Vec<(u64, RecordKind, Vec<u8>)>;
 
 /// All records of a stream, and the error that ended it. Read data is released.
-fn drain(reader: &mut PipeReader<Trickle<'_>>) -> (Seen, Option<Error>) {
+fn drain(reader: &mut PipeReader<Trickle<'_>>) -> (ReadRecords, Option<Error>) {
     let mut seen = Vec::new();
     loop {
         let position = match reader.next_record() {
@@ -128,7 +128,7 @@ fn drain(reader: &mut PipeReader<Trickle<'_>>) -> (Seen, Option<Error>) {
     }
 }
 
-fn parsed_records(data: &PerfData<'_>) -> (Seen, Option<Error>) {
+fn parsed_records(data: &PerfData<'_>) -> (ReadRecords, Option<Error>) {
     let mut end = None;
     let mut seen = Vec::new();
     for record in data.records() {
@@ -264,8 +264,8 @@ fn a_name_for_an_undescribed_event_is_kept() {
     assert_eq!(updates[0].update, EventProperty::Name("lonely".to_owned()));
 }
 
-/// A record with the format of one tracepoint.
-fn described(id: u64, endian: Endian) -> Vec<u8> {
+/// A HEADER_TRACING_DATA record with the format of one tracepoint.
+fn format_record(id: u64, endian: Endian) -> Vec<u8> {
     let mut builder = TracingDataBuilder::new(endian, 8, 4096);
     let text = format!("name: event{id}\nID: {id}\nformat:\n");
     builder.event("made", text.as_bytes());
@@ -290,8 +290,8 @@ fn descriptions_of_tracepoints_add_up() {
         let mut bytes = Vec::new();
         let none = FeatureSet::new(endian);
         let mut writer = PipeWriter::with_endian(&mut bytes, &events, &none, endian).unwrap();
-        writer.write_data(&described(3, endian)).unwrap();
-        writer.write_data(&described(4, endian)).unwrap();
+        writer.write_data(&format_record(3, endian)).unwrap();
+        writer.write_data(&format_record(4, endian)).unwrap();
         let data = PerfData::parse(&bytes).unwrap();
         let formats = data.features().formats().unwrap();
         let names: Vec<&str> = data.events().iter().map(|event| &*event.name).collect();

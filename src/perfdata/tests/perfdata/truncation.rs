@@ -65,8 +65,8 @@ impl CompleteRecording {
             Err(Error::NoAttrRecord) if self.is_pipe => return Ok(()),
             Err(error) => return Err(format!("no offset: {error}")),
         };
-        let here = self.borders.partition_point(|border| *border <= length);
-        let last_border = here
+        let expected = self.borders.partition_point(|border| *border <= length);
+        let last_border = expected
             .checked_sub(1)
             .map_or(data.data_offset(), |last| self.borders[last]);
         let (mut found, mut error) = (0, None);
@@ -76,8 +76,8 @@ impl CompleteRecording {
                 Err(end) => error = Some(end),
             }
         }
-        if found != here {
-            return Err(format!("{found} records of {here}"));
+        if found != expected {
+            return Err(format!("{found} records of {expected}"));
         }
         let end = length.min(self.end);
         match error {
@@ -105,8 +105,8 @@ impl CompleteRecording {
                 lost => Err(format!("{lost:?} bytes lost")),
             };
         }
-        let there: BTreeSet<FeatureId> = data.features().present().collect();
-        let lost: Vec<FeatureId> = self.features.difference(&there).copied().collect();
+        let present: BTreeSet<FeatureId> = data.features().present().collect();
+        let lost: Vec<FeatureId> = self.features.difference(&present).copied().collect();
         let reported: usize = findings
             .iter()
             .map(|finding| match finding {

@@ -1,6 +1,7 @@
-//! Removes data that identify a machine and its users from a recording: names, paths, command lines, texts.
+//! Removes data that identify a machine and its users from a recording: names, paths, command lines, texts. The processor and
+//! build-ids are kept.
 //!
-//! Records and features whose content is not known are dropped, since they may identify something.
+//! Records and features that are not known to be harmless are dropped.
 
 mod raw;
 mod replacements;
@@ -34,7 +35,7 @@ const REDACTED: &str = "redacted";
 
 impl Redactor {
     /// Creates the transform for a recording with these `events`, and redacts the events: names of cgroups are
-    /// replaced, addresses of breakpoints are removed.
+    /// replaced, addresses of breakpoints are removed, also from their names.
     #[must_use]
     pub fn new(endian: Endian, events: &mut [EventDesc], formats: &Formats) -> Self {
         let mut names = Replacements::new();
@@ -74,7 +75,7 @@ impl Redactor {
         });
     }
 
-    /// Appends a record with its names replaced, or nothing if records of its type may contain other names.
+    /// Appends a record with its names replaced, or nothing if it is invalid or records of its type may contain other names.
     fn named(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) {
         let Ok(record) = Record::decode(raw, self.endian) else {
             return;

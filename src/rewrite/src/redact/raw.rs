@@ -9,7 +9,8 @@ use super::replacements::{NameKind, Replacements};
 /// Bytes of the common fields: type, flags, preemption, process.
 const COMMON: usize = 8;
 
-/// How the raw data of an event's samples are redacted: numbers are kept, addresses and text are replaced, the rest is 0.
+/// How the raw data of an event's samples are redacted: the common fields and numbers of tracepoints are kept, addresses and text
+/// are replaced, the rest is 0.
 #[derive(Debug, Default)]
 pub(super) struct RawRedaction {
     fields: Vec<RawField>,
@@ -104,8 +105,9 @@ fn copy(raw: &[u8], to: &mut [u8], offset: usize, size: usize) {
 
 /// Copies a number, or the replacement of an address.
 fn address(raw: &[u8], to: &mut [u8], offset: usize, endian: Endian, names: &Replacements) {
-    /// Addresses of mappings of 64-bit programs. Negative error numbers are above the range of the kernel's addresses.
+    /// Usual addresses of position-independent 64-bit programs, libraries and stacks.
     const USER: std::ops::Range<u64> = 0x0000_5000_0000_0000..0x0000_8000_0000_0000;
+    /// Addresses of the kernel. Negative error numbers are above them.
     const KERNEL: std::ops::Range<u64> = 0xffff_0000_0000_0000..0xffff_ffff_ffff_f000;
     let Some(number) = endian.u64_at(raw, offset) else {
         return;
@@ -136,8 +138,8 @@ fn text(field: &RawField, kind: NameKind, raw: &[u8], to: &mut [u8], names: &mut
     let replacement = names.of(kind, text);
     let room = bytes.len().saturating_sub(1);
     let replacement = replacement.as_bytes();
-    let shown = replacement.get(..room).unwrap_or(replacement);
-    if let Some(place) = to.get_mut(start..start.saturating_add(shown.len())) {
-        place.copy_from_slice(shown);
+    let fitting = replacement.get(..room).unwrap_or(replacement);
+    if let Some(place) = to.get_mut(start..start.saturating_add(fitting.len())) {
+        place.copy_from_slice(fitting);
     }
 }

@@ -55,7 +55,7 @@ impl FixedFields {
         let present = FIELDS
             .iter()
             .filter(|(field, _)| sample_type.contains(*field));
-        let index = |wanted: SampleType| present.clone().position(|(field, _)| *field == wanted);
+        let index = |field: SampleType| present.clone().position(|(other, _)| *other == field);
         let id = index(SampleType::IDENTIFIER).or_else(|| index(SampleType::ID));
         let number = |index: Option<usize>| index.and_then(|index| u8::try_from(index).ok());
         let read = |field: SampleType| match reads.contains(field) {

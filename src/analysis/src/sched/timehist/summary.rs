@@ -13,7 +13,7 @@ pub struct TimeSummary {
     pub running: Vec<TimedTask>,
     /// Tasks that exited.
     pub terminated: Vec<TimedTask>,
-    /// The idle time of each selected CPU of the machine, and of others with switches.
+    /// The idle time of each selected CPU: those of the machine, and others with switches.
     pub idle: BTreeMap<u32, CpuIdle>,
     /// The time from the first to the last event, in nanoseconds.
     pub duration: u64,

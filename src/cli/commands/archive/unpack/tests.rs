@@ -46,9 +46,9 @@ fn unpack(bytes: &[u8], scratch: &Scratch) -> (io::Result<()>, ArchiveSummary) {
         here: &Folder::open(&here).unwrap(),
         force: false,
     };
-    let mut done = ArchiveSummary::default();
-    let ended = unpacker.unpack(Cursor::new(bytes), &mut done);
-    (ended, done)
+    let mut summary = ArchiveSummary::default();
+    let result = unpacker.unpack(Cursor::new(bytes), &mut summary);
+    (result, summary)
 }
 
 /// The header of a recording without records.
@@ -86,12 +86,12 @@ fn objects_and_recordings_are_unpacked_to_their_places() {
         (EntryType::Regular, SYMBOLS, &inner),
     ]);
     for round in 0..2 {
-        let (ended, done) = unpack(&with_symbols, &scratch);
-        ended.unwrap();
-        assert_eq!(done.objects, 1);
+        let (result, summary) = unpack(&with_symbols, &scratch);
+        result.unwrap();
+        assert_eq!(summary.objects, 1);
         // In the second round the recording exists already.
         assert_eq!(
-            (done.recordings.len(), done.refused.len()),
+            (summary.recordings.len(), summary.refused.len()),
             (1 - round, round)
         );
     }
@@ -106,7 +106,7 @@ fn objects_and_recordings_are_unpacked_to_their_places() {
 }
 
 #[test]
-fn members_outside_the_target_are_refused() {
+fn invalid_members_are_refused() {
     let (bytes, id) = program();
     let (wrong, place) = ("ab".repeat(20), format!("p/{id}"));
     let victim = format!("../victim/{id}/elf");
@@ -126,7 +126,7 @@ fn members_outside_the_target_are_refused() {
         (EntryType::Regular, "notes.txt", b"no recording"),
         (EntryType::Regular, "perf\x1b[31m.data", &recording),
         (EntryType::Regular, &odd, &bytes),
-        // Another build under this build-id: as debug file, as vdso and as a hard link to a file outside.
+        // An object with another build-id, a file that is no object, and hard links.
         (EntryType::Regular, &other, &bytes),
         (EntryType::Regular, &kernel, b"no object"),
         (EntryType::Link, &other, elf.as_bytes()),
@@ -148,9 +148,9 @@ fn members_outside_the_target_are_refused() {
     for case in cases {
         // Valid entries after the refused one are unpacked.
         let both = archive(&[case, (EntryType::Regular, &good, &bytes)]);
-        let (ended, done) = unpack(&both, &scratch);
-        ended.unwrap();
-        assert_eq!(done.refused.len(), 1, "{}: {done:?}", case.1);
+        let (result, summary) = unpack(&both, &scratch);
+        result.unwrap();
+        assert_eq!(summary.refused.len(), 1, "{}: {summary:?}", case.1);
         let good = scratch.path().join("cache").join(&good);
         assert!(good.is_file(), "{}", case.1);
         fs::remove_file(good).unwrap();
@@ -170,12 +170,12 @@ fn archives_of_objects_are_not_nested_deeper() {
     let inner = archive(&[(EntryType::Regular, &place, &bytes)]);
     let middle = archive(&[(EntryType::Regular, SYMBOLS, &inner)]);
     let scratch = Scratch::new();
-    let (ended, done) = unpack(
+    let (result, summary) = unpack(
         &archive(&[(EntryType::Regular, SYMBOLS, &middle)]),
         &scratch,
     );
-    ended.unwrap();
-    assert_eq!(done.refused.len(), 1, "{done:?}");
+    result.unwrap();
+    assert_eq!(summary.refused.len(), 1, "{summary:?}");
     assert!(!scratch.path().join("cache").join(&place).exists());
     assert!(unpack(&middle, &scratch).0.is_ok());
     assert!(scratch.path().join("cache").join(&place).exists());
@@ -191,9 +191,9 @@ fn long_member_names_are_refused() {
     header.set_cksum();
     tar.append(&header, io::repeat(b'a').take(len)).unwrap();
     let bytes = tar.into_inner().unwrap().finish().unwrap();
-    let (ended, _) = unpack(&bytes, &Scratch::new());
+    let (result, _) = unpack(&bytes, &Scratch::new());
     assert!(
-        ended
+        result
             .unwrap_err()
             .to_string()
             .contains("its name is longer than")
@@ -209,15 +209,15 @@ fn probe_lists_are_not_unpacked() {
         (EntryType::Regular, &probes, b"#x\np:sdt_x/y /bin/sh:0\n"),
         (EntryType::Regular, &elf, &bytes),
     ]);
-    let (ended, done) = unpack(&both, &scratch);
-    ended.unwrap();
-    assert_eq!(done.refused, [""; 0]);
+    let (result, summary) = unpack(&both, &scratch);
+    result.unwrap();
+    assert_eq!(summary.refused, [""; 0]);
     let folder = scratch.path().join("cache/p").join(&id);
     assert!(folder.join("elf").exists() && !folder.join("probes").exists());
 }
 
 #[test]
-fn complete_members_of_a_truncated_archive_are_unpacked() {
+fn truncated_archives_are_errors() {
     let (bytes, id) = program();
     let first = archive(&[(EntryType::Regular, "perf.data", &recording())]);
     let second = format!("p/{id}/elf");
@@ -226,8 +226,8 @@ fn complete_members_of_a_truncated_archive_are_unpacked() {
         (EntryType::Regular, &second, &bytes),
     ]);
     let scratch = Scratch::new();
-    let (ended, done) = unpack(&complete[..complete.len() - 1000], &scratch);
-    assert!(ended.is_err(), "{done:?}");
+    let (result, summary) = unpack(&complete[..complete.len() - 1000], &scratch);
+    assert!(result.is_err(), "{summary:?}");
     assert!(!scratch.path().join("cache").join(second).exists());
     assert!(unpack(&first[..20], &scratch).0.is_err());
     assert!(unpack(b"no archive", &scratch).0.is_err());
