@@ -242,7 +242,7 @@ fn comm_argument(script: NativeScript, words: &[String]) -> Result<TaskSelection
     }
 }
 
-/// The tasks with the given name or process id; without arguments, all tasks.
+/// The tasks with the given name or thread id; without arguments, all tasks.
 fn task_argument(script: NativeScript, words: &[String]) -> Result<TaskSelection, CliError> {
     match words {
         [] => Ok(TaskSelection::All),

@@ -22,7 +22,7 @@ pub(super) struct IdleCpus {
 #[derive(Debug, Default)]
 pub(super) struct IdleCpu {
     pub(super) times: TaskTimes,
-    /// The task that was switched out last; `None` once idle time was added to it.
+    /// The task that was switched out last. If only idle times are shown, the next one is added to it, and this becomes `None`.
     pub(super) last_task: Option<TaskIndex>,
     /// The last stack before idle time; empty if unknown.
     stack: String,
@@ -33,7 +33,7 @@ pub(super) struct IdleCpu {
 }
 
 impl IdleCpu {
-    /// Adds idle time to the last stack.
+    /// Adds idle time to the last stack, if it is known.
     pub(super) fn add_stack(&mut self, nanos: u64) {
         if self.stack.is_empty() {
             return;

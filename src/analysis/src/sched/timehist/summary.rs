@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::times::{TaskTimes, TimedTask};
 
-/// The sums of all tasks.
+/// The sums of the tasks that ran and are not excluded, and the idle times of CPUs.
 #[derive(Debug)]
 pub struct TimeSummary {
     /// Tasks that had not exited at the end.
@@ -15,11 +15,11 @@ pub struct TimeSummary {
     pub terminated: Vec<TimedTask>,
     /// The idle time of each selected CPU: those of the machine, and others with switches.
     pub idle: BTreeMap<u32, CpuIdle>,
-    /// The time from the first to the last event, in nanoseconds.
+    /// The time from the first to the last context switch in the time range, in nanoseconds.
     pub duration: u64,
     /// The number of CPUs that perf prints: those of the machine, or the highest CPU number if that is higher.
     pub cpus: u32,
-    /// The number of samples that were skipped because of their task.
+    /// How often a task of a sample was excluded by the options; a sample of two tasks may count twice.
     pub skipped: u64,
 }
 

@@ -116,7 +116,7 @@ pub struct TaskTimes {
     pub delay: u64,
     /// Nanoseconds not on a CPU.
     pub wait: WaitTimes,
-    /// Migrations to another CPU.
+    /// Migrations to another CPU, if they are counted.
     pub migrations: u64,
     /// When it was last switched out, in nanoseconds; 0 if never.
     pub(super) switched_out: u64,
