@@ -13,7 +13,7 @@ pub enum Error {
     /// The kernel lacks bpf(2).
     #[error("this kernel has no BPF")]
     NoBpf,
-    /// Missing capabilities.
+    /// Missing permission.
     #[error("no permission to load BPF programs (needs root, or CAP_BPF and CAP_PERFMON)")]
     NotPermitted,
     /// The register layout of the processor is unknown here.
@@ -63,7 +63,7 @@ pub enum Error {
         /// The id.
         id: u32,
     },
-    /// A program to be counted has no type information, by which others are attached to it.
+    /// A program to be counted has no type information, which attaching other programs to it requires.
     #[error("BPF program {id} has no type information (BTF), and cannot be counted")]
     NoProgramTypes {
         /// The id.

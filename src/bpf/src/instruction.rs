@@ -1,7 +1,7 @@
 //! BPF instructions (Documentation/bpf/standardization/instruction-set.rst).
 
-/// A register, 0 to 10. `R0` has the result of a call, `R1` to `R5` its arguments; calls change these. `R6` to `R9`
-/// keep their values. `R10` is the end of the stack of 512 bytes.
+/// A register, 0 to 10. `R0` has the result of a call, `R1` to `R5` its arguments; a call overwrites all six. `R6` to `R9`
+/// keep their values. `R10` points to the end of the stack of 512 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are the numbers")]
 pub enum Register {
@@ -181,7 +181,7 @@ impl Helper {
 /// One instruction (`struct bpf_insn`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
-    /// Class, operation and source.
+    /// The opcode.
     pub code: u8,
     /// The destination register.
     pub destination: u8,

@@ -13,14 +13,14 @@ use crate::{BuildError, Error, MapId, ProgramBuilder, TaskSet};
 /// The inode number of the initial PID namespace (`PROC_PID_INIT_INO`).
 const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
 
-/// A map with its name.
+/// The shape of a map, and its name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NamedShape {
     pub(crate) name: &'static str,
     pub(crate) shape: BpfMapShape,
 }
 
-/// Counts of entries for which maps had no room, by index.
+/// The counters of [`tasks::LOSSES`], by index.
 #[derive(Debug)]
 pub(crate) struct LossCounts(Vec<u64>);
 
@@ -65,7 +65,7 @@ impl LoadedPrograms {
     /// Creates the maps.
     ///
     /// # Errors
-    /// [`Error::PidNamespace`], [`Error::Map`] and those of missing rights.
+    /// [`Error::KernelFile`], [`Error::PidNamespace`], [`Error::Map`], [`Error::NoBpf`] and [`Error::NotPermitted`].
     pub(crate) fn new(shapes: &[NamedShape]) -> Result<Self, Error> {
         let file = "/proc/self/ns/pid";
         let namespace = rperf_sys::link_target(file);
@@ -106,7 +106,7 @@ impl LoadedPrograms {
         self.set(map, &index.to_ne_bytes(), &descriptor)
     }
 
-    /// Adds threads, with `from_exec` from their next successful exec on.
+    /// Adds threads; with `from_exec`, they are observed from their next successful exec on.
     pub(crate) fn add_threads(&self, threads: &[u32], from_exec: bool) -> Result<(), Error> {
         for thread in threads {
             let mut value = [0; slot::SIZE];
@@ -120,7 +120,7 @@ impl LoadedPrograms {
         Ok(())
     }
 
-    /// Adds the threads of a limited set, with their condition.
+    /// Adds the threads of a set that does not contain all tasks.
     pub(crate) fn add_tasks(&self, tasks: &TaskSet) -> Result<(), Error> {
         match tasks {
             TaskSet::All => Ok(()),
@@ -188,7 +188,7 @@ impl LoadedPrograms {
         attached.map(drop)
     }
 
-    /// Ends all programs. The maps remain.
+    /// Detaches all programs. The maps remain.
     pub(crate) fn detach(&mut self) {
         self.links.clear();
     }
@@ -264,7 +264,7 @@ impl LoadedPrograms {
         removed.map_err(|error| Error::Map { map: name, error })
     }
 
-    /// Returns the losses by their index, summed over all CPUs.
+    /// Returns the counters of [`tasks::LOSSES`], summed over all CPUs.
     pub(crate) fn losses(&self) -> Result<LossCounts, Error> {
         let entries = self.entries(tasks::LOSSES)?;
         let sums = entries.iter().map(|entry| {

@@ -1,4 +1,4 @@
-//! The tasks that programs know: each has a slot, which its children inherit.
+//! The tasks that programs observe: each has a slot in a map.
 
 use crate::Condition::{Equal, NotEqual, SignedLess};
 use crate::Operation::Add;
@@ -7,29 +7,29 @@ use crate::Width::{Double, Word};
 use crate::loaded::LoadedPrograms;
 use crate::{Error, Helper, Label, MapId, ProgramBuilder};
 
-/// Tasks whose calls a program sees.
+/// Tasks that programs observe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskSet {
     /// All tasks of the machine.
     All,
     /// These threads.
     Threads {
-        /// Thread numbers.
+        /// Thread ids.
         threads: Vec<u32>,
         /// The offset of `task_struct::pid` in bytes (from BTF), to include tasks that they create.
         follow: Option<u16>,
-        /// Whether each is seen from its next successful exec on.
+        /// Whether each thread is observed only from its next successful exec on.
         from_exec: bool,
     },
 }
 
 impl TaskSet {
-    /// Whether only tasks in the map of tasks are seen.
+    /// Whether only tasks in the map of tasks are observed.
     pub(crate) fn is_limited(&self) -> bool {
         *self != Self::All
     }
 
-    /// Returns the offset of `task_struct::pid` if tasks that the threads create are seen, too.
+    /// Returns the offset of `task_struct::pid` if tasks that the threads create are observed, too.
     ///
     /// # Errors
     /// [`Error::NoBtf`] if no instruction can have such an offset.
@@ -43,7 +43,7 @@ impl TaskSet {
     }
 }
 
-/// Task number to [`slot`].
+/// Thread id to [`slot`].
 pub(crate) const TASKS: MapId = MapId(0);
 /// Counts per CPU of entries for which maps had no room.
 pub(crate) const LOSSES: MapId = MapId(1);
@@ -61,7 +61,7 @@ const SLOT: i16 = -40;
 pub(crate) mod slot {
     /// Time of entry, ns of `CLOCK_MONOTONIC`.
     pub(crate) const START: i16 = 0;
-    /// Time when the task was first seen, ns of `CLOCK_MONOTONIC`, which distinguishes tasks of one number.
+    /// Time when the slot was created, ns of `CLOCK_MONOTONIC`, which distinguishes tasks of one thread id; 0 if not by a program.
     pub(crate) const BIRTH: i16 = 8;
     /// The number of the open call, or `NONE`.
     pub(crate) const CALL: i16 = 16;
@@ -71,7 +71,8 @@ pub(crate) mod slot {
     pub(crate) const NONE: i32 = -1;
 }
 
-/// Attaches the programs that follow tasks: their ends, new tasks if the offset of `task_struct::pid` is given, and execs.
+/// Attaches the programs that follow tasks: their ends, new tasks if the offset of `task_struct::pid` is given, and execs if
+/// `with_execs` is set.
 pub(crate) fn attach(
     loaded: &mut LoadedPrograms,
     task_pid: Option<i16>,
@@ -99,7 +100,7 @@ pub(crate) fn look_up(b: &mut ProgramBuilder, map: MapId, offset: i16) {
     b.call(Helper::MapLookupElem);
 }
 
-/// Stores the current task's number on the stack and leaves (process, task) in `R0`.
+/// Stores the current thread id on the stack, and leaves process id (upper half) and thread id in `R0`.
 pub(crate) fn current_task(b: &mut ProgramBuilder) {
     b.call(Helper::GetCurrentPidTgid);
     b.store(Word, R10, TASK, R0);
@@ -144,7 +145,7 @@ pub(crate) fn add(b: &mut ProgramBuilder, map: MapId, [at, value]: [i16; 2], los
 }
 
 /// Adds a copy of the one value of `template` for the key on the stack, and leaves its address in `R0`. Another CPU may
-/// have added a value in between. Without room counts the loss and goes to `full`.
+/// have added a value in between. If the map is full, counts the loss and goes to `full`.
 pub(crate) fn add_copy(
     b: &mut ProgramBuilder,
     [map, template]: [MapId; 2],
@@ -192,7 +193,7 @@ pub(crate) fn fork(task_pid: i16) -> ProgramBuilder {
 }
 
 /// At `sched_process_exec`: a task that waits for its exec is observed from now on. A thread other than the first one
-/// of its process takes over the number of the first one, and gets a slot under this number.
+/// of its process takes over the id of the first one; if it had a slot, it gets one under this id.
 pub(crate) fn exec() -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (found, out) = (b.label(), b.label());
@@ -213,7 +214,7 @@ pub(crate) fn exec() -> ProgramBuilder {
     b
 }
 
-/// At `sched_process_exit`: removes the task's slot, since numbers are used again.
+/// At `sched_process_exit`: removes the task's slot, since ids are used again.
 pub(crate) fn task_exit() -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     current_task(&mut b);

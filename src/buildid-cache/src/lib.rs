@@ -1,12 +1,12 @@
-//! The build-id cache (`~/.debug`), shared with Linux perf: copies of recorded programs, of
-//! kallsyms and of the vdso. Without a copy, the symbols of a kernel are lost after the next boot.
+//! The build-id cache (`~/.debug`), shared with Linux perf: copies of recorded object files, of
+//! kallsyms and of the vdso.
 //!
 //! ```text
 //! DIR/[kernel.kallsyms]/ID/kallsyms      copy of /proc/kallsyms
 //! DIR/[vdso]/ID/vdso                     copy of the vdso's pages
 //! DIR/usr/bin/ls/ID/elf                  the file
 //!                  /debug                its debug file, if separate
-//!                  /probes               its USDT probes
+//!                  /probes               its probe events
 //! DIR/.build-id/xx/yyyy…                 link to ../../[kernel.kallsyms]/ID
 //! ```
 
@@ -18,10 +18,10 @@ mod special;
 pub use self::objects::{Cache, Cached, DEBUG_FILES, NewObject, debug_file};
 pub use self::special::{KERNEL_OBJECT, SpecialObject};
 
-/// Permissions of new folders, further restricted by the umask.
-const FOLDERS: u32 = 0o777;
-/// Permissions of new files, further restricted by the umask; copies of programs keep the original's.
-const FILES: u32 = 0o666;
+/// Permissions of new folders before the umask.
+const FOLDER_MODE: u32 = 0o777;
+/// Permissions of new files that are not copies, before the umask.
+const FILE_MODE: u32 = 0o666;
 
 /// A build-id in hexadecimal, as in file names.
 #[must_use]

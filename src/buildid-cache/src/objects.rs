@@ -8,13 +8,13 @@ use std::path::{Component, Path, PathBuf};
 
 use rperf_safefs::{Folder, FoundFile, Refusal, read_all};
 
-use crate::{FILES, FOLDERS};
+use crate::{FILE_MODE, FOLDER_MODE};
 
 /// Folder of links by build-id.
 pub(crate) const LINKS: &str = ".build-id";
 /// Names of the content file in an object's folder: for a file, the kernel, the vdso.
 const CONTENTS: [&str; 3] = ["elf", "kallsyms", "vdso"];
-/// The list of an object's probe events, and its maximum size in bytes.
+/// Name of the file with an object's probe events, and its maximum size in bytes.
 const PROBES: &str = "probes";
 const MAX_PROBES: u64 = 64 << 20;
 
@@ -52,7 +52,7 @@ impl Cached {
     /// lock serialises concurrent changes.
     ///
     /// # Errors
-    /// Errors of locking the folder (flock(2)), reading and writing.
+    /// Those of [`Self::probes`], and errors of locking the folder (flock(2)) and writing.
     pub fn change_probes<T>(&self, change: impl FnOnce(&str) -> (String, T)) -> io::Result<T> {
         let folder = Folder::open(&self.folder)?;
         let _lock = folder.lock()?;
@@ -63,23 +63,22 @@ impl Cached {
 }
 
 fn read_probes(folder: &Folder) -> io::Result<String> {
-    let found = match folder.find(PROBES.as_ref()) {
+    let file = match folder.find(PROBES.as_ref()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
-        found => found?,
+        file => file?,
     };
     // The list determines where the kernel places probes.
-    if !found.is_users() {
+    if !file.is_users() {
         return Err(Refusal::ForeignOwner.into());
     }
-    let bytes = read_all(found.for_reading()?, MAX_PROBES)?;
+    let bytes = read_all(file.for_reading()?, MAX_PROBES)?;
     String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 /// The start of a marker's line in a list of probe events.
 const MARKER: char = '%';
 
-/// Adds the USDT markers `list` to an object's probe events if these have no markers: perf's `list` leaves empty files.
-/// Other events are kept.
+/// Adds the USDT markers `list` before an object's probe events, unless these already contain markers.
 fn add_probes(folder: &Folder, list: &str) -> io::Result<()> {
     let _lock = folder.lock()?;
     if folder.kind(PROBES.as_ref())?.is_none() {
@@ -88,15 +87,17 @@ fn add_probes(folder: &Folder, list: &str) -> io::Result<()> {
     if list.is_empty() {
         return Ok(());
     }
-    let known = read_probes(folder)?;
-    match known.lines().any(|line| line.starts_with(MARKER)) {
+    let events = read_probes(folder)?;
+    match events.lines().any(|line| line.starts_with(MARKER)) {
         true => Ok(()),
-        false => write_probes(folder, &format!("{list}{known}")),
+        false => write_probes(folder, &format!("{list}{events}")),
     }
 }
 
 fn write_probes(folder: &Folder, list: &str) -> io::Result<()> {
-    folder.write_atomic(PROBES.as_ref(), FILES, |out| out.write_all(list.as_bytes()))
+    folder.write_atomic(PROBES.as_ref(), FILE_MODE, |out| {
+        out.write_all(list.as_bytes())
+    })
 }
 
 /// A file to add.
@@ -104,13 +105,13 @@ fn write_probes(folder: &Folder, list: &str) -> io::Result<()> {
 pub struct NewObject<'a> {
     /// Its full path, used as its name.
     pub path: &'a Path,
-    /// The file with its content: the same path, except for other mount namespaces.
+    /// The file to link or copy: `path`, or where this process finds the file of another mount namespace.
     pub file: &'a Path,
     /// Its build-id in hexadecimal.
     pub id: &'a str,
     /// The debug file, if separate and installed.
     pub debug: Option<&'a Path>,
-    /// The list of its USDT probes in perf's format; `None` if not determined yet.
+    /// The list of its USDT probes in perf's format; `None` to add no list.
     pub probes: Option<&'a str>,
 }
 
@@ -130,7 +131,7 @@ impl Cache {
     /// All objects with content, by build-id.
     ///
     /// # Errors
-    /// Errors of reading the folders; a missing cache is empty.
+    /// Errors of opening the folder of links and of listing folders; a missing cache is empty.
     pub fn objects(&self) -> io::Result<Vec<Cached>> {
         let mut found = Vec::new();
         let Some(links) = existing(self.open().and_then(|root| root.below(LINKS.as_ref())))? else {
@@ -157,7 +158,7 @@ impl Cache {
         Ok(found)
     }
 
-    /// The object with this build-id (in hexadecimal), if it has content.
+    /// The object with this build-id (in hexadecimal); `None` if it has no content or cannot be accessed.
     #[must_use]
     pub fn object(&self, id: &str) -> Option<Cached> {
         let (first, rest) = link(id)?;
@@ -179,11 +180,12 @@ impl Cache {
         Folder::open_own(&self.root)
     }
 
-    /// Adds a file as a hard link, or as a copy if the cache is on another file system. An existing
-    /// file with this build-id is kept.
+    /// Adds a file as a hard link, or as a copy if linking fails. An existing file of this name and
+    /// build-id is kept.
     ///
     /// # Errors
-    /// Errors of linking, copying and creating folders; then nothing partial is left.
+    /// Errors of copying and creating folders, those of [`Cached::probes`], and `InvalidInput` for an invalid path or
+    /// build-id. No file is left incomplete.
     pub fn add(&self, object: &NewObject<'_>) -> io::Result<()> {
         self.add_with(object.path, object.id, |folder| {
             place(object.file, folder, "elf")?;
@@ -197,14 +199,14 @@ impl Cache {
         })
     }
 
-    /// Adds an object that is not on disk: an ELF file with this content. An existing file with this build-id is kept.
+    /// Adds an object that is not on disk: an ELF file with this content. An existing file of this name and build-id is kept.
     ///
     /// # Errors
-    /// Errors of creating folders and writing; then nothing partial is left.
+    /// Errors of creating folders and writing, and `InvalidInput` for an invalid path or build-id. No file is left incomplete.
     pub fn add_image(&self, path: &Path, id: &str, image: &[u8]) -> io::Result<()> {
         self.add_with(path, id, |folder| match folder.kind("elf".as_ref())? {
             Some(_) => Ok(()),
-            None => folder.write_atomic("elf".as_ref(), FILES, |out| out.write_all(image)),
+            None => folder.write_atomic("elf".as_ref(), FILE_MODE, |out| out.write_all(image)),
         })
     }
 
@@ -218,18 +220,18 @@ impl Cache {
         let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
         let below = folder(path, id).ok_or_else(invalid)?;
         let (first, rest) = link(id).ok_or_else(invalid)?;
-        let root = Folder::open_own_or_create(&self.root, FOLDERS)?;
-        add(&root.create_below(&below, FOLDERS)?)?;
-        // Replaces a dangling link, or one to another file of the same build.
+        let root = Folder::open_own_or_create(&self.root, FOLDER_MODE)?;
+        add(&root.create_below(&below, FOLDER_MODE)?)?;
+        // Replaces a link to an object without content.
         if self.object(id).is_none() {
-            let links = root.create_below(&first, FOLDERS)?;
+            let links = root.create_below(&first, FOLDER_MODE)?;
             let target = Path::new("../..").join(below);
             links.replace(rest, |links, temporary| links.symlink(&target, temporary))?;
         }
         Ok(())
     }
 
-    /// Removes an object with its link and empty folders.
+    /// Removes an object with its link and the folders that are empty afterwards.
     ///
     /// # Errors
     /// Errors of removing.
@@ -247,7 +249,7 @@ impl Cache {
     }
 }
 
-/// The folder of a build-id's link relative to the cache, and its name there. `None` if it isn't a
+/// The folder of a build-id's link relative to the cache, and the link's name. `None` if `id` isn't a
 /// build-id.
 fn link(id: &str) -> Option<(PathBuf, &OsStr)> {
     let hexadecimal = |byte: u8| byte.is_ascii_hexdigit();
@@ -256,13 +258,13 @@ fn link(id: &str) -> Option<(PathBuf, &OsStr)> {
     is_id.then(|| (Path::new(LINKS).join(first), OsStr::new(rest)))
 }
 
-/// The folder of an object relative to the cache. `None` for empty names and names that lead out of the cache.
+/// The folder of an object relative to the cache. `None` for empty names and names that contain `..`.
 fn folder(name: &Path, id: &str) -> Option<PathBuf> {
     let below = name.strip_prefix("/").unwrap_or(name);
     let mut parts = below.components();
-    let stays = parts.all(|part| matches!(part, Component::Normal(_)));
-    let named = !below.as_os_str().is_empty();
-    (stays && named).then(|| below.join(id))
+    let is_below = parts.all(|part| matches!(part, Component::Normal(_)));
+    let is_empty = below.as_os_str().is_empty();
+    (is_below && !is_empty).then(|| below.join(id))
 }
 
 /// The name of an object from the target of its link: `../../usr/bin/ls/ID`.

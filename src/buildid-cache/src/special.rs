@@ -7,9 +7,9 @@ use std::path::Path;
 use rperf_safefs::Folder;
 
 use crate::objects::LINKS;
-use crate::{Cache, FILES, FOLDERS, hexadecimal};
+use crate::{Cache, FILE_MODE, FOLDER_MODE, hexadecimal};
 
-/// Name of the kernel.
+/// Name of the kernel's object.
 pub const KERNEL_OBJECT: &str = "[kernel.kallsyms]";
 
 /// An object without a file on disk.
@@ -51,7 +51,7 @@ impl<'a> SpecialObject<'a> {
 }
 
 impl Cache {
-    /// Adds the result of `content`, unless the object already exists. The file is created
+    /// Adds the result of `content`, unless the object's file already exists. The file is created
     /// atomically.
     ///
     /// # Errors
@@ -63,18 +63,18 @@ impl Cache {
     ) -> io::Result<()> {
         let id = hexadecimal(special.build_id);
         let below = Path::new(special.object).join(&id);
-        let root = Folder::open_own_or_create(self.root(), FOLDERS)?;
-        let folder = root.create_below(&below, FOLDERS)?;
+        let root = Folder::open_own_or_create(self.root(), FOLDER_MODE)?;
+        let folder = root.create_below(&below, FOLDER_MODE)?;
         let file = special.file.as_ref();
         if folder.kind(file)?.is_none() {
             // Evaluated before a file is created.
             let content = content()?;
-            folder.write_atomic(file, FILES, |out| out.write_all(&content))?;
+            folder.write_atomic(file, FILE_MODE, |out| out.write_all(&content))?;
         }
         let Some((first, rest)) = id.split_at_checked(2) else {
             return Ok(());
         };
-        let links = root.create_below(&Path::new(LINKS).join(first), FOLDERS)?;
+        let links = root.create_below(&Path::new(LINKS).join(first), FOLDER_MODE)?;
         match links.symlink(&Path::new("../..").join(below), OsStr::new(rest)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             other => other,
@@ -96,7 +96,7 @@ mod tests {
             .add_special(&kernel, || Ok(b"first".to_vec()))
             .unwrap();
         objects
-            .add_special(&kernel, || panic!("it is there"))
+            .add_special(&kernel, || panic!("the file exists"))
             .unwrap();
         let linked = cache.join(".build-id/ab/cdef/kallsyms");
         assert_eq!(fs::read(linked).unwrap(), b"first");

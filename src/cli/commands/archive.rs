@@ -156,8 +156,8 @@ fn pack_all(
     let mut inner = context.spool();
     let missing = pack(&mut inner, contents, context)?;
     let mut archive = Archive::new(output, contents.time);
-    archive.file(recording)?;
-    archive.bytes(unpack::SYMBOLS, &inner.finish()?)?;
+    archive.add_file(recording)?;
+    archive.add_bytes(unpack::SYMBOLS, &inner.finish()?)?;
     archive.finish()?;
     Ok(missing)
 }
@@ -172,7 +172,7 @@ fn pack(
     let mut missing = Vec::new();
     for object in contents.objects {
         match PackedObject::of(object, cache.as_ref())? {
-            Some(found) => archive.object(&found.name, &found.id, &found.files)?,
+            Some(found) => archive.add_object(&found.name, &found.id, &found.files)?,
             None => missing.push(missing_name(object)),
         }
     }

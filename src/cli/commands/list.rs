@@ -64,8 +64,8 @@ pub(super) fn command() -> Command {
 
 /// Prints the events.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    let on = |name| flag(matches, name) == Some(true);
-    if on("json") && on("raw-dump") {
+    let is_set = |name| flag(matches, name) == Some(true);
+    if is_set("json") && is_set("raw-dump") {
         return Err(CliError::usage("--json and --raw-dump exclude each other"));
     }
     let machine = MachineEvents::find(context);
@@ -75,42 +75,44 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let MatchingEvents {
         mut rows,
         metrics,
-        form,
-        missed,
+        form: metric_listing,
+        missed: is_unmatched,
     } = machine.find_all(&words, &catalogue, context);
     let unit = unit(matches)?;
     rows.retain(|row| {
-        row.described.as_ref().is_none_or(|described| {
-            let of_unit = unit.as_ref().is_none_or(|unit| *unit == described.pmu);
-            of_unit && (on("deprecated") || !described.deprecated)
+        row.described.as_ref().is_none_or(|entry| {
+            let of_unit = unit.as_ref().is_none_or(|unit| *unit == entry.pmu);
+            of_unit && (is_set("deprecated") || !entry.deprecated)
         })
     });
-    let described = flag(matches, "desc") != Some(false);
+    let descriptions = flag(matches, "desc") != Some(false);
     let details = ShownDetails {
         catalogue: &catalogue,
         tracefs: &machine.tracepoints.0,
         marks: &|| machine.marks(),
-        described,
-        resolved: described && (on("details") || on("long-desc")),
-        long: described && on("long-desc"),
-        examples: described && !words.is_empty(),
+        descriptions,
+        terms: descriptions && (is_set("details") || is_set("long-desc")),
+        verbose: descriptions && is_set("long-desc"),
+        examples: descriptions && !words.is_empty(),
     };
     let events = rows.into_iter().map(|row| details.event_row(row));
     let events: Vec<EventRow> = events.collect();
-    let write = |out: &mut dyn Write| match (on("json"), on("raw-dump")) {
+    let write = |out: &mut dyn Write| match (is_set("json"), is_set("raw-dump")) {
         (true, _) => write_json(out, &events, &metrics),
-        (_, true) => write_names(out, &events, &metrics, form),
+        (_, true) => write_names(out, &events, &metrics, metric_listing),
         _ => {
             write_text(out, &events)?;
-            write_metrics(out, &metrics, form, &|metric| details.of_metric(metric))
+            write_metrics(out, &metrics, metric_listing, &|metric| {
+                details.of_metric(metric)
+            })
         }
     };
     match matches.get_one::<String>("output") {
         Some(path) => write_to(Path::new(path), context, write)?,
-        None => print(context, on("json") || on("raw-dump"), write)?,
+        None => print(context, is_set("json") || is_set("raw-dump"), write)?,
     }
     report_problems(&machine.pmus.tables, context);
-    Ok(match missed {
+    Ok(match is_unmatched {
         true => ExitStatus::Failure(1),
         false => ExitStatus::Ok,
     })

@@ -36,18 +36,18 @@ const LOST: &str = "samples were lost: try larger ring buffers (-m 8M) or a lowe
 /// The default refresh interval, in seconds.
 const DELAY: f64 = 2.0;
 
-/// Shows one interval after the other until the user quits.
+/// Runs the command.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let request = request::build(matches, context)?;
     let settings = TopSettings::new(matches, context, request::has_callchains(&request))?;
-    let on = |id| flag(matches, id) == Some(true);
-    let is_batch = on("roll") || on("json") || !context.output.is_terminal();
+    let is_set = |id| flag(matches, id) == Some(true);
+    let is_batch = is_set("roll") || is_set("json") || !context.output.is_terminal();
     let delay = delay(matches)?;
     let intervals = matches.get_one::<u64>("intervals").copied();
     let set_up = |session: &mut TopSession| {
-        session.zero = on("zero");
-        session.live.hidden_mut().kernel = on("hide_kernel_symbols");
-        session.live.hidden_mut().user = on("hide_user_symbols");
+        session.zero = is_set("zero");
+        session.live.hidden_mut().kernel = is_set("hide_kernel_symbols");
+        session.live.hidden_mut().user = is_set("hide_user_symbols");
     };
     let bounds = RowBounds::new(matches);
     if browse::is_wanted(matches, context)? {
@@ -64,7 +64,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
     let code = LiveCode::new(matches, context)?;
     let symbol = matches.get_one::<String>("sym-annotate");
-    if symbol.is_some() && on("json") {
+    if symbol.is_some() && is_set("json") {
         return Err(CliError::usage(
             "--sym-annotate and --json exclude each other",
         ));
@@ -76,14 +76,14 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             let mut batch = BatchOutput {
                 layout: settings.layout,
                 limits: bounds.limits(),
-                json: on("json"),
+                json: is_set("json"),
                 code: symbol.is_some().then_some(code),
             };
             if let Some(symbol) = symbol {
                 session.watch(WatchedFunction::named(symbol, None));
             }
             let signal = write_batches(&mut session, context, &mut batch, intervals)?;
-            conclude(context, &session, &request);
+            warn_of_truncated_stacks(context, &session, &request);
             signal
         }
         false => {
@@ -157,21 +157,25 @@ fn write_batches(
 }
 
 /// Warns of stacks that are incomplete because their copies were truncated.
-fn conclude(context: &Context, session: &TopSession, request: &rperf_session::RecordRequest) {
+fn warn_of_truncated_stacks(
+    context: &Context,
+    session: &TopSession,
+    request: &rperf_session::RecordRequest,
+) {
     if let rperf_events::CallGraph::Dwarf { stack_size } = request.observe.call_graph {
         warn_of_truncated(context, session.live.stacks(), Some(stack_size.bytes()));
     }
 }
 
-/// The refresh interval, `-d`.
+/// The refresh interval, `-d`; at least 10 ms.
 fn delay(matches: &ArgMatches) -> Result<Duration, CliError> {
-    let Some(word) = matches.get_one::<String>("delay") else {
+    let Some(text) = matches.get_one::<String>("delay") else {
         return Ok(Duration::from_secs_f64(DELAY));
     };
-    let seconds = word.parse::<f64>().ok();
+    let seconds = text.parse::<f64>().ok();
     let seconds = seconds.filter(|seconds| (0.0..1e6).contains(seconds));
     let seconds = seconds.ok_or_else(|| {
-        CliError::usage(format!("-d: '{word}' is not a number of seconds"))
+        CliError::usage(format!("-d: '{text}' is not a number of seconds"))
             .hint("in top, -d is the refresh interval (in record: data addresses)")
     })?;
     // As in perf, 0 means 1 second.

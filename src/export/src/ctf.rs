@@ -20,7 +20,7 @@ pub use self::metadata::{CtfEnvironment, write_metadata};
 pub use self::render::{CtfBlock, CtfRender, CtfScratch};
 pub use self::writer::CtfWriter;
 
-/// The name of the stream of a CPU.
+/// The file name of a CPU's stream.
 #[must_use]
 pub fn stream_name(cpu: u32) -> String {
     format!("perf_stream_{cpu}")

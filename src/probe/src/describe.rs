@@ -5,15 +5,15 @@ use std::ops::ControlFlow;
 use crate::dwarf::{CompileUnit, Die, Functions, InlinedInstances};
 use crate::object::ProbeObject;
 
-/// The most precise description available of an address in source text.
+/// A probe point: a place in a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeDescription {
-    /// The function's name in the source; the inlined one if the address is in its body.
+    /// The function's name: an inlined function only with a line relative to it.
     pub function: String,
     /// `:LINE` relative to the function's declaration, or `+BYTES` from its entry; empty at the
     /// entry.
     pub suffix: String,
-    /// The source file.
+    /// The source file of the function's declaration; `None` if unknown.
     pub file: Option<String>,
 }
 
@@ -21,17 +21,17 @@ pub struct ProbeDescription {
 #[must_use]
 pub fn describe(object: &ProbeObject<'_>, file_offset: u64) -> Option<ProbeDescription> {
     let in_source = object.address_of(file_offset).and_then(|address| {
-        let mut found = None;
+        let mut description = None;
         let info = object.sources.info?;
         info.for_units_at(object.sources.files, address, &mut |unit| {
             let compile_unit = CompileUnit::new(unit);
-            found = in_unit(&compile_unit, address);
-            match found {
+            description = in_unit(&compile_unit, address);
+            match description {
                 Some(_) => ControlFlow::Break(()),
                 None => ControlFlow::Continue(()),
             }
         });
-        found
+        description
     });
     in_source.or_else(|| by_symbol(object, file_offset))
 }
@@ -39,13 +39,13 @@ pub fn describe(object: &ProbeObject<'_>, file_offset: u64) -> Option<ProbeDescr
 fn by_symbol(object: &ProbeObject<'_>, file_offset: u64) -> Option<ProbeDescription> {
     let function = object.function_at(file_offset)?;
     Some(ProbeDescription {
-        suffix: bytes(file_offset - function.offset),
+        suffix: byte_suffix(file_offset - function.offset),
         function: function.name,
         file: None,
     })
 }
 
-fn bytes(offset: u64) -> String {
+fn byte_suffix(offset: u64) -> String {
     match offset {
         0 => String::new(),
         offset => format!("+{offset}"),
@@ -84,7 +84,7 @@ fn in_unit(compile_unit: &CompileUnit<'_>, address: u64) -> Option<ProbeDescript
         }),
         None => Some(ProbeDescription {
             function: outer.name()?,
-            suffix: bytes(address.wrapping_sub(entry)),
+            suffix: byte_suffix(address.wrapping_sub(entry)),
             file,
         }),
     }
@@ -93,12 +93,12 @@ fn in_unit(compile_unit: &CompileUnit<'_>, address: u64) -> Option<ProbeDescript
 /// Returns the innermost function whose body contains `address`; at the entry of an inlined one, the caller
 /// and the line of the call.
 fn innermost<'w, 'u>(outer: &Die<'w, 'u>, address: u64) -> (Die<'w, 'u>, Option<u32>) {
-    let mut found = outer.clone();
+    let mut innermost = outer.clone();
     for inlined in InlinedInstances::at(outer, address).into_iter().skip(1) {
         if inlined.entry_address() == Some(address) {
-            return (found, inlined.call_line());
+            return (innermost, inlined.call_line());
         }
-        found = inlined;
+        innermost = inlined;
     }
-    (found, None)
+    (innermost, None)
 }

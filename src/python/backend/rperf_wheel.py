@@ -1,6 +1,6 @@
-"""Builds the wheel of the package perf: a backend for pip (PEP 517) that needs only Cargo and Python.
+"""Builds the wheel of the package perf: a backend for pip (PEP 517) without dependencies on Python packages.
 
-The profile of Cargo is release unless given: pip install --config-settings profile=dev ./src/python
+Cargo's profile is release by default; to choose another: pip install --config-settings profile=dev ./src/python
 """
 
 import base64
@@ -19,19 +19,19 @@ PYTHON = "39"
 
 
 def _metadata():
-    """The name, version and licence in Cargo's metadata, and its target directory."""
+    """The package in Cargo's metadata, and the target directory."""
     command = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--manifest-path", str(ROOT / "Cargo.toml")]
     try:
         output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
     except FileNotFoundError:
         sys.exit("error: cargo is not in PATH\nhint: the package perf is compiled by Rust's Cargo")
     metadata = json.loads(output)
-    package = next(one for one in metadata["packages"] if one["name"] == "rperf-python")
+    package = next(package for package in metadata["packages"] if package["name"] == "rperf-python")
     return package, Path(metadata["target_directory"])
 
 
-def _describe(package):
-    """The METADATA file."""
+def _metadata_file(package):
+    """The content of METADATA."""
     return (
         "Metadata-Version: 2.1\n"
         "Name: rperf-python\n"
@@ -56,13 +56,14 @@ def _compile(target, profile):
     return target / {"dev": "debug"}.get(profile, profile) / "libperf.so"
 
 
-def _write(archive, recorded, name, content):
+def _write(archive, record_lines, name, content):
+    """Adds a file to the archive, and its line to the lines of RECORD."""
     entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     entry.external_attr = (0o755 if name.endswith(".so") else 0o644) << 16
     entry.compress_type = zipfile.ZIP_DEFLATED
     archive.writestr(entry, content)
     digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-    recorded.append(f"{name},sha256={digest},{len(content)}")
+    record_lines.append(f"{name},sha256={digest},{len(content)}")
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
@@ -72,21 +73,21 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     library = _compile(target, profile)
     info = f"rperf_python-{package['version']}.dist-info"
     wheel = f"rperf_python-{package['version']}-{_tag()}.whl"
-    recorded = []
+    record_lines = []
     with zipfile.ZipFile(os.path.join(wheel_directory, wheel), "w") as archive:
         for source in sorted((ROOT / "perf").iterdir()):
             if source.suffix in (".py", ".pyi", ".typed") or source.name == "py.typed":
-                _write(archive, recorded, f"perf/{source.name}", source.read_bytes())
-        _write(archive, recorded, "perf/_perf.abi3.so", library.read_bytes())
-        _write(archive, recorded, f"{info}/METADATA", _describe(package).encode())
-        kind = f"Wheel-Version: 1.0\nGenerator: rperf\nRoot-Is-Purelib: false\nTag: {_tag()}\n"
-        _write(archive, recorded, f"{info}/WHEEL", kind.encode())
-        # The list has its own line without a digest.
-        listed = "\n".join([*recorded, f"{info}/RECORD,,", ""])
-        _write(archive, recorded, f"{info}/RECORD", listed.encode())
+                _write(archive, record_lines, f"perf/{source.name}", source.read_bytes())
+        _write(archive, record_lines, "perf/_perf.abi3.so", library.read_bytes())
+        _write(archive, record_lines, f"{info}/METADATA", _metadata_file(package).encode())
+        wheel_file = f"Wheel-Version: 1.0\nGenerator: rperf\nRoot-Is-Purelib: false\nTag: {_tag()}\n"
+        _write(archive, record_lines, f"{info}/WHEEL", wheel_file.encode())
+        # RECORD lists itself without a digest.
+        record_file = "\n".join([*record_lines, f"{info}/RECORD,,", ""])
+        _write(archive, record_lines, f"{info}/RECORD", record_file.encode())
     return wheel
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    """Refused: the package is built in rperf's source tree, of which it needs the other crates."""
+    """Exits with an error: the package needs the other crates of rperf's source tree."""
     sys.exit("error: there is no source package of rperf-python alone\nhint: pip install ./src/python in rperf's source tree")

@@ -140,8 +140,7 @@ const NAMES: [&str; 133] = [
     "EHWPOISON",
 ];
 
-/// Numbers that the kernel uses only internally (linux/errno.h). Tracepoints show them, most often when a signal interrupts a
-/// call.
+/// Some numbers that the kernel uses only internally (linux/errno.h). Tracepoints show them.
 const INTERNAL: [(u32, &str); 5] = [
     (512, "ERESTARTSYS"),
     (513, "ERESTARTNOINTR"),
@@ -159,7 +158,7 @@ pub fn error_name(number: u32) -> Option<&'static str> {
     name.copied().or_else(|| internal().map(|(_, name)| *name))
 }
 
-/// Returns the C library's text of an error number, such as `No such file or directory`.
+/// Returns the C library's text for an error number, such as `No such file or directory`.
 #[must_use]
 pub fn error_text(number: u32) -> String {
     let code = i32::try_from(number).unwrap_or(i32::MAX);

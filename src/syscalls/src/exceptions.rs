@@ -3,7 +3,7 @@
 use crate::ArgumentKind;
 use crate::constants::{self as names, files, system};
 
-/// Returns the kind of an argument that its type and name do not determine.
+/// Returns the kind of an argument that its type and name do not determine; `None` for other arguments.
 pub(crate) fn exception(call: &str, name: &str) -> Option<ArgumentKind> {
     memory_exception(call, name)
         .or_else(|| file_exception(call, name))

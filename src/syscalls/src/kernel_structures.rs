@@ -20,7 +20,7 @@ pub trait StructureTexts: std::fmt::Debug + Send + Sync {
 
 /// Structures that are not shown by the kernel's types: they are arrays, have a variable size, or are shown by other
 /// code.
-const OTHERS: &[&str] = &[
+const EXCLUDED: &[&str] = &[
     "epoll_event",
     "file_handle",
     "futex_waitv",
@@ -77,8 +77,8 @@ const READERS: &[&str] = &[
 /// Arguments of [`READERS`] whose structures the kernel writes: call and argument.
 const WRITTEN: &[(&str, &str)] = &[("cachestat", "cstat"), ("setitimer", "ovalue")];
 
-/// Returns the bytes of a structure; those that the caller did not pass are 0. Structures that grow with the kernel
-/// have their size in a field or an argument.
+/// Returns the bytes of a structure, with 0 in place of those after the size that the caller gives in a field or an
+/// argument.
 pub(crate) fn given_part(name: &str, call: &CallArguments<'_>, bytes: &[u8]) -> Vec<u8> {
     let word = |at: usize| {
         let word = bytes.get(at..)?.first_chunk()?;
@@ -107,16 +107,16 @@ fn is_optional(call: &str, argument: &str) -> bool {
     argument == "rmtp" || matches!((call, argument), ("wait4" | "waitid", "ru"))
 }
 
-/// Returns the name in the kernel of the structure that an argument points to.
+/// Returns the name in the kernel of the structure that an argument points to; `None` for other types and [`EXCLUDED`].
 pub(crate) fn structure_name(argument: &Argument) -> Option<&'static str> {
     let c_type = argument.c_type;
     let name = c_type.strip_prefix("const ").unwrap_or(c_type);
     let name = name.strip_prefix("struct ")?.strip_suffix('*')?;
-    if name.ends_with('*') || OTHERS.contains(&name) {
+    if name.ends_with('*') || EXCLUDED.contains(&name) {
         return None;
     }
     Some(match name {
-        // The type information has the C library's `struct timespec` under this name.
+        // The kernel's name for the layout that 64-bit programs use.
         "timespec" => "__kernel_timespec",
         name => name,
     })

@@ -16,7 +16,7 @@ pub enum ArgumentKind {
     Path,
     /// An address of a NUL-terminated text other than a path.
     Text,
-    /// An address of bytes, whose number is another argument or the result.
+    /// An address of bytes, whose count is another argument or the result.
     Buffer,
     /// An address of a socket address.
     SocketAddress,
@@ -46,7 +46,7 @@ pub enum ArgumentKind {
     SocketOption,
     /// A futex operation.
     FutexOp,
-    /// The last argument of futex(2).
+    /// A bit mask of a futex operation.
     FutexMask,
     /// A request of ioctl(2).
     IoctlRequest,
@@ -97,7 +97,7 @@ pub(crate) fn argument_kind(call: &str, name: &str, c_type: &str) -> ArgumentKin
         ("mode", "mode_t") => Kind::Mode,
         (name, _) if name.ends_with("dfd") && call != "pidfd_send_signal" => Kind::DirFd,
         ("sig", "int") => Kind::NonZeroValue(&names::SIGNAL),
-        // Arguments with these names are descriptors, whatever their type.
+        // Arguments with these names are descriptors, whatever their integer type.
         (
             "newfd" | "fd" | "oldfd" | "fd_in" | "fd_out" | "epfd" | "ufd" | "in_fd" | "out_fd",
             _,

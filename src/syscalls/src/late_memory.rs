@@ -3,22 +3,23 @@
 use crate::captured_record::{ADDRESS_ITEM, HEADER_ITEM, MAX_MESSAGES, MESSAGE_ITEMS, MORE_ITEM};
 use crate::{Capture, CaptureLength, CaptureLimit, CaptureSource, CapturedBytes, Syscall};
 
-/// Reads memory of a process that runs.
+/// Reads memory of running processes.
 pub trait ProcessMemory: std::fmt::Debug {
     /// Copies memory of the process of a thread at `address` to `to`; returns the number of copied bytes.
     fn read(&self, thread: u32, address: u64, to: &mut [u8]) -> usize;
 }
 
-/// Memory of one argument.
+/// Memory of an argument, or of an item of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LateMemory {
     /// Index of the argument, from 0.
     pub argument: usize,
-    /// Index of the text or buffer, if the argument is a list of them.
+    /// Number of the item, as in [`captured_record`](crate::captured_record), if the argument is a list or a message;
+    /// otherwise 0.
     pub item: usize,
     /// The bytes; those of a text without its NUL.
     pub bytes: Vec<u8>,
-    /// Whether there was more.
+    /// Whether the text or buffer is longer than `bytes`.
     pub is_truncated: bool,
     /// Whether this marks the rest of a list, the items from `item` on, which were not read.
     pub is_more: bool,
@@ -26,9 +27,9 @@ pub struct LateMemory {
 
 /// `PATH_MAX`.
 const LONGEST_PATH: usize = 4096;
-/// The smallest page size. Memory is read page by page, so that an unmapped page makes only its own bytes unreadable.
+/// The smallest page size. Memory is read page by page, since a text may end before an unmapped page.
 const PAGE: u64 = 4096;
-/// The maximum number of texts and of buffers of a list, as in the kernel.
+/// The maximum number of texts and of buffers of a list, as in BPF programs.
 const MAX_TEXTS: u64 = 16;
 const MAX_VECTORS: u64 = 8;
 /// Sizes in bytes of `struct sockaddr_storage` and `struct user_msghdr`.
@@ -56,12 +57,12 @@ impl Syscall {
             thread,
             values,
             string_size,
-            read: Vec::new(),
+            items: Vec::new(),
         };
         for capture in self.capture_plan().at_entry {
             reader.capture(&capture);
         }
-        reader.read
+        reader.items
     }
 }
 
@@ -92,7 +93,7 @@ struct Reader<'a> {
     thread: u32,
     values: &'a [u64; 6],
     string_size: usize,
-    read: Vec<LateMemory>,
+    items: Vec<LateMemory>,
 }
 
 impl Reader<'_> {
@@ -142,7 +143,7 @@ impl Reader<'_> {
             is_truncated,
         }) = part
         {
-            self.read.push(LateMemory {
+            self.items.push(LateMemory {
                 argument,
                 item,
                 bytes,
@@ -153,7 +154,7 @@ impl Reader<'_> {
     }
 
     fn add_more(&mut self, argument: usize, item: u64) {
-        self.read.push(LateMemory {
+        self.items.push(LateMemory {
             argument,
             item: usize::try_from(item).unwrap_or(usize::MAX),
             bytes: Vec::new(),
@@ -189,13 +190,10 @@ impl Reader<'_> {
     }
 
     fn bytes(&self, address: u64, length: u64, limit: usize) -> Option<Part> {
-        let wanted = usize::try_from(length).unwrap_or(usize::MAX).min(limit);
+        let size = usize::try_from(length).unwrap_or(usize::MAX).min(limit);
         let mut bytes = Vec::new();
-        while bytes.len() < wanted {
-            let page = self.page(
-                address.wrapping_add(bytes.len() as u64),
-                wanted - bytes.len(),
-            );
+        while bytes.len() < size {
+            let page = self.page(address.wrapping_add(bytes.len() as u64), size - bytes.len());
             if page.is_empty() {
                 return None;
             }
@@ -209,7 +207,7 @@ impl Reader<'_> {
 
     fn text(&self, address: u64, limit: usize) -> Option<Part> {
         let mut bytes = Vec::new();
-        // One more than the limit, which may be the NUL.
+        // Reads one byte more than the limit, since that may be the NUL.
         while bytes.len() <= limit {
             let page = self.page(
                 address.wrapping_add(bytes.len() as u64),
@@ -370,8 +368,8 @@ mod tests {
         memory.resize(0x100, 0);
         memory.extend(b"abc");
         let message = read("sendmsg", &[1, 0x1000], &memory);
-        let found: Vec<usize> = message.iter().map(|one| one.item).collect();
-        assert_eq!(found, [usize::from(ADDRESS_ITEM), HEADER_ITEM.into(), 0]);
+        let numbers: Vec<usize> = message.iter().map(|one| one.item).collect();
+        assert_eq!(numbers, [usize::from(ADDRESS_ITEM), HEADER_ITEM.into(), 0]);
         assert_eq!(
             (&message[0].bytes[..], &message[2].bytes[..]),
             (&b"ab"[..], &b"abc"[..])

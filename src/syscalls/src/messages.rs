@@ -30,26 +30,26 @@ pub(crate) fn write_messages(
     })
 }
 
-/// Returns the number of the message that captured memory belongs to, from 0.
+/// Returns the index of the message that captured memory belongs to.
 fn message_of(captured: &CapturedBytes<'_>) -> usize {
     captured.item / usize::from(MESSAGE_ITEMS)
 }
 
-/// Writes the address, the buffers, the size of control data and the flags of a message.
+/// Writes the address, if captured, and the buffers of a message; the size of control data and the flags if they are not 0.
 pub(crate) fn write_message(
     to: &mut dyn Write,
     call: &CallArguments<'_>,
     captured: &[&CapturedBytes<'_>],
     options: ArgumentOptions,
 ) -> io::Result<()> {
-    let number_of = |one: &CapturedBytes<'_>| one.item % usize::from(MESSAGE_ITEMS);
+    let item_of = |one: &CapturedBytes<'_>| one.item % usize::from(MESSAGE_ITEMS);
     let item = |item: u16| {
-        let mut found = captured.iter();
-        found.find(|one| number_of(one) == usize::from(item))
+        let mut all = captured.iter();
+        all.find(|one| item_of(one) == usize::from(item))
     };
     let mut buffers = captured.to_vec();
     let others = [HEADER_ITEM, ADDRESS_ITEM].map(usize::from);
-    buffers.retain(|one| !others.contains(&number_of(one)));
+    buffers.retain(|one| !others.contains(&item_of(one)));
     let label = |name| if options.hides_names { "" } else { name };
     to.write_all(b"{ ")?;
     if let Some(address) = item(ADDRESS_ITEM) {
@@ -67,11 +67,14 @@ pub(crate) fn write_message(
     to.write_all(label(".iov: ").as_bytes())?;
     write_items(to, &buffers)?;
     let header = item(HEADER_ITEM).map_or(&[][..], |header| header.bytes);
-    let MessageEnd { control, flags } = MessageEnd::of(header);
-    if control != 0 {
-        write!(to, ", {}{control}", label(".controllen: "))?;
+    let MessageEnd {
+        control_size,
+        flags,
+    } = MessageEnd::of(header);
+    if control_size != 0 {
+        write!(to, ", {}{control_size}", label(".controllen: "))?;
     }
-    // Only the kernel writes flags.
+    // The kernel writes these flags; sending calls ignore them.
     if flags != 0 && matches!(call.name(), "recvmsg" | "recvmmsg") {
         write!(to, ", {}{}", label(".flags: "), names::MSG.text(flags))?;
     }

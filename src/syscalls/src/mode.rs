@@ -1,7 +1,7 @@
-//! Modes of files, in the words of linux/stat.h without `S_`.
+//! Modes of files, by the names of linux/stat.h without `S_`.
 
-/// Names, those of several bits before those of one.
-const NAMES: [(u64, &str); 24] = [
+/// Bits and their names. A name of several bits precedes the names of its parts.
+const NAMES: [(u64, &str); 25] = [
     (0o7777, "IALLUGO"),
     (0o777, "IRWXUGO"),
     (0o444, "IRUGO"),
@@ -26,22 +26,23 @@ const NAMES: [(u64, &str); 24] = [
     (0o10, "IXGRP"),
     (0o4, "IROTH"),
     (0o2, "IWOTH"),
+    (0o1, "IXOTH"),
 ];
 
 /// Returns the text of a mode.
 pub(crate) fn mode_text(mode: u64) -> String {
     let mut remaining = mode & 0xffff;
-    let mut words: Vec<String> = Vec::new();
-    for (bits, name) in NAMES.iter().chain(&[(0o1, "IXOTH")]) {
+    let mut names: Vec<String> = Vec::new();
+    for (bits, name) in &NAMES {
         if remaining & bits == *bits {
-            words.push((*name).to_owned());
+            names.push((*name).to_owned());
             remaining &= !bits;
         }
     }
     if remaining != 0 {
-        words.push(format!("{remaining:#x}"));
+        names.push(format!("{remaining:#x}"));
     }
-    words.join("|")
+    names.join("|")
 }
 
 #[cfg(test)]
@@ -49,7 +50,7 @@ mod tests {
     use super::mode_text;
 
     #[test]
-    fn modes_are_printed_as_words() {
+    fn modes_are_printed_by_name() {
         assert_eq!(mode_text(0o644), "IRUGO|IWUSR");
         assert_eq!(mode_text(0o755), "IRUGO|IXUGO|IWUSR");
         assert_eq!(mode_text(0o1777), "IRWXUGO|ISVTX");

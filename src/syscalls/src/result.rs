@@ -9,7 +9,7 @@ use crate::{CallArguments, TaskNames, error_name, error_text};
 /// The largest error number that the kernel returns (`MAX_ERRNO` in linux/err.h).
 const MAX_ERRNO: i64 = 4095;
 
-/// Writes the result of a call, without ` = `: an error's name and text, an address, a task, or a number.
+/// Writes the result of a call, without ` = `.
 ///
 /// # Errors
 /// Errors of `to`.

@@ -59,15 +59,15 @@ pub(crate) fn structure(
         ("clone3", "uargs") => clone_arguments(bytes),
         _ if argument.c_type.contains("timespec") => timespec(bytes),
         _ if argument.c_type.contains("sigset_t") => Some(signal_set(long(bytes, 0)?)),
-        _ => task_structure(call, argument, captured).or_else(|| {
+        _ => other_structure(call, argument, captured).or_else(|| {
             let bytes = given_part(structure_name(argument)?, call, bytes);
             extensible_structure(call, argument, &bytes)
         }),
     }
 }
 
-/// Returns the text of a structure of signals, or of a list of numbers.
-fn task_structure(
+/// Returns the text of a structure of signals, a list of numbers, or one of a few other structures.
+fn other_structure(
     call: &CallArguments<'_>,
     argument: &Argument,
     captured: &CapturedBytes<'_>,
@@ -97,7 +97,7 @@ fn task_structure(
     }
 }
 
-/// Returns the text of a structure whose size depends on the caller's version of it.
+/// Returns the text of a structure that new kernels may extend.
 fn extensible_structure(
     call: &CallArguments<'_>,
     argument: &Argument,
@@ -113,7 +113,7 @@ fn extensible_structure(
     }
 }
 
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
+fn short(bytes: &[u8], at: usize) -> Option<u16> {
     let bytes = bytes.get(at..)?.first_chunk()?;
     Some(u16::from_ne_bytes(*bytes))
 }
@@ -135,9 +135,9 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
 /// Returns the size of a buffer as `[before]`, or `[before => after]` if the kernel changed it.
 fn pointed_length(call: &CallArguments<'_>, captured: &CapturedBytes<'_>) -> Option<String> {
     let before = int(captured.bytes, 0)?;
-    let same = call.captured.iter().rev();
-    let mut same = same.filter(|one| one.argument == captured.argument && !one.is_unreadable);
-    let after = int(same.next()?.bytes, 0)?;
+    let sizes = call.captured.iter().rev();
+    let mut sizes = sizes.filter(|one| one.argument == captured.argument && !one.is_unreadable);
+    let after = int(sizes.next()?.bytes, 0)?;
     Some(match before == after {
         true => format!("[{before}]"),
         false => format!("[{before} => {after}]"),
@@ -146,7 +146,7 @@ fn pointed_length(call: &CallArguments<'_>, captured: &CapturedBytes<'_>) -> Opt
 
 /// `struct sockaddr`.
 pub(crate) fn socket_address(bytes: &[u8], is_truncated: bool) -> Option<String> {
-    let family = half(bytes, 0)?;
+    let family = short(bytes, 0)?;
     let rest = match family {
         // A socket without a name.
         1 if bytes.len() == 2 => String::new(),
@@ -199,23 +199,23 @@ pub(crate) fn socket_address(bytes: &[u8], is_truncated: bool) -> Option<String>
 #[derive(Debug, Default)]
 pub(crate) struct MessageEnd {
     /// The size of the control data in bytes.
-    pub(crate) control: u64,
+    pub(crate) control_size: u64,
     pub(crate) flags: u64,
 }
 
 impl MessageEnd {
-    /// Reads the structure. Fields that it does not have are 0.
+    /// Reads the fields. Those after the end of `header` are 0.
     pub(crate) fn of(header: &[u8]) -> Self {
         Self {
-            control: long(header, 40).unwrap_or_default(),
+            control_size: long(header, 40).unwrap_or_default(),
             flags: word(header, 48).unwrap_or_default(),
         }
     }
 }
 
-/// Returns a socket address as `address:port`, path or family; `None` if it is too short or has no path.
+/// Returns a socket address as `address:port`, path or family; `None` if it is too short, or a local address without a path.
 pub(crate) fn peer(bytes: &[u8]) -> Option<String> {
-    let family = half(bytes, 0)?;
+    let family = short(bytes, 0)?;
     let port = || {
         let port = bytes.get(2..)?.first_chunk()?;
         Some(u16::from_be_bytes(*port))
@@ -286,15 +286,15 @@ fn stat(abi: Abi, bytes: &[u8]) -> Option<String> {
 
 /// `struct pollfd[]`.
 fn poll_set(bytes: &[u8], count: u64) -> Option<String> {
-    let (sets, _) = bytes.as_chunks::<8>();
-    let texts: Option<Vec<String>> = sets
+    let (entries, _) = bytes.as_chunks::<8>();
+    let texts: Option<Vec<String>> = entries
         .iter()
-        .map(|set| {
-            let events = poll_events(half(set, 4)?.into());
-            Some(format!("{{ .fd: {}, .events: {events} }}", int(set, 0)?))
+        .map(|entry| {
+            let events = poll_events(short(entry, 4)?.into());
+            Some(format!("{{ .fd: {}, .events: {events} }}", int(entry, 0)?))
         })
         .collect();
-    let more = match (count as usize) > sets.len() {
+    let more = match (count as usize) > entries.len() {
         true => ", ...",
         false => "",
     };

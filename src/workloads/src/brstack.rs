@@ -31,7 +31,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// Runs the rounds, with an unconditional jump in each.
+/// Runs the rounds.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn brstack(rounds: u32) {
@@ -74,7 +74,7 @@ pub(crate) extern "C" fn brstack_bar() {
     StackFrame::new().end();
 }
 
-/// A jump to the next instruction.
+/// Jumps to the next instruction; does nothing on processors other than x86-64 and arm64.
 #[inline(always)]
 fn jump() {
     #[cfg(target_arch = "x86_64")]

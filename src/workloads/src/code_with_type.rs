@@ -1,4 +1,4 @@
-//! `code_with_type`: accesses to the fields of a structure on the stack, whose type debuggers and profilers find.
+//! `code_with_type`: accesses to the fields of a structure on the stack.
 
 use std::hint::black_box;
 
@@ -11,7 +11,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
     body,
 };
 
-/// The structure. perf's test scripts find its type by this name.
+/// The structure; perf's test scripts expect this name.
 #[derive(Debug)]
 pub(crate) struct Buf {
     count: u64,

@@ -63,9 +63,9 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
         context_switch_loop_proc2(ADDITIONS);
         second.pass()
     };
-    let passed = (0..rounds).try_for_each(|_| turn());
+    let result = (0..rounds).try_for_each(|_| turn());
     child.wait(arguments.workload())?;
-    passed.map_err(failed("cannot use a pipe"))
+    result.map_err(failed("cannot use a pipe"))
 }
 
 /// One turn of the first process.

@@ -1,4 +1,4 @@
-//! How long a workload runs: until a timer's signal, as a loop must not contain calls that a profile would show.
+//! The end of a workload: by a signal, since a loop must not contain calls that a profile would show.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use crate::{WorkloadError, failed};
 /// Set by the handler of SIGALRM and SIGINT.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
-extern "C" fn end(_signal: libc::c_int) {
+extern "C" fn on_signal(_signal: libc::c_int) {
     IS_OVER.store(true, Ordering::Relaxed);
 }
 
@@ -26,11 +26,11 @@ pub(crate) fn over_flag() -> &'static AtomicBool {
     &IS_OVER
 }
 
-/// Starts the timer of this process.
+/// Sets the signal handlers, and starts the timer of this process.
 pub(crate) fn start(duration: Duration) -> Result<(), WorkloadError> {
     IS_OVER.store(false, Ordering::Relaxed);
     for signal in [libc::SIGINT, libc::SIGALRM] {
-        handle(signal).map_err(failed("cannot set the handler of a signal"))?;
+        set_handler(signal).map_err(failed("cannot set the handler of a signal"))?;
     }
     let zero = libc::timeval {
         tv_sec: 0,
@@ -52,11 +52,11 @@ pub(crate) fn start(duration: Duration) -> Result<(), WorkloadError> {
     }
 }
 
-fn handle(signal: libc::c_int) -> io::Result<()> {
+fn set_handler(signal: libc::c_int) -> io::Result<()> {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: zero is a valid value of every field.
     let action = unsafe { action.assume_init_mut() };
-    action.sa_sigaction = end as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
     action.sa_flags = libc::SA_RESTART;
     // SAFETY: `action` is initialised and its handler only stores to an atomic.
     let status = unsafe { libc::sigaction(signal, action, ptr::null_mut()) };

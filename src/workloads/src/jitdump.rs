@@ -58,7 +58,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
         return Err(WorkloadError::Processor { workload });
     }
     let code = GeneratedCode::new().map_err(failed("cannot map memory for code"))?;
-    describe(&code).map_err(failed("cannot write ./jit-PID.dump"))?;
+    write_dump(&code).map_err(failed("cannot write ./jit-PID.dump"))?;
     for _ in 0..rounds {
         code.call();
     }
@@ -108,15 +108,15 @@ impl Drop for GeneratedCode {
 }
 
 /// Writes the file, and maps it as executable for a moment: recorders notice the file by this mapping.
-fn describe(code: &GeneratedCode) -> io::Result<()> {
+fn write_dump(code: &GeneratedCode) -> io::Result<()> {
     let pid = std::process::id();
     let name = OsString::from(format!("jit-{pid}.dump"));
     let mut file = Folder::open(Path::new("."))?.create_file(&name, 0o644)?;
     file.write_all(&jitdump(pid, code.address(), monotonic_time()?))?;
-    announce(&file)
+    map_briefly(&file)
 }
 
-fn announce(file: &File) -> io::Result<()> {
+fn map_briefly(file: &File) -> io::Result<()> {
     let protection = libc::PROT_READ | libc::PROT_EXEC;
     let fd = file.as_raw_fd();
     // SAFETY: a new private mapping of an open file, at an address that the kernel chooses.

@@ -1,7 +1,7 @@
 //! Programs with known functions, threads and data for `test -w`: the content of their profiles is known in advance.
 //!
-//! perf's test scripts find them by C names: functions and data that a profile must show are exported under these names, are
-//! never inlined, and keep a frame pointer in every build (`StackFrame`). The names and arguments are those of Linux perf's
+//! perf's test scripts find them by C names: functions and data that a profile must show are exported under these names, and
+//! the functions are not inlined. `StackFrame` keeps the frame pointers that unwinding needs. The names and arguments are those of Linux perf's
 //! workloads.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
@@ -111,17 +111,16 @@ pub enum WorkloadError {
     },
 }
 
-/// Names the failed action in an error of the system.
+/// Returns a function that wraps the error of a system call; `action` says what failed.
 pub(crate) fn failed(action: &'static str) -> impl FnOnce(io::Error) -> WorkloadError {
     move |source| WorkloadError::System { action, source }
 }
 
-/// Waits for the end of all threads of a workload.
+/// Waits for the end of all threads of a workload; an error if one panicked.
 pub(crate) fn join<T>(
     threads: Vec<JoinHandle<T>>,
     workload: &'static str,
 ) -> Result<(), WorkloadError> {
-    // All threads are joined, even after one that panicked.
     let panicked = threads
         .into_iter()
         .filter_map(|thread| thread.join().err())

@@ -27,7 +27,7 @@ impl ChildProcess {
         }
     }
 
-    /// Waits for the child's end.
+    /// Waits for the child's end; an error if its status is not 0.
     pub(crate) fn wait(self, workload: &'static str) -> Result<(), WorkloadError> {
         let mut status = 0;
         loop {

@@ -28,8 +28,8 @@ impl StackFrame {
     }
 }
 
-/// An instruction that does nothing, on the line of the call, with a comment that differs from all others: the compiler merges
-/// functions with the same instructions.
+/// An instruction that does nothing, on the line of the call, with a comment that differs from all others: the compiler could
+/// otherwise merge functions with the same instructions.
 #[collapse_debuginfo(yes)]
 macro_rules! distinct_instruction {
     ($name:expr) => {

@@ -10,7 +10,7 @@ fn error(name: &str, words: &[&str]) -> String {
 }
 
 #[test]
-fn names_are_found_and_unique() {
+fn each_workload_is_found_by_its_name() {
     for workload in WORKLOADS {
         let found = find(workload.name).expect("a name of the table");
         assert_eq!(found.summary, workload.summary);

@@ -1,7 +1,7 @@
 //! The kind of an archive's member, determined from its path alone.
 //!
 //! ```text
-//! perf.data                a recording, in any directory of the archive
+//! perf.data                a recording of this or any other name, in any directory of the archive
 //! NAME/ID/elf              a file of an object; NAME is its path, or [kernel.kallsyms], [vdso]
 //! NAME/ID/probes           a list of its USDT probes: never unpacked, since it determines where probes are placed
 //! .build-id/xx/yyyy…       the link to NAME/ID
@@ -39,7 +39,7 @@ impl ObjectFile {
 pub(super) enum ArchiveMember {
     /// A file of an object.
     Object(ObjectFile),
-    /// A list of probes.
+    /// A list of probes, which is not unpacked.
     Probes,
     /// Anything else: a recording of this name, if it has a recording's header.
     Recording(PathBuf),
@@ -47,7 +47,7 @@ pub(super) enum ArchiveMember {
 
 /// Returns the kind of the regular member at `path`, or why it is skipped.
 pub(super) fn member(path: &Path) -> Result<ArchiveMember, &'static str> {
-    let names = plain(path).ok_or("its path leads out of the directory")?;
+    let names = plain_components(path).ok_or("its path leads out of the directory")?;
     if let [.., id, file] = names[..]
         && let Some(id) = id.to_str().filter(|id| is_id(id))
     {
@@ -67,8 +67,8 @@ pub(super) fn member(path: &Path) -> Result<ArchiveMember, &'static str> {
     // Directories are paths of the recording machine; only the file name is used.
     let name = names.last().copied().unwrap_or_default();
     let is_hidden = name.as_bytes().starts_with(b".");
-    let is_odd = name.to_string_lossy().chars().any(char::is_control);
-    match is_hidden || is_odd {
+    let has_control = name.to_string_lossy().chars().any(char::is_control);
+    match is_hidden || has_control {
         true => Err("not the file name of a recording"),
         false => Ok(ArchiveMember::Recording(name.into())),
     }
@@ -76,7 +76,7 @@ pub(super) fn member(path: &Path) -> Result<ArchiveMember, &'static str> {
 
 /// The directory `NAME/ID` that a link of the archive points to, with its build-id: `.build-id/xx/yyyy…` to `../../NAME/ID`.
 pub(super) fn linked(path: &Path, target: &Path) -> Result<(PathBuf, String), &'static str> {
-    let names = plain(path).ok_or("its path leads out of the directory")?;
+    let names = plain_components(path).ok_or("its path leads out of the directory")?;
     let id = match names[..] {
         [links, first, rest] if links == ".build-id" && first.len() == 2 => {
             format!("{}{}", first.to_string_lossy(), rest.to_string_lossy())
@@ -85,7 +85,7 @@ pub(super) fn linked(path: &Path, target: &Path) -> Result<(PathBuf, String), &'
     };
     let folder = target.strip_prefix("../..").ok();
     let folder = folder.filter(|folder| {
-        let names = plain(folder).unwrap_or_default();
+        let names = plain_components(folder).unwrap_or_default();
         names.len() >= 2 && names.last().is_some_and(|last| **last == *id)
     });
     match folder.filter(|_| is_id(&id)) {
@@ -94,8 +94,8 @@ pub(super) fn linked(path: &Path, target: &Path) -> Result<(PathBuf, String), &'
     }
 }
 
-/// The components of a relative path without `..`; `.` is ignored.
-fn plain(path: &Path) -> Option<Vec<&OsStr>> {
+/// The components of a path, without `.`; `None` if it is empty, absolute or contains `..`.
+fn plain_components(path: &Path) -> Option<Vec<&OsStr>> {
     let mut names = Vec::new();
     for part in path.components() {
         match part {
@@ -107,7 +107,7 @@ fn plain(path: &Path) -> Option<Vec<&OsStr>> {
     (!names.is_empty()).then_some(names)
 }
 
-/// Whether this is a build-id in hexadecimal.
+/// Whether this is a build-id in hexadecimal, of 8 to 64 digits.
 fn is_id(text: &str) -> bool {
     let digit = |byte: u8| byte.is_ascii_hexdigit();
     (8..=64).contains(&text.len()) && text.bytes().all(digit)

@@ -18,39 +18,39 @@ use tar::{Builder, EntryType, Header};
 /// An archive being written.
 pub(super) struct Archive<W: Write> {
     tar: Builder<BzEncoder<W>>,
-    /// Modification time of links and directories, in seconds since 1970.
+    /// Modification time of members that are not copies of files, in seconds since 1970.
     time: u64,
 }
 
-/// One file of an object's directory.
+/// A file to add to an object's directory.
 pub(super) struct PackedFile {
     name: OsString,
-    file: PathBuf,
+    path: PathBuf,
 }
 
 impl PackedFile {
-    pub(super) fn new(name: &str, file: &Path) -> Self {
+    pub(super) fn new(name: &str, path: &Path) -> Self {
         Self {
             name: name.into(),
-            file: file.to_owned(),
+            path: path.to_owned(),
         }
     }
 
     /// Returns the path from which the file is read.
     pub(super) fn path(&self) -> &Path {
-        &self.file
+        &self.path
     }
 
-    /// All files of a directory of the cache, by name.
+    /// All complete files of a directory of the cache.
     pub(super) fn of_folder(folder: &Path) -> io::Result<Vec<Self>> {
         let mut contents = Vec::new();
         let folder = Folder::open(folder)?;
         for name in folder.names()? {
-            let file = folder.path().join(&name);
-            // Files that another process is still writing.
-            let unfinished = file.extension().is_some_and(|end| end == "tmp");
+            let path = folder.path().join(&name);
+            // Another process is still writing this file.
+            let unfinished = path.extension().is_some_and(|end| end == "tmp");
             if folder.has_file(&name) && !unfinished {
-                contents.push(Self { name, file });
+                contents.push(Self { name, path });
             }
         }
         Ok(contents)
@@ -58,14 +58,14 @@ impl PackedFile {
 }
 
 impl<W: Write> Archive<W> {
-    /// An empty archive; `time` is the modification time of links and directories, in seconds since 1970.
+    /// An empty archive; `time` is the modification time of members that are not copies of files, in seconds since 1970.
     pub(super) fn new(output: W, time: u64) -> Self {
         let tar = Builder::new(BzEncoder::new(output, Compression::best()));
         Self { tar, time }
     }
 
     /// Adds an object with its name and its build-id in hexadecimal.
-    pub(super) fn object(
+    pub(super) fn add_object(
         &mut self,
         name: &Path,
         id: &str,
@@ -95,22 +95,22 @@ impl<W: Write> Archive<W> {
         self.tar
             .append_data(&mut header, folder.join(""), io::empty())?;
         for content in contents {
-            let mut file = open_regular(&content.file)?;
+            let mut file = open_regular(&content.path)?;
             self.tar
                 .append_file(folder.join(&content.name), &mut file)?;
         }
         Ok(())
     }
 
-    /// Adds a file of this machine under its own name.
-    pub(super) fn file(&mut self, path: &Path) -> io::Result<()> {
+    /// Adds a copy of a file under its name without directories.
+    pub(super) fn add_file(&mut self, path: &Path) -> io::Result<()> {
         let mut file = open_regular(path)?;
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         self.tar.append_file(name, &mut file)
     }
 
     /// Adds a file with these bytes.
-    pub(super) fn bytes(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn add_bytes(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let mut header = Header::new_gnu();
         header.set_mode(0o644);
         header.set_size(bytes.len() as u64);

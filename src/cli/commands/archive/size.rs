@@ -13,8 +13,7 @@ use crate::cli::error::CliError;
 /// Width of sizes.
 const WIDTH: usize = 12;
 
-/// Prints the size in bytes and the name of the recording, if there is one; the size, build-id and name of each object; and the
-/// total size.
+/// Prints sizes in bytes: that of the recording, if there is one; that of each object, or `missing`; and the total.
 pub(super) fn print(
     recording: Option<&Path>,
     contents: ArchiveContents<'_>,

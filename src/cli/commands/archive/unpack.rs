@@ -1,8 +1,8 @@
 //! Unpacking: objects into the build-id cache, recordings into the current directory.
 //!
-//! Archives are untrusted. Nothing is written outside these two directories, links are not followed, and an object's
-//! build-id must match its path. A recording must have a recording's header and a name that isn't hidden; everything
-//! else is refused.
+//! Archives are untrusted. Nothing is written outside these two directories, links are not followed, and the build-id of an
+//! ELF file must match its path. A recording must have a recording's header and a name that isn't hidden; everything
+//! else is skipped.
 
 use std::cell::Cell;
 use std::fs::Permissions;
@@ -31,7 +31,7 @@ const MAX_HEADERS: u64 = 1 << 20;
 pub(super) struct ArchiveSummary {
     /// Recordings, by their names in the current directory.
     pub(super) recordings: Vec<PathBuf>,
-    /// Number of objects that were added to the cache or were already in it.
+    /// Number of links in the archive to objects that are now in the cache.
     pub(super) objects: usize,
     /// Entries that were skipped, with the reason.
     pub(super) refused: Vec<String>,
@@ -106,7 +106,7 @@ impl ArchiveUnpacker<'_> {
             let mut entry = entry?;
             allowance.set(None);
             let path = entry.path()?.into_owned();
-            let taken = match path == Path::new(SYMBOLS) && is_outer {
+            let result = match path == Path::new(SYMBOLS) && is_outer {
                 true => {
                     let inner: &mut dyn Read =
                         &mut MultiBzDecoder::new(&mut entry as &mut dyn Read);
@@ -115,7 +115,7 @@ impl ArchiveUnpacker<'_> {
                 }
                 false => self.entry(&path, &mut entry, &mut links, done),
             };
-            match taken {
+            match result {
                 Err(EntryFault::Refused(why)) => {
                     done.refused.push(format!("{}: {why}", path.display()));
                 }
@@ -208,21 +208,23 @@ impl ArchiveUnpacker<'_> {
         if folder.kind(name)?.is_some() {
             return Ok(());
         }
-        let mut is_right = true;
+        let mut is_matching = true;
         let written = folder.write_atomic(name, mode, |out| {
             io::copy(entry, out)?;
             io::Write::flush(out)?;
             out.get_ref()
                 .set_permissions(Permissions::from_mode(mode))?;
-            is_right = !object.has_build_id() || has_id(&map(out.get_ref())?, &object.id);
-            match is_right {
+            is_matching = !object.has_build_id() || has_id(&map(out.get_ref())?, &object.id);
+            match is_matching {
                 true => Ok(()),
                 // The temporary file is not renamed.
                 false => Err(io::ErrorKind::InvalidData.into()),
             }
         });
         match written {
-            Err(_) if !is_right => Err(EntryFault::Refused("its build-id does not match its path")),
+            Err(_) if !is_matching => {
+                Err(EntryFault::Refused("its build-id does not match its path"))
+            }
             written => Ok(written.map_err(EntryFault::Io)?),
         }
     }
@@ -244,7 +246,7 @@ impl ArchiveUnpacker<'_> {
         }
     }
 
-    /// Creates the link from a build-id to its object. Returns whether the object exists.
+    /// Creates the link from a build-id to its object if the object exists. Returns whether it does.
     fn link(&self, link: &PendingLink) -> io::Result<bool> {
         let object = self.cache.below(&link.folder);
         if !object.is_ok_and(|folder| folder.names().is_ok_and(|names| !names.is_empty())) {

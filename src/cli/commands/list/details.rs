@@ -30,35 +30,35 @@ pub(super) struct ShownDetails<'a> {
     pub(super) tracefs: &'a Tracefs,
     /// The USDT probes of programs; called only if they are shown.
     pub(super) marks: &'a dyn Fn() -> Vec<UsdtMarker>,
-    /// Whether descriptions from vendor tables are shown instead of the event's kind.
-    pub(super) described: bool,
+    /// Whether descriptions from vendor tables are shown.
+    pub(super) descriptions: bool,
     /// Whether type, config and terms are shown.
-    pub(super) resolved: bool,
-    /// Whether full descriptions, fields of tracepoints, and the privileges needed to open an event are shown.
-    pub(super) long: bool,
-    /// Whether examples for events with parameters are shown.
+    pub(super) terms: bool,
+    /// Whether all other details are shown: the full descriptions of `-v`, the fields of tracepoints and so on.
+    pub(super) verbose: bool,
+    /// Whether decoded raw codes and examples for events with parameters are shown even without `verbose`.
     pub(super) examples: bool,
 }
 
 impl ShownDetails<'_> {
     pub(super) fn event_row(&self, row: ListedEvent) -> EventRow {
         let mut details = Vec::new();
-        if self.resolved {
+        if self.terms {
             details.extend(self.resolution(&row));
         }
-        if self.long {
+        if self.verbose {
             details.extend(access(&row));
         }
-        if let (true, Some((system, name))) = (self.long, row.tracepoint()) {
+        if let (true, Some((system, name))) = (self.verbose, row.tracepoint()) {
             details.extend(self.definition(system, name));
             details.extend(self.tracepoint(system, name));
         }
-        if self.long && row.kind == EventKind::Sdt {
+        if self.verbose && row.kind == EventKind::Sdt {
             let marks = (self.marks)();
             let own = |mark: &&UsdtMarker| mark.name == row.name || with_program(mark) == row.name;
             details.extend(marks.iter().filter(own).flat_map(locations));
         }
-        if self.examples || self.long {
+        if self.examples || self.verbose {
             details.extend(self.code(&row));
             details.extend(example(&row));
         }
@@ -71,16 +71,16 @@ impl ShownDetails<'_> {
 
     /// The details of a metric.
     pub(super) fn of_metric(&self, metric: &VendorMetric) -> Vec<String> {
-        let long = metric.long.as_ref().filter(|_| self.long);
-        let description = long.or(metric.brief.as_ref()).filter(|_| self.described);
-        let formula = Some(&metric.formula).filter(|_| self.resolved);
+        let long = metric.long.as_ref().filter(|_| self.verbose);
+        let description = long.or(metric.brief.as_ref()).filter(|_| self.descriptions);
+        let formula = Some(&metric.formula).filter(|_| self.terms);
         description.into_iter().chain(formula).cloned().collect()
     }
 
-    /// The description in a vendor table, with the PMU if that is an uncore PMU.
+    /// The description in a vendor table, with the PMU if that is not a core PMU.
     fn description(&self, row: &ListedEvent) -> Option<String> {
-        let described = row.described.as_ref().filter(|_| self.described)?;
-        let long = described.long.as_ref().filter(|_| self.long);
+        let described = row.described.as_ref().filter(|_| self.descriptions)?;
+        let long = described.long.as_ref().filter(|_| self.verbose);
         let text = long.or(described.brief.as_ref());
         match self.catalogue.machine.is_core(&described.pmu) {
             true => text.cloned(),
@@ -116,16 +116,16 @@ impl ShownDetails<'_> {
         match DecodedEvent::new(config, self.catalogue) {
             None => vec!["not decoded: this machine has no core PMU".to_owned()],
             Some(DecodedEvent { pmu, terms, names }) => {
-                let named = (!names.is_empty()).then(|| format!("alias {}", names.join(", ")));
+                let aliases = (!names.is_empty()).then(|| format!("alias {}", names.join(", ")));
                 let decoded = format!("{pmu}/{terms}/");
-                std::iter::once(decoded).chain(named).collect()
+                std::iter::once(decoded).chain(aliases).collect()
             }
         }
     }
 
     /// The definition of a probe: its line in uprobe_events or kprobe_events.
     fn definition(&self, system: &str, name: &str) -> Option<String> {
-        let place = format!(":{system}/{name}");
+        let suffix = format!(":{system}/{name}");
         ["uprobe_events", "kprobe_events"]
             .into_iter()
             .find_map(|file| {
@@ -134,7 +134,7 @@ impl ShownDetails<'_> {
                 let mut lines = text.lines();
                 let is_definition = |line: &&str| {
                     let first = line.split_whitespace().next();
-                    first.is_some_and(|first| first.ends_with(&place))
+                    first.is_some_and(|first| first.ends_with(&suffix))
                 };
                 lines
                     .find(is_definition)
@@ -142,21 +142,21 @@ impl ShownDetails<'_> {
             })
     }
 
-    /// The fields of a tracepoint, its print format, and an example filter.
+    /// The system call of a tracepoint, its fields, its print format, and an example filter.
     fn tracepoint(&self, system: &str, name: &str) -> Vec<String> {
         let format = match describe(self.tracefs, system, name) {
             Ok(tracepoint) => tracepoint.format,
             Err(why) => return vec![format!("its fields are unknown: {why}")],
         };
         let mut lines: Vec<String> = syscall(system, name).into_iter().collect();
-        lines.extend(format.fields.iter().map(shown));
+        lines.extend(format.fields.iter().map(field_text));
         lines.push(format!("print fmt: {}", format.print_fmt));
         lines.extend(filter(&format).map(|filter| format!("filter: --filter '{filter}'")));
         lines
     }
 }
 
-/// `system call 257`: the number of the system call of a tracepoint.
+/// `system call 257`: the number on this machine of the system call of a tracepoint.
 fn syscall(system: &str, name: &str) -> Option<String> {
     let names = ["sys_enter_", "sys_exit_"].into_iter();
     let call = names.filter(|_| system == "syscalls");
@@ -189,8 +189,8 @@ fn locations(mark: &UsdtMarker) -> Vec<String> {
     locations.collect()
 }
 
-/// `char prev_comm[16]`, with its size.
-fn shown(field: &Field) -> String {
+/// The declaration of a field such as `char prev_comm[16]`, its size and its type.
+fn field_text(field: &Field) -> String {
     let (before, brackets) = match field.type_name.find('[') {
         Some(at) => field.type_name.split_at(at),
         None => (field.type_name.as_str(), ""),
@@ -221,7 +221,7 @@ fn filter(format: &Format) -> Option<String> {
     (!both.is_empty()).then(|| both.join(" && "))
 }
 
-/// The modifiers of an event, and the privileges needed to open it.
+/// The modifiers of an event, and whether this user can open it; `None` for raw codes and events without a known config.
 fn access(row: &ListedEvent) -> Option<String> {
     let (kind, config) = row.config.filter(|(kind, _)| *kind != EventType::RAW)?;
     let modifiers = match kind {

@@ -11,8 +11,8 @@ use crate::perf_map;
 use crate::request::{ObjectRequest, seen_by};
 use crate::table::{AddressKind, SymbolTable};
 
-/// Loads the perf map of a process, from this mount namespace or that of the process, otherwise its
-/// `jit-PID.dump`.
+/// Loads the perf map of a process, from this mount namespace or that of the process; without a map, the
+/// jitdump file of the request.
 pub(super) fn load(files: &dyn Files, request: &ObjectRequest<'_>) -> LoadedSymbols {
     let mut findings = Vec::new();
     if let Some((path, bytes)) = perf_map_of(files, request, &mut findings) {
@@ -37,7 +37,7 @@ pub(super) fn load(files: &dyn Files, request: &ObjectRequest<'_>) -> LoadedSymb
     }
 }
 
-/// The `jit-PID.dump` with the code of `request`; `None` if the process has a perf map or no readable dump.
+/// The jitdump file of `request`; `None` if the process has a perf map or no readable jitdump file.
 pub fn jit_dump(files: &dyn Files, request: &ObjectRequest<'_>) -> Option<JitDump> {
     let mut findings = Vec::new();
     if perf_map_of(files, request, &mut findings).is_some() {
@@ -71,8 +71,8 @@ fn dump_of(
     findings: &mut Vec<SymbolFinding>,
 ) -> Option<(PathBuf, JitDump)> {
     let path = request.jit_dump?;
-    let seen = request.pid.map(|pid| seen_by(pid, path));
-    let mut places = [Some(path.to_owned()), seen].into_iter().flatten();
+    let in_namespace = request.pid.map(|pid| seen_by(pid, path));
+    let mut places = [Some(path.to_owned()), in_namespace].into_iter().flatten();
     places.find_map(|path| {
         let bytes = read(files, &path, findings)?;
         let dump = jit_dump::parse(&bytes);
@@ -86,8 +86,7 @@ fn dump_of(
     })
 }
 
-/// Reads the file at `path` if it exists and is trusted. Most processes with anonymous code have
-/// none, which is no problem.
+/// Reads the file at `path` if it exists and is trusted. A missing file is no finding.
 fn read(files: &dyn Files, path: &Path, findings: &mut Vec<SymbolFinding>) -> Option<FileBytes> {
     match files.read_trusted(path) {
         Ok(None) => {

@@ -23,11 +23,11 @@ use crate::table::{AddressKind, SymbolTable};
 pub struct LoadedSymbols {
     /// The symbols; may be empty.
     pub table: SymbolTable,
-    /// The file they were read from; empty if there are none.
+    /// The file that was read; empty if there was none, or it could not be used.
     pub source: PathBuf,
     /// Problems to report to the user.
     pub findings: Vec<SymbolFinding>,
-    /// Where to look for lines and inlined functions; `None` for objects without a file.
+    /// Where to look for lines and inlined functions, if known.
     pub debug: Option<DebugSource>,
     /// For [`ObjectKind::Kernel`] from kallsyms: the symbols of modules in the same listing.
     pub modules: Vec<ModuleSymbols>,
@@ -36,9 +36,9 @@ pub struct LoadedSymbols {
 }
 
 impl LoadedSymbols {
-    pub(crate) fn empty(space: AddressKind, findings: Vec<SymbolFinding>) -> Self {
+    pub(crate) fn empty(addresses: AddressKind, findings: Vec<SymbolFinding>) -> Self {
         Self {
-            table: SymbolTable::empty(space),
+            table: SymbolTable::empty(addresses),
             source: PathBuf::new(),
             findings,
             debug: None,

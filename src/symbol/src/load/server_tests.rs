@@ -9,7 +9,7 @@ use crate::files::{FilePart, FileRequest, MemoryFiles, Servers};
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 use crate::{images, load};
 
-/// Local files, and a server with some files of every object.
+/// Local files, and a server that has the same files for every object.
 struct ServedFiles {
     files: MemoryFiles,
     paths: SearchPaths,
@@ -23,25 +23,25 @@ struct Server {
 }
 
 impl Servers for Server {
-    fn fetch(&self, wanted: &FileRequest<'_>) -> Option<PathBuf> {
-        self.requests.lock().unwrap().push(wanted.part);
-        let has = self.parts.contains(&wanted.part);
-        has.then(|| place(wanted.part))
+    fn fetch(&self, request: &FileRequest<'_>) -> Option<PathBuf> {
+        self.requests.lock().unwrap().push(request.part);
+        let has = self.parts.contains(&request.part);
+        has.then(|| served_path(request.part))
     }
 }
 
-fn place(part: FilePart) -> PathBuf {
+fn served_path(part: FilePart) -> PathBuf {
     format!("/served/{part:?}").into()
 }
 
 impl ServedFiles {
-    fn new(at_hand: &[(&str, Vec<u8>)], parts: &[(FilePart, Vec<u8>)]) -> Self {
+    fn new(local: &[(&str, Vec<u8>)], parts: &[(FilePart, Vec<u8>)]) -> Self {
         let mut files = MemoryFiles::new();
-        for (path, bytes) in at_hand {
+        for (path, bytes) in local {
             files.insert(*path, bytes.clone());
         }
         for (part, bytes) in parts {
-            files.insert(place(*part), bytes.clone());
+            files.insert(served_path(*part), bytes.clone());
         }
         let server = Arc::new(Server {
             parts: parts.iter().map(|(part, _)| *part).collect(),
@@ -78,25 +78,24 @@ fn servers_are_queried_for_missing_files() {
         build_id: [1; 20],
         ..TinyElf::default()
     };
-    let here = [("/bin/app", app.clone())];
+    let right = [("/bin/app", app.clone())];
     let replaced = [("/bin/app", other.build())];
     let all = [(Executable, app.clone()), (Debuginfo, app.clone())];
-    let user =
-        |at_hand: &[_], parts: &[_]| loaded(&ServedFiles::new(at_hand, parts), ObjectKind::User);
-    assert_eq!(user(&here, &all), ("/bin/app".to_owned(), 4, vec![]));
-    for at_hand in [&[][..], &replaced] {
+    let user = |local: &[_], parts: &[_]| loaded(&ServedFiles::new(local, parts), ObjectKind::User);
+    assert_eq!(user(&right, &all), ("/bin/app".to_owned(), 4, vec![]));
+    for local in [&[][..], &replaced] {
         let executable = ("/served/Executable".to_owned(), 4, vec![Executable]);
-        assert_eq!(user(at_hand, &all), executable);
+        assert_eq!(user(local, &all), executable);
         let debuginfo = (
             "/served/Debuginfo".to_owned(),
             4,
             vec![Executable, Debuginfo],
         );
-        assert_eq!(user(at_hand, &all[1..]), debuginfo);
+        assert_eq!(user(local, &all[1..]), debuginfo);
         // Fetched files are checked like any other file.
         let wrong = [(Executable, other.build()), (Debuginfo, other.build())];
         assert_eq!(
-            user(at_hand, &wrong),
+            user(local, &wrong),
             (String::new(), 0, vec![Executable, Debuginfo])
         );
     }
@@ -110,7 +109,7 @@ fn servers_are_queried_for_missing_files() {
 }
 
 #[test]
-fn code_is_fetched_where_it_is_not_at_hand() {
+fn code_is_fetched_if_there_is_no_local_file() {
     let app = TinyElf::default().build();
     let id = BuildId::from_bytes(&[0xab; 20]).unwrap();
     let request = ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User);

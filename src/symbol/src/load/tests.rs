@@ -27,7 +27,7 @@ fn names(table: &SymbolTable) -> Vec<(u64, u64, String)> {
 }
 
 #[test]
-fn every_class_and_byte_order() {
+fn symbols_are_read_from_every_class_and_byte_order() {
     for is_64 in [true, false] {
         for endian in [Endianness::Little, Endianness::Big] {
             let mut files = MemoryFiles::new();
@@ -91,11 +91,14 @@ fn names_stay_mangled_on_request() {
         },
         &request,
     );
-    let shown: Vec<_> = names(&loaded.table)
+    let symbol_names: Vec<_> = names(&loaded.table)
         .into_iter()
         .map(|(.., name)| name)
         .collect();
-    assert_eq!(shown, ["_Z5firstv", "second", "puts@plt", "_Z1fi@plt"]);
+    assert_eq!(
+        symbol_names,
+        ["_Z5firstv", "second", "puts@plt", "_Z1fi@plt"]
+    );
 }
 
 #[test]
@@ -113,9 +116,9 @@ fn debug_files_are_searched_in_perfs_order() {
         "/usr/lib/.debug/libx.so".to_owned(),
         "/usr/lib/debug/lib/libx.so".to_owned(),
     ];
-    let wanted = id(0xab);
+    let build_id = id(0xab);
     let request = ObjectRequest::new(Path::new("/usr/lib/libx.so"), ObjectKind::User)
-        .with_build_id(Some(&wanted));
+        .with_build_id(Some(&build_id));
     for first in 0..places.len() {
         let mut files = MemoryFiles::new();
         for place in places.iter().skip(first) {
@@ -141,9 +144,9 @@ fn files_with_another_build_id_are_skipped() {
         .build(),
     );
     files.insert("/bin/app", TinyElf::default().build());
-    let wanted = id(0xab);
+    let build_id = id(0xab);
     let request =
-        ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User).with_build_id(Some(&wanted));
+        ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User).with_build_id(Some(&build_id));
     let loaded = load(&files, &paths(), &request);
     assert_eq!(loaded.source, Path::new("/bin/app"));
     assert!(
@@ -249,12 +252,12 @@ fn kernel_files(running: u8) -> MemoryFiles {
 fn kernel_name(
     files: &MemoryFiles,
     paths: &SearchPaths,
-    wanted: Option<&BuildId>,
+    build_id: Option<&BuildId>,
 ) -> Result<String, Vec<SymbolFinding>> {
     let request = ObjectRequest {
         relocation: Some(("_text", 0xffff_ffff_8200_0000)),
         ..ObjectRequest::new(Path::new("[kernel.kallsyms]_text"), ObjectKind::Kernel)
-            .with_build_id(wanted)
+            .with_build_id(build_id)
     };
     let loaded = load(files, paths, &request);
     let found = loaded.table.find(0xffff_ffff_8200_0110);
@@ -337,7 +340,7 @@ fn a_vmlinux_with_the_build_id_is_preferred_to_kallsyms() {
 }
 
 #[test]
-fn modules_are_named_by_kallsyms() {
+fn symbols_of_modules_are_read_from_kallsyms() {
     let files = kernel_files(1);
     for name in ["[mod]", "/lib/modules/6.1/kernel/mod.ko.xz"] {
         let request = ObjectRequest::new(Path::new(name), ObjectKind::KernelModule);
@@ -351,7 +354,7 @@ fn modules_are_named_by_kallsyms() {
 }
 
 #[test]
-fn modules_of_another_kernel_are_not_named_by_this_one() {
+fn modules_of_another_kernel_get_no_symbols_of_this_one() {
     let files = kernel_files(1);
     let other = id(3);
     let request = ObjectRequest {
@@ -381,10 +384,10 @@ fn files_of_another_mount_namespace_are_found() {
     };
     files.insert("/bin/app", other.build());
     files.insert("/proc/77/root/bin/app", TinyElf::default().build());
-    let wanted = id(0xab);
+    let build_id = id(0xab);
     let request = |path| ObjectRequest {
         pid: Some(77),
-        ..ObjectRequest::new(path, ObjectKind::User).with_build_id(Some(&wanted))
+        ..ObjectRequest::new(path, ObjectKind::User).with_build_id(Some(&build_id))
     };
     let loaded = load(&files, &paths(), &request(Path::new("/bin/app")));
     assert_eq!(loaded.source, Path::new("/proc/77/root/bin/app"));
@@ -414,13 +417,13 @@ fn a_deleted_file_may_still_exist() {
     let mut files = MemoryFiles::new();
     files.insert("/bin/app", TinyElf::default().build());
     let path = Path::new("/bin/app (deleted)");
-    for (byte, found) in [(0xab, true), (1, false)] {
-        let wanted = id(byte);
-        let request = ObjectRequest::new(path, ObjectKind::User).with_build_id(Some(&wanted));
+    for (byte, is_same) in [(0xab, true), (1, false)] {
+        let build_id = id(byte);
+        let request = ObjectRequest::new(path, ObjectKind::User).with_build_id(Some(&build_id));
         let loaded = load(&files, &paths(), &request);
-        assert_eq!(!loaded.table.is_empty(), found);
+        assert_eq!(!loaded.table.is_empty(), is_same);
         let replaced = matches!(loaded.findings[..], [SymbolFinding::BuildIdMismatch { .. }]);
-        assert_eq!(replaced, !found);
+        assert_eq!(replaced, !is_same);
     }
 }
 

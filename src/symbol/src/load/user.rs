@@ -26,14 +26,13 @@ pub(super) fn load(
     ObjectFiles::find(files, paths, request).read()
 }
 
-/// The files of an executable, a library or the vdso, for users that may not need the symbols in
-/// them.
+/// The files of an executable, a library or the vdso, whose symbols are read on request.
 pub struct ObjectFiles {
     object: PathBuf,
     kind: ObjectKind,
     demangle: bool,
     id: Option<BuildId>,
-    chosen: Option<SelectedFiles>,
+    selected: Option<SelectedFiles>,
     findings: Vec<SymbolFinding>,
 }
 
@@ -41,54 +40,54 @@ impl ObjectFiles {
     /// Finds the files from which [`load`](crate::load()) reads the symbols.
     pub fn find(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> Self {
         let mut search = FileSearch {
-            id: wanted_build_id(files, paths, request),
+            id: build_id_of_request(files, paths, request),
             ..FileSearch::default()
         };
         search.run(files, paths, request);
         search.query_servers(files, paths, request);
-        let chosen = search.choose();
+        let selected = search.select();
         Self {
             object: request.path.to_owned(),
             kind: request.kind,
             demangle: paths.demangle,
             id: search.id,
-            findings: match chosen.is_some() {
+            findings: match selected.is_some() {
                 true => search.findings,
                 false => search.into_findings(request),
             },
-            chosen,
+            selected,
         }
     }
 
     /// Returns where to look for lines, inlined functions and variables; `None` if no file was found, or if it is damaged.
     #[must_use]
     pub fn debug(&self) -> Option<DebugSource> {
-        let chosen = self.chosen.as_ref()?;
-        let (symbols, runtime) = chosen.images().ok()?;
-        Some(self.source(chosen, runtime.as_ref().unwrap_or(&symbols)))
+        let selected = self.selected.as_ref()?;
+        let (symbols, runtime) = selected.images().ok()?;
+        Some(self.source(selected, runtime.as_ref().unwrap_or(&symbols)))
     }
 
-    /// Whether symbol names may contain `part`, by searching the bytes of all names.
+    /// Whether symbol names, as they are in the files, may contain `part`; `true` if a file cannot be parsed.
     #[must_use]
     pub fn may_have(&self, part: &str) -> bool {
-        let Some(chosen) = &self.chosen else {
+        let Some(selected) = &self.selected else {
             return false;
         };
-        let wanted = Finder::new(part);
-        let files = [Some(&chosen.names), chosen.runtime.as_ref()];
+        let finder = Finder::new(part);
+        let files = [Some(&selected.names), selected.runtime.as_ref()];
         files.into_iter().flatten().any(|file| {
             let names = ElfImage::parse(&file.bytes).ok().map(|image| image.names());
-            names.is_none_or(|names| names.iter().any(|names| wanted.find(names).is_some()))
+            names.is_none_or(|names| names.iter().any(|names| finder.find(names).is_some()))
         })
     }
 
-    fn source(&self, chosen: &SelectedFiles, runtime: &ElfImage<'_>) -> DebugSource {
+    fn source(&self, selected: &SelectedFiles, runtime: &ElfImage<'_>) -> DebugSource {
         DebugSource {
             object: self.object.clone(),
             kind: self.kind,
             build_id: self.id,
-            path: chosen.names.path.clone(),
-            bytes: chosen.names.bytes.clone(),
+            path: selected.names.path.clone(),
+            bytes: selected.names.bytes.clone(),
             addresses: AddressMap::of_object(runtime),
         }
     }
@@ -97,15 +96,15 @@ impl ObjectFiles {
     #[must_use]
     pub fn read(&self) -> LoadedSymbols {
         let mut findings = self.findings.clone();
-        let Some(chosen) = &self.chosen else {
+        let Some(selected) = &self.selected else {
             return LoadedSymbols::empty(AddressKind::FileOffset, findings);
         };
-        let names = &chosen.names;
+        let names = &selected.names;
         let damaged = |reason| SymbolFinding::Damaged {
             path: names.path.clone(),
             reason,
         };
-        let (symbols, runtime) = match chosen.images() {
+        let (symbols, runtime) = match selected.images() {
             Ok(images) => images,
             Err(reason) => {
                 findings.push(damaged(reason));
@@ -116,7 +115,7 @@ impl ObjectFiles {
             symbols: &symbols,
             runtime: runtime.as_ref().unwrap_or(&symbols),
             adjust: AddressRelocation::FileOffset,
-            exports_of_runtime: chosen.is_extracted,
+            exports_of_runtime: selected.is_extracted,
         };
         let mut builder = TableBuilder::of_file(self.demangle, names.bytes.clone());
         if let Err(reason) = load_symbols(&source, &mut builder) {
@@ -131,7 +130,7 @@ impl ObjectFiles {
             table: builder.finish(AddressKind::FileOffset),
             source: names.path.clone(),
             findings,
-            debug: Some(self.source(chosen, source.runtime)),
+            debug: Some(self.source(selected, source.runtime)),
             modules: Vec::new(),
             code: None,
         }
@@ -157,9 +156,9 @@ struct FileSearch {
     runtime: Option<CheckedFile>,
     /// The first file with `.gnu_debugdata`, used if no other has names.
     embedded: Option<CheckedFile>,
-    /// Whether any file existed.
+    /// Whether any file was read.
     seen: bool,
-    /// Whether one of them passed the checks.
+    /// Whether a file passed the checks.
     matched: bool,
     findings: Vec<SymbolFinding>,
 }
@@ -167,14 +166,14 @@ struct FileSearch {
 /// The selected files of one object.
 struct SelectedFiles {
     names: CheckedFile,
-    /// The mapped file, if it is another one.
+    /// The file with `.dynsym`; `None` if `names` is used instead.
     runtime: Option<CheckedFile>,
     /// Whether `names` was extracted from `.gnu_debugdata` of `runtime`.
     is_extracted: bool,
 }
 
 impl SelectedFiles {
-    /// The file with the names, and the mapped one if different.
+    /// Parses `names` and `runtime`.
     fn images(&self) -> Result<(ElfImage<'_>, Option<ElfImage<'_>>), String> {
         let names = ElfImage::parse(&self.names.bytes)?;
         let runtime = self.runtime.as_ref();
@@ -246,11 +245,11 @@ impl FileSearch {
 
     fn add_file(&mut self, path: PathBuf, bytes: FileBytes) {
         self.seen = true;
-        match candidate(path, bytes, self.id.as_ref()) {
+        match check_file(path, bytes, self.id.as_ref()) {
             // Reporting one mismatch is enough.
             Err(SymbolFinding::BuildIdMismatch { .. }) if self.knows_mismatch() => {}
             Err(finding) => self.findings.push(finding),
-            Ok(candidate) => self.place(candidate),
+            Ok(file) => self.place(file),
         }
     }
 
@@ -259,21 +258,21 @@ impl FileSearch {
         findings.any(|finding| matches!(finding, SymbolFinding::BuildIdMismatch { .. }))
     }
 
-    /// Uses `candidate` for the missing roles; one file may have all of them.
-    fn place(&mut self, candidate: CheckedFile) {
+    /// Uses `file` for the missing roles; one file may have all of them.
+    fn place(&mut self, file: CheckedFile) {
         self.matched = true;
-        if candidate.has_debug_data && self.embedded.is_none() {
-            self.embedded = Some(candidate.clone());
+        if file.has_debug_data && self.embedded.is_none() {
+            self.embedded = Some(file.clone());
         }
-        if candidate.has_dynsym && self.runtime.is_none() {
-            self.runtime = Some(candidate.clone());
+        if file.has_dynsym && self.runtime.is_none() {
+            self.runtime = Some(file.clone());
         }
-        if candidate.has_symtab && self.names.is_none() {
-            self.names = Some(candidate);
+        if file.has_symtab && self.names.is_none() {
+            self.names = Some(file);
         }
     }
 
-    fn choose(&mut self) -> Option<SelectedFiles> {
+    fn select(&mut self) -> Option<SelectedFiles> {
         if self.names.is_none()
             && let Some(holder) = self.embedded.take()
             && let Some(names) = self.extract(&holder)
@@ -300,7 +299,7 @@ impl FileSearch {
         let image = ElfImage::parse(&holder.bytes).ok()?;
         let extracted = decompressed(image.debug_data()?).and_then(|bytes| {
             let bytes = FileBytes::from(bytes.into_owned());
-            candidate(holder.path.clone(), bytes, None).map_err(|finding| finding.to_string())
+            check_file(holder.path.clone(), bytes, None).map_err(|finding| finding.to_string())
         });
         match extracted {
             Ok(names) => names.has_symtab.then_some(names),
@@ -314,7 +313,7 @@ impl FileSearch {
         }
     }
 
-    /// The findings if no file was found.
+    /// The findings if no file was selected; at least one.
     fn into_findings(mut self, request: &ObjectRequest<'_>) -> Vec<SymbolFinding> {
         if self.findings.is_empty() {
             let path = request.path.to_owned();
@@ -328,7 +327,7 @@ impl FileSearch {
 }
 
 /// The recorded build-id; without one, the build-id of the object's current file, so that its debug file is found.
-fn wanted_build_id(
+fn build_id_of_request(
     files: &dyn Files,
     paths: &SearchPaths,
     request: &ObjectRequest<'_>,
@@ -343,13 +342,13 @@ fn wanted_build_id(
     build_id_of_image(&ElfImage::parse(&bytes).ok()?)
 }
 
-/// Checks the file at `path`: an ELF file with the build-id `wanted`.
-fn candidate(
+/// Checks that the file at `path` is an ELF file, with the build-id `expected` if given.
+fn check_file(
     path: PathBuf,
     bytes: FileBytes,
-    wanted: Option<&BuildId>,
+    expected: Option<&BuildId>,
 ) -> Result<CheckedFile, SymbolFinding> {
-    let image = image_with_build_id(&path, &bytes, wanted)?;
+    let image = image_with_build_id(&path, &bytes, expected)?;
     let has_symtab = image.symtab().is_some();
     let has_dynsym = image.dynsym().is_some();
     let has_debug_data = image.debug_data().is_some();

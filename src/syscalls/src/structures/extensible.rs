@@ -1,6 +1,6 @@
 //! Structures that may grow with new versions of the kernel.
 
-use super::{half, int, long, timespec, word};
+use super::{int, long, short, timespec, word};
 use crate::Abi;
 use crate::constants::{self as names, files, policy_text, system};
 use crate::mode::mode_text;
@@ -142,7 +142,7 @@ pub(super) fn futex_waiters(bytes: &[u8], count: u64) -> Option<String> {
 
 /// `struct statx`: the mask of valid fields, and the fields that are read most.
 pub(super) fn extended_stat(bytes: &[u8]) -> Option<String> {
-    let (mask, mode) = (word(bytes, 0)?, u64::from(half(bytes, 28)?));
+    let (mask, mode) = (word(bytes, 0)?, u64::from(short(bytes, 28)?));
     // S_IFMT: character and block devices.
     let is_device = matches!(mode & 0o170000, 0o20000 | 0o60000);
     let device = format!("{}:{}", word(bytes, 128)?, word(bytes, 132)?);

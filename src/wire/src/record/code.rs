@@ -45,7 +45,7 @@ impl<'a> TextPoke<'a> {
         })
     }
 
-    /// Code longer than a length field can hold is truncated.
+    /// Truncates code to 65535 bytes, the maximum of its length field.
     pub(super) fn encode(self, to: &mut Encoder<'_>) {
         let most = usize::from(u16::MAX);
         let truncated = |bytes: &'a [u8]| bytes.get(..most).unwrap_or(bytes);

@@ -10,7 +10,7 @@ use rperf_testkit::{Outcome, Scratch};
 use crate::commands::rperf;
 use crate::kernel::Stranger;
 
-/// The supported versions of the file.
+/// The supported versions of `/proc/schedstat`.
 const VERSIONS: [u16; 3] = [15, 16, 17];
 
 fn fixture(name: &str) -> PathBuf {
@@ -49,7 +49,7 @@ fn proc_of(version: u16) -> Scratch {
     scratch
 }
 
-fn observe(proc: &Scratch, words: &[&str]) -> Outcome {
+fn sched_stats(proc: &Scratch, words: &[&str]) -> Outcome {
     let words = [&["sched", "stats"], words].concat();
     let run = rperf(&words).within(proc.path());
     let run = run.env("PROCFS_PATH", proc.path());
@@ -66,10 +66,10 @@ fn records(path: &Path) -> Vec<(u32, Vec<u8>)> {
 }
 
 #[test]
-fn the_same_records_and_text_as_perf() -> std::io::Result<()> {
+fn records_and_text_are_those_of_perf() -> std::io::Result<()> {
     for version in VERSIONS {
         let proc = proc_of(version);
-        let recorded = observe(&proc, &["record", "--", "sh", "change"]);
+        let recorded = sched_stats(&proc, &["record", "--", "sh", "change"]);
         assert_eq!(recorded.status, 0, "{recorded:?}");
         assert!(
             recorded
@@ -92,34 +92,34 @@ fn the_same_records_and_text_as_perf() -> std::io::Result<()> {
         assert_eq!(fs::read_to_string(setting)?, "0\n");
 
         let expected = text(&format!("{version}-report.txt"));
-        let report = observe(&proc, &["report"]);
+        let report = sched_stats(&proc, &["report"]);
         assert_prints(&report, &expected);
         let perfs = perfs.display().to_string();
-        let report = observe(&proc, &["report", "-i", &perfs]);
+        let report = sched_stats(&proc, &["report", "-i", &perfs]);
         assert_prints(&report, &expected);
         // Without a recording, the same text is printed.
         fs::copy(
             fixture(&format!("{version}-first.txt")),
             proc.path().join("schedstat"),
         )?;
-        let live = observe(&proc, &["sh", "change"]);
+        let live = sched_stats(&proc, &["sh", "change"]);
         assert_prints(&live, &expected);
     }
     Ok(())
 }
 
 #[test]
-fn one_cpu_and_differences_as_perf() -> std::io::Result<()> {
+fn records_of_one_cpu_and_differences_are_those_of_perf() -> std::io::Result<()> {
     for version in VERSIONS {
         let proc = proc_of(version);
         let words = ["record", "-C", "1", "-o", "one.data", "--", "sh", "change"];
-        let recorded = observe(&proc, &words);
+        let recorded = sched_stats(&proc, &words);
         assert_eq!(recorded.status, 0, "{recorded:?}");
         let perfs = fixture(&format!("{version}-cpu1.data"));
         assert_eq!(records(&proc.path().join("one.data")), records(&perfs));
         let compared = ["", "-other"].map(|name| fixture(&format!("{version}{name}.data")));
         let [before, after] = compared.map(|path| path.display().to_string());
-        let diff = observe(&proc, &["diff", &before, &after]);
+        let diff = sched_stats(&proc, &["diff", &before, &after]);
         let expected = text(&format!("{version}-diff.txt"));
         assert_prints(&diff, &expected);
     }
@@ -130,7 +130,7 @@ fn one_cpu_and_differences_as_perf() -> std::io::Result<()> {
 fn statistics_that_cannot_be_read_are_refused() -> std::io::Result<()> {
     let proc = proc_of(17);
     let refused = |words: &[&str], status: i32, parts: &[&str]| {
-        let refused = observe(&proc, words);
+        let refused = sched_stats(&proc, words);
         assert_eq!(refused.status, status, "{words:?}: {refused:?}");
         for part in parts {
             assert!(
@@ -139,8 +139,8 @@ fn statistics_that_cannot_be_read_are_refused() -> std::io::Result<()> {
                 refused.stderr
             );
         }
-        let names = ["perf.data", "enabled"].map(|name| proc.path().join(name).exists());
-        assert_eq!(names, [false, false], "{words:?}");
+        let exist = ["perf.data", "enabled"].map(|name| proc.path().join(name).exists());
+        assert_eq!(exist, [false, false], "{words:?}");
     };
     let record: &[&str] = &["record", "--", "sh", "change"];
     refused(
