@@ -1,4 +1,4 @@
-//! Counts events of this thread around a piece of work: opens, enables, disables and reads a counter.
+//! Counts events of this thread around a piece of work: opens, enables, disables and reads counters.
 //!
 //! `cargo run --example count_events`
 #![expect(clippy::print_stdout, reason = "an example prints")]
@@ -6,7 +6,7 @@
 use rperf_sys::{Counter, ObservedTask};
 use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
 
-/// Events by type and number, as in `linux/perf_event.h`.
+/// Events: name, type and config, as in `linux/perf_event.h`.
 const EVENTS: &[(&str, EventType, u64)] = &[
     ("instructions", EventType::HARDWARE, 1),
     ("task-clock", EventType::SOFTWARE, 1),
@@ -23,7 +23,7 @@ fn main() {
             kind,
             config,
             read_format,
-            // Only user space, which needs no privileges.
+            // Only user space, which needs no privileges if kernel.perf_event_paranoid is at most 2.
             flags: AttrFlags::DISABLED | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
             ..Attr::default()
         };

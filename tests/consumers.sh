@@ -1,8 +1,9 @@
 #!/bin/sh
 # Compares the results of other programs that read rperf's recordings and exports with those of 'rperf report': names, sums,
 # threads, processes, times. The programs come from PyPI (perfetto, opentelemetry-proto, jsonschema) and npm (speedscope's
-# schema, the Firefox Profiler's command line, and the node that it needs) into a temporary folder; go, perf, javac and node
-# are used if they are installed. Ends with a line per program, and with status 1 if any differs.
+# schema, the Firefox Profiler's command line, and the node that it needs) into a temporary folder. rustc, gcc and g++ must be
+# installed; go, perf, javac and node are used if they are installed. Ends with a line per program, and with status 1 if any
+# differs.
 #
 #   sh tests/consumers.sh [RPERF]       (default: target/debug/rperf)
 set -eu
@@ -29,7 +30,7 @@ record() {
     "$rperf" record -q -F 997 -o "$name.data" "$@" >/dev/null
 }
 rustc -O -g -C force-frame-pointers=yes --edition 2021 -o areas "$tests/workloads/areas.rs"
-# The build-id cache and the session of profiler-cli.
+# HOME is for the build-id cache and the session of profiler-cli.
 export HOME="$scratch"
 record rust -g -e cpu-clock -- ./areas 2000
 record rust-dwarf --call-graph dwarf -e cpu-clock:u -- ./areas 400

@@ -1,6 +1,4 @@
 //! Manual pages in section 1: one for the program and one for each command, generated from the command table and clap declarations.
-//!
-//! Only `help --man` builds the options of all commands at once.
 
 mod sections;
 
@@ -132,7 +130,7 @@ impl ManualContext {
             .about(entry.summary)
             .long_about(paragraphs(&about.unwrap_or_default()))
             .override_usage(usage.join("\n"))
-            .args(shown(&declared).map(presented));
+            .args(documented_options(&declared).map(manual_option));
         let mut rest = Roff::new();
         not_supported(&mut rest, &declared);
         let concerns = |listed: &&SectionEntry| listed.concerns(entry.name);
@@ -146,7 +144,7 @@ impl ManualContext {
             [self.program.to_string()].into_iter().chain(others),
         );
         ManualPage {
-            has_options: shown(&declared).next().is_some(),
+            has_options: documented_options(&declared).next().is_some(),
             has_commands: false,
             man: self.man(command),
             name,
@@ -171,11 +169,11 @@ impl ManualContext {
             .override_usage(format!("{name} {}", globals::SYNOPSIS))
             .subcommand_help_heading("COMMANDS")
             .disable_help_subcommand(true)
-            .args(shown(&declared).map(presented))
+            .args(documented_options(&declared).map(manual_option))
             .subcommands(commands);
         let mut rest = Roff::new();
         rest.control("SH", ["HOW OPTIONS ARE WRITTEN"]);
-        filled(&mut rest, GRAMMAR);
+        add_paragraphs(&mut rest, GRAMMAR);
         let general = STATUSES.iter().filter(|entry| entry.is_general());
         entries_section(&mut rest, "EXIT STATUS", general);
         rest.control("PP", []);
@@ -205,10 +203,10 @@ impl ManualContext {
             .manual(format!("{} manual", self.program))
     }
 
-    /// Adds the `wanted` examples.
-    fn examples(&self, roff: &mut Roff, wanted: impl Fn(&super::examples::Example) -> bool) {
+    /// Adds the section of the examples for which `is_included` returns true.
+    fn examples(&self, roff: &mut Roff, is_included: impl Fn(&super::examples::Example) -> bool) {
         roff.control("SH", ["EXAMPLES"]);
-        for (index, example) in EXAMPLES.iter().filter(|one| wanted(one)).enumerate() {
+        for (index, example) in EXAMPLES.iter().filter(|one| is_included(one)).enumerate() {
             if index > 0 {
                 roff.control("PP", []);
             }
@@ -264,12 +262,12 @@ fn entries() -> impl Iterator<Item = &'static CommandEntry> {
 }
 
 /// Returns the documented options.
-fn shown(command: &Command) -> impl Iterator<Item = &Arg> {
+fn documented_options(command: &Command) -> impl Iterator<Item = &Arg> {
     options(command).filter(|arg| OptionShape::of(arg) != OptionShape::NotYet && !arg.is_hide_set())
 }
 
 /// Returns an option as clap_mangen should show it.
-fn presented(arg: &Arg) -> Arg {
+fn manual_option(arg: &Arg) -> Arg {
     let help = arg.get_long_help().or_else(|| arg.get_help());
     let help = help.map(ToString::to_string).unwrap_or_default();
     // A switch is declared with values for its negative form, which users cannot give.
@@ -287,7 +285,7 @@ fn paragraphs(text: &str) -> String {
 }
 
 /// Adds paragraphs.
-fn filled(roff: &mut Roff, text: &str) {
+fn add_paragraphs(roff: &mut Roff, text: &str) {
     for line in paragraphs(text).lines() {
         match line.is_empty() {
             true => roff.control("PP", []),
@@ -296,7 +294,7 @@ fn filled(roff: &mut Roff, text: &str) {
     }
 }
 
-/// Adds the refused options of Linux perf.
+/// Adds a section with the refused options of Linux perf, if there are any.
 fn not_supported(roff: &mut Roff, command: &Command) {
     let refused = options(command).filter(|arg| OptionShape::of(arg) == OptionShape::NotYet);
     let names: Vec<String> = refused.map(|arg| spelling(arg).into_owned()).collect();

@@ -61,7 +61,7 @@ const SLOT: i16 = -40;
 pub(crate) mod slot {
     /// Time of entry, ns of `CLOCK_MONOTONIC`.
     pub(crate) const START: i16 = 0;
-    /// Time when the slot was created, ns of `CLOCK_MONOTONIC`, which distinguishes tasks of one thread id; 0 if not by a program.
+    /// Time when the slot was created, ns of `CLOCK_MONOTONIC`, which distinguishes tasks of one id; 0 for the initial threads.
     pub(crate) const BIRTH: i16 = 8;
     /// The number of the open call, or `NONE`.
     pub(crate) const CALL: i16 = 16;

@@ -133,9 +133,9 @@ impl Cache {
     /// # Errors
     /// Errors of opening the folder of links and of listing folders; a missing cache is empty.
     pub fn objects(&self) -> io::Result<Vec<Cached>> {
-        let mut found = Vec::new();
+        let mut objects = Vec::new();
         let Some(links) = existing(self.open().and_then(|root| root.below(LINKS.as_ref())))? else {
-            return Ok(found);
+            return Ok(objects);
         };
         for first in links.names()? {
             // Names of other forms are not perf's.
@@ -150,12 +150,12 @@ impl Cache {
                 let mut id = first.clone();
                 id.push(rest);
                 if let Some(cached) = id.to_str().and_then(|id| self.object(id)) {
-                    found.push(cached);
+                    objects.push(cached);
                 }
             }
         }
-        found.sort();
-        Ok(found)
+        objects.sort();
+        Ok(objects)
     }
 
     /// The object with this build-id (in hexadecimal); `None` if it has no content or cannot be accessed.
@@ -448,7 +448,11 @@ mod tests {
         assert_eq!(list(), format!("%a:b=b\n{own}"));
         cache.add(&with("%c:d=d\n")).unwrap();
         cache.add(&with("")).unwrap();
-        assert_eq!(list(), format!("%a:b=b\n{own}"), "it is known");
+        assert_eq!(
+            list(),
+            format!("%a:b=b\n{own}"),
+            "the markers are unchanged"
+        );
         fs::remove_dir_all(root).unwrap();
     }
 

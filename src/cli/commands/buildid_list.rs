@@ -59,11 +59,11 @@ pub(super) fn command() -> Command {
 
 /// Prints the build-ids.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    let on = |name| flag(matches, name) == Some(true);
+    let is_set = |name| flag(matches, name) == Some(true);
     let input = matches.get_one::<String>("input").map(Path::new);
-    if on("kernel") {
+    if is_set("kernel") {
         kernel::print_id(context)?;
-    } else if on("kernel-maps") {
+    } else if is_set("kernel-maps") {
         kernel::print_maps(context)?;
     } else if let Some(path) = input.filter(|path| is_elf(path)) {
         let id = id_of_file(path)?;
@@ -84,12 +84,12 @@ fn is_elf(path: &Path) -> bool {
 }
 
 fn id_of_file(path: &Path) -> Result<BuildId, CliError> {
-    let shown = path.display();
+    let file = path.display();
     let bytes = DiskFiles.read(path).map_err(|error| {
-        CliError::failure(255, anyhow::Error::new(error).context(shown.to_string()))
+        CliError::failure(255, anyhow::Error::new(error).context(file.to_string()))
     })?;
     build_id_of_elf(&bytes).ok_or_else(|| {
-        CliError::message(255, format!("{shown} has no build-id"))
+        CliError::message(255, format!("{file} has no build-id"))
             .hint("link it with -Wl,--build-id")
     })
 }

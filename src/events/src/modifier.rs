@@ -17,14 +17,14 @@ pub(crate) struct Modifiers {
 pub(crate) struct BadModifier {
     /// The byte offset of the letter.
     pub(crate) offset: usize,
-    /// Description.
+    /// Why it is invalid.
     pub(crate) reason: String,
 }
 
 impl Modifiers {
     /// Checks the letters after the colon.
     pub(crate) fn parse(letters: &str) -> Result<Self, BadModifier> {
-        let most = |letter| if letter == 'p' { 3 } else { 1 };
+        let max_count = |letter| if letter == 'p' { 3 } else { 1 };
         for (offset, letter) in letters.char_indices() {
             let bad = |reason: String| Err(BadModifier { offset, reason });
             if letter == 'R' {
@@ -36,7 +36,7 @@ impl Modifiers {
                 ));
             }
             let before = letters.get(..offset).unwrap_or_default();
-            if before.matches(letter).count() == most(letter) {
+            if before.matches(letter).count() == max_count(letter) {
                 return bad(format!("bad modifier: `{letter}' is given too often"));
             }
         }
@@ -56,8 +56,7 @@ impl Modifiers {
 
     /// Sets the bits of an attr.
     ///
-    /// Guests are excluded if there are no modifiers, and by `u` and `p`, but not by the others;
-    /// `G` and `H` override this.
+    /// Guests are excluded if there are no modifiers, or if they contain `u` or `p`; `G` and `H` override this.
     pub(crate) fn apply(&self, attr: &mut Attr) {
         let modes = self.has('u') || self.has('k') || self.has('h');
         let machines = self.has('G') || self.has('H');

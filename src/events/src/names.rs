@@ -1,4 +1,4 @@
-//! Generic events, known to every kernel.
+//! Names of hardware, software and tool events, and raw codes.
 
 use rperf_wire::{EventType, HARDWARE_NAMES, SOFTWARE_NAMES};
 
@@ -15,13 +15,13 @@ pub(crate) const ALIASES: [(&str, &str); 7] = [
 
 /// The name of the PMU of software events.
 pub(crate) const SOFTWARE_PMU: &str = "software";
-/// The name that newer perf gives to a PMU of tool events.
+/// The name that newer perf gives to the PMU of tool events.
 pub(crate) const TOOL_PMU: &str = "tool";
 
 /// Tool events, measured by `stat` itself.
 pub(crate) const TOOL_NAMES: [&str; 3] = ["duration_time", "user_time", "system_time"];
 
-/// Type and config of a hardware or software event.
+/// Type and config of a hardware or software event, by name or alias.
 pub(crate) fn known_event(name: &str) -> Option<(EventType, u64)> {
     let name = ALIASES
         .iter()

@@ -1,13 +1,13 @@
 //! Numbers in selectors.
 
-/// Parses a decimal number, or a hexadecimal one with `0x`.
+/// Parses a decimal number, or a hexadecimal one with `0x` or `0X`; `None` if it is malformed or has more than 64 bits.
 pub(crate) fn number(text: &str) -> Option<u64> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
-    let plain = |digits: &str, radix| {
+    let parse = |digits: &str, radix| {
         let begins = digits.starts_with(|digit: char| digit.is_digit(radix));
         begins.then(|| u64::from_str_radix(digits, radix).ok())?
     };
-    hex.map_or_else(|| plain(text, 10), |digits| plain(digits, 16))
+    hex.map_or_else(|| parse(text, 10), |digits| parse(digits, 16))
 }
 
 #[cfg(test)]

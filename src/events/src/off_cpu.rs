@@ -1,4 +1,4 @@
-//! The event of `--off-cpu`: opened as context switches, recorded as the time tasks were off-CPU.
+//! The event of `--off-cpu`: recorded as the time tasks were off-CPU.
 
 use rperf_wire::{Attr, AttrFlags, EventType, SampleType};
 
@@ -29,7 +29,7 @@ pub fn off_cpu_event(call_graph: CallGraph) -> EventSpec {
     }
 }
 
-/// Returns the off-CPU event if BPF programs sum up the waits of tasks: they write to it on each CPU.
+/// Returns the off-CPU event for BPF programs that sum up the waits of tasks and write them to it.
 #[must_use]
 pub fn off_cpu_output() -> EventSpec {
     let settings = EventSettings {
@@ -43,8 +43,7 @@ pub fn off_cpu_output() -> EventSpec {
     }
 }
 
-/// Converts the attr to the one stored in files: `bpf-output`, the event of perf's BPF program, with
-/// periods in nanoseconds.
+/// Converts the attr to the one stored in files: `bpf-output`, the event of perf's BPF program.
 pub fn describe_off_cpu(attr: &mut Attr) {
     attr.config = BPF_OUTPUT;
 }

@@ -1,4 +1,4 @@
-//! The grammar of `-e`: a list of events, each a name with modifiers.
+//! The grammar of `-e`: a list of events and groups, with modifiers.
 
 use std::ops::Range;
 
@@ -30,13 +30,13 @@ pub fn parse(text: &str, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, Pa
             text: text.get(position.clone()).unwrap_or_default(),
             position,
         };
-        let named = match word.text.contains(['{', '}']) {
+        let parsed = match word.text.contains(['{', '}']) {
             true => group(&word, catalogue),
             false => word.events(catalogue).map_err(|fault| vec![fault]),
         };
-        match named {
-            Ok(named) => events.extend(named),
-            Err(found) => faults.extend(found),
+        match parsed {
+            Ok(parsed) => events.extend(parsed),
+            Err(errors) => faults.extend(errors),
         }
     }
     if faults.is_empty() {
@@ -132,7 +132,7 @@ impl ListWord<'_> {
         }
     }
 
-    /// The attr of an event that doesn't depend on the machine; `None` for other names.
+    /// The attr of a hardware, software, cache or raw event; `None` for other names.
     fn plain(&self, name: &str) -> Result<Option<Attr>, SelectorFault> {
         if let Some((kind, config)) = known_event(name) {
             return Ok(Some(Attr {
@@ -262,8 +262,8 @@ impl ListWord<'_> {
         events.map(with_terms).collect()
     }
 
-    /// Parses `software/NAME,terms/` and `tool/NAME,terms/`, as newer perf writes these events; `None` for other PMUs, and for a software
-    /// PMU with numbers.
+    /// Parses `software/NAME,terms/` and `tool/NAME/`, as newer perf writes these events; `None` for other PMUs, and if the first
+    /// term is not the name of a software event.
     fn of_software(
         &self,
         pmu: &str,
@@ -339,8 +339,9 @@ impl ListWord<'_> {
         let modifiers = self.modifiers(system.len() + 1 + event.len(), letters)?;
         // perf marks SDT probes with a percent sign; once created they are ordinary probes.
         let plain = system.strip_prefix('%').unwrap_or(system);
-        let found = select(plain, event, catalogue);
-        let found = found.map_err(|missing| self.missing(missing, plain, event, catalogue))?;
+        let selected = select(plain, event, catalogue);
+        let selected =
+            selected.map_err(|missing| self.missing(missing, plain, event, catalogue))?;
         let letters = letters.map_or(String::new(), |letters| format!(":{letters}"));
         let spec = |(TracepointName { system, name }, id)| {
             let attr = Attr {
@@ -357,7 +358,7 @@ impl ListWord<'_> {
             };
             self.modified(event, &modifiers)
         };
-        Ok(found.into_iter().map(spec).collect())
+        Ok(selected.into_iter().map(spec).collect())
     }
 
     fn missing(
@@ -459,8 +460,8 @@ fn unknown(word: &str, catalogue: &Catalogue<'_>) -> String {
     }
     let name = word.split_once(':').map_or(word, |(name, _)| name);
     let lower = name.to_lowercase();
-    let described = catalogue.machine.vendor();
-    if let [event, ..] = described.events_named(name) {
+    let vendor = catalogue.machine.vendor();
+    if let [event, ..] = vendor.events_named(name) {
         let pmu = event.pmu.as_deref().unwrap_or("cpu");
         return format!("`{name}' is an event of the PMU `{pmu}', which this machine doesn't have");
     }
@@ -470,7 +471,7 @@ fn unknown(word: &str, catalogue: &Catalogue<'_>) -> String {
         .or_else(|| {
             nearest(
                 &lower,
-                described.events().iter().map(|event| event.name.as_str()),
+                vendor.events().iter().map(|event| event.name.as_str()),
             )
         });
     match near {

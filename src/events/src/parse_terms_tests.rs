@@ -15,12 +15,12 @@ fn one(text: &str) -> EventSpec {
     events.remove(0)
 }
 
-fn own(text: &str) -> EventSettings {
+fn settings(text: &str) -> EventSettings {
     one(text).settings
 }
 
 #[test]
-fn codes_and_caches_have_their_number() {
+fn raw_codes_caches_and_numbers_give_type_and_config() {
     for (text, kind, config) in [
         ("r003c", EventType::RAW, 0x3c),
         ("r1a8:u", EventType::RAW, 0x1a8),
@@ -147,7 +147,7 @@ fn terms_of_a_pmu_set_its_bits() {
 }
 
 #[test]
-fn bad_terms_are_pointed_at() {
+fn faults_of_terms_have_a_position_and_a_reason() {
     for (text, start, reason) in [
         (
             "cs,big/event=0x1ff/",
@@ -218,32 +218,41 @@ fn bad_terms_are_pointed_at() {
 
 #[test]
 fn settings_of_terms_are_parsed() {
-    assert_eq!(own("cs/period=5/u").rate, Some(SamplingRate::Period(5)));
     assert_eq!(
-        own("cs/period=5,freq=9/").rate,
+        settings("cs/period=5/u").rate,
+        Some(SamplingRate::Period(5))
+    );
+    assert_eq!(
+        settings("cs/period=5,freq=9/").rate,
         Some(SamplingRate::Frequency(9)),
         "the last term applies"
     );
-    assert_eq!(own("r1/no-inherit/").inherit, Some(false));
-    assert_eq!(own("cs/inherit=0/").inherit, Some(false));
-    assert_eq!(own("cs/time=0/").time, Some(false));
-    assert!(own("r1/percore/").per_core && !own("r1/percore=0/").per_core);
-    assert_eq!(own("sched:sched_switch/max-stack=3/").max_stack, Some(3));
+    assert_eq!(settings("r1/no-inherit/").inherit, Some(false));
+    assert_eq!(settings("cs/inherit=0/").inherit, Some(false));
+    assert_eq!(settings("cs/time=0/").time, Some(false));
+    assert!(settings("r1/percore/").per_core && !settings("r1/percore=0/").per_core);
+    assert_eq!(
+        settings("sched:sched_switch/max-stack=3/").max_stack,
+        Some(3)
+    );
     let dwarf = |bytes| {
         Some(CallGraph::Dwarf {
             stack_size: StackSize::new(bytes).unwrap(),
         })
     };
-    assert_eq!(own("cs/call-graph=dwarf/").call_graph, dwarf(8192));
+    assert_eq!(settings("cs/call-graph=dwarf/").call_graph, dwarf(8192));
     assert_eq!(
-        own("cs/stack-size=1024,call-graph=dwarf/").call_graph,
+        settings("cs/stack-size=1024,call-graph=dwarf/").call_graph,
         dwarf(1024)
     );
     assert_eq!(
-        own("cs/call-graph=dwarf,stack-size=1024/").call_graph,
+        settings("cs/call-graph=dwarf,stack-size=1024/").call_graph,
         dwarf(1024)
     );
-    assert_eq!(own("cs/call-graph=no/").call_graph, Some(CallGraph::None));
+    assert_eq!(
+        settings("cs/call-graph=no/").call_graph,
+        Some(CallGraph::None)
+    );
     let name = |text| one(text).name;
     assert_eq!(name("cs/name=mine,period=5/u"), "mine");
     assert_eq!(
@@ -256,7 +265,13 @@ fn settings_of_terms_are_parsed() {
 #[test]
 fn settings_of_terms_override_general_ones() {
     let frames = CallGraph::FramePointers;
-    assert_eq!(own("cs/max-stack=3/").call_graph(CallGraph::None), frames);
-    assert_eq!(own("cs/call-graph=no/").call_graph(frames), CallGraph::None);
-    assert_eq!(own("cs").call_graph(frames), frames);
+    assert_eq!(
+        settings("cs/max-stack=3/").call_graph(CallGraph::None),
+        frames
+    );
+    assert_eq!(
+        settings("cs/call-graph=no/").call_graph(frames),
+        CallGraph::None
+    );
+    assert_eq!(settings("cs").call_graph(frames), frames);
 }

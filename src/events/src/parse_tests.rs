@@ -67,9 +67,9 @@ const NAMED: [(&str, &str, &str); 3] = [
     ("big", "often", "event=0xc0,period=2000003"),
 ];
 
-fn text(table: &[(&str, &str, &str)], pmu: &str, name: &str) -> Option<String> {
-    let found = table.iter().find(|row| (row.0, row.1) == (pmu, name));
-    found.map(|row| row.2.to_owned())
+fn definition(table: &[(&str, &str, &str)], pmu: &str, name: &str) -> Option<String> {
+    let row = table.iter().find(|row| (row.0, row.1) == (pmu, name));
+    row.map(|row| row.2.to_owned())
 }
 
 fn names(table: &[(&str, &str, &str)], pmu: &str) -> Vec<String> {
@@ -79,11 +79,11 @@ fn names(table: &[(&str, &str, &str)], pmu: &str) -> Vec<String> {
 
 impl EventSources for FakePmus {
     fn format(&self, pmu: &str, term: &str) -> Option<String> {
-        text(&FORMATS, pmu, term)
+        definition(&FORMATS, pmu, term)
     }
 
     fn event(&self, pmu: &str, name: &str) -> Option<String> {
-        text(&NAMED, pmu, name)
+        definition(&NAMED, pmu, name)
     }
 
     fn formats(&self, pmu: &str) -> Vec<String> {
@@ -147,7 +147,7 @@ pub(super) fn reasons(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_name_and_alias_opens_the_kernels_number() {
+fn names_and_aliases_give_the_kernels_numbers() {
     for (name, kind, config) in [
         ("cycles", EventType::HARDWARE, 0),
         ("cpu-cycles", EventType::HARDWARE, 0),

@@ -1,4 +1,4 @@
-//! `pmu/terms/` and named events of a PMU in sysfs.
+//! Events built from terms: `pmu/terms/`, and named events of sysfs and the vendors' tables.
 
 use rperf_names::nearest;
 use rperf_wire::{Attr, EventType};
@@ -16,7 +16,7 @@ use crate::vendor::UnitScale;
 pub(crate) struct PmuEvent {
     pub(crate) attr: Attr,
     pub(crate) settings: EventSettings,
-    /// `name=`.
+    /// The value of the term `name`.
     pub(crate) name: Option<String>,
     /// The PMU whose terms define the event.
     pub(crate) pmu: Option<String>,
@@ -94,7 +94,7 @@ impl PmuEvent {
             ..Self::default()
         };
         for term in terms {
-            if term.key == "config" || !event.common(term)? {
+            if term.key == "config" || !event.apply_common(term)? {
                 let near = nearest(term.key, KEYS).filter(|near| *near != "config");
                 let reason = match near {
                     Some(near) => format!("unknown term `{}', did you mean `{near}'?", term.key),
@@ -119,13 +119,13 @@ impl PmuEvent {
         kind: u32,
         catalogue: &Catalogue<'_>,
     ) -> Result<(), BadTerm> {
-        if self.common(term)? {
+        if self.apply_common(term)? {
             return Ok(());
         }
         if term.value.is_none()
             && let Some(definition) = catalogue.definition(pmu, term.key)
         {
-            self.alias(&definition.terms, term, pmu, catalogue)?;
+            self.apply_definition(&definition.terms, term, pmu, catalogue)?;
             self.scale = definition.scale;
             self.per_package = definition.per_package;
             return Ok(());
@@ -147,8 +147,8 @@ impl PmuEvent {
         Err(unknown(term, pmu, catalogue))
     }
 
-    /// Processes a term that needs no format of a PMU (`config…`, `name`, `period`, …); returns false for other terms.
-    fn common(&mut self, term: &Term<'_>) -> Result<bool, BadTerm> {
+    /// Applies a term that needs no format of a PMU (`config…`, `name`, `period`, …); returns false for other terms.
+    fn apply_common(&mut self, term: &Term<'_>) -> Result<bool, BadTerm> {
         let taken = self.settings.take(term);
         let taken = taken.map_err(|reason| BadTerm::new(term.value_offset(), reason))?;
         match taken {
@@ -165,7 +165,7 @@ impl PmuEvent {
     }
 
     /// Applies the terms that define a named event in sysfs or a table. A period in them is only a default.
-    fn alias(
+    fn apply_definition(
         &mut self,
         definition: &str,
         name: &Term<'_>,
@@ -183,7 +183,7 @@ impl PmuEvent {
                 self.attr.sample_period = period.ok_or_else(|| wrong("no number"))?;
             } else if let Some(format) = catalogue.machine.format(pmu, term.key) {
                 self.set(&term, &format).map_err(|bad| wrong(&bad.reason))?;
-            } else if !self.common(&term).map_err(|bad| wrong(&bad.reason))? {
+            } else if !self.apply_common(&term).map_err(|bad| wrong(&bad.reason))? {
                 return Err(wrong(&format!("unknown term `{}'", term.key)));
             }
         }
@@ -232,8 +232,8 @@ fn unknown(term: &Term<'_>, pmu: &str, catalogue: &Catalogue<'_>) -> BadTerm {
     let formats = names.join(",");
     if term.value.is_none() {
         names.extend(catalogue.machine.events(pmu));
-        let described = catalogue.machine.vendor().events().iter();
-        let of_pmu = described.filter(|event| catalogue.is_of(event, pmu));
+        let vendor_events = catalogue.machine.vendor().events().iter();
+        let of_pmu = vendor_events.filter(|event| catalogue.is_of(event, pmu));
         names.extend(of_pmu.map(|event| event.name.clone()));
     }
     let all = names.iter().map(String::as_str).chain(KEYS);

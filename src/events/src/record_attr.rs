@@ -64,9 +64,9 @@ pub struct RecordEvent {
 
 /// Returns the events to open, in the order of `specs`. A `dummy` follows for side-band records if these
 /// must not depend on the other events: on CPUs, with a delayed start, with `--overwrite` and for
-/// hardware traces. Otherwise the first event generates them.
+/// hardware traces. Otherwise, or if the first event is a `dummy`, the first event generates them.
 ///
-/// The attrs are identical to what perf 6.1 opens for `record` with these settings.
+/// For settings that perf 6.1 has, the attrs are those that its `record` opens.
 #[must_use]
 pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<RecordEvent> {
     let on_cpus = options.target == SamplingTarget::Cpus;
@@ -100,7 +100,7 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
         });
     }
     for group in events.chunk_by_mut(|_, next| next.leader.is_some()) {
-        join(group);
+        set_up_group(group);
     }
     identify(&mut events, options.details.samples.identifier || traced);
     events
@@ -252,7 +252,7 @@ fn set_flags(attr: &mut Attr, tracking: bool, options: &RecordOptions) {
 ///
 /// With `:S` only the leader samples, with the counts of all members. Then no event of the group is inherited. Members
 /// have no sampling rate, and they have the leader's sample layout, since readers derive their samples from the leader's.
-fn join(group: &mut [RecordEvent]) {
+fn set_up_group(group: &mut [RecordEvent]) {
     let Some((leader, members)) = group.split_first_mut() else {
         return;
     };
@@ -300,13 +300,13 @@ mod tests {
 
     #[test]
     fn a_lowered_default_rate_keeps_explicit_periods() {
-        let mut own = Attr {
+        let mut with_period = Attr {
             sample_period: 1,
             ..Attr::default()
         };
-        set_rate(&mut own, Sampling::Default(1750));
-        assert_eq!(own.sample_period, 1);
-        assert!(!own.flags.contains(AttrFlags::FREQ));
+        set_rate(&mut with_period, Sampling::Default(1750));
+        assert_eq!(with_period.sample_period, 1);
+        assert!(!with_period.flags.contains(AttrFlags::FREQ));
 
         let mut clock = Attr::default();
         set_rate(&mut clock, Sampling::Default(1750));

@@ -1,5 +1,4 @@
-//! Sample filters in user space: `--filter 'period > 1000, cpu == 1 || cpu == 2'`, for events whose
-//! fields the kernel can't compare.
+//! Sample filters: `--filter 'period > 1000, cpu == 1 || cpu == 2'`, for events that have no filters of the kernel.
 //!
 //! Comparisons are joined by `||` (any), and groups of them by commas (all), as in newer releases of perf.
 
@@ -76,7 +75,7 @@ const TERMS: [(&str, Term); 23] = [
     ("gid", Term::Group),
 ];
 
-/// A field that programs in the kernel know, too.
+/// A field that BPF programs can compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the fields")]
 pub enum KernelField {
@@ -89,7 +88,7 @@ pub enum KernelField {
     Group,
 }
 
-/// A comparison that programs in the kernel can make.
+/// A comparison that BPF programs can make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelTest {
     /// The field.
@@ -129,7 +128,7 @@ const OPERATORS: [(&str, Operator); 7] = [
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct SampleFilterError {
-    /// Description, with the invalid words.
+    /// What is invalid.
     pub reason: String,
     /// How to fix it.
     pub hint: String,
@@ -159,7 +158,7 @@ impl SampleFilter {
         }
     }
 
-    /// Returns the comparisons by group, if programs in the kernel know all their fields. In each group, one comparison must
+    /// Returns the comparisons by group, if BPF programs can make all of them. In each group, at least one comparison must
     /// hold.
     #[must_use]
     pub fn kernel_tests(&self) -> Option<Vec<Vec<KernelTest>>> {
@@ -174,7 +173,7 @@ impl SampleFilter {
         self.groups.iter().map(group).collect()
     }
 
-    /// Returns the name of a compared field that only programs in the kernel know, if there is one.
+    /// Returns the name of a compared field that only BPF programs can compare, if there is one.
     #[must_use]
     pub fn kernel_only(&self) -> Option<&'static str> {
         let mut terms = self.groups.iter().flatten().map(|test| test.term);
@@ -202,7 +201,7 @@ impl SampleFilter {
                 Term::Time => details.samples.time = Some(true),
                 Term::Addr | Term::Memory(_) => details.samples.data = true,
                 Term::Period => {
-                    details.samples.period = details.samples.period.filter(|wanted| *wanted)
+                    details.samples.period = details.samples.period.filter(|is_on| *is_on)
                 }
                 Term::Transaction => details.samples.transaction = true,
                 Term::Weight | Term::WeightPart(..) => details.samples.weight = true,
@@ -232,13 +231,13 @@ impl Comparison {
         let term = Term::named(name).ok_or_else(|| unknown(name, text))?;
         let rest = rest.trim_start();
         let mut operators = OPERATORS.iter();
-        let found =
+        let comparison =
             operators.find_map(|(sign, operator)| Some((operator, rest.strip_prefix(sign)?)));
         let wrong = |reason: String, hint: &str| SampleFilterError {
             reason,
             hint: hint.to_owned(),
         };
-        let Some((operator, value)) = found else {
+        let Some((operator, value)) = comparison else {
             let reason = format!("'{text}' has no comparison");
             return Err(wrong(
                 reason,
@@ -440,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn some_fields_are_known_to_programs_in_the_kernel() {
+    fn some_fields_can_be_compared_by_bpf_programs() {
         let filter = |text: &str| SampleFilter::parse(text).unwrap();
         let test = |field, operator, value| KernelTest {
             field,

@@ -46,11 +46,11 @@ struct TraceConversion {
 impl PerfData<'_> {
     /// Converts the recording to a file or stream in memory in which each branch of the trace is a
     /// sample of an event `branches`. The instruction pointer of a sample is the source of the branch, its address the
-    /// target. `None` if the recording has no Intel BTS trace, or if an event has no IDENTIFIER, by which samples of
-    /// the new event are recognized.
+    /// target. `None` if the recording has no Intel BTS trace of one of its events, or if an event has no IDENTIFIER, by which
+    /// samples of the new event are recognized.
     ///
     /// # Errors
-    /// [`WriteError`] if memory is exhausted.
+    /// [`WriteError`] of writing to memory.
     pub fn with_branches(&self) -> Result<Option<Vec<u8>>, WriteError> {
         let Some((mut trace, event)) = self.branch_trace() else {
             return Ok(None);
@@ -131,9 +131,9 @@ impl PerfData<'_> {
 }
 
 impl TraceConversion {
-    /// Appends the records of the recording, with samples instead of the trace. If `event` is
-    /// given, an ATTR record that describes this event replaces the AUXTRACE_INFO record. A damaged record and all data
-    /// after it are copied unchanged.
+    /// Appends the records of the recording, with samples instead of the trace. If `event` is given, an ATTR record that
+    /// describes this event replaces the AUXTRACE_INFO record; otherwise that record is dropped. A damaged record and all
+    /// data after it are copied unchanged.
     fn replace(&mut self, data: &PerfData<'_>, event: Option<&EventDesc>, to: &mut Vec<u8>) {
         let endian = data.endian();
         let mut rest = data.data();
@@ -155,7 +155,7 @@ impl TraceConversion {
                     }
                 }
                 _ => {
-                    self.learn(&record.raw, endian);
+                    self.store_process(&record.raw, endian);
                     to.extend_from_slice(bytes);
                 }
             }
@@ -163,8 +163,8 @@ impl TraceConversion {
         to.extend_from_slice(rest);
     }
 
-    /// Tracks which process a thread belongs to.
-    fn learn(&mut self, record: &RawRecord<'_>, endian: Endian) {
+    /// Stores which process a thread belongs to.
+    fn store_process(&mut self, record: &RawRecord<'_>, endian: Endian) {
         let kinds = [
             RecordKind::ITRACE_START,
             RecordKind::COMM,
@@ -191,12 +191,12 @@ impl TraceConversion {
         part.get(common * ENTRY..).unwrap_or_default()
     }
 
-    /// Appends the sample of one branch.
+    /// Appends the sample of one branch, unless both addresses are 0.
     fn sample(&self, tid: u32, entry: &[u8], to: &mut Vec<u8>, endian: Endian) {
         let word = |at| endian.u64_at(entry, at).unwrap_or_default();
         let (from, target) = (word(0), word(8));
         if (from, target) == (0, 0) {
-            // As in perf: nothing is known of such a branch.
+            // As in perf, branches without addresses are skipped.
             return;
         }
         // Kernel addresses are in the upper half.

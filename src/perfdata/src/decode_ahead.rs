@@ -20,8 +20,7 @@ pub(crate) struct DecodeAhead<'a> {
     merged: MergedFiles<'a>,
     jobs: Sender<DecodeJob<'a>>,
     in_flight: VecDeque<AwaitedRecord>,
-    /// Maximum number of records in flight.
-    most: usize,
+    max_in_flight: usize,
     /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
@@ -61,13 +60,13 @@ impl<'a> DecodeAhead<'a> {
             merged,
             jobs,
             in_flight: VecDeque::new(),
-            most: RECORDS_PER_THREAD * threads.get(),
+            max_in_flight: RECORDS_PER_THREAD * threads.get(),
             spare: Vec::new(),
         }
     }
 
-    /// The content of a compressed record, if the record consists of complete, undamaged frames. Records must be taken in the
-    /// order in which the files are merged; some may be skipped.
+    /// The decoded content of a compressed record; `None` if the caller must decode it. Records must be taken in the order in
+    /// which the files are merged; some may be skipped.
     pub(crate) fn take(&mut self, file: usize, record: &RecordAt<'_>) -> Option<Vec<u8>> {
         if !Decompressor::is_compressed(record.raw.kind) {
             return None;
@@ -87,7 +86,7 @@ impl<'a> DecodeAhead<'a> {
     }
 
     fn refill(&mut self) {
-        while self.in_flight.len() < self.most {
+        while self.in_flight.len() < self.max_in_flight {
             let Some(next) = self.merged.next() else {
                 return;
             };

@@ -33,11 +33,11 @@ pub struct Decompressor {
     /// Uncompressed records that are held back, each with the number of decompressed bytes before
     /// it.
     held: VecDeque<(u64, Vec<u8>)>,
-    /// Total number of compressed bytes.
+    /// Number of compressed bytes so far.
     compressed: u64,
 }
 
-/// Maximum average compression ratio. Records of real recordings reach about a hundred.
+/// Maximum average compression ratio.
 const MAX_RATIO: u64 = 1024;
 /// Decompressed size that is always allowed, in bytes.
 const ALLOWED_SIZE: u64 = 1 << 20;

@@ -66,9 +66,9 @@ pub enum Error {
     Section {
         /// Name of the section.
         what: &'static str,
-        /// Offset given by the header.
+        /// Offset given by the file.
         offset: u64,
-        /// Size given by the header, in bytes.
+        /// Size given by the file, in bytes.
         size: u64,
         /// Length of the file.
         file: usize,
@@ -130,7 +130,7 @@ pub enum Error {
         /// Available bytes.
         have: u64,
     },
-    /// The decompressed records would be larger than any valid recording.
+    /// The decompressed records are larger than their compressed size permits.
     #[error(
         "compressed record at offset {offset:#x}: the records up to here would have {size} bytes; the limit for their compressed size is {most}"
     )]
@@ -181,7 +181,7 @@ fn show_magic(magic: &[u8]) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileFinding {
-    /// The recorder was killed before it could complete the header.
+    /// The recorder did not complete the header.
     #[error(
         "the recording was not completed (data size 0): reading to the end of the file, without header features"
     )]
@@ -198,7 +198,7 @@ pub enum FileFinding {
         /// Available bytes.
         have: u64,
     },
-    /// A header feature lies outside the file.
+    /// A header feature reaches beyond the end of the file.
     #[error(
         "header feature {feature} at offset {offset:#x} has {size} bytes and reaches beyond the end of the file"
     )]

@@ -10,9 +10,9 @@ use crate::{Error, FileHeader};
 pub struct EventDesc {
     /// The attr passed to the kernel.
     pub attr: Attr,
-    /// The ids in the event's records, one for each CPU or thread it was opened on.
+    /// The ids in the event's records, one for each time it was opened.
     pub ids: Vec<u64>,
-    /// The name: from EVENT_DESC, otherwise derived from the attr like in perf.
+    /// The name: from the recording, otherwise derived from the attr as in perf.
     pub name: String,
 }
 
@@ -29,9 +29,9 @@ impl EventDesc {
 /// them, records can't be assigned to events.
 pub(crate) fn decode_events(file: &[u8], header: &FileHeader) -> Result<Vec<EventDesc>, Error> {
     let (section, endian) = (header.attrs, header.endian);
-    let least = (Attr::SIZE_VER0 + Section::SIZE) as u64;
-    let each = usize::try_from(header.attr_size).unwrap_or(usize::MAX);
-    if header.attr_size < least || each == usize::MAX {
+    let min_size = (Attr::SIZE_VER0 + Section::SIZE) as u64;
+    let entry_size = usize::try_from(header.attr_size).unwrap_or(usize::MAX);
+    if header.attr_size < min_size || entry_size == usize::MAX {
         return Err(Error::AttrSize {
             offset: section.offset,
             size: header.attr_size,
@@ -40,7 +40,7 @@ pub(crate) fn decode_events(file: &[u8], header: &FileHeader) -> Result<Vec<Even
     let bytes = section_of(file, "event descriptions", section)?;
     let mut events = Vec::new();
     let mut offset = section.offset;
-    for entry in bytes.chunks_exact(each) {
+    for entry in bytes.chunks_exact(entry_size) {
         events.push(decode_event(file, entry, offset, endian)?);
         offset += header.attr_size;
     }
@@ -63,8 +63,8 @@ fn decode_event(
         offset,
         source,
     };
-    let border = entry.len().saturating_sub(Section::SIZE);
-    let (attr, ids) = entry.split_at(border);
+    let attr_size = entry.len().saturating_sub(Section::SIZE);
+    let (attr, ids) = entry.split_at(attr_size);
     let attr = decode_attr(attr, endian).map_err(failed)?;
     let ids = Section::decode(&mut Cursor::new(ids, endian)).map_err(failed)?;
     let ids = section_of(file, "event ids", ids)?;
@@ -73,13 +73,13 @@ fn decode_event(
 }
 
 /// Decodes an attr. Its own size may be smaller than the space reserved for it; 0 means the oldest layout.
-pub(crate) fn decode_attr(room: &[u8], endian: Endian) -> Result<Attr, DecodeError> {
+pub(crate) fn decode_attr(reserved: &[u8], endian: Endian) -> Result<Attr, DecodeError> {
     const SIZE_OFFSET: usize = 4;
-    let own = match endian.u32_at(room, SIZE_OFFSET) {
+    let size = match endian.u32_at(reserved, SIZE_OFFSET) {
         Some(0) | None => Attr::SIZE_VER0,
         Some(size) => size as usize,
     };
-    Attr::decode(room.get(..own).unwrap_or(room), endian)
+    Attr::decode(reserved.get(..size).unwrap_or(reserved), endian)
 }
 
 fn section_of<'a>(file: &'a [u8], what: &'static str, section: Section) -> Result<&'a [u8], Error> {
@@ -97,7 +97,7 @@ pub(crate) fn encode_attrs(events: &[EventDesc], endian: Endian) -> (Vec<Vec<u8>
         .iter()
         .map(|event| event.attr.encode(endian))
         .collect();
-    let room = attrs.iter().map(Vec::len).max().unwrap_or(Attr::SIZE);
-    attrs.iter_mut().for_each(|attr| attr.resize(room, 0));
-    (attrs, room)
+    let size = attrs.iter().map(Vec::len).max().unwrap_or(Attr::SIZE);
+    attrs.iter_mut().for_each(|attr| attr.resize(size, 0));
+    (attrs, size)
 }

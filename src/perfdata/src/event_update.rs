@@ -21,7 +21,7 @@ pub enum EventProperty {
     Scale(f64),
     /// The event's name.
     Name(String),
-    /// The CPUs on which the event is counted, ascending.
+    /// The CPUs on which the event is counted.
     Cpus(Vec<u32>),
     /// An unknown property, by its number.
     Other(u64),
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn unit_scale_name_and_an_unknown_property() {
+    fn properties_are_decoded() {
         let head = |kind| Bytes::new().u64(kind).u64(7);
         let text = "msec\0\0\0";
         assert_eq!(
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn cpus_in_three_forms() {
+    fn cpus_of_each_encoding_are_decoded() {
         let head = || Bytes::new().u64(3).u64(7);
         let list = head().u16(0).u16(3).u16(1).u16(0xffff).u16(4);
         assert_eq!(decode(list), EventProperty::Cpus(vec![1, 4]));

@@ -1,8 +1,8 @@
 //! Moves mappings to other addresses, and the addresses in samples with them.
 //!
-//! Each mapping of user space gets a separate address range; all of kernel space is shifted by one distance. Offsets
-//! within mappings are unchanged, so that the same functions are found. Addresses outside of mappings keep only their
-//! offset within the page.
+//! Each mapping of user space gets a separate address range while there is room; all of kernel space is shifted by one
+//! distance. Offsets within mappings are unchanged, so that the same functions are found. Addresses outside of mappings
+//! keep only their offset within the page.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, RandomState};
@@ -36,7 +36,7 @@ const GAP: u64 = 1 << 20;
 /// Area of addresses outside of mappings: 2^34 pages from here.
 const UNMAPPED: u64 = 0x1000_0000_0000;
 const UNMAPPED_PAGES: u64 = 1 << 34;
-/// The kernel is shifted by a multiple of this.
+/// The kernel is shifted by 1 to `KERNEL_STEPS` times this.
 const KERNEL_STEP: u64 = 2 << 20;
 const KERNEL_STEPS: u64 = 255;
 
@@ -76,11 +76,11 @@ impl AddressMap {
     /// Returns the new address of an address.
     fn moved(&mut self, place: Place, address: u64) -> u64 {
         match place.mode {
-            // The first page is never mapped: numbers in it are no addresses.
+            // Programs don't map the first page: such numbers are not addresses.
             _ if address < PAGE => address,
             CpuMode::Kernel | CpuMode::GuestKernel => address.wrapping_sub(self.kernel_shift),
             CpuMode::User | CpuMode::GuestUser => self.moved_user(place, address),
-            CpuMode::Unknown | CpuMode::Hypervisor => self.hidden(place, address),
+            CpuMode::Unknown | CpuMode::Hypervisor => self.moved_unmapped(place, address),
         }
     }
 
@@ -89,14 +89,14 @@ impl AddressMap {
         let world = self.live.world();
         let found = world.lookup(machine, place.mode, place.pid, place.order, address);
         let Some(found) = found else {
-            return self.hidden(place, address);
+            return self.moved_unmapped(place, address);
         };
         let mapping = *world.mapping(found);
         let start = self.start_of(found, mapping.start, mapping.end);
         address.wrapping_sub(mapping.start).wrapping_add(start)
     }
 
-    /// The new address of a mapping.
+    /// The new start of a mapping from `start` to `end`.
     fn start_of(&mut self, mapping: MappingId, start: u64, end: u64) -> u64 {
         if let Some(start) = self.starts.get(&mapping) {
             return *start;
@@ -117,7 +117,7 @@ impl AddressMap {
     }
 
     /// Returns the new address of an address outside of mappings: a page of a process is always moved to the same page.
-    fn hidden(&self, place: Place, address: u64) -> u64 {
+    fn moved_unmapped(&self, place: Place, address: u64) -> u64 {
         let page = self.key.hash_one((place.pid, address / PAGE)) % UNMAPPED_PAGES;
         UNMAPPED + page * PAGE + address % PAGE
     }
@@ -180,16 +180,16 @@ impl AddressShifter {
         wire.ip = wire.ip.map(|ip| map.moved(place, ip));
         wire.addr = wire
             .addr
-            .map(|address| map.moved(of_address(place, address), address));
-        let chain = words(endian, wire.callchain, |chain, to| {
+            .map(|address| map.moved(with_mode_of(place, address), address));
+        let chain = encode_computed(endian, wire.callchain, |chain, to| {
             map.moved_chain(place, chain, to)
         });
         wire.callchain = wire.callchain.map(|_| U64s::new(&chain, endian));
         let branches = wire.branch_stack.map(|stack| stack.words());
-        let branches = words(endian, branches, |entries, to| {
+        let branches = encode_computed(endian, branches, |entries, to| {
             for (index, word) in entries.iter().enumerate() {
                 let is_flags = index % 3 == 2;
-                let moved = |map: &mut AddressMap| map.moved(of_address(place, word), word);
+                let moved = |map: &mut AddressMap| map.moved(with_mode_of(place, word), word);
                 to.push(if is_flags { word } else { moved(map) });
             }
         });
@@ -201,12 +201,12 @@ impl AddressShifter {
         })
     }
 
-    /// The record with other addresses; `None` if it is dropped.
+    /// The record with other addresses, which may refer to words in `buffer`; `None` if the record must be dropped.
     fn with_moved_addresses<'a>(
         &mut self,
         raw: &RawRecord<'a>,
         order: Option<Order>,
-        words: &'a mut Vec<u8>,
+        buffer: &'a mut Vec<u8>,
     ) -> Option<Record<'a>> {
         match Record::decode(raw, self.endian).ok()? {
             Record::Mmap(mmap) => Some(Record::Mmap(self.mapping(raw, mmap, order))),
@@ -222,8 +222,8 @@ impl AddressShifter {
                 let place = self.place_of(raw)?;
                 let mut chain = Vec::new();
                 self.map.moved_chain(place, deferred.ips, &mut chain);
-                *words = encoded(self.endian, &chain);
-                let ips = U64s::new(words, self.endian);
+                *buffer = encoded(self.endian, &chain);
+                let ips = U64s::new(buffer, self.endian);
                 Some(Record::CallchainDeferred(CallchainDeferred {
                     ips,
                     ..deferred
@@ -233,7 +233,7 @@ impl AddressShifter {
         }
     }
 
-    /// The task and time of a record.
+    /// The process and time of a record; `None` if it has no process id.
     fn place_of(&self, raw: &RawRecord<'_>) -> Option<Place> {
         let order = Order {
             time: self.map.live.limit(),
@@ -291,8 +291,8 @@ impl AddressShifter {
     }
 }
 
-/// The place of a data address or a branch, whose mode follows from the address.
-fn of_address(place: Place, address: u64) -> Place {
+/// The place of a data address or a branch: its mode follows from the address.
+fn with_mode_of(place: Place, address: u64) -> Place {
     let is_kernel = address.cast_signed() < 0;
     let mode = if is_kernel {
         CpuMode::Kernel
@@ -302,8 +302,8 @@ fn of_address(place: Place, address: u64) -> Place {
     Place { mode, ..place }
 }
 
-/// Encodes words computed from others; empty if there are none.
-fn words(
+/// Encodes the words that `compute` returns for `before`; empty if there are none.
+fn encode_computed(
     endian: Endian,
     before: Option<U64s<'_>>,
     compute: impl FnOnce(U64s<'_>, &mut Vec<u64>),
@@ -330,7 +330,7 @@ fn is_moved(kind: RecordKind) -> bool {
     )
 }
 
-/// Whether records of this type are dropped, since they contain hardware traces or code.
+/// Whether records of this type are dropped, since they belong to hardware traces or contain code.
 fn is_dropped(kind: RecordKind) -> bool {
     matches!(
         kind,
@@ -367,7 +367,7 @@ impl Transform for AddressShifter {
             let position = self.position;
             self.position += record.len() as u64;
             if raw.kind == RecordKind::SAMPLE {
-                // A sample that can't be decoded can't be moved either.
+                // A sample that can't be decoded is dropped.
                 self.sample(&raw, position, to);
                 continue;
             }
@@ -382,9 +382,9 @@ impl Transform for AddressShifter {
                 to.extend_from_slice(record);
                 continue;
             }
-            let mut words = Vec::new();
+            let mut buffer = Vec::new();
             let trailer = trailer(&self.map.live, &raw).to_vec();
-            if let Some(moved) = self.with_moved_addresses(&raw, order, &mut words) {
+            if let Some(moved) = self.with_moved_addresses(&raw, order, &mut buffer) {
                 RecordHeader::encode_record(raw.kind, raw.misc, to, self.endian, |to| {
                     moved.encode_body(to);
                     to.bytes(&trailer);

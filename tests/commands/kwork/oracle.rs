@@ -35,9 +35,9 @@ impl Event {
     }
 }
 
-/// A delay or a run that the oracle found.
+/// A delay or a run: a `begin` event and its `end` event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Found {
+struct Pair {
     cpu: u32,
     id: u64,
     begin: u64,
@@ -45,8 +45,8 @@ struct Found {
 }
 
 /// Pairs each `end` with the latest `begin` of the same work, unless another `end` comes between them.
-fn pairs(events: &[Event], begin: Step, end: Step) -> Vec<Found> {
-    let mut found = Vec::new();
+fn pairs(events: &[Event], begin: Step, end: Step) -> Vec<Pair> {
+    let mut pairs = Vec::new();
     for (index, last) in events.iter().enumerate() {
         if last.step != end {
             continue;
@@ -57,7 +57,7 @@ fn pairs(events: &[Event], begin: Step, end: Step) -> Vec<Found> {
         if let Some(first) = before.next().filter(|event| event.step == begin) {
             // The CPU is that of the entry.
             let entry = if begin == Step::Entry { first } else { last };
-            found.push(Found {
+            pairs.push(Pair {
                 cpu: entry.cpu,
                 id: last.id,
                 begin: first.time,
@@ -65,7 +65,7 @@ fn pairs(events: &[Event], begin: Step, end: Step) -> Vec<Found> {
             });
         }
     }
-    found
+    pairs
 }
 
 /// A generator of numbers below a limit (xorshift).
@@ -139,7 +139,7 @@ fn sums_equal_those_of_a_search() -> std::io::Result<()> {
 }
 
 /// Compares the rows of a command's JSON with the pairs of the oracle, and the counts of its text with those rows.
-fn check(scratch: &Scratch, command: &str, found: &[Found]) {
+fn check(scratch: &Scratch, command: &str, pairs: &[Pair]) {
     let json = run(scratch, &["kwork", command, "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let rows = json["rows"].as_array().expect("rows");
@@ -152,9 +152,9 @@ fn check(scratch: &Scratch, command: &str, found: &[Found]) {
             None => id.parse(),
         };
         let (id, cpu) = (id.expect("a number"), number(row, "cpu"));
-        let own = found.iter();
-        let own = own.filter(|found| found.id == id && u64::from(found.cpu) == cpu);
-        let times: Vec<u64> = own.map(|found| (found.end - found.begin) * 1000).collect();
+        let of_row = pairs.iter();
+        let of_row = of_row.filter(|pair| pair.id == id && u64::from(pair.cpu) == cpu);
+        let times: Vec<u64> = of_row.map(|pair| (pair.end - pair.begin) * 1000).collect();
         assert_eq!(number(row, "count"), times.len() as u64, "{command} {row}");
         assert_eq!(
             number(row, "total_ns"),
@@ -173,7 +173,7 @@ fn check(scratch: &Scratch, command: &str, found: &[Found]) {
         );
         count += times.len();
     }
-    assert_eq!(count, found.len(), "{command}: {json}");
+    assert_eq!(count, pairs.len(), "{command}: {json}");
     let text = run(scratch, &["kwork", command]).stdout;
     let printed: u64 = text
         .lines()

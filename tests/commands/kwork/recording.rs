@@ -218,7 +218,7 @@ impl KworkFile {
         self.sample(event, at, raw.done());
     }
 
-    /// Adds a switch of a CPU from its thread to another, whose name is `t` and its id.
+    /// Adds a switch of a CPU from its thread to the thread `next`. The thread with id N is named `tN`.
     pub(super) fn switch(&mut self, at: When, next: u32) {
         let comm = |tid: u32| {
             let mut comm = format!("t{tid}").into_bytes();

@@ -48,7 +48,7 @@ pub fn write_metrics(
         let values: Vec<Option<&MetricValue>> = values.collect();
         match style.format {
             StatFormat::Text { .. } => {
-                write!(out, "{}", text::before(line))?;
+                write!(out, "{}", text::row_prefix(line))?;
                 for (name, value) in columns.iter().zip(values) {
                     let value = value.map(|metric| number::padded(metric).trim().to_owned());
                     let width = name.chars().count().max(COLUMN);
@@ -90,7 +90,7 @@ fn write_names(
     }
     let indent = lines
         .first()
-        .map_or(0, |line| text::before(line).chars().count());
+        .map_or(0, |line| text::row_prefix(line).chars().count());
     let head = match style.prefix {
         StatPrefix::Time(_) => "#           time",
         _ => "",

@@ -1,4 +1,4 @@
-//! Numbers of counts and metrics.
+//! Counts and metrics as text.
 
 use rperf_count::{CountedEvent, MetricValue, NumberFormat};
 

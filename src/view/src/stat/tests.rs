@@ -4,7 +4,7 @@ use rperf_count::{
 };
 use rperf_wire::{Attr, EventType};
 
-/// The table of this number of runs. Its last two events are an unsupported one and one that was not counted.
+/// The table of this number of runs. The last two events: `nodes` is not supported, `branches` was not counted.
 fn table(runs: u32) -> CountTable {
     let event = |name: &str, kind, config| {
         let attr = Attr {
@@ -26,7 +26,7 @@ fn table(runs: u32) -> CountTable {
     let grouping = AggregationRules::default();
     let mut aggregator = Aggregator::new(events, &grouping);
     for run in 0..u64::from(runs) {
-        let cell = |value, running| {
+        let reading = |value, running| {
             let counts = CounterCounts {
                 value,
                 enabled: 2_000_000,
@@ -40,12 +40,12 @@ fn table(runs: u32) -> CountTable {
         };
         let full_time = 2_000_000;
         let readings = [
-            cell(1_234_567 + 1000 * run, full_time),
-            cell(2_000_000, full_time / 2),
-            cell(400_000, full_time / 2),
-            cell(3_000_000, full_time),
-            cell(0, 0),
-            cell(0, 0),
+            reading(1_234_567 + 1000 * run, full_time),
+            reading(2_000_000, full_time / 2),
+            reading(400_000, full_time / 2),
+            reading(3_000_000, full_time),
+            reading(0, 0),
+            reading(0, 0),
         ];
         aggregator.add(Duration::from_millis(2), &readings);
     }
@@ -103,14 +103,14 @@ fn csv_has_a_row_for_each_metric() {
             "         summary;<not counted>;;branches;0;100.00;;",
         ]
     );
-    let deviation = written(
+    let with_deviation = written(
         &table(2),
         StatFormat::Csv { separator: "," },
         StatPrefix::None,
     );
     assert!(
-        deviation.starts_with("1.24,msec,task-clock,0.04%,2000000,"),
-        "{deviation}"
+        with_deviation.starts_with("1.24,msec,task-clock,0.04%,2000000,"),
+        "{with_deviation}"
     );
 }
 

@@ -46,7 +46,7 @@ pub(super) fn write_row(
     thousands: &str,
 ) -> io::Result<()> {
     let event = line.event;
-    let before = before(line);
+    let prefix = row_prefix(line);
     let (number, name_width) = match line.row.state {
         CountState::NotSupported => ("<not supported>".to_owned(), NAME_ALONE),
         CountState::NotCounted => ("<not counted>".to_owned(), NAME_ALONE),
@@ -58,7 +58,7 @@ pub(super) fn write_row(
     let number = Align::Right.fill(&number, NUMBER);
     let unit = Align::Left.fill(&event.unit, unit_width);
     let name = Align::Left.fill(&event.name, name_width);
-    write!(out, "{before}{number} {unit} {name}")?;
+    write!(out, "{prefix}{number} {unit} {name}")?;
     if let Some(cgroup) = &event.cgroup {
         write!(out, " {cgroup}")?;
     }
@@ -68,11 +68,11 @@ pub(super) fn write_row(
         None => write!(out, "{:METRIC$}", "")?,
     }
     for metric in metrics {
-        let more = match line.row.unit {
+        let cpu_indent = match line.row.unit {
             AggregationUnit::Cpu(_) => CPU_INDENT,
             _ => 0,
         };
-        write!(out, "\n{before}{:1$}", "", INDENT + more)?;
+        write!(out, "\n{prefix}{:1$}", "", INDENT + cpu_indent)?;
         write_metric(out, metric)?;
     }
     if let CountState::Counted(value) = line.row.state {
@@ -82,7 +82,7 @@ pub(super) fn write_row(
 }
 
 /// The text before the count: time and unit of the row.
-pub(super) fn before(line: &StatLine<'_>) -> String {
+pub(super) fn row_prefix(line: &StatLine<'_>) -> String {
     let time = match line.style.prefix {
         StatPrefix::Time(time) => format!("{} ", seconds(time)),
         StatPrefix::None | StatPrefix::Summary => String::new(),
@@ -103,7 +103,7 @@ pub(super) fn before(line: &StatLine<'_>) -> String {
     time + &unit
 }
 
-/// Names end and numbers start in the same column in all rows.
+/// The name and id of a thread. Names of up to 16 characters end in the same column in all rows.
 fn thread_name(style: &StatStyle<'_>, thread: u32) -> String {
     let name = style.threads.get(&thread).map_or("", String::as_str);
     format!("{name:>16}-{thread:<8} ")
@@ -115,7 +115,7 @@ fn write_metric(out: &mut dyn Write, metric: &MetricValue) -> io::Result<()> {
     write!(out, "{number} {:width$}", metric.unit)
 }
 
-/// The deviation of the runs, and the percentage of time that the counter ran.
+/// Writes the deviation of the runs, and the percentage of time that the counter ran, unless it ran all the time.
 fn write_deviation_and_running(
     out: &mut dyn Write,
     runs: u32,

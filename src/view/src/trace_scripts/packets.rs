@@ -13,13 +13,13 @@ pub struct PacketLayout {
     pub received: bool,
     /// Whether sent packets are shown.
     pub sent: bool,
-    /// Only interrupts and devices whose names contain this text; all if it is empty.
+    /// Only softirqs after an interrupt, and sent packets of a device, whose name contains this text; all if it is empty.
     pub device: String,
     /// Whether the numbers of packets that were not followed to their end are shown.
     pub counts: bool,
 }
 
-/// Writes softirqs with the packets that they receive, then the packets that were sent.
+/// Writes the softirqs with the packets that they receive, the sent packets and the numbers, as selected by `layout`.
 ///
 /// # Errors
 /// Those of `out`.
@@ -28,11 +28,11 @@ pub fn write_packets(
     times: &PacketTimes,
     layout: &PacketLayout,
 ) -> io::Result<()> {
-    let shown = times.receptions().iter().filter(|reception| {
+    let receptions = times.receptions().iter().filter(|reception| {
         let mut interrupts = reception.interrupts.iter();
         layout.received && interrupts.any(|interrupt| interrupt.name.contains(&layout.device))
     });
-    for reception in shown {
+    for reception in receptions {
         write_reception(out, times, reception)?;
     }
     if layout.sent {

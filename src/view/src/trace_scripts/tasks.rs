@@ -6,7 +6,7 @@ use rperf_analysis::trace_scripts::{TaskGaps, TaskRun, TaskRuns, TaskSummary};
 
 use crate::terminal::{Csi, Sgr};
 
-/// Colours of highlighted threads, with their codes for terminals.
+/// Names of the colours of highlighted threads, with their codes for terminals.
 pub const TASK_COLORS: [(&str, &str); 6] = [
     ("red", "91"),
     ("green", "92"),
@@ -33,6 +33,7 @@ const TITLES: [&str; 11] = [
 ];
 /// Columns of runs without those shown on request.
 const USUAL: usize = 8;
+/// Titles of the columns of the summary.
 const SUMMARY: [&str; 15] = [
     "PID",
     "TID",
@@ -50,17 +51,17 @@ const SUMMARY: [&str; 15] = [
     "In-In",
     "In-Out",
 ];
-/// Columns of each part of the summary; the last one is shown on request.
+/// Title and number of columns of each part of the summary; the last part is shown on request.
 const PARTS: [(&str, usize); 3] = [
     ("Task Information", 3),
     ("Runtime Information", 7),
     ("Max Inter Task Times", 5),
 ];
 
-/// The unit of times between events.
+/// The unit of durations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TaskUnit {
-    /// Nanoseconds, with times of events in nanoseconds as well.
+    /// Nanoseconds; the times of events then have nine decimals instead of six.
     Nanoseconds,
     /// Microseconds.
     #[default]
@@ -72,13 +73,13 @@ pub enum TaskUnit {
 /// How runs are shown.
 #[derive(Debug, Default)]
 pub struct TaskLayout {
-    /// The unit of times.
+    /// The unit of durations.
     pub unit: TaskUnit,
     /// Whether all times between runs are shown.
     pub extended: bool,
     /// Whether the summary has the largest times between runs.
     pub extended_summary: bool,
-    /// Highlighted threads, by id or name, with the code of their colour.
+    /// Highlighted threads, by process id, thread id or name, with the code of their colour.
     pub highlighted: Vec<(String, &'static str)>,
     /// The escape sequence if output is coloured.
     pub colors: Option<Csi>,
@@ -98,7 +99,7 @@ impl TaskLayout {
     }
 
     /// The time of an event in nanoseconds, as text in seconds.
-    fn at(&self, time: u64) -> String {
+    fn event_time(&self, time: u64) -> String {
         let digits = if self.unit == TaskUnit::Nanoseconds {
             9
         } else {
@@ -108,7 +109,7 @@ impl TaskLayout {
     }
 
     /// A duration in nanoseconds divided by `count`, as text in the layout's unit.
-    fn length(&self, time: u128, count: u128) -> String {
+    fn duration(&self, time: u128, count: u128) -> String {
         match self.unit {
             TaskUnit::Nanoseconds => rounded(time, count, 0),
             TaskUnit::Microseconds => rounded(time, 1000 * count, 3),
@@ -116,30 +117,30 @@ impl TaskLayout {
         }
     }
 
-    /// The text for a time that is unknown.
-    fn none(&self) -> String {
+    /// The text for a time between runs that is unknown.
+    fn unknown_gap(&self) -> String {
         let is_whole = self.unit == TaskUnit::Nanoseconds;
         if is_whole { "-1" } else { "-1.000" }.to_owned()
     }
 
     fn gaps(&self, gaps: Option<TaskGaps>) -> [String; 4] {
         match gaps {
-            None => [(); 4].map(|()| self.none()),
+            None => [(); 4].map(|()| self.unknown_gap()),
             Some(gaps) => [gaps.out_in, gaps.out_out, gaps.in_in, gaps.in_out]
-                .map(|time| self.length(time.into(), 1)),
+                .map(|time| self.duration(time.into(), 1)),
         }
     }
 
     fn cells(&self, run: &TaskRun) -> [String; TITLES.len()] {
         let [out_in, out_out, in_in, in_out] = self.gaps(run.gaps);
         [
-            self.at(run.start),
-            self.at(run.end),
+            self.event_time(run.start),
+            self.event_time(run.end),
             run.cpu.cast_signed().to_string(),
             run.pid.cast_signed().to_string(),
             run.tid.to_string(),
             run.comm.clone(),
-            self.length(run.end.saturating_sub(run.start).into(), 1),
+            self.duration(run.end.saturating_sub(run.start).into(), 1),
             out_in,
             out_out,
             in_in,
@@ -154,23 +155,24 @@ impl TaskLayout {
         let [low, high] = [count.saturating_sub(1) / 2, count / 2]
             .map(|index| u128::from(runs.get(index).copied().unwrap_or_default()));
         let total = u128::from(task.total());
-        let length = |time: Option<&u64>| self.length(time.copied().unwrap_or_default().into(), 1);
+        let run_length =
+            |time: Option<&u64>| self.duration(time.copied().unwrap_or_default().into(), 1);
         let [out_in, out_out, in_in, in_out] = self.gaps(task.gaps);
         [
             task.pid.cast_signed().to_string(),
             tid.to_string(),
             task.comm.clone(),
             count.to_string(),
-            self.length(total, 1),
-            self.length(total, count.max(1) as u128),
-            self.length(low + high, 2),
-            length(runs.first()),
-            length(runs.last()),
-            self.at(task.longest_at),
+            self.duration(total, 1),
+            self.duration(total, count.max(1) as u128),
+            self.duration(low + high, 2),
+            run_length(runs.first()),
+            run_length(runs.last()),
+            self.event_time(task.longest_at),
             out_in,
             match task.gaps {
-                Some(_) => self.at(task.longest_gap_at),
-                None => format!("-{}", self.at(1_000_000_000)),
+                Some(_) => self.event_time(task.longest_gap_at),
+                None => format!("-{}", self.event_time(1_000_000_000)),
             },
             out_out,
             in_in,
@@ -219,7 +221,7 @@ pub fn write_task_runs(
     Ok(())
 }
 
-/// Writes the sums of each thread.
+/// Writes the summary of each thread.
 ///
 /// # Errors
 /// Those of `out`.
@@ -288,7 +290,7 @@ pub fn write_task_runs_csv(
     Ok(())
 }
 
-/// Writes the sums of each thread with semicolons between the columns.
+/// Writes the summary of each thread with semicolons between the columns.
 ///
 /// # Errors
 /// Those of `out`.

@@ -23,6 +23,7 @@ struct Test {
     huge_pages: bool,
 }
 
+/// The tests, in the order in which they run.
 const TESTS: &[Test] = &[
     test("RAM-bw-local", &[0], &[0]),
     Test {

@@ -73,11 +73,11 @@ fn bound(units: &str, state: &str, places: &[u32], tasks: usize) -> String {
     }
     let numbers: Vec<String> = places.iter().take(tasks).map(u32::to_string).collect();
     let mut text = format!("# binding tasks to {units}:\n#   {}\n", numbers.join(", "));
-    let bound = numbers.len();
-    if bound < tasks {
-        let rest = tasks - bound;
+    let count = numbers.len();
+    if count < tasks {
+        let rest = tasks - count;
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "# NOTE: {bound} tasks {state}, {rest} tasks unbound");
+        let _ = writeln!(text, "# NOTE: {count} tasks {state}, {rest} tasks unbound");
     }
     text
 }
@@ -97,7 +97,7 @@ struct Row {
     /// The name in [`table`].
     name: &'static str,
     /// The text after the value in [`summary`].
-    words: &'static str,
+    summary_text: &'static str,
 }
 
 fn rows(result: &NumaResult) -> [Row; 9] {
@@ -108,11 +108,11 @@ fn rows(result: &NumaResult) -> [Row; 9] {
     let spread = 50.0 * (slowest - fastest) / slowest.max(f64::MIN_POSITIVE);
     let nanos = slowest / each.max(f64::MIN_POSITIVE);
     let average = result.average();
-    let row = |value, unit, name, words| Row {
+    let row = |value, unit, name, summary_text| Row {
         value,
         unit,
         name,
-        words,
+        summary_text,
     };
     [
         row(
@@ -168,6 +168,6 @@ pub(super) fn table(test: &str, result: &NumaResult) -> String {
 
 /// Returns the results as `-q` prints them.
 pub(super) fn summary(result: &NumaResult) -> String {
-    let line = |row: Row| format!("{:>15.3} {}\n", row.value, row.words);
+    let line = |row: Row| format!("{:>15.3} {}\n", row.value, row.summary_text);
     rows(result).map(line).concat()
 }

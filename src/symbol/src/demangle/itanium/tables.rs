@@ -39,7 +39,7 @@ pub(super) const D_BUILTINS: [(u8, &str); 10] = [
     (b'u', "char8_t"),
 ];
 
-/// Suffix of literals of this type; other types are printed as a cast in parentheses.
+/// Types whose literals are printed with a suffix instead of a cast, and the suffix.
 pub(super) const LITERAL_SUFFIXES: [(&str, &str); 6] = [
     ("int", ""),
     ("unsigned int", "u"),

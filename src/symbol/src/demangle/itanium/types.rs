@@ -11,9 +11,9 @@ impl<'a> Parser<'a> {
     fn type_inner(&mut self) -> Option<Id> {
         let first = self.peek()?;
         let builtin = BUILTINS.into_iter().find(|entry| entry.0 == first);
-        if let Some((_, words)) = builtin {
+        if let Some((_, name)) = builtin {
             self.take(1)?;
-            return Some(self.text(words));
+            return Some(self.text(name));
         }
         let id = match first {
             b'r' | b'V' | b'K' => self.qualified_type()?,
@@ -41,9 +41,9 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn cv_qualifiers(&mut self) -> Vec<&'a str> {
-        let mut words = Vec::new();
+        let mut qualifiers = Vec::new();
         loop {
-            words.push(match self.peek() {
+            qualifiers.push(match self.peek() {
                 Some(b'r') => " restrict",
                 Some(b'V') => " volatile",
                 Some(b'K') => " const",
@@ -52,22 +52,22 @@ impl<'a> Parser<'a> {
             self.rest = self.rest.get(1..).unwrap_or_default();
         }
         // Qualifiers are encoded from the outside in, and printed from the inside out.
-        words.reverse();
-        words
+        qualifiers.reverse();
+        qualifiers
     }
 
     fn qualified_type(&mut self) -> Option<Id> {
-        let words = self.cv_qualifiers();
+        let qualifiers = self.cv_qualifiers();
         if self.peek() == Some(b'F') {
             let function = self.function_type()?;
-            if let Some(Node::Function(_, _, own)) = self.tree.nodes.get_mut(function) {
-                own.extend(words);
+            if let Some(Node::Function(_, _, suffixes)) = self.tree.nodes.get_mut(function) {
+                suffixes.extend(qualifiers);
             }
             return Some(function);
         }
         let mut id = self.parse_type()?;
-        for word in words {
-            id = self.add(Node::Qualified(id, word));
+        for qualifier in qualifiers {
+            id = self.add(Node::Qualified(id, qualifier));
         }
         Some(id)
     }
@@ -88,12 +88,12 @@ impl<'a> Parser<'a> {
             return self.name();
         }
         self.take(1)?;
-        let word = self.identifier_text()?;
+        let attribute = self.identifier_text()?;
         if self.peek() == Some(b'I') {
             self.template_arguments()?;
         }
         let inner = self.parse_type()?;
-        Some(self.add(Node::Attributed(inner, word)))
+        Some(self.add(Node::Attributed(inner, attribute)))
     }
 
     fn function_type(&mut self) -> Option<Id> {
@@ -109,16 +109,20 @@ impl<'a> Parser<'a> {
             self.take(1)?;
         }
         self.expect("E")?;
-        if let Some(Node::Function(_, _, own)) = self.tree.nodes.get_mut(function) {
-            own.extend(reference);
+        if let Some(Node::Function(_, _, suffixes)) = self.tree.nodes.get_mut(function) {
+            suffixes.extend(reference);
         }
         Some(function)
     }
 
-    /// Parses the return type, if encoded, and the parameters.
-    pub(super) fn bare_function(&mut self, returns: bool, qualifiers: Vec<&'a str>) -> Option<Id> {
-        let returns = returns || self.skip_prefix("J");
-        let returned = if returns {
+    /// Parses the return type, if `has_return_type` is set or `J` follows, and the parameters.
+    pub(super) fn bare_function(
+        &mut self,
+        has_return_type: bool,
+        qualifiers: Vec<&'a str>,
+    ) -> Option<Id> {
+        let has_return_type = has_return_type || self.skip_prefix("J");
+        let returned = if has_return_type {
             Some(self.parse_type()?)
         } else {
             None
@@ -227,9 +231,9 @@ impl<'a> Parser<'a> {
 
     fn d_type(&mut self) -> Option<Id> {
         let second = *self.rest.as_bytes().get(1)?;
-        if let Some((_, words)) = D_BUILTINS.into_iter().find(|entry| entry.0 == second) {
+        if let Some((_, name)) = D_BUILTINS.into_iter().find(|entry| entry.0 == second) {
             self.take(2)?;
-            return Some(self.text(words));
+            return Some(self.text(name));
         }
         let id = match second {
             b't' | b'T' => {
@@ -247,8 +251,8 @@ impl<'a> Parser<'a> {
             b'o' => {
                 self.take(2)?;
                 let function = self.function_type()?;
-                if let Some(Node::Function(_, _, own)) = self.tree.nodes.get_mut(function) {
-                    own.push(" noexcept");
+                if let Some(Node::Function(_, _, suffixes)) = self.tree.nodes.get_mut(function) {
+                    suffixes.push(" noexcept");
                 }
                 function
             }
@@ -274,7 +278,7 @@ impl<'a> Parser<'a> {
 
     fn float_type(&mut self) -> Option<Id> {
         self.expect("DF")?;
-        let words = match (self.digits()?, self.take(1)?) {
+        let name = match (self.digits()?, self.take(1)?) {
             ("16", "_") => "_Float16",
             ("32", "_") => "_Float32",
             ("64", "_") => "_Float64",
@@ -284,7 +288,7 @@ impl<'a> Parser<'a> {
             ("64", "x") => "_Float64x",
             _ => return None,
         };
-        Some(self.text(words))
+        Some(self.text(name))
     }
 
     /// Parses `I…E`, or `J…E` for a pack.
