@@ -93,13 +93,14 @@ impl Tools {
         None
     }
 
-    /// Asserts that both print the same text with status 0, except for the tool's own name; returns perf's text.
+    /// Asserts that both print the same text with status 0, except for the tool's own name and [`without_zero_config`]; returns
+    /// perf's text.
     #[track_caller]
     pub(crate) fn assert_same(&self, words: &[&str]) -> String {
         let perf = self.outcome(Tool::Perf, words);
         let rperf = self.outcome(Tool::Rperf, words);
-        let named = without_zero_config(&rperf.stdout).replace("'rperf ", "'perf ");
-        if let Some(difference) = rperf_testkit::golden::difference(&perf.stdout, &named) {
+        let rperf_text = without_zero_config(&rperf.stdout).replace("'rperf ", "'perf ");
+        if let Some(difference) = rperf_testkit::golden::difference(&perf.stdout, &rperf_text) {
             panic!("{words:?}: {difference}\nstderr of rperf: {}", rperf.stderr);
         }
         assert_eq!((perf.status, rperf.status), (0, 0), "{words:?}");

@@ -4,8 +4,8 @@
 //! here: commands return the write error like any other, and `cli::main` ends silently.
 //!
 //! If a stream leads to a terminal, directly or through a pager, control characters in names are escaped ([`rperf_view::terminal`]). Our
-//! own control sequences on stdout start with [`OutputStreams::csi`]; those on stderr are written in this file only. In messages,
-//! newlines in names are always escaped.
+//! own control sequences on stdout start with [`OutputStreams::csi`]; those on stderr are defined in this file only. In notes and
+//! warnings, newlines in names are always escaped.
 
 use std::fmt;
 use std::fs::File;
@@ -32,7 +32,7 @@ pub(crate) const CLEAR: &str = "\x1b[H\x1b[2J";
 /// Messages held back while a browser uses the terminal; `None` otherwise.
 static HELD_MESSAGES: Mutex<Option<String>> = Mutex::new(None);
 
-/// Whether stdout receives bytes unchanged.
+/// Whether stdout, unless it is a terminal, receives bytes unchanged.
 static IS_RAW_STDOUT: AtomicBool = AtomicBool::new(false);
 
 type BufferedStream = BufWriter<Box<dyn Write + Send>>;
@@ -111,7 +111,7 @@ impl OutputStreams {
         Stdout(self)
     }
 
-    /// Makes stdout binary: bytes are written unchanged from now on.
+    /// Makes stdout binary: unless it is a terminal, bytes are written unchanged from now on.
     pub(crate) fn make_verbatim(&self) {
         IS_RAW_STDOUT.store(true, Ordering::Relaxed);
     }
@@ -139,7 +139,7 @@ impl OutputStreams {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Sets `-q`: [`note`](Self::note) and [`warn`](Self::warn) print nothing from now on. Errors are always printed.
+    /// Sets whether `-q` was given. If so, [`note`](Self::note) and [`warn`](Self::warn) print nothing; errors are printed anyway.
     pub(crate) fn set_quiet(&self, quiet: bool) {
         self.quiet.store(quiet, Ordering::Relaxed);
     }
@@ -186,7 +186,7 @@ impl OutputStreams {
         held.get_or_insert_default();
     }
 
-    /// Prints the held messages.
+    /// Ends [`OutputStreams::hold_messages`] and prints the held messages.
     pub(crate) fn release(&self) {
         let held = HELD_MESSAGES
             .lock()
@@ -196,12 +196,12 @@ impl OutputStreams {
         Self::error(&held.unwrap_or_default());
     }
 
-    /// Prints text on stderr unconditionally.
+    /// Prints text on stderr, even with `-q`.
     pub(crate) fn error(text: &str) {
         Self::write_error("", text);
     }
 
-    /// Prints the lines of a message on stderr unconditionally. They are wrapped to the width of a terminal; a file or pipe gets them
+    /// Prints the lines of a message on stderr, even with `-q`. They are wrapped to the width of a terminal; a file or pipe gets them
     /// unchanged.
     #[expect(
         clippy::disallowed_methods,
@@ -229,7 +229,7 @@ impl OutputStreams {
         }
     }
 
-    /// Clears the screen and prints text on stderr unconditionally.
+    /// Clears the screen and prints text on stderr, even with `-q`.
     pub(crate) fn error_screen(text: &str) {
         Self::write_error(CLEAR, text);
     }
@@ -246,7 +246,7 @@ impl OutputStreams {
         }
     }
 
-    /// Writes a control sequence and text to stderr.
+    /// Writes a control sequence and text to stderr; holds the text while a browser uses the terminal.
     #[expect(clippy::disallowed_methods, reason = "the one place that opens stderr")]
     fn write_error(control: &str, text: &str) {
         let mut held = HELD_MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -295,7 +295,7 @@ impl Stdout<'_> {
         write!(self, "{csi}H{csi}2J")
     }
 
-    /// Returns `result`; notes that the reader of stdout has closed it.
+    /// Returns `result`; if it is a broken pipe, notes that the reader of stdout has closed it.
     fn note_closed<T>(&self, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result
             && error.kind() == io::ErrorKind::BrokenPipe

@@ -9,7 +9,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::output::text_file;
 
-/// Writes a file. Regular files are replaced atomically, others are written in place; `-` is the standard output.
+/// Writes a file. Regular and new files are written atomically, others in place; `-` is the standard output.
 ///
 /// # Errors
 ///
@@ -26,10 +26,10 @@ pub(crate) fn write_to(
         out.flush()?;
         return Ok(());
     }
-    let written = find_in_place(path, PathOrigin::Given).and_then(|found| match found {
+    let written = find_in_place(path, PathOrigin::Given).and_then(|in_place| match in_place {
         // Files that are not regular, such as /dev/stdout.
-        Some(found) => {
-            let mut out = BufWriter::new(text_file(found.for_writing()?));
+        Some(in_place) => {
+            let mut out = BufWriter::new(text_file(in_place.for_writing()?));
             write(&mut out)?;
             out.flush()
         }

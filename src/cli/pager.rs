@@ -63,23 +63,23 @@ impl Pager {
     }
 }
 
-/// Returns the pager's command line; `None` if paging is off or the pager is `cat`.
+/// Returns the pager's command line; `None` if paging is off, the pager is `cat`, or there is none.
 fn choose(context: &Context, command: &str) -> Option<OsString> {
     let configured = context.config.text(&format!("pager.{command}"));
-    let wanted = match context.globals.paging {
+    let is_enabled = match context.globals.paging {
         Paging::Never => false,
         Paging::Always => true,
         Paging::Configured => {
             configured.is_none_or(|value| super::config::boolean(value) != Some(false))
         }
     };
-    if !wanted {
+    if !is_enabled {
         return None;
     }
-    let own = configured
+    let of_command = configured
         .filter(|value| super::config::boolean(value).is_none())
         .map(OsString::from);
-    let program = own
+    let program = of_command
         .or_else(|| context.var("PERF_PAGER"))
         .or_else(|| context.config.text("core.pager").map(OsString::from))
         .or_else(|| context.var("PAGER"))
@@ -87,11 +87,11 @@ fn choose(context: &Context, command: &str) -> Option<OsString> {
     (program != "cat").then_some(program)
 }
 
-/// Returns the system's default pager, if installed.
+/// Returns `pager`, otherwise `less`, if installed.
 fn installed(context: &Context) -> Option<OsString> {
     let path = context.var("PATH")?;
     let names = ["pager", "less"].into_iter();
-    let mut there =
+    let mut present =
         names.filter(|name| std::env::split_paths(&path).any(|folder| folder.join(name).is_file()));
-    there.next().map(OsString::from)
+    present.next().map(OsString::from)
 }

@@ -25,7 +25,7 @@ pub(crate) enum Parsed {
 ///
 /// # Errors
 ///
-/// Status 129: an unknown option, a missing or invalid value, an extra word.
+/// Status 129: options or words that the command does not take, such as an unknown option or an invalid value. Errors of stdout.
 pub(crate) fn parse(
     context: &Context,
     title: CommandTitle<'_>,
@@ -46,7 +46,7 @@ pub(crate) fn parse(
             writeln!(context.stdout(), "{}", help::list_options(&command))?;
             return Ok(Parsed::Answered(ExitStatus::Ok));
         }
-        Err(misuse) => return Err(explain(context, title, &command, misuse)),
+        Err(error) => return Err(usage_error(context, title, &command, error)),
     };
     let reads_file = command.get_arguments().any(|arg| arg.get_id() == "input");
     let parser = command
@@ -59,37 +59,37 @@ pub(crate) fn parse(
         .map_err(
             |error| match unexpected_file(&error).filter(|_| reads_file) {
                 Some(file) => {
-                    refused(context, title, &error).hint(format!("-i {file} reads this file"))
+                    clap_error(context, title, &error).hint(format!("-i {file} reads this file"))
                 }
-                None => refused(context, title, &error),
+                None => clap_error(context, title, &error),
             },
         )?;
     Ok(Parsed::Matches(matches))
 }
 
 /// Explains why the options cannot be parsed.
-fn explain(
+fn usage_error(
     context: &Context,
     title: CommandTitle<'_>,
     command: &Command,
-    misuse: UsageError,
+    error: UsageError,
 ) -> CliError {
     let usage = || help::usage(context.program, title, " Usage: ");
     let hint = format!("'{} {} -h' lists the options", context.program, title.name);
-    let near = |nearest: Option<String>, words: &str| {
+    let suggestion = |nearest: Option<String>, words: &str| {
         nearest
             .map(|name| format!("; {words} {name}?"))
             .unwrap_or_default()
     };
-    match misuse {
+    match error {
         UsageError::UnknownOption(name, nearest) => {
-            let nearest = near(nearest, "did you mean");
+            let nearest = suggestion(nearest, "did you mean");
             CliError::usage(format!("  Error: unknown option '{name}'{nearest}"))
                 .details(&usage())
                 .hint(hint)
         }
         UsageError::UnknownSwitch(letter, long) => {
-            let long = near(long, "did you mean (with two dashes)");
+            let long = suggestion(long, "did you mean (with two dashes)");
             CliError::usage(format!("  Error: unknown switch '{letter}'{long}"))
                 .details(&usage())
                 .hint(hint)
@@ -136,8 +136,8 @@ fn unexpected_file(error: &clap::Error) -> Option<String> {
     Some(word.to_string()).filter(|word| Path::new(word).is_file())
 }
 
-/// Explains an error of clap: an invalid number, an extra word.
-fn refused(context: &Context, title: CommandTitle<'_>, error: &clap::Error) -> CliError {
+/// Explains an error of clap, such as an invalid number.
+fn clap_error(context: &Context, title: CommandTitle<'_>, error: &clap::Error) -> CliError {
     use clap::error::{ContextKind, ErrorKind};
     let part = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
     let argument = part(ContextKind::InvalidArg);

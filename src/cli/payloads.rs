@@ -18,13 +18,13 @@ pub(crate) fn payloads(
     path: &Path,
     recording: Metadata<'_>,
 ) -> Result<TracepointPrinter, CliError> {
-    let payloads = TracepointPrinter::new(recording).map_err(|cause| {
+    let printer = TracepointPrinter::new(recording).map_err(|cause| {
         let error = anyhow::Error::new(cause).context(path.display().to_string());
         CliError::failure(255, error)
             .hint("omit tracepoint data: script -F -trace, report -s comm,dso,symbol")
     })?;
-    for finding in payloads.findings() {
+    for finding in printer.findings() {
         context.warn(finding);
     }
-    Ok(payloads)
+    Ok(printer)
 }

@@ -16,11 +16,11 @@ const DISPLAY_DELAY: Duration = Duration::from_secs(1);
 /// The refresh interval of the line.
 const REFRESH: Duration = Duration::from_millis(200);
 
-/// A progress line for passes over a recording, until dropped: shown if stderr is a terminal and a pass takes long.
+/// A progress line for passes over a recording, until dropped: shown if stderr is a terminal, without `-q`, after a delay.
 pub(crate) struct ProgressDisplay {
     /// The counter to which passes add the bytes that they read.
     pub(crate) walked: BytesRead,
-    shown: Option<(Arc<ProgressEnd>, JoinHandle<()>)>,
+    refresher: Option<(Arc<ProgressEnd>, JoinHandle<()>)>,
 }
 
 /// Whether progress has ended.
@@ -34,7 +34,7 @@ impl ProgressDisplay {
     /// Starts progress for passes over `size` bytes, for a command that prints nothing meanwhile.
     pub(crate) fn start(context: &Context, size: usize) -> Self {
         let walked = BytesRead::default();
-        let is_wanted = !context.output.is_quiet() && OutputStreams::shows_errors_on_terminal();
+        let is_enabled = !context.output.is_quiet() && OutputStreams::shows_errors_on_terminal();
         let paged = context.output.redirected();
         let line = ProgressLine {
             size: size as u64,
@@ -45,7 +45,7 @@ impl ProgressDisplay {
             let walked = walked.clone();
             thread::Builder::new().spawn(move || refresh(line, &walked, &paged, ending))
         };
-        let shown = is_wanted.then(|| {
+        let refresher = is_enabled.then(|| {
             let ending = Arc::new(ProgressEnd::default());
             // Without a thread, no progress is shown.
             let thread = show(Arc::clone(&ending)).ok()?;
@@ -53,7 +53,7 @@ impl ProgressDisplay {
         });
         Self {
             walked,
-            shown: shown.flatten(),
+            refresher: refresher.flatten(),
         }
     }
 
@@ -61,7 +61,7 @@ impl ProgressDisplay {
     pub(crate) fn silent() -> Self {
         Self {
             walked: BytesRead::default(),
-            shown: None,
+            refresher: None,
         }
     }
 
@@ -76,7 +76,7 @@ impl ProgressDisplay {
 
 impl Drop for ProgressDisplay {
     fn drop(&mut self) {
-        let Some((ending, thread)) = self.shown.take() else {
+        let Some((ending, thread)) = self.refresher.take() else {
             return;
         };
         let has_ended = ending.has_ended.lock();

@@ -35,7 +35,8 @@ pub(crate) enum DumpSuffix<'a> {
     Record(&'a NonSampleRecord<'a>),
 }
 
-/// Dumps all records in perf's delivery order, or in file order if `dump` is not sorted. `after` writes the text that follows each record.
+/// Dumps all records in perf's delivery order, or in file order if `dump` is not sorted. `after` writes the text that follows each
+/// sample and each other decoded record.
 pub(super) fn write<W: Write>(
     out: &mut W,
     replay: &Replay<'_>,
@@ -55,17 +56,17 @@ pub(super) fn write<W: Write>(
         dump.write(out, &record, &dumped)?;
         match (&content, &dumped) {
             (RecordContent::Sample(sample), DumpContent::Sample(dumped)) => {
-                let mut written = Ok(());
+                let mut result = Ok(());
                 replay.deliver(sample, |sample| {
-                    if written.is_ok() {
+                    if result.is_ok() {
                         if shows_threads {
-                            written = write_thread(out, dumped);
+                            result = write_thread(out, dumped);
                         }
-                        written = mem::replace(&mut written, Ok(()))
+                        result = mem::replace(&mut result, Ok(()))
                             .and_then(|()| after(out, DumpSuffix::Sample(sample)));
                     }
                 });
-                written?;
+                result?;
             }
             (RecordContent::Kernel { record, .. } | RecordContent::User(record), _) => {
                 after(out, DumpSuffix::Record(record))?;
@@ -106,14 +107,14 @@ fn comm<'a>(replay: &'a Replay<'_>, sample: &Sample<'_>) -> &'a str {
     world.comm(world.comm_at(sample.tid, sample.order))
 }
 
-/// Returns the path of the object that contains the sample's address.
+/// Returns the path of the object that contains the sample's address, or perf's text if there is none.
 fn object<'a>(replay: &'a Replay<'_>, sample: &Sample<'_>) -> &'a str {
     let world = replay.world();
     let address = sample.wire.ip.unwrap_or_default();
     let (machine, mode) = (sample.machine(), sample.cpu_mode());
-    let found = world.lookup(machine, mode, sample.pid, sample.order, address);
-    match (found, mode) {
-        (Some(found), _) => &world.dso(world.mapping(found).dso).long_name,
+    let mapping = world.lookup(machine, mode, sample.pid, sample.order, address);
+    match (mapping, mode) {
+        (Some(mapping), _) => &world.dso(world.mapping(mapping).dso).long_name,
         (None, CpuMode::Kernel | CpuMode::User) => "<not found>",
         (None, _) => "[hypervisor]",
     }

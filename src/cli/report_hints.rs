@@ -21,26 +21,26 @@ pub(crate) fn diagnose(
         let choice = select.map(|select| select.sample(world, sample));
         choice.is_none_or(|choice| choice == SampleTreatment::Counted)
     };
-    let found = Completeness::survey(replay, resolver, &accepts, jobs);
-    lines(&found, resolver.world())
+    let survey = Completeness::survey(replay, resolver, &accepts, jobs);
+    lines(&survey, resolver.world())
 }
 
-fn lines(found: &Completeness, world: &World) -> Vec<String> {
+fn lines(survey: &Completeness, world: &World) -> Vec<String> {
     let name = |dso: &DsoId| world.dso(*dso).short_name.as_str();
     let mut lines = Vec::new();
-    if let Some((share, object)) = share(&found.truncated, found.stacks) {
+    if let Some((share, object)) = share(&survey.truncated, survey.stacks) {
         lines.push(format!(
             "{share}% of the user callchains are truncated, most of them in {}: record with --call-graph dwarf if code has no frame pointers",
             name(object)
         ));
-    } else if let Some((share, object)) = share(&found.hidden_callers, found.stacks) {
+    } else if let Some((share, object)) = share(&survey.hidden_callers, survey.stacks) {
         lines.push(format!(
             "{share}% of the user callchains may lack the caller of a leaf function, most of them in {}: record with --call-graph dwarf for \
 all callers",
             name(object)
         ));
     }
-    if let Some((share, object)) = share(&found.unnamed, found.samples) {
+    if let Some((share, object)) = share(&survey.unnamed, survey.samples) {
         let remedy = match world.dso(*object).kind {
             DsoKind::PerfMap(_) | DsoKind::Memory => {
                 "let the runtime write a perf map (java -XX:+DumpPerfMapAtExit, node --perf-basic-prof)"
@@ -52,7 +52,7 @@ all callers",
             name(object)
         ));
     }
-    if let Some(share) = percent(found.unnamed_kernel, found.samples) {
+    if let Some(share) = percent(survey.unnamed_kernel, survey.samples) {
         lines.push(format!(
             "{share}% of the samples are kernel code without symbols: set kernel.kptr_restrict to 0 while recording, or name the kernel image \
 with -k"

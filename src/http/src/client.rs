@@ -12,7 +12,7 @@ use crate::tls::with_tls;
 /// Time limits of requests; `None` for no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClientLimits {
-    /// For each step: resolving the host name, connecting, the first byte of a response, and each further read.
+    /// For each step: resolving the host name, connecting, the header of a response, and each further read.
     pub step: Option<Duration>,
     /// For a complete request.
     pub total: Option<Duration>,
@@ -38,7 +38,7 @@ pub enum AgentError {
 ///
 /// # Errors
 ///
-/// [`AgentError`].
+/// [`AgentError::NoTls`].
 pub fn agent(limits: ClientLimits, authorities: Option<&[PathBuf]>) -> Result<Agent, AgentError> {
     let config = Agent::config_builder()
         .http_status_as_error(false)
@@ -62,8 +62,8 @@ pub fn agent(limits: ClientLimits, authorities: Option<&[PathBuf]>) -> Result<Ag
 ///
 /// [`AgentError::NoThread`].
 pub fn check_threads() -> Result<(), AgentError> {
-    let thread = thread::Builder::new().spawn(|| ());
-    let thread = thread.map_err(AgentError::NoThread)?;
+    let spawned = thread::Builder::new().spawn(|| ());
+    let thread = spawned.map_err(AgentError::NoThread)?;
     // Nothing in the thread can panic.
     let _ = thread.join();
     Ok(())

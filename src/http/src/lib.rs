@@ -1,6 +1,6 @@
 //! HTTP and https clients: connections with time limits, and uploads that are repeated while a server is busy.
 //!
-//! The crate reads no environment variables and prints nothing; certificate bundles are named by the caller.
+//! Certificate bundles are named by the caller; only proxies are taken from the environment. The crate prints nothing.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

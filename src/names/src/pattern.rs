@@ -1,6 +1,6 @@
 //! Shell patterns for names.
 
-/// Whether `text` is a pattern rather than a plain name.
+/// Whether `text` is a pattern rather than a plain name: it contains `*`, `?` or `[`.
 #[must_use]
 pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
@@ -20,7 +20,7 @@ pub fn matches_pattern(pattern: &str, name: &str) -> bool {
             retry = Some((rest, name));
             continue;
         }
-        let next = match (one(pattern, name.first().copied()), name) {
+        let next = match (match_element(pattern, name.first().copied()), name) {
             (Some(rest), [_, after @ ..]) => Some((rest, after)),
             _ => None,
         };
@@ -42,7 +42,7 @@ pub fn matches_pattern(pattern: &str, name: &str) -> bool {
 }
 
 /// The pattern after its first element, if that matches `byte`.
-fn one(pattern: &[u8], byte: Option<u8>) -> Option<&[u8]> {
+fn match_element(pattern: &[u8], byte: Option<u8>) -> Option<&[u8]> {
     let byte = byte?;
     match pattern {
         [b'?', rest @ ..] => Some(rest),
@@ -64,18 +64,18 @@ fn in_set(set: &[u8], byte: u8) -> bool {
         [b'!', rest @ ..] => (true, rest),
         _ => (false, set),
     };
-    let mut found = false;
+    let mut contains_byte = false;
     loop {
         set = match set {
             [first, b'-', last, rest @ ..] => {
-                found |= (*first..=*last).contains(&byte);
+                contains_byte |= (*first..=*last).contains(&byte);
                 rest
             }
             [single, rest @ ..] => {
-                found |= *single == byte;
+                contains_byte |= *single == byte;
                 rest
             }
-            [] => return found != negated,
+            [] => return contains_byte != negated,
         };
     }
 }
@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// The definition, by exhaustive search.
+    /// The definition of `*` and `?`, by exhaustive search.
     fn naive(pattern: &[u8], name: &[u8]) -> bool {
         match (pattern, name) {
             ([], []) => true,

@@ -44,25 +44,25 @@ pub trait BuildIdSource {
     fn find(&mut self, object: ObjectName<'_>) -> Option<BuildId>;
 }
 
-/// The objects that get build-ids.
+/// The objects whose build-ids are looked up, unless they are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InjectedObjects {
-    /// Objects that samples and their callchains hit, with a record before the first such sample.
+    /// Objects of the host that samples and their callchains hit, with a record before the first such sample.
     Hit,
-    /// All mapped files, with a record before the first mapping.
+    /// All mapped objects of the host, with a record before the first mapping.
     Mapped,
 }
 
-/// Writes a HEADER_BUILD_ID record for each object.
+/// Inserts a HEADER_BUILD_ID record for each object whose build-id is found.
 pub struct BuildIdInjector<S> {
     live: LiveWorld,
     endian: Endian,
     objects: InjectedObjects,
     source: S,
-    /// Names of objects that were handled.
+    /// Names of objects that need no further lookup.
     known: FxHashSet<String>,
     entries: Vec<BuildIdEntry>,
-    /// Pages whose object is known, by process, as of a version of the World.
+    /// Pages that were looked up, by process, in this version of the World.
     pages: FxHashSet<(u32, u64)>,
     version: u64,
     position: u64,
@@ -97,24 +97,24 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
     }
 
     /// Adds the objects of a sample.
-    fn hit(&mut self, raw: &RawRecord<'_>, position: u64, to: &mut Vec<u8>) {
+    fn add_sample(&mut self, raw: &RawRecord<'_>, position: u64, to: &mut Vec<u8>) {
         let Ok(Some(sample)) = self.live.sample(raw, position) else {
             return;
         };
         let mut mode = sample.cpu_mode();
         if let Some(ip) = sample.wire.ip {
-            self.hit_address(&sample, mode, ip, to);
+            self.add_address(&sample, mode, ip, to);
         }
         let chain = sample.wire.callchain.iter().flat_map(|chain| chain.iter());
         for word in chain {
             match word {
                 PERF_CONTEXT_MAX.. => mode = mode_of_context(word).unwrap_or(mode),
-                _ => self.hit_address(&sample, mode, word, to),
+                _ => self.add_address(&sample, mode, word, to),
             }
         }
     }
 
-    fn hit_address(&mut self, sample: &Sample<'_>, mode: CpuMode, address: u64, to: &mut Vec<u8>) {
+    fn add_address(&mut self, sample: &Sample<'_>, mode: CpuMode, address: u64, to: &mut Vec<u8>) {
         const PAGE_BITS: u32 = 12;
         let machine = Machine::of(mode, sample.pid);
         if machine != Machine::Host {
@@ -133,10 +133,10 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
         if !self.pages.insert((process, address >> PAGE_BITS)) {
             return;
         }
-        let Some(found) = world.lookup(machine, mode, sample.pid, sample.order, address) else {
+        let Some(mapping) = world.lookup(machine, mode, sample.pid, sample.order, address) else {
             return;
         };
-        let dso = world.dso(world.mapping(found).dso);
+        let dso = world.dso(world.mapping(mapping).dso);
         if self.known.contains(&dso.long_name) {
             return;
         }
@@ -161,7 +161,7 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
     }
 
     /// Adds the object of a mapping.
-    fn mapped(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) {
+    fn add_mapping(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) {
         let Some((mmap, has_id)) = mapping(raw, self.endian) else {
             return;
         };
@@ -207,7 +207,7 @@ fn mapping<'a>(raw: &RawRecord<'a>, endian: Endian) -> Option<(Mmap<'a>, bool)> 
     }
 }
 
-/// Name and type of the object that a mapping of the host names; `None` for memory without a file.
+/// Name and type of the object that a mapping of the host names; `None` for memory without a file, and for guests.
 fn named_object(misc: Misc, mmap: &Mmap<'_>) -> Option<(String, DsoKind)> {
     const KERNEL_NAME: &str = "[kernel.kallsyms]";
     let name = name_text(mmap.filename);
@@ -249,9 +249,11 @@ impl<S: BuildIdSource> Transform for BuildIdInjector<S> {
         }
         for (raw, record) in RawRecord::all(records, self.endian) {
             match (self.objects, raw.kind) {
-                (InjectedObjects::Hit, RecordKind::SAMPLE) => self.hit(&raw, self.position, to),
+                (InjectedObjects::Hit, RecordKind::SAMPLE) => {
+                    self.add_sample(&raw, self.position, to)
+                }
                 (InjectedObjects::Mapped, RecordKind::MMAP | RecordKind::MMAP2) => {
-                    self.mapped(&raw, to);
+                    self.add_mapping(&raw, to);
                 }
                 _ => {}
             }
@@ -275,18 +277,18 @@ impl<S: BuildIdSource> Transform for BuildIdInjector<S> {
     }
 }
 
-/// Replaces mappings of files by MMAP2 records with build-ids.
+/// Replaces mappings of files of the host by MMAP2 records with build-ids, if these are found.
 pub struct MappedBuildIds<S> {
     events: EventTable,
     endian: Endian,
     source: S,
-    /// Names of the objects whose mappings are kept; `None` for all.
+    /// Names of the objects of the host whose mappings are kept; `None` for all.
     used: Option<FxHashSet<String>>,
     ids: FxHashMap<String, Option<BuildId>>,
 }
 
 impl<S: BuildIdSource> MappedBuildIds<S> {
-    /// Creates the transform for a recording with these events. If `used` is given, mappings of other objects are dropped.
+    /// Creates the transform for a recording with these events. If `used` is given, the host's mappings of other objects are dropped.
     pub fn new(
         endian: Endian,
         events: &[EventDesc],
@@ -302,8 +304,8 @@ impl<S: BuildIdSource> MappedBuildIds<S> {
         }
     }
 
-    /// Appends the mapping with its build-id, or unchanged if it has none or none is found.
-    fn mapping(&mut self, raw: &RawRecord<'_>, record: &[u8], to: &mut Vec<u8>) {
+    /// Appends the mapping, with its build-id if one is found; drops it if its object is not used.
+    fn rewrite_mapping(&mut self, raw: &RawRecord<'_>, record: &[u8], to: &mut Vec<u8>) {
         let (fields, _) = self.events.split(raw);
         let Some((mmap, has_id)) = mapping(raw, self.endian) else {
             return to.extend_from_slice(record);
@@ -373,7 +375,7 @@ impl<S: BuildIdSource> Transform for MappedBuildIds<S> {
     fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
         for (raw, record) in RawRecord::all(records, self.endian) {
             match raw.kind {
-                RecordKind::MMAP | RecordKind::MMAP2 => self.mapping(&raw, record, to),
+                RecordKind::MMAP | RecordKind::MMAP2 => self.rewrite_mapping(&raw, record, to),
                 _ => to.extend_from_slice(record),
             }
         }
@@ -390,7 +392,7 @@ pub fn used_objects(replay: &Replay<'_>, threads: std::num::NonZeroUsize) -> FxH
         .collect()
 }
 
-/// The objects that were hit, by number.
+/// Whether each object was hit, by [`DsoId`](rperf_replay::DsoId).
 #[derive(Default)]
 struct UsedObjects(Vec<bool>);
 
@@ -404,9 +406,9 @@ impl UsedObjects {
         address: u64,
     ) {
         let machine = Machine::of(mode, sample.pid);
-        if let Some(found) = world.lookup(machine, mode, sample.pid, order, address) {
+        if let Some(mapping) = world.lookup(machine, mode, sample.pid, order, address) {
             self.0.resize(world.dsos().len(), false);
-            let dso = world.mapping(found).dso.0 as usize;
+            let dso = world.mapping(mapping).dso.0 as usize;
             if let Some(is_used) = self.0.get_mut(dso) {
                 *is_used = true;
             }

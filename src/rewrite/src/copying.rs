@@ -28,12 +28,12 @@ pub enum CopyError {
         /// Offset of the HEADER_ATTR record.
         offset: u64,
     },
-    /// The metadata at the beginning of the stream are missing or damaged.
+    /// The metadata at the beginning of the stream are missing or cannot be read.
     #[error(transparent)]
     Read(#[from] Error),
 }
 
-/// Counts of a copy, and the reason if it ended early.
+/// The result of a copy.
 #[derive(Debug, Default)]
 pub struct CopySummary {
     /// Bytes written.
@@ -104,7 +104,7 @@ pub fn copy_to_stream<'a>(
     })
 }
 
-/// Records the position of a trace that is about to be written.
+/// Records the position of an AUX trace that is about to be written.
 fn note_trace<W: Output>(
     piece: &Piece<'_>,
     writer: &Writer<W>,
@@ -217,7 +217,7 @@ pub struct StreamCopy<R> {
     reader: PipeReader<R>,
     /// The metadata records at the beginning.
     head: Vec<Vec<u8>>,
-    /// The first record that is not metadata.
+    /// The first record that is not metadata; empty if there is none.
     first: Vec<u8>,
 }
 
@@ -225,7 +225,7 @@ impl<R: StreamInput> StreamCopy<R> {
     /// Reads the metadata at the beginning of a stream.
     ///
     /// # Errors
-    /// [`CopyError::Read`]: damaged metadata, or none.
+    /// [`CopyError::Read`]
     pub fn begin(mut reader: PipeReader<R>) -> Result<Self, CopyError> {
         let endian = reader.endian();
         let mut head = Vec::new();

@@ -1,7 +1,7 @@
 //! Adds the functions that a run-time compiler dumped (`jit-PID.dump`) to a recording, as mappings of an object file.
 //!
 //! A function gets an MMAP2 record with the time at which it was loaded. The record is written before the end of the
-//! first round with later records, so that readers, who sort by rounds, are not given records that come too late.
+//! first round with a record of that time or later, so that readers, who sort by rounds, are not given records that come too late.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -49,21 +49,21 @@ pub trait DumpObjects {
     fn unrelated_clock(&mut self, dump: &Path);
 }
 
-/// Inserts mappings of functions.
+/// Inserts mappings of dumped functions, and drops the mappings that they replace.
 pub struct JitInjector<S> {
     events: EventTable,
     endian: Endian,
     trailer: SampleIdLayout,
-    /// The event id in the trailers of new records.
+    /// The event id in the trailers of new records: the first event's.
     id: Option<u64>,
     /// Whether the recording's clock is the clock of dumps.
     is_monotonic: bool,
     objects: S,
-    /// Processes with a dump, and the time at which they mapped it; 0 if not recorded.
+    /// Processes with a dump, and the time at which they mapped their first one; 0 if not recorded.
     processes: FxHashMap<u32, u64>,
     /// Mappings to be inserted, by time.
     pending: VecDeque<NewMapping>,
-    /// The latest time so far.
+    /// The latest time of the rewritten records.
     highest: u64,
 }
 
@@ -73,7 +73,7 @@ struct NewMapping {
     record: Vec<u8>,
 }
 
-/// Whether records other than samples have times, without which functions can't be inserted.
+/// Whether records other than samples have times for all events; without them functions can't be inserted.
 #[must_use]
 pub fn has_record_times(events: &[EventDesc]) -> bool {
     let mut attrs = events.iter().map(|event| &event.attr);
@@ -83,7 +83,7 @@ pub fn has_record_times(events: &[EventDesc]) -> bool {
 }
 
 impl<S: DumpObjects> JitInjector<S> {
-    /// Creates the transform for a recording with these events.
+    /// Creates the transform for a recording with these events. If `is_monotonic`, its clock is that of dumps.
     pub fn new(endian: Endian, events: &[EventDesc], is_monotonic: bool, objects: S) -> Self {
         let first = events.first();
         let sample_type = first.map_or(SampleType(0), |event| event.attr.sample_type);
@@ -110,7 +110,7 @@ impl<S: DumpObjects> JitInjector<S> {
         (raw.misc.cpu_mode() == CpuMode::User).then_some(mmap)
     }
 
-    /// Adds the functions of a dump when a process maps it.
+    /// Adds the functions of the first dump that a process maps.
     fn note_mapping(&mut self, mmap: &Mmap<'_>, time: Option<u64>) {
         let pid = mmap.pid.cast_unsigned();
         if !is_dump(mmap.filename) || self.processes.contains_key(&pid) {
@@ -130,8 +130,8 @@ impl<S: DumpObjects> JitInjector<S> {
         self.add(pid, &object, ahead);
     }
 
-    /// Whether mappings of functions replace a mapping: the mapping of the dump, and later mappings of anonymous memory,
-    /// which would hide the functions.
+    /// Whether mappings of functions replace a mapping of the same process: that of the dump, and mappings of anonymous memory
+    /// from then on, which would hide the functions.
     fn is_replaced(&self, mmap: &Mmap<'_>, time: Option<u64>) -> bool {
         let Some(since) = self.processes.get(&mmap.pid.cast_unsigned()) else {
             return false;
@@ -145,13 +145,13 @@ impl<S: DumpObjects> JitInjector<S> {
 
     fn add(&mut self, pid: u32, object: &DumpedObject, ahead: u64) {
         let name = object.path.to_string_lossy();
-        let new = object.functions.iter().map(|function| {
+        let mappings = object.functions.iter().map(|function| {
             let time = function.time.wrapping_sub(ahead);
             let record = self.mapping(pid, function, time, &name_bytes(&name));
             NewMapping { time, record }
         });
-        let new: Vec<NewMapping> = new.collect();
-        self.pending.extend(new);
+        let mappings: Vec<NewMapping> = mappings.collect();
+        self.pending.extend(mappings);
         self.pending.make_contiguous().sort_by_key(|new| new.time);
     }
 
@@ -225,7 +225,7 @@ impl<S: DumpObjects> Transform for JitInjector<S> {
                 _ => self.events.record_time(&raw),
             };
             self.highest = self.highest.max(time.unwrap_or_default());
-            let is_taken = match raw.kind {
+            let is_dropped = match raw.kind {
                 RecordKind::MMAP | RecordKind::MMAP2 => {
                     let mmap = self.user_mapping(&raw);
                     mmap.is_some_and(|mmap| self.is_replaced(&mmap, time))
@@ -236,7 +236,7 @@ impl<S: DumpObjects> Transform for JitInjector<S> {
                 }
                 _ => false,
             };
-            if !is_taken {
+            if !is_dropped {
                 to.extend_from_slice(record);
             }
         }
@@ -329,12 +329,12 @@ mod tests {
             jit.note(&records.concat());
             jit.rewrite(&records.concat(), &mut to);
             jit.end(&mut to);
-            let seen = RawRecord::all(&to, endian).map(|(raw, _)| match raw.kind {
+            let times = RawRecord::all(&to, endian).map(|(raw, _)| match raw.kind {
                 RecordKind::FINISHED_ROUND => 0,
                 RecordKind::MMAP2 => jit.events.record_time(&raw).unwrap_or_default() + 1_000,
                 _ => jit.events.record_time(&raw).unwrap_or_default(),
             });
-            assert_eq!(seen.collect::<Vec<_>>(), [9, 20, 1_015, 0, 30, 0, 1_035]);
+            assert_eq!(times.collect::<Vec<_>>(), [9, 20, 1_015, 0, 30, 0, 1_035]);
         }
     }
 

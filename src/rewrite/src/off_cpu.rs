@@ -26,11 +26,11 @@ pub struct OffCpu {
     order: Rounds,
     position: u64,
     /// Pending changes, to be handled in time order.
-    waiting: Vec<(Order, StateChange)>,
+    pending: Vec<(Order, StateChange)>,
     asleep: FxHashMap<u32, SleepingTask>,
     /// The minimum number of nanoseconds of a wait that gets a separate sample.
     threshold: u64,
-    /// Waits shorter than `threshold`, by their samples with 0 for the fields that vary.
+    /// Waits shorter than `threshold`, by their samples with time, period and CPU 0.
     short: FxHashMap<Vec<u8>, ShortWaits>,
 }
 
@@ -42,7 +42,7 @@ struct ShortWaits {
     nanos: u64,
 }
 
-/// The maximum number of places of short waits kept at once.
+/// The number of entries of [`OffCpu::short`] at which their sums are written.
 const MAX_SHORT_WAITS: usize = 16 << 10;
 
 /// A change of a task's state.
@@ -73,14 +73,15 @@ impl OffCpu {
             keeps_switches,
             order: Rounds::new(),
             position: 0,
-            waiting: Vec::new(),
+            pending: Vec::new(),
             asleep: FxHashMap::default(),
             threshold: 0,
             short: FxHashMap::default(),
         }
     }
 
-    /// Sums up waits of less than `threshold` nanoseconds by task and place: their samples are written at the end.
+    /// Sums up waits of less than `threshold` nanoseconds by task and place: samples of the sums are written at the end, or earlier
+    /// if there are many.
     #[must_use]
     pub fn adding_up_below(mut self, threshold: u64) -> Self {
         self.threshold = threshold;
@@ -88,7 +89,7 @@ impl OffCpu {
     }
 
     /// Handles a record; returns whether it is replaced or dropped.
-    fn takes(&mut self, raw: &RawRecord<'_>, record: &[u8]) -> bool {
+    fn handle(&mut self, raw: &RawRecord<'_>, record: &[u8]) -> bool {
         let position = self.position;
         match raw.kind {
             RecordKind::SAMPLE => {
@@ -101,7 +102,7 @@ impl OffCpu {
                 }
                 if let Some(tid) = self.task_of(raw) {
                     let record = record.to_vec();
-                    self.waiting
+                    self.pending
                         .push((order, StateChange::Sampled { tid, record }));
                 }
                 true
@@ -117,7 +118,7 @@ impl OffCpu {
                     }
                     true => None,
                 };
-                self.waiting.extend(change.map(|change| (order, change)));
+                self.pending.extend(change.map(|change| (order, change)));
                 !self.keeps_switches
             }
             RecordKind::FINISHED_ROUND => false,
@@ -129,7 +130,7 @@ impl OffCpu {
         }
     }
 
-    /// Returns the task of a sample; `None` for kernel threads, which are idle most of the time.
+    /// Returns the task of a sample; `None` for kernel threads, which are idle most of the time, and if it is unknown.
     fn task_of(&self, raw: &RawRecord<'_>) -> Option<u32> {
         let sample = self.events.sample(raw, |_| Order::default()).ok()??;
         let wire = &sample.wire;
@@ -143,7 +144,7 @@ impl OffCpu {
 
     /// Applies the pending changes up to the time `limit`, in order.
     fn apply_up_to(&mut self, limit: u64, to: &mut Vec<u8>) {
-        for (order, change) in take_up_to(&mut self.waiting, limit, |(order, _)| *order) {
+        for (order, change) in take_up_to(&mut self.pending, limit, |(order, _)| *order) {
             match change {
                 StateChange::Sampled { tid, record } => {
                     let since = order.time;
@@ -172,16 +173,16 @@ impl OffCpu {
             );
             return;
         }
-        let mut place = Vec::new();
+        let mut key = Vec::new();
         sample(
             self.events.layout(self.event),
             &asleep.record,
             0,
             0,
-            &mut place,
+            &mut key,
         );
         let first = ShortWaits { asleep, nanos: 0 };
-        self.short.entry(place).or_insert(first).nanos += nanos;
+        self.short.entry(key).or_insert(first).nanos += nanos;
         if self.short.len() >= MAX_SHORT_WAITS {
             self.end_short(now, to);
         }
@@ -204,22 +205,23 @@ impl OffCpu {
 }
 
 impl Rewriter for OffCpu {
-    /// Appends `records`, a continuation of the previous ones; samples of context switches are replaced by samples
-    /// whose period is the off-CPU time.
+    /// Appends `records`, a continuation of the previous ones; samples of context switches are dropped, or
+    /// replaced by samples whose period is the off-CPU time.
     fn rewrite(&mut self, records: &[u8], _is_behind: bool, to: &mut Vec<u8>) {
         for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
             if raw.kind == RecordKind::FINISHED_ROUND {
                 self.order.finish_round();
                 self.apply_up_to(self.order.limit(), to);
             }
-            if !self.takes(&raw, record) {
+            if !self.handle(&raw, record) {
                 to.extend_from_slice(record);
             }
             self.position += record.len() as u64;
         }
     }
 
-    /// Appends samples for tasks that are still off their CPUs, with the time until now. Later samples have the time from now on.
+    /// Appends the sums of short waits, and samples for tasks that are still off their CPUs, with the time until the latest record.
+    /// Their later samples have the time from then on.
     fn end(&mut self, to: &mut Vec<u8>) {
         self.order.finish_all();
         let now = self.order.limit();
@@ -323,7 +325,7 @@ mod tests {
     /// Returns thread, time and period of the samples of an event.
     fn samples(bytes: &[u8], id: u64) -> Vec<(u32, u64, u64)> {
         let layout = SampleLayout::new(&events()[0].attr);
-        let mut found = Vec::new();
+        let mut samples_of_event = Vec::new();
         for (raw, _) in RawRecord::all(bytes, Endian::NATIVE) {
             if raw.kind == RecordKind::SAMPLE {
                 let sample = layout.decode(raw.body, Endian::NATIVE).unwrap();
@@ -331,11 +333,11 @@ mod tests {
                 if let (Some((_, tid)), Some(time), Some(period)) = fields
                     && sample.id == Some(id)
                 {
-                    found.push((tid, time, period));
+                    samples_of_event.push((tid, time, period));
                 }
             }
         }
-        found
+        samples_of_event
     }
 
     const USER: &[u64] = &[PERF_CONTEXT_USER, 0x1000];
@@ -343,7 +345,7 @@ mod tests {
     const PREEMPTED: Misc = Misc(3 << 13);
     const IN: Misc = Misc(0);
 
-    fn mark() -> Vec<u8> {
+    fn round_end() -> Vec<u8> {
         record(RecordKind::FINISHED_ROUND, 0, |_| {})
     }
 
@@ -356,9 +358,14 @@ mod tests {
         let mut off = off_cpu();
         let mut out = Vec::new();
         // CPU 1, where 7 is switched in, is read before CPU 0, where it was switched out.
-        let first = [sample_of(4, 9, 5, USER), switch(IN, 7, 100), mark()].concat();
+        let first = [sample_of(4, 9, 5, USER), switch(IN, 7, 100), round_end()].concat();
         off.rewrite(&first, false, &mut out);
-        let second = [sample_of(EVENT, 7, 40, USER), switch(OUT, 7, 41), mark()].concat();
+        let second = [
+            sample_of(EVENT, 7, 40, USER),
+            switch(OUT, 7, 41),
+            round_end(),
+        ]
+        .concat();
         off.rewrite(&second, false, &mut out);
         assert_eq!(samples(&out, EVENT), [(7, 100, 60)]);
         assert_eq!(samples(&out, 4), [(9, 5, 1)], "other records are unchanged");
@@ -420,7 +427,7 @@ mod tests {
             wait(8, USER, 60, 61),
         ];
         off.rewrite(
-            &[&records.concat()[..], &mark(), &mark()].concat(),
+            &[&records.concat()[..], &round_end(), &round_end()].concat(),
             false,
             &mut out,
         );

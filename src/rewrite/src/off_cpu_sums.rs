@@ -25,7 +25,7 @@ pub struct KernelWait {
 
 /// The source of waits.
 pub trait WaitSource: Send {
-    /// Returns the long wait in the raw data of a sample.
+    /// Returns the long wait in the raw data of a sample; `None` if they are damaged.
     fn wait(&mut self, raw: &[u8]) -> Option<KernelWait>;
     /// Ends the observation, and returns the sums of all other waits.
     fn sums(&mut self) -> Vec<KernelWait>;
@@ -48,10 +48,8 @@ impl<S: WaitSource> OffCpuSums<S> {
     /// Creates the rewriter for these events; `event` is one of them, as described by [`describe_waits`].
     #[must_use]
     pub fn new(events: &[EventDesc], event: EventIndex, source: S) -> Self {
-        let described = events.get(event.0 as usize);
-        let attr = described
-            .map(|described| described.attr.clone())
-            .unwrap_or_default();
+        let desc = events.get(event.0 as usize);
+        let attr = desc.map(|desc| desc.attr.clone()).unwrap_or_default();
         Self {
             events: EventTable::new(Endian::NATIVE, events),
             event,
@@ -59,8 +57,8 @@ impl<S: WaitSource> OffCpuSums<S> {
                 sample_type: attr.sample_type.with(SampleType::CALLCHAIN, false) | SampleType::RAW,
                 ..attr
             }),
-            id: described
-                .and_then(|described| described.ids.first())
+            id: desc
+                .and_then(|desc| desc.ids.first())
                 .copied()
                 .unwrap_or_default(),
             order: Rounds::new(),
@@ -69,9 +67,9 @@ impl<S: WaitSource> OffCpuSums<S> {
         }
     }
 
-    /// Appends the sample that replaces a record; `false` if the record is not a sample of the event. A sample whose raw data are
-    /// no wait is replaced by nothing.
-    fn replaces(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) -> bool {
+    /// Appends the sample that replaces a sample of the event, or drops it if its raw data are no wait; returns false for other
+    /// records.
+    fn replace(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) -> bool {
         if raw.kind != RecordKind::SAMPLE {
             let time = self.events.record_time(raw);
             self.order.order(time, self.position);
@@ -112,7 +110,7 @@ impl<S: WaitSource> Rewriter for OffCpuSums<S> {
             if raw.kind == RecordKind::FINISHED_ROUND {
                 self.order.finish_round();
             }
-            if !self.replaces(&raw, to) {
+            if !self.replace(&raw, to) {
                 to.extend_from_slice(record);
             }
             self.position += record.len() as u64;
@@ -243,9 +241,10 @@ mod tests {
         bytes
     }
 
-    type Shown = (u16, u64, u64, (u32, u32), Vec<u64>);
+    /// CPU mode, time, period, process and thread, and callchain of a sample.
+    type SampleFields = (u16, u64, u64, (u32, u32), Vec<u64>);
 
-    fn shown(bytes: &[u8]) -> Vec<Shown> {
+    fn decoded(bytes: &[u8]) -> Vec<SampleFields> {
         let events = described();
         let layout = SampleLayout::new(&events[0].attr);
         let samples = RawRecord::all(bytes, Endian::NATIVE).map(|(raw, _)| {
@@ -273,9 +272,9 @@ mod tests {
         let mut out = Vec::new();
         sums.rewrite(&written(50, &[5, 6, 700, 0x30]), false, &mut out);
         let long = (2, 50, 700, (5, 6), vec![PERF_CONTEXT_USER, 0x30]);
-        assert_eq!(shown(&out), std::slice::from_ref(&long));
+        assert_eq!(decoded(&out), std::slice::from_ref(&long));
         sums.end(&mut out);
-        assert_eq!(shown(&out), [long, (1, 50, 400, (8, 9), sum.callchain)]);
+        assert_eq!(decoded(&out), [long, (1, 50, 400, (8, 9), sum.callchain)]);
         let before = out.len();
         sums.end(&mut out);
         assert_eq!(out.len(), before);

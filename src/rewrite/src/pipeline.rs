@@ -1,4 +1,4 @@
-//! Transforms of a recording, one after the other, with bounded memory.
+//! Transforms of a recording, one after the other.
 //!
 //! ```text
 //! records -> stage 1 -> stage 2 -> ... -> output
@@ -11,8 +11,7 @@ use rperf_perfdata::{FeatureSet, WriteError};
 
 /// Changes the records of a recording that is copied.
 ///
-/// [`Transform::note`] and [`Transform::rewrite`] get the same complete records in the same order, but divided
-/// differently.
+/// [`Transform::note`], if ordered, gets the records of [`Transform::rewrite`] earlier and in the same order.
 pub trait Transform {
     /// Whether records must be noted a round before they are rewritten, because records of the next round may precede
     /// them in time.
@@ -37,7 +36,7 @@ pub trait Transform {
     /// Appends records after the last one.
     fn end(&mut self, _to: &mut Vec<u8>) {}
 
-    /// Changes the feature sections of a file, after the last record.
+    /// Changes the feature sections of the output: of a file after the last record, of a stream before the first.
     fn features(&mut self, _features: &mut FeatureSet) {}
 }
 
@@ -116,7 +115,7 @@ impl<'a> Pipeline<'a> {
         end(&mut self.stages, output)
     }
 
-    /// Changes the feature sections of a file.
+    /// Changes the feature sections of the output.
     pub fn features(&mut self, features: &mut FeatureSet) {
         for stage in &mut self.stages {
             stage.transform.features(features);

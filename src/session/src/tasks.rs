@@ -80,7 +80,7 @@ impl CpuTasks {
         })
     }
 
-    /// Returns the number of rings that are not overwritten.
+    /// Returns the number of rings, not counting overwritten ones.
     pub(crate) fn rings(&self) -> usize {
         match self.cpus[..] {
             [-1] => self.tasks.len(),
@@ -90,12 +90,12 @@ impl CpuTasks {
 }
 
 /// Returns the threads of the selected processes.
-fn threads_of(proc: &Proc, wanted: impl Fn(u32) -> bool) -> Result<Vec<u32>, Error> {
+fn threads_of(proc: &Proc, is_selected: impl Fn(u32) -> bool) -> Result<Vec<u32>, Error> {
     let pids = proc.processes();
     let pids = pids.map_err(Error::system("list the processes"))?;
-    let wanted = pids.into_iter().filter(|pid| wanted(*pid));
+    let selected = pids.into_iter().filter(|pid| is_selected(*pid));
     // Processes that have exited since the listing have no threads.
-    let threads = wanted.flat_map(|pid| proc.threads(pid).unwrap_or_default());
+    let threads = selected.flat_map(|pid| proc.threads(pid).unwrap_or_default());
     Ok(threads.collect())
 }
 

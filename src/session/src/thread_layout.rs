@@ -37,7 +37,7 @@ pub(crate) fn shares(
         .collect();
     let shares = match threads {
         DrainThreads::Masks(masks) => masked(masks, &cpus)?,
-        DrainThreads::Cpu => each(&cpus),
+        DrainThreads::Cpu => share_per_cpu(&cpus),
         DrainThreads::Core => grouped(&cpus, |sysfs| Some(sysfs.cpu_groups().ok()?.cores), sysfs),
         DrainThreads::Package => grouped(
             &cpus,
@@ -62,7 +62,7 @@ fn try_to_run_on(cpus: &CpuList) -> Result<(), Error> {
     })
 }
 
-fn each(cpus: &CpuList) -> Vec<ThreadShare> {
+fn share_per_cpu(cpus: &CpuList) -> Vec<ThreadShare> {
     let one = |cpu: &u32| {
         let own: CpuList = std::iter::once(*cpu).collect();
         ThreadShare {
@@ -94,7 +94,8 @@ fn masked(masks: &[(CpuList, CpuList)], cpus: &CpuList) -> Result<Vec<ThreadShar
     }
 }
 
-/// Returns one share per group of CPUs; its thread may run on the whole group. A CPU in no group gets a separate share.
+/// Returns one share per group that has some of `cpus`; its thread may run on the whole group. A CPU in no group gets a separate
+/// share.
 /// `groups` reads the lists of CPUs from sysfs.
 fn grouped(
     cpus: &CpuList,
@@ -115,7 +116,7 @@ fn grouped(
         }
     }
     while let Some(cpu) = undrained_cpu(&shares, cpus) {
-        shares.extend(each(&std::iter::once(cpu).collect()));
+        shares.extend(share_per_cpu(&std::iter::once(cpu).collect()));
     }
     shares
 }
@@ -140,8 +141,8 @@ fn undrained_cpu(shares: &[ThreadShare], cpus: &CpuList) -> Option<u32> {
 pub(crate) struct RingAffinity {
     /// CPUs of rings, and the affinity for draining them.
     affinities: Vec<(CpuList, CpuList)>,
-    /// Index of the current affinity.
-    at: Option<usize>,
+    /// Index of the affinity that was set last, or could not be set.
+    current: Option<usize>,
     bound: Option<AffinityGuard>,
 }
 
@@ -173,11 +174,11 @@ impl RingAffinity {
         let Some((_, runs_on)) = self
             .affinities
             .get(index)
-            .filter(|_| self.at != Some(index))
+            .filter(|_| self.current != Some(index))
         else {
             return;
         };
-        self.at = Some(index);
+        self.current = Some(index);
         match &mut self.bound {
             Some(bound) => drop(bound.move_to(runs_on)),
             None => self.bound = AffinityGuard::to(runs_on).ok(),

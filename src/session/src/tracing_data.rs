@@ -11,29 +11,29 @@ use rperf_wire::Endian;
 /// there are no tracepoints.
 ///
 /// # Errors
-/// A format or a header can't be read: without it the samples could not be decoded.
+/// The list of tracepoints, a format or a header can't be read: without it the samples could not be decoded.
 pub(crate) fn tracing_data<'a>(
     tracepoints: impl Iterator<Item = &'a TracepointName>,
     tracefs: &Tracefs,
 ) -> io::Result<Option<TracingDataBuilder>> {
-    let wanted: Vec<&TracepointName> = tracepoints.collect();
-    if wanted.is_empty() {
+    let requested: Vec<&TracepointName> = tracepoints.collect();
+    if requested.is_empty() {
         return Ok(None);
     }
     let long_size = u8::try_from(size_of::<usize>()).unwrap_or(8);
     let page_size = u32::try_from(page_size()).unwrap_or(4096);
     let mut builder = TracingDataBuilder::new(Endian::NATIVE, long_size, page_size);
     for system in tracefs.systems()? {
-        let wanted_names: Vec<&str> = wanted
+        let names_in_system: Vec<&str> = requested
             .iter()
             .filter(|tracepoint| tracepoint.system == system)
             .map(|tracepoint| tracepoint.name.as_str())
             .collect();
-        if wanted_names.is_empty() {
+        if names_in_system.is_empty() {
             continue;
         }
         for name in tracefs.names(&system)? {
-            if wanted_names.contains(&name.as_str()) {
+            if names_in_system.contains(&name.as_str()) {
                 builder.event(&system, &tracefs.format(&system, &name)?);
             }
         }

@@ -1,15 +1,14 @@
 //! Removal of files while recording.
 //!
-//! The kernel frees a file's blocks when its last name and descriptor are gone. For a gigabyte this takes half a
-//! second, in which a ring may overflow. Therefore names are removed at once, but descriptors are closed in a separate
-//! thread.
+//! The kernel frees a file's blocks when its last name and descriptor are gone. For a large file this takes so long that
+//! a ring may overflow. Therefore names are removed at once, but descriptors are closed in a separate thread.
 
 use std::ffi::OsStr;
 use std::thread;
 
 use rperf_safefs::{Folder, FoundFile};
 
-/// Open files whose names are removed. Dropping this doesn't wait for their blocks to be freed.
+/// Open files whose names are removed. Their blocks are freed in a thread when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct UnlinkedFiles(Vec<FoundFile>);
 
@@ -39,7 +38,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn blocks_are_freed_on_drop() {
+    fn files_are_closed_on_drop() {
         let path = std::env::temp_dir().join(format!("rperf-unlinked-{}", std::process::id()));
         fs::write(&path, "old").unwrap();
         let mut unlinked = UnlinkedFiles::default();

@@ -1,4 +1,4 @@
-//! `diff`: the rows of several recordings next to each other, in the layout of perf 6.1.
+//! `diff`: the rows of several recordings next to each other; the tables have the layout of perf 6.1.
 
 mod cells;
 mod counts;
@@ -37,7 +37,7 @@ pub struct DiffLayout {
     pub lists_files: bool,
     /// `-t`: the separator of cells, which are then not padded.
     pub separator: Option<String>,
-    /// The colour sequences of values; `None` without colours.
+    /// The colour sequences of values; `None` without colours. Unused with a separator.
     pub colors: Option<Csi>,
     /// Whether control characters in cells are escaped as on a terminal, so that column widths match.
     pub escapes: bool,
@@ -89,7 +89,7 @@ pub fn write_diff(
     let widths = key_widths(event.comparison, layout.escapes);
     if !layout.quiet {
         let blank = if is_first { "" } else { "\n" };
-        let name = shown(event.name, layout);
+        let name = escaped_name(event.name, layout);
         writeln!(out, "{blank}# Event '{name}'\n#")?;
         if layout.lists_files {
             write_files(out, event.files, layout)?;
@@ -156,7 +156,7 @@ fn columns(comparison: &Comparison, layout: &DiffLayout) -> Vec<DiffColumn> {
 }
 
 impl NumberColumn {
-    /// Title and least width.
+    /// Title and minimum width.
     fn heading(self, method: ComparisonMethod) -> (&'static str, usize) {
         match (self, method) {
             (Self::Baseline, _) => ("Baseline", 8),
@@ -178,12 +178,12 @@ fn write_files(out: &mut dyn Write, files: &[String], layout: &DiffLayout) -> io
     writeln!(out, "# Data files:")?;
     for (number, file) in files.iter().enumerate() {
         let note = if number == 0 { "(Baseline)" } else { "" };
-        writeln!(out, "#  [{number}] {} {note}", shown(file, layout))?;
+        writeln!(out, "#  [{number}] {} {note}", escaped_name(file, layout))?;
     }
     writeln!(out, "#")
 }
 
-/// Writes titles and rule, both with trailing blanks up to the column widths.
+/// Writes titles and rule, both with trailing blanks up to the column widths; with a separator, titles only.
 fn write_titles(
     out: &mut dyn Write,
     comparison: &Comparison,
@@ -249,7 +249,7 @@ fn write_keys(
     writeln!(out)
 }
 
-/// Writes a row without padding; the separator is replaced within cells.
+/// Writes a row without padding; within keys, the separator is replaced by a dot.
 fn write_separated(
     out: &mut dyn Write,
     row: &ComparedRow,
@@ -285,7 +285,7 @@ fn key_widths(comparison: &Comparison, escapes: bool) -> Vec<usize> {
     .collect()
 }
 
-fn shown<'t>(text: &'t str, layout: &DiffLayout) -> Cow<'t, str> {
+fn escaped_name<'t>(text: &'t str, layout: &DiffLayout) -> Cow<'t, str> {
     escaped(text, layout.escapes)
 }
 

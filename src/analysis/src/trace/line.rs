@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The event with the time that a thread ran on a CPU.
 pub const RUN_TIME_EVENT: &str = "sched:sched_stat_runtime";
 
-/// Selection of the printed and counted calls and events.
+/// The calls and events that a trace prints and counts, and how it prints them.
 #[derive(Debug, Clone)]
 pub struct TraceOptions {
     /// The system call interface of the traced programs.
@@ -30,7 +30,8 @@ pub struct TraceOptions {
     pub ends_with_limits: bool,
     /// Whether only calls that failed are shown.
     pub failed_only: bool,
-    /// The number of lines after which the trace ends; `None` for no limit.
+    /// The number of lines after which the trace ends; `None` for no limit. [`CallText::Begun`] and [`CallText::Lost`] are not
+    /// counted.
     pub max_events: Option<u64>,
     /// Whether lines are printed.
     pub prints_lines: bool,

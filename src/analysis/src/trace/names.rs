@@ -58,8 +58,8 @@ pub(super) struct CallNames<'a> {
 
 impl TaskNames for CallNames<'_> {
     fn fd_path(&self, fd: i32) -> Option<&[u8]> {
-        let found = self.fds.0.iter().find(|(known, _)| *known == fd);
-        found.map(|(_, name)| name.as_slice())
+        let named = self.fds.0.iter().find(|(known, _)| *known == fd);
+        named.map(|(_, name)| name.as_slice())
     }
 
     fn comm(&self, tid: u32) -> Option<&[u8]> {

@@ -121,7 +121,7 @@ impl<S: TraceSink> TraceObserver<S> {
         }
     }
 
-    /// Sets the name of a thread that is known from elsewhere.
+    /// Sets the name of a thread, such as one that exists before the trace.
     pub fn name_thread(&mut self, tid: u32, comm: &[u8]) {
         self.names.set(tid, comm);
     }
@@ -153,7 +153,8 @@ impl<S: TraceSink> TraceObserver<S> {
         self.lost
     }
 
-    /// Ends the trace and returns the sink and the sums. The call that began last is printed if it has not returned.
+    /// Ends the trace and returns the sink and the sums. Held returns are printed, and the begin of the call that began last, unless
+    /// the options omit begins.
     pub fn finish(mut self) -> (S, CallSummary) {
         self.release();
         self.interrupt();
@@ -180,17 +181,18 @@ impl<S: TraceSink> TraceObserver<S> {
                 _ => &self.stack,
             },
         };
-        let goes_on = self.sink.line(&line);
+        let accepts_more = self.sink.line(&line);
         self.details = None;
         if !matches!(text, CallText::Lost(_) | CallText::Begun(_)) {
             self.lines += 1;
         }
         let limit = self.options.max_events;
-        self.has_ended =
-            !goes_on || limit.is_some_and(|most| self.lines >= most) || self.has_reached_limits();
+        self.has_ended = !accepts_more
+            || limit.is_some_and(|most| self.lines >= most)
+            || self.has_reached_limits();
     }
 
-    /// Prints the begin of the current call, since a line of another thread follows.
+    /// Prints the begin of the current call, unless the options omit begins.
     fn interrupt(&mut self) {
         let has_one_line = self.options.with_details;
         if has_one_line || self.options.min_duration > 0 || self.options.failed_only {
@@ -274,16 +276,16 @@ impl<S: TraceSink> TraceObserver<S> {
         }
         let syscall = self.table.get(begun.number);
         let directory = self.files.directory(process);
-        let texts = self.with_call(begun, &begun.memory, |call, names| {
+        let arguments = self.with_call(begun, &begun.memory, |call, names| {
             argument_texts(call, names, self.options.arguments)
         });
-        let texts = texts.into_iter();
+        let arguments = arguments.into_iter();
         self.details = Some(LineDetails {
             process,
             moment,
             directory: directory.map(|path| String::from_utf8_lossy(path).into_owned()),
             name: call_name(begun.number, syscall),
-            arguments: texts
+            arguments: arguments
                 .map(|argument| NamedText {
                     name: argument.name.to_owned(),
                     text: argument.text,

@@ -18,11 +18,11 @@ const SWITCHED: EventIndex = EventIndex(0);
 const WOKEN: EventIndex = EventIndex(1);
 
 /// A sample of a recording: time, CPU, thread, whether it is a wakeup, and the thread that is woken or switched to.
-type Happened = (u64, u32, u32, bool, u32);
+type SchedEvent = (u64, u32, u32, bool, u32);
 
-fn recording(endian: Endian, happened: &[Happened]) -> Vec<u8> {
+fn recording(endian: Endian, events: &[SchedEvent]) -> Vec<u8> {
     let mut recording = Recording::new(endian);
-    for (time, cpu, tid, wakes, other) in happened {
+    for (time, cpu, tid, wakes, other) in events {
         match wakes {
             true => recording.wakeup(*time, *cpu, *tid, *other),
             false => recording.switch(*time, *cpu, (*tid, 1), *other),
@@ -33,8 +33,8 @@ fn recording(endian: Endian, happened: &[Happened]) -> Vec<u8> {
 }
 
 /// End and duration of all spans, found by searching for the last begin before each end.
-fn oracle(happened: &[Happened], key: impl Fn(&Happened) -> u32) -> Vec<(u64, u64)> {
-    let mut sorted: Vec<&Happened> = happened.iter().collect();
+fn oracle(events: &[SchedEvent], key: impl Fn(&SchedEvent) -> u32) -> Vec<(u64, u64)> {
+    let mut sorted: Vec<&SchedEvent> = events.iter().collect();
     sorted.sort_by_key(|event| event.0);
     let mut open = BTreeMap::new();
     let mut spans = Vec::new();
@@ -52,13 +52,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
     fn durations_are_from_the_last_begin(
-        happened in proptest::collection::vec((1..500_u64, 0..2_u32, 1..4_u32, any::<bool>(), 1..4_u32), 0..60),
+        events in proptest::collection::vec((1..500_u64, 0..2_u32, 1..4_u32, any::<bool>(), 1..4_u32), 0..60),
         by_field in any::<bool>(),
         threads in 1..3_usize,
         big in any::<bool>(),
     ) {
-        let file = recording(if big { Endian::Big } else { Endian::Little }, &happened);
-        let (found, counts) = with_replay(&file, |data, replay| {
+        let file = recording(if big { Endian::Big } else { Endian::Little }, &events);
+        let (actual, counts) = with_replay(&file, |data, replay| {
             let files = MemoryFiles::default();
             let resolver = Resolver::new(replay.world(), &files, SearchPaths::new(None));
             let formats = data.metadata().formats().expect("descriptions");
@@ -73,22 +73,22 @@ proptest! {
             let filter = FilteredSamples { filter: &SampleCriteria::default(), resolver: &resolver };
             let threads = NonZeroUsize::new(threads).expect("threads");
             let times = sample_times(replay, WOKEN, filter, true, threads);
-            assert_eq!(times.len(), happened.iter().filter(|event| event.3).count());
-            let found = Durations::measure(replay, &pair, filter, threads).expect("memory");
-            let spans = found.spans.iter().map(|span| (span.end, span.nanos));
-            (spans.collect::<Vec<_>>(), found.counts)
+            assert_eq!(times.len(), events.iter().filter(|event| event.3).count());
+            let durations = Durations::measure(replay, &pair, filter, threads).expect("memory");
+            let spans = durations.spans.iter().map(|span| (span.end, span.nanos));
+            (spans.collect::<Vec<_>>(), durations.counts)
         });
-        let expected = oracle(&happened, |event| if by_field { event.4 } else { event.2 });
+        let expected = oracle(&events, |event| if by_field { event.4 } else { event.2 });
         prop_assert_eq!(counts.complete, expected.len() as u64);
-        prop_assert_eq!(found, expected);
+        prop_assert_eq!(actual, expected);
     }
 
     #[test]
     fn threads_run_from_a_switch_in_to_a_switch_out_or_an_exit(
-        happened in proptest::collection::vec((1..500_u64, 0..2_u32, 0..4_u32, 0..4_u8), 0..60),
+        events in proptest::collection::vec((1..500_u64, 0..2_u32, 0..4_u32, 0..4_u8), 0..60),
     ) {
         let mut recording = Recording::new(Endian::NATIVE);
-        for (time, cpu, tid, kind) in &happened {
+        for (time, cpu, tid, kind) in &events {
             let at = (*time, *cpu, *tid);
             match kind {
                 0 => recording.switch_record(at, Misc(0)),
@@ -99,8 +99,8 @@ proptest! {
         }
         let file = recording.finish();
         let steps = with_replay(&file, |_, replay| running_threads(replay)).expect("switches");
-        let found: Vec<(u64, u32)> = steps.iter().map(|(order, count)| (order.time, *count)).collect();
-        let mut sorted = happened;
+        let actual: Vec<(u64, u32)> = steps.iter().map(|(order, count)| (order.time, *count)).collect();
+        let mut sorted = events;
         sorted.sort_by_key(|event| event.0);
         let mut running = BTreeSet::new();
         let mut expected = Vec::new();
@@ -113,6 +113,6 @@ proptest! {
                 expected.push((time, running.len() as u32));
             }
         }
-        prop_assert_eq!(found, expected);
+        prop_assert_eq!(actual, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! Records are delivered in time order, from files and from rings.
+//! Records are delivered in time order, from files and from live rounds.
 
 use std::num::NonZeroUsize;
 
@@ -123,8 +123,8 @@ fn live(data: &PerfData<'_>) -> (Vec<(u64, String)>, DeliveredCounts) {
     (log.lines, total)
 }
 
-/// One record of each kind, with increasing times.
-fn one_of_each(endian: Endian) -> Vec<u8> {
+/// Records of two CPUs, in time order for each CPU.
+fn records_of_two_cpus(endian: Endian) -> Vec<u8> {
     let mut recording = Recording::new(endian);
     recording.switch(50, 0, (7, 0x100), 8);
     recording.sample(CYCLES, (60, 0, 8), &[]);
@@ -159,7 +159,7 @@ fn records_of_all_types_are_delivered_in_time_order() {
         has_new_mapping_ids: false,
     };
     for endian in [Endian::Little, Endian::Big] {
-        let file = one_of_each(endian);
+        let file = records_of_two_cpus(endian);
         assert_eq!(of_file(&file, 1), (expected.to_vec(), counts), "{endian:?}");
         assert_eq!(
             with_replay(&file, |data, _| live(data)),
@@ -171,7 +171,7 @@ fn records_of_all_types_are_delivered_in_time_order() {
 
 #[test]
 fn unselected_records_are_not_delivered() {
-    let file = one_of_each(Endian::NATIVE);
+    let file = records_of_two_cpus(Endian::NATIVE);
     with_replay(&file, |_, replay| {
         let layouts = EventLayouts::empty(Endian::NATIVE);
         let mut log = Log::default();
@@ -187,15 +187,15 @@ fn unselected_records_are_not_delivered() {
     });
 }
 
-/// Selects the samples of the last event in threads with an even id.
+/// Selects the samples of the event 2 (`CYCLES`) in threads with an even id.
 struct Even;
 
 impl PrepareSamples for Even {
     type Detail = u32;
 
     fn prepare(&self, _: &World, sample: &Sample<'_>, _: Option<&TypedEvent<'_>>) -> Option<u32> {
-        let wanted = sample.event == EventIndex(2) && sample.tid.is_multiple_of(2);
-        wanted.then_some(sample.tid)
+        let is_selected = sample.event == EventIndex(2) && sample.tid.is_multiple_of(2);
+        is_selected.then_some(sample.tid)
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) const SWITCH: u64 = 316;
 pub(crate) const WAKEUP: u64 = 318;
 /// `attr.config` and id of `sched:sched_migrate_task`.
 pub(crate) const MIGRATE: u64 = 319;
-/// An event without a tracepoint format.
+/// The id of an event without a tracepoint format.
 pub(crate) const CYCLES: u64 = 1;
 
 const SWITCH_FORMAT: &str = "name: sched_switch\nID: 316\nformat:\n\
@@ -92,7 +92,7 @@ impl Recording {
         }
     }
 
-    /// Returns times and positions of all records with a time.
+    /// Returns times and positions of all added records, except rounds.
     pub(crate) fn records(&self) -> &[(u64, u64)] {
         &self.records
     }
@@ -151,7 +151,7 @@ impl Recording {
         }
     }
 
-    /// Adds another record while `tid` runs on `cpu`.
+    /// Adds a record other than a sample, while `tid` runs on `cpu`.
     pub(crate) fn record(
         &mut self,
         (time, cpu, tid): (u64, u32, u32),
@@ -229,7 +229,7 @@ pub(crate) fn with_replay<R>(file: &[u8], with: impl FnOnce(&PerfData<'_>, &Repl
     with(&data, &replay)
 }
 
-/// The bytes of all records, split into rounds.
+/// The bytes of all records but FINISHED_ROUND, by round.
 pub(crate) fn rounds(data: &PerfData<'_>) -> Vec<Vec<u8>> {
     let mut rounds = vec![Vec::new()];
     for record in data.records().map(|record| record.expect("whole records")) {

@@ -196,7 +196,7 @@ fn running(events: &[Event], cpu: u32, time: u64, leaves: u64) -> (Option<u32>, 
 
 /// Looks at every nanosecond of each wait.
 fn oracle(events: &[Event]) -> BTreeMap<u32, Times> {
-    let mut found: BTreeMap<u32, Times> = BTreeMap::new();
+    let mut expected: BTreeMap<u32, Times> = BTreeMap::new();
     let mut ended = Vec::new();
     for (at, event) in events.iter().enumerate() {
         let Action::Switch(_, tid) = event.action else {
@@ -208,7 +208,7 @@ fn oracle(events: &[Event]) -> BTreeMap<u32, Times> {
         let Some(begin) = begin.filter(|_| tid != 0) else {
             continue;
         };
-        let times = found.entry(tid).or_default();
+        let times = expected.entry(tid).or_default();
         if begin == at {
             continue;
         }
@@ -234,7 +234,7 @@ fn oracle(events: &[Event]) -> BTreeMap<u32, Times> {
             *count += u64::from(runs.insert((stay, since)));
         }
     }
-    found
+    expected
 }
 
 proptest! {
@@ -244,9 +244,9 @@ proptest! {
         let endian = if big { Endian::Big } else { Endian::Little };
         let file = recording(&events, endian);
         let table = measured(&file, false);
-        let mut found: BTreeMap<u32, Times> = BTreeMap::new();
+        let mut actual: BTreeMap<u32, Times> = BTreeMap::new();
         for row in &table.rows {
-            let times = found.entry(row.tid.cast_unsigned()).or_default();
+            let times = actual.entry(row.tid.cast_unsigned()).or_default();
             let mut sum = 0;
             for (who, time) in row.sums.antagonists.by_time() {
                 let who = match who {
@@ -260,7 +260,7 @@ proptest! {
             }
             prop_assert_eq!(sum, row.sums.delay);
         }
-        prop_assert_eq!(&found, &oracle(&events));
+        prop_assert_eq!(&actual, &oracle(&events));
         let totals = table.sums();
         let merged = measured(&file, true).sums();
         prop_assert_eq!(totals.delay, merged.delay);

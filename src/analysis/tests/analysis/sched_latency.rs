@@ -16,7 +16,7 @@ const STATES: [u64; 3] = [1, 0, 0x100];
 /// Time, CPU, the task that is switched out or wakes another, its state or `None` for a wakeup, the other task.
 type Event = (u64, u32, u32, Option<usize>, u32);
 
-/// Number, sum, and longest of the waits of a task, with its end.
+/// Number, sum, and maximum of the waits of a task, and the end of the longest.
 type Waits = (u64, u64, u64, u64);
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -101,7 +101,7 @@ proptest! {
             pass.run(replay, NonZeroUsize::MIN, &mut latency).expect("memory");
             latency.finish(false, &[LatencySortKey::Pid])
         });
-        let found: BTreeMap<u32, Waits> = table
+        let actual: BTreeMap<u32, Waits> = table
             .rows
             .iter()
             .map(|row| {
@@ -113,9 +113,9 @@ proptest! {
             .collect::<Result<_, TestCaseError>>()?;
         let expected = oracle(&events);
         match cpu {
-            None => prop_assert_eq!(found, expected),
+            None => prop_assert_eq!(actual, expected),
             // The waits that end on one CPU are a subset of all waits.
-            Some(_) => for (tid, waits) in &found {
+            Some(_) => for (tid, waits) in &actual {
                 prop_assert!(waits.0 <= expected[tid].0 && waits.1 <= expected[tid].1);
             },
         }

@@ -24,7 +24,8 @@ const TASKS: usize = 5;
 /// A step of a schedule; impossible steps are skipped.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// The CPU's task is switched out in the state with this index, and a runnable task is switched in.
+    /// The CPU's task is switched out in the state with this index, and a runnable task is switched in; if there is none, the idle
+    /// task.
     Switch(usize, usize),
     /// A sleeping task is woken.
     Wake(usize),
@@ -199,7 +200,7 @@ fn wakers(events: &[Event], before: usize, task: u32, limit: usize) -> Vec<(Opti
 }
 
 fn oracle(events: &[Event], limit: usize) -> BTreeMap<Key, OffCpuTime> {
-    let mut found: BTreeMap<Key, OffCpuTime> = BTreeMap::new();
+    let mut expected: BTreeMap<Key, OffCpuTime> = BTreeMap::new();
     for (at, event) in events.iter().enumerate() {
         let task = event.other;
         // The event that switched out the task which `event` wakes or switches in.
@@ -223,7 +224,7 @@ fn oracle(events: &[Event], limit: usize) -> BTreeMap<Key, OffCpuTime> {
             OffCpuState::Sleeping(_) => wakers(events, at + 1, task, limit),
             _ => Vec::new(),
         };
-        let sum = found
+        let sum = expected
             .entry((format!(":{task}"), state, left.time, chain))
             .or_default();
         let nanos = event.time - since;
@@ -231,7 +232,7 @@ fn oracle(events: &[Event], limit: usize) -> BTreeMap<Key, OffCpuTime> {
         sum.nanos += nanos;
         sum.max = sum.max.max(nanos);
     }
-    found
+    expected
 }
 
 #[test]
@@ -286,7 +287,7 @@ proptest! {
             frames.first().and_then(|frame| frame.dso).map_or(0, |dso| u64::from(dso.0))
         };
         let name = |comm: &Vec<u8>| String::from_utf8_lossy(comm).into_owned();
-        let found: BTreeMap<Key, OffCpuTime> = table
+        let actual: BTreeMap<Key, OffCpuTime> = table
             .rows
             .iter()
             .map(|row| {
@@ -295,8 +296,8 @@ proptest! {
                 ((name(&row.comm), row.state, time(row.stack), wakers.collect()), row.time)
             })
             .collect();
-        prop_assert_eq!(found.len(), table.rows.len());
+        prop_assert_eq!(actual.len(), table.rows.len());
         prop_assert!(table.rows.is_sorted_by_key(|row| std::cmp::Reverse(row.time.nanos)));
-        prop_assert_eq!(found, oracle(&events, limit));
+        prop_assert_eq!(actual, oracle(&events, limit));
     }
 }

@@ -128,17 +128,17 @@ proptest! {
         let events = consistent(events);
         let plan = plan(&events);
         prop_assert_eq!(left_over(&plan), 0);
-        let mut found = BTreeMap::new();
+        let mut actual = BTreeMap::new();
         for task in &plan.tasks {
             prop_assert!(task.tid != 0 || task.steps.is_empty());
             for step in &task.steps {
                 if let ReplayStep::Run(nanos) = step {
-                    *found.entry(task.tid).or_default() += nanos;
+                    *actual.entry(task.tid).or_default() += nanos;
                 }
             }
         }
         let expected = run_times(&events);
-        prop_assert_eq!(found, expected.into_iter().filter(|(_, nanos)| *nanos > 0).collect::<BTreeMap<_, _>>());
+        prop_assert_eq!(actual, expected.into_iter().filter(|(_, nanos)| *nanos > 0).collect::<BTreeMap<_, _>>());
         let switches = events.iter().filter(|event| event.3.is_some()).count() as u64;
         let wakeups = events.len() as u64 - switches;
         let counts = plan.counts;

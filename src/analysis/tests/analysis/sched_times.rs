@@ -20,7 +20,7 @@ const STATES: [u64; 4] = [1, 2, 0, 0x100];
 /// Time, CPU, the task that is switched out, its state, the next task.
 type Switch = (u64, u32, u32, usize, u32);
 
-/// Count, run time, and waits by state: asleep, uninterruptible, runnable.
+/// Count, run time, and waits by state: asleep, uninterruptible, runnable or preempted.
 type Sums = (u64, u64, [u64; 3]);
 
 struct NoStacks;
@@ -94,7 +94,7 @@ proptest! {
             let (rows, summary, _) = history.finish();
             (rows, summary)
         });
-        let found: BTreeMap<u32, Sums> = summary
+        let actual: BTreeMap<u32, Sums> = summary
             .running
             .iter()
             .map(|timed| {
@@ -103,8 +103,8 @@ proptest! {
                 (timed.task.tid.cast_unsigned(), (times.runs.count, times.run, waits))
             })
             .collect();
-        prop_assert_eq!(&found, &oracle(&switches));
-        prop_assert_eq!(rows.0, found.values().map(|sums| sums.1).sum::<u64>());
+        prop_assert_eq!(&actual, &oracle(&switches));
+        prop_assert_eq!(rows.0, actual.values().map(|sums| sums.1).sum::<u64>());
         let first = switches.first().map_or(0, |switch| switch.0);
         prop_assert_eq!(summary.duration, time.saturating_sub(first));
     }

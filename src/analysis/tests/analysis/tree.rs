@@ -17,7 +17,7 @@ fn threads_follow_their_creators() {
         recording.fork((5, 0, 30), 31);
         let file = recording.finish();
         let tree = with_replay(&file, |_, replay| task_tree(replay.world(), false));
-        let shown: Vec<_> = tree
+        let rows: Vec<_> = tree
             .iter()
             .map(|task| (task.tid, task.level, &*task.comm, task.parent))
             .collect();
@@ -27,7 +27,7 @@ fn threads_follow_their_creators() {
             (12, 1, "sh", Some(10)),
             (11, 2, "sh", Some(12)),
         ];
-        assert_eq!(shown, expected, "{endian:?}");
+        assert_eq!(rows, expected, "{endian:?}");
     }
 }
 
@@ -62,7 +62,7 @@ fn hidden_mappings_are_not_listed() {
     recording.record((5, 0, 10), Misc::FORK_EXEC, &Record::Fork(task));
     let file = recording.finish();
     let tree = with_replay(&file, |_, replay| task_tree(replay.world(), true));
-    let shown: Vec<_> = tree
+    let rows: Vec<_> = tree
         .iter()
         .flat_map(|task| task.mappings.iter().map(|part| (task.tid, part)))
         .map(|(tid, part)| (tid, part.start, part.end, part.offset, &*part.name))
@@ -73,7 +73,7 @@ fn hidden_mappings_are_not_listed() {
         (11, 0x1400, 0x1800, 0x100, "/bin/b"),
         (11, 0x1800, 0x2000, 0x900, "/bin/a"),
     ];
-    assert_eq!(shown, expected);
+    assert_eq!(rows, expected);
     // Only mappings refer to a thread 20.
     let mut recording = Recording::new(Endian::NATIVE);
     map(&mut recording, 1, 20, (0x1000, 0x1000), b"/bin/a");

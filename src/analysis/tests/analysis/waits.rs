@@ -1,4 +1,4 @@
-//! The example `longest_wait`.
+//! The example `longest_wait`, and passes that read only the events that they need.
 
 use std::num::NonZeroUsize;
 
@@ -36,11 +36,11 @@ fn the_longest_wait_of_each_task_is_found() {
             assert_eq!((delivered.events, delivered.lost), (7, 5));
             waits.longest
         });
-        let found: Vec<_> = waits
+        let actual: Vec<_> = waits
             .values()
             .map(|wait| (wait.tid, wait.from, wait.to))
             .collect();
-        assert_eq!(found, [(7, 150, 250), (8, 320, 325)], "{endian:?}");
+        assert_eq!(actual, [(7, 150, 250), (8, 320, 325)], "{endian:?}");
         assert_eq!(waits[&7].state, RunState::Runnable(WaitReason::Preempted));
     }
 }

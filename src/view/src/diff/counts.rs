@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use rperf_hist::Estimate;
 use serde_json::{Value, json};
 
-use super::{DIFF_JSON_VERSION, DiffLayout, shown};
+use super::{DIFF_JSON_VERSION, DiffLayout, escaped_name};
 use crate::table::{Cell, Column, Table, TextStyle};
 
 /// The counts of an event in one of the two groups of files.
@@ -197,7 +197,7 @@ impl CountsView<'_> {
                 "" => row.baseline.event.clone(),
                 unit => format!("{} ({unit})", row.baseline.event),
             };
-            let name = shown(&name, layout).into_owned();
+            let name = escaped_name(&name, layout).into_owned();
             let mut cells: Vec<Cell> = vec![count(row.baseline.mean()).into()];
             if has_margins {
                 cells.push(spread(&row.baseline));
