@@ -1,5 +1,5 @@
-//! Many command lines of `script` and `report`: each run by both tools, alternately on recordings made in guests
-//! (tests/fixtures), published by other projects, and made by the test.
+//! Many command lines of `script` and `report`, run by both tools: each on one of the recordings made in guests
+//! (tests/fixtures) and on one published by other projects, and every third on a recording made by the test.
 
 use std::path::{Path, PathBuf};
 
@@ -271,7 +271,7 @@ const SHELL: Target = Target::Command(&[
     "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; ls / > /dev/null; sleep 0.002",
 ]);
 
-/// A command with its lines.
+/// A command, and the options of each command line.
 struct Command {
     start: &'static [&'static str],
     lines: &'static [&'static [&'static str]],
@@ -293,10 +293,10 @@ impl Command {
         self.start.len() > 1
     }
 
-    /// Runs each line on the next of `files`.
+    /// Runs each line on the next of `files`, which repeat; returns the differences.
     fn over_files(&self, tools: &Tools, files: &[PathBuf]) -> Vec<String> {
         let pairs = self.lines.iter().zip(files.iter().cycle());
-        let found = pairs.filter_map(|(words, file)| {
+        let mismatches = pairs.filter_map(|(words, file)| {
             let excepted = EXCEPT.iter().any(|(command, end, word, _)| {
                 self.start[0] == *command
                     && file.to_string_lossy().ends_with(end)
@@ -307,14 +307,14 @@ impl Command {
                 false => self.compare(tools, file, words),
             }
         });
-        found.collect()
+        mismatches.collect()
     }
 
     fn compare(&self, tools: &Tools, file: &Path, words: &[&str]) -> Option<String> {
         let file = file.to_str()?;
         let line = [self.start, words, &["-f", "-i", file]].concat();
         let [perf, rperf] = tools.outcomes(&line, b"");
-        let found = match (is_refused(&perf), rperf.status != 0) {
+        let mismatch = match (is_refused(&perf), rperf.status != 0) {
             (true, true) => return None,
             (false, false) if self.is_report() && !words.contains(&"-D") => {
                 compare_texts(&perf.stdout, &renamed(&rperf))
@@ -325,7 +325,7 @@ impl Command {
                 perf.status, perf.stderr, rperf.status, rperf.stderr
             )),
         };
-        Some(format!("{}\n{}", line.join(" "), found?))
+        Some(format!("{}\n{}", line.join(" "), mismatch?))
     }
 }
 
@@ -339,21 +339,21 @@ fn renamed(rperf: &Outcome) -> String {
     rperf.stdout.replace("'rperf ", "'perf ")
 }
 
-fn over(name: &str, files: &[PathBuf]) {
+fn compare_over(name: &str, files: &[PathBuf]) {
     let Some(tools) = Tools::find() else {
         return skip(name, "there is no perf");
     };
-    let found = COMMANDS
+    let mismatches = COMMANDS
         .iter()
         .flat_map(|command| command.over_files(&tools, files));
-    assert_alike(&found.collect::<Vec<_>>());
+    assert_alike(&mismatches.collect::<Vec<_>>());
 }
 
 #[test]
 fn lines_match_perf_over_recordings_of_guests() {
     let folder = root().join("tests/fixtures");
     let files: Vec<PathBuf> = FIXTURES.iter().map(|name| folder.join(name)).collect();
-    over("lines_match_perf_over_recordings_of_guests", &files);
+    compare_over("lines_match_perf_over_recordings_of_guests", &files);
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn lines_match_perf_over_other_projects_recordings() {
     if files.iter().any(|file| !file.exists()) {
         return absent(NAME, "other projects' recordings");
     }
-    over(NAME, &files);
+    compare_over(NAME, &files);
 }
 
 #[test]
@@ -373,9 +373,9 @@ fn lines_match_perf_over_new_recordings() {
     let Some(tools) = Tools::find() else {
         return skip(NAME, "there is no perf");
     };
-    let mut found = Vec::new();
+    let mut mismatches = Vec::new();
     for (command, (recorder, recording)) in COMMANDS.iter().zip(&MADE) {
-        found.extend(settled(|| {
+        mismatches.extend(settled(|| {
             let Some(file) = recording.make(&tools, &Workloads::none(), *recorder) else {
                 return Vec::new();
             };
@@ -385,5 +385,5 @@ fn lines_match_perf_over_new_recordings() {
                 .collect()
         }));
     }
-    assert_alike(&found);
+    assert_alike(&mismatches);
 }

@@ -72,7 +72,7 @@ const SCRIPTS: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// Runs the script without the folder of perf's scripts.
+/// Runs rperf without the folder of perf's scripts.
 fn native(tools: &Tools, words: &[&str]) -> Outcome {
     let run = tools.run(Tool::Rperf, words);
     let run = run.env("PERF_EXEC_PATH", tools.path());

@@ -7,7 +7,7 @@ use rperf_testkit::skip;
 use super::report::compare_runs;
 use super::{Tool, Tools, assert_alike, settled};
 
-/// One event with callchains; several events of all kinds.
+/// Options of each recording: one event, and events of several types, with callchains.
 const RECORDINGS: &[&[&str]] = &[
     &["-g", "-F", "1999", "-e", "cpu-clock"],
     &[
@@ -56,15 +56,15 @@ fn compare(tools: &Tools, recorder: Tool, options: &[&str]) -> Vec<String> {
         skip("pipes_are_reported_alike", "the recording fails here");
         return Vec::new();
     };
-    let found = REPORT.iter().filter_map(|words| {
+    let mismatches = REPORT.iter().filter_map(|words| {
         let line = [&["report", "--stdio", "-i", "-"], *words].concat();
-        let found = compare_runs(tools, &line, |run| run.stdin(bytes.clone()))?;
-        Some(format!("{options:?} {found}"))
+        let mismatch = compare_runs(tools, &line, |run| run.stdin(bytes.clone()))?;
+        Some(format!("{options:?} {mismatch}"))
     });
-    found.collect()
+    mismatches.collect()
 }
 
-/// The output of `record -o -`.
+/// The output of `record -o -`; `None` if it fails.
 fn record(tools: &Tools, recorder: Tool, options: &[&str]) -> Option<Vec<u8>> {
     let mut command = match recorder {
         Tool::Perf => Command::new(tools.program(Tool::Perf)),

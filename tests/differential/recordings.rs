@@ -35,7 +35,7 @@ pub(crate) struct FinishedRecording {
 
 use Target::{Command as Runs, Process as Joins, With};
 
-/// Every kind of recording that the two tools make alike.
+/// Recordings of many kinds, which either tool can make.
 pub(crate) const RECORDINGS: &[Recording] = &[
     Recording {
         name: "frames, with callchains",
@@ -137,12 +137,12 @@ pub(crate) const RECORDINGS: &[Recording] = &[
 ];
 
 impl Recording {
-    /// Whether it records everything on some CPUs.
+    /// Whether it records all tasks of one CPU or of all.
     pub(crate) fn is_system_wide(&self) -> bool {
         self.options.iter().any(|word| ["-a", "-C"].contains(word))
     }
 
-    /// The differences that `compare` finds in a recording, repeated as by [`settled`]; none if nothing can be recorded.
+    /// The differences that `compare` finds in a recording, repeated as by [`settled`]; none if rperf cannot record.
     pub(crate) fn differences(
         &self,
         tools: &Tools,
@@ -167,7 +167,7 @@ impl Recording {
         })
     }
 
-    /// Records with `recorder` and returns the file; `None`, with a printed reason, if that is not possible.
+    /// Records with `recorder` and returns the file; `None`, with a printed reason, if rperf cannot.
     pub(crate) fn make(
         &self,
         tools: &Tools,

@@ -138,7 +138,7 @@ const MORE: &[&[&str]] = &[
     &["--header-only", "-I"],
 ];
 
-/// Options that print lists, compared exactly, for the same recording.
+/// Options that print lists, compared exactly, for the recording whose name begins with [`THOROUGH`].
 const LISTS: &[&[&str]] = &[&["--tasks"], &["--mmaps"]];
 /// The beginning of the name of the recording that is compared with most options.
 const THOROUGH: &str = "frames, with";
@@ -159,13 +159,13 @@ const MORE_EVENTS: &[&[&str]] = &[
     &["--group", "-n", "-g", "none"],
 ];
 
-/// Recordings with several events, separate or in groups.
+/// Beginnings of the names of recordings with several events and callchains.
 const SEVERAL: &[&str] = &["several events with", "a group"];
 
 /// The only options for system-wide recordings. Others would show differences: programs that are not ours have many overlapping
 /// symbols and broken callchains, perf loses the mappings of programs that start while perf starts, and one additional row moves
 /// all later ones.
-const ANYTHING: &[&[&str]] = &[
+const SYSTEM_WIDE: &[&[&str]] = &[
     &["-g", "none", "-s", "comm,pid", "--no-children", "-n"],
     &["-g", "none", "-s", "cpu,comm,pid"],
 ];
@@ -188,22 +188,23 @@ fn report_prints_the_same_rows_and_graphs() {
         let compare = |made: &FinishedRecording| {
             let file = made.file.as_str();
             let lines = lines_for(recording).into_iter();
-            let mut found: Vec<String> = lines
+            let mut mismatches: Vec<String> = lines
                 .filter_map(|words| compare_report(&tools, file, words))
                 .collect();
             if let Some(pid) = made.steady.filter(|_| recording.is_system_wide()) {
                 let chosen = ["--pid", &pid.to_string()];
                 let lines = STEADY.iter().map(|words| [words, &chosen[..]].concat());
-                found.extend(lines.filter_map(|words| compare_report(&tools, file, &words)));
+                mismatches.extend(lines.filter_map(|words| compare_report(&tools, file, &words)));
             }
             if recording.name.starts_with(THOROUGH) {
                 let lists = LISTS.iter();
-                found.extend(lists.filter_map(|words| compare_list(&tools, file, words)));
+                mismatches.extend(lists.filter_map(|words| compare_list(&tools, file, words)));
             }
-            found
+            mismatches
         };
-        let found = recording.differences_with_process(&tools, &workloads, Tool::Perf, compare);
-        differences.extend(found);
+        let mismatches =
+            recording.differences_with_process(&tools, &workloads, Tool::Perf, compare);
+        differences.extend(mismatches);
     }
     workloads.clean_up();
     assert_alike(&differences);
@@ -211,7 +212,7 @@ fn report_prints_the_same_rows_and_graphs() {
 
 fn lines_for(recording: &Recording) -> Vec<&'static [&'static str]> {
     if recording.is_system_wide() {
-        return ANYTHING.to_vec();
+        return SYSTEM_WIDE.to_vec();
     }
     let begins = |start: &&str| recording.name.starts_with(start);
     let more = match SEVERAL.iter().any(begins) {
@@ -225,8 +226,8 @@ fn lines_for(recording: &Recording) -> Vec<&'static [&'static str]> {
 fn compare_list(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {
     let line = [&["report", "-i", file], words].concat();
     let [perf, rperf] = tools.outcomes(&line, b"");
-    let found = difference(&perf.stdout, &rperf.stdout)?;
-    Some(format!("{}\n{found}", line.join(" ")))
+    let mismatch = difference(&perf.stdout, &rperf.stdout)?;
+    Some(format!("{}\n{mismatch}", line.join(" ")))
 }
 
 pub(super) fn compare_report(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {
@@ -234,7 +235,7 @@ pub(super) fn compare_report(tools: &Tools, file: &str, words: &[&str]) -> Optio
     compare_runs(tools, &line, |run| run)
 }
 
-/// Runs one line with both tools at once, with the arguments that `prepare` adds to each.
+/// Compares one command line, run by both tools at once after `prepare`.
 pub(super) fn compare_runs(
     tools: &Tools,
     line: &[&str],
@@ -247,28 +248,28 @@ pub(super) fn compare_runs(
         (perf.join().expect("perf ran"), rperf)
     });
     let (perf, rperf) = (perf.expect("perf starts"), rperf.expect("rperf starts"));
-    let shown = line.join(" ");
-    assert_eq!(perf.status, 0, "perf {shown}: {}", perf.stderr);
+    let command = line.join(" ");
+    assert_eq!(perf.status, 0, "perf {command}: {}", perf.stderr);
     if rperf.status != 0 {
         return Some(format!(
-            "{shown}\n  status {}: {}",
+            "{command}\n  status {}: {}",
             rperf.status, rperf.stderr
         ));
     }
-    assert!(!perf.stdout.is_empty(), "{shown} prints nothing");
-    let found = compare_texts(&perf.stdout, &rperf.stdout)?;
-    Some(format!("{shown}\n{found}"))
+    assert!(!perf.stdout.is_empty(), "{command} prints nothing");
+    let mismatch = compare_texts(&perf.stdout, &rperf.stdout)?;
+    Some(format!("{command}\n{mismatch}"))
 }
 
 /// Returns the first unintended differences of two reports; `None` if there are none.
 pub(crate) fn compare_texts(perf: &str, rperf: &str) -> Option<String> {
-    let ours = normal(rperf, &[]);
-    let theirs = normal(perf, &ours.lines().collect::<Vec<_>>());
+    let ours = normalized(rperf, &[]);
+    let theirs = normalized(perf, &ours.lines().collect::<Vec<_>>());
     difference(&theirs, &ours)
 }
 
 /// Normalises intended differences. `full_lines` are rperf's lines, for cells of `text` that perf truncated.
-fn normal(text: &str, full_lines: &[&str]) -> String {
+fn normalized(text: &str, full_lines: &[&str]) -> String {
     let mut lines = Vec::new();
     let mut graph: Vec<&str> = Vec::new();
     for line in text.lines().map(str::trim_end) {
@@ -306,10 +307,10 @@ fn sort_equals(lines: &mut [String]) {
         let unnamed = line.contains("] 0x");
         unnamed.then(|| line.split("  ").next().unwrap_or_default().to_owned())
     };
-    for run in
+    for rows in
         lines.chunk_by_mut(|one, next| weight(one).is_some_and(|own| weight(next) == Some(own)))
     {
-        run.sort();
+        rows.sort();
     }
 }
 

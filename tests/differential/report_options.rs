@@ -46,7 +46,7 @@ const LINES: &[&[&str]] = &[
     &["--disable-order"],
 ];
 
-/// Options that show more of a row, and call graphs of rows that are not samples.
+/// Options for verbose rows, colours and memory accesses.
 const DETAILS: &[&[&str]] = &[
     &["-v"],
     &["-v", "--no-children", "-n"],
@@ -82,20 +82,20 @@ fn report_selects_the_same_samples() {
             .flatten()
             .collect()
     };
-    let found = RECORDING.differences(&tools, &workloads, Tool::Perf, compare);
+    let differences = RECORDING.differences(&tools, &workloads, Tool::Perf, compare);
     workloads.clean_up();
-    assert_alike(&found);
+    assert_alike(&differences);
 }
 
-/// Compares records in file order. Rounds are not reported as unhandled, and threads and objects are those at the
+/// Compares records in file order. rperf does not report rounds as unhandled, and prints threads and objects as of the
 /// record's time, while perf uses what it has read so far: docs/compatibility.md.
 fn compare_dump(tools: &Tools, file: &str) -> Option<String> {
     let line = ["report", "-D", "--disable-order", "-i", file];
     let [perf, rperf] = tools.outcomes(&line, b"");
     let perf = perf.stdout.replace("_ROUND: unhandled!", "_ROUND");
     let [perf, rperf] = [&perf, &rperf.stdout].map(|text| nameless(text));
-    let found = difference(&perf, &rperf)?;
-    Some(format!("{}\n{found}", line.join(" ")))
+    let mismatch = difference(&perf, &rperf)?;
+    Some(format!("{}\n{mismatch}", line.join(" ")))
 }
 
 /// Compares the output of `--threads` after the tables.
@@ -108,8 +108,8 @@ fn compare_counts(tools: &Tools, file: &str) -> Option<String> {
     };
     let (perf, rperf) = (counts(&perf.stdout), counts(&rperf.stdout));
     assert!(perf.lines().count() > 2, "perf counts no threads: {perf}");
-    let found = difference(&perf, &rperf)?;
-    Some(format!("{}\n{found}", line.join(" ")))
+    let mismatch = difference(&perf, &rperf)?;
+    Some(format!("{}\n{mismatch}", line.join(" ")))
 }
 
 /// perf notes reference call graphs after the title; only rperf prints the call graphs themselves.

@@ -9,7 +9,7 @@ use rperf_testkit::{may_trace, skip};
 
 use super::{Tool, Tools, assert_alike};
 
-/// The events of `sched record` of older kernels.
+/// The recorded events.
 const EVENTS: &str = "sched:sched_switch,sched:sched_stat_runtime,sched:sched_process_fork,sched:sched_wakeup_new,\
     sched:sched_migrate_task,sched:sched_wakeup";
 

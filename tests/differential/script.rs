@@ -46,7 +46,7 @@ const FIELDS: &[&[&str]] = &[
     &["--reltime", "--time", "0.01,0.02 0.05,0.06"],
 ];
 
-/// Command lines that both tools refuse with the same status.
+/// Options that both tools refuse with the same status, and a part of their messages.
 const REFUSED: &[(&[&str], &str)] = &[
     (&["-F", "nosuch"], "Invalid field requested."),
     (
@@ -106,14 +106,15 @@ fn script_prints_the_same_lines() {
             let lines = || SCRIPT.iter().chain(more);
             let compare = |made: &FinishedRecording| {
                 let is_system_wide = recording.is_system_wide();
-                let found = lines().filter_map(|words| match is_system_wide {
+                let mismatches = lines().filter_map(|words| match is_system_wide {
                     true => compare_all(&tools, made, words),
                     false => compare_script(&tools, &made.file, words),
                 });
-                found.collect()
+                mismatches.collect()
             };
-            let found = recording.differences_with_process(&tools, &workloads, recorder, compare);
-            differences.extend(found);
+            let mismatches =
+                recording.differences_with_process(&tools, &workloads, recorder, compare);
+            differences.extend(mismatches);
         }
     }
     workloads.clean_up();
@@ -152,7 +153,7 @@ fn script_refuses_with_the_same_words() {
 /// Runs `script` on one file with both tools; returns the differences with the command line.
 pub(crate) fn compare_script(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {
     let line = [&["script", "-i", file], words].concat();
-    compare_lines(tools, &line, &[])
+    compare_line(tools, &line, &[])
 }
 
 /// Like `compare_script`, for a system-wide recording.
@@ -163,8 +164,8 @@ fn compare_all(tools: &Tools, made: &FinishedRecording, words: &[&str]) -> Optio
     })
 }
 
-/// Compares any command line.
-fn compare_lines(tools: &Tools, line: &[&str], stdin: &[u8]) -> Option<String> {
+/// Compares the output of a command line.
+fn compare_line(tools: &Tools, line: &[&str], stdin: &[u8]) -> Option<String> {
     compare_outcomes(tools, line, stdin, difference)
 }
 
@@ -175,11 +176,11 @@ fn compare_outcomes(
     compare: impl Fn(&str, &str) -> Option<String>,
 ) -> Option<String> {
     let [perf, rperf] = tools.outcomes(line, stdin);
-    let shown = line.join(" ");
-    assert_eq!(perf.status, 0, "perf {shown}: {}", perf.stderr);
+    let command = line.join(" ");
+    assert_eq!(perf.status, 0, "perf {command}: {}", perf.stderr);
     if rperf.status != 0 {
         return Some(format!(
-            "{shown}\n  status {}: {}",
+            "{command}\n  status {}: {}",
             rperf.status, rperf.stderr
         ));
     }
@@ -188,10 +189,10 @@ fn compare_outcomes(
     let filters = line.iter().any(|word| filtering.contains(word));
     assert!(
         filters || !perf.stdout.is_empty(),
-        "{shown} prints nothing: the recording is empty"
+        "{command} prints nothing: the recording is empty"
     );
-    let found = compare(&perf.stdout, &rperf.stdout)?;
-    Some(format!("{shown}\n{found}"))
+    let mismatch = compare(&perf.stdout, &rperf.stdout)?;
+    Some(format!("{command}\n{mismatch}"))
 }
 
 /// A shell that opens files, starts programs and sleeps.
@@ -201,7 +202,7 @@ const SHELL: Target = Target::Command(&[
     "for i in 1 2 3; do sleep 0.002; done; ls / > /dev/null; ls /proc > /dev/null",
 ]);
 
-/// Tracepoints alone, with other events, and records of every other kind.
+/// Tracepoints alone and with other events, and side-band records.
 const MIXED: &[Recording] = &[
     Recording {
         name: "openat and switches",
@@ -285,7 +286,7 @@ const DETAIL_OPTIONS: &[&[&str]] = &[
     &["-F", "sw:comm,addr,iregs", "-F", "trace:comm,trace"],
 ];
 
-/// The output of `perf record` into a pipe.
+/// The output of `perf record -o -`.
 fn piped(tools: &Tools, recording: &Recording) -> Vec<u8> {
     let Target::Command(target) = recording.target else {
         panic!(
@@ -327,18 +328,18 @@ fn script_shows_tracepoints_mixtures_and_pipes_alike() {
 fn compare_mixed(tools: &Tools, recording: &Recording) -> Vec<String> {
     let stream = piped(tools, recording);
     let lines = OPTIONS.iter().step_by(3);
-    let mut found: Vec<String> = lines
+    let mut mismatches: Vec<String> = lines
         .filter_map(|words| {
             let line = [&["script", "-i", "-"], *words].concat();
-            compare_lines(tools, &line, &stream)
+            compare_line(tools, &line, &stream)
         })
         .collect();
     let Some(file) = recording.make(tools, &Workloads::none(), Tool::Perf) else {
-        return found;
+        return mismatches;
     };
     let details = recording.options.contains(&"-I");
     let more: &[_] = if details { DETAIL_OPTIONS } else { &[] };
     let lines = OPTIONS.iter().chain(FILE_OPTIONS).chain(more);
-    found.extend(lines.filter_map(|words| compare_script(tools, &file, words)));
-    found
+    mismatches.extend(lines.filter_map(|words| compare_script(tools, &file, words)));
+    mismatches
 }

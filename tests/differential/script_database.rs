@@ -9,7 +9,7 @@ use super::{Tool, Tools, assert_alike};
 use crate::commands::script::scripts::RECORDINGS;
 use crate::tidy::root;
 
-/// Prints each row.
+/// A script that prints each row.
 pub(super) const ROWS: &str = "
 perf_db_export_mode = True
 perf_db_export_calls = False
@@ -55,7 +55,7 @@ fn write(tools: &Tools, name: &str, text: &str) {
     std::fs::write(path, text).expect("a file can be written");
 }
 
-/// Records named threads, switches, callchains and data addresses.
+/// Records named threads, switches, callchains and data addresses in `threads.data`.
 fn record_threads(tools: &Tools) {
     let command = "perf bench futex hash -t 2 -r 1 -f 64; perf bench sched pipe -T -l 50";
     let words = [
@@ -166,8 +166,8 @@ fn the_same_database_is_written() {
             Tool::Perf => tools.run(tool, &words).env("PYTHONPATH", tools.path()),
             Tool::Rperf => tools.run(tool, &words),
         };
-        let found = run.finish().expect("the tool starts");
-        assert_eq!(found.status, 0, "{tool:?}: {}", found.stderr);
+        let outcome = run.finish().expect("the tool starts");
+        assert_eq!(outcome.status, 0, "{tool:?}: {}", outcome.stderr);
         let dump = Run::new("python3").args(["dump.py", &name]);
         let dump = dump.within(tools.path()).finish().expect("Python starts");
         assert_eq!(dump.status, 0, "{}", dump.stderr);
@@ -178,7 +178,7 @@ fn the_same_database_is_written() {
     assert_alike(&differences.into_iter().collect::<Vec<_>>());
 }
 
-/// Prints the columns and rows of all tables and views, sorted by name.
+/// A program that prints the columns and rows of all tables and views, sorted by type and name.
 const TABLES: &str = "
 import sqlite3, sys
 database = sqlite3.connect(sys.argv[1])

@@ -89,7 +89,7 @@ fn differing_samples(tools: &Tools) -> Vec<String> {
     differences.extend(compare_unsorted(tools, &file));
     let folder = tools.path();
     let recording = fs::read(folder.join(&file)).expect("the recording");
-    fs::write(folder.join("poked.data"), poked_in_kernel(&recording)).expect("scratch");
+    fs::write(folder.join("poked.data"), with_kernel_text_poke(&recording)).expect("scratch");
     let words = [
         "--show-text-poke-events",
         "-F",
@@ -153,7 +153,7 @@ fn compare_files(tools: &Tools, file: &str) -> Vec<String> {
             .expect("it starts");
         assert_eq!(outcome.status, 0, "{outcome:?}");
         // perf prints the size before everything is written.
-        let mut texts: Vec<_> = vec![without(&outcome.stdout, "Wrote ", " MB")];
+        let mut texts: Vec<_> = vec![without_part(&outcome.stdout, "Wrote ", " MB")];
         for event in ["cpu-clock", "page-faults", "context-switches"] {
             let path = tools.path().join(format!("{file}.{event}.dump"));
             texts.push(fs::read_to_string(&path).expect("a dump"));
@@ -163,12 +163,14 @@ fn compare_files(tools: &Tools, file: &str) -> Vec<String> {
     });
     assert!(texts[0].iter().all(|text| !text.is_empty()), "{texts:?}");
     let pairs = texts[0].iter().zip(&texts[1]);
-    let found = pairs.filter_map(|(perf, rperf)| difference(perf, rperf));
-    found.map(|found| format!("{line:?}\n{found}")).collect()
+    let mismatches = pairs.filter_map(|(perf, rperf)| difference(perf, rperf));
+    mismatches
+        .map(|mismatch| format!("{line:?}\n{mismatch}"))
+        .collect()
 }
 
-/// The text without the part between two strings in a line.
-fn without(text: &str, from: &str, to: &str) -> String {
+/// The text without the first part of each line that begins with `from` and ends with `to`.
+fn without_part(text: &str, from: &str, to: &str) -> String {
     let line = |line: &str| {
         let (before, rest) = line.split_once(from)?;
         Some(format!("{before}{}\n", rest.split_once(to)?.1))
@@ -197,8 +199,8 @@ fn compare_unsorted(tools: &Tools, file: &str) -> Option<String> {
         .replace("FINISHED_ROUND: unhandled!", "FINISHED_ROUND");
     // perf uses the names and mappings that come first in the file, regardless of their time; the file is ordered by CPU.
     let [perf, rperf] = [&perf, &rperf.stdout].map(|text| nameless(text));
-    let found = difference(&perf, &rperf)?;
-    Some(format!("{line:?}\n{found}"))
+    let mismatch = difference(&perf, &rperf)?;
+    Some(format!("{line:?}\n{mismatch}"))
 }
 
 /// A dump without names: of threads (`... thread: NAME:TID`, and `NAME EVENT:` of samples) and of objects.
@@ -220,7 +222,7 @@ pub(super) fn nameless(text: &str) -> String {
 }
 
 /// Adds a TEXT_POKE record at the address of the recording's first kernel sample.
-fn poked_in_kernel(recording: &[u8]) -> Vec<u8> {
+fn with_kernel_text_poke(recording: &[u8]) -> Vec<u8> {
     let data = PerfData::parse(recording).expect("a recording");
     let samples = samples(&data);
     let mut addresses = samples.iter().filter_map(|(_, sample)| sample.ip);
@@ -233,7 +235,7 @@ fn poked_in_kernel(recording: &[u8]) -> Vec<u8> {
     with_text_poke(recording, 0, poke)
 }
 
-/// Types and configs of pairs of counters: hardware, cache, software.
+/// Types and configs of pairs of counters: hardware (0) and cache (3) events.
 const PAIRS: &[[(u32, u64); 2]] = &[
     [(0, 0), (0, 1)],
     [(0, 4), (0, 5)],
@@ -250,7 +252,7 @@ const PAIRS: &[[(u32, u64); 2]] = &[
     [(0, 5), (0, 4)],
 ];
 
-/// A recording of a guest with its events replaced by these counters.
+/// A recording of a guest with its first two events replaced by these counters.
 fn with_counters(fixture: &Path, pair: &[(u32, u64); 2]) -> Vec<u8> {
     let mut bytes = fs::read(fixture).expect("a fixture");
     let data = PerfData::parse(&bytes).expect("a recording");
@@ -275,8 +277,8 @@ fn script_shows_the_same_metrics() {
             let made = with_counters(&fixture, pair);
             fs::write(tools.path().join("counters.data"), made).expect("scratch");
             let compare = |words: &&[&str]| {
-                let found = compare_script(&tools, "counters.data", words)?;
-                Some(format!("{name} {pair:?} {found}"))
+                let mismatch = compare_script(&tools, "counters.data", words)?;
+                Some(format!("{name} {pair:?} {mismatch}"))
             };
             let lines: &[&[&str]] = &[&["-F", "comm,time,period,event,metric", "--deltatime"]];
             differences.extend(lines.iter().filter_map(compare));

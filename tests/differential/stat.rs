@@ -473,29 +473,29 @@ pub(crate) fn masked(text: &str) -> String {
     let number = Regex::new(r"( *)(-?[0-9][0-9.]*)").expect("a pattern");
     let lines = text.lines().map(|line| {
         let is_columns = line.contains("  ") && !line.contains(',');
-        let mask = |found: &regex::Captures<'_>| match is_columns {
-            true => format!("<{}>", found[0].len()),
-            false => format!("{}#", &found[1]),
+        let mask = |number: &regex::Captures<'_>| match is_columns {
+            true => format!("<{}>", number[0].len()),
+            false => format!("{}#", &number[1]),
         };
         number.replace_all(line, mask).trim_end().to_owned()
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Runs both tools, one after the other: system-wide, they would count each other.
+/// Compares command lines, with one tool after the other: system-wide, they would count each other.
 fn differences(lines: &[&[&str]]) -> Vec<String> {
     let Some(tools) = Tools::find() else {
         return Vec::new();
     };
     let spinning = Running::spin();
     let pid = spinning.0.id().to_string();
-    let mut found = Vec::new();
+    let mut mismatches = Vec::new();
     for line in lines {
         let words = line
             .iter()
             .map(|word| if *word == "PID" { &pid } else { *word });
         let words: Vec<&str> = std::iter::once("stat").chain(words).collect();
-        found.extend(settled(|| {
+        mismatches.extend(settled(|| {
             let outcome = |tool| {
                 let outcome = tools.outcome(tool, &words);
                 format!(
@@ -505,12 +505,12 @@ fn differences(lines: &[&[&str]]) -> Vec<String> {
                     masked(&outcome.stderr)
                 )
             };
-            let found = difference(&outcome(Tool::Perf), &outcome(Tool::Rperf));
-            let found = found.map(|found| format!("{}\n{found}", words.join(" ")));
-            found.into_iter().collect()
+            let mismatch = difference(&outcome(Tool::Perf), &outcome(Tool::Rperf));
+            let mismatch = mismatch.map(|mismatch| format!("{}\n{mismatch}", words.join(" ")));
+            mismatch.into_iter().collect()
         }));
     }
-    found
+    mismatches
 }
 
 #[test]

@@ -30,8 +30,8 @@ const COUNTED: &[(&[&str], bool)] = &[
     (&["-C", "0", "-e", "cs,msr/tsc/", "sleep", "0.02"], true),
 ];
 
-/// Aggregation modes.
-const SHOWN: [&[&str]; 6] = [
+/// Aggregation modes of `stat report`.
+const MODES: [&[&str]; 6] = [
     &[],
     &["-A"],
     &["--per-core"],
@@ -40,7 +40,7 @@ const SHOWN: [&[&str]; 6] = [
     &["--per-node"],
 ];
 
-/// Removes the metrics of intervals, which differ from perf's: rperf divides by the length of the interval
+/// Removes metrics if they are those of intervals, which differ from perf's: rperf divides by the length of the interval
 /// (docs/compatibility.md).
 fn without_metrics_of_intervals(text: &str, in_intervals: bool) -> String {
     let metric = Regex::new("(?m)( *#  .*| +)$").expect("a pattern");
@@ -58,23 +58,23 @@ fn script_differences(tools: &Tools, words: &[&str], recorder: Tool) -> Vec<Stri
     let piped = run.args(&line).output().expect("it starts").stdout;
     let dumps = ["script", "-D", "-i", file];
     let pipes = ["script", "-i", "-"];
-    let shown = [
+    let scripts = [
         (&["script", "-i", file][..], &[][..]),
         (&dumps, &[]),
         (&pipes, &piped),
     ];
-    let shown = shown.into_iter().filter_map(|(words, stdin)| {
+    let mismatches = scripts.into_iter().filter_map(|(words, stdin)| {
         let [perf, rperf] = tools
             .outcomes(words, stdin)
             .map(|outcome| format!("status {}\n{}", outcome.status, outcome.stdout));
         assert!(rperf.contains("RUN            TIME EVENT\n"), "{rperf}");
-        let found = difference(&perf, &rperf)?;
+        let mismatch = difference(&perf, &rperf)?;
         Some(format!(
-            "{recorder:?} {line:?}\n{}\n{found}",
+            "{recorder:?} {line:?}\n{}\n{mismatch}",
             words.join(" ")
         ))
     });
-    shown.collect()
+    mismatches.collect()
 }
 
 fn differences(tools: &Tools, counted: &[&str], recorder: Tool) -> Vec<String> {
@@ -85,32 +85,32 @@ fn differences(tools: &Tools, counted: &[&str], recorder: Tool) -> Vec<String> {
     let of_cpus = words
         .iter()
         .any(|word| word.starts_with("-a") || *word == "-C");
-    let shown = SHOWN.iter().take(if of_cpus { SHOWN.len() } else { 2 });
-    let shown = shown.filter_map(|shown| {
-        let shown = [&["stat", "report", "-i", "counts.data"], *shown].concat();
-        let [perf, rperf] = tools.outcomes(&shown, b"").map(|outcome| {
+    let modes = MODES.iter().take(if of_cpus { MODES.len() } else { 2 });
+    let reports = modes.filter_map(|mode| {
+        let line = [&["stat", "report", "-i", "counts.data"], *mode].concat();
+        let [perf, rperf] = tools.outcomes(&line, b"").map(|outcome| {
             let text = format!("status {}\n{}", outcome.status, outcome.stderr);
             without_metrics_of_intervals(&text, words.contains(&"-I"))
         });
-        let found = difference(&perf, &rperf)?;
+        let mismatch = difference(&perf, &rperf)?;
         let recorder = format!("{recorder:?} {}", words.join(" "));
-        Some(format!("{recorder}\n{}\n{found}", shown.join(" ")))
+        Some(format!("{recorder}\n{}\n{mismatch}", line.join(" ")))
     });
     let scripts = script_differences(tools, counted, recorder);
-    shown.chain(scripts).collect()
+    reports.chain(scripts).collect()
 }
 
 #[test]
 fn recorded_counts_of_both_tools_are_shown_alike() {
     let Some(tools) = Tools::find() else { return };
     let counted = COUNTED.iter().filter(|(_, root)| !root || is_root());
-    let mut found = Vec::new();
+    let mut mismatches = Vec::new();
     for (words, _) in counted {
         for recorder in [Tool::Perf, Tool::Rperf] {
-            found.extend(differences(&tools, words, recorder));
+            mismatches.extend(differences(&tools, words, recorder));
         }
     }
-    assert_alike(&found);
+    assert_alike(&mismatches);
 }
 
 #[test]

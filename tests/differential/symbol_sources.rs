@@ -35,7 +35,7 @@ const LISTED: &[(&str, &[&str])] = &[
 ];
 
 /// Options of `report` for a recording of the program `frames`; `--dsos` leaves out libraries and the kernel.
-const OWN: &[&[&str]] = &[
+const FRAMES_OPTIONS: &[&[&str]] = &[
     &["-s", "sym"],
     &["-s", "srcline"],
     // perf puts samples without a file into one row, regardless of their dso; --dsos then keeps or drops all of them.
@@ -63,12 +63,12 @@ fn names_of_a_listing_are_the_same() {
     fs::write(&listed, listing()).expect("the folder takes a file");
     let listed = listed.to_str().expect("text");
     let folder = root().join("tests/fixtures/x86_64");
-    let found = LISTED.iter().filter_map(|(file, words)| {
+    let mismatches = LISTED.iter().filter_map(|(file, words)| {
         let file = folder.join(file);
         let options = ["-f", "--kallsyms", listed, "-i", file.to_str()?];
         compare(&tools, &[words, &options[..]].concat())
     });
-    assert_alike(&found.collect::<Vec<_>>());
+    assert_alike(&mismatches.collect::<Vec<_>>());
 }
 
 fn compare(tools: &Tools, line: &[&str]) -> Option<String> {
@@ -76,8 +76,8 @@ fn compare(tools: &Tools, line: &[&str]) -> Option<String> {
         return compare_report(tools, file, words);
     }
     let [perf, rperf] = tools.outcomes(line, b"");
-    let found = difference(&perf.stdout, &rperf.stdout)?;
-    Some(format!("{}\n{found}", line.join(" ")))
+    let mismatch = difference(&perf.stdout, &rperf.stdout)?;
+    Some(format!("{}\n{mismatch}", line.join(" ")))
 }
 
 #[test]
@@ -93,24 +93,24 @@ fn names_of_a_moved_program_are_the_same() {
     };
     let workloads = Workloads::build(tools.path());
     let compare = |file: &str| {
-        let lines = OWN.iter().map(|words| {
+        let lines = FRAMES_OPTIONS.iter().map(|words| {
             let words = [words, &["--dsos", "frames"][..]].concat();
             compare_report(&tools, file, &words)
         });
-        let mut found: Vec<String> = lines.flatten().collect();
+        let mut mismatches: Vec<String> = lines.flatten().collect();
         let moved = tools.path().join("moved");
-        move_below(&moved, &workloads.path("frames").expect("it was compiled"));
+        copy_below(&moved, &workloads.path("frames").expect("it was compiled"));
         let moved = moved.to_str().expect("text");
-        found.extend(compare_report(&tools, file, &["--symfs", moved]));
-        found
+        mismatches.extend(compare_report(&tools, file, &["--symfs", moved]));
+        mismatches
     };
-    let found = RECORDING.differences(&tools, &workloads, Tool::Perf, compare);
+    let mismatches = RECORDING.differences(&tools, &workloads, Tool::Perf, compare);
     workloads.clean_up();
-    assert_alike(&found);
+    assert_alike(&mismatches);
 }
 
 /// Copies a program to its path below a `--symfs` folder.
-fn move_below(folder: &Path, program: &Path) {
+fn copy_below(folder: &Path, program: &Path) {
     let place = folder.join(program.strip_prefix("/").unwrap_or(program));
     fs::create_dir_all(place.parent().expect("a folder")).expect("the folder is made");
     fs::copy(program, place).expect("the program is copied");

@@ -1,4 +1,4 @@
-//! `timechart`: the same events and the same text as perf 6.1.
+//! `timechart`: the same names of events and the same line about the chart as perf 6.1.
 
 use std::process::Stdio;
 
@@ -11,7 +11,7 @@ use crate::tools::without_zero_config;
 /// Options of `timechart record`.
 const RECORDED: &[&[&str]] = &[&[], &["-T"], &["-P"], &["-I"], &["-g"], &["-P", "-I"]];
 
-/// Options of `timechart`, with the recording that they apply to.
+/// The options with which a recording was made, and options of `timechart` that read it.
 const DRAWN: &[(&str, &[&str])] = &[
     ("", &[]),
     ("", &["-p", "sh"]),
@@ -43,7 +43,7 @@ fn timecharts_have_the_same_events_and_text() {
     };
     let mut differences = Vec::new();
     for options in RECORDED {
-        let mut found = Vec::new();
+        let mut events_of_tools = Vec::new();
         for tool in [Tool::Perf, Tool::Rperf] {
             let name = format!("{tool:?}{}.data", options.concat());
             let mut command = std::process::Command::new(tools.program(tool));
@@ -65,7 +65,7 @@ fn timecharts_have_the_same_events_and_text() {
             assert!(done.success(), "{tool:?} {options:?}");
             let path = tools.path().join("perf.data");
             std::fs::rename(path, tools.path().join(&name)).expect("a recording");
-            found.push(events(&tools, &name));
+            events_of_tools.push(events(&tools, &name));
         }
         let names = |text: &str| {
             let lines = text.lines().filter_map(|line| line.split_once(": type"));
@@ -75,8 +75,11 @@ fn timecharts_have_the_same_events_and_text() {
                 .filter(|name| !name.starts_with("dummy"))
                 .collect::<Vec<_>>()
         };
-        if names(&found[0]) != names(&found[1]) {
-            differences.push(format!("{options:?}:\n{}\n{}", found[0], found[1]));
+        if names(&events_of_tools[0]) != names(&events_of_tools[1]) {
+            differences.push(format!(
+                "{options:?}:\n{}\n{}",
+                events_of_tools[0], events_of_tools[1]
+            ));
         }
     }
     for (recording, options) in DRAWN {

@@ -53,7 +53,7 @@ const RECORDINGS: &[(&str, &[&str], &str)] = &[
         COMMAND,
     ),
     ("switches", &["--switch-events", "-e", "cpu-clock"], COMMAND),
-    // Names of the events of hardware traces.
+    // Events with the names of hardware trace events.
     (
         "branches",
         &["-d", "-c", "1", "-e", "page-faults/name=branches/"],
@@ -94,7 +94,7 @@ peer = server.accept()[0]
 for i in range(20): client.send(b\"x\" * 100); peer.recv(999)
 '";
 
-/// Recordings that this machine cannot make, as text that `data convert` reads.
+/// Recordings of events of other architectures, as text that `data convert` reads.
 const WRITTEN: &[(&str, &str)] = &[(
     "hcalls",
     "cmd 12 [000] 1.000100: powerpc:hcall_entry: opcode=4\n\
@@ -191,7 +191,7 @@ const SCRIPTS: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// Prints the name of every system call, as a dict.
+/// A script that prints the names of the system calls below 600, as a dict.
 const NAMES: &str = "
 from Util import *
 def trace_begin():
@@ -283,7 +283,7 @@ pub(crate) fn adapted(tools: &Tools, script: &Path) -> PathBuf {
 }
 
 /// The database that `event_analyzing_sample.py` adds to.
-const SAMPLES: &str = "/dev/shm/perf.db";
+const SAMPLE_DATABASE: &str = "/dev/shm/perf.db";
 
 /// Makes the recordings and the module that the scripts need.
 fn make_recordings(tools: &Tools) {
@@ -315,7 +315,7 @@ fn compare(tools: &Tools, recording: &str, script: &Path, arguments: &[&str]) ->
         let words = ["script", "-i", &file, "-s", &*own.to_string_lossy()];
         let run = tools.run(tool, &[&words[..], arguments].concat());
         if script.ends_with("event_analyzing_sample.py") {
-            let _ = std::fs::remove_file(SAMPLES);
+            let _ = std::fs::remove_file(SAMPLE_DATABASE);
         }
         // The order of equal rows is that of Perl's hashes.
         let run = run
@@ -325,12 +325,13 @@ fn compare(tools: &Tools, recording: &str, script: &Path, arguments: &[&str]) ->
     });
     // Source lines, which are indented: perf repeats the folder of compilation in paths of libraries, and has varying
     // results for programs without debug information.
-    let shown = |text: &str| {
+    let compared_lines = |text: &str| {
         let is_compared = |line: &&str| recording != "branches" || !line.starts_with(' ');
         let lines = text.lines().filter(is_compared);
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
-    let is_same = (rperf.status, shown(&rperf.stdout)) == (perf.status, shown(&perf.stdout));
+    let is_same = (rperf.status, compared_lines(&rperf.stdout))
+        == (perf.status, compared_lines(&perf.stdout));
     let (of_perf, of_rperf) = (perf.stdout, rperf.stdout + &rperf.stderr);
     (!is_same).then(|| {
         let script = script.display();
@@ -341,7 +342,7 @@ fn compare(tools: &Tools, recording: &str, script: &Path, arguments: &[&str]) ->
     })
 }
 
-/// The scripts of another release, which the perf of this machine runs, too.
+/// The folder of another release's scripts (`RPERF_SCRIPTS`), which the perf of this machine runs, too.
 #[expect(
     clippy::disallowed_methods,
     reason = "the folder is the caller's choice"
@@ -368,7 +369,7 @@ fn installed_scripts_print_the_same() {
             }
         }
     }
-    let _ = std::fs::remove_file(SAMPLES);
+    let _ = std::fs::remove_file(SAMPLE_DATABASE);
     assert_alike(&differences);
 }
 
@@ -481,7 +482,7 @@ fn errors_of_hardware_traces_reach_scripts() {
     );
 }
 
-/// Prints the counts that a script gets.
+/// A script that prints the counts that it gets.
 const COUNTS: &str = "
 def call(name):
     return lambda *values: print(name, values)

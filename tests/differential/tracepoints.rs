@@ -75,7 +75,7 @@ const RECORDINGS: &[Recording] = &[
 const SCRIPT: &[&[&str]] = &[&[], &["-F", "comm,tid,event,trace"]];
 const REPORT: &[&[&str]] = &[&[]];
 
-/// Options for recordings whose tracepoints have callchains.
+/// Options for rperf's recordings with callchains.
 const MORE_SCRIPT: &[&[&str]] = &[
     &["-F", "trace"],
     &["-F", "+trace"],
@@ -111,7 +111,7 @@ const MORE_REPORT: &[&[&str]] = &[
     &["-s", "__syscall_nr,flags/raw,comm", "-n", "-g", "none"],
 ];
 
-/// Options for recordings with context switches.
+/// Options for rperf's recording of context switches with callchains.
 const SWITCHES: &[&[&str]] = &[
     &["-s", "next_pid", "--no-children"],
     &["-s", "sched:sched_switch.next_pid,comm", "-g", "none"],
@@ -123,7 +123,7 @@ const SWITCHES: &[&[&str]] = &[
     &["-s", "comm", "-p", "^do_sys", "-x"],
 ];
 
-/// Unknown fields, and the messages about them.
+/// Invalid sort keys, and a part of rperf's message about each.
 const UNKNOWN_FIELDS: &[(&str, &str)] = &[
     ("nxt_pid", "the keys, most similar first: next_pid, "),
     (
@@ -148,8 +148,8 @@ fn tracepoints_are_shown_alike() {
     for recording in RECORDINGS {
         for recorder in [Tool::Perf, Tool::Rperf] {
             let compare = |file: &str| compare(&tools, recording, recorder, file);
-            let found = recording.differences(&tools, &Workloads::none(), recorder, compare);
-            differences.extend(found);
+            let mismatches = recording.differences(&tools, &Workloads::none(), recorder, compare);
+            differences.extend(mismatches);
         }
     }
     assert_alike(&differences);
@@ -160,14 +160,14 @@ fn compare(tools: &Tools, recording: &Recording, recorder: Tool, file: &str) -> 
     let thorough = recorder == Tool::Rperf && recording.options.contains(&"-g");
     let more = |lines: &'static [_]| if thorough { lines } else { &[] };
     let script = SCRIPT.iter().chain(more(MORE_SCRIPT));
-    let mut found: Vec<String> = script
+    let mut mismatches: Vec<String> = script
         .filter_map(|words| compare_script(tools, file, words))
         .collect();
     let report = REPORT.iter().chain(more(MORE_REPORT));
-    found.extend(report.filter_map(|words| compare_report(tools, file, words)));
+    mismatches.extend(report.filter_map(|words| compare_report(tools, file, words)));
     if thorough && recording.name == "tracepoints with callchains" {
         let switches = SWITCHES.iter();
-        found.extend(switches.filter_map(|words| compare_report(tools, file, words)));
+        mismatches.extend(switches.filter_map(|words| compare_report(tools, file, words)));
         for (word, hint) in UNKNOWN_FIELDS {
             let refused = tools.outcome(Tool::Rperf, &["report", "-i", file, "-s", word]);
             assert_eq!(refused.status, 129, "{}", refused.stderr);
@@ -176,5 +176,5 @@ fn compare(tools: &Tools, recording: &Recording, recorder: Tool, file: &str) -> 
     }
     let read = tools.outcome(Tool::Perf, &["evlist", "-i", file]);
     assert_eq!((read.status, &*read.stderr), (0, ""), "{file}");
-    found
+    mismatches
 }

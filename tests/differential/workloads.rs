@@ -79,7 +79,7 @@ impl Workloads {
         }
     }
 
-    /// No programs, for recordings with their own.
+    /// No programs, for recordings of other commands.
     pub(crate) fn none() -> Self {
         Self { folder: None }
     }

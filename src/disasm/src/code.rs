@@ -31,8 +31,7 @@ pub struct FunctionCode {
     pub sums: Vec<HitCount>,
 }
 
-/// A location in code from which other locations in the same object can be found. It is valid in
-/// every process that maps the object.
+/// A location in code from which other locations in the same object can be found.
 #[derive(Debug, Clone, Copy)]
 pub struct CodeLocation(Frame);
 
@@ -56,7 +55,7 @@ pub struct Instruction {
     pub brief: String,
     /// Disassembly with addresses.
     pub full: String,
-    /// Control flow after it, unless it continues with the next instruction.
+    /// Where control flow goes, unless only to the next instruction.
     pub arrow: Option<Arrow>,
     /// The target, if known.
     pub target: Option<BranchTarget>,
@@ -145,7 +144,7 @@ impl CodeLocation {
         Self(frame)
     }
 
-    /// The location of an address in the same object.
+    /// The frame at an address of the same object, if there is one.
     #[must_use]
     pub fn frame_at(&self, resolver: &Resolver<'_>, address: u64) -> Option<Frame> {
         resolver.frame_in_object(&self.0, address)
@@ -158,7 +157,7 @@ impl CodeLocation {
     }
 }
 
-/// The target of an instruction, if its disassembly has one.
+/// The target of a jump or call, if its disassembly has one.
 fn branch_target(
     listing: &Listing<'_>,
     labels: &Labels<'_>,

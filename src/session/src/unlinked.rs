@@ -8,7 +8,7 @@ use std::thread;
 
 use rperf_safefs::{Folder, FoundFile};
 
-/// Open files whose names are removed. Their blocks are freed in a thread when this is dropped.
+/// Open files whose names are removed. Dropping this closes them, in a separate thread if one can be started.
 #[derive(Debug, Default)]
 pub(crate) struct UnlinkedFiles(Vec<FoundFile>);
 

@@ -37,7 +37,7 @@ pub struct DiffLayout {
     pub lists_files: bool,
     /// `-t`: the separator of cells, which are then not padded.
     pub separator: Option<String>,
-    /// The colour sequences of values; `None` without colours. Unused with a separator.
+    /// The colour sequences of values; `None` without colours.
     pub colors: Option<Csi>,
     /// Whether control characters in cells are escaped as on a terminal, so that column widths match.
     pub escapes: bool,

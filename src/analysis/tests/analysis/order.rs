@@ -19,7 +19,7 @@ use crate::recording::{CYCLES, Recording, SWITCH, events, rounds, with_replay};
 struct Log {
     lines: Vec<(u64, String)>,
     /// The number of lines after which delivery stops.
-    most: Option<usize>,
+    max_lines: Option<usize>,
 }
 
 impl Log {
@@ -71,7 +71,9 @@ impl<D: std::fmt::Debug> Observer<D> for Log {
     }
 
     fn flow(&self) -> FoldControl {
-        let enough = self.most.is_some_and(|most| self.lines.len() >= most);
+        let enough = self
+            .max_lines
+            .is_some_and(|max_lines| self.lines.len() >= max_lines);
         if enough {
             FoldControl::Stop
         } else {
@@ -234,7 +236,7 @@ fn delivery_stops_when_the_observer_is_done() {
     with_replay(&file, |data, replay| {
         let layouts = EventLayouts::of_recording(data.metadata()).expect("descriptions");
         let mut log = Log {
-            most: Some(10),
+            max_lines: Some(10),
             ..Log::default()
         };
         let pass = ObserverPass::new(&layouts, AllSamples);

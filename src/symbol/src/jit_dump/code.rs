@@ -39,7 +39,7 @@ pub struct JitCode {
 pub struct JitLine<'a> {
     /// The file as named by the runtime.
     pub file: &'a str,
-    /// Line number, from 1.
+    /// The line number as written by the runtime.
     pub line: u32,
 }
 
@@ -59,7 +59,7 @@ impl JitCode {
     }
 
     /// The source line of the instruction at `offset` in a function; `None` if the runtime didn't
-    /// write one, or the file name isn't UTF-8.
+    /// write one, the file name isn't UTF-8, or there is no such function.
     #[must_use]
     pub fn line(&self, function: SymbolIndex, offset: u64) -> Option<JitLine<'_>> {
         let body = self.bodies.get(function.as_usize())?;

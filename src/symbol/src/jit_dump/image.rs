@@ -1,7 +1,7 @@
 //! A dumped function as an ELF file in memory, for callers that read code and unwind tables from ELF files.
 //!
 //! The file has the layout of those written by `perf inject --jit`. `.eh_frame` in a dump refers to the code by
-//! relative addresses, which are correct only if code and `.eh_frame` have the offsets of this layout.
+//! relative addresses, which are correct only at the distance between code and `.eh_frame` in this layout.
 
 use std::ops::Range;
 

@@ -34,7 +34,7 @@ struct FrameEntry {
     entry: usize,
 }
 
-/// The place of an FDE's first field, the address of the code.
+/// The place of an FDE's field with the address of the code.
 struct CodeAddress {
     /// Offset of the FDE in the function's tables.
     entry: usize,
@@ -131,7 +131,7 @@ impl MergedFrames {
 }
 
 /// Returns the length of a function's tables without the terminating entry, and the place of each FDE's address. `None` if the
-/// tables are damaged, or their addresses are not relative.
+/// tables are damaged, or the encoding of their addresses is not supported.
 fn code_addresses(reader: DumpReader, tables: &[u8]) -> Option<(usize, Vec<CodeAddress>)> {
     let mut addresses = Vec::new();
     let mut encodings: Vec<(usize, u8)> = Vec::new();

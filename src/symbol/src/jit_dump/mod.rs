@@ -45,10 +45,10 @@ const CODE_UNWINDING_INFO: u32 = 4;
 /// A parsed dump.
 #[derive(Debug)]
 pub struct JitDump {
-    /// Start of the dump, in nanoseconds of `CLOCK_MONOTONIC`; `None` if its times are of another
-    /// clock.
+    /// Start of the dump, in nanoseconds of `CLOCK_MONOTONIC`; `None` if it is 0, or if times are from a
+    /// CPU counter.
     pub started: Option<u64>,
-    /// Whether it ends in an incomplete record, as after a killed process.
+    /// Whether it ends in an incomplete record, as after a killed process, or in a damaged one.
     pub truncated: bool,
     functions: Vec<JitFunction>,
     names: NameTable,
@@ -61,7 +61,7 @@ pub struct JitDump {
 /// A function that was loaded or moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JitFunction {
-    /// Time from which it exists, in nanoseconds of the clock of [`JitDump::started`].
+    /// Time from which it exists, by the clock of the dump.
     pub time: u64,
     /// First address.
     pub start: u64,
@@ -140,7 +140,7 @@ impl JitDump {
     }
 }
 
-/// Reads the functions of a dump; `None` if it is not a dump.
+/// Reads the functions of a dump; `None` if it is not a dump, or its header is incomplete.
 #[must_use]
 pub fn parse(file: &FileBytes) -> Option<JitDump> {
     let bytes: &[u8] = file;
@@ -471,7 +471,7 @@ mod tests {
             assert_eq!(table.name(described), "described");
             let line = |offset| {
                 code.line(described, offset)
-                    .map(|found| (found.file, found.line))
+                    .map(|line| (line.file, line.line))
             };
             assert_eq!(line(0), Some(("a.js", 7)));
             assert_eq!(line(3), Some(("a.js", 7)));

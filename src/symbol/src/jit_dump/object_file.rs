@@ -1,6 +1,6 @@
 //! All functions of a dump as one ELF file, as `inject --jit` writes it: code, symbols, frames and lines.
 //!
-//! Addresses equal file offsets. A function that was loaded twice has two symbols.
+//! Addresses of code and frames equal file offsets. A function that was loaded twice has two symbols.
 
 use std::ops::Range;
 
@@ -26,8 +26,8 @@ const SYMBOL: usize = 24;
 const TEXT: usize = 0x1000;
 /// Alignment of functions, as compilers align them.
 const FUNCTION_ALIGN: usize = 16;
-/// Limit in bytes of an object with frames, whose addresses are relative and have 32 bits.
-const MAX_WITH_FRAMES: usize = 1 << 31;
+/// Frames that would begin at this address or later are omitted: their relative addresses have 32 bits.
+const FRAMES_LIMIT: usize = 1 << 31;
 
 /// An object with all functions of a dump.
 #[derive(Debug)]
@@ -155,7 +155,7 @@ impl JitDump {
 
     fn merged_frames(&self, code: &PlacedCode, start: usize) -> MergedFrames {
         let mut frames = MergedFrames::new(self.reader, start);
-        if start < MAX_WITH_FRAMES {
+        if start < FRAMES_LIMIT {
             for (function, place) in self.placed(&code.places) {
                 frames.add(self.bytes(function.body.frames), place);
             }

@@ -34,7 +34,7 @@ fn start(cpu: Option<u32>, max_rows: u32) -> Option<RunQueueSummary> {
     }
 }
 
-/// Runs a thread named `name` that sleeps `sleeps` times; returns its number and the time for which it lived.
+/// Runs a thread named `name` that sleeps `sleeps` times for 1 ms; returns its tid and the time for which it lived.
 fn sleeper(name: &str, sleeps: u32) -> (u32, Duration) {
     let thread = std::thread::Builder::new().name(name.to_owned());
     let thread = thread.spawn(move || {
@@ -43,8 +43,8 @@ fn sleeper(name: &str, sleeps: u32) -> (u32, Duration) {
             std::thread::sleep(Duration::from_millis(1));
         }
         let link = rperf_sys::link_target("/proc/thread-self").unwrap();
-        let number = link.file_name().unwrap().to_str().unwrap();
-        (number.parse().unwrap(), begin.elapsed())
+        let tid = link.file_name().unwrap().to_str().unwrap();
+        (tid.parse().unwrap(), begin.elapsed())
     });
     thread.unwrap().join().unwrap()
 }
@@ -54,10 +54,10 @@ fn waits_of_an_ended_thread_are_read() {
     let Some(mut summary) = start(None, 4096) else {
         return;
     };
-    let (number, lived) = sleeper("live-sleeper", 50);
+    let (tid, lived) = sleeper("live-sleeper", 50);
     summary.take_ended().unwrap();
     let rows = summary.read().unwrap();
-    let (key, waits) = rows.iter().find(|(key, _)| key.thread == number).unwrap();
+    let (key, waits) = rows.iter().find(|(key, _)| key.thread == tid).unwrap();
     assert!(key.birth > 0);
     assert_eq!(waits.comm, b"live-sleeper");
     // A wait follows the creation of the thread and each sleep; preemption adds others.
