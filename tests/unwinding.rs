@@ -1,4 +1,5 @@
-//! Stacks unwound from stack copies (`--call-graph dwarf`): compared with the programs' known callers, and with perf.
+//! Stacks unwound with stack copies (`--call-graph dwarf`) or while recording (`--unwind live`): compared with the programs'
+//! known callers, with each other, and with perf.
 
 mod c_programs;
 mod go_programs;

@@ -44,7 +44,7 @@ pub(crate) struct OutputStreams {
     csi: Csi,
     closed: AtomicBool,
     quiet: AtomicBool,
-    /// Whether a pager or a browser uses the terminal.
+    /// Whether stdout is redirected, or a browser uses the terminal.
     redirected: Arc<AtomicBool>,
 }
 
@@ -92,7 +92,7 @@ impl OutputStreams {
         self.terminal
     }
 
-    /// Returns the rows and columns of the terminal at stdout, which may change at any time.
+    /// Returns the rows and columns of the terminal at stdout, which may change at any time; `None` if stdout is no terminal.
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that asks for stdout"
@@ -116,7 +116,7 @@ impl OutputStreams {
         IS_RAW_STDOUT.store(true, Ordering::Relaxed);
     }
 
-    /// Returns a flag that is set while a pager or a browser uses the terminal, so that no progress may be shown on it.
+    /// Returns a flag that is set while stdout is redirected or a browser uses the terminal, so that no progress may be shown.
     pub(crate) fn redirected(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.redirected)
     }
@@ -139,7 +139,7 @@ impl OutputStreams {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Sets whether `-q` was given. If so, [`note`](Self::note) and [`warn`](Self::warn) print nothing; errors are printed anyway.
+    /// Sets whether `-q` was given. If so, [`note`](Self::note) and [`warn`](Self::warn) print nothing; errors are still printed.
     pub(crate) fn set_quiet(&self, quiet: bool) {
         self.quiet.store(quiet, Ordering::Relaxed);
     }
@@ -158,7 +158,7 @@ impl OutputStreams {
         io::stderr().is_terminal()
     }
 
-    /// Returns the prefix of a final message on stderr, which erases a line of progress.
+    /// Returns the prefix of a final message on stderr, which erases a line of progress; empty if stderr is no terminal.
     pub(crate) fn error_start() -> &'static str {
         match Self::shows_errors_on_terminal() {
             true => ERASE,
@@ -201,8 +201,8 @@ impl OutputStreams {
         Self::write_error("", text);
     }
 
-    /// Prints the lines of a message on stderr, even with `-q`. They are wrapped to the width of a terminal; a file or pipe gets them
-    /// unchanged.
+    /// Prints the lines of a message on stderr, even with `-q`. They are wrapped to the width of a terminal; a file or pipe gets
+    /// them unchanged.
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that asks for stderr"

@@ -35,8 +35,8 @@ pub(crate) enum DumpSuffix<'a> {
     Record(&'a NonSampleRecord<'a>),
 }
 
-/// Dumps all records in perf's delivery order, or in file order if `dump` is not sorted. `after` writes the text that follows each
-/// sample and each other decoded record.
+/// Dumps all records in perf's delivery order, or in file order if `dump` is not sorted. `after` writes the text that follows
+/// each sample and each other decoded record.
 pub(super) fn write<W: Write>(
     out: &mut W,
     replay: &Replay<'_>,

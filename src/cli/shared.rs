@@ -1,4 +1,4 @@
-//! Code shared by several commands. The modules of commands do not use each other.
+//! Code shared by several commands.
 
 pub(crate) mod analysis;
 pub(crate) mod annotation;

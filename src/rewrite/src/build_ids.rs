@@ -250,7 +250,7 @@ impl<S: BuildIdSource> Transform for BuildIdInjector<S> {
         for (raw, record) in RawRecord::all(records, self.endian) {
             match (self.objects, raw.kind) {
                 (InjectedObjects::Hit, RecordKind::SAMPLE) => {
-                    self.add_sample(&raw, self.position, to)
+                    self.add_sample(&raw, self.position, to);
                 }
                 (InjectedObjects::Mapped, RecordKind::MMAP | RecordKind::MMAP2) => {
                     self.add_mapping(&raw, to);
@@ -288,7 +288,8 @@ pub struct MappedBuildIds<S> {
 }
 
 impl<S: BuildIdSource> MappedBuildIds<S> {
-    /// Creates the transform for a recording with these events. If `used` is given, the host's mappings of other objects are dropped.
+    /// Creates the transform for a recording with these events. If `used` is given, the host's mappings of other
+    /// objects are dropped.
     pub fn new(
         endian: Endian,
         events: &[EventDesc],

@@ -12,7 +12,7 @@ use rperf_wire::{Endian, RawRecord, RecordHeader, RecordKind};
 
 use crate::pipeline::{Piece, Pipeline};
 
-/// Bytes of records passed on at once.
+/// Records of about this many bytes are passed on at once.
 const PIECE: usize = 1 << 20;
 
 /// The reason why a copy failed.

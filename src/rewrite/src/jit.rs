@@ -1,7 +1,7 @@
 //! Adds the functions that a run-time compiler dumped (`jit-PID.dump`) to a recording, as mappings of an object file.
 //!
 //! A function gets an MMAP2 record with the time at which it was loaded. The record is written before the end of the
-//! first round with a record of that time or later, so that readers, who sort by rounds, are not given records that come too late.
+//! first round with a record of that time or later, so that readers, who sort by rounds, do not get it too late.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

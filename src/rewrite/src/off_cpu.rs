@@ -80,8 +80,8 @@ impl OffCpu {
         }
     }
 
-    /// Sums up waits of less than `threshold` nanoseconds by task and place: samples of the sums are written at the end, or earlier
-    /// if there are many.
+    /// Sums up waits of less than `threshold` nanoseconds by task and place: samples of the sums are written at the end, or
+    /// earlier if there are many.
     #[must_use]
     pub fn adding_up_below(mut self, threshold: u64) -> Self {
         self.threshold = threshold;
@@ -220,8 +220,8 @@ impl Rewriter for OffCpu {
         }
     }
 
-    /// Appends the sums of short waits, and samples for tasks that are still off their CPUs, with the time until the latest record.
-    /// Their later samples have the time from then on.
+    /// Appends the sums of short waits, and samples for tasks that are still off their CPUs, with the time until the latest
+    /// record. Their later samples have the time from then on.
     fn end(&mut self, to: &mut Vec<u8>) {
         self.order.finish_all();
         let now = self.order.limit();

@@ -408,7 +408,7 @@ pub(crate) fn run(
         if rings.keeps_snapshots() && std::mem::take(&mut rotation.is_requested) {
             rings.snapshot(sink)?;
         }
-        rotation.is_requested |= states.is_readable(&awaited.triggers) && context.triggers.take();
+        rotation.is_requested |= states.is_readable(&awaited.triggers) && context.triggers.poll();
         rotation.switch_if_due(rings, sink, observer)?;
         states.drop_ended(&awaited.triggers, &mut triggers);
         states.drop_ended(&awaited.rings, &mut counters);

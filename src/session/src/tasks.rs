@@ -19,7 +19,8 @@ pub(crate) struct CpuTasks {
 }
 
 impl CpuTasks {
-    /// Determines the CPUs and tasks to observe; `workload` is the pid of the forked child.
+    /// Determines the CPUs and tasks to observe; `workload` is the pid of the forked child. CPU targets ignore
+    /// `per_thread`.
     pub(crate) fn find(
         target: &Target,
         workload: Option<u32>,

@@ -49,8 +49,8 @@ pub(crate) struct TriggerEvents<'a> {
 }
 
 impl TriggerEvents<'_> {
-    /// Whether a trigger event has occurred since the last call.
-    pub(crate) fn take(&mut self) -> bool {
+    /// Reads the rings; returns whether a trigger event has occurred since the last call.
+    pub(crate) fn poll(&mut self) -> bool {
         let mut samples = 0;
         let mut walker = RecordWalker::default();
         for ring in self.rings.iter_mut() {

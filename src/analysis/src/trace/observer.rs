@@ -153,8 +153,8 @@ impl<S: TraceSink> TraceObserver<S> {
         self.lost
     }
 
-    /// Ends the trace and returns the sink and the sums. Held returns are printed, and the begin of the call that began last, unless
-    /// the options omit begins.
+    /// Ends the trace and returns the sink and the sums. Held returns are printed, and the begin of the call that began last,
+    /// unless the options omit begins.
     pub fn finish(mut self) -> (S, CallSummary) {
         self.release();
         self.interrupt();

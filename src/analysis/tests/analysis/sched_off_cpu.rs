@@ -24,8 +24,8 @@ const TASKS: usize = 5;
 /// A step of a schedule; impossible steps are skipped.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// The CPU's task is switched out in the state with this index, and a runnable task is switched in; if there is none, the idle
-    /// task.
+    /// The CPU's task is switched out in the state with this index, and a runnable task is switched in; if there is none, the
+    /// idle task.
     Switch(usize, usize),
     /// A sleeping task is woken.
     Wake(usize),
