@@ -10,7 +10,7 @@ use rperf_wire::{CpuMode, RecordKind};
 
 use super::options::flag;
 
-/// Types of records that perf's report and diff mark as unhandled.
+/// Types of records that perf's report, diff and sched mark as unhandled.
 pub(crate) const UNHANDLED_RECORDS: &[RecordKind] = &[
     RecordKind::THROTTLE,
     RecordKind::UNTHROTTLE,

@@ -80,7 +80,7 @@ pub trait TraceSink {
 pub struct TraceLine<'a> {
     /// When the call or event began; `None` if its begin was not seen.
     pub time: Option<u64>,
-    /// How long it took, if its begin and end were seen.
+    /// How long a call took, if its begin and end were seen; 0 for a page fault; `None` for other events.
     pub duration: Option<u64>,
     /// The thread.
     pub tid: u32,
