@@ -204,8 +204,8 @@ fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
             perf.status, rperf.status, rperf.stderr
         )
     });
-    let differing = status.or(differing)?;
-    Some(format!("{}\n{differing}", line.join(" ")))
+    let found = status.or(found)?;
+    Some(format!("{}\n{found}", line.join(" ")))
 }
 
 /// The text without the branch statistics if `omit`: if several branches share a row, perf counts all with the type of

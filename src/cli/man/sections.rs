@@ -465,12 +465,13 @@ mod tests {
 
     use super::*;
     use crate::cli::commands::{COMMANDS, SUBCOMMANDS};
-    use crate::cli::man::shown;
+    use crate::cli::man::documented_options;
 
     /// The commands whose pages show the option `id`.
     fn with_option(id: &str) -> BTreeSet<&'static str> {
         let entries = COMMANDS.iter().chain(SUBCOMMANDS);
-        let having = entries.filter(|entry| shown(&(entry.build)()).any(|arg| arg.get_id() == id));
+        let having = entries
+            .filter(|entry| documented_options(&(entry.build)()).any(|arg| arg.get_id() == id));
         having.map(|entry| entry.name).collect()
     }
 

@@ -65,7 +65,7 @@ impl<'d> RecordedStat<'d> {
             match self.process(&record) {
                 Ok(Some(round)) => on_round(self, &round)?,
                 Ok(None) => {}
-                Err(error) => found.bad_records.add(BadRecord {
+                Err(error) => diagnostics.bad_records.add(BadRecord {
                     offset: record.position,
                     kind: record.raw.kind,
                     error,

@@ -175,9 +175,9 @@ impl RingSet {
         self.pass_from(self.min_bytes, sink)
     }
 
-    /// Drains every ring with at least `least` bytes once: one write per run of records, directly from the ring's memory. If
+    /// Drains every ring with at least `min_bytes` bytes once: one write per run of records, directly from the ring's memory. If
     /// there was any data, returns true and, without overwrite rings, ends the round.
-    fn pass_from(&mut self, least: u64, sink: &mut CountedOutput) -> Result<bool, WriteError> {
+    fn pass_from(&mut self, min_bytes: u64, sink: &mut CountedOutput) -> Result<bool, WriteError> {
         let mut any = false;
         for (ring, lost) in self.rings.iter_mut().zip(&mut self.lost) {
             if ring.available() < min_bytes && !ring.has_trace() {

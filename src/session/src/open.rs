@@ -88,7 +88,7 @@ pub(crate) struct Opener<'a> {
     pub(crate) cgroups: &'a [Option<OpenCgroup>],
     /// Features that the kernel lacks: whether the `read_format` LOST is one of them, and the attr flags. They are found out with
     /// the first event that uses them.
-    pub(crate) left_out: (bool, AttrFlags),
+    pub(crate) unsupported: (bool, AttrFlags),
     /// Ring watermark in bytes, if the kernel's default of half the ring is too large.
     watermark: Option<u32>,
 }

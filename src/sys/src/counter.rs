@@ -218,7 +218,7 @@ impl Counter {
         let running = next(format.contains(ReadFormat::TOTAL_TIME_RUNNING))?;
         let count = if in_group { first } else { 1 };
         let mut readings = Vec::new();
-        for _ in 0..number {
+        for _ in 0..count {
             readings.push(CounterValue {
                 value: next(in_group)?.unwrap_or(first),
                 enabled,

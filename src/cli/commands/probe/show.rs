@@ -41,7 +41,7 @@ pub(super) fn list_functions(
     let (names, path) = match OpenedObject::open(&args::target(matches), matches, context)? {
         OpenedObject::Program(binary) => (of_binary(&binary)?, binary.path().display().to_string()),
         OpenedObject::Kernel(kernel) => {
-            let found = match kernel.given_image() {
+            let names = match kernel.given_image() {
                 Some(image) => of_binary(image)?,
                 None => kernel.with(|kernel| kernel.functions(filter.as_ref())),
             };
@@ -68,7 +68,7 @@ pub(super) fn list_lines(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let range = LineRange::parse(wanted).map_err(|fault| syntax_error(fault, wanted))?;
+    let range = LineRange::parse(text).map_err(|fault| syntax_error(fault, text))?;
     let options = args::search_options(matches, context)?;
     let doing = "show lines";
     let of_binary = |binary: &ProbedBinary| {
@@ -188,7 +188,7 @@ fn in_kernel(
     of_binary: &dyn Fn(&ProbedBinary) -> Result<Vec<ListedPoint>, Error>,
 ) -> Result<Vec<ListedPoint>, CliError> {
     let doing = "show vars";
-    let found = match kernel.given_image() {
+    let points = match kernel.given_image() {
         Some(image) => of_binary(image),
         None => match kernel.image() {
             Some(image) => of_binary(&image),

@@ -54,8 +54,8 @@ pub(super) fn write_hint(context: &Context, plan: &StatPlan, table: &CountTable)
         }
         names
     };
-    let missing = names_in(|state| matches!(state, CountState::NotSupported));
-    let idle = names_in(|state| matches!(state, CountState::NotCounted));
+    let unsupported = names_in(|state| matches!(state, CountState::NotSupported));
+    let uncounted = names_in(|state| matches!(state, CountState::NotCounted));
     let mut parts = Vec::new();
     if !unsupported.is_empty() {
         parts.push(format!(

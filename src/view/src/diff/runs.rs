@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use rperf_hist::{ComparedRuns, Comparison, RunComparison};
 use serde_json::{Map, Value, json};
 
-use super::{DIFF_JSON_VERSION, DiffLayout, key_widths, shown, write_keys};
+use super::{DIFF_JSON_VERSION, DiffLayout, escaped_name, key_widths, write_keys};
 use crate::padding::{LeftAligned, RightAligned};
 use crate::percent::Percent;
 use crate::table::write_separated_titles;
@@ -62,7 +62,7 @@ pub fn write_runs(
     if !layout.quiet {
         let blank = if is_first { "" } else { "\n" };
         let [before, after] = event.runs.runs;
-        let name = shown(event.name, layout);
+        let name = escaped_name(event.name, layout);
         writeln!(out, "{blank}# Event '{name}'\n#")?;
         writeln!(
             out,
