@@ -1,6 +1,7 @@
 //! `rperf lock`: sums recomputed from `script`, and recordings without the events.
 
 mod deadlock;
+mod histograms;
 mod holders;
 mod live;
 mod live_futexes;

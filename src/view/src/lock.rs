@@ -1,6 +1,7 @@
 //! The tables of `lock`, in the layout of perf 6.1.
 
 pub mod chains;
+mod histograms;
 pub mod holders;
 pub mod json;
 pub mod recorded;
@@ -91,10 +92,12 @@ fn heading(column: LockColumn) -> (&'static str, usize) {
 pub struct NamedRow {
     /// The row.
     pub row: LockRow,
-    /// The caller, the lock or the thread.
+    /// The caller, the lock, the thread or the path of the cgroup.
     pub name: String,
     /// The process of an owner of locks that threads of other processes waited for.
     pub owner_process: Option<u32>,
+    /// The container of the cgroup, if it belongs to one.
+    pub container: Option<String>,
     /// The frames shown below the row, innermost first.
     pub stack: Vec<String>,
     /// Threads that ended waits for locks of user programs, most waits first. Empty if not shown.
@@ -129,18 +132,32 @@ pub enum ContentionTable {
     Cgroups,
 }
 
-/// Writes the titles of `lock contention`. With `separator`, those of separated values.
+/// What `lock contention` prints of its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContentionLayout<'l> {
+    /// The columns after the numbers.
+    pub table: ContentionTable,
+    /// The numbers.
+    pub columns: &'l [LockColumn],
+    /// The text between separated values; `None` for a table.
+    pub separator: Option<&'l str>,
+    /// Whether the distribution of the waits follows each row of a table.
+    pub with_histograms: bool,
+    /// Whether the container of a cgroup follows its row.
+    pub with_containers: bool,
+}
+
+/// Writes the titles of `lock contention`.
 ///
 /// # Errors
 ///
 /// Those of `out`.
 pub fn write_contention_titles(
     out: &mut dyn Write,
-    table: ContentionTable,
-    columns: &[LockColumn],
-    separator: Option<&str>,
+    layout: &ContentionLayout<'_>,
 ) -> io::Result<()> {
-    if let Some(separator) = separator {
+    let ContentionLayout { table, columns, .. } = *layout;
+    if let Some(separator) = layout.separator {
         write!(out, "# output: ")?;
         for column in columns {
             write!(out, "{}{separator} ", heading(*column).0)?;
@@ -173,19 +190,18 @@ fn write_titles(out: &mut dyn Write, columns: &[LockColumn]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the rows of `lock contention`. With `separator`, they are separated values, times in nanoseconds.
+/// Writes the rows of `lock contention`. Times of separated values are in nanoseconds.
 ///
 /// # Errors
 ///
 /// Those of `out`.
 pub fn write_contention(
     out: &mut dyn Write,
-    table: ContentionTable,
-    columns: &[LockColumn],
+    layout: &ContentionLayout<'_>,
     rows: &[NamedRow],
-    separator: Option<&str>,
 ) -> io::Result<()> {
-    if let Some(separator) = separator {
+    let ContentionLayout { table, columns, .. } = *layout;
+    if let Some(separator) = layout.separator {
         return write_separated(out, table, columns, rows, separator);
     }
     for named in rows {
@@ -208,6 +224,12 @@ pub fn write_contention(
             writeln!(out, "\t\t\t{frame}")?;
         }
         write_threads_of(out, named)?;
+        if let Some(container) = named.container.as_ref().filter(|_| layout.with_containers) {
+            writeln!(out, "\t\t\tcontainer {container}")?;
+        }
+        if layout.with_histograms {
+            histograms::write_histogram(out, row)?;
+        }
     }
     Ok(())
 }

@@ -373,6 +373,7 @@ impl RowNames<'_, '_> {
             owners,
             owner_process: None,
             name,
+            container: None,
             row,
         }
     }

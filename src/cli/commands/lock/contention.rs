@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use clap::{Arg, ArgMatches, Command};
 use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
 use rperf_view::lock::{
-    ContentionTable, NamedRow, kind_flags, write_checks, write_contention, write_contention_titles,
+    ContentionLayout, ContentionTable, NamedRow, kind_flags, write_checks, write_contention,
+    write_contention_titles,
 };
 
 use super::analysis::{LockEvents, LockQuery, print};
@@ -17,7 +18,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
 use crate::cli::live::workload;
-use crate::cli::options::{flag, is_given, number, switch, unsupported, value};
+use crate::cli::options::{count, flag, is_given, number, switch, unsupported, value};
 
 const ABOUT: &str = "\
 Shows how long callers, threads (-t) or locks (-l) waited for locks of the kernel, recorded with 'lock record'. With -b, a command or a target \
@@ -102,6 +103,7 @@ pub(in crate::cli::commands) fn command() -> Command {
             value("svg", "file").help(
                 "draw the waits of callers, or with --holders the time of holders, as a flame graph in this file; - for the standard output",
             ),
+            switch("histogram").help("show the distribution of the waits below each row; --json has it in any case"),
             value("field-separator", "text")
                 .short('x')
                 .help("print separated values, times in nanoseconds"),
@@ -150,17 +152,20 @@ pub(in crate::cli::commands) fn run(
         return holders::run(matches, context, &query);
     }
     let separator = matches.get_one::<String>("field-separator");
-    let shown = Presentation {
+    let with_histograms = flag(matches, "histogram") == Some(true);
+    let layout = ContentionLayout {
         table,
         columns: &shown,
         separator: separator.map(String::as_str),
+        with_histograms,
+        with_containers: with_histograms || count(matches, "verbose") > 0,
     };
     if is_live {
-        return live::run(matches, context, &query, &shown);
+        return live::run(matches, context, &query, &layout);
     }
     print(matches, context, &query, |out, found| {
-        shown.write(out, &found.rows, context)?;
-        match shown.separator.is_none() && found.shows_checks(matches, context) {
+        write_rows(out, &layout, &found.rows, context)?;
+        match layout.separator.is_none() && found.shows_checks(matches, context) {
             true => write_checks(out, &found.checks),
             false => Ok(()),
         }
@@ -194,6 +199,7 @@ fn refuse_without_table(
         return Err(CliError::usage(message));
     }
     let mut ignored = [
+        ("histogram", "--histogram", true),
         ("json", "--json", has_svg),
         ("field-separator", "-x", true),
         ("field", "-F", true),
@@ -216,6 +222,21 @@ fn refuse_without_table(
 /// Refuses options without effect, and numbers of frames beyond the kernel's limits.
 fn refuse_ignored(matches: &ArgMatches, query: &LockQuery, is_live: bool) -> Result<(), CliError> {
     refuse_columns_of_json(matches)?;
+    if flag(matches, "histogram") == Some(true) {
+        for (id, option, hint) in [
+            ("json", "--json", "the rows of --json have their histograms"),
+            (
+                "field-separator",
+                "-x",
+                "the rows of --json have their histograms, for programs",
+            ),
+        ] {
+            if is_given(matches, id) {
+                let message = format!("--histogram and {option} exclude each other");
+                return Err(CliError::usage(message).hint(hint));
+            }
+        }
+    }
     if is_live && !(1..=MAX_LIVE_STACK).contains(&query.max_stack) {
         let message = format!(
             "--max-stack {}: BPF programs read 1 to 127 frames",
@@ -258,27 +279,17 @@ fn table(matches: &ArgMatches) -> Result<(LockAggregation, ContentionTable), Cli
     })
 }
 
-/// The layout of the table.
-pub(super) struct Presentation<'p> {
-    pub(super) table: ContentionTable,
-    pub(super) columns: &'p [LockColumn],
-    /// `-x`.
-    pub(super) separator: Option<&'p str>,
-}
-
-impl Presentation<'_> {
-    /// Writes titles, unless `-q` is given, and rows.
-    pub(super) fn write(
-        &self,
-        out: &mut dyn Write,
-        rows: &[NamedRow],
-        context: &Context,
-    ) -> io::Result<()> {
-        if !context.output.is_quiet() {
-            write_contention_titles(out, self.table, self.columns, self.separator)?;
-        }
-        write_contention(out, self.table, self.columns, rows, self.separator)
+/// Writes titles, unless `-q` is given, and rows.
+pub(super) fn write_rows(
+    out: &mut dyn Write,
+    layout: &ContentionLayout<'_>,
+    rows: &[NamedRow],
+    context: &Context,
+) -> io::Result<()> {
+    if !context.output.is_quiet() {
+        write_contention_titles(out, layout)?;
     }
+    write_contention(out, layout, rows)
 }
 
 /// Parses `--type-filter`, and the addresses of `--lock-filter`.

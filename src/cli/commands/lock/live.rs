@@ -13,11 +13,13 @@ use rperf_replay::{LiveWorld, Order, World};
 use rperf_resolve::Resolver;
 use rperf_session::{Observation, RecordRequest, SynthesizedRecords, Target};
 use rperf_sys::Proc;
-use rperf_view::lock::{ContentionTable, MissingWaits, NamedRow, json, write_missing};
+use rperf_view::lock::{
+    ContentionLayout, ContentionTable, MissingWaits, NamedRow, json, write_missing,
+};
 use rperf_wire::Endian;
 
 use super::analysis::{LockQuery, RowNames, RunQueueUse, print_text, processes};
-use super::contention::Presentation;
+use super::contention::write_rows;
 use super::details::{LockFunctions, frames_at, user_callers};
 use super::flame::FlameFile;
 use super::live_owners::{LiveOwners, namespace_layout, namespaced_threads};
@@ -30,6 +32,7 @@ use crate::cli::live::kernel_offsets::member_offsets;
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{PROC, explain, kernel_sums, target};
 use crate::cli::options::{count, flag, is_given};
+use crate::cli::shared::containers::container_of;
 use crate::cli::symbol_options::SymbolSources;
 
 /// The default of `--map-nr-entries`, as in perf.
@@ -73,7 +76,7 @@ pub(super) fn run(
     matches: &ArgMatches,
     context: &Context,
     query: &LockQuery,
-    shown: &Presentation<'_>,
+    layout: &ContentionLayout<'_>,
 ) -> Result<ExitStatus, CliError> {
     let symbols = SymbolSources::new(matches, context)?;
     let request = request(matches, context, query)?;
@@ -93,7 +96,7 @@ pub(super) fn run(
         query,
     };
     let (rows, waits) = names.rows(watched.sums).map_err(failed)?;
-    let with_stacks = count(matches, "verbose") > 0 && shown.table == ContentionTable::Callers;
+    let with_stacks = count(matches, "verbose") > 0 && layout.table == ContentionTable::Callers;
     let row_names = RowNames {
         resolver: &resolver,
         world,
@@ -111,8 +114,8 @@ pub(super) fn run(
     } else {
         let is_verbose = missing.total() > 0 || context.verbosity(matches) > 0;
         print_text(context, |out| {
-            shown.write(out, &rows, context)?;
-            match is_verbose && !context.output.is_quiet() && shown.separator.is_none() {
+            write_rows(out, layout, &rows, context)?;
+            match is_verbose && !context.output.is_quiet() && layout.separator.is_none() {
                 true => write_missing(out, &missing, waits),
                 false => Ok(()),
             }
@@ -428,6 +431,7 @@ impl LiveNames<'_, '_> {
         };
         let mut named = names.named(row);
         if let Some(name) = name {
+            named.container = container_of(&name);
             named.name = name;
         }
         if let (LockKey::Owner(Some(tid)), Some(waiting)) = (&named.row.key, named.row.process) {

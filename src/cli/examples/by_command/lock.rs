@@ -42,6 +42,10 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
                 "also who had the locks of programs",
             ),
             example(
+                "lock contention -l --histogram",
+                "how long the waits for each lock were",
+            ),
+            example(
                 "lock contention --holders",
                 "what holders did while others waited",
             ),

@@ -48,6 +48,21 @@ fn write_histogram(out: &mut dyn Write, title: &str, sums: &LatencySums) -> io::
         super::waits(waits)
     )?;
     let counts = counts_by_power(&sums.delays, FIRST_POWER);
+    write_counts(out, &counts, FIRST_POWER, waits)
+}
+
+/// Writes a line with a bar for each power of two nanoseconds, from the first that has a wait on. The first of `counts` is that of all waits shorter than
+/// two to the power of `first_power`; `waits` is their number.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub(crate) fn write_counts(
+    out: &mut dyn Write,
+    counts: &[u64],
+    first_power: u32,
+    waits: u64,
+) -> io::Result<()> {
     let most = counts.iter().copied().max().unwrap_or_default();
     let mut rows = Table::new([
         Column::right("From us"),
@@ -58,7 +73,7 @@ fn write_histogram(out: &mut dyn Write, title: &str, sums: &LatencySums) -> io::
     ]);
     let first = counts.iter().position(|count| *count > 0);
     let mut from = 0;
-    for (line, (power, count)) in (FIRST_POWER..).zip(&counts).enumerate() {
+    for (line, (power, count)) in (first_power..).zip(counts).enumerate() {
         let to = 1_u64.checked_shl(power).unwrap_or(u64::MAX);
         if Some(line) >= first {
             rows.push([

@@ -1,0 +1,122 @@
+//! The distribution of the waits of a row, for `lock contention --histogram`.
+
+use std::io::{self, Write};
+
+use rperf_analysis::lock::LockRow;
+
+use super::time;
+use crate::sched::delay_histogram::{counts_by_power, write_counts};
+
+/// The first line counts all waits shorter than two to the power of this, in nanoseconds: spin locks are often waited for for less than 1 us.
+const FIRST_POWER: u32 = 7;
+/// What the lines begin with, so that they are below the values of their row.
+const INDENTATION: &str = "        ";
+
+/// Writes percentiles, if they are known, and a line with a bar for each power of two nanoseconds; nothing if no wait has ended.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub(super) fn write_histogram(out: &mut dyn Write, row: &LockRow) -> io::Result<()> {
+    let counts = counts(row);
+    let waits: u64 = counts.iter().sum();
+    if waits == 0 {
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    let percentiles = [("median", 500), ("p90", 900), ("p99", 990)];
+    let known = percentiles.iter().filter_map(|(name, per_mille)| {
+        let value = row.waits.percentile(*per_mille)?;
+        Some(format!("{name} {}", time(value, 0).trim()))
+    });
+    let known: Vec<String> = known.collect();
+    if !known.is_empty() {
+        writeln!(text, "# {}", known.join(", "))?;
+    }
+    write_counts(&mut text, &counts, FIRST_POWER, waits)?;
+    for line in String::from_utf8_lossy(&text).lines() {
+        writeln!(out, "{}", format!("{INDENTATION}{line}").trim_end())?;
+    }
+    Ok(())
+}
+
+/// Returns the number of waits below two to the power of [`FIRST_POWER`], and in each power of two from there on, up to the longest wait.
+fn counts(row: &LockRow) -> Vec<u64> {
+    let Some(powers) = &row.powers else {
+        return counts_by_power(&row.waits, FIRST_POWER);
+    };
+    let mut counts = Vec::new();
+    for (power, count) in (1..).zip(powers).filter(|(_, count)| **count > 0) {
+        let line = u32::saturating_sub(power, FIRST_POWER) as usize;
+        if counts.len() <= line {
+            counts.resize(line + 1, 0);
+        }
+        if let Some(sum) = counts.get_mut(line) {
+            *sum += *count;
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use rperf_analysis::lock::{LockKey, LockStack, LockSums};
+
+    use super::*;
+
+    fn row(powers: Vec<u64>) -> LockRow {
+        let sums = LockSums {
+            count: powers.iter().sum(),
+            total: 0,
+            max: 0,
+            min: 0,
+            powers,
+            flags: 32,
+            address: 1,
+            lock_name: None,
+            run_queue: 0,
+        };
+        LockRow::of_sums(LockKey::Address(1), sums, LockStack::default(), Vec::new())
+    }
+
+    fn written(row: &LockRow) -> Vec<String> {
+        let mut out = Vec::new();
+        write_histogram(&mut out, row).expect("writing to memory succeeds");
+        let text = String::from_utf8(out).expect("text");
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn sums_of_the_kernel_and_single_waits_have_equal_lines() {
+        // 0, 100 and 127 ns; 128 ns; 1023 ns; 1024 ns twice.
+        let waits = [0, 100, 127, 128, 1023, 1024, 1024];
+        let mut powers = vec![0; 64];
+        let mut single = row(Vec::new());
+        single.powers = None;
+        for wait in waits {
+            powers[u64::checked_ilog2(wait).unwrap_or(0) as usize] += 1;
+            single.waits.add(wait);
+        }
+        let bar = |length: usize| "#".repeat(length);
+        let lines = [
+            "        # From us  To us  Waits   Share".to_owned(),
+            format!("            0.000  0.128      3  42.86%  {}", bar(40)),
+            format!("            0.128  0.256      1  14.29%  {}", bar(14)),
+            "            0.256  0.512      0   0.00%".to_owned(),
+            format!("            0.512  1.024      1  14.29%  {}", bar(14)),
+            format!("            1.024  2.048      2  28.57%  {}", bar(27)),
+        ];
+        assert_eq!(written(&row(powers)), lines);
+        let found = written(&single);
+        assert_eq!(
+            found[0],
+            "        # median 128 ns, p90 1.02 us, p99 1.02 us"
+        );
+        assert_eq!(found[1..], lines);
+    }
+
+    #[test]
+    fn rows_without_ended_waits_have_no_lines() {
+        assert!(written(&row(vec![0; 64])).is_empty());
+    }
+}

@@ -1,0 +1,117 @@
+//! `lock contention --histogram`: the distribution of the waits of each row.
+
+use rperf_testkit::{Outcome, Scratch, may_trace, skip};
+
+use super::{recording, run};
+
+/// A row of a table, and the counts of its lines.
+#[derive(Debug, Default)]
+struct Block {
+    row: String,
+    counts: Vec<u64>,
+}
+
+/// Returns the rows of a table with histograms.
+fn blocks(table: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for line in table.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_range = words.len() >= 4 && words[3].ends_with('%');
+        match (is_range, words.first()) {
+            (true, _) => {
+                let count = words[2].parse().expect("a count");
+                blocks.last_mut().expect("a row").counts.push(count);
+            }
+            (false, Some(first)) if first.parse::<u64>().is_ok() => blocks.push(Block {
+                row: line.to_owned(),
+                counts: Vec::new(),
+            }),
+            _ => {}
+        }
+    }
+    blocks
+}
+
+#[test]
+fn each_row_has_its_distribution() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::waits())
+        .expect("a file");
+    let bar = "#".repeat(40);
+    // Of the first lock a wait of 1000 ns and one of 4333 ns, of the second one of 1000 ns; a wait for the third does not end.
+    let expected = format!(
+        "         2      5.33 us      4.33 us      2.67 us   ffff888000001000   0x4000 (spinlock)
+        # median 1.00 us, p90 4.32 us, p99 4.32 us
+        # From us  To us  Waits   Share
+            0.512  1.024      1  50.00%  {bar}
+            1.024  2.048      0   0.00%
+            2.048  4.096      0   0.00%
+            4.096  8.192      1  50.00%  {bar}
+         1      1.00 us      1.00 us      1.00 us   ffff888000003010   0x4010 (mutex)
+        # median 1.00 us, p90 1.00 us, p99 1.00 us
+        # From us  To us  Waits    Share
+            0.512  1.024      1  100.00%  {bar}
+         1         0 ns         0 ns         0 ns   ffff888000002008   0x4008 (semaphore)
+"
+    );
+    let table = run(&scratch, "lock contention -l --histogram -q").stderr;
+    assert_eq!(table, expected);
+    // The same lines follow the rows of other tables, with the columns of -F.
+    let threads = run(&scratch, "lock contention -t --histogram -F contended -q").stderr;
+    let counts: Vec<Vec<u64>> = blocks(&threads).into_iter().map(|row| row.counts).collect();
+    assert_eq!(counts, [vec![1, 0, 0, 1], vec![1]], "{threads}");
+    for (words, message) in [
+        (
+            "--histogram --json",
+            "--histogram and --json exclude each other",
+        ),
+        ("--histogram -x ,", "--histogram and -x exclude each other"),
+        (
+            "--histogram --svg -",
+            "--svg and --histogram exclude each other",
+        ),
+        (
+            "--histogram --holders",
+            "--holders and --histogram exclude each other",
+        ),
+    ] {
+        let refused = run(&scratch, &format!("lock contention {words}"));
+        assert_eq!(refused.status, 129, "{words}: {refused:?}");
+        assert!(refused.stderr.contains(message), "{words}: {refused:?}");
+    }
+}
+
+/// Runs `lock contention` with a load with contended locks; `None` with a printed reason if the kernel does not run the programs.
+fn live(test: &str, options: &str) -> Option<Outcome> {
+    if !may_trace(test) {
+        return None;
+    }
+    let scratch = Scratch::new();
+    let program = env!("CARGO_BIN_EXE_rperf");
+    let words = format!("lock contention -ab {options} -- {program} bench sched messaging -g 2");
+    let made = run(&scratch, &words);
+    if made.status == 255 && made.stderr.contains("BPF") {
+        skip(test, &made.stderr);
+        return None;
+    }
+    assert_eq!(made.status, 0, "{made:?}");
+    Some(made)
+}
+
+#[test]
+fn sums_of_the_running_system_have_distributions() {
+    const NAME: &str = "commands::lock::histograms::sums_of_the_running_system_have_distributions";
+    for options in ["-l --histogram", "--lock-cgroup --histogram"] {
+        let Some(made) = live(NAME, options) else {
+            return;
+        };
+        let found = blocks(&made.stderr);
+        assert!(!found.is_empty(), "{made:?}");
+        for block in found {
+            let contended = block.row.split_whitespace().next();
+            let contended: u64 = contended.and_then(|word| word.parse().ok()).expect("waits");
+            assert_eq!(block.counts.iter().sum::<u64>(), contended, "{block:?}");
+        }
+    }
+}
