@@ -1,5 +1,6 @@
 //! `rperf lock`: sums recomputed from `script`, and recordings without the events.
 
+mod cgroups;
 mod deadlock;
 mod histograms;
 mod holders;

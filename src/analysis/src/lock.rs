@@ -203,6 +203,7 @@ impl LockContention {
             (LockAggregation::Caller, _) => return self.row_of_caller(address, flags, detail),
             (LockAggregation::Thread, _) => LockKey::Thread(at.task.tid),
             (LockAggregation::Owner, _) => LockKey::Owner(holder),
+            (LockAggregation::Cgroup, _) => LockKey::Cgroup(detail.cgroup.unwrap_or_default()),
             (LockAggregation::Address, None) => LockKey::Address(address),
             (LockAggregation::Address, Some(pid)) => LockKey::UserAddress { pid, address },
         };

@@ -1,6 +1,7 @@
 //! `rperf lock`: records waits for locks of the kernel, and analyses them.
 
 mod analysis;
+mod cgroup_filter;
 mod contention;
 mod deadlock;
 mod details;

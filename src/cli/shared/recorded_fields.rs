@@ -76,3 +76,26 @@ pub(crate) fn require_fields(
     }
     Ok(())
 }
+
+/// Checks that the samples of `events` have cgroups. `recorder` is the subcommand that records them.
+///
+/// # Errors
+///
+/// Status 255: the samples of an event have none.
+pub(crate) fn require_cgroups(
+    analysis: &Analysis<'_>,
+    events: &[&str],
+    recorder: &str,
+) -> Result<(), CliError> {
+    let path = analysis.input.path.display();
+    let recorded = analysis.metadata().events.iter();
+    let mut needed = recorded.filter(|event| events.contains(&event.name.as_str()));
+    match needed.find(|event| !event.attr.sample_type.contains(SampleType::CGROUP)) {
+        Some(event) => {
+            let message = format!("{path}: samples of {} have no cgroup", event.name);
+            let hint = format!("record with '{recorder} --all-cgroups'");
+            Err(CliError::message(255, message).hint(hint))
+        }
+        None => Ok(()),
+    }
+}

@@ -82,6 +82,26 @@ fn each_row_has_its_distribution() {
     }
 }
 
+#[test]
+fn cgroups_have_their_distribution_and_container() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::waits_in_cgroups())
+        .expect("a file");
+    let bar = "#".repeat(40);
+    let expected = format!(
+        "         1      1.00 us      1.00 us      1.00 us   /docker/{}
+\t\t\tcontainer docker:0123456789ab
+        # median 1.00 us, p90 1.00 us, p99 1.00 us
+        # From us  To us  Waits    Share
+            0.512  1.024      1  100.00%  {bar}
+",
+        "0123456789abcdef".repeat(4)
+    );
+    let table = run(&scratch, "lock contention -g -i perf.data --histogram").stderr;
+    assert!(table.ends_with(&expected), "{table}");
+}
+
 /// Runs `lock contention` with a load with contended locks; `None` with a printed reason if the kernel does not run the programs.
 fn live(test: &str, options: &str) -> Option<Outcome> {
     if !may_trace(test) {

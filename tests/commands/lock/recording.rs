@@ -12,6 +12,10 @@ const PAGE: &[u8] = b"\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
     \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
     \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
     \tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
+/// `sample_type`: CGROUP.
+const CGROUP: u64 = 1 << 21;
+/// `PERF_RECORD_CGROUP`.
+const CGROUP_RECORD: u32 = 19;
 /// `PERF_CONTEXT_KERNEL`.
 const KERNEL: u64 = -128_i64 as u64;
 
@@ -103,6 +107,8 @@ pub(crate) struct LockFile {
     file: PerfFile,
     /// Nanoseconds.
     time: u64,
+    /// The cgroup of the following samples, if cgroups are recorded.
+    cgroup: Option<u64>,
 }
 
 /// A thread and a lock.
@@ -119,6 +125,28 @@ pub(crate) struct Place {
 impl LockFile {
     /// Creates one with these events, and threads by number and name.
     pub(crate) fn with(events: &[Event], threads: &[(u32, &str)]) -> Self {
+        Self::with_fields(events, threads, FIELDS)
+    }
+
+    /// Like [`LockFile::with`]; samples have cgroups, 1 and so on with these paths.
+    pub(crate) fn with_cgroups(events: &[Event], threads: &[(u32, &str)], paths: &[&str]) -> Self {
+        let mut all = Self::with_fields(events, threads, FIELDS | CGROUP);
+        for (id, path) in (1..).zip(paths) {
+            let body = all.bytes().u64(id).text(path, 8);
+            let body = body.u32(0).u32(0).u64(0).u32(0).u32(0);
+            let body = body.u64(events[0] as u64).done();
+            all.file.record(CGROUP_RECORD, 0, body);
+        }
+        all.cgroup = Some(1);
+        all
+    }
+
+    /// Sets the cgroup of the following samples.
+    pub(crate) fn enter_cgroup(&mut self, id: u64) {
+        self.cgroup = Some(id);
+    }
+
+    fn with_fields(events: &[Event], threads: &[(u32, &str)], fields: u64) -> Self {
         let mut file = PerfFile::new();
         let mut tracing = TracingDataBuilder::new(Endian::Little, 8, 4096);
         tracing.headers(PAGE, b"");
@@ -128,7 +156,7 @@ impl LockFile {
                 kind: TRACEPOINT,
                 config: id,
                 period: 1,
-                sample_type: FIELDS,
+                sample_type: fields,
                 flags: FileAttr::SAMPLE_ID_ALL,
                 ..FileAttr::default()
             };
@@ -154,6 +182,7 @@ impl LockFile {
         Self {
             file,
             time: 1_000_000,
+            cgroup: None,
         }
     }
 
@@ -201,7 +230,11 @@ impl LockFile {
         let chain = [KERNEL, 0x1000, 0x2000, 0x3000, 0x4000 + lock % 0x1000];
         let body = body.u64(chain.len() as u64);
         let body = chain.iter().fold(body, |body, ip| body.u64(*ip));
-        let body = body.u32(size).raw(raw).done();
+        let body = body.u32(size).raw(raw);
+        let body = match self.cgroup {
+            Some(id) => body.u64(id).done(),
+            None => body.done(),
+        };
         self.file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body);
     }
 
@@ -331,5 +364,34 @@ pub(crate) fn global_locks() -> Vec<u8> {
         file.event(1000, Begin, place);
         file.event(1000, End, place);
     }
+    file.finish()
+}
+
+/// Returns waits in three cgroups, each with a number, of which the second is a container: for 1000 and 4333 ns in the first, for 1000 ns in the second, and
+/// for a futex for 2500 ns in the third.
+pub(crate) fn waits_in_cgroups() -> Vec<u8> {
+    let docker = format!("/docker/{}", "0123456789abcdef".repeat(4));
+    let events = [Begin, End, FutexEnter, FutexExit];
+    let paths = ["/user.slice", &docker, "/system.slice/web.service"];
+    let mut file = LockFile::with_cgroups(&events, &[(1, "alpha")], &paths);
+    let lock = Place {
+        tid: 1,
+        lock: 0xffff_8880_0000_1000,
+        class: "",
+        flags: 32,
+    };
+    for (cgroup, wait) in [(1, 1000), (1, 4333), (2, 1000)] {
+        file.enter_cgroup(cgroup);
+        file.event(1000, Begin, lock);
+        file.event(wait, End, lock);
+    }
+    file.enter_cgroup(3);
+    let futex = Place {
+        lock: 0x5000,
+        flags: 0,
+        ..lock
+    };
+    file.event(1000, FutexEnter, futex);
+    file.event(2500, FutexExit, futex);
     file.finish()
 }

@@ -26,7 +26,8 @@ impl Default for KnownStacks {
 }
 
 impl KnownStacks {
-    /// Returns the detail of a callchain, given as recorded, which `evaluate` makes the first time.
+    /// Returns the detail of a callchain, given as recorded, which `evaluate` makes the first time. If details depend on more than the stack, `chain` must
+    /// have that, too.
     pub fn get(&self, chain: &[u8], evaluate: impl FnOnce() -> LockDetail) -> Arc<LockDetail> {
         let [shard, ..] = FxBuildHasher.hash_one(chain).to_be_bytes();
         let shard = self.0.get(usize::from(shard) % SHARDS);

@@ -28,6 +28,8 @@ pub struct LockDetail {
     pub captured: Option<Box<CapturedWaits>>,
     /// The period in ns of a sample of a clock.
     pub clock: Option<u64>,
+    /// The cgroup of the waiting thread by its id, if waits are grouped by cgroup.
+    pub cgroup: Option<u64>,
 }
 
 /// How waits are grouped into the rows of a table.
@@ -41,6 +43,8 @@ pub enum LockAggregation {
     Address,
     /// The threads that held the locks when the waits began.
     Owner,
+    /// The cgroups of the waiting threads.
+    Cgroup,
 }
 
 /// The identity of a row.

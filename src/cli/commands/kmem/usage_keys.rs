@@ -7,7 +7,7 @@ use rperf_analysis::{DeliveredCounts, ObserverPass, PrepareSamples};
 use rperf_replay::{Sample, World};
 use rperf_resolve::{AddressContext, Resolver, TimeIntervals};
 use rperf_tracepoint::typed::TypedEvent;
-use rperf_wire::{CpuMode, SampleType};
+use rperf_wire::CpuMode;
 use std::collections::HashMap;
 
 use super::Allocators;
@@ -17,7 +17,7 @@ use crate::cli::error::CliError;
 use crate::cli::options::value;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::containers::container_of;
-use crate::cli::shared::recorded_fields::event_layouts;
+use crate::cli::shared::recorded_fields::{event_layouts, require_cgroups};
 use crate::cli::shared::time_range::time_intervals;
 
 /// A part of a key.
@@ -131,7 +131,7 @@ impl UsageKeys {
         let allocators = Allocators::given_or_recorded(matches, &layouts);
         let needed = require_events(analysis, allocators, |name| layouts.has(name))?;
         if self.has(KeyPart::Cgroup) || self.has(KeyPart::Container) {
-            require_cgroups(analysis, &needed.concat())?;
+            require_cgroups(analysis, &needed.concat(), "kmem record")?;
         }
         let details = UsageDetails {
             keys: self,
@@ -152,20 +152,6 @@ impl UsageKeys {
             delivered,
             has_objects: allocators.slab,
         })
-    }
-}
-
-/// Checks that the samples of `events` have cgroups.
-fn require_cgroups(analysis: &Analysis<'_>, events: &[&str]) -> Result<(), CliError> {
-    let path = analysis.input.path.display();
-    let recorded = analysis.metadata().events.iter();
-    let mut needed = recorded.filter(|event| events.contains(&event.name.as_str()));
-    match needed.find(|event| !event.attr.sample_type.contains(SampleType::CGROUP)) {
-        Some(event) => {
-            let message = format!("{path}: samples of {} have no cgroup", event.name);
-            Err(CliError::message(255, message).hint("record with 'kmem record --all-cgroups'"))
-        }
-        None => Ok(()),
     }
 }
 

@@ -24,8 +24,9 @@ use crate::cli::jobs::jobs;
 use crate::cli::options::{count, flag};
 use crate::cli::output::OutputStreams;
 use crate::cli::shared::analysis::Analysis;
+use crate::cli::shared::containers::container_of;
 use crate::cli::shared::losses::{conclude, losses};
-use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
+use crate::cli::shared::recorded_fields::{event_layouts, require_cgroups, require_fields};
 use crate::cli::symbol_options::SymbolSources;
 
 /// Which tracepoints are read.
@@ -62,6 +63,8 @@ pub(super) struct LockQuery {
     pub(super) run_queue: RunQueueUse,
     /// Names of locks that are selected, too.
     pub(super) lock_names: Vec<String>,
+    /// The paths of the cgroups whose waits are selected; all if `None`.
+    pub(super) cgroups: Option<Vec<String>>,
     pub(super) key: LockColumn,
     /// The maximum number of rows.
     pub(super) entries: usize,
@@ -74,6 +77,11 @@ pub(super) struct LockQuery {
 }
 
 impl LockQuery {
+    /// Whether samples need the cgroups of threads.
+    pub(super) fn needs_cgroups(&self) -> bool {
+        self.aggregation == LockAggregation::Cgroup || self.cgroups.is_some()
+    }
+
     /// Returns the kernel's variables if locks have their names; perf names those of `lock report` and `lock info` by callers.
     pub(super) fn variables<'n, 'r>(
         &self,
@@ -182,16 +190,21 @@ pub(super) fn read(
     let needed: Vec<_> = needed.map(|(_, events)| events).collect();
     let is_read = |name: &str| needed.iter().any(|events| events.contains(&name));
     require_fields(analysis, is_read, "lock record")?;
+    if query.needs_cgroups() {
+        // The events at which waits begin.
+        let begins = [CONTENTION_EVENTS[0], FUTEX_EVENTS[0]];
+        require_cgroups(analysis, &begins, "lock record")?;
+    }
     let selection = lock_names::selection(query, resolver)?;
-    let mut contention = LockContention::new(query.aggregation, selection);
     if query.aggregation == LockAggregation::Owner && capture_event(analysis).is_none() {
         return Err(without_owners(analysis));
     }
-    contention = contention.with_threads(processes(analysis.replay.world()));
+    let processes = processes(analysis.replay.world());
+    let mut contention = LockContention::new(query.aggregation, selection).with_threads(processes);
     if query.run_queue == RunQueueUse::Separate {
         contention = contention.separating_run_queue();
     }
-    let details = LockDetails::new(analysis, resolver, query);
+    let details = LockDetails::new(analysis, resolver, query)?;
     let mut pass = details.pass(&layouts, &needed);
     if reads_switches {
         pass = pass.with_switches();
@@ -349,6 +362,10 @@ impl RowNames<'_, '_> {
         let name = match (&row.key, &row.class) {
             (LockKey::Thread(tid) | LockKey::Owner(Some(tid)), _) => self.thread(*tid),
             (LockKey::Owner(None), _) => "Unknown".to_owned(),
+            (LockKey::Cgroup(id), _) => match self.world.cgroup(*id) {
+                Some(path) => path.to_owned(),
+                None => format!("cgroup:{id}"),
+            },
             (_, Some(class)) => String::from_utf8_lossy(class).into_owned(),
             (LockKey::Address(_), None) if let Some(name) = self.lock(&row) => name,
             (LockKey::UserAddress { pid, address }, None)
@@ -372,8 +389,11 @@ impl RowNames<'_, '_> {
             wakers,
             owners,
             owner_process: None,
+            container: match row.key {
+                LockKey::Cgroup(_) => container_of(&name),
+                _ => None,
+            },
             name,
-            container: None,
             row,
         }
     }

@@ -22,7 +22,8 @@ use crate::cli::options::{count, flag, is_given, number, switch, unsupported, va
 
 const ABOUT: &str = "\
 Shows how long callers, threads (-t) or locks (-l) waited for locks of the kernel, recorded with 'lock record'. With -b, a command or a target \
-(-a, -C, -p, --tid) it shows waits of the running system, which BPF programs sum in the kernel; owners (-o) and cgroups (--lock-cgroup) have rows, too.";
+(-a, -C, -p, --tid) it shows waits of the running system, which BPF programs sum in the kernel; owners (-o) and cgroups (--lock-cgroup) have rows, too. \
+Recordings have cgroups with 'lock record --all-cgroups'.";
 
 /// The default number of innermost frames that are skipped when the caller is determined, as in perf.
 pub(super) const STACK_SKIP: usize = 3;
@@ -70,8 +71,10 @@ fn live_options() -> Vec<Arg> {
             .help("show a row per thread that had the lock: kernel mutexes and semaphores of writers; with --user and in recordings, mutexes of programs"),
         value("cgroup-filter", "path[,path...]")
             .short('G')
-            .help("only waits in these cgroups"),
-        switch("lock-cgroup").help("show a row per cgroup"),
+            .help("only waits of threads in these cgroups; recordings need 'lock record --all-cgroups'"),
+        switch("lock-cgroup")
+            .short('g')
+            .help("show a row per cgroup; recordings need 'lock record --all-cgroups'"),
         unsupported("inject-delay", "it slows down the holders of locks").short('J'),
         workload::words(),
     ]
@@ -124,7 +127,7 @@ pub(in crate::cli::commands) fn run(
     let is_live = live::is_requested(matches);
     if is_live && is_given(matches, "input") {
         return Err(CliError::usage(
-            "-i reads a recording; -b, -G, --lock-cgroup, targets and commands show the running system",
+            "-i reads a recording; -b, -M, --user, targets and commands show the running system",
         ));
     }
     let frames = |id: &str, default| match matches.get_one::<u64>(id) {
@@ -140,6 +143,7 @@ pub(in crate::cli::commands) fn run(
         selection: selection(matches)?,
         run_queue: run_queue_use(matches, &shown),
         lock_names: lock_names::words(matches),
+        cgroups: words(matches, "cgroup-filter"),
         key,
         entries: entries(matches),
         stack_skip: frames("stack-skip", STACK_SKIP),
@@ -207,6 +211,7 @@ fn refuse_without_table(
         ("callstack-filter", "-S", has_holders),
         ("lock-filter", "-L", has_holders),
         ("type-filter", "-Y", has_holders),
+        ("cgroup-filter", "-G", has_holders),
         ("stack-skip", "--stack-skip", has_holders),
     ]
     .into_iter();
@@ -263,14 +268,16 @@ fn table(matches: &ArgMatches) -> Result<(LockAggregation, ContentionTable), Cli
         (false, true) => (LockAggregation::Address, ContentionTable::Addresses),
         (false, false) => (LockAggregation::Caller, ContentionTable::Callers),
     };
-    let owners = (LockAggregation::Owner, ContentionTable::Owners);
-    Ok(match (live::own_table(matches), table) {
-        (None, table) => (aggregation, table),
+    let [by_owner, by_cgroup] = ["lock-owner", "lock-cgroup"].map(is_on);
+    Ok(match (by_owner, by_cgroup, table) {
+        (false, false, table) => (aggregation, table),
         // As in perf, -t may accompany -o.
-        (Some(ContentionTable::Owners), ContentionTable::Callers | ContentionTable::Threads) => {
-            owners
+        (true, false, ContentionTable::Callers | ContentionTable::Threads) => {
+            (LockAggregation::Owner, ContentionTable::Owners)
         }
-        (Some(table), ContentionTable::Callers) => (aggregation, table),
+        (false, true, ContentionTable::Callers) => {
+            (LockAggregation::Cgroup, ContentionTable::Cgroups)
+        }
         _ => {
             return Err(CliError::usage(
                 "-o and --lock-cgroup exclude -t, -l and each other",

@@ -1,9 +1,10 @@
 //! The stacks of waits: callers outside of the functions of locks, and the stacks of holders.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use rperf_analysis::lock::{CapturedWaits, KnownStacks, LockDetail, LockStack};
+use rperf_analysis::lock::{CapturedWaits, KnownStacks, LockAggregation, LockDetail, LockStack};
 use rperf_analysis::{EventLayouts, ObserverPass, PrepareSamples};
 use rperf_replay::{DsoId, DsoKind, EventIndex, Machine, Order, Sample, World};
 use rperf_resolve::{AddressContext, Frame, Resolver, bytes_within, chain_addresses};
@@ -11,6 +12,8 @@ use rperf_tracepoint::typed::TypedEvent;
 use rperf_wire::{CpuMode, EventType};
 
 use super::analysis::{LockQuery, capture_event};
+use super::cgroup_filter;
+use crate::cli::error::CliError;
 use crate::cli::shared::analysis::Analysis;
 
 /// The kernel's functions of locks and of the scheduler: the address ranges of their sections. Modules have none.
@@ -108,6 +111,9 @@ pub(super) struct LockDetails<'r> {
     /// The events of clocks, if the stacks of holders are read.
     clocks: Vec<EventIndex>,
     with_holders: bool,
+    /// The ids of the cgroups whose waits are selected, and the detail of other waits.
+    cgroups: Option<Vec<u64>>,
+    excluded: Arc<LockDetail>,
 }
 
 impl PrepareSamples for LockDetails<'_> {
@@ -132,6 +138,11 @@ impl PrepareSamples for LockDetails<'_> {
             return Some(Some(Arc::new(detail)));
         };
         Some(match event {
+            TypedEvent::ContentionBegin(_) | TypedEvent::SysEnterFutex(_)
+                if self.is_in_other_cgroup(sample) =>
+            {
+                Some(Arc::clone(&self.excluded))
+            }
             TypedEvent::ContentionBegin(_) => Some(self.kernel_detail(sample)),
             TypedEvent::SysEnterFutex(_) if self.with_holders => None,
             TypedEvent::SysEnterFutex(_) => Some(Arc::new(self.user_detail(sample))),
@@ -145,21 +156,52 @@ impl PrepareSamples for LockDetails<'_> {
 }
 
 impl<'r> LockDetails<'r> {
+    /// Creates the preparation of a recording.
+    ///
+    /// # Errors
+    ///
+    /// The recording has no cgroup of a name of `-G`.
     pub(super) fn new(
         analysis: &'r Analysis<'_>,
         resolver: &'r Resolver<'r>,
         query: &'r LockQuery,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, CliError> {
+        let world = analysis.replay.world();
+        let known: Vec<(u64, &Path)> = world
+            .cgroups()
+            .map(|(id, path)| (id, Path::new(path)))
+            .collect();
+        let excluded = LockDetail {
+            is_excluded: true,
+            ..LockDetail::default()
+        };
+        Ok(Self {
             resolver,
-            world: analysis.replay.world(),
+            world,
             query,
             functions: LockFunctions::new(resolver),
             known: KnownStacks::default(),
             capture: capture_event(analysis),
             clocks: Vec::new(),
             with_holders: false,
-        }
+            cgroups: cgroup_filter::ids(query, known.iter().copied())?,
+            excluded: Arc::new(excluded),
+        })
+    }
+
+    /// Whether cgroups are selected, and that of the sample is none of them.
+    fn is_in_other_cgroup(&self, sample: &Sample<'_>) -> bool {
+        let selected = self.cgroups.as_ref();
+        selected.is_some_and(|selected| {
+            let own = sample.wire.cgroup;
+            own.is_none_or(|own| !selected.contains(&own))
+        })
+    }
+
+    /// Returns the cgroup of a sample, if waits are grouped by it.
+    fn cgroup(&self, sample: &Sample<'_>) -> Option<u64> {
+        let is_needed = self.query.aggregation == LockAggregation::Cgroup;
+        sample.wire.cgroup.filter(|_| is_needed)
     }
 
     /// Also reads the stacks of samples of clocks and of switches.
@@ -204,8 +246,13 @@ impl<'r> LockDetails<'r> {
         let chain = sample.wire.callchain;
         let size = chain.and_then(|chain| bytes_within(chain, self.query.max_stack));
         let bytes = chain.and_then(|chain| chain.as_bytes().get(..size?));
+        let cgroup = self.cgroup(sample);
         match (self.query.callstack.is_some(), sample.machine(), bytes) {
             (true, ..) => Arc::new(self.named_kernel_detail(sample)),
+            (_, Machine::Host, Some(bytes)) if let Some(cgroup) = cgroup => {
+                let key = [bytes, &cgroup.to_ne_bytes()].concat();
+                self.known.get(&key, || self.unnamed_kernel_detail(sample))
+            }
             // The kernel's functions of locks stay where they are, so equal bytes have equal callers.
             (_, Machine::Host, Some(bytes)) => {
                 self.known.get(bytes, || self.unnamed_kernel_detail(sample))
@@ -223,6 +270,7 @@ impl<'r> LockDetails<'r> {
             },
             is_excluded: self.is_excluded(&frames),
             full_stack: frames.iter().map(|frame| frame.ip).collect(),
+            cgroup: self.cgroup(sample),
             ..LockDetail::default()
         }
     }
@@ -240,6 +288,7 @@ impl<'r> LockDetails<'r> {
                     .callers_of(at, &frames, self.query.stack_skip),
             },
             full_stack: frames.into_iter().map(|(_, ip)| ip).collect(),
+            cgroup: self.cgroup(sample),
             ..LockDetail::default()
         }
     }
@@ -256,6 +305,7 @@ impl<'r> LockDetails<'r> {
             },
             is_excluded: self.is_excluded(&frames),
             full_stack: frames.iter().map(|frame| frame.ip).collect(),
+            cgroup: self.cgroup(sample),
             ..LockDetail::default()
         }
     }

@@ -48,7 +48,7 @@ pub(super) fn run(
     let is_read = |name: &str| needed.iter().any(|events| events.contains(&name));
     require_fields(&analysis, is_read, "lock record")?;
     let mut holders = FutexHolders::new(processes(analysis.replay.world()));
-    let details = LockDetails::new(&analysis, &resolver, query).with_holders(&analysis);
+    let details = LockDetails::new(&analysis, &resolver, query)?.with_holders(&analysis);
     let pass = details.pass(&layouts, &needed).with_switches();
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut holders)?;
     analysis.end_progress();

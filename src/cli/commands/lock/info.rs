@@ -54,6 +54,7 @@ pub(in crate::cli::commands) fn run(
         selection: LockSelection::default(),
         run_queue: RunQueueUse::Ignored,
         lock_names: Vec::new(),
+        cgroups: None,
         key: LockColumn::Acquired,
         entries: usize::MAX,
         stack_skip: super::contention::STACK_SKIP,

@@ -1,7 +1,7 @@
 //! `lock contention` of the running system: waits are summed by BPF programs in the kernel.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ArgMatches;
 use rperf_analysis::lock::{self, LockKey, LockRow, LockStack, LockSums};
@@ -19,6 +19,7 @@ use rperf_view::lock::{
 use rperf_wire::Endian;
 
 use super::analysis::{LockQuery, RowNames, RunQueueUse, print_text, processes};
+use super::cgroup_filter;
 use super::contention::write_rows;
 use super::details::{LockFunctions, frames_at, user_callers};
 use super::flame::FlameFile;
@@ -26,7 +27,6 @@ use super::live_owners::{LiveOwners, namespace_layout, namespaced_threads};
 use super::lock_names;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::filter::words;
 use crate::cli::live::cgroups;
 use crate::cli::live::kernel_offsets::member_offsets;
 use crate::cli::live::record_reporter::RecordReporter;
@@ -53,22 +53,16 @@ const LIVE: [&str; 11] = [
     "lock-cgroup",
 ];
 
+/// Those of them that recordings know, too.
+const ALSO_RECORDED: [&str; 3] = ["lock-owner", "cgroup-filter", "lock-cgroup"];
+
 /// Whether the options ask for waits of the running system instead of those of a recording.
 pub(super) fn is_requested(matches: &ArgMatches) -> bool {
-    // Recordings have owners, too.
     let reads = is_given(matches, "input");
-    let mut live = LIVE.iter().filter(|id| !reads || **id != "lock-owner");
+    let mut live = LIVE
+        .iter()
+        .filter(|id| !reads || !ALSO_RECORDED.contains(*id));
     live.any(|id| is_given(matches, id))
-}
-
-/// Returns the table of `-o` and `--lock-cgroup`, if one is given.
-pub(super) fn own_table(matches: &ArgMatches) -> Option<ContentionTable> {
-    let is_on = |id| flag(matches, id) == Some(true);
-    match (is_on("lock-owner"), is_on("lock-cgroup")) {
-        (true, _) => Some(ContentionTable::Owners),
-        (false, true) => Some(ContentionTable::Cgroups),
-        (false, false) => None,
-    }
 }
 
 /// Sums waits until the workload or the observed tasks end, or until Ctrl-C, and prints the table.
@@ -252,7 +246,7 @@ fn options(
         with_futexes,
         namespaces: namespaces.map_err(failed)?,
         flags: flags.map(|flags| flags.iter().filter_map(|flags| bpf_flags(*flags)).collect()),
-        cgroups: selected_cgroups(matches, cgroups)?,
+        cgroups: selected_cgroups(query, cgroups)?,
         max_stack: u32::try_from(query.max_stack).unwrap_or(u32::MAX),
         stack_skip: u8::try_from(query.stack_skip).unwrap_or(u8::MAX),
         max_entries: u32::try_from(entries.unwrap_or(ENTRIES)).unwrap_or(u32::MAX),
@@ -275,22 +269,11 @@ fn bpf_flags(flags: u64) -> Option<u32> {
 
 /// Returns the ids of the cgroups of `-G`.
 fn selected_cgroups(
-    matches: &ArgMatches,
+    query: &LockQuery,
     known: &HashMap<u64, PathBuf>,
 ) -> Result<Option<Vec<u64>>, CliError> {
-    let Some(names) = words(matches, "cgroup-filter") else {
-        return Ok(None);
-    };
-    let ids = names.iter().map(|name| {
-        let path = Path::new("/").join(name.trim_matches('/'));
-        let found = known.iter().find(|(_, known)| **known == path);
-        found.map(|(id, _)| *id).ok_or_else(|| {
-            CliError::usage(format!("-G: there is no cgroup '{name}'")).hint(
-                "the names are paths below the mount point, such as system.slice/cron.service",
-            )
-        })
-    });
-    ids.collect::<Result<_, _>>().map(Some)
+    let known = known.iter();
+    cgroup_filter::ids(query, known.map(|(id, path)| (*id, path.as_path())))
 }
 
 /// Starts the programs for the target of `request`.

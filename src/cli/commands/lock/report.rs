@@ -63,6 +63,7 @@ pub(in crate::cli::commands) fn run(
         selection: LockSelection::default(),
         run_queue: run_queue_use(matches, &shown),
         lock_names: Vec::new(),
+        cgroups: None,
         key,
         entries: entries(matches),
         stack_skip: super::contention::STACK_SKIP,

@@ -46,6 +46,10 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
                 "how long the waits for each lock were",
             ),
             example(
+                "lock contention -g -i perf.data",
+                "waits per cgroup, recorded with --all-cgroups",
+            ),
+            example(
                 "lock contention --holders",
                 "what holders did while others waited",
             ),

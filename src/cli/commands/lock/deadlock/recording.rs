@@ -52,7 +52,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     )?;
     let query = query(max_stack(matches));
     let mut deadlocks = FutexDeadlocks::new(processes(analysis.replay.world()));
-    let details = LockDetails::new(&analysis, &resolver, &query);
+    let details = LockDetails::new(&analysis, &resolver, &query)?;
     let pass = details.pass(&layouts, &[&FUTEX_EVENTS]);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut deadlocks)?;
     analysis.end_progress();
@@ -108,6 +108,7 @@ fn query(max_stack: usize) -> LockQuery {
         selection: LockSelection::default(),
         run_queue: RunQueueUse::Ignored,
         lock_names: Vec::new(),
+        cgroups: None,
         key: LockColumn::Total,
         entries: usize::MAX,
         stack_skip: 0,

@@ -1,0 +1,168 @@
+//! Waits of cgroups in recordings: `lock contention -i FILE --lock-cgroup` and `-G`.
+
+use std::path::{Path, PathBuf};
+
+use rperf_testkit::{Scratch, may_trace, skip};
+use serde_json::Value;
+
+use super::owners::compile;
+use super::{recording, run};
+
+/// The rows of JSON: name and number of waits, by name.
+fn rows(scratch: &Scratch, options: &str) -> Vec<(String, u64)> {
+    let words = format!("lock contention -i perf.data --json {options}");
+    let made = run(scratch, &words);
+    assert_eq!(made.status, 0, "{words}: {made:?}");
+    let json: Value = serde_json::from_str(&made.stdout).expect("JSON");
+    let rows = json["rows"].as_array().expect("rows").iter();
+    let mut rows: Vec<(String, u64)> = rows
+        .map(|row| {
+            let waits = row["acquired"].as_u64().expect("a number");
+            (row["name"].as_str().expect("a name").to_owned(), waits)
+        })
+        .collect();
+    rows.sort_unstable();
+    rows
+}
+
+#[test]
+fn waits_are_summed_and_selected_by_cgroup() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::waits_in_cgroups())
+        .expect("a file");
+    let docker = format!("/docker/{}", "0123456789abcdef".repeat(4));
+    let all = |waits: &[(&str, u64)]| -> Vec<(String, u64)> {
+        let waits = waits.iter();
+        waits
+            .map(|(name, waits)| ((*name).to_owned(), *waits))
+            .collect()
+    };
+    let web = "/system.slice/web.service";
+    let expected = all(&[(&docker, 1), (web, 1), ("/user.slice", 2)]);
+    assert_eq!(rows(&scratch, "-g"), expected);
+    assert_eq!(rows(&scratch, "-g -Y mutex -S 0x"), all(&[]));
+    // One stack in two cgroups.
+    assert_eq!(rows(&scratch, "-Y mutex"), all(&[("0x4000", 3)]));
+    assert_eq!(
+        rows(&scratch, "-Y mutex -G user.slice"),
+        all(&[("0x4000", 2)])
+    );
+    assert_eq!(
+        rows(&scratch, &format!("-g -G {docker},{web}")),
+        all(&[(&docker, 1), (web, 1)])
+    );
+    let table = run(&scratch, "lock contention -i perf.data --lock-cgroup").stderr;
+    let first = table.lines().nth(2).unwrap_or_default();
+    assert_eq!(
+        first,
+        "         2      5.33 us      4.33 us      2.67 us   /user.slice"
+    );
+    let verbose = run(&scratch, "lock contention -i perf.data -g -v").stderr;
+    assert_eq!(
+        verbose
+            .matches("\t\t\tcontainer docker:0123456789ab\n")
+            .count(),
+        1,
+        "{verbose}"
+    );
+}
+
+#[test]
+fn recordings_without_cgroups_are_refused() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::waits())
+        .expect("a file");
+    for options in ["-g", "-G user.slice"] {
+        let refused = run(&scratch, &format!("lock contention -i perf.data {options}"));
+        assert_eq!(refused.status, 255, "{options}: {refused:?}");
+        let message = "perf.data: samples of lock:contention_begin have no cgroup\nhint: record with 'lock record --all-cgroups'";
+        assert!(refused.stderr.contains(message), "{options}: {refused:?}");
+    }
+    scratch
+        .write("perf.data", recording::waits_in_cgroups())
+        .expect("a file");
+    for (options, message) in [
+        ("-G no/such", "-G: there is no cgroup 'no/such'"),
+        (
+            "-g -l",
+            "-o and --lock-cgroup exclude -t, -l and each other",
+        ),
+        (
+            "-g -o",
+            "-o and --lock-cgroup exclude -t, -l and each other",
+        ),
+        ("--holders -G x", "--holders and -G exclude each other"),
+    ] {
+        let refused = run(&scratch, &format!("lock contention -i perf.data {options}"));
+        assert_eq!(refused.status, 129, "{options}: {refused:?}");
+        assert!(refused.stderr.contains(message), "{options}: {refused:?}");
+    }
+}
+
+/// Two cgroups of version 2, removed when this is dropped.
+struct Cgroups([PathBuf; 2]);
+
+impl Cgroups {
+    /// `None` unless this user may create cgroups.
+    fn create() -> Option<Self> {
+        let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;
+        let mut mounts = mounts.lines().map(|line| line.split(' '));
+        let mount = mounts.find_map(|mut words| {
+            let path = words.nth(1)?;
+            (words.next() == Some("cgroup2")).then(|| PathBuf::from(path))
+        })?;
+        let name = |number: usize| format!("rperf-locks-{}-{number}", std::process::id());
+        let both = [0, 1].map(|number| mount.join(name(number)));
+        std::fs::create_dir(&both[0]).ok()?;
+        Some(Self(both))
+    }
+
+    fn name(&self, number: usize) -> String {
+        let name = self.0[number].file_name().unwrap_or_default();
+        format!("/{}", Path::new(name).display())
+    }
+}
+
+impl Drop for Cgroups {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            drop(std::fs::remove_dir(folder));
+        }
+    }
+}
+
+#[test]
+fn programs_in_two_cgroups_have_their_own_waits() {
+    const NAME: &str = "commands::lock::cgroups::programs_in_two_cgroups_have_their_own_waits";
+    let scratch = Scratch::new();
+    if !may_trace(NAME) || !compile(NAME, &scratch, "locks") || !compile(NAME, &scratch, "chains") {
+        return;
+    }
+    let Some(cgroups) = Cgroups::create() else {
+        return skip(NAME, "cgroups of version 2 cannot be created");
+    };
+    let [first, second] = [0, 1].map(|number| cgroups.0[number].display().to_string());
+    // The second one is created during the recording.
+    let script = format!(
+        "#!/bin/sh\nmkdir {second}\n(echo 0 > {first}/cgroup.procs; exec ./locks mutex > /dev/null)\n\
+        (echo 0 > {second}/cgroup.procs; exec ./chains shared > /dev/null)\n"
+    );
+    scratch.write("load.sh", script).expect("a file");
+    let command = "lock record --user --all-cgroups -a -q -o perf.data -- sh load.sh";
+    let made = run(&scratch, command);
+    assert_eq!(made.status, 0, "{made:?}");
+    let found = rows(&scratch, "--lock-cgroup -Y futex");
+    let waits = |number: usize| {
+        let name = cgroups.name(number);
+        let own = found.iter().find(|(found, _)| *found == name);
+        own.map(|(_, waits)| *waits).unwrap_or_default()
+    };
+    // 110 waits for a mutex, and 20 for one that two processes share; each program also joins a thread or process.
+    assert!((105..=120).contains(&waits(0)), "{found:?}");
+    assert!((15..=25).contains(&waits(1)), "{found:?}");
+    let only = rows(&scratch, &format!("-G {} -t -Y futex", cgroups.name(1)));
+    let sum: u64 = only.iter().map(|(_, waits)| waits).sum();
+    assert_eq!(sum, waits(1), "{only:?}");
+}
