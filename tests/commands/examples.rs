@@ -232,7 +232,7 @@ fn examples_of_each_command_run() {
                 &["kmem record --slab --page -q -- sleep 0.2"][..]
             }
             command if command.starts_with("lock ") => {
-                &["lock record -q --user --holders --all-cgroups -a -- sleep 1"][..]
+                &["lock record -q --user --holders --owners --all-cgroups -a -- sleep 1"][..]
             }
             command if command.starts_with("sched ") => &["sched record -q -- sleep 0.2"][..],
             _ => &[],

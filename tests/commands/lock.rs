@@ -4,6 +4,7 @@ mod cgroups;
 mod deadlock;
 mod histograms;
 mod holders;
+mod kernel_owners;
 mod live;
 mod live_futexes;
 mod owners;

@@ -5,11 +5,12 @@ use std::path::Path;
 use super::text;
 
 /// A name in `tests/guest/bpf_programs`, and texts that the output or the messages must contain.
-const SHOWN: [(&str, &[&str]); 9] = [
+const SHOWN: [(&str, &[&str]); 10] = [
     ("summary", &[" Summary of events:", " load (", "  execve "]),
     ("arguments", &["openat(dfd: CWD, filename: \"./cases\""]),
     ("contention", &["contended   total wait     max wait"]),
     ("owners", &["contended   total wait     max wait"]),
+    ("locks", &["record: Captured and wrote"]),
     ("latency", &["  load:", "  TOTAL:  "]),
     ("counters", &["      page-faults", " msec task-clock"]),
     (
@@ -25,6 +26,7 @@ const SHOWN: [(&str, &[&str]); 9] = [
 
 /// Words of the messages that are printed if the kernel cannot run the programs, or they count nothing.
 const FAILURES: [&str; 5] = ["not in the kernel", "cannot sum up", "BPF", "<not", "hint:"];
+    "not in the kernel",
 
 /// Describes the programs whose output in the folder `out` is wrong.
 pub(super) fn faults(out: &Path) -> Vec<String> {

@@ -3,6 +3,7 @@
 //! call of futex(2).
 
 mod captured;
+mod captured_locks;
 mod deadlocks;
 mod futex_holder;
 mod holders;
@@ -22,6 +23,8 @@ use rperf_tracepoint::typed::TypedEvent;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use self::captured::{CapturedWait, CapturedWaits, FUTEX_WAITS};
+use self::captured_locks::{BegunLockWait, LockRecords};
+pub use self::captured_locks::{CapturedLock, KNOWN_LOCKS, LOCK_WAITS};
 pub use self::deadlocks::{FoundWaits, FutexDeadlocks};
 pub use self::futex_holder::{
     BEFORE_FUTEX, FROM_FUTEX, FutexHolder, FutexMemory, FutexObject, FutexWait, MUTEX_MEMORY,
@@ -58,15 +61,19 @@ pub const LOCKDEP_EVENTS: [&str; 4] = [
 pub struct LockSelection {
     /// Only waits whose flags are one of these values; all if `None`.
     pub flags: Option<Vec<u64>>,
-    /// Only waits for locks at these addresses; all if `None`.
+    /// Only waits for locks at these addresses, and for locks with `names`; all if `None`.
     pub addresses: Option<Vec<Range<u64>>>,
+    /// Names of locks as [`CapturedLock::name`].
+    pub names: Vec<String>,
 }
 
 impl LockSelection {
-    fn accepts(&self, address: u64, flags: u64) -> bool {
+    fn accepts(&self, address: u64, flags: u64, name: Option<&str>) -> bool {
         let addresses = self.addresses.as_ref();
         let kinds = self.flags.as_ref();
-        addresses.is_none_or(|known| known.iter().any(|range| range.contains(&address)))
+        let is_named = || name.is_some_and(|name| self.names.iter().any(|known| known == name));
+        addresses
+            .is_none_or(|known| known.iter().any(|range| range.contains(&address)) || is_named())
             && kinds.is_none_or(|known| known.contains(&flags))
     }
 }
@@ -93,6 +100,8 @@ pub struct LockContention {
     sequences: Sequences,
     user: UserWaits,
     owners: FutexOwners,
+    /// `None` if the recording has no records of locks of the kernel.
+    lock_records: Option<LockRecords>,
     run_queue: RunQueueTimes,
     separates_run_queue: bool,
     threads: FxHashSet<u32>,
@@ -113,6 +122,7 @@ impl LockContention {
             sequences: Sequences::default(),
             user: UserWaits::default(),
             owners: FutexOwners::default(),
+            lock_records: None,
             run_queue: RunQueueTimes::default(),
             separates_run_queue: false,
             threads: FxHashSet::default(),
@@ -125,6 +135,21 @@ impl LockContention {
     pub fn with_threads(mut self, processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
         self.owners = FutexOwners::new(processes);
         self
+    }
+
+    /// Joins the waits for locks of the kernel with the records of [`LOCK_WAITS`].
+    #[must_use]
+    pub fn with_lock_records(mut self) -> Self {
+        self.lock_records = Some(LockRecords::default());
+        self
+    }
+
+    /// Begins the waits whose records are missing. Call this after the last event.
+    pub fn finish(&mut self) {
+        let records = self.lock_records.as_mut();
+        for begin in records.map(LockRecords::take_begins).unwrap_or_default() {
+            self.begin_captured(&begin, None);
+        }
     }
 
     /// Takes the time that waiting threads waited for a CPU off their waits. Rows have it in any case, if there are events of the scheduler.
@@ -172,17 +197,47 @@ impl LockContention {
         })
     }
 
-    fn begin(&mut self, at: &EventContext, address: u64, flags: u64, detail: &Arc<LockDetail>) {
-        if !self.selection.accepts(address, flags) || detail.is_excluded {
-            return;
+    /// Begins a wait for a lock of the kernel, once it is known whether it has a record.
+    fn begin(&mut self, begin: BegunLockWait) {
+        let Some(records) = &mut self.lock_records else {
+            return self.begin_captured(&begin, None);
+        };
+        match records.take_record(&begin.at, begin.address) {
+            Some(record) => self.begin_captured(&begin, Some(&record)),
+            None => {
+                if let Some(before) = records.add_begin(begin) {
+                    self.begin_captured(&before, None);
+                }
+            }
         }
-        let wait = StartedWait {
+    }
+
+    /// Begins a wait for a lock of the kernel with its record, if it has one.
+    fn begin_captured(&mut self, begin: &BegunLockWait, record: Option<&CapturedLock>) {
+        let BegunLockWait {
+            at,
             address,
             flags,
-            holder: None,
+            detail,
+            queued,
+        } = begin;
+        let name = record.and_then(|record| record.name.as_deref());
+        if !self.selection.accepts(*address, *flags, name) || detail.is_excluded {
+            return;
+        }
+        let holder = record.and_then(|record| record.owner);
+        let wait = StartedWait {
+            address: *address,
+            flags: *flags,
+            holder,
         };
-        let row = self.row_of_wait(at, wait, detail);
-        let begin = Sequence::at(at, address, row).queued(self.queued(at));
+        let index = self.row_of_wait(at, wait, detail);
+        let row = self.rows.get_mut(index);
+        if let (Some(row), Some(name)) = (row.filter(|row| row.address == *address), name) {
+            row.lock_name.get_or_insert_with(|| name.to_owned());
+        }
+        let begin = Sequence::at(at, *address, index).queued(*queued);
+        let begin = begin.held_by(holder);
         self.sequences.step(Step::Begin, begin, &mut self.rows);
     }
 
@@ -229,7 +284,7 @@ impl LockContention {
             FutexCall::Wait(flags) => {
                 let captured = self.owners.take(at, address);
                 let holder = captured.flatten().map(|holder| holder.tid);
-                if self.selection.accepts(address, flags) && !detail.is_excluded {
+                if self.selection.accepts(address, flags, None) && !detail.is_excluded {
                     let wait = StartedWait {
                         address,
                         flags,
@@ -285,6 +340,10 @@ impl LockContention {
     }
 
     fn end(&mut self, at: &EventContext, address: u64) {
+        let records = self.lock_records.as_mut();
+        if let Some(begin) = records.and_then(|records| records.take_begin(at, address)) {
+            self.begin_captured(&begin, None);
+        }
         if let Some(row) = self.sequences.row(at.task.tid, address) {
             let end = Sequence::at(at, address, row).queued(self.queued(at));
             self.sequences.step(Step::End, end, &mut self.rows);
@@ -311,8 +370,14 @@ impl Observer<Option<Arc<LockDetail>>> for LockContention {
         }
         match event {
             TypedEvent::ContentionBegin(event) => {
-                let detail = detail.unwrap_or_default();
-                self.begin(at, event.lock_addr(), event.flags().value, &detail);
+                let begin = BegunLockWait {
+                    at: *at,
+                    address: event.lock_addr(),
+                    flags: event.flags().value,
+                    detail: detail.unwrap_or_default(),
+                    queued: self.queued(at),
+                };
+                self.begin(begin);
             }
             TypedEvent::ContentionEnd(event) => self.end(at, event.lock_addr()),
             TypedEvent::SysEnterFutex(event) => {
@@ -347,13 +412,25 @@ impl Observer<Option<Arc<LockDetail>>> for LockContention {
         self.run_queue.switch(at, switch);
     }
 
-    fn sample(&mut self, _: &EventContext, detail: Option<Arc<LockDetail>>) {
-        if let Some(captured) = detail.as_ref().and_then(|detail| detail.captured.as_ref()) {
+    fn sample(&mut self, at: &EventContext, detail: Option<Arc<LockDetail>>) {
+        let Some(detail) = detail else {
+            return;
+        };
+        if let Some(captured) = &detail.captured {
             self.capture(captured);
+        }
+        let records = self.lock_records.as_mut();
+        if let (Some(records), Some(lock)) = (records, &detail.captured_lock)
+            && let Some((begin, record)) = records.add_record(at, lock.as_ref().clone())
+        {
+            self.begin_captured(&begin, Some(&record));
         }
     }
 
     fn lost(&mut self, at: &EventContext, loss: Loss) {
         self.losses.lost(at, loss);
+        if let Some(records) = &mut self.lock_records {
+            records.forget_records();
+        }
     }
 }

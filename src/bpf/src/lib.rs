@@ -29,8 +29,9 @@ pub use builder::{BuildError, Label, MapId, ProgramBuilder};
 pub use capture::{ArgumentCapture, CaptureOptions};
 pub use contention::{
     ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, FOREIGN_OWNER, FUTEX,
-    FUTEX_PI, FutexCapture, FutexCaptureOptions, LockFilter, LockLayout, LockName, NamespaceLayout,
-    OwnerLayout, PidLayout, SHARED_OWNER, SlabLayout, UNKNOWN_OWNER, WaitKey, WaitSummary,
+    FUTEX_PI, FutexCaptureOptions, LockCaptureOptions, LockFilter, LockLayout, LockName,
+    NamespaceLayout, OwnerLayout, PidLayout, SHARED_OWNER, SlabLayout, UNKNOWN_OWNER, WaitCapture,
+    WaitKey, WaitSummary,
 };
 pub use counters::{
     CgroupPlace, CountSum, CountedScope, CpuCounter, KernelCounters, MAX_COUNTED_EVENTS,

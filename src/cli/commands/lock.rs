@@ -33,7 +33,7 @@ use crate::cli::shared::subcommands::{self, split_words, words_option};
 use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
-'lock record' records waits for locks of the kernel, with --user also those of user programs. 'lock contention' shows the time waited per caller, per thread (-t) or per lock (-l). \
+'lock record' records waits for locks of the kernel, with --user also those of user programs, with --owners also who had the locks. 'lock contention' shows the time waited per caller, per thread (-t) or per lock (-l). \
 'lock deadlock' shows which threads of a running process wait for each other. 'lock report' prints a row per lock, 'lock info' lists threads and locks, 'lock script' each event. Tables are printed on the standard error, --json on the standard output.";
 
 const SUBCOMMANDS: &str = "use 'lock record', 'lock report', 'lock info', 'lock contention', 'lock deadlock' or 'lock script'";

@@ -4,7 +4,6 @@ mod args;
 mod build_ids;
 mod details;
 mod feedback;
-mod futex_owners;
 mod losses;
 mod mapped_files;
 mod masks;
@@ -19,6 +18,7 @@ mod threads;
 mod timing;
 mod unhit_probes;
 mod unwinding;
+mod wait_capture;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if flag(matches, "dry-run") == Some(true) {
         return Ok(ExitStatus::Ok);
     }
-    futex_owners::start(matches, context, &mut request);
+    wait_capture::start(matches, context, &mut request);
     feedback::warn(context, &request);
     let mut reporter = RecordReporter::new(context, matches);
     let mut control = control::control(matches)?;

@@ -44,7 +44,7 @@ const TEST: &[Group] = &[
 const RECORD: &[Group] = &[
     Group { heading: "Events", ids: &[
         "event", "filter", "probe", "count", "freq", "strict-freq", "group", "all-kernel", "all-user", "exclude-perf",
-        "off-cpu", "off-cpu-thresh", "futex-owners",
+        "off-cpu", "off-cpu-thresh", "futex-owners", "lock-owners",
     ]},
     Group { heading: "Targets", ids: &[
         "all-cpus", "cpu", "pid", "pid-ns", "tid", "uid", "cgroup", "no-inherit", "per-thread", "delay", "duration",

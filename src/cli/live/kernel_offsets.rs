@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rperf_bpf::Error;
+use rperf_bpf::{Error, LockLayout, OwnerLayout, SlabLayout};
 use rperf_btf::Btf;
 
 use crate::cli::pmus::SYSFS;
@@ -29,4 +29,54 @@ pub(crate) fn member_offsets<const N: usize>(
         *offset = found.ok_or(Error::NoBtf)?;
     }
     Ok(offsets)
+}
+
+/// Returns how the owners of the running kernel's locks are found.
+///
+/// # Errors
+///
+/// [`Error::NoBtf`], as of [`member_offsets`].
+pub(crate) fn lock_owner_layout() -> Result<OwnerLayout, Error> {
+    let [mutex, rwsem, task_pid] = member_offsets([
+        ("mutex", "owner"),
+        ("rw_semaphore", "owner"),
+        ("task_struct", "pid"),
+    ])?;
+    Ok(OwnerLayout {
+        mutex,
+        rwsem,
+        task_pid,
+    })
+}
+
+/// Returns how the running kernel's locks are recognized; `None` without its type information.
+pub(crate) fn lock_layout() -> Option<LockLayout> {
+    let bytes = kernel_types()?;
+    let types = Btf::parse(&bytes).ok()?;
+    let offset = |structure: &str, member: &str| {
+        let offset = types.member_offset(structure, member)?;
+        u16::try_from(offset).ok()
+    };
+    let run_queue = || {
+        let queue = offset("task_struct", "se")?.checked_add(offset("sched_entity", "cfs_rq")?)?;
+        Some([queue, offset("cfs_rq", "rq")?, offset("rq", "__lock")?])
+    };
+    let slab = || {
+        Some(SlabLayout {
+            function: types.function("bpf_get_kmem_cache")?,
+            name: offset("kmem_cache", "name")?,
+        })
+    };
+    Some(LockLayout {
+        mmap_lock: [
+            offset("task_struct", "mm")?,
+            offset("mm_struct", "mmap_lock")?,
+        ],
+        siglock: [
+            offset("task_struct", "sighand")?,
+            offset("sighand_struct", "siglock")?,
+        ],
+        run_queue: run_queue(),
+        slab: slab(),
+    })
 }

@@ -208,19 +208,19 @@ impl LiveRecording {
         self.rings.records(records, sink).map_err(write_error)
     }
 
-    /// Directs the programs in the kernel to their event.
+    /// Directs the programs in the kernel to their events.
     fn connect_programs(&self, request: &RecordRequest) -> Result<(), Error> {
-        let Some(programs) = &request.observe.programs else {
-            return Ok(());
-        };
-        let events = self.opened.events.iter();
-        let events = events.filter(|event| event.event.spec.name == programs.event());
-        let counters = events.flat_map(|event| &event.counters);
-        let counters =
-            counters.map(|open_counter| (open_counter.cpu, open_counter.counter.as_fd()));
-        let workload = self.workload.as_ref().map(Workload::pid);
-        let connected = programs.connect(&counters.collect::<Vec<_>>(), workload);
-        connected.map_err(Error::system("connect programs in the kernel"))
+        for programs in &request.observe.programs {
+            let events = self.opened.events.iter();
+            let events = events.filter(|event| event.event.spec.name == programs.event());
+            let counters = events.flat_map(|event| &event.counters);
+            let counters =
+                counters.map(|open_counter| (open_counter.cpu, open_counter.counter.as_fd()));
+            let workload = self.workload.as_ref().map(Workload::pid);
+            let connected = programs.connect(&counters.collect::<Vec<_>>(), workload);
+            connected.map_err(Error::system("connect programs in the kernel"))?;
+        }
+        Ok(())
     }
 
     /// Drains until the recording ends, then the remaining data.

@@ -184,8 +184,8 @@ pub struct ObserveOptions {
     /// The BPF programs that sum up waits of tasks, and write to the event
     /// [`off_cpu_output`](rperf_events::off_cpu_output) among `events`.
     pub off_cpu: Option<Arc<OffCpuPrograms>>,
-    /// Programs in the kernel that write samples of one of the events; only for recordings.
-    pub programs: Option<Arc<dyn OutputPrograms>>,
+    /// Programs in the kernel that write samples of one of the events each; only for recordings.
+    pub programs: Vec<Arc<dyn OutputPrograms>>,
 }
 
 /// The ring buffers, and how they are drained.
@@ -329,7 +329,7 @@ impl ObserveOptions {
             duration: None,
             sample_filters: Vec::new(),
             off_cpu: None,
-            programs: None,
+            programs: Vec::new(),
         }
     }
 }

@@ -91,6 +91,8 @@ impl PerfFile {
     pub const USER: u16 = 2;
     /// The feature with the tracepoint formats.
     pub const TRACING_DATA: u32 = 1;
+    /// The feature with the names of events.
+    const EVENT_DESC: u32 = 12;
     /// The feature with the machine's name (`uname -m`).
     pub const ARCH: u32 = 6;
 
@@ -164,6 +166,22 @@ impl PerfFile {
         let padding = vec![0; 64_usize.checked_sub(name.len()).expect("a short name")];
         let content = content.raw(padding).done();
         self.feature(Self::ARCH, content)
+    }
+
+    /// Adds the names of all events, in their order. Events without this are named by their attrs.
+    pub fn event_names(&mut self, names: &[&str]) -> &mut Self {
+        let count = |number: usize| u32::try_from(number).expect("a small number");
+        let mut content = self.bytes().u32(count(names.len()));
+        content = content.u32(ATTR_SIZE as u32);
+        for ((attr, ids), name) in self.events.iter().zip(names) {
+            let padded = (name.len() + 1).next_multiple_of(64);
+            content = content.raw(attr).u32(count(ids.len()));
+            content = content.u32(count(padded)).raw(name);
+            content = content.raw(vec![0; padded - name.len()]);
+            content = ids.iter().fold(content, |content, id| content.u64(*id));
+        }
+        let content = content.done();
+        self.feature(Self::EVENT_DESC, content)
     }
 
     /// Returns the offset of the records.

@@ -16,6 +16,9 @@ const PAGE: &[u8] = b"\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
 const CGROUP: u64 = 1 << 21;
 /// `PERF_RECORD_CGROUP`.
 const CGROUP_RECORD: u32 = 19;
+/// `PERF_TYPE_SOFTWARE` and `PERF_COUNT_SW_BPF_OUTPUT`.
+const SOFTWARE: u32 = 1;
+const BPF_OUTPUT: u64 = 10;
 /// `PERF_CONTEXT_KERNEL`.
 const KERNEL: u64 = -128_i64 as u64;
 
@@ -34,9 +37,11 @@ pub(crate) enum Event {
     End,
     FutexEnter,
     FutexExit,
+    /// What the program of `lock record --owners` writes when a wait begins.
+    Owner,
 }
 
-use Event::{Acquire, Acquired, Begin, Contended, End, FutexEnter, FutexExit, Release};
+use Event::{Acquire, Acquired, Begin, Contended, End, FutexEnter, FutexExit, Owner, Release};
 
 /// The events of lockdep.
 pub(crate) const LOCKDEP: &[Event] = &[Acquire, Acquired, Contended, Release];
@@ -54,6 +59,7 @@ impl Event {
             End => "contention_end",
             FutexEnter => "sys_enter_futex",
             FutexExit => "sys_exit_futex",
+            Owner => "lock-waits",
         }
     }
 
@@ -61,6 +67,13 @@ impl Event {
         match self {
             FutexEnter | FutexExit => "syscalls",
             _ => "lock",
+        }
+    }
+
+    fn full_name(self) -> String {
+        match self {
+            Owner => self.name().to_owned(),
+            _ => format!("{}:{}", self.system(), self.name()),
         }
     }
 
@@ -152,15 +165,22 @@ impl LockFile {
         tracing.headers(PAGE, b"");
         for event in events {
             let id = *event as u64;
+            let (kind, config) = match event {
+                Owner => (SOFTWARE, BPF_OUTPUT),
+                _ => (TRACEPOINT, id),
+            };
             let attr = FileAttr {
-                kind: TRACEPOINT,
-                config: id,
+                kind,
+                config,
                 period: 1,
                 sample_type: fields,
                 flags: FileAttr::SAMPLE_ID_ALL,
                 ..FileAttr::default()
             };
             file.event(&attr, &[id]);
+            if *event == Owner {
+                continue;
+            }
             let text = format!(
                 "name: {}\nID: {id}\nformat:\n\
                 \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
@@ -173,6 +193,11 @@ impl LockFile {
             tracing.event(event.system(), text.as_bytes());
         }
         file.feature(PerfFile::TRACING_DATA, tracing.encode());
+        if events.contains(&Owner) {
+            let names: Vec<String> = events.iter().map(|event| event.full_name()).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            file.event_names(&names);
+        }
         for (tid, name) in threads {
             let body = file.bytes().u32(*tid).u32(*tid).text(name, 8);
             let body = body.u32(*tid).u32(*tid).u64(0).u32(0).u32(0);
@@ -217,6 +242,7 @@ impl LockFile {
             End => raw.u64(lock).u32(0),
             FutexEnter => raw.u64(202).u64(lock).u64(u64::from(flags)),
             FutexExit => raw.u64(202).u64(0),
+            Owner => self.owner(place),
             Acquire => raw.u32(flags).u32(name).u64(lock).raw(class).raw([0]),
             _ => raw.u32(name).u32(0).u64(lock).raw(class).raw([0]),
         };
@@ -236,6 +262,17 @@ impl LockFile {
             None => body.done(),
         };
         self.file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body);
+    }
+
+    /// The data of [`Owner`]: the flags of `place` are the thread that has the lock, its class is the name of the lock.
+    fn owner(&self, place: Place) -> Bytes {
+        let names = ["", "mmap_lock", "siglock", "rq_lock"];
+        let number = names.iter().position(|name| *name == place.class);
+        let raw = self.bytes().u64(place.lock).u32(place.flags);
+        match place.class.strip_prefix('&') {
+            Some(cache) => raw.u32(4).text(cache, 32),
+            None => raw.u32(u32::try_from(number.expect("a name")).expect("a small number")),
+        }
     }
 
     pub(crate) fn finish(&self) -> Vec<u8> {
@@ -393,5 +430,50 @@ pub(crate) fn waits_in_cgroups() -> Vec<u8> {
     };
     file.event(1000, FutexEnter, futex);
     file.event(2500, FutexExit, futex);
+    file.finish()
+}
+
+/// Returns waits of the threads 1 and 2 with what the kernel knows of their locks. Records come before their waits or after them; one has none, and one has
+/// lost its wait.
+pub(crate) fn waits_with_owners() -> Vec<u8> {
+    let threads = [(1, "alpha"), (2, "beta"), (3, "gamma")];
+    let mut file = LockFile::with(&[Begin, End, Owner], &threads);
+    let wait = |tid, lock: u64, flags| Place {
+        tid,
+        lock: 0xffff_8880_0000_1000 + lock * 0x1008,
+        class: "",
+        flags,
+    };
+    let known = |tid, lock, owner, class| Place {
+        class,
+        ..wait(tid, lock, owner)
+    };
+    for (after, event, place) in [
+        // The record comes first, then last.
+        (1000, Owner, known(1, 0, 3, "mmap_lock")),
+        (100, Begin, wait(1, 0, 4)),
+        (100, Begin, wait(2, 0, 4)),
+        (100, Owner, known(2, 0, 1, "mmap_lock")),
+        (1000, End, wait(1, 0, 0)),
+        (1000, End, wait(2, 0, 0)),
+        // A mutex that spins and then sleeps is one wait; its owner is that of the begin.
+        (100, Owner, known(2, 1, 3, "&kmalloc-64")),
+        (100, Begin, wait(2, 1, 33)),
+        (100, Owner, known(2, 1, 1, "&kmalloc-64")),
+        (100, Begin, wait(2, 1, 32)),
+        (1000, End, wait(2, 1, 0)),
+        // Nothing is known of this lock.
+        (100, Begin, wait(1, 2, 1)),
+        (2000, End, wait(1, 2, 0)),
+        // A name without an owner.
+        (100, Begin, wait(1, 3, 1)),
+        (100, Owner, known(1, 3, 0, "rq_lock")),
+        (3000, End, wait(1, 3, 0)),
+        // A record of another lock, and a wait that does not end.
+        (100, Owner, known(2, 5, 3, "siglock")),
+        (100, Begin, wait(2, 4, 1)),
+    ] {
+        file.event(after, event, place);
+    }
     file.finish()
 }

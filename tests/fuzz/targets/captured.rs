@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rperf_analysis::lock::CapturedWaits;
+use rperf_analysis::lock::{CapturedLock, CapturedWaits};
 use rperf_syscalls::CapturedRecord;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -15,5 +15,10 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(!captured.waits.is_empty());
         // Each wait has more than 100 bytes.
         assert!(captured.waits.len() < bytes.len() / 100 + 1);
+    }
+    if let Some(lock) = CapturedLock::decode(bytes) {
+        // A byte that is no UTF-8 becomes a character of three bytes.
+        let size = lock.name.map_or(0, |name| name.len());
+        assert!(bytes.len() >= 16 && size <= 3 * bytes.len(), "{size} of {} bytes", bytes.len());
     }
 });

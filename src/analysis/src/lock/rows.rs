@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::captured::CapturedWaits;
+use super::captured_locks::CapturedLock;
 use crate::LogHistogram;
 
 /// The frames of a stack outside the functions of locks.
@@ -26,6 +27,8 @@ pub struct LockDetail {
     pub is_excluded: bool,
     /// The captured memory of a sample of [`FUTEX_WAITS`](super::FUTEX_WAITS).
     pub captured: Option<Box<CapturedWaits>>,
+    /// The data of a sample of [`LOCK_WAITS`](super::LOCK_WAITS).
+    pub captured_lock: Option<Box<CapturedLock>>,
     /// The period in ns of a sample of a clock.
     pub clock: Option<u64>,
     /// The cgroup of the waiting thread by its id, if waits are grouped by cgroup.
@@ -106,7 +109,7 @@ pub struct LockRow {
     pub process: Option<u32>,
     /// Threads that ended waits for locks of user programs, with the number of waits.
     pub wakers: BTreeMap<u32, u64>,
-    /// Threads that held the locks of user programs when waits for them began, with the number of waits.
+    /// Threads that held the locks when waits for them began, with the number of waits.
     pub owners: BTreeMap<u32, u64>,
     /// The address of the lock of the first wait.
     pub address: u64,

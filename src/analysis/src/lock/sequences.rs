@@ -113,6 +113,8 @@ pub(super) struct Sequence {
     row: usize,
     /// How long the thread has waited for CPUs so far.
     queued: u64,
+    /// The thread that holds the lock, if a wait begins and the holder is known.
+    holder: Option<u32>,
 }
 
 impl Sequence {
@@ -123,12 +125,18 @@ impl Sequence {
             time: at.time(),
             row,
             queued: 0,
+            holder: None,
         }
     }
 
     /// Sets how long the thread has waited for CPUs so far, in ns.
     pub(super) fn queued(self, queued: u64) -> Self {
         Self { queued, ..self }
+    }
+
+    /// Sets the thread that holds the lock.
+    pub(super) fn held_by(self, holder: Option<u32>) -> Self {
+        Self { holder, ..self }
     }
 }
 
@@ -141,6 +149,8 @@ struct Current {
     row: usize,
     /// How long the thread had waited for CPUs then.
     queued: u64,
+    /// The thread that held the lock then.
+    holder: Option<u32>,
 }
 
 /// The states of all threads and locks.
@@ -178,6 +188,9 @@ impl Sequences {
                 if let Some(begin) = waited {
                     let queued = event.queued.saturating_sub(begin.queued);
                     row.end(event.time.saturating_sub(begin.since), queued);
+                    if let Some(holder) = begin.holder {
+                        *row.owners.entry(holder).or_default() += 1;
+                    }
                 }
                 row.contended += u64::from(state == State::Waiting);
                 let is_taken = matches!(state, State::Acquired | State::Read(_));
@@ -187,6 +200,7 @@ impl Sequences {
                     since: event.time,
                     row: event.row,
                     queued: event.queued,
+                    holder: event.holder,
                 };
                 self.current.insert(key, current);
             }

@@ -3,8 +3,6 @@
 //! A record has the new wait, and those that it leads to: if the owner of the futex waits for another one of the same process, that follows
 //! with its memory at this moment, then the one that its owner waits for, up to [`MAX_WAITS_OF_RECORD`].
 
-use std::os::fd::BorrowedFd;
-
 use rperf_sys::{BpfMapKind, syscall_number};
 
 use crate::Condition::{Above, Equal, NotEqual, SignedLess};
@@ -18,12 +16,11 @@ use crate::{Error, Helper, Label, MapId, ProgramBuilder, TaskSet};
 
 use super::futexes::{self, CallPlace, OPERATION, VALUE, memory};
 use super::programs::{self, WAIT, WORD};
+use super::wait_capture::{self, follow};
 use super::{MAX_WAITS, lock_names};
 
 /// One buffer per CPU.
 const BUFFERS: MapId = MapId(2);
-/// The perf events that receive records, by CPU.
-const EVENTS: MapId = MapId(3);
 /// Open waits by thread.
 const OPEN: MapId = MapId(4);
 
@@ -68,8 +65,6 @@ mod open {
     pub(super) const SIZE: i16 = 24;
 }
 
-/// `BPF_F_CURRENT_CPU`.
-const CURRENT_CPU: u64 = 0xffff_ffff;
 /// The binary logarithm of the size of `struct upid` in bytes.
 pub(super) const UPID: i32 = 4;
 /// The deepest level of PID namespaces (`MAX_PID_NS_LEVEL`).
@@ -97,46 +92,17 @@ pub struct FutexCaptureOptions {
     pub layout: PidLayout,
 }
 
-/// The running capture. It ends when this is dropped.
-#[derive(Debug)]
-pub struct FutexCapture(LoadedPrograms);
-
-impl FutexCapture {
-    /// Loads and attaches the programs. They write nothing before [`FutexCapture::write_to`].
-    ///
-    /// If this is called before the tracepoint of the call is opened, each record precedes the sample of its call.
-    ///
-    /// # Errors
-    /// [`Error`]: missing rights or kernel support, a rejected program, an unsupported architecture.
-    pub fn start(options: &FutexCaptureOptions) -> Result<Self, Error> {
-        let number = syscall_number("futex").ok_or(Error::Architecture)?;
-        let follow = options.tasks.task_pid()?;
-        let mut loaded = LoadedPrograms::new(&shapes()?)?;
-        if options.tasks.is_limited() {
-            tasks::attach(&mut loaded, follow, true)?;
-        }
-        loaded.attach("futex_end", "sys_exit", &exit())?;
-        loaded.attach("futex_begin", "sys_enter", &enter(options, number)?)?;
-        let capture = Self(loaded);
-        capture.0.add_tasks(&options.tasks)?;
-        Ok(capture)
-    }
-
-    /// Adds threads, with `from_exec` from their next successful exec on.
-    ///
-    /// # Errors
-    /// [`Error::Map`] if there are too many.
-    pub fn add_threads(&self, threads: &[u32], from_exec: bool) -> Result<(), Error> {
-        self.0.add_threads(threads, from_exec)
-    }
-
-    /// Directs the records of a CPU to `event`, an open `bpf-output` event of all tasks on that CPU.
-    ///
-    /// # Errors
-    /// [`Error::Map`].
-    pub fn write_to(&self, cpu: u32, event: BorrowedFd<'_>) -> Result<(), Error> {
-        self.0.set_descriptor(EVENTS, cpu, event)
-    }
+/// Loads and attaches the programs.
+///
+/// # Errors
+/// [`Error`]: missing rights or kernel support, a rejected program, an unsupported architecture.
+pub(super) fn load(options: &FutexCaptureOptions) -> Result<LoadedPrograms, Error> {
+    let number = syscall_number("futex").ok_or(Error::Architecture)?;
+    let mut loaded = LoadedPrograms::new(&shapes()?)?;
+    follow(&mut loaded, &options.tasks)?;
+    loaded.attach("futex_end", "sys_exit", &exit())?;
+    loaded.attach("futex_begin", "sys_enter", &enter(options, number)?)?;
+    Ok(loaded)
 }
 
 /// Returns the maps by their [`MapId`].
@@ -199,11 +165,8 @@ fn output(b: &mut ProgramBuilder, out: Label) {
     b.load(Double, R5, R10, WORD);
     b.jump_if(Above, R5, i32::from(record::SIZE), out);
     b.jump_if(Equal, R5, 0, out);
-    b.set(R1, R6);
-    b.map(R2, EVENTS);
-    b.set_wide(R3, CURRENT_CPU);
     b.set(R4, R8);
-    b.call(Helper::PerfEventOutput);
+    wait_capture::output(b);
 }
 
 /// At `sys_exit(registers, result)`: the thread does not wait any more.

@@ -10,7 +10,7 @@ use crate::{Helper, Label, MapId, ProgramBuilder};
 
 use super::programs::{ENDED, WORD};
 
-/// The addresses of the locks of run queues.
+/// The addresses of the locks of run queues, if waits are summed.
 pub(super) const RUN_QUEUES: MapId = MapId(8);
 
 /// Offsets in bytes (from BTF) by which locks are recognized.
@@ -60,15 +60,15 @@ pub struct LockFilter {
 
 // Offsets on the stack.
 /// The number of the name, 0 if unknown, and that of a slab cache.
-const NAME: i16 = WORD - 8;
-const CACHE: i16 = NAME - CACHE_SIZE;
+pub(super) const NAME: i16 = WORD - 8;
+pub(super) const CACHE: i16 = NAME - CACHE_SIZE;
 /// The number of bytes of a name of a slab cache that are read, with the NUL.
-const CACHE_SIZE: i16 = 32;
+pub(super) const CACHE_SIZE: i16 = 32;
 
 const MMAP_LOCK: i32 = 1;
 const SIG_LOCK: i32 = 2;
 const RUN_QUEUE: i32 = 3;
-const SLAB: i32 = 4;
+pub(super) const SLAB: i32 = 4;
 
 /// The size in bytes of a name as [`store`] writes it.
 pub(super) const SIZE: i16 = 8 + CACHE_SIZE;
@@ -77,8 +77,8 @@ pub(super) const SIZE: i16 = 8 + CACHE_SIZE;
 const SPIN: i32 = 1;
 const ACCESS: [i32; 2] = [2, 4];
 
-/// Finds the name of the lock whose flags and address are at [`ENDED`].
-pub(super) fn find(b: &mut ProgramBuilder, layout: &LockLayout) {
+/// Finds the name of the lock whose flags and address are at [`ENDED`]. `run_queues` has the addresses of the locks of run queues.
+pub(super) fn find(b: &mut ProgramBuilder, layout: &LockLayout, run_queues: MapId) {
     let (semaphore, spin, slab, done) = (b.label(), b.label(), b.label(), b.label());
     for offset in (0..SIZE).step_by(8) {
         b.store(Double, R10, CACHE + offset, 0);
@@ -95,7 +95,7 @@ pub(super) fn find(b: &mut ProgramBuilder, layout: &LockLayout) {
     b.place(spin);
     of_task(b, layout.siglock, SIG_LOCK, done);
     b.store(Word, R10, NAME, RUN_QUEUE);
-    look_up(b, RUN_QUEUES, ENDED + 8);
+    look_up(b, run_queues, ENDED + 8);
     b.jump_if(NotEqual, R0, 0, done);
     b.store(Word, R10, NAME, 0);
     b.place(slab);
@@ -188,7 +188,7 @@ pub(super) fn select(
     if let Some(layout) = layout.filter(|_| !filter.names.is_empty()) {
         b.store(Double, R10, ENDED, R8);
         b.store(Double, R10, ENDED + 8, R7);
-        find(b, layout);
+        find(b, layout, RUN_QUEUES);
         for name in &filter.names {
             let other = b.label();
             compare(b, name, other);
@@ -226,8 +226,8 @@ fn compare(b: &mut ProgramBuilder, name: &LockName, other: Label) {
     }
 }
 
-/// The program that stores the address of the lock of the CPU's run queue in [`RUN_QUEUES`]; run once on each CPU.
-pub(super) fn note_run_queue([queue, of_cpu, lock]: [u16; 3]) -> ProgramBuilder {
+/// The program that stores the address of the lock of the CPU's run queue in `run_queues`; run once on each CPU.
+pub(super) fn note_run_queue([queue, of_cpu, lock]: [u16; 3], run_queues: MapId) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
     b.call(Helper::GetCurrentTask);
@@ -237,7 +237,7 @@ pub(super) fn note_run_queue([queue, of_cpu, lock]: [u16; 3]) -> ProgramBuilder 
     b.operate(Add, R3, i32::from(lock));
     b.store(Double, R10, WORD, R3);
     b.store(Word, R10, NAME, 1);
-    b.map(R1, RUN_QUEUES);
+    b.map(R1, run_queues);
     b.address(R2, R10, i32::from(WORD));
     b.address(R3, R10, i32::from(NAME));
     b.set(R4, 0);

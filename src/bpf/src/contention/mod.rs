@@ -1,6 +1,7 @@
 //! Sums up waits for locks of the kernel and of user programs in the kernel: no record is written for a wait, so none can be lost.
 
 mod captured_futexes;
+mod captured_locks;
 mod futexes;
 mod lock_names;
 mod programs;
@@ -8,6 +9,7 @@ mod queued;
 #[cfg(test)]
 mod tests;
 mod thread_ids;
+mod wait_capture;
 
 use std::collections::BTreeMap;
 
@@ -19,9 +21,11 @@ use crate::tasks::{self, slot};
 use crate::{Error, MapId, TaskSet};
 use programs::{BUCKETS, losses, value};
 
-pub use captured_futexes::{FutexCapture, FutexCaptureOptions, PidLayout};
+pub use captured_futexes::{FutexCaptureOptions, PidLayout};
+pub use captured_locks::LockCaptureOptions;
 pub use lock_names::{LockFilter, LockLayout, LockName, SlabLayout};
 pub use thread_ids::NamespaceLayout;
+pub use wait_capture::WaitCapture;
 
 /// What waits are summed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -299,7 +303,8 @@ fn select(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Er
 fn note_run_queues(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Error> {
     let layout = options.layout.and_then(|layout| layout.run_queue);
     layout.map_or(Ok(()), |layout| {
-        loaded.run_on_all_cpus("run_queues", &lock_names::note_run_queue(layout))
+        let note = lock_names::note_run_queue(layout, lock_names::RUN_QUEUES);
+        loaded.run_on_all_cpus("run_queues", &note)
     })
 }
 

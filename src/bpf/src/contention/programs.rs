@@ -197,7 +197,7 @@ pub(super) fn thread(b: &mut ProgramBuilder) {
 }
 
 /// Leaves the id of the thread that holds the lock `R7` in `R0`; all bits are set if it is unknown.
-fn owner(b: &mut ProgramBuilder, layout: OwnerLayout) -> Result<(), Error> {
+pub(super) fn owner(b: &mut ProgramBuilder, layout: OwnerLayout) -> Result<(), Error> {
     let offset = |offset: u16| i16::try_from(offset).map_err(|_| Error::NoBtf);
     let (mutex, rwsem) = (offset(layout.mutex)?, offset(layout.rwsem)?);
     let (is_mutex, read, unknown, done) = (b.label(), b.label(), b.label(), b.label());
@@ -342,7 +342,7 @@ pub(super) fn finish_wait(
 /// lost and jumps to `out`.
 fn add_sum(b: &mut ProgramBuilder, layout: Option<&LockLayout>, out: Label) {
     if let Some(layout) = layout {
-        lock_names::find(b, layout);
+        lock_names::find(b, layout, lock_names::RUN_QUEUES);
     }
     add_copy(b, [SUMS, TEMPLATE], SUM_KEY, losses::SUMS, out);
     if layout.is_some() {

@@ -344,3 +344,38 @@ fn waits_are_summed_by_stack_and_by_lock() {
     assert!(stack[0] >= 1 << 63, "{stack:?}");
     assert_eq!(stacks.losses().unwrap().entries, 0);
 }
+
+#[test]
+fn programs_that_capture_locks_pass_the_verifier() {
+    let owners = Some(OwnerLayout {
+        mutex: 0,
+        rwsem: 8,
+        task_pid: 1000,
+    });
+    let names = Some(LockLayout {
+        mmap_lock: [2000, 100],
+        siglock: [3000, 8],
+        run_queue: Some([200, 300, 0]),
+        slab: None,
+    });
+    for (owners, names) in [(owners, None), (None, names), (owners, names)] {
+        let limited = TaskSet::Threads {
+            threads: vec![1],
+            follow: Some(1000),
+            from_exec: true,
+        };
+        for tasks in [TaskSet::All, limited] {
+            let options = LockCaptureOptions {
+                tasks,
+                excluded_process: Some(1),
+                owners,
+                names,
+            };
+            match WaitCapture::of_locks(&options) {
+                Ok(_) => {}
+                Err(Error::NoBpf | Error::NotPermitted | Error::PidNamespace) => return,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use clap::ArgMatches;
 use rperf_analysis::lock::{
-    CONTENTION_EVENTS, FUTEX, FUTEX_EVENTS, FUTEX_WAITS, LOCKDEP_EVENTS, LockAggregation,
-    LockColumn, LockContention, LockKey, LockRow, LockSelection,
+    CONTENTION_EVENTS, FUTEX, FUTEX_EVENTS, FUTEX_WAITS, LOCK_WAITS, LOCKDEP_EVENTS,
+    LockAggregation, LockColumn, LockContention, LockKey, LockRow, LockSelection,
 };
 use rperf_analysis::{DeliveredCounts, EventLayouts};
 use rperf_replay::{EventIndex, Order, World};
@@ -195,23 +195,43 @@ pub(super) fn read(
         let begins = [CONTENTION_EVENTS[0], FUTEX_EVENTS[0]];
         require_cgroups(analysis, &begins, "lock record")?;
     }
-    let selection = lock_names::selection(query, resolver)?;
-    if query.aggregation == LockAggregation::Owner && capture_event(analysis).is_none() {
-        return Err(without_owners(analysis));
-    }
-    let processes = processes(analysis.replay.world());
-    let mut contention = LockContention::new(query.aggregation, selection).with_threads(processes);
-    if query.run_queue == RunQueueUse::Separate {
-        contention = contention.separating_run_queue();
-    }
+    let mut contention = contention(analysis, resolver, query)?;
     let details = LockDetails::new(analysis, resolver, query)?;
     let mut pass = details.pass(&layouts, &needed);
     if reads_switches {
         pass = pass.with_switches();
     }
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut contention)?;
+    contention.finish();
     analysis.end_progress();
     Ok((contention, delivered))
+}
+
+/// Creates the analysis of a query.
+///
+/// # Errors
+///
+/// The recording has no owners, or no lock of a name.
+fn contention(
+    analysis: &Analysis<'_>,
+    resolver: &Resolver<'_>,
+    query: &LockQuery,
+) -> Result<LockContention, CliError> {
+    let has_lock_records = capture_event(analysis, LOCK_WAITS).is_some();
+    let has_owners = has_lock_records || capture_event(analysis, FUTEX_WAITS).is_some();
+    if query.aggregation == LockAggregation::Owner && !has_owners {
+        return Err(without_owners(analysis));
+    }
+    let selection = lock_names::selection(query, resolver, has_lock_records)?;
+    let mut contention = LockContention::new(query.aggregation, selection)
+        .with_threads(processes(analysis.replay.world()));
+    if has_lock_records {
+        contention = contention.with_lock_records();
+    }
+    if query.run_queue == RunQueueUse::Separate {
+        contention = contention.separating_run_queue();
+    }
+    Ok(contention)
 }
 
 /// Whether events of the scheduler are read.
@@ -254,11 +274,11 @@ pub(super) const SCHED_EVENTS: [&str; 3] = [
     "sched:sched_wakeup",
 ];
 
-/// Returns the event of captured waits; `None` if there is none, or in another byte order than this machine's.
-pub(super) fn capture_event(analysis: &Analysis<'_>) -> Option<EventIndex> {
+/// Returns the event of captured waits of this name; `None` if there is none, or in another byte order than this machine's.
+pub(super) fn capture_event(analysis: &Analysis<'_>, name: &str) -> Option<EventIndex> {
     let recording = analysis.metadata();
     let mut events = recording.events.iter();
-    let place = events.position(|event| event.name == FUTEX_WAITS)?;
+    let place = events.position(|event| event.name == name)?;
     let place = u32::try_from(place).ok()?;
     (recording.endian == Endian::NATIVE).then_some(EventIndex(place))
 }
@@ -268,7 +288,7 @@ pub(super) fn without_owners(analysis: &Analysis<'_>) -> CliError {
     let (path, program) = (analysis.input.path.display(), analysis.context.program);
     CliError::message(255, format!("{path}: the recording has no owners of locks"))
         .hint(format!(
-            "'{program} lock record --user' records those of futexes, as root and on a machine of the same byte order; 'lock contention -b -o' shows those of the running system"
+            "'{program} lock record --user' records those of futexes, 'lock record --owners' those of locks of the kernel, as root and on a machine of the same byte order; 'lock contention -b -o' shows those of the running system"
         ))
 }
 

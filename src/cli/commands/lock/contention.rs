@@ -23,7 +23,7 @@ use crate::cli::options::{count, flag, is_given, number, switch, unsupported, va
 const ABOUT: &str = "\
 Shows how long callers, threads (-t) or locks (-l) waited for locks of the kernel, recorded with 'lock record'. With -b, a command or a target \
 (-a, -C, -p, --tid) it shows waits of the running system, which BPF programs sum in the kernel; owners (-o) and cgroups (--lock-cgroup) have rows, too. \
-Recordings have cgroups with 'lock record --all-cgroups'.";
+Recordings have owners with 'lock record --owners' and --user, cgroups with 'lock record --all-cgroups'.";
 
 /// The default number of innermost frames that are skipped when the caller is determined, as in perf.
 pub(super) const STACK_SKIP: usize = 3;
@@ -68,7 +68,7 @@ fn live_options() -> Vec<Arg> {
             .help("maximum number of rows and of stacks in the kernel (default: 10240)"),
         switch("lock-owner")
             .short('o')
-            .help("show a row per thread that had the lock: kernel mutexes and semaphores of writers; with --user and in recordings, mutexes of programs"),
+            .help("show a row per thread that had the lock: kernel mutexes and semaphores of writers (recordings: 'lock record --owners'), with --user mutexes of programs"),
         value("cgroup-filter", "path[,path...]")
             .short('G')
             .help("only waits of threads in these cgroups; recordings need 'lock record --all-cgroups'"),

@@ -4,7 +4,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use rperf_analysis::lock::{CapturedWaits, KnownStacks, LockAggregation, LockDetail, LockStack};
+use rperf_analysis::lock::{
+    CapturedLock, CapturedWaits, FUTEX_WAITS, KnownStacks, LOCK_WAITS, LockAggregation, LockDetail,
+    LockStack,
+};
 use rperf_analysis::{EventLayouts, ObserverPass, PrepareSamples};
 use rperf_replay::{DsoId, DsoKind, EventIndex, Machine, Order, Sample, World};
 use rperf_resolve::{AddressContext, Frame, Resolver, bytes_within, chain_addresses};
@@ -106,8 +109,9 @@ pub(super) struct LockDetails<'r> {
     functions: LockFunctions<'r, 'r>,
     /// Stacks of the host's kernel whose frames need no names.
     known: KnownStacks,
-    /// The event of captured waits.
-    capture: Option<EventIndex>,
+    /// The events of captured waits for futexes and for locks of the kernel.
+    futex_waits: Option<EventIndex>,
+    lock_waits: Option<EventIndex>,
     /// The events of clocks, if the stacks of holders are read.
     clocks: Vec<EventIndex>,
     with_holders: bool,
@@ -181,7 +185,8 @@ impl<'r> LockDetails<'r> {
             query,
             functions: LockFunctions::new(resolver),
             known: KnownStacks::default(),
-            capture: capture_event(analysis),
+            futex_waits: capture_event(analysis, FUTEX_WAITS),
+            lock_waits: capture_event(analysis, LOCK_WAITS),
             clocks: Vec::new(),
             with_holders: false,
             cgroups: cgroup_filter::ids(query, known.iter().copied())?,
@@ -222,24 +227,27 @@ impl<'r> LockDetails<'r> {
         needed: &[&[&'static str]],
     ) -> ObserverPass<'p, Self> {
         let events: Vec<EventIndex> = self
-            .capture
+            .futex_waits
             .into_iter()
+            .chain(self.lock_waits.filter(|_| !self.with_holders))
             .chain(self.clocks.clone())
             .collect();
         let pass = ObserverPass::new(layouts, self).reading(needed);
         events.into_iter().fold(pass, ObserverPass::reading_event)
     }
 
-    /// Decodes a sample of the event of captured waits.
+    /// Decodes a sample of an event of captured waits.
     fn captured(&self, sample: &Sample<'_>) -> Option<LockDetail> {
-        let raw = sample
-            .wire
-            .raw
-            .filter(|_| self.capture == Some(sample.event))?;
-        Some(LockDetail {
-            captured: Some(Box::new(CapturedWaits::decode(raw)?)),
-            ..LockDetail::default()
-        })
+        let raw = sample.wire.raw?;
+        let mut detail = LockDetail::default();
+        if self.futex_waits == Some(sample.event) {
+            detail.captured = Some(Box::new(CapturedWaits::decode(raw)?));
+        } else if self.lock_waits == Some(sample.event) {
+            detail.captured_lock = Some(Box::new(CapturedLock::decode(raw)?));
+        } else {
+            return None;
+        }
+        Some(detail)
     }
 
     fn kernel_detail(&self, sample: &Sample<'_>) -> Arc<LockDetail> {

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use clap::ArgMatches;
-use rperf_analysis::lock::{FUTEX_EVENTS, FutexHolders, HolderRow, HolderState, HolderTable};
+use rperf_analysis::lock::{
+    FUTEX_EVENTS, FUTEX_WAITS, FutexHolders, HolderRow, HolderState, HolderTable,
+};
 use rperf_replay::World;
 use rperf_resolve::Frame;
 use rperf_view::lock::holders::{
@@ -38,7 +40,7 @@ pub(super) fn run(
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let resolver = analysis.resolver(&symbols);
     let layouts = event_layouts(&analysis)?;
-    if capture_event(&analysis).is_none() {
+    if capture_event(&analysis, FUTEX_WAITS).is_none() {
         return Err(without_owners(&analysis));
     }
     if !has_switches(&analysis, &layouts) {

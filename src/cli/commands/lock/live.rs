@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 use rperf_analysis::lock::{self, LockKey, LockRow, LockStack, LockSums};
 use rperf_bpf::{
-    ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, Error, OwnerLayout,
-    TaskSet, WaitKey, WaitSummary,
+    ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, Error, TaskSet, WaitKey,
+    WaitSummary,
 };
 use rperf_replay::{LiveWorld, Order, World};
 use rperf_resolve::Resolver;
@@ -28,7 +28,7 @@ use super::lock_names;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::cgroups;
-use crate::cli::live::kernel_offsets::member_offsets;
+use crate::cli::live::kernel_offsets::{lock_layout, lock_owner_layout, member_offsets};
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{PROC, explain, kernel_sums, target};
 use crate::cli::options::{count, flag, is_given};
@@ -208,25 +208,13 @@ fn options(
     let failed = |error: Error| CliError::message(255, format!("lock contention: {error}"));
     let table = query.table;
     let needs_names = table == ContentionTable::Addresses || !query.lock_names.is_empty();
-    let layout = needs_names.then(lock_names::layout).flatten();
+    let layout = needs_names.then(lock_layout).flatten();
     let key = match table {
         ContentionTable::Callers => ContentionKey::Stack,
         ContentionTable::Threads => ContentionKey::Thread,
         ContentionTable::Addresses => ContentionKey::Lock,
         ContentionTable::Cgroups => ContentionKey::Cgroup,
-        ContentionTable::Owners => {
-            let members = [
-                ("mutex", "owner"),
-                ("rw_semaphore", "owner"),
-                ("task_struct", "pid"),
-            ];
-            let [mutex, rwsem, task_pid] = member_offsets(members).map_err(failed)?;
-            ContentionKey::Owner(OwnerLayout {
-                mutex,
-                rwsem,
-                task_pid,
-            })
-        }
+        ContentionTable::Owners => ContentionKey::Owner(lock_owner_layout().map_err(failed)?),
     };
     let with_futexes = with_futexes(matches, query);
     let has_owners = with_futexes && table == ContentionTable::Owners;

@@ -5,9 +5,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_analysis::lock::LockSelection;
-use rperf_bpf::{LockFilter, LockLayout, LockName, SlabLayout};
-use rperf_btf::Btf;
+use rperf_analysis::lock::{KNOWN_LOCKS, LockSelection};
+use rperf_bpf::{LockFilter, LockLayout, LockName};
 use rperf_replay::{DsoId, DsoKind, Machine, Order};
 use rperf_resolve::{AddressContext, Resolver, SymbolId};
 use rperf_symbol::{Files as _, Symbol, SymbolKind};
@@ -18,13 +17,12 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::filter;
 use crate::cli::kernel_listing::SystemFiles;
-use crate::cli::live::kernel_offsets::kernel_types;
 
 /// The names of locks that BPF programs recognize; those of perf 7.2.
 const KNOWN: [(&str, LockName); 3] = [
-    ("mmap_lock", LockName::MmapLock),
-    ("siglock", LockName::SigLock),
-    ("rq_lock", LockName::RunQueue),
+    (KNOWN_LOCKS[0], LockName::MmapLock),
+    (KNOWN_LOCKS[1], LockName::SigLock),
+    (KNOWN_LOCKS[2], LockName::RunQueue),
 ];
 
 /// Returns the name of a lock that a BPF program recognized. That of a slab cache follows `&`.
@@ -130,14 +128,15 @@ pub(super) fn words(matches: &ArgMatches) -> Vec<String> {
         .collect()
 }
 
-/// Returns the selection of a recording, whose variables are looked up by name.
+/// Returns the selection of a recording, whose variables are looked up by name. `has_records` is whether it has the names of other locks.
 ///
 /// # Errors
 ///
-/// The recording's kernel has no such variable.
+/// The recording's kernel has no such variable, or the recording has no names of other locks.
 pub(super) fn selection(
     query: &LockQuery,
     resolver: &Resolver<'_>,
+    has_records: bool,
 ) -> Result<LockSelection, CliError> {
     let mut selection = query.selection.clone();
     if query.lock_names.is_empty() {
@@ -145,6 +144,17 @@ pub(super) fn selection(
     }
     let variables = KernelVariables::new(resolver);
     for name in &query.lock_names {
+        if KNOWN_LOCKS.contains(&name.as_str()) || name.starts_with('&') {
+            if !has_records {
+                let message =
+                    format!("--lock-filter: the recording has no names of locks, such as '{name}'");
+                return Err(CliError::message(255, message)
+                    .hint("record with 'lock record --owners', as root; -L also takes addresses"));
+            }
+            selection.addresses.get_or_insert_default();
+            selection.names.push(name.clone());
+            continue;
+        }
         let found = variables.named(name);
         if found.is_empty() {
             return Err(unknown(name, "of the recording's kernel"));
@@ -211,39 +221,7 @@ fn is_recognized(layout: &LockLayout, name: &LockName) -> bool {
 
 fn unknown(name: &str, whose: &str) -> CliError {
     let message = format!("--lock-filter: '{name}' is neither an address nor a variable {whose}");
-    CliError::usage(message).hint("'lock contention -l' shows the addresses and names of locks; kernels without CONFIG_KALLSYMS_ALL list no variables. Of the running system, mmap_lock, siglock, rq_lock and '&CACHE' are known, too")
-}
-
-/// Returns how the running kernel's locks are recognized; `None` without its type information.
-pub(super) fn layout() -> Option<LockLayout> {
-    let bytes = kernel_types()?;
-    let types = Btf::parse(&bytes).ok()?;
-    let offset = |structure: &str, member: &str| {
-        let offset = types.member_offset(structure, member)?;
-        u16::try_from(offset).ok()
-    };
-    let run_queue = || {
-        let queue = offset("task_struct", "se")?.checked_add(offset("sched_entity", "cfs_rq")?)?;
-        Some([queue, offset("cfs_rq", "rq")?, offset("rq", "__lock")?])
-    };
-    let slab = || {
-        Some(SlabLayout {
-            function: types.function("bpf_get_kmem_cache")?,
-            name: offset("kmem_cache", "name")?,
-        })
-    };
-    Some(LockLayout {
-        mmap_lock: [
-            offset("task_struct", "mm")?,
-            offset("mm_struct", "mmap_lock")?,
-        ],
-        siglock: [
-            offset("task_struct", "sighand")?,
-            offset("sighand_struct", "siglock")?,
-        ],
-        run_queue: run_queue(),
-        slab: slab(),
-    })
+    CliError::usage(message).hint("'lock contention -l' shows the addresses and names of locks; kernels without CONFIG_KALLSYMS_ALL list no variables. Of the running system, and of recordings with 'lock record --owners', mmap_lock, siglock, rq_lock and '&CACHE' are known, too")
 }
 
 /// Returns the ranges of the kernel's symbols with this name, each to the next symbol; none if the kernel hides addresses from this user.

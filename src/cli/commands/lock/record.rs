@@ -41,17 +41,12 @@ pub(super) fn run(
     refuse_reading_options(RECORDER, matches)?;
     let (words, with_user) = without_switch("--user", words, context)?;
     let (words, with_holders) = without_switch("--holders", &words, context)?;
+    let (words, with_owners) = without_switch("--owners", &words, context)?;
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let known = known_events(RECORDER, &machine, "lock")?;
-    let mut events = events(&known);
+    let mut events = events(&known, with_owners);
     if events.is_empty() {
-        let folder = machine.folder().join("lock");
-        let message = format!(
-            "{RECORDER}: the kernel has neither lock_acquire nor contention_begin in {}",
-            folder.display()
-        );
-        return Err(CliError::message(255, message)
-            .hint("Linux 5.19 and later have contention_begin; older kernels need CONFIG_LOCKDEP and CONFIG_LOCK_STAT"));
+        return Err(without_events(&machine, with_owners));
     }
     if with_user {
         let calls = known_events(RECORDER, &machine, "syscalls")?;
@@ -70,6 +65,9 @@ pub(super) fn run(
     if with_user {
         all.push("--futex-owners".into());
     }
+    if with_owners {
+        all.push("--lock-owners".into());
+    }
     if events.iter().any(|event| !LOCKDEP_EVENTS.contains(event)) {
         // These events have no field for the caller: only the stack has it.
         all.push("-g".into());
@@ -82,6 +80,18 @@ pub(super) fn run(
     }
     all.extend(words);
     dispatch(context, OsStr::new("record"), &all)
+}
+
+/// Returns the error for a kernel without the events.
+fn without_events(machine: &MachineTracepoints, with_owners: bool) -> CliError {
+    let folder = machine.folder().join("lock");
+    let folder = folder.display();
+    match with_owners {
+        true => CliError::message(255, format!("{RECORDER} --owners: the kernel has no event contention_begin in {folder}"))
+            .hint("Linux 5.19 and later have it"),
+        false => CliError::message(255, format!("{RECORDER}: the kernel has neither lock_acquire nor contention_begin in {folder}"))
+            .hint("Linux 5.19 and later have contention_begin; older kernels need CONFIG_LOCKDEP and CONFIG_LOCK_STAT"),
+    }
 }
 
 /// Removes an option of ours from those before the workload; returns whether it was given.
@@ -101,15 +111,15 @@ fn without_switch(
 }
 
 /// Returns lockdep's events if the kernel has all of them, as in perf, otherwise those of waits; none if it has
-/// neither.
-fn events(known: &[String]) -> Vec<&'static str> {
+/// neither. With owners, which only waits have, those of waits.
+fn events(known: &[String], with_owners: bool) -> Vec<&'static str> {
     let has = |event: &&&str| {
         known
             .iter()
             .any(|name| event.strip_prefix("lock:") == Some(name))
     };
     let lockdep: Vec<&str> = LOCKDEP_EVENTS.iter().filter(has).copied().collect();
-    match lockdep.len() == LOCKDEP_EVENTS.len() {
+    match lockdep.len() == LOCKDEP_EVENTS.len() && !with_owners {
         true => lockdep,
         false => CONTENTION_EVENTS.iter().filter(has).copied().collect(),
     }
@@ -159,11 +169,15 @@ mod tests {
             "lock_release",
         ];
         let waits = ["contention_begin", "contention_end"];
-        assert_eq!(events(&names(&[&all[..], &waits[..]].concat())).len(), 4);
+        let both = names(&[&all[..], &waits[..]].concat());
+        assert_eq!(events(&both, false).len(), 4);
+        let expected = ["lock:contention_begin", "lock:contention_end"];
+        assert_eq!(events(&both, true), expected);
         // CONFIG_LOCKDEP without CONFIG_LOCK_STAT.
         let some = ["lock_acquire", "lock_release"];
-        let found = events(&names(&[&some[..], &waits[..]].concat()));
-        assert_eq!(found, ["lock:contention_begin", "lock:contention_end"]);
-        assert!(events(&names(&some)).is_empty());
+        let found = events(&names(&[&some[..], &waits[..]].concat()), false);
+        assert_eq!(found, expected);
+        assert!(events(&names(&some), false).is_empty());
+        assert!(events(&names(&all), true).is_empty());
     }
 }

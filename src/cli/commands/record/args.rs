@@ -95,6 +95,8 @@ fn events_and_targets() -> Vec<Arg> {
         probes::option(),
         switch("futex-owners")
             .help("also record who holds the futexes that threads begin to wait for (set by 'lock record --user')"),
+        switch("lock-owners")
+            .help("also record who holds the locks of the kernel that threads begin to wait for, and what these locks are (set by 'lock record --owners')"),
         switch("exclude-perf").help("exclude rperf itself from the events of the preceding -e"),
         value("pid", "pid")
             .short('p')

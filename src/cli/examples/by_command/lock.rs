@@ -19,6 +19,10 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
                 "lock record --user --holders -- ./program",
                 "also record what the holders of locks do",
             ),
+            example(
+                "lock record --owners -a -- sleep 10",
+                "also record who had the locks, and what they are",
+            ),
             example("lock contention -E 10", "who waited longest"),
             example(
                 "lock contention -l -E 10",

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use clap::ArgMatches;
 use rperf_analysis::lock::{
-    ChainedWait, FUTEX_EVENTS, FoundWaits, FutexDeadlocks, HeldWait, LockAggregation, LockColumn,
-    LockSelection, WaitChain, WaitCycle,
+    ChainedWait, FUTEX_EVENTS, FUTEX_WAITS, FoundWaits, FutexDeadlocks, HeldWait, LockAggregation,
+    LockColumn, LockSelection, WaitChain, WaitCycle,
 };
 use rperf_resolve::Resolver;
 use rperf_view::lock::ContentionTable;
@@ -42,7 +42,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let resolver = analysis.resolver(&symbols);
     let layouts = event_layouts(&analysis)?;
-    if capture_event(&analysis).is_none() || !FUTEX_EVENTS.iter().all(|event| layouts.has(event)) {
+    let has_owners = capture_event(&analysis, FUTEX_WAITS).is_some();
+    if !has_owners || !FUTEX_EVENTS.iter().all(|event| layouts.has(event)) {
         return Err(without_owners(&analysis));
     }
     require_fields(

@@ -1,0 +1,194 @@
+//! What the BPF program of `lock record --owners` writes when a wait for a lock of the kernel begins, and its join with the events of the waits.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::rows::LockDetail;
+use crate::EventContext;
+
+/// The name of the event in a recording.
+pub const LOCK_WAITS: &str = "lock-waits";
+
+/// The names of locks that are no variables, as perf 7.2 shows them: `mm_struct::mmap_lock` and `sighand_struct::siglock` of the waiting task,
+/// and the lock of a run queue. In records they are numbered from 1.
+pub const KNOWN_LOCKS: [&str; 3] = ["mmap_lock", "siglock", "rq_lock"];
+/// The number of the lock in an object of a slab cache, whose name follows.
+const SLAB: u32 = 4;
+
+/// Offsets in bytes, as in `rperf_bpf`: address, the owner or 0, the number of the name or 0, the name of a slab cache if it is one.
+const ADDRESS: usize = 0;
+const OWNER: usize = 8;
+const NAME: usize = 12;
+const CACHE: usize = 16;
+
+/// A wait for a lock of the kernel that begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapturedLock {
+    /// The address of the lock.
+    pub address: u64,
+    /// The thread that holds the lock, if known.
+    pub owner: Option<u32>,
+    /// What the lock is, if known: one of [`KNOWN_LOCKS`], or the name of a slab cache after `&`.
+    pub name: Option<Arc<str>>,
+}
+
+impl CapturedLock {
+    /// Decodes the raw data of a sample in this machine's byte order. `None` if they are truncated.
+    #[must_use]
+    pub fn decode(raw: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_ne_bytes(*raw.get(at..)?.first_chunk()?));
+        let name = match word(NAME)? {
+            0 => None,
+            SLAB => {
+                let cache = raw.get(CACHE..)?.split(|byte| *byte == 0).next()?;
+                Some(format!("&{}", String::from_utf8_lossy(cache)).into())
+            }
+            number => {
+                let place = usize::try_from(number).ok()?.checked_sub(1)?;
+                KNOWN_LOCKS.get(place).map(|name| Arc::from(*name))
+            }
+        };
+        Some(Self {
+            address: u64::from_ne_bytes(*raw.get(ADDRESS..)?.first_chunk()?),
+            owner: Some(word(OWNER)?).filter(|owner| *owner != 0),
+            name,
+        })
+    }
+}
+
+/// A begin of a wait, which may have a record.
+#[derive(Debug, Clone)]
+pub(super) struct BegunLockWait {
+    pub(super) at: EventContext,
+    pub(super) address: u64,
+    pub(super) flags: u64,
+    pub(super) detail: Arc<LockDetail>,
+    /// How long the thread had waited for CPUs so far, in ns.
+    pub(super) queued: u64,
+}
+
+/// A record and the event of its wait are less apart, in ns. The program writes before the events of the recording are enabled, too: such a record must
+/// not be taken for that of a later wait.
+const MOST_APART: u64 = 100_000_000;
+
+/// A waiting thread and its lock. Idle threads have the id 0 on all CPUs.
+type WaitPlace = (u32, Option<u32>, u64);
+
+/// Records whose waits have not begun yet, and begins whose records may follow: the kernel writes records and events of one wait in any order, one
+/// directly after the other.
+#[derive(Debug, Default)]
+pub(super) struct LockRecords {
+    /// With the times of the records.
+    records: FxHashMap<WaitPlace, (u64, CapturedLock)>,
+    begins: FxHashMap<WaitPlace, BegunLockWait>,
+}
+
+impl LockRecords {
+    fn place(at: &EventContext, address: u64) -> WaitPlace {
+        let cpu = at.cpu.filter(|_| at.task.tid == 0);
+        (at.task.tid, cpu, address)
+    }
+
+    /// Adds a record. Returns the begin that it belongs to, if that was added before.
+    pub(super) fn add_record(
+        &mut self,
+        at: &EventContext,
+        record: CapturedLock,
+    ) -> Option<(BegunLockWait, CapturedLock)> {
+        let place = Self::place(at, record.address);
+        match self.begins.remove(&place) {
+            Some(begin) => Some((begin, record)),
+            None => {
+                self.records.insert(place, (at.time(), record));
+                None
+            }
+        }
+    }
+
+    /// Removes and returns the record of a wait that begins.
+    pub(super) fn take_record(&mut self, at: &EventContext, address: u64) -> Option<CapturedLock> {
+        let (time, record) = self.records.remove(&Self::place(at, address))?;
+        (at.time().saturating_sub(time) < MOST_APART).then_some(record)
+    }
+
+    /// Adds a begin without a record so far. Returns the one before of this thread and lock, which has none.
+    pub(super) fn add_begin(&mut self, begin: BegunLockWait) -> Option<BegunLockWait> {
+        let place = Self::place(&begin.at, begin.address);
+        self.begins.insert(place, begin)
+    }
+
+    /// Removes and returns the begin of a wait that ends, if it had no record.
+    pub(super) fn take_begin(&mut self, at: &EventContext, address: u64) -> Option<BegunLockWait> {
+        self.begins.remove(&Self::place(at, address))
+    }
+
+    /// Removes and returns all begins without a record, in order of time.
+    pub(super) fn take_begins(&mut self) -> Vec<BegunLockWait> {
+        let mut begins: Vec<BegunLockWait> = self.begins.drain().map(|(_, begin)| begin).collect();
+        begins.sort_by_key(|begin| begin.at.order);
+        begins
+    }
+
+    /// Forgets the records whose waits have not begun: these may be lost.
+    pub(super) fn forget_records(&mut self) {
+        self.records.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rperf_replay::Order;
+
+    use super::*;
+    use crate::TaskId;
+
+    /// Returns the raw data of a record.
+    fn raw(address: u64, owner: u32, name: u32, cache: &[u8]) -> Vec<u8> {
+        let words = [owner, name].map(u32::to_ne_bytes).concat();
+        [&address.to_ne_bytes()[..], &words, cache].concat()
+    }
+
+    #[test]
+    fn owners_and_names_are_decoded() {
+        let decoded = |bytes: &[u8]| CapturedLock::decode(bytes).expect("a record");
+        let known = decoded(&raw(5, 77, 1, &[]));
+        assert_eq!(
+            (known.address, known.owner, known.name.as_deref()),
+            (5, Some(77), Some("mmap_lock"))
+        );
+        let slab = decoded(&raw(5, 0, 4, b"kmalloc-64\0\0rest"));
+        assert_eq!(
+            (slab.owner, slab.name.as_deref()),
+            (None, Some("&kmalloc-64"))
+        );
+        assert_eq!(decoded(&raw(5, 9, 0, &[])).name, None);
+        // A name of a newer version.
+        assert_eq!(decoded(&raw(5, 9, 5, &[])).name, None);
+        assert_eq!(CapturedLock::decode(&raw(5, 0, 3, &[])[..14]), None);
+    }
+
+    #[test]
+    fn a_record_long_before_a_wait_is_not_that_of_the_wait() {
+        let at = |time| EventContext {
+            order: Order { time, position: 0 },
+            event: None,
+            cpu: Some(0),
+            task: TaskId { pid: 1, tid: 1 },
+        };
+        let record = CapturedLock::decode(&raw(5, 77, 1, &[])).expect("a record");
+        for (begin, is_found) in [(1000, true), (MOST_APART + 10, false)] {
+            let mut records = LockRecords::default();
+            assert!(records.add_record(&at(10), record.clone()).is_none());
+            assert_eq!(records.take_record(&at(begin), 5).is_some(), is_found);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_decoded(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            drop(CapturedLock::decode(&bytes));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Owners and names of locks of the kernel when waits for them begin, written to the ring buffers of a perf event.
+
+use rperf_sys::BpfMapKind;
+
+use crate::Condition::{Equal, NotEqual};
+use crate::Operation::{ShiftLeft, ShiftRight};
+use crate::Register::{R0, R1, R2, R4, R5, R6, R7, R8, R10};
+use crate::Width::{Double, Word};
+use crate::loaded::{LoadedPrograms, NamedShape, possible_cpus};
+use crate::tasks::{self, slot};
+use crate::{Error, MapId, ProgramBuilder, TaskSet};
+
+use super::lock_names::{self, CACHE, CACHE_SIZE, LockLayout, NAME, SLAB};
+use super::programs::{self, ENDED};
+use super::wait_capture::{self, follow};
+use super::{MAX_CPUS, OwnerLayout};
+
+/// The addresses of the locks of run queues.
+const RUN_QUEUES: MapId = MapId(2);
+
+/// The record on the stack, before the name of a slab cache: offsets in bytes. `rperf_analysis` decodes it.
+mod record {
+    /// The address of the lock.
+    pub(super) const ADDRESS: i16 = super::CACHE - 16;
+    /// The thread that holds the lock, 0 if unknown.
+    pub(super) const OWNER: i16 = ADDRESS + 8;
+    /// The number of the name, 0 if unknown.
+    pub(super) const NAME: i16 = ADDRESS + 12;
+
+    /// The size in bytes without the name of a slab cache.
+    pub(super) const SHORT: i16 = 16;
+    pub(super) const WHOLE: i16 = SHORT + super::CACHE_SIZE;
+}
+
+/// Whose waits are captured, and what of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockCaptureOptions {
+    /// The waiting tasks.
+    pub tasks: TaskSet,
+    /// A process whose waits are not captured.
+    pub excluded_process: Option<u32>,
+    /// How owners are found; `None` if they are not.
+    pub owners: Option<OwnerLayout>,
+    /// How locks are recognized; `None` if they are not.
+    pub names: Option<LockLayout>,
+}
+
+/// Loads and attaches the programs.
+///
+/// # Errors
+/// [`Error`]: missing rights or kernel support, a rejected program.
+pub(super) fn load(options: &LockCaptureOptions) -> Result<LoadedPrograms, Error> {
+    let mut loaded = LoadedPrograms::new(&shapes()?)?;
+    follow(&mut loaded, &options.tasks)?;
+    if let Some(layout) = options.names.and_then(|names| names.run_queue) {
+        let note = lock_names::note_run_queue(layout, RUN_QUEUES);
+        loaded.run_on_all_cpus("run_queues", &note)?;
+    }
+    // The kernel calls several programs of a tracepoint from a function of its own, which is a frame of their stacks. Linux perf expects as many
+    // frames below the caller at the end of a wait as at its begin.
+    loaded.attach("lock_end", "contention_end", &end())?;
+    loaded.attach("lock_begin", "contention_begin", &begin(options)?)?;
+    Ok(loaded)
+}
+
+/// At `contention_end(lock, result)`: nothing is done.
+fn end() -> ProgramBuilder {
+    let mut b = ProgramBuilder::new();
+    b.exit();
+    b
+}
+
+/// Returns the maps by their [`MapId`].
+fn shapes() -> Result<[NamedShape; 4], Error> {
+    use BpfMapKind::{Hash, PerCpuArray, PerfEventArray};
+    let cpus = u32::try_from(possible_cpus()?).unwrap_or(u32::MAX);
+    let shape = NamedShape::new;
+    Ok([
+        shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
+        shape("losses", PerCpuArray, [4, 8, 1]),
+        shape("run queues", Hash, [8, 4, MAX_CPUS]),
+        shape("events", PerfEventArray, [4, 4, cpus]),
+    ])
+}
+
+/// At `contention_begin(lock, flags)`. Nothing is written of a lock of which nothing is known.
+fn begin(options: &LockCaptureOptions) -> Result<ProgramBuilder, Error> {
+    let mut b = ProgramBuilder::new();
+    let (write, out) = (b.label(), b.label());
+    b.set(R6, R1);
+    b.load(Double, R7, R6, 0);
+    b.load(Double, R8, R6, 8);
+    b.operate(ShiftLeft, R8, 32);
+    b.operate(ShiftRight, R8, 32);
+    programs::select_task(&mut b, &options.tasks, options.excluded_process, out);
+    b.store(Double, R10, record::ADDRESS, R7);
+    store_owner(&mut b, options.owners)?;
+    b.store(Double, R10, ENDED, R8);
+    b.store(Double, R10, ENDED + 8, R7);
+    b.store(Word, R10, NAME, 0);
+    if let Some(names) = &options.names {
+        lock_names::find(&mut b, names, RUN_QUEUES);
+    }
+    b.load(Word, R1, R10, NAME);
+    b.store(Word, R10, record::NAME, R1);
+    b.jump_if(NotEqual, R1, 0, write);
+    b.load(Word, R2, R10, record::OWNER);
+    b.jump_if(Equal, R2, 0, out);
+    b.place(write);
+    output(&mut b, options);
+    b.place(out);
+    b.exit();
+    Ok(b)
+}
+
+/// Stores the thread that holds the lock `R7` in the record.
+fn store_owner(b: &mut ProgramBuilder, layout: Option<OwnerLayout>) -> Result<(), Error> {
+    b.store(Word, R10, record::OWNER, 0);
+    let Some(layout) = layout else {
+        return Ok(());
+    };
+    let unknown = b.label();
+    programs::owner(b, layout)?;
+    b.jump_if(Equal, R0, -1, unknown);
+    b.store(Word, R10, record::OWNER, R0);
+    b.place(unknown);
+    Ok(())
+}
+
+/// Writes the record, whose name is `R1`.
+fn output(b: &mut ProgramBuilder, options: &LockCaptureOptions) {
+    let sized = b.label();
+    b.set(R5, i32::from(record::SHORT));
+    if options.names.is_some() {
+        b.jump_if(NotEqual, R1, SLAB, sized);
+        b.set(R5, i32::from(record::WHOLE));
+    }
+    b.place(sized);
+    b.address(R4, R10, i32::from(record::ADDRESS));
+    wait_capture::output(b);
+}

@@ -1,0 +1,77 @@
+//! Programs that write a record to the ring buffers of a perf event when a wait begins.
+
+use std::os::fd::BorrowedFd;
+
+use crate::Register::{R1, R2, R3, R6};
+use crate::loaded::LoadedPrograms;
+use crate::tasks;
+use crate::{Error, Helper, MapId, ProgramBuilder, TaskSet};
+
+use super::captured_futexes::{self, FutexCaptureOptions};
+use super::captured_locks::{self, LockCaptureOptions};
+
+/// The perf events that receive records, by CPU.
+pub(super) const EVENTS: MapId = MapId(3);
+/// `BPF_F_CURRENT_CPU`.
+const CURRENT_CPU: u64 = 0xffff_ffff;
+
+/// The running capture. It ends when this is dropped.
+#[derive(Debug)]
+pub struct WaitCapture(LoadedPrograms);
+
+impl WaitCapture {
+    /// Loads and attaches the programs for futexes. They write nothing before [`WaitCapture::write_to`].
+    ///
+    /// If this is called before the tracepoint of the call is opened, each record precedes the sample of its call.
+    ///
+    /// # Errors
+    /// [`Error`]: missing rights or kernel support, a rejected program, an unsupported architecture.
+    pub fn of_futexes(options: &FutexCaptureOptions) -> Result<Self, Error> {
+        let capture = Self(captured_futexes::load(options)?);
+        capture.0.add_tasks(&options.tasks)?;
+        Ok(capture)
+    }
+
+    /// Loads and attaches the program for locks of the kernel, like [`WaitCapture::of_futexes`].
+    ///
+    /// # Errors
+    /// [`Error`]: missing rights or kernel support, a rejected program; [`Error::Attach`] before Linux 5.19.
+    pub fn of_locks(options: &LockCaptureOptions) -> Result<Self, Error> {
+        let capture = Self(captured_locks::load(options)?);
+        capture.0.add_tasks(&options.tasks)?;
+        Ok(capture)
+    }
+
+    /// Adds threads, with `from_exec` from their next successful exec on.
+    ///
+    /// # Errors
+    /// [`Error::Map`] if there are too many.
+    pub fn add_threads(&self, threads: &[u32], from_exec: bool) -> Result<(), Error> {
+        self.0.add_threads(threads, from_exec)
+    }
+
+    /// Directs the records of a CPU to `event`, an open `bpf-output` event of all tasks on that CPU.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn write_to(&self, cpu: u32, event: BorrowedFd<'_>) -> Result<(), Error> {
+        self.0.set_descriptor(EVENTS, cpu, event)
+    }
+}
+
+/// Attaches the programs that follow tasks, if only some are observed.
+pub(super) fn follow(loaded: &mut LoadedPrograms, tasks: &TaskSet) -> Result<(), Error> {
+    let follow = tasks.task_pid()?;
+    match tasks.is_limited() {
+        true => tasks::attach(loaded, follow, true),
+        false => Ok(()),
+    }
+}
+
+/// Writes the record at `R4` of the size `R5`. `R6` is the context.
+pub(super) fn output(b: &mut ProgramBuilder) {
+    b.set(R1, R6);
+    b.map(R2, EVENTS);
+    b.set_wide(R3, CURRENT_CPU);
+    b.call(Helper::PerfEventOutput);
+}

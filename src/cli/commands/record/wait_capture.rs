@@ -1,0 +1,170 @@
+//! Who holds the locks that threads begin to wait for, captured by BPF programs for `lock record --user` and `--owners`.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use clap::ArgMatches;
+use rperf_analysis::lock::{FUTEX_WAITS, LOCK_WAITS};
+use rperf_bpf::{Error, FutexCaptureOptions, LockCaptureOptions, PidLayout, TaskSet, WaitCapture};
+use rperf_events::{CallGraph, EventSpec};
+use rperf_session::{OutputPrograms, RecordRequest, Target};
+use rperf_sys::Proc;
+
+use crate::cli::context::Context;
+use crate::cli::live::kernel_offsets::{lock_layout, lock_owner_layout, member_offsets};
+use crate::cli::options::flag;
+
+/// What is captured.
+#[derive(Debug, Clone, Copy)]
+struct CaptureKind {
+    /// The id of the option.
+    option: &'static str,
+    /// The name of the event.
+    event: &'static str,
+    /// What is missing without it.
+    what: &'static str,
+    start: fn(TaskSet) -> Result<WaitCapture, Error>,
+}
+
+const KINDS: [CaptureKind; 2] = [
+    CaptureKind {
+        option: "futex-owners",
+        event: FUTEX_WAITS,
+        what: "owners of futexes",
+        start: start_futexes,
+    },
+    CaptureKind {
+        option: "lock-owners",
+        event: LOCK_WAITS,
+        what: "owners and names of locks",
+        start: start_locks,
+    },
+];
+
+/// The running programs of a kind.
+#[derive(Debug)]
+struct CapturePrograms {
+    event: &'static str,
+    capture: WaitCapture,
+    /// The observed threads that run already.
+    threads: Vec<u32>,
+}
+
+/// Starts the requested programs and adds their events. If that is not possible, a note tells why, and owners are missing.
+pub(super) fn start(matches: &ArgMatches, context: &Context, request: &mut RecordRequest) {
+    for kind in KINDS {
+        if flag(matches, kind.option) == Some(true) {
+            start_kind(kind, context, request);
+        }
+    }
+}
+
+fn start_kind(kind: CaptureKind, context: &Context, request: &mut RecordRequest) {
+    if kind.event == FUTEX_WAITS {
+        // Variables, which are names of locks, are in mappings of data.
+        request.observe.details.samples.data = true;
+    }
+    let what = kind.what;
+    if request.observe.details.scope.per_thread {
+        return context.note(format_args!("{what} are not recorded with --per-thread"));
+    }
+    match (kind.start)(tasks(request)) {
+        Ok(capture) => {
+            let mut event = EventSpec::bpf_output();
+            kind.event.clone_into(&mut event.name);
+            event.settings.call_graph = Some(CallGraph::None);
+            let programs = CapturePrograms {
+                event: kind.event,
+                capture,
+                threads: threads(request),
+            };
+            request.observe.events.push(event);
+            request.observe.programs.push(Arc::new(programs));
+        }
+        Err(error) => {
+            let error = error.to_string();
+            let first = error.lines().next().unwrap_or_default();
+            context.note(format_args!("{what} are not recorded: {first}"));
+        }
+    }
+}
+
+/// Returns the tasks whose waits are captured, without those that run already.
+fn tasks(request: &RecordRequest) -> TaskSet {
+    let follow = match &request.observe.target {
+        Target::Workload | Target::Processes(_) => member_offsets([("task_struct", "pid")]).ok(),
+        Target::Threads(_) => None,
+        // Records of other tasks do no harm.
+        _ => return TaskSet::All,
+    };
+    TaskSet::Threads {
+        threads: Vec::new(),
+        follow: follow.map(|[pid]| pid),
+        from_exec: false,
+    }
+}
+
+/// Returns the observed threads that run already.
+fn threads(request: &RecordRequest) -> Vec<u32> {
+    let proc = Proc::new(&request.roots.proc);
+    match &request.observe.target {
+        Target::Processes(processes) => {
+            let threads = processes.iter().filter_map(|pid| proc.threads(*pid).ok());
+            threads.flatten().collect()
+        }
+        Target::Threads(threads) => threads.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn start_futexes(tasks: TaskSet) -> Result<WaitCapture, Error> {
+    let [thread_pid, level, numbers] = member_offsets([
+        ("task_struct", "thread_pid"),
+        ("pid", "level"),
+        ("pid", "numbers"),
+    ])?;
+    WaitCapture::of_futexes(&FutexCaptureOptions {
+        tasks,
+        excluded_process: Some(std::process::id()),
+        layout: PidLayout {
+            thread_pid,
+            level,
+            numbers,
+        },
+    })
+}
+
+fn start_locks(tasks: TaskSet) -> Result<WaitCapture, Error> {
+    let options = LockCaptureOptions {
+        tasks,
+        excluded_process: Some(std::process::id()),
+        // Kernels with real-time locks have other structures.
+        owners: lock_owner_layout().ok(),
+        names: lock_layout(),
+    };
+    match (&options.owners, &options.names) {
+        (None, None) => Err(Error::NoBtf),
+        _ => WaitCapture::of_locks(&options),
+    }
+}
+
+impl OutputPrograms for CapturePrograms {
+    fn event(&self) -> &str {
+        self.event
+    }
+
+    fn connect(&self, counters: &[(i32, BorrowedFd<'_>)], workload: Option<u32>) -> io::Result<()> {
+        let connected = (|| {
+            for (cpu, event) in counters {
+                if let Ok(cpu) = u32::try_from(*cpu) {
+                    self.capture.write_to(cpu, *event)?;
+                }
+            }
+            self.capture.add_threads(&self.threads, false)?;
+            let workload: Vec<u32> = workload.into_iter().collect();
+            self.capture.add_threads(&workload, true)
+        })();
+        connected.map_err(|error: Error| io::Error::other(error.to_string()))
+    }
+}

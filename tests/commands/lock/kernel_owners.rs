@@ -1,0 +1,207 @@
+//! Owners and names of locks of the kernel in recordings: `lock record --owners`.
+
+use rperf_testkit::{Run, Scratch, may_trace, skip};
+use serde_json::Value;
+
+use super::{recording, run};
+
+fn json(scratch: &Scratch, options: &str) -> Vec<Value> {
+    let words = format!("lock contention -i perf.data --json {options}");
+    let made = run(scratch, &words);
+    assert_eq!(made.status, 0, "{words}: {made:?}");
+    let json: Value = serde_json::from_str(&made.stdout).expect("JSON");
+    json["rows"].as_array().expect("rows").clone()
+}
+
+/// Name, number of begun waits and their sum in ns, by name.
+fn sums(rows: &[Value]) -> Vec<(&str, u64, u64)> {
+    let mut sums: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let [waits, total] = ["contended", "total_ns"].map(|key| row[key].as_u64());
+            let name = row["name"].as_str().expect("a name");
+            (name, waits.expect("a number"), total.expect("a time"))
+        })
+        .collect();
+    sums.sort_unstable();
+    sums
+}
+
+#[test]
+fn records_belong_to_their_waits_in_any_order() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::waits_with_owners())
+        .expect("a file");
+    let owners = json(&scratch, "-o");
+    let expected = [("Unknown", 3, 5100), ("alpha", 1, 2100), ("gamma", 2, 2400)];
+    assert_eq!(sums(&owners), expected);
+    let locks = json(&scratch, "-l");
+    let expected = [
+        ("&kmalloc-64", 1, 1200),
+        ("0x4010", 1, 2000),
+        ("0x4020", 1, 0),
+        ("mmap_lock", 2, 3300),
+        ("rq_lock", 1, 3100),
+    ];
+    assert_eq!(sums(&locks), expected);
+    let held = locks.iter().find(|row| row["name"] == "mmap_lock");
+    let held: Vec<&str> = held.expect("the lock")["owners"]
+        .as_array()
+        .expect("owners")
+        .iter()
+        .filter_map(|owner| owner["comm"].as_str())
+        .collect();
+    assert_eq!(held.len(), 2, "{held:?}");
+    assert!(
+        held.contains(&"alpha") && held.contains(&"gamma"),
+        "{held:?}"
+    );
+    for (options, expected) in [
+        ("-l -L mmap_lock", &[("mmap_lock", 2, 3300)][..]),
+        ("-t -L mmap_lock", &[("alpha", 1, 1200), ("beta", 1, 2100)]),
+        (
+            "-o -L &kmalloc-64,rq_lock",
+            &[("Unknown", 1, 3100), ("gamma", 1, 1200)],
+        ),
+        (
+            "-l -L 0xffff888000003010,rq_lock",
+            &[("0x4010", 1, 2000), ("rq_lock", 1, 3100)],
+        ),
+        ("-l -L siglock", &[]),
+        ("-l -L mmap_lock -Y mutex", &[]),
+    ] {
+        assert_eq!(sums(&json(&scratch, options)), expected, "{options}");
+    }
+    let report = run(&scratch, "lock report -o -q").stderr;
+    assert!(
+        report.contains("               gamma          2 "),
+        "{report}"
+    );
+}
+
+#[test]
+fn recordings_without_names_are_refused() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::waits())
+        .expect("a file");
+    for (options, message) in [
+        (
+            "-o",
+            "perf.data: the recording has no owners of locks\nhint: 'rperf lock record --user' records those of futexes, 'lock record --owners' those of locks of the kernel",
+        ),
+        (
+            "-L mmap_lock",
+            "--lock-filter: the recording has no names of locks, such as 'mmap_lock'\nhint: record with 'lock record --owners'",
+        ),
+        (
+            "-l -L &kmalloc-64",
+            "the recording has no names of locks, such as '&kmalloc-64'",
+        ),
+    ] {
+        let refused = run(&scratch, &format!("lock contention -i perf.data {options}"));
+        assert_eq!(refused.status, 255, "{options}: {refused:?}");
+        assert!(refused.stderr.contains(message), "{options}: {refused:?}");
+    }
+}
+
+/// Threads that change the protection of memory, which takes the `mmap_lock` of their process, and others that read one file, which takes its mutex.
+const SOURCE: &str = r"
+    #define _GNU_SOURCE
+    #include <fcntl.h>
+    #include <pthread.h>
+    #include <sys/mman.h>
+    #include <unistd.h>
+    static int list;
+    static void *map(void *unused) {
+        pthread_setname_np(pthread_self(), name_of_mapper);
+        char *memory = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        for (int round = 0; round < 20000; round++)
+            mprotect(memory, 1 << 20, round % 2 ? PROT_READ | PROT_WRITE : PROT_READ);
+        return unused;
+    }
+    static void *pass(void *unused) {
+        char bytes[4096];
+        pthread_setname_np(pthread_self(), name_of_reader);
+        for (int round = 0; round < 2000; round++)
+            if (read(list, bytes, sizeof bytes) <= 0) lseek(list, 0, SEEK_SET);
+        return unused;
+    }
+    int main(void) {
+        pthread_t threads[6];
+        list = open(name_of_file, O_RDONLY);
+        for (int at = 0; at < 6; at++) pthread_create(&threads[at], 0, at < 3 ? map : pass, 0);
+        for (int at = 0; at < 6; at++) pthread_join(threads[at], 0);
+    }";
+
+/// Compiles the load; `false` with a printed reason without a compiler.
+fn compile(test: &str, scratch: &Scratch) -> bool {
+    scratch.write("load.c", SOURCE).expect("a file");
+    let words = [
+        "-O1",
+        "-pthread",
+        "-Dname_of_mapper=\"mapper\"",
+        "-Dname_of_reader=\"reader\"",
+        "-Dname_of_file=\"/proc/kallsyms\"",
+        "-o",
+        "load",
+        "load.c",
+    ];
+    let compiled = Run::new("cc").within(scratch.path()).args(words).finish();
+    let is_compiled = compiled.is_ok_and(|compiled| compiled.status == 0);
+    if !is_compiled {
+        skip(test, "there is no C compiler");
+    }
+    is_compiled
+}
+
+/// Whether the first of these owners has a row, and all rows are theirs, those of the main thread or of an unknown owner.
+fn are_owners(rows: &[Value], owners: &[&str]) -> bool {
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    let is_possible = |name: &&str| owners.contains(name) || ["load", "Unknown"].contains(name);
+    names.contains(&owners[0]) && names.iter().all(is_possible)
+}
+
+#[test]
+fn owners_and_names_of_a_program_are_recorded() {
+    const NAME: &str = "commands::lock::kernel_owners::owners_and_names_of_a_program_are_recorded";
+    let scratch = Scratch::new();
+    if !may_trace(NAME) || !compile(NAME, &scratch) {
+        return;
+    }
+    let made = run(&scratch, "lock record --owners -o perf.data -- ./load");
+    if made
+        .stderr
+        .contains("owners and names of locks are not recorded")
+    {
+        return skip(NAME, &made.stderr);
+    }
+    assert_eq!(made.status, 0, "{made:?}");
+    // Only its own threads take the locks of the program's memory and file.
+    let owners = json(&scratch, "-o -L mmap_lock");
+    assert!(are_owners(&owners, &["mapper", "reader"]), "{owners:?}");
+    let mutexes = json(&scratch, "-o -Y mutex -S fdget,ksys_read,ksys_lseek");
+    assert!(are_owners(&mutexes, &["reader"]), "{mutexes:?}");
+    let locks = json(&scratch, "-l");
+    let named = locks.iter().filter(|row| row["name"] == "mmap_lock");
+    let named: Vec<&Value> = named.collect();
+    assert_eq!(named.len(), 1, "{locks:?}");
+    // Its waits are those at the address, and those of the filter.
+    let address = named[0]["address"].as_str().expect("an address");
+    let by_name = json(&scratch, "-l -L mmap_lock");
+    assert_eq!(by_name, json(&scratch, &format!("-l -L {address}")));
+    assert_eq!(by_name[0]["contended"], named[0]["contended"]);
+    // A thread waits for a lock that another one has.
+    for thread in json(&scratch, "-t -L mmap_lock") {
+        for owner in thread["owners"].as_array().expect("owners") {
+            assert!(owner["tid"] != thread["tid"], "{thread}");
+        }
+    }
+    let script = run(&scratch, "script -F event,comm");
+    assert!(
+        script.stdout.contains("lock-waits:"),
+        "{}",
+        script.stdout.len()
+    );
+}
