@@ -25,8 +25,14 @@ const SHOWN: [(&str, &[&str]); 10] = [
 ];
 
 /// Words of the messages that are printed if the kernel cannot run the programs, or they count nothing.
-const FAILURES: [&str; 5] = ["not in the kernel", "cannot sum up", "BPF", "<not", "hint:"];
+const FAILURES: [&str; 6] = [
     "not in the kernel",
+    "cannot sum up",
+    "BPF",
+    "<not",
+    "hint:",
+    "not recorded",
+];
 
 /// Describes the programs whose output in the folder `out` is wrong.
 pub(super) fn faults(out: &Path) -> Vec<String> {

@@ -50,20 +50,12 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
                 "how long the waits for each lock were",
             ),
             example(
-                "lock contention -g -i perf.data",
-                "waits per cgroup, recorded with --all-cgroups",
-            ),
-            example(
                 "lock contention --holders",
                 "what holders did while others waited",
             ),
             example(
                 "lock contention --svg waits.svg",
                 "the waits of callers as a flame graph",
-            ),
-            example(
-                "lock contention -l -Y futex",
-                "locks of programs, by address",
             ),
         ],
     ),
