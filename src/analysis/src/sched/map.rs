@@ -17,13 +17,20 @@ const OTHER: TaskCode = TaskCode(*b"- ");
 /// Selects tasks by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskNames {
-    /// The names, none of which is empty.
-    pub names: Vec<Vec<u8>>,
-    /// Whether a part of the task's name is enough.
-    pub is_fuzzy: bool,
+    /// At least one name; none is empty.
+    names: Vec<Vec<u8>>,
+    is_fuzzy: bool,
 }
 
 impl TaskNames {
+    /// Selects tasks with one of `names`; if `is_fuzzy`, a part of the task's name is enough. Returns `None` if there is no name, or an
+    /// empty one, which would be a part of every name.
+    #[must_use]
+    pub fn new(names: Vec<Vec<u8>>, is_fuzzy: bool) -> Option<Self> {
+        let is_valid = !names.is_empty() && names.iter().all(|name| !name.is_empty());
+        is_valid.then_some(Self { names, is_fuzzy })
+    }
+
     fn select(&self, comm: &[u8]) -> bool {
         self.names.iter().any(|name| match self.is_fuzzy {
             true => comm.windows(name.len()).any(|part| part == name),
@@ -217,5 +224,24 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> Observer for SwitchMap<S> {
 
     fn flow(&self) -> FoldControl {
         self.flow
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_names_are_refused() {
+        let new = |names: &[&[u8]], is_fuzzy| {
+            TaskNames::new(names.iter().map(|name| name.to_vec()).collect(), is_fuzzy)
+        };
+        for is_fuzzy in [false, true] {
+            assert_eq!(new(&[], is_fuzzy), None);
+            assert_eq!(new(&[b"sh", b""], is_fuzzy), None);
+        }
+        let [exact, fuzzy] = [false, true].map(|is_fuzzy| new(&[b"sh"], is_fuzzy).unwrap());
+        assert!(exact.select(b"sh") && !exact.select(b"bash"));
+        assert!(fuzzy.select(b"bash") && !fuzzy.select(b"s") && !fuzzy.select(b""));
     }
 }

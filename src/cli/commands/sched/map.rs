@@ -111,11 +111,10 @@ fn task_names(matches: &ArgMatches) -> Result<Option<TaskNames>, CliError> {
             false => Ok(None),
         };
     };
-    if names.is_empty() {
-        return Err(CliError::usage("--task-name: no name given"));
-    }
     let names = names.into_iter().map(String::into_bytes).collect();
-    Ok(Some(TaskNames { names, is_fuzzy }))
+    let names = TaskNames::new(names, is_fuzzy);
+    let names = names.ok_or_else(|| CliError::usage("--task-name: no name given"))?;
+    Ok(Some(names))
 }
 
 fn cpus(matches: &ArgMatches, id: &str) -> Result<Option<Vec<u32>>, CliError> {
