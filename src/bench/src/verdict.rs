@@ -42,7 +42,7 @@ impl Comparison {
             .iter()
             .map(|(number, spread)| {
                 let number = *number as f64;
-                spread.deviation().powi(2) * number * (number - 1.0).max(0.0)
+                spread.standard_error().powi(2) * number * (number - 1.0).max(0.0)
             })
             .sum();
         let freedom = (old.0 + new.0).saturating_sub(2);

@@ -1,4 +1,4 @@
-//! Mean and deviation of repeated measurements.
+//! Mean and standard error of repeated measurements.
 
 /// Mean and squared deviations, updated incrementally (Welford's method: Knuth, The Art of Computer
 /// Programming, vol. 2, 4.2.2).
@@ -33,7 +33,7 @@ impl Spread {
 
     /// The standard error of the mean; 0 for less than two values.
     #[must_use]
-    pub fn deviation(&self) -> f64 {
+    pub fn standard_error(&self) -> f64 {
         if self.number < 2 {
             return 0.0;
         }
@@ -47,7 +47,7 @@ impl Spread {
         if self.mean == 0.0 {
             return 0.0;
         }
-        100.0 * self.deviation() / self.mean
+        100.0 * self.standard_error() / self.mean
     }
 }
 
@@ -62,17 +62,17 @@ mod tests {
     }
 
     #[test]
-    fn the_deviation_is_the_standard_error_of_the_mean() {
+    fn the_standard_error_is_that_of_the_mean() {
         let spread = of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
         assert_eq!(spread.mean(), 5.0);
         let sample = (32.0_f64 / 7.0).sqrt();
-        assert!((spread.deviation() - sample / 8.0_f64.sqrt()).abs() < 1e-12);
-        assert!((spread.percent() - 20.0 * spread.deviation()).abs() < 1e-12);
+        assert!((spread.standard_error() - sample / 8.0_f64.sqrt()).abs() < 1e-12);
+        assert!((spread.percent() - 20.0 * spread.standard_error()).abs() < 1e-12);
     }
 
     #[test]
-    fn one_value_has_no_deviation_and_a_mean_of_zero_no_percentage() {
-        assert_eq!((of(&[3.0]).mean(), of(&[3.0]).deviation()), (3.0, 0.0));
+    fn one_value_has_no_error_and_a_mean_of_zero_no_percentage() {
+        assert_eq!((of(&[3.0]).mean(), of(&[3.0]).standard_error()), (3.0, 0.0));
         assert_eq!(of(&[]).mean(), 0.0);
         assert_eq!(of(&[1.0, -1.0]).percent(), 0.0);
     }

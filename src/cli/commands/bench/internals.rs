@@ -183,9 +183,9 @@ fn measure_synthesis(
                      {indent}Average num. events: {:.3} (+- {:.3})\n\
                      {indent}Average time per event {each:.3} usec\n",
                     taken.mean(),
-                    taken.deviation(),
+                    taken.standard_error(),
                     records.mean(),
-                    records.deviation()
+                    records.standard_error()
                 ),
                 simple: None,
                 values: vec![Value::lower_is_better("usec/event", each).of(&*variant)],
@@ -216,7 +216,7 @@ fn kallsyms_parse(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
             text: format!(
                 "  Average kallsyms__parse took: {:.3} ms (+- {:.3} ms)\n",
                 taken.mean() / 1e3,
-                taken.deviation() / 1e3
+                taken.standard_error() / 1e3
             ),
             simple: None,
             values: vec![Value::lower_is_better("ms", taken.mean() / 1e3)],
@@ -258,7 +258,7 @@ fn pmu_scan(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErro
             let mut text = String::new();
             let mut values = Vec::new();
             for (spread, name) in spreads.iter().zip(["core PMU", "PMU"]) {
-                let (mean, deviation) = (spread.mean(), spread.deviation());
+                let (mean, deviation) = (spread.mean(), spread.standard_error());
                 // Writing to a String cannot fail.
                 let _ = writeln!(
                     text,

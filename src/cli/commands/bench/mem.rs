@@ -322,9 +322,9 @@ fn find_bit(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErro
                              Average test_bit loop took:    {:.3} usec (+- {:.3} usec)\n",
                             bench.inner,
                             times.by_words.mean(),
-                            times.by_words.deviation(),
+                            times.by_words.standard_error(),
                             times.by_bits.mean(),
-                            times.by_bits.deviation()
+                            times.by_bits.standard_error()
                         ),
                         simple: None,
                         values: vec![

@@ -69,7 +69,7 @@ pub fn write_footer(out: &mut dyn Write, footer: &Footer<'_>) -> io::Result<()> 
             writeln!(out, " {system:TIME$.9} seconds sys")?;
         }
     } else {
-        let deviation = elapsed.deviation() / 1e9;
+        let deviation = elapsed.standard_error() / 1e9;
         let decimals = decimals(deviation);
         if let Some(runs) = footer.runs {
             write_runs(out, runs, mean, decimals)?;

@@ -107,7 +107,7 @@ struct MeasuredInjection {
 
 impl MeasuredInjection {
     fn text(&self, name: &str, events: f64) -> String {
-        let (mean, deviation) = (self.micros.mean(), self.micros.deviation());
+        let (mean, deviation) = (self.micros.mean(), self.micros.standard_error());
         format!(
             "  Average {name} injection took: {:.3} msec (+- {:.3} msec)\n\
              \x20 Average time per event: {:.3} usec (+- {:.3} usec)\n\
@@ -117,7 +117,7 @@ impl MeasuredInjection {
             mean / events,
             deviation / events,
             self.memory.mean(),
-            self.memory.deviation()
+            self.memory.standard_error()
         )
     }
 

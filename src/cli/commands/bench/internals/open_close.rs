@@ -107,7 +107,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
             text: format!(
                 "  Average open-close took: {:.3} usec (+- {:.3} usec)\n",
                 taken.mean(),
-                taken.deviation()
+                taken.standard_error()
             ),
             simple: None,
             values: vec![Value::lower_is_better("usec", taken.mean())],
