@@ -51,7 +51,7 @@ pub use record_attr::{
     DEFAULT_FREQUENCY, RecordEvent, RecordOptions, Sampling, SamplingTarget, record_events,
     trigger_events,
 };
-pub use sample_filter::{KernelField, KernelTest, Operator, SampleFilter, SampleFilterError};
+pub use sample_filter::{KernelTest, Operator, SampleFilter, SampleFilterError};
 pub use settings::{EventSettings, SamplingRate};
 pub use spec::{
     EventSpec, TracePmu, TracepointName, default_event, fallback_to_cpu_clock,

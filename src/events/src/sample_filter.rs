@@ -4,7 +4,7 @@
 
 mod memory;
 
-use rperf_wire::SampleRecord;
+use rperf_wire::{FilterField, SampleRecord};
 
 use self::memory::{MemoryPart, PARTS};
 use crate::RecordDetails;
@@ -75,24 +75,11 @@ const TERMS: [(&str, Term); 23] = [
     ("gid", Term::Group),
 ];
 
-/// A field that BPF programs can compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of the fields")]
-pub enum KernelField {
-    Process,
-    Thread,
-    Cpu,
-    Period,
-    Address,
-    User,
-    Group,
-}
-
-/// A comparison that BPF programs can make.
+/// A comparison that programs in the kernel can make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelTest {
     /// The field.
-    pub field: KernelField,
+    pub field: FilterField,
     /// How it is compared.
     pub operator: Operator,
     /// The value that the field is compared with.
@@ -289,15 +276,15 @@ impl Comparison {
 }
 
 impl Term {
-    fn in_kernel(self) -> Option<KernelField> {
+    fn in_kernel(self) -> Option<FilterField> {
         Some(match self {
-            Self::Pid => KernelField::Process,
-            Self::Tid => KernelField::Thread,
-            Self::Cpu => KernelField::Cpu,
-            Self::Period => KernelField::Period,
-            Self::Addr => KernelField::Address,
-            Self::User => KernelField::User,
-            Self::Group => KernelField::Group,
+            Self::Pid => FilterField::Process,
+            Self::Tid => FilterField::Thread,
+            Self::Cpu => FilterField::Cpu,
+            Self::Period => FilterField::Period,
+            Self::Addr => FilterField::Address,
+            Self::User => FilterField::User,
+            Self::Group => FilterField::Group,
             _ => return None,
         })
     }
@@ -450,10 +437,10 @@ mod tests {
             filter("uid == 3 || period > 5, pid != 7").kernel_tests(),
             Some(vec![
                 vec![
-                    test(KernelField::User, Operator::Equal, 3),
-                    test(KernelField::Period, Operator::Greater, 5)
+                    test(FilterField::User, Operator::Equal, 3),
+                    test(FilterField::Period, Operator::Greater, 5)
                 ],
-                vec![test(KernelField::Process, Operator::NotEqual, 7)],
+                vec![test(FilterField::Process, Operator::NotEqual, 7)],
             ])
         );
         for (text, only) in [

@@ -6,6 +6,7 @@ mod tests;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rperf_sys::{BpfMapKind, PerfEventProgram};
+use rperf_wire::FilterField;
 
 use crate::Condition::Equal;
 use crate::Operation::{Add, ShiftLeft, ShiftRight};
@@ -15,30 +16,11 @@ use crate::loaded::{LoadedPrograms, NamedShape};
 use crate::tasks::{INDEX, LOSSES, look_up};
 use crate::{Condition, Error, Helper, MapId, ProgramBuilder, Register};
 
-/// A field of a sample that a program can compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SampleField {
-    /// The process.
-    Process,
-    /// The thread.
-    Thread,
-    /// The CPU.
-    Cpu,
-    /// The period.
-    Period,
-    /// The address that an instruction accessed.
-    Address,
-    /// The real user id of the task.
-    User,
-    /// The real group id of the task.
-    Group,
-}
-
 /// A comparison of a field, unsigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleTest {
     /// The field.
-    pub field: SampleField,
+    pub field: FilterField,
     /// How it is compared.
     pub condition: Condition,
     /// The number that it is compared with.
@@ -138,7 +120,7 @@ fn filter(groups: &[Vec<SampleTest>], registers: Option<i16>) -> Result<ProgramB
 }
 
 /// Leaves a field in `R0`. The program's argument is in `R6`.
-fn load(b: &mut ProgramBuilder, field: SampleField, registers: Option<i16>) -> Result<(), Error> {
+fn load(b: &mut ProgramBuilder, field: FilterField, registers: Option<i16>) -> Result<(), Error> {
     let low_half = |b: &mut ProgramBuilder, helper| {
         b.call(helper);
         b.operate(ShiftLeft, R0, 32);
@@ -149,13 +131,13 @@ fn load(b: &mut ProgramBuilder, field: SampleField, registers: Option<i16>) -> R
         b.operate(ShiftRight, R0, 32);
     };
     match field {
-        SampleField::Thread => low_half(b, Helper::GetCurrentPidTgid),
-        SampleField::Process => high_half(b, Helper::GetCurrentPidTgid),
-        SampleField::User => low_half(b, Helper::GetCurrentUidGid),
-        SampleField::Group => high_half(b, Helper::GetCurrentUidGid),
-        SampleField::Cpu => b.call(Helper::GetSmpProcessorId),
-        SampleField::Period => b.load(Double, R0, R6, registers.ok_or(Error::Architecture)?),
-        SampleField::Address => b.load(Double, R0, R6, registers.ok_or(Error::Architecture)? + 8),
+        FilterField::Thread => low_half(b, Helper::GetCurrentPidTgid),
+        FilterField::Process => high_half(b, Helper::GetCurrentPidTgid),
+        FilterField::User => low_half(b, Helper::GetCurrentUidGid),
+        FilterField::Group => high_half(b, Helper::GetCurrentUidGid),
+        FilterField::Cpu => b.call(Helper::GetSmpProcessorId),
+        FilterField::Period => b.load(Double, R0, R6, registers.ok_or(Error::Architecture)?),
+        FilterField::Address => b.load(Double, R0, R6, registers.ok_or(Error::Architecture)? + 8),
     }
     Ok(())
 }

@@ -50,7 +50,7 @@ fn passes(groups: &[Vec<SampleTest>], period: u64, address: u64) -> bool {
     machine.execute_program(&mut context).unwrap() == 1
 }
 
-fn test(field: SampleField, condition: Condition, value: u64) -> SampleTest {
+fn test(field: FilterField, condition: Condition, value: u64) -> SampleTest {
     SampleTest {
         field,
         condition,
@@ -61,27 +61,27 @@ fn test(field: SampleField, condition: Condition, value: u64) -> SampleTest {
 #[test]
 fn each_field_is_read_from_its_place() {
     for (field, value) in [
-        (SampleField::Process, 7),
-        (SampleField::Thread, 9),
-        (SampleField::Cpu, 2),
-        (SampleField::Period, 1000),
-        (SampleField::Address, u64::MAX),
-        (SampleField::User, 3),
-        (SampleField::Group, 5),
+        (FilterField::Process, 7),
+        (FilterField::Thread, 9),
+        (FilterField::Cpu, 2),
+        (FilterField::Period, 1000),
+        (FilterField::Address, u64::MAX),
+        (FilterField::User, 3),
+        (FilterField::Group, 5),
     ] {
         for (condition, expected) in [(Equal, true), (NotEqual, false)] {
             let groups = [vec![test(field, condition, value)]];
             assert_eq!(passes(&groups, 1000, u64::MAX), expected, "{field:?}");
         }
     }
-    let tests = [vec![test(SampleField::Period, Equal, 1)]];
+    let tests = [vec![test(FilterField::Period, Equal, 1)]];
     assert!(matches!(filter(&tests, None), Err(Error::Architecture)));
 }
 
 #[test]
 fn of_each_group_one_test_holds() {
-    let cpu = |number| test(SampleField::Cpu, Equal, number);
-    let period = |most| test(SampleField::Period, AtMost, most);
+    let cpu = |number| test(FilterField::Cpu, Equal, number);
+    let period = |most| test(FilterField::Period, AtMost, most);
     for (groups, expected) in [
         (vec![], true),
         (vec![vec![cpu(1), cpu(2)], vec![period(5)]], true),
@@ -105,7 +105,7 @@ proptest! {
                 (AtMost, period <= value),
                 (HasBits, period & value != 0),
             ] {
-                let groups = [vec![test(SampleField::Period, condition, value)]];
+                let groups = [vec![test(FilterField::Period, condition, value)]];
                 prop_assert_eq!(passes(&groups, period, 0), expected, "{:?}", condition);
             }
         }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rperf_bpf::{Condition, Error, FilteredSamples, SampleField, SampleFilterProgram, SampleTest};
-use rperf_events::{EventSpec, KernelField, KernelTest, Operator, SampleFilter};
+use rperf_bpf::{Condition, Error, FilteredSamples, SampleFilterProgram, SampleTest};
+use rperf_events::{EventSpec, KernelTest, Operator, SampleFilter};
 use rperf_perfdata::{BuildRewriter, EventDesc, Rewriter};
 use rperf_replay::EventIndex;
 use rperf_rewrite::FilterRewriter;
@@ -152,15 +152,7 @@ fn kernel_only(field: &str, error: Option<Error>) -> CliError {
 /// The comparisons in the words of programs.
 fn groups(tests: &[Vec<KernelTest>]) -> Vec<Vec<SampleTest>> {
     let test = |test: &KernelTest| SampleTest {
-        field: match test.field {
-            KernelField::Process => SampleField::Process,
-            KernelField::Thread => SampleField::Thread,
-            KernelField::Cpu => SampleField::Cpu,
-            KernelField::Period => SampleField::Period,
-            KernelField::Address => SampleField::Address,
-            KernelField::User => SampleField::User,
-            KernelField::Group => SampleField::Group,
-        },
+        field: test.field,
         condition: match test.operator {
             Operator::Equal => Condition::Equal,
             Operator::NotEqual => Condition::NotEqual,

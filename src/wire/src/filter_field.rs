@@ -1,0 +1,20 @@
+//! Fields of samples that filters compare.
+
+/// A field of a sample that a program in the kernel can compare, before the sample is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FilterField {
+    /// The process.
+    Process,
+    /// The thread.
+    Thread,
+    /// The CPU.
+    Cpu,
+    /// The period.
+    Period,
+    /// The address that an instruction accessed.
+    Address,
+    /// The real user id of the task.
+    User,
+    /// The real group id of the task.
+    Group,
+}
