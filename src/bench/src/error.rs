@@ -18,6 +18,14 @@ pub enum BenchError {
     /// This machine, kernel or user cannot run the benchmark.
     #[error("{0}")]
     Unavailable(String),
+    /// A task of the benchmark ended before all were ready.
+    #[error("{worker} ended before the start: {reason}")]
+    Ended {
+        /// The task: `sender 3 of group 1 (process 1234)`.
+        worker: String,
+        /// Its exit status, or its error.
+        reason: String,
+    },
     /// A process of the benchmark failed.
     #[error("a process of the benchmark failed: {0}")]
     Child(ExitStatus),

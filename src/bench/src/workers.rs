@@ -1,5 +1,6 @@
 //! The processes or threads of a benchmark.
 
+use std::collections::HashMap;
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
@@ -10,11 +11,11 @@ use crate::BenchError;
 /// Stack of a worker thread, in bytes.
 const STACK: usize = 128 << 10;
 
-/// Workers that run at the same time.
+/// Workers that run at the same time, with their names.
 #[derive(Debug)]
 pub(crate) enum Workers {
-    Processes(Children),
-    Threads(Vec<JoinHandle<io::Result<()>>>),
+    Processes(Children, HashMap<u32, String>),
+    Threads(Vec<(String, JoinHandle<io::Result<()>>)>),
 }
 
 impl Workers {
@@ -22,36 +23,74 @@ impl Workers {
     pub(crate) fn new(threads: bool) -> Self {
         match threads {
             true => Self::Threads(Vec::new()),
-            false => Self::Processes(Children::default()),
+            false => Self::Processes(Children::default(), HashMap::new()),
         }
     }
 
-    /// Starts a worker.
+    /// Starts a worker, which errors name `name`.
     pub(crate) fn start(
         &mut self,
+        name: String,
         work: impl FnOnce() -> io::Result<()> + Send + 'static,
     ) -> Result<(), BenchError> {
         match self {
-            Self::Processes(children) => {
+            Self::Processes(children, names) => {
                 let status = || u8::from(work().is_err());
-                children.fork(status).map_err(BenchError::of("fork"))?;
+                let pid = children.fork(status).map_err(BenchError::of("fork"))?;
+                names.insert(pid, name);
             }
             Self::Threads(threads) => {
                 let thread = Builder::new().stack_size(STACK).spawn(work);
-                threads.push(thread.map_err(BenchError::of("cannot start a thread"))?);
+                let thread = thread.map_err(BenchError::of("cannot start a thread"))?;
+                threads.push((name, thread));
             }
         }
         Ok(())
     }
 
+    /// Checks that no worker has ended, without waiting.
+    ///
+    /// # Errors
+    /// [`BenchError::Ended`] for a worker that has ended.
+    pub(crate) fn check_running(&mut self) -> Result<(), BenchError> {
+        match self {
+            Self::Processes(children, names) => {
+                let ended = children.reap_exited().map_err(BenchError::of("wait"))?;
+                let Some((pid, status)) = ended else {
+                    return Ok(());
+                };
+                let name = names.remove(&pid).unwrap_or_default();
+                Err(BenchError::Ended {
+                    worker: format!("{name} (process {pid})"),
+                    reason: status.to_string(),
+                })
+            }
+            Self::Threads(threads) => {
+                let ended = threads.iter().position(|(_, thread)| thread.is_finished());
+                let Some(index) = ended else {
+                    return Ok(());
+                };
+                let (worker, thread) = threads.swap_remove(index);
+                let reason = match thread.join() {
+                    Ok(Ok(())) => "it returned".to_owned(),
+                    Ok(Err(error)) => error.to_string(),
+                    Err(_) => "it panicked".to_owned(),
+                };
+                Err(BenchError::Ended { worker, reason })
+            }
+        }
+    }
+
     /// Waits until all have ended.
     pub(crate) fn wait(self) -> Result<(), BenchError> {
         match self {
-            Self::Processes(children) => match children.wait().map_err(BenchError::of("wait"))? {
-                None => Ok(()),
-                Some(status) => Err(BenchError::Child(status)),
-            },
-            Self::Threads(threads) => threads.into_iter().try_for_each(|thread| {
+            Self::Processes(children, _) => {
+                match children.wait().map_err(BenchError::of("wait"))? {
+                    None => Ok(()),
+                    Some(status) => Err(BenchError::Child(status)),
+                }
+            }
+            Self::Threads(threads) => threads.into_iter().try_for_each(|(_, thread)| {
                 let ended = thread.join().map_err(|_| BenchError::Thread)?;
                 ended.map_err(BenchError::of("a thread of the benchmark failed"))
             }),

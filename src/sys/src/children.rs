@@ -73,6 +73,23 @@ impl Children {
         Ok((None, peak))
     }
 
+    /// Reaps a child that has exited; returns its pid and its status, or `None` if all still run.
+    ///
+    /// # Errors
+    /// What waitid(2) and wait4(2) report.
+    pub fn reap_exited(&mut self) -> io::Result<Option<(u32, ExitStatus)>> {
+        for index in 0..self.pids.len() {
+            let Some(&pid) = self.pids.get(index) else {
+                break;
+            };
+            if exited(libc::P_PID, pid.cast_unsigned(), libc::WNOHANG)? == pid {
+                self.pids.swap_remove(index);
+                return Ok(Some((pid.cast_unsigned(), reap(pid)?.0)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Waits for one of the children to exit, without reaping it.
     fn next_exited(&self) -> io::Result<libc::pid_t> {
         loop {
@@ -179,6 +196,35 @@ mod tests {
         children.fork(|| 7).unwrap();
         let failed = children.wait().unwrap().unwrap();
         assert_eq!(failed.code(), Some(7));
+    }
+
+    #[test]
+    fn only_a_child_that_has_exited_is_reaped() {
+        let mut children = Children::default();
+        let (reader, writer) = io::pipe().unwrap();
+        let mut gate = reader.try_clone().unwrap();
+        let waiting = children
+            .fork(|| {
+                // Ends when the parent writes.
+                u8::from(io::Read::read_exact(&mut gate, &mut [0]).is_err())
+            })
+            .unwrap();
+        assert_eq!(children.reap_exited().unwrap(), None);
+        let failing = children.fork(|| 9).unwrap();
+        let reaped = |children: &mut Children| {
+            loop {
+                if let Some(reaped) = children.reap_exited().unwrap() {
+                    return reaped;
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let (pid, status) = reaped(&mut children);
+        assert_eq!((pid, status.code()), (failing, Some(9)));
+        io::Write::write_all(&mut &writer, b"g").unwrap();
+        let (pid, status) = reaped(&mut children);
+        assert_eq!((pid, status.code()), (waiting, Some(0)));
+        assert_eq!(children.reap_exited().unwrap(), None);
     }
 
     #[test]

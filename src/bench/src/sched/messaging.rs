@@ -51,29 +51,35 @@ impl Messaging {
         }
         let gate = Gate::new().map_err(BenchError::of("pipe"))?;
         let mut workers = Workers::new(self.threads);
-        for _ in 0..self.groups {
-            self.start_group(&gate, &mut workers)?;
+        for group in 1..=self.groups {
+            self.start_group(group, &gate, &mut workers)?;
         }
         let start = Instant::now();
-        gate.open(self.tasks())
-            .map_err(BenchError::of("a task ended before the start"))?;
+        gate.open(self.tasks(), &mut workers)?;
         workers.wait()?;
         Ok(start.elapsed())
     }
 
-    fn start_group(&self, gate: &Gate, workers: &mut Workers) -> Result<(), BenchError> {
-        let mut senders = Vec::new();
-        for _ in 0..SIDE {
+    fn start_group(
+        &self,
+        group: u32,
+        gate: &Gate,
+        workers: &mut Workers,
+    ) -> Result<(), BenchError> {
+        let mut ends = Vec::new();
+        for number in 1..=SIDE {
+            let name = format!("receiver {number} of group {group}");
             let call = if self.pipes { "pipe" } else { "socketpair" };
             let (receiver, sender) = self.channel().map_err(BenchError::of(call))?;
             let (gate, messages) = (gate.worker(), self.loops * u64::from(SIDE));
-            workers.start(move || receive(&gate, receiver, messages))?;
-            senders.push(sender);
+            workers.start(name, move || receive(&gate, receiver, messages))?;
+            ends.push(sender);
         }
-        let senders = Arc::new(senders);
-        for _ in 0..SIDE {
-            let (gate, senders, loops) = (gate.worker(), Arc::clone(&senders), self.loops);
-            workers.start(move || send(&gate, &senders, loops))?;
+        let ends = Arc::new(ends);
+        for number in 1..=SIDE {
+            let name = format!("sender {number} of group {group}");
+            let (gate, ends, loops) = (gate.worker(), Arc::clone(&ends), self.loops);
+            workers.start(name, move || send(&gate, &ends, loops))?;
         }
         Ok(())
     }

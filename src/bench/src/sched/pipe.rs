@@ -38,7 +38,7 @@ impl PingPong {
         let (loops, size) = (self.loops, self.size);
         let mut workers = Workers::new(self.threads);
         let start = Instant::now();
-        workers.start(move || {
+        workers.start("the replying task".to_owned(), move || {
             let mut message = vec![0; size];
             for _ in 0..loops {
                 receive(&mut reader, &mut message)?;
