@@ -47,8 +47,8 @@ pub fn path(table: &Table, dataset: &Dataset<'_>, date: &str) -> PathBuf {
 }
 
 /// Text as part of a file name: other characters than letters, digits, `-`, `_` and `.` become `%XX`, as Hive writes
-/// them, and so does a leading dot. The host's name comes from the recording, so it may be `../..`. The result has at most 200
-/// bytes.
+/// them, and so does a leading dot. The host's name comes from the recording, so it may be `../..`. Long texts are truncated, and
+/// end with a hash of the whole text.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for (index, byte) in text.bytes().enumerate() {
@@ -60,9 +60,26 @@ fn escaped(text: &str) -> String {
             _ => escaped.push_str(&format!("%{byte:02X}")),
         }
     }
-    // A file name has at most 255 bytes.
-    escaped.truncate(200);
+    if escaped.len() > MAX_NAME {
+        let hash = format!("-{:016x}", stable_hash(text.as_bytes()));
+        let mut end = MAX_NAME - hash.len();
+        // An escaped byte is kept or dropped as a whole.
+        let last = escaped.get(..end).and_then(|kept| kept.rfind('%'));
+        end = last.filter(|last| last + 3 > end).unwrap_or(end);
+        escaped.truncate(end);
+        escaped.push_str(&hash);
+    }
     escaped
+}
+
+/// Maximum length of a part of a file name: a whole one has at most 255 bytes.
+const MAX_NAME: usize = 200;
+
+/// The 64-bit FNV-1a hash, which is the same in all versions: a recording is always written to the same file.
+fn stable_hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// Writes one table.
@@ -195,6 +212,22 @@ mod tests {
         assert_eq!(escaped("../../etc"), "%2E.%2F..%2Fetc");
         assert_eq!(escaped("web-1.example_b"), "web-1.example_b");
         assert_eq!(escaped("a b=ü"), "a%20b%3D%C3%BC");
-        assert_eq!(escaped(&"x".repeat(300)).len(), 200);
+    }
+
+    #[test]
+    fn long_names_stay_distinct() {
+        assert_eq!(escaped(&"x".repeat(200)), "x".repeat(200));
+        let long = ["a", "b"].map(|end| escaped(&("x".repeat(300) + end)));
+        assert_ne!(long[0], long[1]);
+        for name in &long {
+            assert_eq!((name.len(), &name[..183]), (200, &*"x".repeat(183)));
+        }
+        // The hash of a published test vector.
+        assert_eq!(stable_hash(b"foobar"), 0x8594_4171_f739_67e8);
+        for shift in 0..3 {
+            let name = escaped(&("x".repeat(shift) + &" ".repeat(100)));
+            let (kept, _) = name.split_once('-').unwrap();
+            assert!(name.len() <= 200 && kept.ends_with("%20"), "{name}");
+        }
     }
 }
