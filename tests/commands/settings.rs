@@ -97,6 +97,12 @@ fn stacks_are_recorded_as_set_for_record() -> io::Result<()> {
     record(&scratch, settings, &["-g"])?;
     let attrs = run(&scratch, "", &["evlist", "-v"])?.stdout;
     assert!(attrs.contains("sample_stack_user: 8192"), "{attrs}");
+    // perf records data addresses with the option only.
+    assert!(!attrs.contains("ADDR"), "{attrs}");
+    assert!(!attrs.contains("mmap_data"), "{attrs}");
+    record(&scratch, settings, &["--call-graph", "dwarf"])?;
+    let attrs = run(&scratch, "", &["evlist", "-v"])?.stdout;
+    assert!(attrs.contains("|ADDR|"), "{attrs}");
     record(&scratch, settings, &["--call-graph", "fp"])?;
     let attrs = run(&scratch, "", &["evlist", "-v"])?.stdout;
     assert!(!attrs.contains("sample_stack_user"), "{attrs}");

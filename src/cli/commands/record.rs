@@ -71,7 +71,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if let Some(off_cpu) = off_cpu {
         off_cpu.report(context);
     }
-    if let (Some(unwinding), CallGraph::Dwarf { stack_size }) =
+    if let (Some(unwinding), CallGraph::Dwarf { stack_size, .. }) =
         (unwinding, request.observe.call_graph)
     {
         unwinding.report(context, stack_size.bytes());

@@ -162,7 +162,7 @@ fn warn_of_truncated_stacks(
     session: &TopSession,
     request: &rperf_session::RecordRequest,
 ) {
-    if let rperf_events::CallGraph::Dwarf { stack_size } = request.observe.call_graph {
+    if let rperf_events::CallGraph::Dwarf { stack_size, .. } = request.observe.call_graph {
         warn_of_truncated(context, session.live.stacks(), Some(stack_size.bytes()));
     }
 }

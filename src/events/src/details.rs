@@ -53,6 +53,8 @@ pub enum CallGraph {
     Dwarf {
         /// Size of each copy.
         stack_size: StackSize,
+        /// Whether data addresses are recorded, too: perf records them if the mode is given, but not if it is configured for `-g`.
+        with_data: bool,
     },
     /// The kernel part comes from the kernel, the user part from the processor's call stack branch
     /// records.
@@ -211,8 +213,14 @@ pub struct CounterReads {
 impl RecordDetails {
     /// Applies these settings to an attr whose other fields are set.
     pub(crate) fn apply(&self, call_graph: CallGraph, tracking: bool, attr: &mut Attr) {
-        let stacks = matches!(call_graph, CallGraph::Dwarf { .. });
-        let data = self.samples.data || stacks;
+        let with_stacks = matches!(
+            call_graph,
+            CallGraph::Dwarf {
+                with_data: true,
+                ..
+            }
+        );
+        let data = self.samples.data || with_stacks;
         for (fields, on) in [
             (SampleType::ADDR | SampleType::DATA_SRC, data),
             (SampleType::PHYS_ADDR, self.samples.phys_data),
@@ -315,7 +323,7 @@ impl RecordDetails {
         if self.samples.kernel_callchains {
             attr.flags |= AttrFlags::EXCLUDE_CALLCHAIN_USER;
         }
-        if let CallGraph::Dwarf { stack_size } = call_graph {
+        if let CallGraph::Dwarf { stack_size, .. } = call_graph {
             attr.sample_type |= SampleType::REGS_USER | SampleType::STACK_USER;
             attr.flags |= AttrFlags::EXCLUDE_CALLCHAIN_USER;
             attr.sample_regs_user = USER_REGISTERS.unwrap_or_default();

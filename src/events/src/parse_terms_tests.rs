@@ -238,6 +238,7 @@ fn settings_of_terms_are_parsed() {
     let dwarf = |bytes| {
         Some(CallGraph::Dwarf {
             stack_size: StackSize::new(bytes).unwrap(),
+            with_data: true,
         })
     };
     assert_eq!(settings("cs/call-graph=dwarf/").call_graph, dwarf(8192));

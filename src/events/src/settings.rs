@@ -131,7 +131,10 @@ impl EventSettings {
             )
         })?;
         if matches!(self.call_graph, None | Some(CallGraph::Dwarf { .. })) {
-            self.call_graph = Some(CallGraph::Dwarf { stack_size });
+            self.call_graph = Some(CallGraph::Dwarf {
+                stack_size,
+                with_data: true,
+            });
         }
         Ok(())
     }
@@ -206,6 +209,7 @@ fn call_graph(term: &Term<'_>, before: Option<CallGraph>) -> Result<CallGraph, R
             Some(dwarf @ CallGraph::Dwarf { .. }) => dwarf,
             _ => CallGraph::Dwarf {
                 stack_size: StackSize::default(),
+                with_data: true,
             },
         }),
         Some("lbr") => Ok(CallGraph::BranchRecords),

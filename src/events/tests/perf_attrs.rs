@@ -152,6 +152,7 @@ fn call_graph(words: &str) -> CallGraph {
         found = match mode.split_once(',').unwrap_or((mode, "8192")) {
             ("dwarf", size) => CallGraph::Dwarf {
                 stack_size: StackSize::new(size.parse().unwrap()).unwrap(),
+                with_data: true,
             },
             _ => CallGraph::FramePointers,
         };

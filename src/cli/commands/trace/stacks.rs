@@ -127,6 +127,7 @@ fn unwound() -> CallGraph {
     match USER_REGISTERS {
         Some(_) => CallGraph::Dwarf {
             stack_size: StackSize::default(),
+            with_data: true,
         },
         None => CallGraph::FramePointers,
     }

@@ -40,11 +40,17 @@ impl CallchainOptions {
         let mut configured = configured.filter_map(|name| Some((name, setting(name)?)));
         let (name, words) = configured.next().unwrap_or((own, "fp"));
         let mut chains = Self::parse(words).map_err(from(name))?;
-        if let (CallGraph::Dwarf { stack_size }, Some(size)) =
-            (&mut chains.mode, setting("call-graph.dump-size"))
-            && !words.contains(',')
+        if let CallGraph::Dwarf {
+            stack_size,
+            with_data,
+        } = &mut chains.mode
         {
-            *stack_size = parse_size(size).map_err(from("call-graph.dump-size"))?;
+            *with_data = false;
+            if let Some(size) = setting("call-graph.dump-size")
+                && !words.contains(',')
+            {
+                *stack_size = parse_size(size).map_err(from("call-graph.dump-size"))?;
+            }
         }
         Ok(chains)
     }
@@ -63,6 +69,7 @@ impl CallchainOptions {
             "dwarf" => Ok(Self {
                 mode: CallGraph::Dwarf {
                     stack_size: rest.map_or(Ok(StackSize::default()), parse_size)?,
+                    with_data: true,
                 },
                 max_stack: 0,
             }),
@@ -124,6 +131,7 @@ mod tests {
         Some(CallchainOptions {
             mode: CallGraph::Dwarf {
                 stack_size: StackSize::new(bytes)?,
+                with_data: true,
             },
             max_stack: 0,
         })
