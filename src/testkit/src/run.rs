@@ -8,11 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
+use crate::Scratch;
+
 /// A program to run in a hermetic environment.
 #[derive(Debug)]
 pub struct Run {
     command: Command,
     input: Option<Vec<u8>>,
+    /// The program's `HOME`, removed when it has ended: recordings fill the build-id cache there.
+    home: Scratch,
 }
 
 /// The result of a finished program.
@@ -27,7 +31,7 @@ pub struct Outcome {
 }
 
 impl Run {
-    /// Prepares `program` with only `PATH` of the caller's environment.
+    /// Prepares `program` with only `PATH` of the caller's environment, and an empty `HOME` of its own.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(program);
         command.env_clear();
@@ -37,12 +41,14 @@ impl Run {
             .env("LC_ALL", "C")
             .env("TZ", "UTC")
             .env("COLUMNS", "80");
+        let home = Scratch::new();
         command
             .env("PERF_CONFIG", "/dev/null")
-            .env("HOME", "/nonexistent");
+            .env("HOME", home.path());
         Self {
             command,
             input: None,
+            home,
         }
     }
 
@@ -115,6 +121,7 @@ impl Run {
         if let Some(Err(panic)) = feed.map(thread::JoinHandle::join) {
             resume_unwind(panic);
         }
+        drop(self.home);
         let signal = output.status.signal().map(|signal| 128 + signal);
         Ok(Outcome {
             status: output.status.code().or(signal).unwrap_or(-1),
@@ -165,4 +172,27 @@ pub fn may_trace(test: &str) -> bool {
         skip(test, "tracefs cannot be read");
     }
     may
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_home_of_a_program_is_removed_with_it() {
+        let script = "echo \"$HOME\" && mkdir \"$HOME/.debug\"";
+        let homes = [0, 1].map(|_| {
+            let outcome = Run::new("sh").args(["-c", script]).finish().unwrap();
+            assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""));
+            PathBuf::from(outcome.stdout.trim())
+        });
+        assert_ne!(homes[0], homes[1]);
+        assert!(
+            homes
+                .iter()
+                .all(|home| home.is_absolute() && !home.exists())
+        );
+        let given = Run::new("sh").args(["-c", "echo $HOME"]);
+        assert_eq!(given.env("HOME", "/x").finish().unwrap().stdout, "/x\n");
+    }
 }
