@@ -1,7 +1,7 @@
 //! Event counts of each thread, from READ records.
 
 use rperf_perfdata::EventDesc;
-use rperf_replay::{EventIndex, Replay};
+use rperf_replay::{BadRecord, DecodeErrors, EventIndex, Replay};
 use rperf_wire::{Read, Record, RecordKind};
 use rustc_hash::FxHashMap;
 
@@ -12,6 +12,8 @@ pub struct ThreadCounts {
     pub events: Vec<(String, usize)>,
     /// The threads, in the order of their first READ records.
     pub threads: Vec<ThreadCount>,
+    /// READ records that could not be decoded. Opening a recording decodes only the records of processes, mappings and losses.
+    pub bad: DecodeErrors,
 }
 
 /// The counts of one thread.
@@ -31,11 +33,19 @@ impl ThreadCounts {
     pub fn of_recording(replay: &Replay<'_>) -> Self {
         let mut counting = ThreadCounter::default();
         for record in replay.non_samples(&[RecordKind::READ]) {
-            // Undecodable READ records are skipped without a message: opening a recording decodes only the records of
-            // processes, mappings and losses.
-            let read = Record::decode(&record.raw, replay.data().endian());
-            if let (Some(event), Ok(Record::Read(read))) = (record.event, read) {
-                counting.add(&read, event, replay.data().events());
+            match (
+                record.event,
+                Record::decode(&record.raw, replay.data().endian()),
+            ) {
+                (Some(event), Ok(Record::Read(read))) => {
+                    counting.add(&read, event, replay.data().events());
+                }
+                (_, Ok(_)) => {}
+                (_, Err(error)) => counting.counted.bad.add(BadRecord {
+                    offset: record.order.position,
+                    kind: record.raw.kind,
+                    error,
+                }),
             }
         }
         let mut counted = counting.counted;
@@ -56,7 +66,9 @@ struct ThreadCounter {
 
 impl ThreadCounter {
     fn add(&mut self, read: &Read<'_>, event: EventIndex, described: &[EventDesc]) {
-        let ThreadCounts { events, threads } = &mut self.counted;
+        let ThreadCounts {
+            events, threads, ..
+        } = &mut self.counted;
         let column = *self.columns.entry(event).or_insert_with(|| {
             let index = event.0 as usize;
             let name = described.get(index).map(|event| event.name.clone());

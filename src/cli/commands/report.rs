@@ -19,7 +19,7 @@ use rperf_hist::{
 };
 use rperf_names::first_names;
 use rperf_perfdata::PerfData;
-use rperf_replay::{RecordContent, Replay};
+use rperf_replay::{DecodeErrors, RecordContent, Replay};
 use rperf_resolve::{Resolver, StackSummary};
 use rperf_view::dump::Dump;
 use rperf_view::report::{
@@ -95,7 +95,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         return Ok(exit_of(&data));
     }
     let (settings, lost) = (&job.settings, replay.diagnostics().lost_samples);
-    job.count(&analysis, true, |parameters, counts| {
+    let bad_counts = job.count(&analysis, true, |parameters, counts| {
         analysis.end_progress();
         context.paginate("report")?;
         if let Some(format) = settings.data {
@@ -107,17 +107,17 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             };
             format.write(&mut context.stdout(), parameters, &counts, &report)?;
             warn_of_truncated(context, &counts.stacks, copied(data.events()));
-            return Ok(());
+            return Ok(DecodeErrors::default());
         }
         let head = decoded.as_ref().map(|_| stored.read(context)).transpose()?;
         print_start(matches, context, &stored, head.as_ref().unwrap_or(&data))?;
         print(context, parameters, &counts, lost, settings)?;
         let threads = thread_layout.map(|layout| (ThreadCounts::of_recording(replay), layout));
-        print_rest(context, &counts, threads)?;
+        print_rest(context, &counts, threads.as_ref())?;
         warn_of_truncated(context, &counts.stacks, copied(data.events()));
-        Ok(())
+        Ok(threads.map(|(threads, _)| threads.bad).unwrap_or_default())
     })?;
-    analysis.conclude()?;
+    analysis.conclude_with(bad_counts)?;
     Ok(exit_of(&data))
 }
 
@@ -223,12 +223,12 @@ impl<'j> ReportJob<'j> {
 fn print_rest(
     context: &Context,
     counts: &ReportCounts,
-    threads: Option<(ThreadCounts, ThreadLayout)>,
+    threads: Option<&(ThreadCounts, ThreadLayout)>,
 ) -> Result<(), CliError> {
     let out = &mut context.stdout();
     write_branch_counts(out, &counts.branches)?;
     if let Some((threads, layout)) = threads {
-        write_threads(out, &threads, layout)?;
+        write_threads(out, threads, *layout)?;
     }
     for hint in &counts.hints {
         let line = context.output.wrapped(&format!("# hint: {hint}"));

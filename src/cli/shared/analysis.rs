@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::num::NonZeroUsize;
 
 use rperf_perfdata::{Metadata, PerfData};
-use rperf_replay::Replay;
+use rperf_replay::{DecodeErrors, Replay};
 use rperf_resolve::Resolver;
 
 use crate::cli::context::Context;
@@ -103,8 +103,19 @@ impl<'a> Analysis<'a> {
     ///
     /// Status 255: reading stopped before the end of the recording. Status 1: records could not be decoded.
     pub(crate) fn conclude(&self) -> Result<(), CliError> {
+        self.conclude_with(DecodeErrors::default())
+    }
+
+    /// Like [`Analysis::conclude`], with further records that could not be decoded.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Analysis::conclude`].
+    pub(crate) fn conclude_with(&self, bad: DecodeErrors) -> Result<(), CliError> {
         self.end_progress();
-        conclude(&self.input.path, &self.replay.diagnostics(), self.context)
+        let mut found = self.replay.diagnostics();
+        found.bad_records.merge(bad);
+        conclude(&self.input.path, &found, self.context)
     }
 }
 

@@ -169,6 +169,11 @@ impl Recording {
         self.records.push((time, position));
     }
 
+    /// Adds a READ record without its fields, which cannot be decoded. Returns its position.
+    pub(crate) fn truncated_read(&mut self) -> u64 {
+        self.file.raw(RecordKind::READ, Misc(0), &[])
+    }
+
     pub(crate) fn lost(&mut self, at: (u64, u32, u32), lost: u64) {
         let id = CYCLES;
         self.record(at, Misc(0), &Record::Lost(Lost { id, lost }));

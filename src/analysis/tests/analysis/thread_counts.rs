@@ -29,3 +29,19 @@ fn counts_of_a_thread_are_summed_over_cpus() {
         assert_eq!(rows, [(8, &[1][..]), (7, &[105])], "{endian:?}");
     }
 }
+
+#[test]
+fn read_records_that_cannot_be_decoded_are_counted() {
+    let mut recording = Recording::new(Endian::Little);
+    let word = 5_u64.to_le_bytes();
+    let words = U64s::new(&word, Endian::Little);
+    let (pid, tid) = (7, 8);
+    recording.record((10, 0, tid), Misc(0), &Record::Read(Read { pid, tid, words }));
+    let bad = [recording.truncated_read(), recording.truncated_read()];
+    let counted = with_replay(&recording.finish(), |_, replay| {
+        ThreadCounts::of_recording(replay)
+    });
+    assert_eq!(counted.threads.len(), 1);
+    let first = counted.bad.first.expect("a record");
+    assert_eq!((counted.bad.count, first.offset), (2, bad[0]));
+}

@@ -78,6 +78,7 @@ mod tests {
                     counts: vec![1, 2],
                 },
             ],
+            ..ThreadCounts::default()
         };
         let text = |layout| {
             let mut out = Vec::new();
