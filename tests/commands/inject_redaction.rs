@@ -13,6 +13,9 @@ const PLANTED: &str = "PLANTED";
 /// The address of a breakpoint, and its id.
 const BREAKPOINT: u64 = 0x5a5b_5c5d_5e58;
 const BREAKPOINT_ID: u64 = 77;
+/// An address of a program that is loaded at a fixed address, and one of a 32-bit program.
+const FIXED_ADDRESS: u64 = 0x0047_a1bc;
+const SHORT_ADDRESS: u32 = 0xf7e6_a1bc;
 /// Ids of the two events.
 const IDS: [u64; 2] = [55, 56];
 /// `config` of the tracepoint.
@@ -34,8 +37,10 @@ format:
 \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;
 \tfield:__data_loc char[] filename;\toffset:24;\tsize:4;\tsigned:0;
 \tfield:int number;\toffset:28;\tsize:4;\tsigned:1;
-\tfield:unsigned long pointer;\toffset:32;\tsize:8;\tsigned:0;
+\tfield:unsigned long value;\toffset:32;\tsize:8;\tsigned:0;
 \tfield:u8 bytes[8];\toffset:40;\tsize:8;\tsigned:0;
+\tfield:unsigned long call_site;\toffset:48;\tsize:8;\tsigned:0;
+\tfield:void * short_pointer;\toffset:56;\tsize:4;\tsigned:0;
 
 print fmt: \"comm=%s number=%d\", REC->comm, REC->number
 ";
@@ -193,10 +198,12 @@ impl Recorded {
         let raw = raw.raw(name).raw(vec![0; 16 - name.len()]);
         let length = path.len() as u32 + 1;
         let raw = raw
-            .u32(length << 16 | 48)
+            .u32(length << 16 | 60)
             .u32(7)
             .u64(address)
-            .raw("PLANTED!");
+            .raw("PLANTED!")
+            .u64(FIXED_ADDRESS)
+            .u32(SHORT_ADDRESS);
         let raw = raw.raw(path).raw([0]);
         // The size field has 4 bytes.
         let padding = (4 + 8 - raw.len() % 8) % 8;
@@ -292,9 +299,15 @@ impl Recorded {
                 false => address.to_le_bytes().to_vec(),
             }));
         }
+        for address in [BREAKPOINT, FIXED_ADDRESS] {
+            secrets.push(match self.is_big_endian {
+                true => address.to_be_bytes().to_vec(),
+                false => address.to_le_bytes().to_vec(),
+            });
+        }
         secrets.push(match self.is_big_endian {
-            true => BREAKPOINT.to_be_bytes().to_vec(),
-            false => BREAKPOINT.to_le_bytes().to_vec(),
+            true => SHORT_ADDRESS.to_be_bytes().to_vec(),
+            false => SHORT_ADDRESS.to_le_bytes().to_vec(),
         });
         secrets
     }
@@ -354,7 +367,11 @@ fn nothing_planted_is_left_in_generated_recordings() {
         ] {
             let shell = Run::new("sh").args(["-c", &line]).within(scratch.path());
             let outcome = shell.finish().expect("a shell starts");
-            prop_assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{}", line);
+            // The field 'value' is neither declared as an address nor named like one.
+            let kept = outcome
+                .stderr
+                .contains("keeps numbers below 0x500000000000");
+            prop_assert_eq!((outcome.status, kept), (0, true), "{}", line);
             let bytes = std::fs::read(scratch.path().join(output)).expect("the output");
             for secret in &secrets {
                 let shown = String::from_utf8_lossy(secret);

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::rc::Rc;
 
 use clap::ArgMatches;
+use rperf_names::first_names;
 use rperf_perfdata::{EventDesc, Metadata, PerfData};
 use rperf_replay::{EventIndex, Replay};
 use rperf_resolve::StackSummary;
@@ -182,7 +183,15 @@ impl<'c> InjectPlan<'c> {
         }
         if redacts {
             let formats = metadata.formats()?;
-            pipeline.add(Redactor::new(endian, events, &formats));
+            let redactor = Redactor::new(endian, events, &formats);
+            let uncertain = redactor.uncertain_events();
+            if !uncertain.is_empty() {
+                self.context.note(format_args!(
+                    "--redact keeps numbers below 0x500000000000 in the data of {}, which may be addresses of programs that are loaded at a fixed address",
+                    first_names(&uncertain, 3)
+                ));
+            }
+            pipeline.add(redactor);
         }
         Ok(())
     }

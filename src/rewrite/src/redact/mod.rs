@@ -56,6 +56,15 @@ impl Redactor {
         }
     }
 
+    /// Returns the names of the events whose raw data have numbers that may be addresses without being declared as such: they are kept if
+    /// they are below the addresses that the kernel chooses for mappings of 64-bit programs.
+    #[must_use]
+    pub fn uncertain_events(&self) -> Vec<&str> {
+        let events = self.descriptions.iter().zip(&self.raws);
+        let uncertain = events.filter(|(_, redaction)| redaction.is_uncertain());
+        uncertain.map(|(event, _)| event.name.as_str()).collect()
+    }
+
     fn sample(&mut self, raw: &RawRecord<'_>, record: &[u8], to: &mut Vec<u8>) {
         let Ok(Some(sample)) = self.events.sample(raw, |_| Order::default()) else {
             return;

@@ -9,8 +9,14 @@ use super::replacements::{NameKind, Replacements};
 /// Bytes of the common fields: type, flags, preemption, process.
 const COMMON: usize = 8;
 
-/// How the raw data of an event's samples are redacted: the common fields and numbers of tracepoints are kept, addresses and text
-/// are replaced, the rest is 0.
+/// Bytes of a page; smaller numbers are no addresses.
+const PAGE: u64 = 1 << 12;
+/// Addresses that the kernel chooses for mappings of 64-bit programs, on x86-64 and arm64. Lower ones are also numbers of other kinds.
+const USER: std::ops::Range<u64> = 0x0000_5000_0000_0000..0x0001_0000_0000_0000;
+/// Addresses of the kernel. Negative error numbers are above them.
+const KERNEL: std::ops::Range<u64> = 0xffff_0000_0000_0000..0xffff_ffff_ffff_f000;
+
+/// How the raw data of an event's samples are redacted: numbers are kept, addresses and text are replaced, the rest is 0.
 #[derive(Debug, Default)]
 pub(super) struct RawRedaction {
     fields: Vec<RawField>,
@@ -29,7 +35,9 @@ struct RawField {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     Number,
-    /// A number that may be an address.
+    /// A number of 8 bytes that may be an address.
+    MaybeAddress,
+    /// A number that is an address by its type or name.
     Address,
     Text(NameKind),
     /// Text at the offset that the field contains.
@@ -56,6 +64,12 @@ impl RawRedaction {
         }
     }
 
+    /// Whether the data have numbers that may be addresses.
+    pub(super) fn is_uncertain(&self) -> bool {
+        let mut fields = self.fields.iter();
+        fields.any(|field| field.content == Content::MaybeAddress)
+    }
+
     /// Returns the redacted data, which have the same length.
     pub(super) fn apply(&self, raw: &[u8], endian: Endian, names: &mut Replacements) -> Vec<u8> {
         let mut to = vec![0; raw.len()];
@@ -65,7 +79,21 @@ impl RawRedaction {
         for field in &self.fields {
             match field.content {
                 Content::Number => copy(raw, &mut to, field.offset, field.size),
-                Content::Address => address(raw, &mut to, field.offset, endian, names),
+                Content::MaybeAddress => {
+                    let is_address = |number| USER.contains(&number) || KERNEL.contains(&number);
+                    long_number(raw, &mut to, field.offset, endian, |number| {
+                        is_address(number).then(|| names.of_address(number))
+                    });
+                }
+                Content::Address if field.size == size_of::<u32>() => {
+                    short_address(raw, &mut to, field.offset, endian, names);
+                }
+                Content::Address => {
+                    let is_address = |number| (PAGE..KERNEL.end).contains(&number);
+                    long_number(raw, &mut to, field.offset, endian, |number| {
+                        is_address(number).then(|| names.of_address(number))
+                    });
+                }
                 Content::Text(kind) => text(field, kind, raw, &mut to, names),
                 Content::DynamicText(kind) => {
                     copy(raw, &mut to, field.offset, field.size);
@@ -86,14 +114,28 @@ fn content(field: &Field, reader: &FieldReader) -> Option<Content> {
     match field {
         _ if reader.is_text() && field.is_dynamic => Some(Content::DynamicText(kind)),
         _ if reader.is_text() => Some(Content::Text(kind)),
+        Field { size: 4 | 8, .. } if reader.is_number() && is_address(field) => {
+            Some(Content::Address)
+        }
         Field {
             size: 8,
             is_signed: false,
             ..
-        } if reader.is_number() => Some(Content::Address),
+        } if reader.is_number() => Some(Content::MaybeAddress),
         _ if reader.is_number() => Some(Content::Number),
         _ => None,
     }
+}
+
+/// Whether the type of a field, or a word of its name, is one of addresses.
+fn is_address(field: &Field) -> bool {
+    /// Words in the names of fields of the kernel's tracepoints, of system calls and of probes.
+    const WORDS: [&str; 19] = [
+        "addr", "address", "brk", "caller", "callsite", "func", "function", "handler", "ip",
+        "newsp", "pc", "pointer", "ptr", "site", "sp", "tls", "uaddr", "uaddr2", "vaddr",
+    ];
+    let mut words = field.name.split('_');
+    field.is_pointer || (!field.is_signed && words.any(|word| WORDS.contains(&word)))
 }
 
 fn copy(raw: &[u8], to: &mut [u8], offset: usize, size: usize) {
@@ -103,27 +145,45 @@ fn copy(raw: &[u8], to: &mut [u8], offset: usize, size: usize) {
     }
 }
 
-/// Copies a number, or the replacement of an address.
-fn address(raw: &[u8], to: &mut [u8], offset: usize, endian: Endian, names: &Replacements) {
-    /// Usual addresses of position-independent 64-bit programs, libraries and stacks.
-    const USER: std::ops::Range<u64> = 0x0000_5000_0000_0000..0x0000_8000_0000_0000;
-    /// Addresses of the kernel. Negative error numbers are above them.
-    const KERNEL: std::ops::Range<u64> = 0xffff_0000_0000_0000..0xffff_ffff_ffff_f000;
+/// Copies a number of 8 bytes, or what replaces it.
+fn long_number(
+    raw: &[u8],
+    to: &mut [u8],
+    offset: usize,
+    endian: Endian,
+    replaced: impl FnOnce(u64) -> Option<u64>,
+) {
     let Some(number) = endian.u64_at(raw, offset) else {
         return;
     };
-    let is_address = USER.contains(&number) || KERNEL.contains(&number);
-    let number = if is_address {
-        names.of_address(number)
-    } else {
-        number
+    let number = replaced(number).unwrap_or(number);
+    let bytes = match endian {
+        Endian::Little => number.to_le_bytes(),
+        Endian::Big => number.to_be_bytes(),
+    };
+    put(to, offset, &bytes);
+}
+
+/// Writes the replacement of an address of 4 bytes; small and negative error numbers are copied.
+fn short_address(raw: &[u8], to: &mut [u8], offset: usize, endian: Endian, names: &Replacements) {
+    const ADDRESSES: std::ops::Range<u32> = 0x1000..0xffff_f000;
+    let Some(number) = endian.u32_at(raw, offset) else {
+        return;
+    };
+    let number = match ADDRESSES.contains(&number) {
+        true => names.of_short_address(number),
+        false => number,
     };
     let bytes = match endian {
         Endian::Little => number.to_le_bytes(),
         Endian::Big => number.to_be_bytes(),
     };
-    if let Some(place) = to.get_mut(offset..offset + size_of::<u64>()) {
-        place.copy_from_slice(&bytes);
+    put(to, offset, &bytes);
+}
+
+fn put(to: &mut [u8], offset: usize, bytes: &[u8]) {
+    if let Some(place) = to.get_mut(offset..offset.saturating_add(bytes.len())) {
+        place.copy_from_slice(bytes);
     }
 }
 

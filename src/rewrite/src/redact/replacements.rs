@@ -3,6 +3,9 @@
 use std::collections::hash_map::{HashMap, RandomState};
 use std::hash::BuildHasher as _;
 
+/// Bytes of a page.
+const PAGE: u64 = 1 << 12;
+
 /// The kind of a name, which is part of its replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum NameKind {
@@ -98,11 +101,17 @@ impl Replacements {
 
     /// The replacement of an address in a tracepoint's data: the offset in the page is kept, and whether it is an address of the kernel.
     pub(super) fn of_address(&self, address: u64) -> u64 {
-        const PAGE: u64 = 1 << 12;
         let page = (self.key.hash_one(address / PAGE) % (1 << 26)) * PAGE + address % PAGE;
         match address.cast_signed() < 0 {
             true => 0xffff_8880_0000_0000 + page,
             false => 0x1000_0000_0000 + page,
         }
+    }
+
+    /// Like [`Self::of_address`], for an address of 32 bits.
+    pub(super) fn of_short_address(&self, address: u32) -> u32 {
+        let address = u64::from(address);
+        let page = 1 + self.key.hash_one(address / PAGE) % 0x7_ffff;
+        u32::try_from(page * PAGE + address % PAGE).unwrap_or_default()
     }
 }
