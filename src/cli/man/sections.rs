@@ -1,18 +1,45 @@
 //! The sections of manual pages besides the options: exit statuses, variables, files, and related pages.
 
-/// An entry of a section: a name, its meaning, and lists of the commands that it applies to (all if there is no list).
+use self::CommandSet::{Named, WithOption};
+
+/// Commands that an entry of a section applies to.
+pub(super) enum CommandSet {
+    /// These.
+    Named(&'static [&'static str]),
+    /// Those whose page shows an option, and others.
+    WithOption {
+        /// The option's id.
+        option: &'static str,
+        /// Commands without the option that belong to the set, too.
+        also: &'static [&'static str],
+        /// Commands with the option that do not belong to the set.
+        except: &'static [&'static str],
+    },
+}
+
+impl CommandSet {
+    /// Whether `command`, whose page shows the options for which `has` is true, belongs to the set.
+    fn contains(&self, command: &str, has: &impl Fn(&str) -> bool) -> bool {
+        match self {
+            Named(names) => names.contains(&command),
+            WithOption {
+                option,
+                also,
+                except,
+            } => also.contains(&command) || (has(option) && !except.contains(&command)),
+        }
+    }
+}
+
+/// An entry of a section: a name, its meaning, and the commands that it applies to (all if there is no set).
 pub(super) struct SectionEntry {
     pub(super) name: &'static str,
     pub(super) text: &'static str,
-    pub(super) commands: &'static [&'static [&'static str]],
+    pub(super) commands: &'static [CommandSet],
 }
 
 impl SectionEntry {
-    const fn of(
-        commands: &'static [&'static [&'static str]],
-        name: &'static str,
-        text: &'static str,
-    ) -> Self {
+    const fn of(commands: &'static [CommandSet], name: &'static str, text: &'static str) -> Self {
         Self {
             name,
             text,
@@ -25,14 +52,14 @@ impl SectionEntry {
         self.commands.is_empty()
     }
 
-    /// Whether the entry applies to `command`.
-    pub(super) fn concerns(&self, command: &str) -> bool {
-        self.is_general() || self.commands.iter().any(|list| list.contains(&command))
+    /// Whether the entry applies to `command`, whose page shows the options for which `has` is true.
+    pub(super) fn concerns(&self, command: &str, has: impl Fn(&str) -> bool) -> bool {
+        self.is_general() || self.commands.iter().any(|set| set.contains(command, &has))
     }
 }
 
 /// Commands that read the samples or counts of a recording.
-const SAMPLE_READERS: &[&str] = &[
+const SAMPLE_READERS: CommandSet = Named(&[
     "annotate",
     "archive",
     "buildid-list",
@@ -70,55 +97,25 @@ const SAMPLE_READERS: &[&str] = &[
     "stat report",
     "timechart",
     "trace",
-];
+]);
 /// Commands that read other parts of a recording.
-const OTHER_READERS: &[&str] = &["evlist", "sched stats diff", "sched stats report"];
+const OTHER_READERS: CommandSet = Named(&["evlist", "sched stats diff", "sched stats report"]);
 /// Commands that name the code of samples: functions, objects, lines.
-const RESOLVERS: &[&str] = &[
-    "annotate",
-    "data",
-    "diff",
-    "flamegraph",
-    "heatmap",
-    "histogram",
-    "kmem",
-    "kmem diff",
-    "kmem fragmentation",
-    "kmem leaks",
-    "kmem stat",
-    "kmem usage",
-    "kwork latency",
-    "kwork report",
-    "kwork timehist",
-    "lock",
-    "lock contention",
-    "lock deadlock",
-    "lock info",
-    "lock report",
-    "report",
-    "sched off-cpu",
-    "sched timehist",
-    "script",
-    "timechart",
-    "top",
-    "trace",
-];
+const RESOLVERS: CommandSet = WithOption {
+    option: "symfs",
+    // It has no options on symbols.
+    also: &["trace"],
+    // It reads no samples.
+    except: &["probe"],
+};
 /// Commands that download debug files.
-const DOWNLOADERS: &[&str] = &[
-    "annotate",
-    "buildid-cache",
-    "data",
-    "diff",
-    "flamegraph",
-    "heatmap",
-    "histogram",
-    "probe",
-    "report",
-    "script",
-    "top",
-];
+const DOWNLOADERS: CommandSet = WithOption {
+    option: "debuginfod",
+    also: &[],
+    except: &[],
+};
 /// Commands that sample events into a recording.
-const RECORDERS: &[&str] = &[
+const RECORDERS: CommandSet = Named(&[
     "flamegraph",
     "histogram",
     "kmem",
@@ -129,11 +126,11 @@ const RECORDERS: &[&str] = &[
     "script",
     "timechart record",
     "trace",
-];
+]);
 /// Commands that count events.
-const COUNTERS: &[&str] = &["stat", "stat record"];
+const COUNTERS: CommandSet = Named(&["stat", "stat record"]);
 /// Commands that take names of events of this machine.
-const EVENT_NAMES: &[&str] = &[
+const EVENT_NAMES: CommandSet = Named(&[
     "flamegraph",
     "histogram",
     "list",
@@ -142,7 +139,7 @@ const EVENT_NAMES: &[&str] = &[
     "stat record",
     "top",
     "trace",
-];
+]);
 
 /// Exit statuses.
 pub(super) const STATUSES: &[SectionEntry] = &[
@@ -158,75 +155,83 @@ pub(super) const STATUSES: &[SectionEntry] = &[
         "Some records of the recording could not be decoded.",
     ),
     SectionEntry::of(
-        &[&["annotate"]],
+        &[Named(&["annotate"])],
         "1",
         "The function has no samples, or its code was not found.",
     ),
     SectionEntry::of(
-        &[&["archive"]],
+        &[Named(&["archive"])],
         "1",
         "Some objects were not found, or were not unpacked.",
     ),
     SectionEntry::of(
-        &[&["bench"]],
+        &[Named(&["bench"])],
         "1",
         "A benchmark failed, or a result is worse than that of --baseline.",
     ),
     SectionEntry::of(
-        &[&["bench"]],
+        &[Named(&["bench"])],
         "2",
         "The benchmark cannot run on this machine.",
     ),
     SectionEntry::of(
-        &[&["buildid-cache"]],
+        &[Named(&["buildid-cache"])],
         "1",
         "A file could not be added or removed.",
     ),
-    SectionEntry::of(&[&["check"]], "1", "A feature is not built in, or unknown."),
     SectionEntry::of(
-        &[&["data"]],
+        &[Named(&["check"])],
+        "1",
+        "A feature is not built in, or unknown.",
+    ),
+    SectionEntry::of(
+        &[Named(&["data"])],
         "1",
         "Only a part of the checked recording can be read.",
     ),
     SectionEntry::of(
-        &[&["diff"]],
+        &[Named(&["diff"])],
         "1",
         "A row grew by more than --fail-above allows.",
     ),
-    SectionEntry::of(&[&["kallsyms", "list"]], "1", "A name was not found."),
-    SectionEntry::of(&[&["test"]], "1", "A test failed."),
+    SectionEntry::of(
+        &[Named(&["kallsyms", "list"])],
+        "1",
+        "A name was not found.",
+    ),
+    SectionEntry::of(&[Named(&["test"])], "1", "A test failed."),
     SectionEntry::of(
         &[],
         "129",
         "The command line was not understood: an unknown or unsupported option, a bad value, an unknown event.",
     ),
     SectionEntry::of(
-        &[RECORDERS, COUNTERS, &["top"]],
+        &[RECORDERS, COUNTERS, Named(&["top"])],
         "234",
         "There is no such user or metric, or the sampling rate is not possible.",
     ),
     SectionEntry::of(
-        &[&["sched timehist", "timechart"]],
+        &[Named(&["sched timehist", "timechart"])],
         "234",
         "The value of --time is not a time range.",
     ),
     SectionEntry::of(
-        &[&["probe"]],
+        &[Named(&["probe"])],
         "239",
         "An event of this name exists already.",
     ),
     SectionEntry::of(
-        &[&["probe"]],
+        &[Named(&["probe"])],
         "243",
         "The user may not read or change the lists of probe events.",
     ),
     SectionEntry::of(
-        &[RECORDERS, COUNTERS, &["top"]],
+        &[RECORDERS, COUNTERS, Named(&["top"])],
         "244",
         "A process or thread to observe does not exist.",
     ),
     SectionEntry::of(
-        &[&["probe"]],
+        &[Named(&["probe"])],
         "254",
         "The function, line, variable or event does not exist.",
     ),
@@ -251,12 +256,12 @@ pub(super) const VARIABLES: &[SectionEntry] = &[
         "Pager for text on a terminal, as a shell command; cat means no pager. If LESS is unset, the pager runs with LESS=FRSX.",
     ),
     SectionEntry::of(
-        &[&["annotate", "diff", "report", "top"]],
+        &[Named(&["annotate", "diff", "report", "top"])],
         "NO_COLOR",
         "If set, output has no colors unless an option or color.ui asks for them.",
     ),
     SectionEntry::of(
-        &[&["annotate", "diff", "report", "top"]],
+        &[Named(&["annotate", "diff", "report", "top"])],
         "TERM",
         "If unset or dumb, the terminal gets neither a browser nor colors.",
     ),
@@ -291,12 +296,12 @@ pub(super) const VARIABLES: &[SectionEntry] = &[
         "Certificates to trust instead of the system's.",
     ),
     SectionEntry::of(
-        &[SAMPLE_READERS, OTHER_READERS, &["inject"]],
+        &[SAMPLE_READERS, OTHER_READERS, Named(&["inject"])],
         "TMPDIR",
         "Directory for temporary files (default: /tmp).",
     ),
     SectionEntry::of(
-        &[&["help"]],
+        &[Named(&["help"])],
         "SOURCE_DATE_EPOCH",
         "Date of the manual pages that --man writes, in seconds since 1970 (default: now).",
     ),
@@ -308,12 +313,12 @@ pub(super) const FILES: &[SectionEntry] = &[
         &[
             SAMPLE_READERS,
             OTHER_READERS,
-            &[
+            Named(&[
                 "record",
                 "sched stats record",
                 "stat record",
                 "timechart record",
-            ],
+            ]),
         ],
         "perf.data",
         "Default name of a recording. An existing file of this name is renamed to perf.data.old.",
@@ -327,7 +332,7 @@ pub(super) const FILES: &[SectionEntry] = &[
         &[
             RESOLVERS,
             RECORDERS,
-            &["archive", "buildid-cache", "buildid-list", "list", "probe"],
+            Named(&["archive", "buildid-cache", "buildid-list", "list", "probe"]),
         ],
         "~/.debug",
         "Build-id cache: objects by build-id. --buildid-dir and the setting buildid.dir name another directory.",
@@ -343,22 +348,22 @@ pub(super) const FILES: &[SectionEntry] = &[
         "Performance monitoring units of this machine, with their events.",
     ),
     SectionEntry::of(
-        &[RECORDERS, COUNTERS, &["list", "probe", "top"]],
+        &[RECORDERS, COUNTERS, Named(&["list", "probe", "top"])],
         "/sys/kernel/tracing",
         "Tracepoints and probes (tracefs).",
     ),
     SectionEntry::of(
-        &[RECORDERS, COUNTERS, &["top"]],
+        &[RECORDERS, COUNTERS, Named(&["top"])],
         "/proc/sys/kernel/perf_event_paranoid",
         "Targets of unprivileged users: 2 their own processes in user space, 1 also in the kernel, 0 also whole CPUs, -1 also raw tracepoints.",
     ),
     SectionEntry::of(
-        &[RECORDERS, &["top"]],
+        &[RECORDERS, Named(&["top"])],
         "/proc/sys/kernel/perf_event_max_sample_rate, /proc/sys/kernel/perf_event_mlock_kb",
         "Highest sampling rate; memory for ring buffers per CPU and unprivileged user.",
     ),
     SectionEntry::of(
-        &[RESOLVERS, &["buildid-cache", "probe"]],
+        &[RESOLVERS, Named(&["buildid-cache", "probe"])],
         "/usr/lib/debug",
         "Debug files of installed programs.",
     ),
@@ -368,7 +373,7 @@ pub(super) const FILES: &[SectionEntry] = &[
         "Symbols of code that a process generated at run time.",
     ),
     SectionEntry::of(
-        &[RESOLVERS, &["buildid-list", "kallsyms", "probe"]],
+        &[RESOLVERS, Named(&["buildid-list", "kallsyms", "probe"])],
         "/proc/kallsyms",
         "Symbols of the running kernel; unprivileged users see addresses if /proc/sys/kernel/kptr_restrict is 0 and /proc/sys/kernel/perf_event_paranoid is 1 or less.",
     ),
@@ -461,34 +466,51 @@ pub(super) fn related(command: &str) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::cli::commands::{COMMANDS, SUBCOMMANDS};
     use crate::cli::man::documented_options;
 
-    /// The commands whose pages show the option `id`.
-    fn with_option(id: &str) -> BTreeSet<&'static str> {
-        let entries = COMMANDS.iter().chain(SUBCOMMANDS);
-        let having = entries
-            .filter(|entry| documented_options(&(entry.build)()).any(|arg| arg.get_id() == id));
-        having.map(|entry| entry.name).collect()
+    /// Whether the page of `command` shows the option `id`.
+    fn shows(command: &str, id: &str) -> bool {
+        let mut entries = COMMANDS.iter().chain(SUBCOMMANDS);
+        let entry = entries.find(|entry| entry.name == command).expect(command);
+        documented_options(&(entry.build)()).any(|arg| arg.get_id() == id)
+    }
+
+    fn sets() -> impl Iterator<Item = &'static CommandSet> {
+        let entries = [STATUSES, VARIABLES, FILES].into_iter().flatten();
+        entries.flat_map(|entry| entry.commands)
     }
 
     #[test]
-    fn lists_name_the_commands_that_have_the_options() {
-        let downloaders: BTreeSet<&str> = DOWNLOADERS.iter().copied().collect();
-        assert_eq!(with_option("debuginfod"), downloaders);
-        let mut resolvers = with_option("symfs");
-        // 'probe' reads no samples; 'trace' has no options on symbols.
-        resolvers.remove("probe");
-        resolvers.insert("trace");
-        let named: BTreeSet<&str> = RESOLVERS.iter().copied().collect();
-        assert_eq!(resolvers, named);
-        let readers = [SAMPLE_READERS, OTHER_READERS, &["inject"]].concat();
-        for name in with_option("input") {
-            assert!(readers.contains(&name), "{name}");
+    fn sets_of_options_have_no_stale_exceptions() {
+        let mut options = 0;
+        for set in sets() {
+            if let WithOption {
+                option,
+                also,
+                except,
+            } = set
+            {
+                options += 1;
+                assert!(
+                    also.iter().all(|name| !shows(name, option)),
+                    "{option}: {also:?}"
+                );
+                assert!(
+                    except.iter().all(|name| shows(name, option)),
+                    "{option}: {except:?}"
+                );
+            }
         }
+        assert!(options > 0);
+        let resolves = |command: &str| RESOLVERS.contains(command, &|id| shows(command, id));
+        assert!(
+            ["report", "trace", "lock contention"]
+                .into_iter()
+                .all(resolves)
+        );
+        assert!(!["probe", "list"].into_iter().any(resolves));
     }
 
     #[test]
@@ -498,8 +520,11 @@ mod tests {
             .chain(SUBCOMMANDS)
             .map(|entry| entry.name)
             .collect();
-        let entries = [STATUSES, VARIABLES, FILES].into_iter().flatten();
-        let named = entries.flat_map(|entry| entry.commands.iter().copied().flatten().copied());
+        let named = sets().flat_map(|set| match set {
+            Named(names) => [*names, &[]],
+            WithOption { also, except, .. } => [*also, *except],
+        });
+        let named = named.flatten().flatten().copied();
         let grouped = GROUPS.iter().flat_map(|group| group.iter().copied());
         for name in named.chain(grouped) {
             assert!(known.contains(&name), "{name}");
