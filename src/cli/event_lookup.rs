@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::path::Path;
 
+use rperf_names::counted;
 use rperf_replay::Replay;
 
 use super::context::Context;
@@ -32,22 +33,23 @@ pub(crate) fn drawn_event(
         return find_event(replay, path, wanted);
     }
     let events = replay.data().events();
-    let counted = events.iter().zip(replay.sample_counts()).enumerate();
-    let counted: Vec<_> = counted.filter(|(_, (_, samples))| **samples > 0).collect();
+    let sampled = events.iter().zip(replay.sample_counts()).enumerate();
+    let sampled: Vec<_> = sampled.filter(|(_, (_, samples))| **samples > 0).collect();
     let weight = |(index, (event, samples)): &(usize, (&rperf_perfdata::EventDesc, &u64))| {
         (is_off_cpu(&event.name), **samples, Reverse(*index))
     };
-    let Some((drawn, (event, samples))) = counted.iter().copied().max_by_key(weight) else {
+    let Some((drawn, (event, samples))) = sampled.iter().copied().max_by_key(weight) else {
         let message = format!("The {} data has no samples!", path.display());
         return Err(CliError::message(255, message));
     };
-    let others = counted.iter().filter(|(index, _)| *index != drawn);
+    let others = sampled.iter().filter(|(index, _)| *index != drawn);
     let others: Vec<String> = others
         .map(|(_, (event, samples))| format!("{} ({samples})", event.name))
         .collect();
     if !others.is_empty() {
         context.note(format_args!(
-            "using the {samples} samples of {}; not used: {}",
+            "using the {} of {}; not used: {}",
+            counted(*samples, "sample"),
             event.name,
             others.join(", ")
         ));

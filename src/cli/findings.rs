@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rperf_names::{counted, was_or_were};
 use rperf_replay::{BadRecord, DecodeErrors, Diagnostics};
 use rperf_resolve::Resolver;
 use rperf_symbol::{SymbolFinding, cache_entry};
@@ -25,8 +26,8 @@ pub(crate) fn conclude(
 ) -> Result<(), CliError> {
     warn_of_losses(path, found, context);
     let bad = [
-        (&found.bad_records, "records"),
-        (&found.bad_samples, "samples"),
+        (&found.bad_records, "record"),
+        (&found.bad_samples, "sample"),
     ];
     let mut bad = bad.iter().filter_map(|(bad, noun)| {
         let first = bad.first.as_ref()?;
@@ -55,20 +56,23 @@ fn warn_of_losses(path: &Path, found: &Diagnostics, context: &Context) {
             found.records, found.lost_chunks
         ));
         context.note(format_args!(
-            "hint: {} records were lost while recording: use larger ring buffers (-m), or record fewer samples (-F, -c, --filter)",
-            found.lost_records
+            "hint: {} {} lost while recording: use larger ring buffers (-m), or record fewer samples (-F, -c, --filter)",
+            counted(found.lost_records, "record"),
+            was_or_were(found.lost_records)
         ));
     }
     if found.lost_samples > 0 {
         context.warn(format_args!(
-            "{} samples were lost while recording",
-            found.lost_samples
+            "{} {} lost while recording",
+            counted(found.lost_samples, "sample"),
+            was_or_were(found.lost_samples)
         ));
     }
     if found.unknown_ids > 0 {
         context.warn(format_args!(
-            "{shown}: {} samples of events that the header does not describe were skipped",
-            found.unknown_ids
+            "{shown}: {} of events that the header does not describe {} skipped",
+            counted(found.unknown_ids, "sample"),
+            was_or_were(found.unknown_ids)
         ));
     }
     if found.unknown_kinds > 0 {
@@ -163,9 +167,9 @@ fn bad_records(bad: &DecodeErrors, first: &BadRecord, noun: &str, path: &Path) -
         error,
     } = first;
     format!(
-        "{}: {} {noun} cannot be decoded; the first, {kind} ({}) at offset {offset:#x}: {error}",
+        "{}: {} cannot be decoded; the first, {kind} ({}) at offset {offset:#x}: {error}",
         path.display(),
-        bad.count,
+        counted(bad.count, noun),
         kind.0
     )
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
 use rperf_input::UnmappedObjects;
+use rperf_names::counted;
 use rperf_sys::{OutOfMemoryMessage, address_space_limit, explain_out_of_memory};
 
 use super::context::ProgramName;
@@ -66,12 +67,14 @@ impl MemoryHint {
 pub(crate) fn unmapped_objects() -> Option<CliError> {
     let UnmappedObjects { first, paths } = UnmappedObjects::found()?;
     let mut text = first;
-    // Writing to a String cannot fail.
-    let _ = match paths.len() - 1 {
-        0 => Ok(()),
-        1 => write!(text, "; another file could not be mapped either"),
-        others => write!(text, "; {others} other files could not be mapped either"),
-    };
+    if let others @ 1.. = paths.len() - 1 {
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "; {} could not be mapped either",
+            counted(others as u64, "other file")
+        );
+    }
     text.push_str("; symbols and code of functions are missing above");
     Some(CliError::message(STATUS, text))
 }

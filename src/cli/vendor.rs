@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rperf_input::{EVENT_TABLES, MachineTables};
+use rperf_names::counted;
 
 use crate::cli::context::Context;
 
@@ -33,7 +34,8 @@ pub(crate) fn report_problems(tables: &MachineTables, context: &Context) {
         .filter(|more| *more > 0)
     {
         context.warn(format_args!(
-            "event tables: {more} more entries cannot be used"
+            "event tables: {} cannot be used",
+            counted(more as u64, "more entry")
         ));
     }
 }

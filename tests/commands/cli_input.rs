@@ -217,7 +217,7 @@ fn damaged_counts_are_reported_with_the_file() -> io::Result<()> {
     let (statuses, texts): (Vec<i32>, Vec<String>) = texts.into_iter().unzip();
     assert_eq!(statuses, [1, 255], "{texts:?}");
     let warning =
-        "perf.data: 1 records cannot be decoded; the first, PERF_RECORD_STAT (76) at offset 0x";
+        "perf.data: 1 record cannot be decoded; the first, PERF_RECORD_STAT (76) at offset 0x";
     assert!(texts.iter().all(|text| text.contains(warning)), "{texts:?}");
     let end = "bytes, smaller than its header\nhint: the output contains only the records before this damage\n";
     assert!(

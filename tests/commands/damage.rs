@@ -55,8 +55,8 @@ fn damaged_records_are_named_by_type_and_offset_and_end_with_status_1() -> io::R
     let records = [sample(10), short_comm, short_sample, sample(20)];
     scratch.write("perf.data", recording(&records))?;
     let comm =
-        "perf.data: 1 records cannot be decoded; the first, PERF_RECORD_COMM (3) at offset 0x128: ";
-    let lost = "perf.data: 1 samples cannot be decoded; the first, PERF_RECORD_SAMPLE (9) at offset 0x132: ";
+        "perf.data: 1 record cannot be decoded; the first, PERF_RECORD_COMM (3) at offset 0x128: ";
+    let lost = "perf.data: 1 sample cannot be decoded; the first, PERF_RECORD_SAMPLE (9) at offset 0x132: ";
     let hint = "hint: the output lacks these records; 'data check' lists all damage\n";
     for words in READERS {
         let outcome = rperf(words).within(scratch.path()).finish()?;

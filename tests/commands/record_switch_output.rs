@@ -333,7 +333,7 @@ fn a_cgroup_is_recorded_alone() {
         (
             &["-a", "-G", "x,y"],
             129,
-            "-G names 2 cgroups for 1 events\n",
+            "-G names 2 cgroups for 1 event\n",
         ),
         (
             &["-a", "-G", "no-such-group"],

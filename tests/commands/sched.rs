@@ -348,7 +348,7 @@ fn impossible_cpus_are_skipped() -> std::io::Result<()> {
         let outcome = run(&scratch, words);
         assert_eq!(outcome.status, 0, "{outcome:?}");
         assert!(outcome.stdout.len() < 1 << 20, "{}", outcome.stdout.len());
-        let message = "CPU 4294967294: 1 records were lost between 0.000000 and 0.000400 s";
+        let message = "CPU 4294967294: 1 record was lost between 0.000000 and 0.000400 s";
         assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
     }
     Ok(())

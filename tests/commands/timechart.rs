@@ -246,8 +246,7 @@ fn losses_and_damage_are_marked() -> std::io::Result<()> {
     scratch.write("perf.data", &undamaged)?;
     let outcome = run(&scratch, &[]);
     assert_eq!(outcome.status, 0, "{outcome:?}");
-    let warning =
-        "Warning: records were lost in 1 stretches of time, which are marked in the picture\n";
+    let warning = "Warning: records were lost in 1 stretch of time, marked in the picture\n";
     assert!(outcome.stderr.contains(warning), "{outcome:?}");
     let picture = fs::read_to_string(scratch.path().join("output.svg"))?;
     assert!(picture.contains("<title>5 records of CPU 0 were lost</title>"));
@@ -390,7 +389,7 @@ fn a_browser_zooms_and_searches() {
     let Some(page) = browse(&picture, "from=838860&to=2516582&s=8%3E") else {
         return skip(NAME, "no browser");
     };
-    assert_eq!(shown(&page, "range"), "1 tasks, 500.0 us");
+    assert_eq!(shown(&page, "range"), "1 task, 500.0 us");
     let faded = page.matches("<g class=\"row box faded\"").count();
     assert_eq!(faded, 1, "{page}");
     // The labels of the time axis are 0.05 ms apart.

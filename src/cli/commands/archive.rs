@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command};
 use rperf_buildid_cache::Cache;
+use rperf_names::counted;
 use rperf_safefs::{Folder, FoundFile, write_atomic};
 use rperf_symbol::{BuildId, Files as _, build_id_of_elf};
 use rperf_sys::{uname, unix_time, utc_offset};
@@ -255,7 +256,11 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, Cli
         )?;
     }
     let (objects, cache) = (done.objects, cache.display());
-    writeln!(out, "unpacked {objects} objects into {cache}")?;
+    writeln!(
+        out,
+        "unpacked {} into {cache}",
+        counted(objects as u64, "object")
+    )?;
     out.flush()?;
     if let Err(error) = ended {
         let error = anyhow::Error::new(error).context(name.display().to_string());

@@ -33,7 +33,7 @@ use std::io::Write as _;
 
 use clap::ArgMatches;
 use rperf_lines::{Error, FieldSelection, SourceFiles};
-use rperf_names::nearest;
+use rperf_names::{counted, nearest, was_or_were};
 use rperf_replay::{Diagnostics, FoldControl};
 use rperf_view::header::write_header;
 use rperf_view::script::{BlockJoiner, ScriptBlock};
@@ -264,8 +264,9 @@ fn deliver(
     warn_of_truncated(context, &text.stacks(), copied(replay.data().events()));
     if text.guests() > 0 {
         context.warn(format_args!(
-            "{} samples of guests were skipped",
-            text.guests()
+            "{} of guests {} skipped",
+            counted(text.guests(), "sample"),
+            was_or_were(text.guests())
         ));
     }
     Ok(())

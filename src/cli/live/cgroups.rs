@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
+use rperf_names::counted;
 use rperf_session::Target;
 
 use crate::cli::error::CliError;
@@ -22,7 +23,11 @@ pub(crate) fn cgroups(
     }
     check(target)?;
     if names.len() > events {
-        let message = format!("-G names {} cgroups for {events} events", names.len());
+        let message = format!(
+            "-G names {} for {}",
+            counted(names.len() as u64, "cgroup"),
+            counted(events as u64, "event")
+        );
         return Err(CliError::usage(message).hint("give one name, or one per event"));
     }
     let name = |name: &&str| (!name.is_empty()).then(|| (*name).to_owned());

@@ -3,6 +3,7 @@
 use std::io;
 
 use clap::ArgMatches;
+use rperf_names::counted;
 use rperf_session::{ListedDetail, SessionNotice, SessionObserver};
 use rperf_view::evlist::frequency;
 use rperf_wire::{Attr, AttrText, attr_fields};
@@ -230,7 +231,7 @@ fn growing(bytes: u64, samples: u64, lower: &str) -> String {
     let megabytes = (bytes / 60) >> 20;
     let samples = match samples {
         0 => String::new(),
-        samples => format!(" and {samples} samples"),
+        samples => format!(" and {}", counted(samples, "sample")),
     };
     format!("hint: {megabytes} MB{samples} a second make {gigabytes:.1} GB a minute: try {lower}")
 }

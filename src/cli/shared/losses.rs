@@ -3,6 +3,7 @@
 use clap::ArgMatches;
 use rperf_analysis::DeliveredCounts;
 use rperf_analysis::sched::LostStretches;
+use rperf_names::{counted, was_or_were};
 use rperf_view::sched::Seconds;
 use rperf_view::sched::latency::RecordLosses;
 
@@ -29,8 +30,9 @@ pub(crate) fn conclude(
     let context = analysis.context;
     if delivered.truncated > 0 {
         context.warn(format_args!(
-            "{} samples were skipped: their raw data are truncated",
-            delivered.truncated
+            "{} {} skipped: the raw data are truncated",
+            counted(delivered.truncated, "sample"),
+            was_or_were(delivered.truncated)
         ));
     }
     warn_of_stretches(lost, doubtful, matches, context);
@@ -60,12 +62,17 @@ fn warn_of_stretches(
         let (from, to) = (Seconds(stretch.from), Seconds(stretch.to));
         let records = stretch.records;
         context.warn(format_args!(
-            "{cpu}: {records} records were lost between {from} and {to} s; {doubtful} are doubtful there"
+            "{cpu}: {} {} lost between {from} and {to} s; {doubtful} are doubtful there",
+            counted(records, "record"),
+            was_or_were(records)
         ));
     }
     let hidden = stretches.len().saturating_sub(listed);
     if hidden > 0 {
-        context.note(format_args!("hint: -v lists {hidden} more stretches"));
+        context.note(format_args!(
+            "hint: -v lists {} more",
+            counted(hidden as u64, "stretch")
+        ));
     }
     if lost.is_incomplete() {
         context.warn("there are more stretches with lost records than are listed");

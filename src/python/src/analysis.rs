@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use rperf_input::DiskFiles;
+use rperf_names::{counted, was_or_were};
 use rperf_perfdata::{EventDesc, PerfData};
 use rperf_replay::{Diagnostics, Replay};
 use rperf_resolve::{Resolver, StackOptions, UserStacks, completes_callchains, has_call_stacks};
@@ -183,20 +184,23 @@ pub(crate) fn conclude(
         .collect();
     if found.lost_chunks > 0 {
         warnings.push(format!(
-            "{shown}: {} records were lost while recording",
-            found.lost_records
+            "{shown}: {} {} lost while recording",
+            counted(found.lost_records, "record"),
+            was_or_were(found.lost_records)
         ));
     }
     if found.lost_samples > 0 {
         warnings.push(format!(
-            "{shown}: {} samples were lost while recording",
-            found.lost_samples
+            "{shown}: {} {} lost while recording",
+            counted(found.lost_samples, "sample"),
+            was_or_were(found.lost_samples)
         ));
     }
     if found.unknown_ids > 0 {
         warnings.push(format!(
-            "{shown}: {} samples of events that the header does not describe were skipped",
-            found.unknown_ids
+            "{shown}: {} of events that the header does not describe {} skipped",
+            counted(found.unknown_ids, "sample"),
+            was_or_were(found.unknown_ids)
         ));
     }
     let module = py.import("warnings")?;
@@ -209,14 +213,18 @@ pub(crate) fn conclude(
             "{shown}: {end}\nhint: only the records before it were read"
         )));
     }
-    for (bad, noun) in [
-        (&found.bad_records, "records"),
-        (&found.bad_samples, "samples"),
+    for (bad, what) in [
+        (&found.bad_records, "record"),
+        (&found.bad_samples, "sample"),
     ] {
         if let Some(first) = &bad.first {
             return Err(value_error(format!(
-                "{shown}: {} {noun} cannot be decoded; the first, {} ({}) at offset {:#x}: {}\nhint: all others were read; 'rperf data check' lists all damage",
-                bad.count, first.kind, first.kind.0, first.offset, first.error
+                "{shown}: {} cannot be decoded; the first, {} ({}) at offset {:#x}: {}\nhint: all others were read; 'rperf data check' lists all damage",
+                counted(bad.count, what),
+                first.kind,
+                first.kind.0,
+                first.offset,
+                first.error
             )));
         }
     }

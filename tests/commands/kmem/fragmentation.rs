@@ -175,7 +175,7 @@ fn the_text_names_planted_fragmentation() {
     for line in [
         "9 movable 5 4 512 0 0 512",
         "4 pages were freed that had been allocated earlier (order 2: 4).",
-        "1 pages were allocated again although no free was recorded; they count as freed.",
+        "1 page was allocated again although no free was recorded; counted as freed.",
         "10 of 54 pageblocks have pages that can be moved and pages that cannot.",
         "50 50 leaking_pages+10",
         "Events of external fragmentation: 4, 3 of them from blocks smaller than a pageblock",

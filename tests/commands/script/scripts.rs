@@ -480,7 +480,7 @@ fn counts_that_cannot_be_decoded_are_reported() {
     std::fs::write(&path, bytes).expect("the recording can be written");
     let found = call(&["script", "-i", "stat.data", "-s", "own.py"]);
     assert_eq!(found.stdout, "interval\n", "{}", found.stderr);
-    let message = "1 records cannot be decoded";
+    let message = "1 record cannot be decoded";
     assert!(found.stderr.contains(message), "{}", found.stderr);
 }
 

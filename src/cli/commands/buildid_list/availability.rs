@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use rperf_buildid_cache::{Cache, KERNEL_OBJECT};
+use rperf_names::counted;
 use rperf_symbol::{BuildId, Files as _, build_id_of_elf};
 use rperf_sys::vdso_image;
 use rperf_wire::name_path;
@@ -80,7 +81,8 @@ pub(super) fn print(objects: &[RecordedObject], context: &Context) -> Result<(),
     if missing > 0 {
         let program = context.program;
         context.note(format_args!(
-            "hint: the recorded builds of {missing} objects are not on this machine: '{program} report --debuginfod' downloads them, '{program} archive' on the recording's machine packs them"
+            "hint: the recorded builds of {} are not on this machine: '{program} report --debuginfod' downloads them, '{program} archive' on the recording's machine packs them",
+            counted(missing as u64, "object")
         ));
     }
     Ok(())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use rperf_names::{counted, is_or_are, was_or_were};
 use rperf_perfdata::{EventDesc, EventUpdate, FileFinding, PerfData};
 use rperf_replay::{Diagnostics, RecordContent, Replay};
 use rperf_tracepoint::Error;
@@ -78,17 +79,13 @@ pub(super) fn check(data: &PerfData<'_>) -> Result<CheckResult, CliError> {
 impl CheckResult {
     /// The summary line.
     pub(super) fn summary(&self) -> String {
-        let plural = |count: u64, word: &str| match count {
-            1 => format!("1 {word}"),
-            _ => format!("{count} {word}s"),
-        };
-        let records = plural(self.records, "record");
-        let samples = plural(self.samples, "sample");
-        let events = plural(self.events as u64, "event");
-        let features = plural(self.features as u64, "header feature");
+        let records = counted(self.records, "record");
+        let samples = counted(self.samples, "sample");
+        let events = counted(self.events as u64, "event");
+        let features = counted(self.features as u64, "header feature");
         let verdict = match self.faults.len() as u64 {
             0 => "complete".to_owned(),
-            faults => plural(faults, "fault"),
+            faults => counted(faults, "fault"),
         };
         format!("{records}, {samples} of {events}, {features}: {verdict}")
     }
@@ -206,20 +203,24 @@ impl CheckResult {
         }
         if found.lost_chunks > 0 {
             self.note(format_args!(
-                "{} records were lost while recording (LOST records: {})",
-                found.lost_records, found.lost_chunks
+                "{} {} lost while recording (LOST records: {})",
+                counted(found.lost_records, "record"),
+                was_or_were(found.lost_records),
+                found.lost_chunks
             ));
         }
         if found.lost_samples > 0 {
             self.note(format_args!(
-                "{} samples were lost while recording",
-                found.lost_samples
+                "{} {} lost while recording",
+                counted(found.lost_samples, "sample"),
+                was_or_were(found.lost_samples)
             ));
         }
         if found.out_of_order > 0 {
             self.note(format_args!(
-                "{} records are older than a preceding FINISHED_ROUND record",
-                found.out_of_order
+                "{} {} older than a preceding FINISHED_ROUND record",
+                counted(found.out_of_order, "record"),
+                is_or_are(found.out_of_order)
             ));
         }
     }

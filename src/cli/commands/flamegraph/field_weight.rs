@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rperf_names::{counted, is_or_are};
 use rperf_perfdata::Metadata;
 use rperf_replay::Sample;
 use rperf_tracepoint::{FieldReader, Value};
@@ -57,7 +58,9 @@ impl<'n> FieldWeight<'n> {
         if negative > 0 {
             let name = self.name;
             context.note(format_args!(
-                "{negative} samples with a negative {name} are not drawn"
+                "{} with a negative {name} {} not drawn",
+                counted(negative, "sample"),
+                is_or_are(negative)
             ));
         }
     }

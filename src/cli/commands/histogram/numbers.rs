@@ -230,8 +230,8 @@ impl CountingPass<'_> {
         });
         if counted.truncated > 0 {
             self.analysis.context.warn(format_args!(
-                "{} samples of {event} have no {number}: their raw data are truncated",
-                counted.truncated
+                "{} of {event} without {number}: the raw data are truncated",
+                rperf_names::counted(counted.truncated, "sample")
             ));
         }
         Ok(counted.histogram)

@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use rperf_names::counted;
 use rperf_rewrite::{DumpObjects, DumpedCode, DumpedObject};
 use rperf_safefs::write_atomic;
 use rperf_symbol::jit_dump::{JitDump, parse};
@@ -43,9 +44,9 @@ impl DumpFiles<'_> {
         let functions: Vec<DumpedCode> = functions.collect();
         if self.is_verbose {
             self.context.note(format_args!(
-                "{}: {} functions in {}",
+                "{}: {} in {}",
                 path.display(),
-                functions.len(),
+                counted(functions.len() as u64, "function"),
                 target.display()
             ));
         }

@@ -1,6 +1,7 @@
 //! Lost records and samples, and options that reduce losses.
 
 use rperf_events::EventSpec;
+use rperf_names::counted;
 use rperf_session::{EventLosses, RecordRequest, SampledRate, Summary, TruncatedTraces};
 
 use crate::cli::context::Context;
@@ -39,7 +40,8 @@ pub(super) fn print(context: &Context, request: &RecordRequest, recorded: &Summa
     }
     for (cpu, lost) in &recorded.lost_by_cpu {
         context.note(format_args!(
-            "CPU {cpu}: {lost} records lost, ring buffer full"
+            "CPU {cpu}: {} lost, ring buffer full",
+            counted(*lost, "record")
         ));
     }
     for line in lines(&recorded.lost_samples) {
@@ -172,7 +174,10 @@ fn lines(lost: &[EventLosses]) -> Vec<String> {
         .collect();
     if !more.is_empty() {
         let lost: u64 = more.iter().map(|(_, per_cpu)| total(per_cpu)).sum();
-        lines.push(format!("{} other events: {lost}", more.len()));
+        lines.push(format!(
+            "{}: {lost}",
+            counted(more.len() as u64, "other event")
+        ));
     }
     lines
 }

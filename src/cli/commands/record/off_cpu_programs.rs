@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use clap::ArgMatches;
 use rperf_bpf::{Error, OffCpuLosses, OffCpuOptions, OffCpuPrograms, OffCpuWait};
 use rperf_events::CallGraph;
+use rperf_names::{counted, is_or_are, was_or_were};
 use rperf_rewrite::{KernelWait, WaitSource};
 use rperf_session::{RecordRequest, Target};
 use rperf_sys::{Proc, Sysctl};
@@ -111,18 +112,24 @@ pub(super) fn report(context: &Context, programs: &OffCpuPrograms, failure: Opti
     } = losses;
     if tasks > 0 {
         context.warn(format_args!(
-            "--off-cpu: {tasks} tasks were not observed, since too many ran at a time"
+            "--off-cpu: {} {} not observed, since too many ran at a time",
+            counted(tasks, "task"),
+            was_or_were(tasks)
         ));
     }
     if waits > 0 {
         let seconds = nanos / 1_000_000_000;
         context.warn(format_args!(
-            "--off-cpu: {waits} waits ({seconds} s) are missing, since the kernel's map was full\nhint: record fewer tasks, or for a shorter time"
+            "--off-cpu: {} ({seconds} s) {} missing, since the kernel's map was full\nhint: record fewer tasks, or for a shorter time",
+            counted(waits, "wait"),
+            is_or_are(waits)
         ));
     }
     if stacks > 0 {
         context.warn(format_args!(
-            "--off-cpu: {stacks} stacks of waits are missing, since the kernel's map had no room for them"
+            "--off-cpu: {} of waits {} missing, since the kernel's map had no room",
+            counted(stacks, "stack"),
+            is_or_are(stacks)
         ));
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rperf_bpf::{Condition, Error, FilteredSamples, SampleFilterProgram, SampleTest};
 use rperf_events::{EventSpec, KernelTest, Operator, SampleFilter};
+use rperf_names::counted;
 use rperf_perfdata::{BuildRewriter, EventDesc, Rewriter};
 use rperf_replay::EventIndex;
 use rperf_rewrite::FilterRewriter;
@@ -102,7 +103,8 @@ impl SampleFilters {
             }
         }
         context.note(format_args!(
-            "{dropped} of {samples} samples did not match the filter of their event"
+            "{dropped} of {} did not match the filter of their event",
+            counted(samples, "sample")
         ));
     }
 }

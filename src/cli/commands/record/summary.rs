@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use rperf_names::counted;
 use rperf_session::{RecordRequest, Summary};
 
 use super::losses;
@@ -30,8 +31,8 @@ pub(super) fn print(
     losses::print(context, request, recorded);
     if recorded.truncated_maps > 0 {
         context.warn(format_args!(
-            "reading the mappings of {} processes took longer than {} ms and was stopped; --proc-map-timeout allows more time",
-            recorded.truncated_maps,
+            "reading the mappings of {} took longer than {} ms and was stopped; --proc-map-timeout allows more time",
+            counted(recorded.truncated_maps as u64, "process"),
             request.synthesis.maps_timeout.as_millis()
         ));
     }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::ArgMatches;
 use rperf_events::CallGraph;
+use rperf_names::{counted, was_or_were};
 use rperf_perfdata::{BuildRewriter, EventDesc, Rewriter};
 use rperf_replay::LiveWorld;
 use rperf_resolve::{StackOptions, StackSummary};
@@ -96,8 +97,9 @@ impl LiveUnwinding {
         let results = results.unwrap_or_else(PoisonError::into_inner);
         if results.stored > 0 {
             context.note(format_args!(
-                "{} samples were stored with stack copies: unwinding did not keep up",
-                results.stored
+                "{} {} stored with stack copies: unwinding did not keep up",
+                counted(results.stored, "sample"),
+                was_or_were(results.stored)
             ));
         }
         let stacks = StackSummary {
@@ -109,8 +111,10 @@ impl LiveUnwinding {
         if stacks.deep > 0 {
             let limit = max_stack_frames();
             context.warn(format_args!(
-                "{} of {} user callchains were truncated to {limit} frames",
-                stacks.deep, stacks.stacks
+                "{} of {} {} truncated to {limit} frames",
+                stacks.deep,
+                counted(stacks.stacks, "user callchain"),
+                was_or_were(stacks.deep)
             ));
             let more = limit.saturating_mul(4).min(MAX_FRAMES);
             if more > limit {

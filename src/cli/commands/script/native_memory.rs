@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::ArgMatches;
 use rperf_analysis::trace_scripts::{PhysicalCounts, PhysicalMemory};
 use rperf_lines::FieldSelection;
+use rperf_names::{counted, is_or_are};
 use rperf_view::trace_scripts::write_memory;
 use rperf_wire::SampleType;
 
@@ -89,23 +90,25 @@ fn print(input: &Input, settings: &ScriptSettings, context: &Context) -> Result<
     let recording = analysis.metadata();
     let filter = settings.filter(recording)?;
     let resolver = analysis.resolver(&settings.symbols);
-    let counted = analysis.replay.fold(analysis.jobs, || {
+    let physical = analysis.replay.fold(analysis.jobs, || {
         PhysicalCounts::new(&memory, &filter, &resolver)
     });
     analysis.end_progress();
-    let event = counted.first_event();
+    let event = physical.first_event();
     let event = event.and_then(|event| recording.events.get(event.0 as usize));
     let name = event.map_or("", |event| &event.name);
     write_memory(
         &mut context.stdout(),
         name,
-        &counted.rows(),
-        counted.total(),
+        &physical.rows(),
+        physical.total(),
     )?;
-    if counted.unknown > 0 {
-        let count = counted.unknown;
+    if physical.unknown > 0 {
+        let count = physical.unknown;
         context.warn(format_args!(
-            "{count} samples have addresses that are in no region of {IOMEM}"
+            "{} {} outside of all regions of {IOMEM}",
+            counted(count, "sample"),
+            is_or_are(count)
         ));
     }
     analysis.conclude()

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use rperf_lines::{EventSwitch, SourceFiles};
+use rperf_names::{counted, was_or_were};
 use rperf_perfdata::{PipeHead, PipeReader, StreamInput};
 use rperf_replay::{FoldControl, Stream};
 use rperf_resolve::{LoadedObjects, Resolver, StackSummary};
@@ -65,7 +66,11 @@ pub(super) fn print(
     diagnostics.bad_records.merge(printer.counts.bad);
     if printer.guests > 0 {
         let guests = printer.guests;
-        context.warn(format_args!("{guests} samples of guests were skipped"));
+        context.warn(format_args!(
+            "{} of guests {} skipped",
+            counted(guests, "sample"),
+            was_or_were(guests)
+        ));
     }
     conclude(&path, &diagnostics, context)
 }

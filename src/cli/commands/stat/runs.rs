@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 use rperf_count::{Aggregator, CountedEvent};
+use rperf_names::{counted, was_or_were};
 use rperf_session::{
     Control, CountObserver, CountSummary, Error, EventReadings, SessionNotice, SessionObserver,
     Target, count,
@@ -231,7 +232,9 @@ impl SessionObserver for StatReporter<'_> {
                 "the group of {leader} needs more counters than there are: its events are counted separately"
             )),
             SessionNotice::TasksNotCounted { lost } => self.context.warn(format_args!(
-                "{lost} tasks were not counted: BPF programs observe at most 32768 at a time"
+                "{} {} not counted: BPF programs observe at most 32768 at a time",
+                counted(lost, "task"),
+                was_or_were(lost)
             )),
             other => self.reporter.on_event(other),
         }

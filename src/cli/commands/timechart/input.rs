@@ -2,6 +2,7 @@
 
 use rperf_analysis::timechart::{ChartRange, Timechart};
 use rperf_analysis::{DeliveredCounts, EventLayouts};
+use rperf_names::{counted, was_or_were};
 use rperf_wire::SampleType;
 
 use super::args::{ChartParts, TimechartRequest};
@@ -119,14 +120,16 @@ impl TimechartRecording {
     ) {
         if delivered.truncated > 0 {
             context.warn(format_args!(
-                "{} samples were skipped: their raw data are truncated",
-                delivered.truncated
+                "{} {} skipped: the raw data are truncated",
+                counted(delivered.truncated, "sample"),
+                was_or_were(delivered.truncated)
             ));
         }
         let stretches = chart.losses.stretches().len();
         if stretches > 0 {
             context.warn(format_args!(
-                "records were lost in {stretches} stretches of time, which are marked in the picture"
+                "records were lost in {} of time, marked in the picture",
+                counted(stretches as u64, "stretch")
             ));
         }
         if request.parts == ChartParts::Power && chart.counts.power == 0 {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rperf_analysis::sched::LostStretch;
 use rperf_analysis::timechart::{CpuLane, PieceContent, TaskLane, Timechart};
 use rperf_flame::{ChartBox, ChartGap, ChartRow, IDLE_PAINTS, Paint, RowKind, TimeChart};
+use rperf_names::{counted, is_or_are, was_or_were};
 use rperf_resolve::Resolver;
 use rperf_wire::name_text;
 
@@ -111,8 +112,7 @@ impl<'c> ChartBuilder<'c> {
         };
         let cpus = match self.cpus.len() {
             0 => String::new(),
-            1 => ", 1 CPU".to_owned(),
-            count => format!(", {count} CPUs"),
+            count => format!(", {}", counted(count as u64, "CPU")),
         };
         format!("Time chart of {seconds:.1} s{cpus}{tasks}")
     }
@@ -127,10 +127,9 @@ impl<'c> ChartBuilder<'c> {
             notes.push(note.to_owned());
         }
         if self.cpus.len() == MAX_CPUS && self.chart.cpus.len() > MAX_CPUS {
-            notes.push(format!(
-                "{} CPUs are not shown",
-                self.chart.cpus.len() - MAX_CPUS
-            ));
+            let hidden = (self.chart.cpus.len() - MAX_CPUS) as u64;
+            let (cpus, verb) = (counted(hidden, "CPU"), is_or_are(hidden));
+            notes.push(format!("{cpus} {verb} not shown"));
         }
         notes
     }
@@ -252,9 +251,15 @@ impl<'c> ChartBuilder<'c> {
             from: stretch.from,
             to: stretch.to,
             row: stretch.cpu.and_then(|cpu| rows.get(&cpu).copied()),
-            name: match stretch.cpu {
-                Some(cpu) => format!("{} records of CPU {cpu} were lost", stretch.records),
-                None => format!("{} records were lost", stretch.records),
+            name: {
+                let (count, verb) = (
+                    counted(stretch.records, "record"),
+                    was_or_were(stretch.records),
+                );
+                match stretch.cpu {
+                    Some(cpu) => format!("{count} of CPU {cpu} {verb} lost"),
+                    None => format!("{count} {verb} lost"),
+                }
             },
         });
         gaps.collect()

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::ArgMatches;
 use rperf_analysis::trace::{CallStatistics, CallSummary};
 use rperf_bpf::{Error, SummaryOptions, SyscallSummary, TaskSet};
+use rperf_names::counted;
 use rperf_session::{RecordRequest, Target};
 use rperf_view::trace::SummaryMode;
 
@@ -198,7 +199,9 @@ fn warn_of_losses(summary: &SyscallSummary, context: &Context) -> Result<(), Err
     if losses.tasks + losses.calls > 0 {
         let (tasks, calls) = (losses.tasks, losses.calls);
         context.warn(format_args!(
-            "too many threads: {calls} system calls and {tasks} threads are not in the table"
+            "too many threads: {} and {} are not in the table",
+            counted(calls, "system call"),
+            counted(tasks, "thread")
         ));
     }
     Ok(())

@@ -8,6 +8,7 @@ use clap::ArgMatches;
 use rperf_analysis::trace::{AddressNames, AddressOptions, TraceObserver, TraceSamples};
 use rperf_analysis::{EventLayouts, LiveFeed, ObserverPass};
 use rperf_bpf::SyscallSummary;
+use rperf_names::counted;
 use rperf_perfdata::{EventDesc, Features, Metadata};
 use rperf_replay::LiveWorld;
 use rperf_session::{Error, Observation, RecordRequest, Target};
@@ -114,11 +115,12 @@ fn end_command(
 fn warn_of_losses(context: &Context, lost: u64, unread: u64) {
     if unread > 0 {
         context.warn(format_args!(
-            "too many threads: memory of {unread} threads was not read, so their strings are addresses"
+            "too many threads: memory of {} was not read, so strings are addresses",
+            counted(unread, "thread")
         ));
     }
     if lost > 0 {
-        context.warn(format_args!("lost {lost} events: larger ring buffers (-m 16M) lose fewer, and so do -s and -e with fewer calls"));
+        context.warn(format_args!("lost {}: larger ring buffers (-m 16M) lose fewer, and so do -s and -e with fewer calls", counted(lost, "event")));
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use rperf_disasm::{NoCode, SampledFunction, SampledFunctions};
-use rperf_names::nearest;
+use rperf_names::{counted, is_or_are, nearest};
 use rperf_replay::DsoId;
 use rperf_resolve::Resolver;
 use rperf_symbol::BuildId;
@@ -55,10 +55,11 @@ pub(crate) fn no_samples(
     for (dso, samples) in functions.unnamed().into_iter().take(OBJECTS) {
         let object = resolver.world().dso(dso);
         let name = &object.long_name;
+        let (count, verb) = (counted(samples, "sample"), is_or_are(samples));
         error = error.detail(
             match object.build_id.as_deref().and_then(BuildId::from_bytes) {
-                Some(id) => format!("{samples} samples are in {name} with build-id {id}"),
-                None => format!("{samples} samples are in {name}"),
+                Some(id) => format!("{count} {verb} in {name} with build-id {id}"),
+                None => format!("{count} {verb} in {name}"),
             },
         );
     }
@@ -138,10 +139,11 @@ impl MissingCode {
                 }
                 NoCode::Empty => "its symbols have no size",
             };
-            let plural = if *functions == 1 { "" } else { "s" };
             let mut line = format!(
-                "{}: cannot show the code of {functions} function{plural} ({samples} samples)",
-                object.name
+                "{}: cannot show the code of {} ({})",
+                object.name,
+                counted(*functions as u64, "function"),
+                counted(*samples, "sample")
             );
             if let Some(id) = object.build_id.as_deref().and_then(BuildId::from_bytes)
                 && *why == NoCode::Missing

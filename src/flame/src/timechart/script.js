@@ -178,7 +178,7 @@
         path.classList.toggle("faded", expression !== null && !(title && expression.test(title.textContent)));
       }
     }
-    summary = text ? count + " tasks, " + duration(sum) : "";
+    summary = text ? count + (count === 1 ? " task, " : " tasks, ") + duration(sum) : "";
     draw();
   }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use rperf_analysis::kmem::{
     CacheRow, Fallback, FragmentationReport, MigrateTypes, Pageblocks, SlabCache, is_fragmenting,
 };
+use rperf_names::{counted, was_or_were};
 
 use super::{CallSiteNames, slab};
 use crate::table::{Cell, Column, Table, TextStyle};
@@ -116,7 +117,9 @@ impl FragmentationView<'_> {
             let orders = orders.collect::<Vec<_>>().join(", ");
             writeln!(
                 out,
-                "\n{freed} pages were freed that had been allocated earlier ({orders})."
+                "\n{} {} freed that had been allocated earlier ({orders}).",
+                counted(freed, "page"),
+                was_or_were(freed)
             )?;
         }
         let reused = self.report.classes.values().map(|counts| counts.reused);
@@ -124,7 +127,9 @@ impl FragmentationView<'_> {
         if reused > 0 {
             writeln!(
                 out,
-                "\n{reused} pages were allocated again although no free was recorded; they count as freed."
+                "\n{} {} allocated again although no free was recorded; counted as freed.",
+                counted(reused, "page"),
+                was_or_were(reused)
             )?;
         }
         Ok(())

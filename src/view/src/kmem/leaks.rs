@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use rperf_analysis::kmem::{Allocator, LeakReport, RequestCount, StackMemory};
+use rperf_names::counted;
 
 /// The version of the JSON object; it changes if a key is removed or gets another meaning.
 pub const LEAKS_JSON_VERSION: u32 = 1;
@@ -58,7 +59,11 @@ pub fn write(
         write_stack(out, report, stack, limits.frames)?;
     }
     if limits.hidden > 0 {
-        writeln!(out, "  ... {} more stacks; -l shows more", limits.hidden)?;
+        writeln!(
+            out,
+            "  ... {}; -l shows more",
+            counted(limits.hidden as u64, "more stack")
+        )?;
     }
     match stacks
         .iter()

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use rperf_analysis::kmem::{MemoryKind, RequestCount, UsageCache, UsageReport, UsageRow};
+use rperf_names::counted;
 use serde_json::{Map, Value, json};
 
 use super::distributions::{SummarizedValues, histogram_json};
@@ -207,7 +208,9 @@ impl UsageTable {
         let [objects, pages] = self.totals.unmatched_frees;
         writeln!(
             out,
-            "  frees of memory that was allocated earlier: {objects} objects, {pages} blocks of pages"
+            "  frees of memory that was allocated earlier: {}, {} of pages",
+            counted(objects, "object"),
+            counted(pages, "block")
         )
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use rperf_names::counted;
+
 use super::chains::{WaitingThread, thread, thread_count, wait_json, write_wait};
 use super::json::LOCK_JSON_VERSION;
 use super::time;
@@ -132,7 +134,8 @@ pub fn write_recorded(out: &mut dyn Write, found: &RecordedWaits, most: usize) -
     let RecordedWaits { waits, unknown, .. } = found;
     writeln!(
         out,
-        "{waits} waits for futexes, {unknown} of them without a known holder"
+        "{} for futexes, {unknown} of them without a known holder",
+        counted(*waits as u64, "wait")
     )?;
     for deadlock in &found.deadlocks {
         found.write_deadlock(out, deadlock)?;

@@ -9,6 +9,7 @@ use rperf_buildid_cache::{Cache, KERNEL_OBJECT, SpecialObject, hexadecimal};
 use rperf_import::Error;
 use rperf_import::script_text::{ScriptText, SymbolFile, SymbolFileKind};
 use rperf_import::trace_dat::{TraceDat, is_trace_dat};
+use rperf_names::counted;
 use rperf_safefs::{FileKind, Folder, FoundFile};
 
 use super::ConversionSummary;
@@ -128,8 +129,8 @@ fn script_text(
         .map_err(|failure| failure.error(given, target))?;
     if imported.skipped > 0 {
         context.warn(format_args!(
-            "{given}: records other than samples are left out ({} lines)",
-            imported.skipped
+            "{given}: records other than samples are left out ({})",
+            counted(imported.skipped, "line")
         ));
     }
     keep_symbols(&imported.symbols, context);

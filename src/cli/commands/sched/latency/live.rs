@@ -6,6 +6,7 @@ use rperf_analysis::sched::latency::{LatencyRow, LatencySums, LatencyTable};
 use rperf_bpf::{
     Error, RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskKey, TaskOffsets, TaskWaits,
 };
+use rperf_names::counted;
 use rperf_session::{Observation, SynthesizedRecords, Target};
 use rperf_view::sched::latency::RecordLosses;
 
@@ -105,7 +106,8 @@ fn warn_of(losses: RunQueueLosses, context: &Context) {
     let RunQueueLosses { tasks, rows } = losses;
     if tasks + rows > 0 {
         context.warn(format_args!(
-            "too many tasks: {rows} waits and run times, and {tasks} tasks, are not in the table"
+            "too many tasks: {rows} waits and run times, and {}, are not in the table",
+            counted(tasks, "task")
         ));
     }
 }
