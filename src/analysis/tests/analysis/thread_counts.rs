@@ -36,7 +36,11 @@ fn read_records_that_cannot_be_decoded_are_counted() {
     let word = 5_u64.to_le_bytes();
     let words = U64s::new(&word, Endian::Little);
     let (pid, tid) = (7, 8);
-    recording.record((10, 0, tid), Misc(0), &Record::Read(Read { pid, tid, words }));
+    recording.record(
+        (10, 0, tid),
+        Misc(0),
+        &Record::Read(Read { pid, tid, words }),
+    );
     let bad = [recording.truncated_read(), recording.truncated_read()];
     let counted = with_replay(&recording.finish(), |_, replay| {
         ThreadCounts::of_recording(replay)
