@@ -524,7 +524,7 @@ mod tests {
             Named(names) => [*names, &[]],
             WithOption { also, except, .. } => [*also, *except],
         });
-        let named = named.flatten().flatten().copied();
+        let named = named.flatten().copied();
         let grouped = GROUPS.iter().flat_map(|group| group.iter().copied());
         for name in named.chain(grouped) {
             assert!(known.contains(&name), "{name}");
