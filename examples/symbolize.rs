@@ -1,6 +1,6 @@
 //! Prints the functions and source lines at addresses of an object, innermost inlined function first.
 //!
-//! `cargo run --example symbolize -- target/debug/rperf 0x123456…` (file offsets, as in samples)
+//! `cargo run --example symbolize -- target/debug/rperf 0x123456…` (file offsets)
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::path::Path;

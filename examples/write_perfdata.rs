@@ -29,7 +29,7 @@ fn main() -> anyhow::Result<()> {
     );
     let mut writer = Writer::new(File::create(path)?, &[EventDesc::new(attr, vec![1])])?;
 
-    // The COMM record precedes the samples of its process. With SAMPLE_ID_ALL every record ends in a sample_id trailer.
+    // The COMM record precedes the samples of its process. With SAMPLE_ID_ALL, it ends in a sample_id trailer.
     let comm = Record::Comm(Comm {
         pid: PID,
         tid: PID,

@@ -1,9 +1,8 @@
 #!/bin/sh
 # Runs every fuzz target for some seconds, two at a time: `sh tests/fuzz.sh [SECONDS] [TARGET...]`; 0 only builds them.
-# The initial corpus consists of the recordings of tests/fixtures, the running kernel's tracepoint formats, rperf's own
+# The initial corpus consists of the small recordings of tests/fixtures, the running kernel's tracepoint formats, rperf's own
 # event tables, small programs that are compiled here, and tests/fuzz/seeds; findings are kept in target/fuzz/found.
-# With FUZZ_SEED each run tries the same inputs in the same order, as far as time permits, so new findings are due to
-# the last change. Otherwise inputs are new each time.
+# FUZZ_SEED is the seed of the random numbers; by default each run has another one.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}

@@ -16,8 +16,9 @@ fn source() -> PathBuf {
     root().join("tests/workloads/stacks.c")
 }
 
-/// The functions in which the program spends its time, one per line.
-const BURNING: &str = "burn_deep,burn_compare,burn_handler,burn_alloca,burn_realigned,burn_jump";
+/// The functions in which the program spends its time.
+const HOT_FUNCTIONS: &str =
+    "burn_deep,burn_compare,burn_handler,burn_alloca,burn_realigned,burn_jump";
 
 /// Compiles and records the program; returns the recording's name.
 fn recorded(test: &str) -> Option<(Tools, String)> {
@@ -105,9 +106,9 @@ fn events_are_annotated_where_they_were_sampled() {
     let Some((tools, program)) = compiled(test, &["-no-pie"]) else {
         return;
     };
-    let listed = Command::new("nm").arg(&program).output();
-    let listed = String::from_utf8(listed.expect("nm starts").stdout).expect("text");
-    let mut symbols = listed.lines().filter_map(|line| line.split_once(' '));
+    let symbols = Command::new("nm").arg(&program).output();
+    let symbols = String::from_utf8(symbols.expect("nm starts").stdout).expect("text");
+    let mut symbols = symbols.lines().filter_map(|line| line.split_once(' '));
     let code = symbols.find(|(_, name)| name.ends_with(" burn_alloca"));
     let (address, _) = code.expect("a function");
     for event in [&format!("mem:0x{address}:x:u"), "page-faults:u"] {
@@ -146,16 +147,16 @@ fn source_lines_match_the_file() {
     let strip = depth.to_string();
     let moved = moved.to_str().expect("a printable path");
     for words in [&[][..], &["--prefix", moved, "--prefix-strip", &strip]] {
-        let line = [&["annotate", "-i", &file, "-l", "-S", BURNING], words].concat();
+        let line = [&["annotate", "-i", &file, "-l", "-S", HOT_FUNCTIONS], words].concat();
         let ours = tools.outcome(Tool::Rperf, &line);
         assert_eq!(ours.status, 0, "{ours:?}");
-        let shown = ours.stdout.lines().filter_map(|line| {
+        let printed = ours.stdout.lines().filter_map(|line| {
             let (number, text) = line.strip_prefix("         : ")?.split_once(' ')?;
             Some((number.parse::<usize>().ok()?, text.trim()))
         });
-        let shown: Vec<(usize, &str)> = shown.collect();
-        assert!(shown.len() > 1, "{}", ours.stdout);
-        for (number, text) in shown {
+        let printed: Vec<(usize, &str)> = printed.collect();
+        assert!(printed.len() > 1, "{}", ours.stdout);
+        for (number, text) in printed {
             assert_eq!(lines[number - 1], text, "{number}");
         }
         let hot = ours

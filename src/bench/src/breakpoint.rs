@@ -16,25 +16,21 @@ const READ_WRITE: u32 = 3;
 /// Bytes that are watched: `HW_BREAKPOINT_LEN_1`.
 const LENGTH: u64 = 1;
 
-/// Opens a breakpoint on a byte for the calling thread and, if inherited, the threads that it starts.
-fn open(watched: &AtomicBool, inherited: bool) -> Result<Counter, BenchError> {
+/// Opens a breakpoint on a byte for the calling thread and the threads that it starts.
+fn open(watched: &AtomicBool) -> Result<Counter, BenchError> {
     let attr = Attr {
         kind: EventType::BREAKPOINT,
         bp_type: READ_WRITE,
         config1: watched.as_ptr() as u64,
         config2: LENGTH,
         sample_period: 1,
-        flags: match inherited {
-            true => AttrFlags::INHERIT | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
-            false => AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
-        },
+        flags: AttrFlags::INHERIT | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
         ..Attr::default()
     };
     let own = ObservedTask { pid: 0, cpu: -1 };
     Counter::open(&attr, own, None).map_err(unavailable)
 }
 
-/// Converts an error of opening a breakpoint: the machine lacks breakpoints, or has too few.
 fn unavailable(error: io::Error) -> BenchError {
     BenchError::Unavailable(format!("perf_event_open: {error}"))
 }
@@ -54,12 +50,12 @@ impl BreakpointThreads {
     /// Runs the benchmark; returns the time until all threads have ended.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if the machine has too few breakpoints.
+    /// [`BenchError::Unavailable`] if a breakpoint cannot be opened; otherwise that of a thread.
     pub fn run(&self) -> Result<Duration, BenchError> {
         let watched: Vec<AtomicBool> = (0..self.breakpoints)
             .map(|_| AtomicBool::new(false))
             .collect();
-        let opened = watched.iter().map(|byte| open(byte, true));
+        let opened = watched.iter().map(open);
         let _opened = opened.collect::<Result<Vec<Counter>, BenchError>>()?;
         let start = Instant::now();
         thread::scope(|scope| {
@@ -97,10 +93,10 @@ impl BreakpointSwitch {
     /// Runs the benchmark; returns the total time of all switches.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if the machine has no breakpoint.
+    /// [`BenchError::Unavailable`] if the breakpoint cannot be opened; otherwise that of switching it.
     pub fn run(&self) -> Result<Duration, BenchError> {
         let watched = AtomicBool::new(false);
-        let counter = open(&watched, true)?;
+        let counter = open(&watched)?;
         let done = AtomicBool::new(false);
         let ready = Barrier::new(self.passive as usize + self.active as usize + 1);
         let (sender, receiver) = mpsc::channel::<()>();

@@ -52,18 +52,18 @@ impl Nested {
         self.levels.first().ok_or(io::ErrorKind::NotFound.into())
     }
 
-    /// Waits for a descriptor through all levels.
+    /// Waits for a descriptor through all levels; `None` after the timeout.
     fn wait(&self, timeout_millis: i32) -> io::Result<Option<u64>> {
         let mut timeout = timeout_millis;
-        let mut found = None;
+        let mut data = None;
         for level in self.levels.iter().rev() {
-            found = level.wait(timeout)?;
-            if found.is_none() {
+            data = level.wait(timeout)?;
+            if data.is_none() {
                 break;
             }
             timeout = 0;
         }
-        Ok(found)
+        Ok(data)
     }
 }
 

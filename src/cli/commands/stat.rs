@@ -27,7 +27,7 @@ pub(super) use self::args::command;
 pub(super) use self::report::{command as report_command, run as report};
 pub(super) use self::stat_record::command as record_command;
 
-/// Counts until the workload ends or the user interrupts; repeats if requested.
+/// Counts events and prints the counts.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     option_conflicts::check(matches)?;
     let plan = StatPlan::new(matches, context)?;

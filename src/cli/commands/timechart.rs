@@ -44,7 +44,7 @@ pub(super) fn full_name(word: &str) -> &str {
     subcommands::full_name(word, &["record"])
 }
 
-/// Draws the chart.
+/// Draws the chart, or writes the events if that format is selected.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let request = TimechartRequest::new(matches)?;
     let symbols = SymbolSources::for_recording(matches, context)?;
@@ -96,7 +96,7 @@ fn write_picture(picture: &TimeChart, format: ChartFormat, out: &mut dyn Write) 
     }
 }
 
-/// Writes all events in Perfetto's format.
+/// Writes the selected events in Perfetto's format.
 fn write_events(
     recording: &TimechartRecording,
     request: &TimechartRequest,

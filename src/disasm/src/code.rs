@@ -4,7 +4,7 @@ use rperf_insn::InsnFlow;
 use rperf_resolve::{Frame, Resolver, SymbolId};
 use rustc_hash::FxHashMap;
 
-use crate::listing::first;
+use crate::listing::start_and_size;
 use crate::{
     Arrow, HitCount, InstructionLine, Labels, LineSite, ListOptions, Listing, NoCode,
     SampledFunction,
@@ -101,7 +101,7 @@ impl FunctionCode {
         options: ListOptions<'_>,
     ) -> Result<Self, NoCode> {
         let listing = Listing::new(resolver, function, options)?;
-        let (begin, _) = first(resolver, function)?;
+        let (begin, _) = start_and_size(resolver, function)?;
         let labels = Labels::new(&listing);
         let mut sites = SiteInterner::default();
         let instructions = listing.lines.iter().map(|line| Instruction {

@@ -35,30 +35,28 @@ impl HitCount {
 pub struct SampledFunction {
     /// The function.
     pub symbol: SymbolId,
-    /// The frame of a sample in it.
+    /// A frame in it.
     pub frame: Frame,
-    /// Hits by address (in terms of [`Frame::address`], ascending): address, index of the event,
-    /// hit.
+    /// Address (as in [`Frame::address`]), index in [`SampledFunction::sums`], and hits; by ascending address.
     pub hits: Vec<(u64, usize, HitCount)>,
-    /// Total by event.
+    /// Totals, by index of the event.
     pub sums: Vec<HitCount>,
 }
 
 impl SampledFunction {
-    /// The hits of `events` in a watched function of a live view; `None` until its location is
-    /// known.
+    /// The hits of `events` in a watched function of a live view; `None` until a frame with its symbol is known.
     #[must_use]
     pub fn watched(watched: &WatchedFunction, events: &[EventIndex]) -> Option<Self> {
         let frame = *watched.frame()?;
-        let mut found = FunctionHits::new(frame);
+        let mut function = FunctionHits::new(frame);
         for (event, address, sum) in watched.sums() {
             let hit = HitCount {
                 samples: sum.samples,
                 period: sum.period,
             };
-            found.hits.insert((event, address), hit);
+            function.hits.insert((event, address), hit);
         }
-        Some(found.of_events(frame.symbol?, events))
+        Some(function.of_events(frame.symbol?, events))
     }
 
     /// Number of samples of all events.
@@ -86,7 +84,7 @@ impl FunctionHits {
         let mut sums = vec![HitCount::default(); events.len()];
         let mut hits = Vec::new();
         for ((event, address), hit) in &self.hits {
-            let Some(index) = events.iter().position(|wanted| wanted == event) else {
+            let Some(index) = events.iter().position(|other| other == event) else {
                 continue;
             };
             sums[index].add(*hit);
@@ -104,7 +102,7 @@ impl FunctionHits {
 
 /// All functions with samples.
 pub struct SampledFunctions {
-    pub(crate) found: FxHashMap<SymbolId, FunctionHits>,
+    pub(crate) functions: FxHashMap<SymbolId, FunctionHits>,
     pub(crate) totals: FxHashMap<EventIndex, HitCount>,
     /// Samples accepted by the filters, in any function or none.
     pub(crate) accepted: FxHashMap<EventIndex, HitCount>,
@@ -113,11 +111,11 @@ pub struct SampledFunctions {
 }
 
 impl SampledFunctions {
-    /// The functions with samples of `events`, sorted by the first event, descending.
+    /// The functions with samples of `events`, by descending period: that of the first event, then of the next.
     #[must_use]
     pub fn of(&self, events: &[EventIndex]) -> Vec<SampledFunction> {
-        let functions = self.found.iter();
-        let functions = functions.map(|(symbol, found)| found.of_events(*symbol, events));
+        let functions = self.functions.iter();
+        let functions = functions.map(|(symbol, hits)| hits.of_events(*symbol, events));
         let functions = functions.filter(|function| !function.hits.is_empty());
         let mut functions: Vec<SampledFunction> = functions.collect();
         functions.sort_by_cached_key(|function| {
@@ -127,14 +125,14 @@ impl SampledFunctions {
         functions
     }
 
-    /// The function at `frame` with the hits of `events`, possibly none; `None` if there is no
-    /// known function.
+    /// The function at `frame` with the hits of `events`, possibly none; `None` if the frame has
+    /// no symbol.
     #[must_use]
     pub fn at(&self, frame: &Frame, events: &[EventIndex]) -> Option<SampledFunction> {
         let symbol = frame.symbol?;
         let none = FunctionHits::new(*frame);
-        let found = self.found.get(&symbol).unwrap_or(&none);
-        Some(found.of_events(symbol, events))
+        let hits = self.functions.get(&symbol).unwrap_or(&none);
+        Some(hits.of_events(symbol, events))
     }
 
     /// Objects with samples at addresses without a known function, and the number of these samples, descending.
@@ -158,7 +156,7 @@ impl SampledFunctions {
         self.accepted.get(&event).copied().unwrap_or_default()
     }
 
-    /// The divisor of percentages of an event, including samples without a row.
+    /// The divisor of an event's percentages: all of its samples but the ignored ones.
     #[must_use]
     pub fn total(&self, event: EventIndex) -> HitCount {
         self.totals.get(&event).copied().unwrap_or_default()

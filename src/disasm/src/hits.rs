@@ -31,7 +31,7 @@ pub struct AddressCounts<'r, 'w> {
 }
 
 impl<'r, 'w> AddressCounts<'r, 'w> {
-    /// Counts the samples accepted by `select`.
+    /// Counts the samples accepted by `select`, or all.
     #[must_use]
     pub fn new(resolver: &'r Resolver<'w>, select: Option<&'r dyn SelectSamples>) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
         }
     }
 
-    /// Returns the functions with samples. Symbols of their objects are read by this many threads.
+    /// Returns the functions with samples. Symbols of their objects are read by at most this many threads.
     #[must_use]
     pub fn functions(self, threads: NonZeroUsize) -> SampledFunctions {
         let world = self.resolver.world();
@@ -83,7 +83,7 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
             self.resolver.read(dso)
         });
         let mut functions = SampledFunctions {
-            found: FxHashMap::default(),
+            functions: FxHashMap::default(),
             totals: self.totals,
             accepted: FxHashMap::default(),
             unnamed: FxHashMap::default(),
@@ -120,12 +120,12 @@ impl SampledFunctions {
             }
             return;
         };
-        let found = self
-            .found
+        let function = self
+            .functions
             .entry(symbol)
             .or_insert_with(|| FunctionHits::new(*frame));
         let key = (event, frame.address);
-        found.hits.entry(key).or_default().add(hit);
+        function.hits.entry(key).or_default().add(hit);
     }
 }
 
@@ -156,8 +156,8 @@ impl Fold for AddressCounts<'_, '_> {
             mode,
             ip,
         };
-        let found = self.addresses.entry(address);
-        found.or_insert((at, HitCount::default())).1.add(hit);
+        let entry = self.addresses.entry(address);
+        entry.or_insert((at, HitCount::default())).1.add(hit);
     }
 
     fn merge(&mut self, later: Self) {
@@ -165,8 +165,8 @@ impl Fold for AddressCounts<'_, '_> {
             self.totals.entry(event).or_default().add(total);
         }
         for (address, (at, hit)) in later.addresses {
-            let found = self.addresses.entry(address);
-            found.or_insert((at, HitCount::default())).1.add(hit);
+            let entry = self.addresses.entry(address);
+            entry.or_insert((at, HitCount::default())).1.add(hit);
         }
     }
 }

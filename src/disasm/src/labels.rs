@@ -1,4 +1,4 @@
-//! Short disassembly: targets within the function as offsets, others as names.
+//! Short disassembly: jump targets within the function are offsets, other targets have their symbols.
 
 use rperf_insn::InsnFlow;
 use rustc_hash::FxHashMap;
@@ -8,11 +8,11 @@ use crate::{InstructionLine, Listing, OperandAddress};
 /// Direction of control flow from an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrow {
-    /// Forward in the function.
+    /// Forward in the function, or to its end.
     Down,
     /// Backward in the function, or to the instruction itself.
     Up,
-    /// Out of the function.
+    /// A call, or a jump out of the function or to an unknown address.
     Out,
     /// Return to the caller.
     Back,
@@ -34,7 +34,7 @@ impl Arrow {
 /// The jump labels of a listing.
 pub struct Labels<'l> {
     listing: &'l Listing<'l>,
-    /// Number of jumps to each address.
+    /// Number of the function's own jumps to each address.
     sources: FxHashMap<u64, usize>,
     /// Width of the longest mnemonic in characters.
     mnemonic_width: usize,
@@ -129,11 +129,11 @@ impl<'l> Labels<'l> {
             (InsnFlow::Jump, Some(target), _) => match self.jump_within(line) {
                 Some(inside) => format!("{head}{:x}", inside - self.listing.start),
                 // As in perf, addresses before the function are printed as addresses.
-                None if target.address < self.listing.start => full(operands, target),
+                None if target.address < self.listing.start => with_symbol(operands, target),
                 None => external_target(head, target),
             },
             (InsnFlow::Call, Some(target), _) => external_target(head, target),
-            (_, Some(target), _) => full(operands, target),
+            (_, Some(target), _) => with_symbol(operands, target),
             (_, None, Some(place)) => {
                 let named = place
                     .symbol
@@ -155,8 +155,8 @@ fn split(text: &str) -> (&str, &str) {
     (name, operands.trim_start())
 }
 
-/// An operand with its address and symbol.
-fn full(operands: &str, target: &OperandAddress<'_>) -> String {
+/// `operands`, followed by the symbol of `target` if known.
+fn with_symbol(operands: &str, target: &OperandAddress<'_>) -> String {
     match target.symbol {
         Some(_) => format!("{operands} <{target}>"),
         None => operands.to_owned(),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     /// Arrow, number of jumps to the line, and text of each line.
-    fn shown(lines: Vec<InstructionLine<'_>>) -> Vec<String> {
+    fn line_texts(lines: Vec<InstructionLine<'_>>) -> Vec<String> {
         let listing = Listing {
             start: 0x1000,
             end: 0x1020,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn places_inside_are_offsets_and_others_names() {
+    fn only_jump_targets_in_the_function_are_offsets() {
         let jump = |text: &str, target| InstructionLine {
             target,
             ..line(0x1004, text, InsnFlow::Jump)
@@ -254,7 +254,7 @@ mod tests {
             "→0 call *3000",
             "←1 ret  ",
         ];
-        assert_eq!(shown(lines), expected);
+        assert_eq!(line_texts(lines), expected);
     }
 
     #[test]
@@ -279,6 +279,6 @@ mod tests {
             "→0 jmp  *0x3000(%rip)        # 4010 <sink+0x8>",
             " 0 mov  rax,QWORD PTR [rip+0x3000]        # 4010 <sink+0x8>",
         ];
-        assert_eq!(shown(lines), expected);
+        assert_eq!(line_texts(lines), expected);
     }
 }

@@ -4,7 +4,7 @@
 //! - [`SampledFunctions`] groups the addresses by function, each of which is a [`SampledFunction`].
 //! - A [`Listing`] has a function's instructions, with samples and source locations.
 //! - [`Labels`] replace addresses in the text of instructions.
-//! - [`FunctionCode`] is a copy of all of this without references to its inputs.
+//! - [`FunctionCode`] is a copy of a listing without references to its inputs.
 //!
 //! **Invariants.** No machine code causes a panic. Addresses in a listing are those of the object, as in
 //! objdump's output.

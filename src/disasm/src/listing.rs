@@ -8,7 +8,7 @@ use rperf_resolve::{CallFrame, Frame, Resolver};
 
 use crate::{HitCount, InstructionLine, LineSite, ObjdumpListing, OperandAddress, SampledFunction};
 
-/// Maximum number of bytes shown of a function.
+/// Maximum number of bytes listed of a function.
 const MAX_FUNCTION_BYTES: u64 = 16 << 20;
 
 /// The reason why a function can't be listed.
@@ -27,7 +27,7 @@ pub enum NoCode {
 pub struct Listing<'r> {
     /// Start address in the object.
     pub start: u64,
-    /// End address of the function, exclusive.
+    /// End address of the listed bytes, exclusive.
     pub end: u64,
     /// Its instructions.
     pub lines: Vec<InstructionLine<'r>>,
@@ -55,7 +55,7 @@ impl<'r> Listing<'r> {
         function: &SampledFunction,
         options: ListOptions<'_>,
     ) -> Result<Self, NoCode> {
-        let (first, size) = first(resolver, function)?;
+        let (first, size) = start_and_size(resolver, function)?;
         let length = usize::try_from(size).map_err(|_| NoCode::Empty)?;
         let code = resolver.code(&first, Order::MAX, length);
         let code = code.ok_or(NoCode::Missing)?;
@@ -80,23 +80,23 @@ impl<'r> Listing<'r> {
         Ok(Self { start, end, lines })
     }
 
-    /// The addresses of a function in its object.
+    /// The listed addresses of a function in its object.
     ///
     /// # Errors
     ///
-    /// [`NoCode::Empty`] if it has none.
+    /// [`NoCode::Empty`] if there are none.
     pub fn address_range(
         resolver: &Resolver<'_>,
         function: &SampledFunction,
     ) -> Result<Range<u64>, NoCode> {
-        let (first, size) = first(resolver, function)?;
+        let (first, size) = start_and_size(resolver, function)?;
         let start = resolver.object_address(&first);
         Ok(start..start.saturating_add(size))
     }
 }
 
-/// Start of a function, and the number of bytes shown.
-pub(crate) fn first(
+/// Start of a function, and the number of bytes listed.
+pub(crate) fn start_and_size(
     resolver: &Resolver<'_>,
     function: &SampledFunction,
 ) -> Result<(Frame, u64), NoCode> {
@@ -132,8 +132,8 @@ fn assign_hits(
         line.hits = vec![HitCount::default(); function.sums.len()];
     }
     for (address, event, hit) in &function.hits {
-        let shown = address.wrapping_sub(symbol_start).wrapping_add(start);
-        let after = lines.partition_point(|line| line.address <= shown);
+        let in_object = address.wrapping_sub(symbol_start).wrapping_add(start);
+        let after = lines.partition_point(|line| line.address <= in_object);
         let line = after.checked_sub(1).and_then(|index| lines.get_mut(index));
         if let Some(sum) = line.and_then(|line| line.hits.get_mut(*event)) {
             sum.add(*hit);
@@ -200,7 +200,7 @@ impl<'r> Walk<'r, '_, '_> {
         }
     }
 
-    /// Disassembles an instruction with the selected disassembler; `None` at the end of valid code.
+    /// Disassembles an instruction with the selected disassembler; `None` if that is not possible.
     fn print(
         &self,
         address: u64,
@@ -210,20 +210,20 @@ impl<'r> Walk<'r, '_, '_> {
     ) -> Option<Printed> {
         let printed = printer.and_then(|printer| printer.print(address, bytes, text));
         let objdump = self.options.objdump.and_then(|objdump| objdump.at(address));
-        let Some((len, words)) = objdump.filter(|(len, _)| *len <= bytes.len()) else {
+        let Some((len, instruction)) = objdump.filter(|(len, _)| *len <= bytes.len()) else {
             return printed;
         };
         text.clear();
         match printed.filter(|printed| printed.len == len) {
             // The symbol is removed here, and added as for lines without objdump.
             Some(printed) if printed.target.or(printed.refers).is_some() => {
-                let words = words.split(" <").next().unwrap_or(words);
-                let words = words.split("  #").next().unwrap_or(words);
-                text.push_str(words.trim_end());
+                let instruction = instruction.split(" <").next().unwrap_or(instruction);
+                let instruction = instruction.split("  #").next().unwrap_or(instruction);
+                text.push_str(instruction.trim_end());
                 Some(printed)
             }
             printed => {
-                text.push_str(words);
+                text.push_str(instruction);
                 Some(Printed {
                     len,
                     flow: printed.map_or(InsnFlow::Next, |printed| printed.flow),

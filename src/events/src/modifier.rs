@@ -90,11 +90,11 @@ impl Modifiers {
             *flags |= all_modes;
         }
         let all_machines = AttrFlags::EXCLUDE_GUEST | AttrFlags::EXCLUDE_HOST;
-        if (self.has('G') || self.has('H')) && !event.machines {
+        if (self.has('G') || self.has('H')) && !event.has_machine_modifier {
             *flags |= all_machines;
-            event.machines = true;
+            event.has_machine_modifier = true;
         }
-        if !event.machines && (self.has('u') || self.has('p')) {
+        if !event.has_machine_modifier && (self.has('u') || self.has('p')) {
             *flags |= AttrFlags::EXCLUDE_GUEST;
         }
         for (letter, flag, on) in [

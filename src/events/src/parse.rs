@@ -381,7 +381,7 @@ impl ListWord<'_> {
             sample_read: modifiers.has('S'),
             weak: modifiers.has('W'),
             bpf: modifiers.has('b'),
-            machines: modifiers.has('G') || modifiers.has('H'),
+            has_machine_modifier: modifiers.has('G') || modifiers.has('H'),
             position: self.position.clone(),
             ..event
         }

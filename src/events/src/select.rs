@@ -22,14 +22,14 @@ pub(crate) fn select(
     catalogue: &Catalogue<'_>,
 ) -> Result<Vec<(TracepointName, u64)>, MissingTracepoint> {
     let tracepoints = catalogue.tracepoints;
-    let mut found = Vec::new();
+    let mut selected = Vec::new();
     for system in expand(system, || tracepoints.systems())? {
         let names = expand(event, || tracepoints.names(&system))?;
         for name in names {
             match tracepoints.id(&system, &name) {
                 Ok(id) => {
                     let system = system.clone();
-                    found.push((TracepointName { system, name }, id));
+                    selected.push((TracepointName { system, name }, id));
                 }
                 // A plain name may not exist, and some listed folders are not events.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -37,8 +37,8 @@ pub(crate) fn select(
             }
         }
     }
-    if !found.is_empty() {
-        return Ok(found);
+    if !selected.is_empty() {
+        return Ok(selected);
     }
     match tracepoints.systems() {
         Ok(_) => Err(MissingTracepoint::Unknown),

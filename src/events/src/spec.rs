@@ -34,7 +34,7 @@ pub struct EventSpec {
     /// `:W`: the group may be split.
     pub weak: bool,
     /// Whether the modifier `G` or `H` is given.
-    pub(crate) machines: bool,
+    pub(crate) has_machine_modifier: bool,
     /// `:b`: BPF programs sum up its counts. Only for counting commands.
     pub bpf: bool,
     /// Position in a group.
@@ -83,7 +83,7 @@ impl EventSpec {
             precise_max: false,
             sample_read: false,
             weak: false,
-            machines: false,
+            has_machine_modifier: false,
             bpf: false,
             group: GroupPosition::None,
             position: 0..0,
@@ -158,7 +158,7 @@ impl EventSpec {
         TRACERS.iter().find(begins).map(|(_, tracer)| *tracer)
     }
 
-    /// Whether this is the software event `bpf-output`, whose samples have raw data only.
+    /// Whether this is the software event `bpf-output`.
     #[must_use]
     pub(crate) fn is_bpf_output(&self) -> bool {
         self.attr.kind == EventType::SOFTWARE && self.attr.config == BPF_OUTPUT

@@ -9,7 +9,7 @@ pub(crate) struct SlashedWord {
     pub(crate) open: usize,
     /// The terms.
     pub(crate) inside: Range<usize>,
-    /// The modifiers, with or without a leading colon.
+    /// The modifiers, without a leading colon.
     pub(crate) modifiers: Range<usize>,
 }
 

@@ -176,7 +176,7 @@ impl<'p, W: Write> Writer<'p, W> {
         }
         let main = self.main_object();
         if main.is_none() {
-            self.write_no_program()?;
+            self.write_mapping_without_file()?;
         }
         let rows = (1..)
             .zip(&self.profile.objects)
@@ -203,7 +203,7 @@ impl<'p, W: Write> Writer<'p, W> {
     }
 
     /// Writes a mapping without a file, since readers show the file of the first mapping as the name of the profile.
-    fn write_no_program(&mut self) -> io::Result<()> {
+    fn write_mapping_without_file(&mut self) -> io::Result<()> {
         let id = self.profile.objects.len() as u64 + 1;
         let mapping = Mapping {
             id,
@@ -230,8 +230,8 @@ impl<'p, W: Write> Writer<'p, W> {
             false => name.starts_with(program),
         };
         let mut objects = (1..).zip(&self.profile.objects);
-        let found = objects.find(|(_, object)| is_program(&object.name));
-        found.map(|(id, _)| id).filter(|_| 2 * most > all)
+        let object = objects.find(|(_, object)| is_program(&object.name));
+        object.map(|(id, _)| id).filter(|_| 2 * most > all)
     }
 
     fn write_functions(&mut self) -> io::Result<()> {

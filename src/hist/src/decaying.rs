@@ -25,11 +25,11 @@ pub enum Decay {
     Slowly,
     /// Rows are removed: only the last interval is shown.
     AtOnce,
-    /// Rows are unchanged; for use while events are disabled.
+    /// Counts are unchanged; for use while events are disabled.
     Not,
 }
 
-/// The modes of samples that are hidden. Rows whose own samples all have such a mode are removed at a refresh.
+/// The modes of samples that are hidden. Rows whose own samples all have one hidden mode are removed at a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HiddenSamples {
     /// Whether rows with kernel samples only are hidden.
@@ -49,17 +49,15 @@ pub struct DecayingHistogram {
     rest: Vec<ColumnSum>,
     /// Samples since the last refresh.
     fresh: Option<Histogram>,
-    /// Number of all samples.
-    seen: u64,
-    /// The displayed histogram.
-    shown: Histogram,
+    sample_count: u64,
+    displayed: Histogram,
 }
 
 impl DecayingHistogram {
     /// Creates an empty histogram for these options.
     #[must_use]
     pub fn new(options: &HistogramOptions) -> Self {
-        let shown = Histogram {
+        let displayed = Histogram {
             columns: options.columns.clone(),
             children: options.children,
             ..Histogram::default()
@@ -70,8 +68,8 @@ impl DecayingHistogram {
             rows: Vec::new(),
             rest: Vec::new(),
             fresh: None,
-            seen: 0,
-            shown,
+            sample_count: 0,
+            displayed,
         }
     }
 
@@ -90,7 +88,7 @@ impl DecayingHistogram {
 
     /// Adds a histogram of new samples, which are shown at the next refresh.
     pub fn add(&mut self, more: Histogram) {
-        self.seen += more.total().samples;
+        self.sample_count += more.total().samples;
         match &mut self.fresh {
             Some(fresh) => {
                 let graph = self.graph;
@@ -112,7 +110,7 @@ impl DecayingHistogram {
                 }
             }
             add_sums(&mut self.rest, &rest);
-            self.shown.events = fresh.events;
+            self.displayed.events = fresh.events;
             add_rows(&mut self.rows, fresh.rows, self.graph);
         }
         self.show();
@@ -121,13 +119,13 @@ impl DecayingHistogram {
     /// The displayed histogram.
     #[must_use]
     pub fn histogram(&self) -> &Histogram {
-        &self.shown
+        &self.displayed
     }
 
     /// Number of all samples added.
     #[must_use]
     pub fn sample_count(&self) -> u64 {
-        self.seen
+        self.sample_count
     }
 
     fn apply_decay(&mut self, decay: Decay, hidden: HiddenSamples) {
@@ -173,9 +171,9 @@ impl DecayingHistogram {
             cells: row.cells.clone(),
             ..*row
         });
-        self.shown.rows = rows.collect();
-        self.shown.totals = totals;
-        self.shown.all = all;
+        self.displayed.rows = rows.collect();
+        self.displayed.totals = totals;
+        self.displayed.all = all;
     }
 }
 
@@ -313,7 +311,7 @@ mod tests {
         })
     }
 
-    fn shown(decaying: &DecayingHistogram) -> Vec<(&str, u64)> {
+    fn displayed_rows(decaying: &DecayingHistogram) -> Vec<(&str, u64)> {
         let rows = decaying.histogram().rows.iter();
         rows.map(|row| (row.cells[0].as_str(), row.weights.own))
             .collect()
@@ -324,19 +322,23 @@ mod tests {
         let mut decaying = decaying();
         decaying.add(histogram(vec![row("a", 16), row("b", 1)], 8));
         decaying.refresh(Decay::Slowly, HiddenSamples::default());
-        assert_eq!(shown(&decaying), [("a", 16), ("b", 1)]);
+        assert_eq!(displayed_rows(&decaying), [("a", 16), ("b", 1)]);
         assert_eq!(decaying.histogram().all.period, 25);
         decaying.add(histogram(vec![row("c", 20), row("a", 1)], 0));
         decaying.refresh(Decay::Slowly, HiddenSamples::default());
-        assert_eq!(shown(&decaying), [("c", 20), ("a", 15)]);
+        assert_eq!(displayed_rows(&decaying), [("c", 20), ("a", 15)]);
         assert_eq!(decaying.histogram().all.period, 35 + 7);
         // perf's values: 15, 13, 11, 9, 7, 6, 5, 4, 3, 2, 1, 0.
         for left in [13, 11, 9, 7, 6, 5, 4, 3, 2, 1] {
             decaying.refresh(Decay::Slowly, HiddenSamples::default());
-            assert_eq!(shown(&decaying).last(), Some(&("a", left)));
+            assert_eq!(displayed_rows(&decaying).last(), Some(&("a", left)));
         }
         decaying.refresh(Decay::Slowly, HiddenSamples::default());
-        assert!(shown(&decaying).iter().all(|(cell, _)| *cell != "a"));
+        assert!(
+            displayed_rows(&decaying)
+                .iter()
+                .all(|(cell, _)| *cell != "a")
+        );
         assert_eq!(decaying.sample_count(), 4);
     }
 
@@ -346,11 +348,11 @@ mod tests {
         decaying.add(histogram(vec![row("a", 2), row("a", 3)], 0));
         decaying.add(histogram(vec![row("a", 4), row("b", 9)], 0));
         decaying.refresh(Decay::AtOnce, HiddenSamples::default());
-        assert_eq!(shown(&decaying), [("a", 9), ("b", 9)]);
+        assert_eq!(displayed_rows(&decaying), [("a", 9), ("b", 9)]);
         decaying.refresh(Decay::Not, HiddenSamples::default());
-        assert_eq!(shown(&decaying), [("a", 9), ("b", 9)]);
+        assert_eq!(displayed_rows(&decaying), [("a", 9), ("b", 9)]);
         decaying.refresh(Decay::AtOnce, HiddenSamples::default());
-        assert_eq!(shown(&decaying), []);
+        assert_eq!(displayed_rows(&decaying), []);
     }
 
     #[test]
@@ -365,7 +367,7 @@ mod tests {
             user: false,
         };
         decaying.refresh(Decay::Not, hidden);
-        assert_eq!(shown(&decaying), [("u", 5)]);
+        assert_eq!(displayed_rows(&decaying), [("u", 5)]);
         assert_eq!(decaying.histogram().all.period, 5, "shares are of the rest");
     }
 }

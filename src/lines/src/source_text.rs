@@ -40,11 +40,11 @@ impl<'f> SourceFiles<'f> {
         }
     }
 
-    /// The text of a line, if the file exists and has that line.
+    /// The text of a line, if the file can be read and has that line.
     #[must_use]
-    pub fn line(&self, wanted: SourceLine<'_>) -> Option<SourceFileLine> {
-        let line = wanted.line;
-        let file = self.file(wanted.path)?;
+    pub fn line(&self, location: SourceLine<'_>) -> Option<SourceFileLine> {
+        let line = location.line;
+        let file = self.file(location.path)?;
         file.line(line)
             .is_some()
             .then_some(SourceFileLine { file, line })
@@ -120,9 +120,9 @@ mod tests {
         let sources = SourceFiles::new(&files);
         let line = |path, line| sources.line(SourceLine { path, line });
         let text = |path, number| {
-            let found = line(path, number)?;
-            assert_eq!(found.number(), number);
-            Some(String::from_utf8(found.bytes().to_vec()).unwrap())
+            let line = line(path, number)?;
+            assert_eq!(line.number(), number);
+            Some(String::from_utf8(line.bytes().to_vec()).unwrap())
         };
         for (number, expected) in [
             (0, None),

@@ -61,7 +61,7 @@ impl EventSwitch {
 mod tests {
     use super::*;
 
-    fn shown(mut switch: EventSwitch, events: &[usize]) -> Vec<bool> {
+    fn are_shown(mut switch: EventSwitch, events: &[usize]) -> Vec<bool> {
         events.iter().map(|event| switch.shows(*event)).collect()
     }
 
@@ -70,17 +70,17 @@ mod tests {
         let events = [0, 1, 0, 2, 0, 2, 1, 0];
         let (no, yes) = (false, true);
         assert_eq!(
-            shown(EventSwitch::new(Some(1), Some(2), false), &events),
+            are_shown(EventSwitch::new(Some(1), Some(2), false), &events),
             [no, no, yes, no, no, no, no, yes]
         );
         assert_eq!(
-            shown(EventSwitch::new(Some(1), Some(2), true), &events),
+            are_shown(EventSwitch::new(Some(1), Some(2), true), &events),
             [no, yes, yes, yes, no, no, yes, yes]
         );
         assert_eq!(
-            shown(EventSwitch::new(Some(1), None, false), &events),
+            are_shown(EventSwitch::new(Some(1), None, false), &events),
             [no, no, yes, yes, yes, yes, yes, yes]
         );
-        assert_eq!(shown(EventSwitch::default(), &events), [yes; 8]);
+        assert_eq!(are_shown(EventSwitch::default(), &events), [yes; 8]);
     }
 }

@@ -26,7 +26,7 @@ struct SwitchSample {
 }
 
 impl SwitchedSamples {
-    /// Searches all samples for those of switching events, on `threads` threads. `None` if no event switches the display.
+    /// Searches all samples for those of switching events, on `threads` threads. `None` if `switch` has no events.
     #[must_use]
     pub fn find(
         replay: &Replay<'_>,
@@ -36,18 +36,18 @@ impl SwitchedSamples {
         if !switch.is_needed() {
             return None;
         }
-        let SwitchCollector { mut found, .. } = replay.fold(threads, || SwitchCollector {
+        let SwitchCollector { mut samples, .. } = replay.fold(threads, || SwitchCollector {
             switch: &switch,
-            found: Vec::new(),
+            samples: Vec::new(),
         });
-        found.sort_unstable();
+        samples.sort_unstable();
         let starts_on = switch.is_on();
         let change = |(at, event): (Order, usize)| SwitchSample {
             at,
             is_shown: switch.shows(event),
             is_on_after: switch.is_on(),
         };
-        let changes = found.into_iter().map(change).collect();
+        let changes = samples.into_iter().map(change).collect();
         Some(Self { changes, starts_on })
     }
 
@@ -69,18 +69,18 @@ impl SwitchedSamples {
 /// The samples of switching events.
 struct SwitchCollector<'s> {
     switch: &'s EventSwitch,
-    found: Vec<(Order, usize)>,
+    samples: Vec<(Order, usize)>,
 }
 
 impl Fold for SwitchCollector<'_> {
     fn sample(&mut self, _: &World, sample: &Sample<'_>) {
         let event = sample.event.0 as usize;
         if self.switch.concerns(event) {
-            self.found.push((sample.order, event));
+            self.samples.push((sample.order, event));
         }
     }
 
     fn merge(&mut self, later: Self) {
-        self.found.extend(later.found);
+        self.samples.extend(later.samples);
     }
 }

@@ -1,12 +1,11 @@
-//! Cache of rendered text. A recording shows the same few thousand frames, with the same callers,
-//! millions of times.
+//! Cache of rendered text: samples often have the same frames and callers.
 
 /// All inputs of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct TextKey<'a> {
     /// Small inputs: ids, addresses.
     pub words: [u64; 3],
-    /// A long input: an undecoded callchain.
+    /// A long input, such as an undecoded callchain.
     pub bytes: &'a [u8],
 }
 
@@ -100,7 +99,7 @@ impl TextCache {
             .flatten()
     }
 
-    /// Adds `text` for `key`, which must not be cached yet.
+    /// Adds `text` for `key`, which must not be cached yet. A text that is too large is not cached.
     #[cold]
     pub fn insert(&mut self, key: &TextKey<'_>, text: &[u8]) {
         let more = WORDS + key.bytes.len() + text.len();

@@ -30,9 +30,9 @@ impl CompleteFrames {
         }
     }
 
-    /// Replaces `out` by the decoded `bytes`, if these are complete, undamaged frames of at most [`MAX_BLOCKS`] blocks.
-    /// Otherwise returns `false`, and the caller must pass `bytes` to [`Zstd`](crate::zstd::Zstd), which decodes block by
-    /// block and reports damage.
+    /// Replaces `out` by the decoded `bytes`, if these are complete, undamaged frames of at most [`MAX_BLOCKS`] blocks, with
+    /// allowed windows. Otherwise returns `false`, and the caller must pass `bytes` to [`Zstd`](crate::zstd::Zstd),
+    /// which decodes block by block and reports damage.
     pub(crate) fn decode(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> bool {
         out.clear();
         let mut rest = bytes;

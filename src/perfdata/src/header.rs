@@ -62,7 +62,7 @@ pub struct FileHeader {
     pub attr_size: u64,
     /// Event descriptions.
     pub attrs: Section,
-    /// Records; size 0 if the recorder was killed.
+    /// Records; the size may be 0 if the recorder was killed.
     pub data: Section,
     /// Names of tracepoints in very old files; not decoded.
     pub event_types: Section,

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! In pipe mode ([`PipeHead`]) the header has 16 bytes, and metadata are records. Records may be
-//! compressed, or spread over several files of a directory: [`PerfData::unpack`] merges them.
+//! compressed, or spread over several files of a directory: [`PerfData::unpack`] decompresses and merges them.
 //!
 //! The reader borrows from the input bytes and never panics on any input.
 //! Source of the layout: the kernel's `tools/perf/Documentation/perf.data-file-format.txt`.

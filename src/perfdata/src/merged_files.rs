@@ -12,7 +12,7 @@ const BYTES_PER_TURN: u64 = 2 << 20;
 #[derive(Debug, Clone)]
 pub(crate) struct RecordFile<'a> {
     records: Records<'a>,
-    /// Size of the file in bytes.
+    /// Size of the records in bytes.
     pub(crate) bytes: u64,
     ended: bool,
 }

@@ -22,7 +22,7 @@ pub struct Metadata<'d> {
 }
 
 impl Metadata<'_> {
-    /// The formats of the recorded tracepoints; nothing is parsed if there are none.
+    /// The formats of the recorded tracepoints; nothing is parsed if no event is a tracepoint.
     ///
     /// # Errors
     /// As [`Features::formats`].

@@ -12,19 +12,19 @@ pub(crate) fn name_tracepoints(events: &mut [EventDesc], features: &Features<'_>
     if !events.iter().any(nameless) {
         return;
     }
-    let described = features.formats().unwrap_or_default();
-    let listed = features.meta_info().unwrap_or_default();
+    let formats = features.formats().unwrap_or_default();
+    let meta_info = features.meta_info().unwrap_or_default();
     for event in events.iter_mut().filter(|event| nameless(event)) {
-        let named = described.name(event.attr.config);
-        if let Some(name) = named.or_else(|| listed_name(&listed, &event.attr)) {
+        let named = formats.name(event.attr.config);
+        if let Some(name) = named.or_else(|| listed_name(&meta_info, &event.attr)) {
             event.name = name;
         }
     }
 }
 
 /// Looks up a name in simpleperf's list of `name,type,config`.
-fn listed_name(listed: &[(String, String)], attr: &Attr) -> Option<String> {
-    let (_, lines) = listed.iter().find(|(key, _)| key == "event_type_info")?;
+fn listed_name(meta_info: &[(String, String)], attr: &Attr) -> Option<String> {
+    let (_, lines) = meta_info.iter().find(|(key, _)| key == "event_type_info")?;
     let numbers = format!(",{},{}", attr.kind, attr.config);
     let mut names = lines.lines().filter_map(|line| line.strip_suffix(&numbers));
     names.next().map(str::to_owned)

@@ -14,7 +14,7 @@ pub struct PartWriter<W> {
     /// The section with the records.
     pub(crate) section: Section,
     pub(crate) endian: Endian,
-    /// Whether a write failed and the data were truncated.
+    /// Whether a write failed.
     pub(crate) ended: bool,
 }
 
@@ -40,7 +40,7 @@ impl<W: Output> PartWriter<W> {
     ///
     /// # Errors
     /// [`WriteError::Data`] if they could not all be written: data after the last complete record
-    /// are ignored, and no more are accepted.
+    /// are ignored. Later calls fail with [`WriteError::Ended`].
     pub fn write_data(&mut self, records: &[u8]) -> Result<(), WriteError> {
         self.check()?;
         if let Err((written, source)) = self.put(records) {
@@ -55,7 +55,8 @@ impl<W: Output> PartWriter<W> {
     /// Appends a record and its payload, in pieces.
     ///
     /// # Errors
-    /// [`WriteError::Data`] if they could not all be written: then the record is dropped, and no more are accepted.
+    /// [`WriteError::Data`] if they could not all be written: then the record is dropped. Later calls fail with
+    /// [`WriteError::Ended`].
     pub fn write_followed(&mut self, record: &[u8], payload: &[&[u8]]) -> Result<(), WriteError> {
         self.check()?;
         let mut before = 0;

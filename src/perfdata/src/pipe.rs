@@ -81,7 +81,7 @@ impl<'a> PipeHead<'a> {
         &self.updates
     }
 
-    /// Metadata records that could not be decoded and were skipped, and attrs with unknown fields.
+    /// Metadata records and features that could not be decoded, and attrs with unknown fields.
     #[must_use]
     pub fn findings(&self) -> &[FileFinding] {
         &self.findings
@@ -105,8 +105,8 @@ impl<'a> PipeHead<'a> {
     /// record, copied if the head outlives them.
     ///
     /// # Errors
-    /// [`Error::Decode`] for a HEADER_ATTR whose attr is incomplete: the samples could not be
-    /// decoded.
+    /// [`Error::Decode`] for a HEADER_ATTR that cannot be decoded: the samples could not be
+    /// decoded either.
     pub fn note<'b>(
         &mut self,
         record: &RecordAt<'b>,

@@ -98,7 +98,7 @@ impl<R: StreamInput> PipeReader<R> {
         &self.head
     }
 
-    /// Whether the next record is available without waiting.
+    /// Whether the next record is complete, or input is available.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.need() <= self.rest().len() as u64 || (!self.ended && self.input.is_ready())
@@ -114,9 +114,7 @@ impl<R: StreamInput> PipeReader<R> {
     /// added to [`PipeReader::head`].
     ///
     /// # Errors
-    /// [`Error::Truncated`] if the stream ends inside a record, [`Error::Read`] if reading fails,
-    /// [`Error::RecordSize`] and [`Error::PayloadSize`] for invalid records, and those of [`PipeHead::note`]. The
-    /// stream ends after an error.
+    /// An invalid or incomplete record, or a failure to read or decompress it. The stream ends after an error.
     pub fn next_record(&mut self) -> Result<Option<RecordAt<'_>>, Error> {
         if let Err(error) = self.fill() {
             self.stop();
@@ -154,7 +152,7 @@ impl<R: StreamInput> PipeReader<R> {
         bytes.unwrap_or_default()
     }
 
-    /// Releases the bytes before an offset in the stream.
+    /// Allows the bytes before an offset in the stream to be freed.
     pub fn release(&mut self, position: u64) {
         let position = position.min(self.next);
         let released = self.offset(position).min(self.filled);

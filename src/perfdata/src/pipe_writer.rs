@@ -19,7 +19,7 @@ pub struct PipeWriter<W> {
 
 impl<W: Write> PipeWriter<W> {
     /// Writes the header, an attr for each event and the features, in this machine's byte order.
-    /// Features too large for a record are omitted.
+    /// Features too large for their records are omitted.
     ///
     /// # Errors
     /// [`WriteError::Header`].
@@ -96,7 +96,7 @@ impl<W: Write> PipeWriter<W> {
     /// Appends complete records.
     ///
     /// # Errors
-    /// [`WriteError::Data`] if the reader closed the pipe or writing fails; no more is accepted.
+    /// [`WriteError::Data`] if the reader closed the pipe or writing fails. Later calls fail with [`WriteError::Ended`].
     pub fn write_data(&mut self, records: &[u8]) -> Result<(), WriteError> {
         if self.ended {
             return Err(WriteError::Ended { offset: self.bytes });

@@ -27,11 +27,11 @@ pub struct PerfData<'a> {
 }
 
 impl<'a> PerfData<'a> {
-    /// Parses header, event descriptions and the table of features. Records and features are
-    /// decoded on demand.
+    /// Parses header, event descriptions and the table of features. In pipe mode, reads all records
+    /// for them.
     ///
     /// # Errors
-    /// [`Error`] with the offset of an invalid part. Recoverable problems are [`FileFinding`]s instead.
+    /// [`Error`] if a part without which the file cannot be read is invalid. Other problems are [`FileFinding`]s.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let header = FileHeader::decode(bytes)?;
         if header.is_pipe() {

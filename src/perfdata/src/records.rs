@@ -7,7 +7,7 @@ use crate::Error;
 /// A record and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordAt<'a> {
-    /// Offset of the record header from the start of the file.
+    /// Offset of the record header from the start of the file or stream.
     pub position: u64,
     /// The undecoded record.
     pub raw: RawRecord<'a>,
@@ -70,7 +70,7 @@ impl<'a> Records<'a> {
         self.endian
     }
 
-    /// Returns the next record if it is complete and valid, otherwise `None`; [`Iterator::next`] then returns the error.
+    /// Returns the next record if it is complete and valid, otherwise `None`; [`Iterator::next`] then returns the error, if any.
     /// For loops over millions of records.
     // Inlined, because calls for each record would take a tenth of the time of a report of tracepoints.
     #[inline(always)]

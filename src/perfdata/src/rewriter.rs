@@ -19,8 +19,8 @@ pub trait Rewriter: Send {
     fn note(&mut self, _records: &[u8]) {}
     /// Called when no later record can be older than those noted so far, such as at the end of a file.
     fn note_end(&mut self) {}
-    /// Appends the rewritten `records`, which are from rounds before the last one noted. `is_behind` means that the
-    /// rewriting lags behind the recording and should take no longer than copying the records.
+    /// Appends the rewritten `records`, which were noted before. `is_behind` means that the rewriting
+    /// lags behind the recording and should take no longer than copying the records.
     fn rewrite(&mut self, records: &[u8], is_behind: bool, to: &mut Vec<u8>);
     /// Appends records that were held back. Called after all noted records were rewritten, at the end of each file; another file
     /// may follow.

@@ -22,7 +22,7 @@ pub(crate) fn tracing_data_of_records<'a>(
     let (offset, endian) = (records.position(), records.endian());
     let mut parts = Vec::new();
     for record in records.flatten() {
-        let found = match record.raw.kind {
+        let formats = match record.raw.kind {
             RecordKind::SIMPLEPERF_SPLIT => {
                 parts.extend_from_slice(record.raw.body);
                 continue;
@@ -30,7 +30,7 @@ pub(crate) fn tracing_data_of_records<'a>(
             RecordKind::SIMPLEPERF_SPLIT_END => joined(&parts, &record, endian).map(Cow::Owned),
             _ => record.tracing_data(endian).map(Cow::Borrowed),
         };
-        if let Some(data) = found {
+        if let Some(data) = formats {
             let size = data.len() as u64;
             features.put(FeatureId::TRACING_DATA, Section { offset, size }, data);
         }

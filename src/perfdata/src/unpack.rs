@@ -1,4 +1,4 @@
-//! Merging the records of a recording that are compressed, or spread over a directory with one file
+//! Unpacking the records of a recording that are compressed, or spread over a directory with one file
 //! per recording thread.
 
 use std::io::{self, Write};
@@ -103,7 +103,7 @@ impl<'a> PerfData<'a> {
         self.unpacked.as_ref()
     }
 
-    /// The error that ended the unpacked records, which [`PerfData::records`] doesn't report.
+    /// The first error of the unpacked files, which [`PerfData::records`] doesn't report.
     #[must_use]
     pub fn end(&self) -> Option<&Error> {
         self.unpacked.as_ref()?.end.as_ref()
@@ -136,18 +136,18 @@ impl Unpacker {
         to: &mut impl Write,
     ) -> io::Result<UnpackSummary> {
         while let Some(MergedRecord { file, at, record }) = merged.next() {
-            let taken = match record {
+            let result = match record {
                 Some(record) => record.and_then(|record| {
                     let decoded = ahead.as_mut().and_then(|ahead| ahead.take(file, &record));
-                    let taken = self.push(file, &record, decoded.as_deref());
+                    let result = self.push(file, &record, decoded.as_deref());
                     if let (Some(ahead), Some(decoded)) = (&mut ahead, decoded) {
                         ahead.reuse(decoded);
                     }
-                    taken
+                    result
                 }),
                 None => self.finish(file, at),
             };
-            if let Err(error) = taken {
+            if let Err(error) = result {
                 merged.end(file);
                 // Writes the records that were decoded before the error. A second error is ignored.
                 drop(self.finish(file, at));

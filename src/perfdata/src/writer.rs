@@ -162,7 +162,7 @@ impl<W: Output> Writer<W> {
         self.data.section.size
     }
 
-    /// Current size of the file in bytes.
+    /// Size of the file up to the end of the last complete record, in bytes.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.data.file_bytes()
@@ -171,8 +171,8 @@ impl<W: Output> Writer<W> {
     /// Appends complete records with one write.
     ///
     /// # Errors
-    /// [`WriteError::Data`] if they could not all be written: the file is truncated after the last
-    /// complete record, and no more are accepted.
+    /// [`WriteError::Data`] if they could not all be written: [`Writer::finish`] truncates the file after the last
+    /// complete record. Later calls fail with [`WriteError::Ended`].
     pub fn write_data(&mut self, records: &[u8]) -> Result<(), WriteError> {
         self.data.write_data(records)
     }
@@ -180,14 +180,14 @@ impl<W: Output> Writer<W> {
     /// Appends a record and its payload, in pieces.
     ///
     /// # Errors
-    /// [`WriteError::Data`] if they could not all be written: the file is truncated before the
-    /// record, and no more are accepted.
+    /// [`WriteError::Data`] if they could not all be written: [`Writer::finish`] truncates the file before the
+    /// record. Later calls fail with [`WriteError::Ended`].
     pub fn write_followed(&mut self, record: &[u8], payload: &[&[u8]]) -> Result<(), WriteError> {
         self.data.write_followed(record, payload)
     }
 
-    /// Appends the feature sections and completes the header. If the disk has no space for the
-    /// features, the file is completed without them.
+    /// Appends the feature sections and completes the header. If the features cannot be written,
+    /// the file is completed without them.
     ///
     /// # Errors
     /// [`WriteError::Header`]: then the file is like that of a killed recorder.

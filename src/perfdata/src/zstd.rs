@@ -1,6 +1,6 @@
 //! Incremental decoding of the zstd stream in COMPRESSED records.
 //!
-//! A recorder flushes the stream at the end of each chunk but never ends it, and a block may span
+//! perf flushes the stream at the end of each chunk but never ends it, and a block may span
 //! two records, so blocks are decoded as they become complete. The decoder keeps the last window of
 //! output until the stream ends, and only reports how much it has beyond that. To learn the exact
 //! amount decoded, the window is first filled with zeros, which are removed from the output.
@@ -15,7 +15,7 @@ const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
 /// Maximum decompressed size of a block.
 const MAX_BLOCK: u64 = 128 << 10;
 /// Window size that is always allowed: that of level 20.
-const ALWAYS: u64 = 32 << 20;
+const ALWAYS_ALLOWED: u64 = 32 << 20;
 /// Binary logarithm of the largest window (that of level 22), allowed for inputs of at least an eighth of its size.
 const MAX_WINDOW_LOG: u32 = 27;
 /// Window bytes allowed per byte of input.
@@ -68,7 +68,7 @@ pub(crate) struct Zstd {
     most_log: u32,
     decoder: FrameDecoder,
     frame: Option<Frame>,
-    /// Compressed bytes of an incomplete block.
+    /// Compressed bytes of an incomplete block or frame header.
     waiting: Vec<u8>,
     /// Number of bytes decoded from previous frames.
     finished: u64,
@@ -238,7 +238,9 @@ impl Zstd {
 
 /// The largest window in bytes, a power of two, for a recording of `input` bytes (0 if unknown).
 pub(crate) fn most_window(input: u64) -> u64 {
-    let granted = input.saturating_mul(WINDOW_PER_INPUT_BYTE).max(ALWAYS);
+    let granted = input
+        .saturating_mul(WINDOW_PER_INPUT_BYTE)
+        .max(ALWAYS_ALLOWED);
     1 << granted.ilog2().min(MAX_WINDOW_LOG)
 }
 

@@ -37,7 +37,7 @@ if perf_db_export_calls:
 
 
 def of(table, column, key):
-    """The value of a column in the row of another table that `key` names."""
+    """The value of a column in the row of another table with the id `key`."""
     return "(SELECT %s FROM %s WHERE id = %s)" % (column, table, key)
 
 

@@ -95,7 +95,8 @@ def script_frames(error):
 
 
 def report(error, message, status):
-    """Prints the traceback without the frames of this file, and ends with this status."""
+    """Prints the traceback without the frames of this file, and ends with this status, unless the script exited, was
+    interrupted or lost its output."""
     if isinstance(error, SystemExit):
         leave(exit_status(error))
     if isinstance(error, BrokenPipeError) or isinstance(error, OSError) and error.errno == 32:

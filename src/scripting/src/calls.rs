@@ -23,9 +23,9 @@ const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
 /// The way in which a function is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallKind {
-    /// The handler of a tracepoint: its fields are arguments.
+    /// The handler of a tracepoint, whose fields are arguments.
     Handler,
-    /// `trace_unhandled`: its fields are a dict.
+    /// `trace_unhandled`: the tracepoint's fields are a dict.
     Unhandled,
     /// Its arguments are the encoded values only, without the event's name and the context.
     Direct,
@@ -40,7 +40,7 @@ pub struct EventCall {
     pub function: ScriptFunction,
     /// The kind of the call.
     pub kind: CallKind,
-    /// The first argument: `system__event`, in Perl `system::event`.
+    /// The first argument: `system__event`, in Perl `system::event`; empty unless the event is a tracepoint.
     pub event: String,
     /// The name of the event, as recorded.
     pub(crate) name: String,
@@ -90,7 +90,7 @@ pub struct ScriptCalls {
     /// By event; `None` if the script has no function for it.
     pub(crate) events: Vec<Option<EventCall>>,
     pub(crate) records: Vec<RecordCall>,
-    /// Records that have a function.
+    /// Types of the records that call a function or are exported to a database.
     pub(crate) kinds: Vec<RecordKind>,
     /// The values that the script's calls of `perf_trace_context` functions need.
     pub(crate) context: ContextUse,
@@ -234,7 +234,7 @@ impl ScriptCalls {
             });
             let (Some(call), Some(kind)) = (call, kind) else {
                 // An event without a call still has a number.
-                unused(&mut writer);
+                write_no_call(&mut writer);
                 continue;
             };
             if let Some(columns) = &call.columns {
@@ -255,7 +255,7 @@ impl ScriptCalls {
         let records = self.records.iter().map(|call| Some(call.function));
         for function in records.chain(tables) {
             let Some(function) = function else {
-                unused(&mut writer);
+                write_no_call(&mut writer);
                 continue;
             };
             writer.tuple(5);
@@ -289,7 +289,7 @@ fn describe_columns(call: &EventCall, columns: &[ArgumentColumn], writer: &mut M
 }
 
 /// Writes the description of an event that calls nothing.
-fn unused(writer: &mut MarshalWriter) {
+fn write_no_call(writer: &mut MarshalWriter) {
     writer.tuple(5);
     writer.text(b"none");
     for _ in 0..4 {
@@ -453,9 +453,9 @@ fn call_of(
 /// all have one, and the last one may be the sample's dict.
 fn fields_by_name(fields: Vec<CallField>, function: &ScriptFunction) -> Vec<CallField> {
     let usual = COMMON_PARAMETERS + fields.len();
-    let taken = usize::try_from(function.arguments).unwrap_or(usual);
+    let argument_count = usize::try_from(function.arguments).unwrap_or(usual);
     let own = function.parameters.get(COMMON_PARAMETERS..);
-    let Some(own) = own.filter(|_| taken != usual && taken != usual + 1) else {
+    let Some(own) = own.filter(|_| argument_count != usual && argument_count != usual + 1) else {
         return fields;
     };
     let find = |(index, name): (usize, &String)| {

@@ -18,7 +18,7 @@ use rperf_symbol::{
     load,
 };
 
-/// The object in memory, from which each tool reads; its size is not counted.
+/// The object in memory, from which each tool reads.
 fn files(object: &Path) -> MemoryFiles {
     let mut files = MemoryFiles::new();
     files.insert(object, fs::read(object).expect("the object"));
@@ -99,7 +99,7 @@ fn addresses(files: &MemoryFiles, object: &Path, count: usize) -> Vec<(u64, u64)
             .wrapping_add(1_442_695_040_888_963_407);
         state >> 33
     };
-    let mut any = || {
+    let mut random_address = || {
         let (start, end) = starts[usize::try_from(random()).expect("a position") % starts.len()];
         let address = start + random() % (end - start).max(1);
         (
@@ -107,7 +107,7 @@ fn addresses(files: &MemoryFiles, object: &Path, count: usize) -> Vec<(u64, u64)
             address.wrapping_sub(offset).wrapping_add(text.address()),
         )
     };
-    (0..count).map(|_| any()).collect()
+    (0..count).map(|_| random_address()).collect()
 }
 
 fn measure_rperf(object: &Path, count: usize) -> Figures {
@@ -241,7 +241,7 @@ fn processor_time() -> f64 {
     nanoseconds.expect("a time") / 1e9
 }
 
-/// Anonymous memory of this process, in KiB. Neither tool frees what it has read, so the final value is the maximum.
+/// Anonymous memory of this process, in KiB.
 fn anonymous() -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("a status");
     let line = status

@@ -4,8 +4,7 @@ use std::sync::OnceLock;
 
 use crate::{Abi, Error, Field, FieldReader, Format, PrintFmt};
 
-/// A tracepoint with the format of the kernel that recorded its samples. Parsed once and shared by
-/// all readers.
+/// A tracepoint with the format of the kernel that recorded its samples.
 #[derive(Debug)]
 pub struct Tracepoint {
     /// Its system, such as `sched`.

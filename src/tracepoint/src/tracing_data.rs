@@ -30,11 +30,11 @@ const VERSION: &str = "0.6";
 /// Formats of the recorded tracepoints, borrowed from the section's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracingData<'a> {
-    /// Version of the layout, `0.5` or `0.6`.
+    /// Version of the layout, such as `0.6`.
     pub version: &'a str,
     /// Byte order of the recording machine and of all numbers in the section.
     pub endian: Endian,
-    /// Size of a `long` of the recording kernel in bytes: 4 or 8.
+    /// Size of a `long` of the recording kernel in bytes.
     pub long_size: u8,
     /// Page size of the recording kernel in bytes.
     pub page_size: u32,
@@ -42,7 +42,7 @@ pub struct TracingData<'a> {
     pub header_page: &'a [u8],
     /// Text of `events/header_event`.
     pub header_event: &'a [u8],
-    /// Texts of the format files of ftrace's own events; perf writes none.
+    /// Texts of the format files of ftrace's own events; usually none.
     pub ftrace: Vec<&'a [u8]>,
     /// Tracepoints in file order.
     pub events: Vec<EventFormat<'a>>,

@@ -18,7 +18,6 @@ fn record(out: &mut Vec<u8>, kind: RecordKind, body: &[u8]) {
     to.bytes(body);
 }
 
-/// The sample layout of `record`, or of `record -g` with `callchain`.
 fn layout(callchain: bool) -> SampleLayout {
     let fields = [
         SampleType::IP,

@@ -22,8 +22,8 @@ pub struct WorldBuilder {
     pub(super) world: World,
     endian: Endian,
     last: Order,
-    /// The kernel of each machine, and its current mapping.
     pub(super) kernel_dsos: FxHashMap<Machine, DsoId>,
+    /// The addresses of each kernel's current mapping.
     pub(super) kernel_ranges: FxHashMap<DsoId, Range<u64>>,
     /// Whether this is the running system, whose kernel has a different name than in recordings.
     pub(super) is_live: bool,
@@ -70,7 +70,7 @@ impl WorldBuilder {
         &self.world
     }
 
-    /// Whether records of this type change the World.
+    /// Whether records of this type can change the World.
     #[must_use]
     pub fn changes_world(kind: RecordKind) -> bool {
         matches!(
@@ -90,7 +90,7 @@ impl WorldBuilder {
     /// order; late ones take effect immediately, as in perf.
     ///
     /// # Errors
-    /// [`DecodeError`] for a truncated record, which changes nothing.
+    /// [`DecodeError`] for a record that cannot be decoded, which changes nothing.
     pub fn push(&mut self, order: Order, raw: &RawRecord<'_>) -> Result<(), DecodeError> {
         if !Self::changes_world(raw.kind) {
             return Ok(());
@@ -317,7 +317,7 @@ fn is_kernel(misc: Misc) -> bool {
     matches!(misc.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel)
 }
 
-/// Skips parents without mappings of their own: shells that fork repeatedly would otherwise create
+/// Skips a parent without own mappings before the fork: shells that fork repeatedly would otherwise create
 /// long chains. Parents are shortened before their children, so one step is enough.
 fn shortened(
     spaces: &[MappingSpace],

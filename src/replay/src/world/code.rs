@@ -2,8 +2,8 @@
 //!
 //! Runtimes reuse the memory of functions without any record of it. The functions in their dumps
 //! are a separate layer over the mappings of the process, used if a lookup ends in memory without a
-//! file. The first function at an address is visible from the beginning, so that only reused
-//! addresses create new epochs.
+//! file. A function that is the first at all of its addresses is visible from the beginning, so that
+//! only reused addresses create new epochs.
 
 use rperf_wire::PROT_EXEC;
 
@@ -27,8 +27,8 @@ pub struct RuntimeFunction {
 }
 
 impl World {
-    /// The process whose `/tmp/perf-PID.map` has the symbols of `dso`, if it contains JIT-compiled
-    /// code.
+    /// The process whose `/tmp/perf-PID.map` has the symbols of `dso`, if `dso` is the executable
+    /// anonymous memory of a process.
     #[must_use]
     pub fn runtime_of(&self, dso: DsoId) -> Option<u32> {
         match self.dsos().get(dso.0 as usize)?.kind {
@@ -37,7 +37,8 @@ impl World {
         }
     }
 
-    /// The order of the first mapping of `dso` in an address space of `pid`; `None` if there is none.
+    /// The order of the first mapping of `dso` in an address space of the host's process `pid`, without inherited mappings;
+    /// `None` if there is none.
     #[must_use]
     pub fn first_mapped(&self, pid: u32, dso: DsoId) -> Option<Order> {
         let lives = self.processes.get(&(Machine::Host, pid))?;
@@ -182,7 +183,7 @@ mod tests {
         (world, dso)
     }
 
-    fn at(world: &World, time: u64, address: u64) -> Option<u32> {
+    fn function_at(world: &World, time: u64, address: u64) -> Option<u32> {
         let order = Order { time, position: 9 };
         let found = world.lookup(Machine::Host, CpuMode::User, PID, order, address);
         world.mapping(found.expect("a mapping")).function
@@ -214,15 +215,15 @@ mod tests {
             "the first functions at their addresses"
         );
         assert_ne!(epoch(19), epoch(20));
-        assert_eq!(at(&world, 19, 0x1008), Some(0));
-        assert_eq!(at(&world, 20, 0x1008), Some(2));
+        assert_eq!(function_at(&world, 19, 0x1008), Some(0));
+        assert_eq!(function_at(&world, 20, 0x1008), Some(2));
         assert_eq!(
-            at(&world, 20, 0x1007),
+            function_at(&world, 20, 0x1007),
             Some(0),
             "the part that is not overwritten"
         );
         assert_eq!(
-            at(&world, 20, 0x2004),
+            function_at(&world, 20, 0x2004),
             None,
             "functions are only added to anonymous memory"
         );
@@ -234,7 +235,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_last_function_before_a_sample_is_there(
+        fn the_last_function_before_a_sample_is_found(
             mut loads in proptest::collection::vec((1u64..50, 0x1000u64..0x1040, 1u64..20), 0..20),
             again in proptest::collection::vec(2u64..50, 0..3),
             time in 1u64..60,
@@ -250,7 +251,7 @@ mod tests {
                 let before = functions.iter().rev().find(|f| covers(f) && f.time <= time);
                 // Code isn't sampled before it exists: any function is acceptable.
                 if let Some(expected) = before {
-                    prop_assert_eq!(at(&world, time, address), Some(expected.number));
+                    prop_assert_eq!(function_at(&world, time, address), Some(expected.number));
                 }
             }
         }

@@ -68,7 +68,7 @@ impl Comms {
         CommId(tid | UNNAMED)
     }
 
-    /// The text of an id; empty for an id of another World.
+    /// The text of an id; empty for an unknown id.
     pub(crate) fn text(&self, id: CommId) -> &str {
         if id.0 & UNNAMED == 0 {
             return self.names.get(id.0 as usize).map_or("", |name| name);

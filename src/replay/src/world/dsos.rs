@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{Dso, DsoId, DsoKind, Machine};
 
-/// All DSOs. A DSO is identified by its name, and its build-id if known.
+/// All DSOs.
 #[derive(Debug, Default)]
 pub(crate) struct Dsos {
     all: Vec<Dso>,
@@ -35,7 +35,7 @@ impl Dsos {
         self.by_name.get(&key)?.first().copied()
     }
 
-    /// The user DSO with this name and build-id, created if necessary. A DSO without a known
+    /// The user DSO with this name and, if given, this build-id; created if necessary. A DSO without a known
     /// build-id gets this one.
     pub(crate) fn user(
         &mut self,

@@ -10,7 +10,7 @@ use crate::{Machine, Order};
 /// epochs see the same mappings: [`World::lookup`] returns the same for them, and equal stacks have equal frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Epoch {
-    /// Id of the process's address space and number of its mappings so far; `u64::MAX` if the process is unknown.
+    /// Id of the process's address space and number of its changes so far; `u64::MAX` if the process is unknown.
     pub user: u64,
     /// The same for the kernel of the machine.
     pub kernel: u64,
@@ -54,7 +54,7 @@ impl World {
     }
 
     /// Returns the state of an address space as a number, and the range of orders in which it is the same.
-    /// Inherited mappings are fixed at the start of a space, so the number of its own mappings determines the state.
+    /// Inherited mappings are fixed at the start of a space, so the number of its own changes determines the state.
     fn own_state(&self, space: Option<SpaceId>, order: Order) -> (u64, OrderRange) {
         let found = space.and_then(|id| Some((id, self.spaces.get(id.0 as usize)?)));
         found.map_or((u64::MAX, OrderRange::ALL), |(id, space)| {

@@ -126,7 +126,7 @@ impl WorldBuilder {
         }
     }
 
-    /// The kernel from the build-ids, otherwise one with the record's name.
+    /// The kernel from the build-ids or an earlier record, otherwise a new one named `name`.
     fn kernel_dso(&mut self, machine: Machine, name: &str) -> DsoId {
         let known = self.kernel_dsos.get(&machine).copied();
         let id = known.unwrap_or_else(|| {

@@ -39,7 +39,7 @@ struct Lifetime {
     space: SpaceId,
 }
 
-/// Processes, threads, mappings and DSOs of a recording, by time. Built by a [`WorldBuilder`], and shared, unchanged, by all
+/// Processes, threads, mappings and DSOs of a recording, by time. Built by a [`WorldBuilder`], and shared by all
 /// threads that process samples.
 #[derive(Debug, Default)]
 pub struct World {
@@ -70,7 +70,7 @@ impl World {
     }
 
     /// The mapping at `address` just before `order`, for code that runs in `mode` in the process
-    /// `pid` of `machine`. `None` if there is none, and for modes without mappings (hypervisor).
+    /// `pid` of `machine`. `None` if there is none, and for modes without mappings (unknown, hypervisor).
     #[must_use]
     pub fn lookup(
         &self,
@@ -213,12 +213,12 @@ impl World {
         self.cgroups.all()
     }
 
-    /// The threads of the host as they were when the recording ended, in no particular order.
+    /// The last thread of each thread id of the host, in no particular order.
     pub fn threads(&self) -> impl Iterator<Item = ThreadInfo> + '_ {
         self.threads.all()
     }
 
-    /// The changes of names of the host's threads: those of one thread in order, threads in no particular order.
+    /// The changes of names of the host's threads: those of one thread id in order, thread ids in no particular order.
     pub fn comm_changes(&self) -> impl Iterator<Item = CommChange> + '_ {
         self.threads.comm_changes()
     }

@@ -36,7 +36,7 @@ impl WorldBuilder {
         let alive: FxHashSet<u32> = world.threads.processes().collect();
         let mut live = LiveObjects {
             world,
-            numbers: FxHashMap::default(),
+            new_ids: FxHashMap::default(),
             mappings: Vec::new(),
             spaces: Vec::new(),
         };
@@ -75,8 +75,8 @@ impl WorldBuilder {
 /// The visible mappings, copied from `world` with new ids.
 struct LiveObjects<'w> {
     world: &'w World,
-    /// New ids of mappings by old id.
-    numbers: FxHashMap<MappingId, MappingId>,
+    /// By old id.
+    new_ids: FxHashMap<MappingId, MappingId>,
     mappings: Vec<Mapping>,
     spaces: Vec<MappingSpace>,
 }
@@ -100,7 +100,7 @@ impl LiveObjects<'_> {
             id: old,
         } = visible;
         let next = MappingId(u32::try_from(self.mappings.len()).unwrap_or(u32::MAX));
-        let mapping = *self.numbers.entry(old).or_insert(next);
+        let mapping = *self.new_ids.entry(old).or_insert(next);
         if mapping == next {
             self.mappings.push(*self.world.mapping(old));
         }
@@ -150,7 +150,7 @@ mod tests {
         })
     }
 
-    fn seen(world: &World, pid: u32, address: u64) -> Option<&str> {
+    fn dso_name(world: &World, pid: u32, address: u64) -> Option<&str> {
         let mapping = world.lookup(Machine::Host, CpuMode::User, pid, at(1), address)?;
         Some(&world.dso(world.mapping(mapping).dso).name)
     }
@@ -171,20 +171,20 @@ mod tests {
         push(&mut builder, 6, &fork(7, 10));
         builder.forget(&[(at(7), 9)]);
         let world = builder.world();
-        assert_eq!(seen(world, 7, 0x1800), Some("/bin/other"));
+        assert_eq!(dso_name(world, 7, 0x1800), Some("/bin/other"));
         assert_eq!(
-            seen(world, 8, 0x1800),
+            dso_name(world, 8, 0x1800),
             Some("/bin/server"),
             "as of the fork"
         );
-        assert_eq!(seen(world, 9, 0x1800), None);
-        assert_eq!(seen(world, 10, 0x1800), Some("/bin/other"));
+        assert_eq!(dso_name(world, 9, 0x1800), None);
+        assert_eq!(dso_name(world, 10, 0x1800), Some("/bin/other"));
         assert_eq!(world.comm(world.comm_at(10, at(1))), "server");
         assert_eq!(world.mappings().len(), 2);
         // Exited long ago, and the id was reused.
         push(&mut builder, 8, &fork(10, 9));
         builder.forget(&[(at(7), 9)]);
-        assert_eq!(seen(builder.world(), 9, 0x1800), Some("/bin/other"));
+        assert_eq!(dso_name(builder.world(), 9, 0x1800), Some("/bin/other"));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use super::{Epoch, World};
 use crate::{CommId, Machine, Order};
 
-/// A range of the order in which a result is the same: after `after`, up to and including `until`.
+/// A range of orders in which a result is the same: after `after`, up to and including `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderRange {
     pub(crate) after: Order,
@@ -14,7 +14,6 @@ pub struct OrderRange {
 }
 
 impl OrderRange {
-    /// The whole recording.
     pub(crate) const ALL: Self = Self {
         after: Order {
             time: 0,
@@ -104,7 +103,7 @@ impl ThreadCache {
         self.moment_span(world, who, order).0
     }
 
-    /// Like [`ThreadCache::moment`], with the range of the order in which the state is the same.
+    /// Like [`ThreadCache::moment`], with the range of orders in which the state is the same.
     #[inline]
     pub fn moment_span(
         &mut self,

@@ -34,22 +34,22 @@ struct ThreadHistory {
     has_records: bool,
 }
 
-/// A thread as it was when the recording ended.
+/// The last thread with a thread id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadInfo {
-    /// Process; `u32::MAX` if not recorded.
+    /// Process id; `u32::MAX` if not recorded.
     pub pid: u32,
-    /// Thread.
+    /// Thread id.
     pub tid: u32,
     /// The thread that created it, if recorded.
     pub parent: Option<u32>,
-    /// Its last name.
+    /// Its last name, or `:TID`.
     pub comm: CommId,
     /// Whether it has a COMM or FORK record, and not only mappings.
     pub has_records: bool,
 }
 
-/// A thread's new name.
+/// The start of a thread, or its new name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommChange {
     /// The thread.
@@ -170,7 +170,7 @@ impl ThreadTable {
         self.histories.values().filter_map(|history| history.pid)
     }
 
-    /// All threads, as they are after the last record.
+    /// The last thread of each thread id.
     pub(crate) fn all(&self) -> impl Iterator<Item = ThreadInfo> + '_ {
         self.histories.iter().map(|(tid, history)| ThreadInfo {
             pid: history.pid.unwrap_or(u32::MAX),
@@ -186,7 +186,7 @@ impl ThreadTable {
         change.comm()
     }
 
-    /// The range of the order in which the names of a thread are the same as at `order`.
+    /// The range of orders in which the names of a thread are the same as at `order`.
     pub(crate) fn span(&self, tid: u32, order: Order) -> OrderRange {
         let changes = self
             .histories

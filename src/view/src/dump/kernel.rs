@@ -8,7 +8,7 @@ use rperf_wire::{Endian, RawRecord, Read, ReadFormat, Record, SampleId};
 use super::{AlternateHex, name};
 use crate::script::record::{text_poke, write_record};
 
-/// Writes the name and fields of a record without its trailer, to the end of the line; without an event, only the name.
+/// Writes the name and fields of a record without its trailer; without an event, only the name.
 pub(super) fn write(
     out: &mut dyn Write,
     raw: &RawRecord<'_>,

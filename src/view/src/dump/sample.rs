@@ -129,7 +129,6 @@ pub(super) fn chain(out: &mut dyn Write, ips: impl Iterator<Item = u64>) -> io::
     Ok(())
 }
 
-/// Memory access weight and data source, transactions and page sizes.
 fn write_memory(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> {
     let wire = sample.wire;
     if let Some(weight) = wire.weight {

@@ -1,4 +1,4 @@
-//! The fields of simpleperf's records, which perf does not know.
+//! The fields of simpleperf's own record types, which perf does not know.
 
 use std::fmt::Write as _;
 

@@ -18,7 +18,7 @@ const NAMES: [&str; 6] = [
     "Snapshot mode",
 ];
 
-/// The lines after AUXTRACE_INFO.
+/// The text after the record's name.
 pub(super) fn info(info: &AuxTraceInfo<'_>) -> String {
     let mut text = format!(" type: {}\n", info.kind);
     if info.kind == AuxTraceInfo::INTEL_BTS {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_named_where_the_kind_is_known() {
+    fn words_of_a_known_trace_type_are_named() {
         let bytes: Vec<u8> = (1..=6_u64).flat_map(u64::to_le_bytes).collect();
         let private = U64s::new(&bytes, Endian::Little);
         let known = info(&AuxTraceInfo { kind: 2, private });

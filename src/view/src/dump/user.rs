@@ -10,7 +10,7 @@ use rperf_wire::{
 
 use super::{AlternateHex, simpleperf};
 
-/// perf's marker for records that `script` ignores.
+/// perf's marker for records that its command does not handle.
 pub(super) const UNHANDLED: &str = ": unhandled!\n";
 
 /// `PERF_STAT_ROUND_TYPE__FINAL`.
@@ -24,8 +24,8 @@ pub(super) fn write(out: &mut dyn Write, record: &RecordAt<'_>, endian: Endian) 
     }
 }
 
-/// Like [`write()`], for types that the command does not handle: writes the fields of STAT records, but not those of AUXTRACE_ERROR
-/// and ID_INDEX.
+/// Like [`write()`], for types that the command does not handle: writes the fields of STAT, STAT_ROUND and STAT_CONFIG,
+/// but not those of AUXTRACE_ERROR and ID_INDEX.
 pub(super) fn write_unhandled(
     out: &mut dyn Write,
     record: &RecordAt<'_>,

@@ -23,13 +23,11 @@ const SLOTS: usize = 4;
 struct FakeKernel {
     /// Whether counting in the kernel is forbidden.
     user_only: bool,
-    /// Whether it doesn't support `exclude_guest`.
-    old: bool,
-    /// Whether its PMU doesn't support `config1`.
-    plain: bool,
+    lacks_exclude_guest: bool,
+    lacks_config1: bool,
     /// Whether it refuses a tracepoint as a member of a group.
     refuses_members: bool,
-    /// Number of open events: beyond [`SLOTS`] they are multiplexed.
+    /// Number of open hardware events per CPU; more than [`SLOTS`] are multiplexed.
     opened: Shared<usize>,
 }
 
@@ -70,10 +68,10 @@ impl CounterKernel for FakeKernel {
         if self.user_only && !attr.flags.contains(AttrFlags::EXCLUDE_KERNEL) {
             return refused(libc::EACCES);
         }
-        if self.old && attr.flags.contains(AttrFlags::EXCLUDE_GUEST) {
+        if self.lacks_exclude_guest && attr.flags.contains(AttrFlags::EXCLUDE_GUEST) {
             return refused(libc::EINVAL);
         }
-        if self.plain && attr.config1 != 0 {
+        if self.lacks_config1 && attr.config1 != 0 {
             return refused(libc::EINVAL);
         }
         if let Some(leader) = group {
@@ -137,7 +135,7 @@ impl SessionObserver for ReportedEvents {
 }
 
 /// Opens `events` and reads them.
-fn counted(kernel: FakeKernel, events: &str, on_cpus: bool) -> (EventReadings, Vec<String>) {
+fn open_and_read(kernel: FakeKernel, events: &str, on_cpus: bool) -> (EventReadings, Vec<String>) {
     let specs = parse(events, &Catalogue::default()).unwrap();
     let (opened, reported) = opened(kernel, specs, on_cpus);
     (opened.read(), reported)
@@ -149,7 +147,7 @@ fn opened(
     specs: Vec<EventSpec>,
     on_cpus: bool,
 ) -> (OpenCounters<FakeKernel>, Vec<String>) {
-    let wanted: Vec<CountEvent> = specs
+    let events: Vec<CountEvent> = specs
         .into_iter()
         .map(|spec| CountEvent {
             spec,
@@ -177,7 +175,7 @@ fn opened(
         bundles: true,
     };
     let mut reported = ReportedEvents::default();
-    let opened = OpenCounters::open(kernel, &wanted, &opening, &mut reported).unwrap();
+    let opened = OpenCounters::open(kernel, &events, &opening, &mut reported).unwrap();
     (opened, reported.0)
 }
 
@@ -254,7 +252,7 @@ fn metrics(table: &CountTable) -> Vec<String> {
 #[test]
 fn every_aggregation_divides_a_units_own_counts() {
     for events in ["cycles,instructions", "{cycles,instructions}"] {
-        let (readings, reported) = counted(FakeKernel::default(), events, true);
+        let (readings, reported) = open_and_read(FakeKernel::default(), events, true);
         assert_eq!(reported, [""; 0]);
         for (by, units) in [
             (Aggregation::Global, 1),
@@ -277,7 +275,7 @@ fn every_aggregation_divides_a_units_own_counts() {
 #[test]
 fn multiplexed_events_are_scaled() {
     let events = "cycles,instructions,branches,branch-misses,cache-references,bus-cycles";
-    let (readings, _) = counted(FakeKernel::default(), events, false);
+    let (readings, _) = open_and_read(FakeKernel::default(), events, false);
     let table = table(&readings, Aggregation::Global);
     assert_eq!(
         values(&table),
@@ -292,10 +290,10 @@ fn multiplexed_events_are_scaled() {
 #[test]
 fn the_refused_part_of_a_counter_is_reported() {
     let kernel = FakeKernel {
-        plain: true,
+        lacks_config1: true,
         ..FakeKernel::default()
     };
-    let (readings, reported) = counted(kernel, "cycles/config1=7/,instructions", false);
+    let (readings, reported) = open_and_read(kernel, "cycles/config1=7/,instructions", false);
     assert_eq!(
         reported,
         [
@@ -309,7 +307,7 @@ fn the_refused_part_of_a_counter_is_reported() {
 
 #[test]
 fn unsupported_events_are_marked_and_the_rest_counted() {
-    let (readings, reported) = counted(
+    let (readings, reported) = open_and_read(
         FakeKernel::default(),
         "{LLC-loads,cycles,instructions}",
         true,
@@ -329,16 +327,17 @@ const FIVE_EVENTS: &str = "{cycles,instructions,branches,branch-misses,bus-cycle
 
 #[test]
 fn a_group_that_never_fits_loses_its_last_members() {
-    let (readings, reported) = counted(FakeKernel::default(), FIVE_EVENTS, false);
+    let (readings, reported) = open_and_read(FakeKernel::default(), FIVE_EVENTS, false);
     assert_eq!(reported, ["bus-cycles grouped=true"]);
     assert_eq!(readings.supported, [true, true, true, true, false]);
-    let shown = values(&table(&readings, Aggregation::Global));
-    assert_eq!(shown[..4], [1000.0, 2000.0, 5000.0, 6000.0]);
+    let counts = values(&table(&readings, Aggregation::Global));
+    assert_eq!(counts[..4], [1000.0, 2000.0, 5000.0, 6000.0]);
 }
 
 #[test]
 fn a_weak_group_is_broken_up() {
-    let (readings, reported) = counted(FakeKernel::default(), &format!("{FIVE_EVENTS}:W"), false);
+    let (readings, reported) =
+        open_and_read(FakeKernel::default(), &format!("{FIVE_EVENTS}:W"), false);
     assert_eq!(reported, ["broken cycles"]);
     assert_eq!(readings.supported, [true; 5]);
 }
@@ -349,7 +348,7 @@ fn unprivileged_users_count_user_space() {
         user_only: true,
         ..FakeKernel::default()
     };
-    let (readings, reported) = counted(kernel, "cycles,instructions:u", false);
+    let (readings, reported) = open_and_read(kernel, "cycles,instructions:u", false);
     assert_eq!(reported, ["user cycles:u"]);
     let names: Vec<&str> = readings
         .events
@@ -362,10 +361,10 @@ fn unprivileged_users_count_user_space() {
 #[test]
 fn old_kernels_get_older_attrs() {
     let kernel = FakeKernel {
-        old: true,
+        lacks_exclude_guest: true,
         ..FakeKernel::default()
     };
-    let (readings, reported) = counted(kernel, "cycles", false);
+    let (readings, reported) = open_and_read(kernel, "cycles", false);
     assert_eq!(reported, ["without exclude_guest"]);
     assert_eq!(readings.supported, [true]);
 }

@@ -140,21 +140,21 @@ impl<'a> Parser<'a> {
             }
             "st" | "at" | "ti" => {
                 let operand = self.parse_type()?;
-                let word = match code {
+                let keyword = match code {
                     "st" => "sizeof ",
                     "at" => "alignof ",
                     _ => "typeid ",
                 };
-                return Some(self.add(Node::Wordy(word, operand)));
+                return Some(self.add(Node::Keyword(keyword, operand)));
             }
             "sz" | "az" | "nx" => {
                 let operand = self.expression()?;
-                let word = match code {
+                let keyword = match code {
                     "sz" => "sizeof ",
                     "az" => "alignof ",
                     _ => "noexcept",
                 };
-                return Some(self.add(Node::Wordy(word, operand)));
+                return Some(self.add(Node::Keyword(keyword, operand)));
             }
             _ => {}
         }

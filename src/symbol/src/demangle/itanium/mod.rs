@@ -3,7 +3,7 @@
 //! perf 6.1 shows functions without their own parameters, so parsing stops after the name; inside
 //! it (a lambda's function, template arguments) parameters are shown. Existing crates differ from
 //! GNU in spelling (`(unsigned int)4` for `4u`, `_GLOBAL__N_1` for `(anonymous namespace)`), which
-//! would rename a sixth of the symbols of a C++ program.
+//! would rename many symbols of a C++ program.
 
 mod expression;
 mod name;
@@ -91,8 +91,8 @@ enum Node<'a> {
     Cast(Id, Vec<Id>),
     /// `type{values}`.
     Braced(Option<Id>, Vec<Id>),
-    /// `word (operand)`.
-    Wordy(&'a str, Id),
+    /// `keyword (operand)`.
+    Keyword(&'a str, Id),
     /// `sizeof...(pack)`, evaluated when printed.
     PackSize(Id),
 }
@@ -195,7 +195,7 @@ impl<'a> Parser<'a> {
         number.checked_add(1)
     }
 
-    /// Calls `read` one level deeper; fails beyond the limit.
+    /// Calls `read` one level deeper; fails beyond the limits.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         if self.depth >= MAX_DEPTH || self.steps >= MAX_STEPS {
             return None;

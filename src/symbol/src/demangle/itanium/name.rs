@@ -191,16 +191,16 @@ impl<'a> Parser<'a> {
 
     fn nested_name(&mut self) -> Option<Id> {
         self.expect("N")?;
-        let mut words = self.cv_qualifiers();
+        let mut qualifiers = self.cv_qualifiers();
         if self.skip_prefix("R") {
-            words.push(" &");
+            qualifiers.push(" &");
         } else if self.skip_prefix("O") {
-            words.push(" &&");
+            qualifiers.push(" &&");
         }
         let mut name = self.prefix()?;
         self.expect("E")?;
-        for word in words {
-            name = self.add(Node::Qualified(name, word));
+        for qualifier in qualifiers {
+            name = self.add(Node::Qualified(name, qualifier));
         }
         Some(name)
     }
@@ -361,7 +361,7 @@ impl<'a> Parser<'a> {
         Some(self.text(words))
     }
 
-    /// Parses `S…`: a substitution, or a standard library abbreviation. With `prefix`, a constructor may follow.
+    /// Parses `S…`: a substitution, or a standard library abbreviation. With `prefix`, a constructor or destructor may follow.
     pub(super) fn substitution(&mut self, prefix: bool) -> Option<Id> {
         self.expect("S")?;
         if matches!(self.peek()?, b'_' | b'0'..=b'9' | b'A'..=b'Z') {

@@ -49,7 +49,7 @@ impl<'t, 'a> Printer<'t, 'a> {
                 self.list(values)?;
                 self.push("}");
             }
-            Node::Wordy(word, operand) => {
+            Node::Keyword(word, operand) => {
                 self.push(word);
                 self.in_parentheses(&[*operand])?;
             }

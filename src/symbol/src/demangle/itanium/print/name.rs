@@ -170,7 +170,7 @@ impl<'t, 'a> Printer<'t, 'a> {
             | Node::Attributed(a, _)
             | Node::Decltype(a)
             | Node::Unary(_, a)
-            | Node::Wordy(_, a) => find(a),
+            | Node::Keyword(_, a) => find(a),
             _ => None,
         }
     }
