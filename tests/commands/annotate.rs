@@ -21,12 +21,12 @@ const HOT_FUNCTIONS: &str =
     "burn_deep,burn_compare,burn_handler,burn_alloca,burn_realigned,burn_jump";
 
 /// Compiles and records the program; returns the recording's name.
-fn recorded(test: &str) -> Option<(Tools, String)> {
-    recorded_with(test, &["-e", "cpu-clock:u"])
+fn record_program(test: &str) -> Option<(Tools, String)> {
+    record_events(test, &["-e", "cpu-clock:u"])
 }
 
 /// Compiles the program with these additional options.
-fn compiled(test: &str, options: &[&str]) -> Option<(Tools, String)> {
+fn compile_program(test: &str, options: &[&str]) -> Option<(Tools, String)> {
     let tools = Tools::find_for(test)?;
     let program = tools.path().join("stacks");
     let mut compiler = Command::new("cc");
@@ -37,9 +37,9 @@ fn compiled(test: &str, options: &[&str]) -> Option<(Tools, String)> {
     Some((tools, program.to_owned()))
 }
 
-/// Like `recorded`, with other events.
-fn recorded_with(test: &str, events: &[&str]) -> Option<(Tools, String)> {
-    let (tools, program) = compiled(test, &[])?;
+/// Like `record_program`, with other events.
+fn record_events(test: &str, events: &[&str]) -> Option<(Tools, String)> {
+    let (tools, program) = compile_program(test, &[])?;
     let words = [events, &["-F", "2500", "--", &program, "300"]].concat();
     let file = tools.record(Tool::Rperf, "stacks", &words)?;
     Some((tools, file))
@@ -77,7 +77,7 @@ fn functions(text: &str) -> Vec<Vec<String>> {
 #[test]
 fn instructions_and_percentages_match_perf() {
     let test = "commands::annotate::instructions_and_percentages_match_perf";
-    let Some((tools, file)) = recorded(test) else {
+    let Some((tools, file)) = record_program(test) else {
         return;
     };
     for words in [
@@ -103,7 +103,7 @@ fn instructions_and_percentages_match_perf() {
 #[test]
 fn events_are_annotated_where_they_were_sampled() {
     let test = "commands::annotate::events_are_annotated_where_they_were_sampled";
-    let Some((tools, program)) = compiled(test, &["-no-pie"]) else {
+    let Some((tools, program)) = compile_program(test, &["-no-pie"]) else {
         return;
     };
     let symbols = Command::new("nm").arg(&program).output();
@@ -135,7 +135,7 @@ fn events_are_annotated_where_they_were_sampled() {
 #[test]
 fn source_lines_match_the_file() {
     let test = "commands::annotate::source_lines_match_the_file";
-    let Some((tools, file)) = recorded(test) else {
+    let Some((tools, file)) = record_program(test) else {
         return;
     };
     let text = fs::read_to_string(source()).expect("the source");
@@ -171,7 +171,7 @@ fn source_lines_match_the_file() {
 #[test]
 fn functions_without_code_are_reported() {
     let test = "commands::annotate::functions_without_code_are_reported";
-    let Some((tools, file)) = recorded(test) else {
+    let Some((tools, file)) = record_program(test) else {
         return;
     };
     let run = |words: &[&str]| {

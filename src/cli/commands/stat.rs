@@ -59,6 +59,6 @@ fn count(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let ended = runs::StatRuns::new(plan, context, matches, &mut sink)?.run()?;
-    Ok(ended.map_or(ExitStatus::Ok, plan::exit))
+    let status = runs::StatRuns::new(plan, context, matches, &mut sink)?.run()?;
+    Ok(status.map_or(ExitStatus::Ok, plan::exit))
 }

@@ -110,13 +110,19 @@ fn write_events(
         range: (range.first, range.last),
         may_be_empty: false,
     };
-    let walk = write_trace(&request.output, analysis, &recording.layouts, content)?;
-    let Some((first, last)) = walk.times else {
+    let summary = write_trace(&request.output, analysis, &recording.layouts, content)?;
+    let Some((first, last)) = summary.times else {
         return Err(recording.no_samples(analysis, request));
     };
     analysis.end_progress();
     announce(last - first, &request.output, analysis.context);
-    conclude(analysis, walk.delivered, &walk.losses, DOUBTFUL, matches)
+    conclude(
+        analysis,
+        summary.delivered,
+        &summary.losses,
+        DOUBTFUL,
+        matches,
+    )
 }
 
 /// Prints the time span and the file that was written, unless it is the standard output.

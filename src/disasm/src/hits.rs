@@ -44,7 +44,7 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
     }
 
     /// Allows functions below this percentage of every event to be omitted: symbols of objects with
-    /// a smaller total are not read.
+    /// smaller totals may not be read.
     #[must_use]
     pub fn with_min_percent(mut self, min_percent: f64) -> Self {
         self.min_percent = min_percent;

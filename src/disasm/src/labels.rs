@@ -138,7 +138,7 @@ impl<'l> Labels<'l> {
                 let named = place
                     .symbol
                     .as_ref()
-                    .and_then(|_| relative(operands, place));
+                    .and_then(|_| replace_pc_relative(operands, place));
                 named.unwrap_or_else(|| match place.symbol {
                     Some(_) => format!("{operands}        # {:x} <{place}>", place.address),
                     None => format!("{operands}        # {:x}", place.address),
@@ -173,7 +173,7 @@ fn external_target(head: &str, target: &OperandAddress<'_>) -> String {
 
 /// `operands` with the symbol in place of an operand relative to the program counter. `None` without such an operand, or if a
 /// jump or call reads its target from it.
-fn relative(operands: &str, place: &OperandAddress<'_>) -> Option<String> {
+fn replace_pc_relative(operands: &str, place: &OperandAddress<'_>) -> Option<String> {
     const COUNTER: &str = "(%rip)";
     let (before, after) = operands.split_once(COUNTER)?;
     let start = before.rfind([',', '*', ' ', ':']).map_or(0, |at| at + 1);

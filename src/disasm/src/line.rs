@@ -63,15 +63,15 @@ impl InstructionLine<'_> {
     #[must_use]
     pub fn full_text(&self) -> String {
         let mut text = self.text.clone();
-        let name = |named: &OperandAddress| match named.symbol {
+        let suffix = |named: &OperandAddress| match named.symbol {
             Some(_) => format!(" <{named}>"),
             None => String::new(),
         };
         if let Some(target) = &self.target {
-            text.push_str(&name(target));
+            text.push_str(&suffix(target));
         }
         if let Some(place) = &self.refers {
-            text.push_str(&format!("        # {:x}{}", place.address, name(place)));
+            text.push_str(&format!("        # {:x}{}", place.address, suffix(place)));
         }
         text
     }

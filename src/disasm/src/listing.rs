@@ -191,8 +191,8 @@ impl<'r> Walk<'r, '_, '_> {
                 bytes: bytes[..length].to_vec(),
                 text,
                 flow: printed.flow,
-                target: printed.target.map(|address| self.named(address)),
-                refers: printed.refers.map(|address| self.named(address)),
+                target: printed.target.map(|address| self.operand_address(address)),
+                refers: printed.refers.map(|address| self.operand_address(address)),
                 hits: Vec::new(),
                 site: site.flatten(),
             });
@@ -235,7 +235,7 @@ impl<'r> Walk<'r, '_, '_> {
     }
 
     /// An address of the object with its symbol.
-    fn named(&self, address: u64) -> OperandAddress<'r> {
+    fn operand_address(&self, address: u64) -> OperandAddress<'r> {
         let frame = self.resolver.frame_in_object(&self.first, address);
         let symbol = frame.and_then(|frame| {
             let symbol = frame.symbol?;

@@ -88,8 +88,8 @@ type Reason = String;
 impl EventSettings {
     /// Processes a term valid for every event; returns `None` for another key.
     pub(crate) fn take(&mut self, term: &Term<'_>) -> Result<Option<CommonTerm>, Reason> {
-        let refused = UNSUPPORTED_TERMS.iter().find(|(key, _)| *key == term.key);
-        if let Some((key, why)) = refused {
+        let unsupported = UNSUPPORTED_TERMS.iter().find(|(key, _)| *key == term.key);
+        if let Some((key, why)) = unsupported {
             return Err(format!("`{key}' is not available here: {why}"));
         }
         match term.key {

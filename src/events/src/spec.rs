@@ -299,12 +299,12 @@ mod tests {
 
     #[test]
     fn only_cycles_fall_back_to_the_clock() {
-        let names = |text| fallback(&named(text));
-        assert_eq!(names("cycles").as_deref(), Some("cpu-clock"));
-        assert_eq!(names("cpu-cycles:u").as_deref(), Some("cpu-clock:uH"));
-        assert_eq!(names("cycles:uk").as_deref(), Some("cpu-clock:kuH"));
-        assert_eq!(names("cycles:P").as_deref(), Some("cpu-clock:ppp"));
-        assert_eq!(names("cycles:D").as_deref(), Some("cpu-clock:HG"));
+        let new_name = |text| fallback(&named(text));
+        assert_eq!(new_name("cycles").as_deref(), Some("cpu-clock"));
+        assert_eq!(new_name("cpu-cycles:u").as_deref(), Some("cpu-clock:uH"));
+        assert_eq!(new_name("cycles:uk").as_deref(), Some("cpu-clock:kuH"));
+        assert_eq!(new_name("cycles:P").as_deref(), Some("cpu-clock:ppp"));
+        assert_eq!(new_name("cycles:D").as_deref(), Some("cpu-clock:HG"));
         for (kernel, cpuid, name) in [
             (true, AMD, "cpu-clock:ppp"),
             (false, AMD, "cpu-clock:uhppp"),
@@ -314,18 +314,18 @@ mod tests {
             let event = default_event(kernel, cpuid);
             assert_eq!(fallback(&event).as_deref(), Some(name), "{cpuid}");
         }
-        assert_eq!(names("instructions"), None);
-        assert_eq!(names("cpu-clock"), None);
+        assert_eq!(new_name("instructions"), None);
+        assert_eq!(new_name("cpu-clock"), None);
     }
 
     #[test]
     fn user_only_events_have_a_modifier() {
-        let names = |text| user_only(&named(text)).map(|event| event.name);
-        assert_eq!(names("cs").as_deref(), Some("cs:u"));
-        assert_eq!(names("cs:D").as_deref(), Some("cs:Du"));
-        assert_eq!(names("cpu-clock:H").as_deref(), Some("cpu-clock:Hu"));
-        assert_eq!(names("cs:u"), None);
-        assert_eq!(names("cs:k"), None, "no privilege level would be left");
+        let new_name = |text| user_only(&named(text)).map(|event| event.name);
+        assert_eq!(new_name("cs").as_deref(), Some("cs:u"));
+        assert_eq!(new_name("cs:D").as_deref(), Some("cs:Du"));
+        assert_eq!(new_name("cpu-clock:H").as_deref(), Some("cpu-clock:Hu"));
+        assert_eq!(new_name("cs:u"), None);
+        assert_eq!(new_name("cs:k"), None, "no privilege level would be left");
         assert_eq!(user_only(&default_event(false, AMD)), None);
     }
 

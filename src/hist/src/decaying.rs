@@ -156,17 +156,17 @@ impl DecayingHistogram {
     fn show(&mut self) {
         let order_by = &self.order_by;
         self.rows
-            .sort_by(|one, other| by_weight(one, other, order_by));
+            .sort_by(|one, other| by_numbers(one, other, order_by));
         let mut totals = self.rest.clone();
         for row in &self.rows {
             add_sums(&mut totals, &sums(row).collect::<Vec<_>>());
         }
         let all = totals.first().copied().unwrap_or_default();
-        let least = self
+        let threshold = self
             .graph
             .map(|graph| graph::BranchThreshold::new(&graph, all.period));
         let rows = self.rows.iter().map(|row| HistogramRow {
-            graph: least.map_or_else(Vec::new, |least| least.displayed(&row.graph)),
+            graph: threshold.map_or_else(Vec::new, |threshold| threshold.displayed(&row.graph)),
             others: row.others.clone(),
             cells: row.cells.clone(),
             ..*row
@@ -256,7 +256,7 @@ fn add_row(row: &mut HistogramRow, more: HistogramRow, is_list: bool) {
 }
 
 /// Compares rows for descending order by the numbers in the sort order, then by cells.
-fn by_weight(one: &HistogramRow, other: &HistogramRow, order_by: &[ReportField]) -> Ordering {
+fn by_numbers(one: &HistogramRow, other: &HistogramRow, order_by: &[ReportField]) -> Ordering {
     let numbers = order_by.iter().filter_map(|field| match field {
         ReportField::Number(number) => Some(*number),
         ReportField::Key(_) => None,

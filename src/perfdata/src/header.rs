@@ -185,20 +185,20 @@ fn magic(file: &[u8]) -> Result<Endian, Error> {
     if file.is_empty() {
         return Err(Error::Empty);
     }
-    let found = file.get(..MAGIC.len()).unwrap_or(file);
-    match found {
-        found if found == MAGIC => Ok(Endian::Little),
-        found if found == MAGIC_BIG => Ok(Endian::Big),
-        found if found == MAGIC_VERSION_1 => version_1(file),
-        found
+    let start = file.get(..MAGIC.len()).unwrap_or(file);
+    match start {
+        start if start == MAGIC => Ok(Endian::Little),
+        start if start == MAGIC_BIG => Ok(Endian::Big),
+        start if start == MAGIC_VERSION_1 => version_1(file),
+        start
             if [MAGIC, MAGIC_BIG, MAGIC_VERSION_1]
                 .iter()
-                .any(|magic| magic.starts_with(found)) =>
+                .any(|magic| magic.starts_with(start)) =>
         {
             Err(Error::HeaderTruncated { have: file.len() })
         }
-        found => Err(Error::Magic {
-            magic: found.to_vec(),
+        start => Err(Error::Magic {
+            magic: start.to_vec(),
         }),
     }
 }
@@ -235,9 +235,9 @@ fn features(bitmap: &[u8; 32], endian: Endian) -> [u64; 4] {
         *word = endian.u64(*bytes);
     }
     if endian == Endian::Big && !has(&words, FeatureId::HOSTNAME) {
-        let halves = words.map(|word| word.rotate_left(32));
-        if has(&halves, FeatureId::HOSTNAME) {
-            return halves;
+        let swapped = words.map(|word| word.rotate_left(32));
+        if has(&swapped, FeatureId::HOSTNAME) {
+            return swapped;
         }
         let known = |words: &[u64; 4]| {
             let mut bits = (0..=u8::MAX).map(FeatureId);
@@ -245,7 +245,7 @@ fn features(bitmap: &[u8; 32], endian: Endian) -> [u64; 4] {
         };
         if !known(&words) {
             let build_ids = [1 << FeatureId::BUILD_ID.0, 0, 0, 0];
-            return if known(&halves) { halves } else { build_ids };
+            return if known(&swapped) { swapped } else { build_ids };
         }
     }
     words

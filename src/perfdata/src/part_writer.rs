@@ -83,7 +83,7 @@ impl<W: Output> PartWriter<W> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
         let mut rest = bytes;
         while !rest.is_empty() {
-            let stopped = match self.output.write(rest) {
+            let error = match self.output.write(rest) {
                 Ok(0) => io::ErrorKind::WriteZero.into(),
                 Ok(count) => {
                     rest = rest.get(count..).unwrap_or_default();
@@ -92,7 +92,7 @@ impl<W: Output> PartWriter<W> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => error,
             };
-            return Err((bytes.len() - rest.len(), stopped));
+            return Err((bytes.len() - rest.len(), error));
         }
         Ok(())
     }

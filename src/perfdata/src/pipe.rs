@@ -171,10 +171,10 @@ impl<'a> PipeHead<'a> {
 
     /// Names the events from index `first` on by the EVENT_DESC feature; like perf, matches its entries to events by index.
     fn name_from_event_desc(&mut self, first: usize) {
-        let described = self.features.event_desc().unwrap_or_default();
-        for (event, described) in self.events.iter_mut().zip(described).skip(first) {
-            if !described.name.is_empty() {
-                event.name = described.name;
+        let descriptions = self.features.event_desc().unwrap_or_default();
+        for (event, description) in self.events.iter_mut().zip(descriptions).skip(first) {
+            if !description.name.is_empty() {
+                event.name = description.name;
             }
         }
     }

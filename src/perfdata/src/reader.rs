@@ -76,12 +76,12 @@ impl<'a> PerfData<'a> {
         let records = Records::new(data, header.data.offset, header.endian);
         tracing_data_of_records(records, &events, &mut features);
         // Like perf, matches descriptions to events by index.
-        for (event, described) in events
+        for (event, description) in events
             .iter_mut()
             .zip(features.event_desc().unwrap_or_default())
         {
-            if !described.name.is_empty() {
-                event.name = described.name;
+            if !description.name.is_empty() {
+                event.name = description.name;
             }
         }
         name_tracepoints(&mut events, &features);

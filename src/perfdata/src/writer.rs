@@ -217,13 +217,13 @@ impl<W: Output> Writer<W> {
 
     fn complete(&mut self, file_bytes: u64) -> io::Result<()> {
         self.data.output.set_size(file_bytes)?;
-        let header = self.encoded();
+        let header = self.encode_header();
         self.append(0, &header)?;
         self.data.output.flush()
     }
 
     /// Encodes the current header.
-    fn encoded(&mut self) -> Vec<u8> {
+    fn encode_header(&mut self) -> Vec<u8> {
         self.header.data = self.data.section;
         self.header.encode()
     }

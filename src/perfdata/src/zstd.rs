@@ -169,14 +169,14 @@ impl Zstd {
         let size = usize::try_from(window).unwrap_or(usize::MAX);
         reserve(&mut Vec::<u8>::new(), size)
             .map_err(|source| ZstdError::OutOfMemory { window, source })?;
-        let begun = if header.window > most {
+        let reset = if header.window > most {
             // A smaller window gives the same result unless a block refers further back.
             self.decoder.reset(&header.with_window(self.most_log)[..])
         } else {
             self.decoder
                 .reset(bytes.get(..header.size).unwrap_or_default())
         };
-        begun.map_err(damaged)?;
+        reset.map_err(damaged)?;
         self.fill(window)?;
         self.frame = Some(Frame {
             window: header.window,

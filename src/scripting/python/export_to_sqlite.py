@@ -36,7 +36,7 @@ if perf_db_export_calls:
                        "return_id:b parent_call_path_id:b flags:i parent_id:b insn_count:b cyc_count:b")
 
 
-def of(table, column, key):
+def column_of(table, column, key):
     """The value of a column in the row of another table with the id `key`."""
     return "(SELECT %s FROM %s WHERE id = %s)" % (column, table, key)
 
@@ -51,9 +51,9 @@ def choice(column, names, otherwise=None):
 
 
 IPC = "CASE WHEN cyc_count = 0 THEN 0.0 ELSE ROUND(CAST(insn_count AS FLOAT) / cyc_count, 2) END"
-THREAD = [("pid", of("threads", "pid", "thread_id")), ("tid", of("threads", "tid", "thread_id"))]
-COMMAND = ("command", of("comms", "comm", "comm_id"))
-HOST = ("host_or_guest", of("machines_view", "host_or_guest", "machine_id"))
+THREAD = [("pid", column_of("threads", "pid", "thread_id")), ("tid", column_of("threads", "tid", "thread_id"))]
+COMMAND = ("command", column_of("comms", "comm", "comm_id"))
+HOST = ("host_or_guest", column_of("machines_view", "host_or_guest", "machine_id"))
 
 # Columns of views, with their expressions if they are not columns of the table.
 VIEWS = {
@@ -62,17 +62,17 @@ VIEWS = {
         ("host_or_guest", "CASE WHEN id = 0 THEN 'unknown' WHEN pid = -1 THEN 'host' ELSE 'guest' END")]),
     "dsos_view": ("dsos", ["id", "machine_id", HOST, "short_name", "long_name", "build_id"]),
     "symbols_view": ("symbols", [
-        "id", "name", ("dso", of("dsos", "short_name", "dso_id")), "dso_id", "sym_start", "sym_end",
+        "id", "name", ("dso", column_of("dsos", "short_name", "dso_id")), "dso_id", "sym_start", "sym_end",
         ("binding", choice("binding", {0: "local", 1: "global"}, "'weak'"))]),
     "threads_view": ("threads", ["id", "machine_id", HOST, "process_id", "pid", "tid"]),
     "comm_threads_view": ("comm_threads", ["comm_id", COMMAND, "thread_id"] + THREAD),
     "samples_view": ("samples", ["id", "time", "cpu"] + THREAD + [
-        COMMAND, ("event", of("selected_events", "name", "evsel_id")), ("ip_hex", hexadecimal("ip")),
-        ("symbol", of("symbols", "name", "symbol_id")), "sym_offset",
-        ("dso_short_name", of("dsos", "short_name", "dso_id")), ("to_ip_hex", hexadecimal("to_ip")),
-        ("to_symbol", of("symbols", "name", "to_symbol_id")), "to_sym_offset",
-        ("to_dso_short_name", of("dsos", "short_name", "to_dso_id")),
-        ("branch_type_name", of("branch_types", "name", "branch_type")),
+        COMMAND, ("event", column_of("selected_events", "name", "evsel_id")), ("ip_hex", hexadecimal("ip")),
+        ("symbol", column_of("symbols", "name", "symbol_id")), "sym_offset",
+        ("dso_short_name", column_of("dsos", "short_name", "dso_id")), ("to_ip_hex", hexadecimal("to_ip")),
+        ("to_symbol", column_of("symbols", "name", "to_symbol_id")), "to_sym_offset",
+        ("to_dso_short_name", column_of("dsos", "short_name", "to_dso_id")),
+        ("branch_type_name", column_of("branch_types", "name", "branch_type")),
         "in_tx", "insn_count", "cyc_count", ("IPC", IPC), "flags"]),
     "context_switches_view": (
         "context_switches AS switches"
@@ -89,13 +89,15 @@ if HAS_PATHS:
         symbol = end + ".symbol_id"
         ends += [(prefix + "id" if prefix else "id", end + ".id")] + [
             (prefix + "ip", hexadecimal(end + ".ip")), (prefix + "symbol_id", symbol),
-            (prefix + "symbol", of("symbols", "name", symbol)), (prefix + "dso_id", of("symbols", "dso_id", symbol)),
-            (prefix + "dso_short_name", of("symbols_view", "dso", symbol))]
+            (prefix + "symbol", column_of("symbols", "name", symbol)),
+            (prefix + "dso_id", column_of("symbols", "dso_id", symbol)),
+            (prefix + "dso_short_name", column_of("symbols_view", "dso", symbol))]
     VIEWS["call_paths_view"] = ("call_paths AS own JOIN call_paths AS caller ON caller.id = own.parent_id", ends)
 if perf_db_export_calls:
     VIEWS["calls_view"] = ("calls JOIN call_paths ON call_paths.id = call_path_id", [
         ("id", "calls.id"), "thread_id"] + THREAD + [
-        COMMAND, "call_path_id", ("ip", hexadecimal("ip")), "symbol_id", ("symbol", of("symbols", "name", "symbol_id")),
+        COMMAND, "call_path_id", ("ip", hexadecimal("ip")), "symbol_id",
+        ("symbol", column_of("symbols", "name", "symbol_id")),
         "call_time", "return_time", ("elapsed_time", "return_time - call_time"), "branch_count", "insn_count", "cyc_count",
         ("IPC", IPC), "call_id", "return_id",
         ("flags", choice("flags", {0: "", 1: "no call", 2: "no return", 3: "no call/return", 6: "jump"})),

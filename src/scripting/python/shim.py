@@ -184,11 +184,11 @@ def key_uses(name, node, read_key):
     for use in ast.walk(node):
         if not (isinstance(use, ast.Name) and use.id == name):
             continue
-        found = read_key(use, parents)
-        if found is None or not isinstance(use.ctx, ast.Load):
+        key_use = read_key(use, parents)
+        if key_use is None or not isinstance(use.ctx, ast.Load):
             return None
-        keys[found[0]] = None if found[1] is None or keys.get(found[0], ()) is None \
-            else sorted(set(keys.get(found[0], [])) | set(found[1]))
+        keys[key_use[0]] = None if key_use[1] is None or keys.get(key_use[0], ()) is None \
+            else sorted(set(keys.get(key_use[0], [])) | set(key_use[1]))
     return keys
 
 
@@ -270,12 +270,12 @@ def find_functions(main, tree, path):
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             nodes[node.name] = node
-    found = []
+    functions = []
     for name, value in list(main.__dict__.items()):
         if callable(value) and not name.startswith("__") and \
                 ("__" in name or name in SPECIAL or name in TABLES):
-            found.append(describe(name, value, nodes, path))
-    return found
+            functions.append(describe(name, value, nodes, path))
+    return functions
 
 
 def convert(function, arrays):

@@ -397,7 +397,9 @@ fn call_of(
     endian: Endian,
 ) -> EventCall {
     let is_handler = kind == CallKind::Handler;
-    let fields = tracepoint.into_iter().flat_map(|found| found.fields());
+    let fields = tracepoint
+        .into_iter()
+        .flat_map(|tracepoint| tracepoint.fields());
     let fields: Vec<CallField> = fields
         .enumerate()
         .map(|(index, (field, reader))| CallField {
@@ -418,7 +420,7 @@ fn call_of(
         CallKind::Unhandled => 3,
         CallKind::Direct | CallKind::Database => 0,
     };
-    let common = |name| tracepoint.and_then(|found| found.reader(name));
+    let common = |name| tracepoint.and_then(|tracepoint| tracepoint.reader(name));
     let attr = &event.attr;
     EventCall {
         function: function.clone(),

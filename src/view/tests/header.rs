@@ -46,7 +46,7 @@ fn theirs(perf: &Path, path: &Path, full: bool) -> Option<String> {
 }
 
 /// The lines of features that perf 6.1 knows: it does not print the others.
-fn known(text: &str) -> Vec<&str> {
+fn known_lines(text: &str) -> Vec<&str> {
     let newer = [
         "# CPU_DOMAIN_INFO",
         "# schedstat version",
@@ -74,7 +74,7 @@ fn differences(perf: &Path, files: &[PathBuf], least: usize) -> Vec<String> {
                 continue;
             };
             compared += 1;
-            let known = known(&ours);
+            let known = known_lines(&ours);
             let mut lines = known.iter().zip(theirs.lines());
             let first = lines.find(|(ours, theirs)| **ours != *theirs);
             if !theirs.lines().eq(known.iter().copied()) {

@@ -88,7 +88,7 @@ fn mappings() -> Vec<u8> {
 }
 
 /// Calls a function for each record, one after the other.
-fn each<'a>(mut bytes: &'a [u8], mut visit: impl FnMut(&RawRecord<'a>)) {
+fn for_each_record<'a>(mut bytes: &'a [u8], mut visit: impl FnMut(&RawRecord<'a>)) {
     while let Some((raw, size)) = RawRecord::split(bytes, Endian::NATIVE) {
         visit(&raw);
         bytes = &bytes[size..];
@@ -104,9 +104,9 @@ fn decode(criterion: &mut Criterion) {
         let mut sample = SampleRecord::default();
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
-                each(&records, |raw| {
-                    let done = layout.decode_into(raw.body, Endian::NATIVE, &mut sample);
-                    black_box((&sample, done.is_ok()));
+                for_each_record(&records, |raw| {
+                    let result = layout.decode_into(raw.body, Endian::NATIVE, &mut sample);
+                    black_box((&sample, result.is_ok()));
                 });
             });
         });
@@ -114,7 +114,7 @@ fn decode(criterion: &mut Criterion) {
     let records = mappings();
     group.bench_function("mmap2", |bencher| {
         bencher.iter(|| {
-            each(&records, |raw| {
+            for_each_record(&records, |raw| {
                 drop(black_box(Record::decode(raw, Endian::NATIVE)))
             })
         });

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::{recorded, recorded_with};
+use super::{record_events, record_program};
 use crate::tidy::root;
 use crate::tools::{BOTH, Tool, Tools};
 
@@ -52,7 +52,7 @@ fn compare(tools: &Tools, file: &str, program: &str, words: &[&str]) -> usize {
 #[test]
 fn brief_output_matches_perf() {
     let test = "commands::annotate::brief::brief_output_matches_perf";
-    let Some((tools, file)) = recorded(test) else {
+    let Some((tools, file)) = record_program(test) else {
         return;
     };
     let options = [
@@ -76,7 +76,7 @@ fn brief_output_matches_perf() {
 #[test]
 fn groups_have_a_column_for_each_event() {
     let test = "commands::annotate::brief::groups_have_a_column_for_each_event";
-    let Some((tools, file)) = recorded_with(test, &["-e", "{cpu-clock:u,task-clock:u}"]) else {
+    let Some((tools, file)) = record_events(test, &["-e", "{cpu-clock:u,task-clock:u}"]) else {
         return;
     };
     for words in [&[][..], &["-n"], &["--show-total-period"]] {

@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use super::recorded;
+use super::record_program;
 use crate::tools::Tool;
 
 #[test]
 fn files_colors_and_another_disassembler_show_the_same_code() {
     let test =
         "commands::annotate::options::files_colors_and_another_disassembler_show_the_same_code";
-    let Some((tools, file)) = recorded(test) else {
+    let Some((tools, file)) = record_program(test) else {
         return;
     };
     let run = |words: &[&str]| {
@@ -70,7 +70,7 @@ fn files_colors_and_another_disassembler_show_the_same_code() {
 #[test]
 fn contradicting_options_are_refused() {
     let test = "commands::annotate::options::contradicting_options_are_refused";
-    let Some((tools, file)) = recorded(test) else {
+    let Some((tools, file)) = record_program(test) else {
         return;
     };
     for (words, message) in [
@@ -105,7 +105,8 @@ fn contradicting_options_are_refused() {
 /// With `--percent-limit`, objects that cannot contain a function above the limit are not read. The listings must be the same.
 #[test]
 fn hot_functions_are_selected_by_total_percentage() {
-    let Some((tools, file)) = recorded("hot_functions_are_selected_by_total_percentage") else {
+    let Some((tools, file)) = record_program("hot_functions_are_selected_by_total_percentage")
+    else {
         return;
     };
     let run = |limit| {

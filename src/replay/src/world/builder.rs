@@ -243,8 +243,8 @@ impl WorldBuilder {
             MappingSpace::default()
         };
         let space = self.add_space(space);
-        let lives = self.world.processes.entry((Machine::Host, task.pid));
-        lives.or_default().push(Lifetime {
+        let lifetimes = self.world.processes.entry((Machine::Host, task.pid));
+        lifetimes.or_default().push(Lifetime {
             since: order,
             space,
         });
@@ -299,13 +299,13 @@ impl WorldBuilder {
 
     /// The current address space of the process; an unknown process gets an empty one.
     fn process(&mut self, order: Order, machine: Machine, pid: u32) -> SpaceId {
-        let lives = self.world.processes.get(&(machine, pid));
-        if let Some(life) = lives.and_then(|lives| lives.last()) {
+        let lifetimes = self.world.processes.get(&(machine, pid));
+        if let Some(life) = lifetimes.and_then(|lifetimes| lifetimes.last()) {
             return life.space;
         }
         let space = self.add_space(MappingSpace::default());
-        let lives = self.world.processes.entry((machine, pid)).or_default();
-        lives.push(Lifetime {
+        let lifetimes = self.world.processes.entry((machine, pid)).or_default();
+        lifetimes.push(Lifetime {
             since: order,
             space,
         });

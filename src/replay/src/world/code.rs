@@ -41,8 +41,8 @@ impl World {
     /// `None` if there is none.
     #[must_use]
     pub fn first_mapped(&self, pid: u32, dso: DsoId) -> Option<Order> {
-        let lives = self.processes.get(&(Machine::Host, pid))?;
-        let spaces = lives
+        let lifetimes = self.processes.get(&(Machine::Host, pid))?;
+        let spaces = lifetimes
             .iter()
             .filter_map(|life| self.spaces.get(life.space.0 as usize));
         let inserted = spaces.flat_map(MappingSpace::inserted);
@@ -53,16 +53,16 @@ impl World {
     /// Adds `functions`, in order of time, to the anonymous memory of `dso`'s process: each overrides older ones at its
     /// addresses. Must be called at most once for a DSO, before samples are processed.
     pub fn add_functions(&mut self, dso: DsoId, functions: &[RuntimeFunction]) {
-        let Some(lives) = self
+        let Some(lifetimes) = self
             .runtime_of(dso)
             .and_then(|pid| self.processes.get(&(Machine::Host, pid)))
         else {
             return;
         };
-        let lives = lives.clone();
-        for (index, life) in lives.iter().enumerate() {
+        let lifetimes = lifetimes.clone();
+        for (index, life) in lifetimes.iter().enumerate() {
             let since = if index == 0 { 0 } else { life.since.time };
-            let until = lives.get(index + 1).map(|next| next.since.time);
+            let until = lifetimes.get(index + 1).map(|next| next.since.time);
             let in_lifetime = functions.iter().filter(|function| {
                 function.time >= since && until.is_none_or(|until| function.time < until)
             });
@@ -73,10 +73,13 @@ impl World {
     }
 
     fn add_to_space(&mut self, space: SpaceId, dso: DsoId, functions: &[RuntimeFunction]) {
-        let (first, again) = first_and_again(functions);
+        let (first, overlapping) = first_and_overlapping(functions);
         let mut layer = self.code.remove(&space).unwrap_or_default();
-        let orders = first.iter().map(|_| 0).chain(again.iter().map(|f| f.time));
-        for (time, function) in orders.zip(first.iter().chain(&again)) {
+        let orders = first
+            .iter()
+            .map(|_| 0)
+            .chain(overlapping.iter().map(|f| f.time));
+        for (time, function) in orders.zip(first.iter().chain(&overlapping)) {
             let id = MappingId(u32::try_from(self.mappings.len()).unwrap_or(u32::MAX));
             self.mappings.push(Mapping {
                 start: function.start,
@@ -99,25 +102,27 @@ impl World {
         }
     }
 
-    /// The function at `address` if there is one in the mapping `found`; otherwise that mapping.
+    /// The function at `address` if there is one in `mapping`; otherwise `mapping`.
     pub(super) fn function_in(
         &self,
         space: SpaceId,
         order: Order,
         address: u64,
-        found: MappingId,
+        mapping: MappingId,
     ) -> MappingId {
         let function = self.code.get(&space).and_then(|layer| {
             let function = layer.lookup(order, address)??;
-            (self.mapping(function).dso == self.mapping(found).dso).then_some(function)
+            (self.mapping(function).dso == self.mapping(mapping).dso).then_some(function)
         });
-        function.unwrap_or(found)
+        function.unwrap_or(mapping)
     }
 }
 
 /// Splits functions into those that are the first at all of their addresses, and those that overlap
 /// earlier ones.
-fn first_and_again(functions: &[RuntimeFunction]) -> (Vec<RuntimeFunction>, Vec<RuntimeFunction>) {
+fn first_and_overlapping(
+    functions: &[RuntimeFunction],
+) -> (Vec<RuntimeFunction>, Vec<RuntimeFunction>) {
     // Start and end of the addresses in use so far, without overlaps.
     let mut covered = std::collections::BTreeMap::<u64, u64>::new();
     functions.iter().partition(|function| {
@@ -185,8 +190,8 @@ mod tests {
 
     fn function_at(world: &World, time: u64, address: u64) -> Option<u32> {
         let order = Order { time, position: 9 };
-        let found = world.lookup(Machine::Host, CpuMode::User, PID, order, address);
-        world.mapping(found.expect("a mapping")).function
+        let mapping = world.lookup(Machine::Host, CpuMode::User, PID, order, address);
+        world.mapping(mapping.expect("a mapping")).function
     }
 
     fn function((number, (time, start, len)): (usize, (u64, u64, u64))) -> RuntimeFunction {

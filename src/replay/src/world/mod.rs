@@ -83,9 +83,9 @@ impl World {
         let space = match mode {
             CpuMode::Kernel | CpuMode::GuestKernel => *self.kernels.get(&machine)?,
             CpuMode::User | CpuMode::GuestUser => {
-                let lives = self.processes.get(&(machine, pid))?;
-                let alive = lives.partition_point(|life| life.since < order);
-                lives.get(alive.checked_sub(1)?)?.space
+                let lifetimes = self.processes.get(&(machine, pid))?;
+                let alive = lifetimes.partition_point(|life| life.since < order);
+                lifetimes.get(alive.checked_sub(1)?)?.space
             }
             CpuMode::Unknown | CpuMode::Hypervisor => return None,
         };
@@ -94,10 +94,10 @@ impl World {
 
     /// The mapping at `address` of a space. In a known JIT-compiled function it is the mapping of that function.
     fn lookup_in(&self, space: SpaceId, order: Order, address: u64) -> Option<MappingId> {
-        let (found, space, order) = self.mapping_in(space, order, address)?;
+        let (mapping, space, order) = self.mapping_in(space, order, address)?;
         Some(match self.code.is_empty() {
-            true => found,
-            false => self.function_in(space, order, address, found),
+            true => mapping,
+            false => self.function_in(space, order, address, mapping),
         })
     }
 
@@ -112,8 +112,8 @@ impl World {
     ) -> Option<(MappingId, SpaceId, Order)> {
         loop {
             let at = self.spaces.get(space.0 as usize)?;
-            if let Some(found) = at.lookup(order, address) {
-                return Some((found?, space, order));
+            if let Some(mapping) = at.lookup(order, address) {
+                return Some((mapping?, space, order));
             }
             let parent = at.parent?;
             order = order.min(parent.until);

@@ -46,7 +46,7 @@ impl WorldBuilder {
             *machine != Machine::Host || is_idle || alive.contains(pid)
         });
         let last: Vec<_> = living
-            .filter_map(|(process, lives)| Some((*process, lives.last()?.space)))
+            .filter_map(|(process, lifetimes)| Some((*process, lifetimes.last()?.space)))
             .collect();
         let kernels: Vec<_> = live.world.kernels.clone().into_iter().collect();
         let kernels: Vec<_> = kernels

@@ -122,13 +122,13 @@ impl MappingSpace {
     /// entry, `Some(None)` if the entry removed the mapping.
     pub(crate) fn lookup(&self, order: Order, address: u64) -> Option<Option<MappingId>> {
         let counted = self.counted(order);
-        let fresh = self.entries.get(self.index.entries..counted);
-        let fresh = fresh.unwrap_or_default().iter().rev();
-        if let Some(entry) = fresh.into_iter().find(|entry| entry.covers(address)) {
+        let unindexed = self.entries.get(self.index.entries..counted);
+        let unindexed = unindexed.unwrap_or_default().iter().rev();
+        if let Some(entry) = unindexed.into_iter().find(|entry| entry.covers(address)) {
             return Some(entry.mapping);
         }
-        let found = self.index.latest(address, counted)?;
-        self.entries.get(found).map(|entry| entry.mapping)
+        let latest = self.index.latest(address, counted)?;
+        self.entries.get(latest).map(|entry| entry.mapping)
     }
 }
 
@@ -158,7 +158,7 @@ impl MappingIndex {
         // Counting sort: `starts` contains the ends first and is decremented to the starts.
         let mut starts = std::mem::take(&mut index.starts);
         for entry in entries {
-            index.nodes(entry, |node| {
+            index.visit_nodes(entry, |node| {
                 add(&mut starts, node, 1);
             });
         }
@@ -169,7 +169,7 @@ impl MappingIndex {
         }
         let mut items = vec![0; sum as usize];
         for (number, entry) in entries.iter().enumerate().rev() {
-            index.nodes(entry, |node| {
+            index.visit_nodes(entry, |node| {
                 let place = add(&mut starts, node, u32::MAX) as usize;
                 if let Some(item) = items.get_mut(place) {
                     *item = u32::try_from(number).unwrap_or(u32::MAX);
@@ -181,16 +181,16 @@ impl MappingIndex {
         index
     }
 
-    fn leaves(&self) -> usize {
+    fn leaf_count(&self) -> usize {
         self.borders.len()
     }
 
     /// Visits the nodes that cover an entry's range.
-    fn nodes(&self, entry: &SpaceEntry, mut visit: impl FnMut(usize)) {
+    fn visit_nodes(&self, entry: &SpaceEntry, mut visit: impl FnMut(usize)) {
         let leaf = |address| self.borders.partition_point(|&border| border < address);
         let (mut left, mut right) = (
-            leaf(entry.start) + self.leaves(),
-            leaf(entry.end) + self.leaves(),
+            leaf(entry.start) + self.leaf_count(),
+            leaf(entry.end) + self.leaf_count(),
         );
         while left < right {
             if left % 2 == 1 {
@@ -212,7 +212,7 @@ impl MappingIndex {
         if after == 0 || after == self.borders.len() {
             return None;
         }
-        let mut node = after - 1 + self.leaves();
+        let mut node = after - 1 + self.leaf_count();
         let mut latest = None;
         while node > 0 {
             if let Some(item) = last_below(self.items_of(node), counted) {

@@ -32,9 +32,12 @@ pub(super) struct TextPokes {
 impl TextPokes {
     pub(super) fn add(&mut self, at: Order, poke: &TextPoke<'_>) {
         let (old, new) = (poke.old.into(), poke.new.into());
-        let poked = Modification { at, old, new };
-        self.longest = self.longest.max(poked.len() as u64);
-        self.by_address.entry(poke.addr).or_default().push(poked);
+        let modification = Modification { at, old, new };
+        self.longest = self.longest.max(modification.len() as u64);
+        self.by_address
+            .entry(poke.addr)
+            .or_default()
+            .push(modification);
     }
 
     /// Returns the modifications that overlap the `length` bytes from `start` on, with their addresses.
@@ -58,17 +61,17 @@ impl TextPokes {
         let (before, after) = pokes.split_at(applied);
         // The first modification after the moment, and the last one before it, take precedence.
         for (start, poke) in after.iter().rev() {
-            put(&mut code_then, address, &poke.old, *start);
+            copy_overlap(&mut code_then, address, &poke.old, *start);
         }
         for (start, poke) in before {
-            put(&mut code_then, address, &poke.new, *start);
+            copy_overlap(&mut code_then, address, &poke.new, *start);
         }
         Some(code_then)
     }
 }
 
 /// Copies the part of `bytes`, located at `start`, that overlaps `code`, located at `address`.
-fn put(code: &mut [u8], address: u64, bytes: &[u8], start: u64) {
+fn copy_overlap(code: &mut [u8], address: u64, bytes: &[u8], start: u64) {
     let distance =
         |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
     let target = code.iter_mut().skip(distance(address, start));

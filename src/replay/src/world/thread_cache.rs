@@ -72,7 +72,7 @@ pub struct ThreadState {
 /// States by thread. Each worker has a separate cache, for one World.
 #[derive(Debug)]
 pub struct ThreadCache {
-    places: Box<[Option<CachedThread>; CACHED_THREADS]>,
+    slots: Box<[Option<CachedThread>; CACHED_THREADS]>,
     /// The [`World::version`] of the cached states.
     version: u64,
 }
@@ -81,7 +81,7 @@ pub struct ThreadCache {
 struct CachedThread {
     who: ThreadKey,
     span: OrderRange,
-    moment: ThreadState,
+    state: ThreadState,
 }
 
 /// Number of cached threads; the low bits of the thread id are the index.
@@ -90,7 +90,7 @@ const CACHED_THREADS: usize = 256;
 impl Default for ThreadCache {
     fn default() -> Self {
         Self {
-            places: Box::new([None; CACHED_THREADS]),
+            slots: Box::new([None; CACHED_THREADS]),
             version: 0,
         }
     }
@@ -117,14 +117,14 @@ impl ThreadCache {
                 ..Self::default()
             };
         }
-        let place = &mut self.places[who.tid as usize % CACHED_THREADS];
-        match place {
+        let slot = &mut self.slots[who.tid as usize % CACHED_THREADS];
+        match slot {
             Some(known) if known.who == who && known.span.contains(order) => {
-                (known.moment, known.span)
+                (known.state, known.span)
             }
             _ => {
-                let known = place.insert(CachedThread::new(world, who, order));
-                (known.moment, known.span)
+                let known = slot.insert(CachedThread::new(world, who, order));
+                (known.state, known.span)
             }
         }
     }
@@ -135,7 +135,7 @@ impl CachedThread {
     fn new(world: &World, who: ThreadKey, order: Order) -> Self {
         let (epoch, mapped) = world.epoch_span(who.machine, who.pid, order);
         let named = world.threads.span(who.tid, order);
-        let moment = ThreadState {
+        let state = ThreadState {
             epoch,
             comm_at: world.comm_at(who.tid, order),
             comm_at_or_later: world.comm_at_or_later(who.tid, order),
@@ -143,7 +143,7 @@ impl CachedThread {
         Self {
             who,
             span: mapped.and(named),
-            moment,
+            state,
         }
     }
 }

@@ -68,8 +68,8 @@ impl ThreadHistory {
     ) -> (Option<&ThreadChange>, impl Iterator<Item = &ThreadChange>) {
         let before = self.changes.partition_point(|(at, _)| *at < order);
         let (past, future) = self.changes.split_at_checked(before).unwrap_or_default();
-        let same = |change: &&ThreadChange| matches!(change, ThreadChange::Comm(_));
-        let future = future.iter().map(|(_, change)| change).take_while(same);
+        let is_name = |change: &&ThreadChange| matches!(change, ThreadChange::Comm(_));
+        let future = future.iter().map(|(_, change)| change).take_while(is_name);
         (past.last().map(|(_, change)| change), future)
     }
 }

@@ -19,8 +19,8 @@ impl World {
     /// The mappings of process `pid` of the host at the end of the recording, by ascending address.
     #[must_use]
     pub fn mappings_of(&self, pid: u32) -> Vec<VisibleMapping> {
-        let lives = self.processes.get(&(Machine::Host, pid));
-        let last = lives.and_then(|lives| lives.last());
+        let lifetimes = self.processes.get(&(Machine::Host, pid));
+        let last = lifetimes.and_then(|lifetimes| lifetimes.last());
         last.map_or(Vec::new(), |life| self.visible_in(life.space))
     }
 

@@ -82,8 +82,8 @@ fn text(record: &RecordAt<'_>, endian: Endian) -> Result<Vec<u8>, DecodeError> {
         UserRecord::AuxTraceInfo(info) => super::trace::info(&info),
         UserRecord::AuxTrace(trace) => auxtrace(&trace),
         UserRecord::AuxTraceError(error) => return Ok(auxtrace_error(&error)),
-        UserRecord::SchedstatCpu(counted) => schedstat_cpu(&counted),
-        UserRecord::SchedstatDomain(counted) => schedstat_domain(&counted),
+        UserRecord::SchedstatCpu(record) => schedstat_cpu(&record),
+        UserRecord::SchedstatDomain(record) => schedstat_domain(&record),
         UserRecord::Simpleperf(record) => simpleperf::text(&record),
         UserRecord::Feature(_)
         | UserRecord::TracingData(_)
@@ -172,20 +172,20 @@ fn time_conv(conversion: &TimeConv) -> String {
     text + UNHANDLED
 }
 
-fn schedstat_cpu(counted: &SchedstatCpu<'_>) -> String {
-    let counters = match &counted.counters {
+fn schedstat_cpu(record: &SchedstatCpu<'_>) -> String {
+    let counters = match &record.counters {
         Schedstat::Known(counters) => Some(counters.in_order()),
         Schedstat::Other(_) => None,
     };
-    format!("\ncpu{} ", counted.cpu) + &schedstat(counters, counted.version)
+    format!("\ncpu{} ", record.cpu) + &schedstat(counters, record.version)
 }
 
-fn schedstat_domain(counted: &SchedstatDomain<'_>) -> String {
-    let counters = match &counted.counters {
-        Schedstat::Known(counters) => Some(counters.in_order(counted.version)),
+fn schedstat_domain(record: &SchedstatDomain<'_>) -> String {
+    let counters = match &record.counters {
+        Schedstat::Known(counters) => Some(counters.in_order(record.version)),
         Schedstat::Other(_) => None,
     };
-    format!("\ndomain{} ", counted.domain) + &schedstat(counters, counted.version)
+    format!("\ndomain{} ", record.domain) + &schedstat(counters, record.version)
 }
 
 fn schedstat(

@@ -94,12 +94,12 @@ impl CounterKernel for FakeKernel {
             "a group is read at once"
         );
         let configs = std::iter::once(counter.config).chain(members.iter().copied());
-        let turns = self.opened.get().div_ceil(SLOTS).max(1) as u64;
+        let multiplex_factor = self.opened.get().div_ceil(SLOTS).max(1) as u64;
         let cycles = 1000 * u64::from(counter.cpu.max(0).cast_unsigned() + 1);
         let reading = |config: u64| CounterValue {
-            value: cycles * (config + 1) / turns,
+            value: cycles * (config + 1) / multiplex_factor,
             enabled: Some(12_000),
-            running: Some(12_000 / turns),
+            running: Some(12_000 / multiplex_factor),
             ..CounterValue::default()
         };
         Ok(configs.map(reading).collect())
