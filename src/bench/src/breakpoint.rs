@@ -50,7 +50,7 @@ impl BreakpointThreads {
     /// Runs the benchmark; returns the time until all threads have ended.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if a breakpoint cannot be opened; otherwise that of a thread.
+    /// [`BenchError::Unavailable`] if a breakpoint cannot be opened, or the error of starting or joining a thread.
     pub fn run(&self) -> Result<Duration, BenchError> {
         let watched: Vec<AtomicBool> = (0..self.breakpoints)
             .map(|_| AtomicBool::new(false))
@@ -93,7 +93,7 @@ impl BreakpointSwitch {
     /// Runs the benchmark; returns the total time of all switches.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if the breakpoint cannot be opened; otherwise that of switching it.
+    /// [`BenchError::Unavailable`] if the breakpoint cannot be opened, or the error of switching it off or on.
     pub fn run(&self) -> Result<Duration, BenchError> {
         let watched = AtomicBool::new(false);
         let counter = open(&watched)?;

@@ -144,7 +144,7 @@ impl SampledFunctions {
         unnamed
     }
 
-    /// Whether there are any samples, with or without a function.
+    /// Whether any samples are counted in the totals.
     #[must_use]
     pub fn has_samples(&self) -> bool {
         !self.totals.is_empty()
@@ -156,7 +156,7 @@ impl SampledFunctions {
         self.accepted.get(&event).copied().unwrap_or_default()
     }
 
-    /// The divisor of an event's percentages: all of its samples but the ignored ones.
+    /// The divisor of an event's percentages: all of its samples with an address, except those that the filters ignore.
     #[must_use]
     pub fn total(&self, event: EventIndex) -> HitCount {
         self.totals.get(&event).copied().unwrap_or_default()

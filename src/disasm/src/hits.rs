@@ -31,7 +31,7 @@ pub struct AddressCounts<'r, 'w> {
 }
 
 impl<'r, 'w> AddressCounts<'r, 'w> {
-    /// Counts the samples accepted by `select`, or all.
+    /// Counts the samples accepted by `select`, or all; the totals also include filtered samples.
     #[must_use]
     pub fn new(resolver: &'r Resolver<'w>, select: Option<&'r dyn SelectSamples>) -> Self {
         Self {

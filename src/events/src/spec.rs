@@ -74,7 +74,7 @@ pub struct TracepointName {
 }
 
 impl EventSpec {
-    /// Creates an event with these settings.
+    /// Creates an event with this name and attr, and no other settings.
     #[must_use]
     pub(crate) fn new(name: String, attr: Attr) -> Self {
         Self {

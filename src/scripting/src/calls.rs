@@ -58,7 +58,7 @@ pub struct EventCall {
     /// Whether the data address is symbolized.
     pub(crate) names_data: bool,
     /// Whether samples have copies of user stacks.
-    pub(crate) has_copies: bool,
+    pub(crate) has_stack_copies: bool,
     pub(crate) weight_parts: bool,
     /// Whether `process_event` of a script in Perl is called, after the handler if there is one.
     pub(crate) passes_record: bool,
@@ -440,7 +440,7 @@ fn call_of(
         ],
         read_format: attr.read_format,
         names_data: names_data(attr),
-        has_copies: attr
+        has_stack_copies: attr
             .sample_type
             .contains(SampleType::STACK_USER | SampleType::REGS_USER),
         weight_parts: attr.sample_type.contains(SampleType::WEIGHT_STRUCT),

@@ -319,7 +319,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
 
     /// The frames of a callchain, the outermost one first, with inlined functions if these are requested.
     fn callers(&self, call: &EventCall, frames: &[Frame]) -> Vec<Frame> {
-        let inlines = self.inlines.unwrap_or(call.has_copies);
+        let inlines = self.inlines.unwrap_or(call.has_stack_copies);
         let mut callers = Vec::with_capacity(frames.len());
         let mut calls = Vec::new();
         for frame in frames {

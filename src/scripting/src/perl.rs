@@ -218,7 +218,7 @@ impl EventEncoder<'_, '_> {
             let mut write = |named: ResolvedAddress<'_>| {
                 to.nested(|to| self.perl_frame(frame, &named, to));
             };
-            match self.inlines.unwrap_or(call.has_copies) {
+            match self.inlines.unwrap_or(call.has_stack_copies) {
                 true => self.lines.expand(frame, write),
                 false => write(self.lines.resolved(frame)),
             }

@@ -202,7 +202,7 @@ impl EventEncoder<'_, '_> {
                 count += 1;
                 self.frame(frame, &named, writer);
             };
-            match self.inlines.unwrap_or(call.has_copies) {
+            match self.inlines.unwrap_or(call.has_stack_copies) {
                 true => self.lines.expand(frame, write),
                 false => write(self.lines.resolved(frame)),
             }

@@ -63,7 +63,7 @@ enum Node<'a> {
     Typed(Id, Id),
     /// An array: dimension and element.
     Array(Option<Id>, Id),
-    /// `element __vector(dimension)`.
+    /// `element __vector(dimension)`: dimension and element.
     Vector(Id, Id),
     /// A literal: type, digits, and whether it is negative.
     Literal(Id, &'a str, bool),
