@@ -1,4 +1,4 @@
-//! The commands. [`COMMANDS`] is the only table: dispatch, help, `--list-cmds` and the manual use it.
+//! The commands. Dispatch, help, `--list-cmds` and the manual use the table [`COMMANDS`].
 
 mod annotate;
 mod archive;
@@ -381,7 +381,7 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     },
 ];
 
-/// Commands of Linux perf that are not implemented yet, each with the alternative.
+/// Commands of Linux perf that are not implemented, each with the alternative.
 const UNSUPPORTED_COMMANDS: &[(&str, &str)] = &[
     ("c2c", "use Linux perf"),
     ("daemon", "run 'record --switch-output' as a service"),
@@ -401,11 +401,11 @@ pub(crate) fn subcommand(command: &CommandEntry, word: &str) -> Option<&'static 
         "timechart" => timechart::full_name(word),
         _ => word,
     };
-    let name = |entry: &&CommandEntry| {
+    let is_named = |entry: &&CommandEntry| {
         let suffix = entry.name.strip_prefix(command.name);
         suffix.and_then(|rest| rest.strip_prefix(' ')) == Some(word)
     };
-    SUBCOMMANDS.iter().find(name)
+    SUBCOMMANDS.iter().find(is_named)
 }
 
 /// The command of that name.

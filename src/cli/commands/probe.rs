@@ -25,7 +25,7 @@ struct ProbeActions<'m> {
     list: Option<&'m String>,
     deleted: Vec<&'m String>,
     added: Vec<ProbeSpec>,
-    shown: Vec<ProbeSpec>,
+    printed: Vec<ProbeSpec>,
     line: Option<&'m String>,
     variables: Vec<ProbeSpec>,
     functions: bool,
@@ -37,14 +37,14 @@ impl<'m> ProbeActions<'m> {
             list: matches.get_one("list"),
             deleted: matches.get_many("del").unwrap_or_default().collect(),
             added: args::definitions(matches, "add")?,
-            shown: args::definitions(matches, "definition")?,
+            printed: args::definitions(matches, "definition")?,
             line: matches.get_one("line"),
             variables: args::definitions(matches, "vars")?,
             functions: matches.contains_id("funcs"),
         })
     }
 
-    /// Checks that exactly one action is given, and only options that apply to it.
+    /// Checks that one action is given, or `--add` with `--del`, and that some options are given with an action they apply to.
     fn check(&self, matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
         let modes = [
             self.line.is_some(),
@@ -52,7 +52,7 @@ impl<'m> ProbeActions<'m> {
             self.functions,
             self.list.is_some(),
             !self.deleted.is_empty() || !self.added.is_empty(),
-            !self.shown.is_empty(),
+            !self.printed.is_empty(),
         ];
         match modes.iter().filter(|is_on| **is_on).count() {
             1 => {}
@@ -64,13 +64,13 @@ impl<'m> ProbeActions<'m> {
             }
         }
         let variables = !self.variables.is_empty();
-        let changes = self.line.is_none() && !variables && !self.functions;
+        let may_use_cache = self.line.is_none() && !variables && !self.functions;
         for (name, with, is_there) in [
             ("externs", "vars", variables),
             ("range", "vars", variables),
             ("filter", "vars or --funcs", variables || self.functions),
-            ("bootconfig", "definition", !self.shown.is_empty()),
-            ("cache", "add, --del, --definition or --list", changes),
+            ("bootconfig", "definition", !self.printed.is_empty()),
+            ("cache", "add, --del, --definition or --list", may_use_cache),
         ] {
             if matches.contains_id(name) && !is_there && (name != "cache" || on(matches, name)) {
                 return Err(CliError::usage(format!("--{name} needs --{with}")));
@@ -96,8 +96,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if let Some(pattern) = actions.list {
         return list::run(pattern, matches, context);
     }
-    if !actions.shown.is_empty() {
-        return define(&actions.shown, matches, context);
+    if !actions.printed.is_empty() {
+        return define(&actions.printed, matches, context);
     }
     if !actions.deleted.is_empty() {
         delete::run(&actions.deleted, matches, context)?;
@@ -110,13 +110,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 
 /// `-D`: prints the definitions that would create the events.
 fn define(
-    shown: &[ProbeSpec],
+    definitions: &[ProbeSpec],
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     let mut out = context.stdout();
     let for_boot = on(matches, "bootconfig");
-    for given in shown {
+    for given in definitions {
         for (event, _) in events(given, matches, context)?.events {
             if !for_boot {
                 writeln!(out, "{event}")?;
@@ -154,13 +154,13 @@ impl ProbeSearch {
         let text = &given.definition;
         let definition = parse(text).map_err(|fault| syntax_error(fault, text))?;
         let targets = targets_of(given, &definition, context)?;
-        let sought = targets.iter().map(|target| {
+        let searches = targets.iter().map(|target| {
             Ok(Self {
                 definition: definition.clone(),
                 opened: OpenedObject::open(target, matches, context)?,
                 options: args::search_options(matches, context)?,
             })
         });
-        sought.collect()
+        searches.collect()
     }
 }

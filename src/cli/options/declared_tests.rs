@@ -1,4 +1,4 @@
-//! Options are read by the id that they are declared with: an undeclared id would always read as "not given".
+//! Options are read by the id that they are declared with: in release builds, an undeclared id reads as "not given".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

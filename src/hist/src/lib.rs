@@ -4,12 +4,11 @@
 //! samples --fold--> unique raw stacks --resolver--> stacks of names --keys--> entries --order, text--> Histogram
 //! ```
 //!
-//! Samples are folded by their raw contents before anything is resolved, so that each unique stack
-//! is resolved, counted for its callers and added to call graphs once, with the weight of all its
-//! samples.
+//! Samples are folded by their raw contents before anything is resolved, so that stacks are resolved,
+//! counted for their callers and added to call graphs per unique stack instead of per sample.
 //!
 //! **Invariants.** The result doesn't depend on the number of threads: rows are ordered by weights,
-//! names, addresses and the earliest sample, never by indices. Only [`Histogram`] contains strings.
+//! names, addresses and the earliest sample, never by indices.
 
 mod blocks;
 mod branch_chain;

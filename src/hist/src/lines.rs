@@ -181,8 +181,8 @@ impl SortColumns<'_, '_> {
         self.rank.push(key, self.lines.iter().map(first), codes);
     }
 
-    /// Adds a number as a sort column, in descending order. As in perf, totals are compared only for the leader. Other numbers are compared
-    /// for each event, but not for the leader if rows are sorted by another event.
+    /// Adds sort columns of a number, in descending order. As in perf, totals are compared only for the leader. Other numbers are
+    /// compared for each event, but not for the leader if rows are sorted by another event.
     fn push_number(&self, number: NumberField, codes: &mut RankCodes) {
         let others = 1..self.lines.lists.len();
         let events: Vec<usize> = match (number, self.event) {
@@ -229,7 +229,8 @@ impl SortColumns<'_, '_> {
 }
 
 impl ComparedLine {
-    /// Compares in display order. Lines of one thread with equal totals are ordered by the depth of their call graphs, as in perf.
+    /// Compares in display order. As in perf, lines with equal totals whose first samples are of one thread are ordered by the
+    /// depth of their call graphs.
     fn compare(&self, other: &Self, callers: Direction) -> Ordering {
         let weights = other.total.cmp(&self.total);
         let by_total = if weights.is_ne() || self.thread != other.thread {

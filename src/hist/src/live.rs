@@ -81,7 +81,7 @@ pub struct LiveHistograms {
 }
 
 impl LiveHistograms {
-    /// Creates empty histograms for the events of `live_world`.
+    /// Creates an empty histogram for each group of `setup`.
     #[must_use]
     pub fn new(live_world: LiveWorld, mut setup: LiveSetup) -> Self {
         let paths = setup.paths.clone();
@@ -106,7 +106,7 @@ impl LiveHistograms {
         live
     }
 
-    /// Clears everything and sets new options.
+    /// Replaces the histograms by empty ones with these options.
     pub fn show(&mut self, options: HistogramOptions) {
         let groups = self.setup.source.groups.iter();
         self.tables = groups.map(|_| DecayingHistogram::new(&options)).collect();
@@ -146,7 +146,7 @@ impl LiveHistograms {
         self.tables.iter().map(DecayingHistogram::histogram)
     }
 
-    /// The histogram of one group, and the number of its samples so far.
+    /// The histogram of one group; `None` if there is no such group.
     #[must_use]
     pub fn table(&self, group: usize) -> Option<&DecayingHistogram> {
         self.tables.get(group)
@@ -179,7 +179,7 @@ impl LiveHistograms {
         &mut self.watched
     }
 
-    /// Calls `with` with the watched functions and a resolver; returns its result.
+    /// Calls `with` with the watched functions and a resolver; returns its result, or `None` without a resolver.
     pub fn with_watched<R>(
         &mut self,
         with: impl FnOnce(&[WatchedFunction], &Resolver<'_>) -> R,

@@ -27,7 +27,7 @@ pub(crate) enum BranchMark {
 pub(crate) struct BranchMarks {
     /// Number of samples with a mark.
     count: u64,
-    /// Whether the marks are targets.
+    /// Whether the last mark is a target.
     is_target: bool,
     /// Number of samples with a predicted branch; only for targets, like the next two fields.
     predicted: u64,
@@ -73,7 +73,7 @@ impl BranchMarks {
         self.cycles.checked_div(self.count).unwrap_or_default()
     }
 
-    /// The text after the frame, with a leading blank.
+    /// The text after the frame, with a leading blank; may be empty.
     pub(crate) fn text(&self) -> String {
         if self.count == 0 {
             return " (calltrace)".to_owned();

@@ -110,13 +110,13 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             epoch: head.epoch,
             inlines: self.inlines.get(event) == Some(&true),
         };
-        let (leaf, choice) = match self.counts_branches {
+        let (leaf, treatment) = match self.counts_branches {
             true => finder.target(key.ip),
             false => finder.leaf(mode, key.ip),
         };
         let pool = &mut self.pools.properties;
         let properties = properties.map(|raw| pool.number(finder.properties(mode, raw, key.ip)));
-        match choice {
+        match treatment {
             SampleTreatment::Counted => {}
             SampleTreatment::Filtered => return stacks.filtered.add(weight.sum()),
             SampleTreatment::Ignored => return,

@@ -21,7 +21,7 @@ pub(crate) trait RecordingNames: Sync {
     fn symbol(&self, symbol: SymbolId) -> &str;
     /// Whether the function is inlined. An inlined function has the range of the function that contains it.
     fn is_inlined(&self, symbol: SymbolId) -> bool;
-    /// Whether other functions had the same range at other times.
+    /// Whether other functions may have had the same range at other times.
     fn shares_its_address(&self, symbol: SymbolId) -> bool {
         let _ = symbol;
         false

@@ -194,7 +194,7 @@ impl HistogramOptions {
         self.keys().iter().any(|key| key.shows_offset())
     }
 
-    /// Whether any column is a cost (weight).
+    /// Whether any column or sort column is a cost (weight).
     pub(crate) fn counts_costs(&self) -> bool {
         let fields = self.columns.iter().chain(&self.order_by);
         fields

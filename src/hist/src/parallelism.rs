@@ -24,7 +24,7 @@ impl Parallelism {
         step.map_or(1, |(_, threads)| (*threads).max(1))
     }
 
-    /// The maximum number.
+    /// The maximum number; at least 1.
     #[must_use]
     pub fn maximum(&self) -> u32 {
         let threads = self.steps.iter().map(|(_, threads)| *threads);

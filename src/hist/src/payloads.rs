@@ -74,8 +74,8 @@ impl PayloadPool {
 
     /// Returns the texts.
     pub(crate) fn finish(self) -> PayloadTexts {
-        let growing = self.0.into_inner();
-        let list = growing.unwrap_or_else(PoisonError::into_inner).list;
+        let state = self.0.into_inner();
+        let list = state.unwrap_or_else(PoisonError::into_inner).list;
         let mut order: Vec<(&str, u32)> = list.iter().map(|text| &**text).zip(0..).collect();
         order.sort_unstable();
         let mut ranks = vec![0; list.len()];

@@ -1,4 +1,4 @@
-//! Determines the objects of stacks without loading symbols, so that the objects can be loaded in
+//! Determines the objects of sampled addresses without loading symbols, so that the objects can be loaded in
 //! parallel. Otherwise one thread would load an object while all threads that need the same object
 //! wait.
 
@@ -11,7 +11,7 @@ use crate::fold::RawStacks;
 use crate::namer::address_context;
 
 /// Binary logarithm of the minimum page size.
-const PAGE: u32 = 12;
+const PAGE_SHIFT: u32 = 12;
 
 /// The objects of sampled addresses.
 pub(crate) fn objects(stacks: &RawStacks, world: &World) -> BTreeSet<DsoId> {
@@ -19,7 +19,7 @@ pub(crate) fn objects(stacks: &RawStacks, world: &World) -> BTreeSet<DsoId> {
     let mut objects = BTreeSet::new();
     for (head, key, weight) in stacks.iter() {
         let mode = head.misc.cpu_mode();
-        if seen.insert((head.epoch.of_mode(mode), mode, key.ip >> PAGE)) {
+        if seen.insert((head.epoch.of_mode(mode), mode, key.ip >> PAGE_SHIFT)) {
             let at = address_context(head, weight);
             let mapping = world.lookup(at.machine, mode, at.pid, at.order, key.ip);
             objects.extend(mapping.map(|mapping| world.mapping(mapping).dso));

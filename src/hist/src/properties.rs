@@ -201,7 +201,7 @@ fn cgroup_id(world: &World, sample: &Sample<'_>) -> (u64, u64) {
 /// A sample's resolved properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Properties {
-    /// Nanoseconds, rounded to the time quantum.
+    /// Nanoseconds, rounded down to the time quantum.
     pub(crate) time: u64,
     pub(crate) weight: SampleWeight,
     /// Id of the cgroup, 0 if not recorded.
@@ -267,8 +267,8 @@ pub(crate) struct PropertyAddress {
     pub(crate) address: u64,
 }
 
-/// Cache line size of all supported machines.
-const LINE: u64 = 64;
+/// The assumed cache line size in bytes.
+const CACHE_LINE: u64 = 64;
 
 /// Resolves the addresses of properties.
 pub(crate) struct PropertyResolver<'f, 'a, 'w> {
@@ -298,7 +298,7 @@ impl PropertyResolver<'_, '_, '_> {
         }
     }
 
-    /// Resolves a code address in kernel or user space.
+    /// Resolves a code address whose CPU mode is unknown.
     pub(crate) fn resolve_code(&self, ip: u64) -> Frame {
         locate_anywhere(self.resolver, self.at, ip)
     }
@@ -340,13 +340,13 @@ impl PropertyResolver<'_, '_, '_> {
             unmapped: mapping.is_none(),
             object: data.dso,
             pid: if private { self.at.pid } else { 0 },
-            address: data.address / LINE * LINE,
+            address: data.address / CACHE_LINE * CACHE_LINE,
             shared: !kernel && !executable && shared && is_file,
         }
     }
 }
 
-/// Resolves `ip` in kernel or user space, whichever has a mapping.
+/// Resolves `ip` in the first CPU mode that has a mapping, otherwise as a user address.
 pub(crate) fn locate_anywhere(resolver: &Resolver<'_>, at: AddressContext, ip: u64) -> Frame {
     let modes = [
         CpuMode::Kernel,
@@ -354,10 +354,10 @@ pub(crate) fn locate_anywhere(resolver: &Resolver<'_>, at: AddressContext, ip: u
         CpuMode::GuestKernel,
         CpuMode::GuestUser,
     ];
-    let known = modes
+    let mapped = modes
         .into_iter()
         .find(|mode| resolver.mapping(at, *mode, ip).is_some());
-    resolver.locate(at, known.unwrap_or(CpuMode::User), ip)
+    resolver.locate(at, mapped.unwrap_or(CpuMode::User), ip)
 }
 
 /// Index of properties. It differs between runs, so output must not be ordered by it.

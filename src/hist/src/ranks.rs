@@ -15,7 +15,7 @@ use rperf_resolve::Level;
 pub(crate) enum KeyView {
     /// Determines which samples share a row.
     Identity,
-    /// Order of rows of equal weight.
+    /// Determines the order of rows.
     Rank,
 }
 
@@ -48,10 +48,10 @@ impl RankTable {
         views: [KeyView; N],
         threads: NonZeroUsize,
     ) -> [Self; N] {
-        let wanted = views
+        let pairs = views
             .iter()
             .flat_map(|view| keys.iter().map(|key| (*view, *key)));
-        let ranks = parallel::map(wanted.collect(), threads, |(view, key)| {
+        let ranks = parallel::map(pairs.collect(), threads, |(view, key)| {
             KeyRanks::new(all_merged, key, names, view)
         });
         let mut ranks = ranks.into_iter();

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::histogram::{Branch, ColumnSum, Histogram, HistogramRow};
 
-/// Copies the call graphs of the first event with callchains to events without callchains: to each row from the row with the same
+/// Copies the call graphs of the first histogram with callchains to those without: to each row from the row with the same
 /// cells. The copies are scaled to the counts of the row.
 pub(crate) fn copy_reference_call_graphs(histograms: &mut [Histogram], callchains: &[bool]) {
     let has_chains = |histogram: &Histogram| {

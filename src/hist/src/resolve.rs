@@ -1,4 +1,4 @@
-//! Resolves unique raw stacks on all cores, and creates the reports.
+//! The data shared by the workers that resolve stacks, and the reports of the resolved stacks.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub struct NamingContext<'r, 'w> {
     values: values::ValuePool,
 }
 
-/// Maximum size of unresolved stacks of all workers in bytes.
+/// Size of unresolved stacks of all workers in bytes, unless [`MIN_STACK_BYTES`] is more per worker.
 const MAX_STACK_BYTES: usize = 64 << 20;
 /// Minimum of [`NamingContext::room`].
 const MIN_STACK_BYTES: usize = 4 << 20;

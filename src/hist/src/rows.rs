@@ -60,13 +60,13 @@ pub(crate) fn histogram(
         all_merged,
         lines,
     };
-    let shown = formatter.lines.iter().filter(|line| formatter.shows(line));
-    let shown = shown.map(|line| {
+    let visible = formatter.lines.iter().filter(|line| formatter.shows(line));
+    let with_graphs = visible.map(|line| {
         let graph = graphs.get_mut(line.entry as usize);
         let graph = graph.filter(|_| line.event == 0).map(std::mem::take);
         (line, graph.unwrap_or_default())
     });
-    let rows = parallel::map(shown.collect(), threads, |(line, graph)| {
+    let rows = parallel::map(with_graphs.collect(), threads, |(line, graph)| {
         formatter.row(line, graph)
     });
     Histogram {

@@ -40,7 +40,7 @@ impl UsedParts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct SampleKey {
     pub(crate) event: u32,
-    /// The CPU mode, the only part of a record's flags that is used.
+    /// The CPU mode, without other flags.
     pub(crate) misc: Misc,
     pub(crate) epoch: Epoch,
     pub(crate) comm: Option<CommId>,
@@ -52,20 +52,20 @@ pub(crate) struct SampleKey {
 
 impl SampleKey {
     /// The key of a sample of a thread in this state, without properties.
-    pub(crate) fn new(wanted: UsedParts, state: ThreadState, sample: &Sample<'_>) -> Self {
+    pub(crate) fn new(used: UsedParts, state: ThreadState, sample: &Sample<'_>) -> Self {
         let (pid, tid) = (sample.pid, sample.tid);
         let thread = Thread { pid, tid };
         Self {
             event: sample.event.0,
             misc: mode_of(sample),
             epoch: state.epoch,
-            comm: wanted.comm.then_some(state.comm_at_or_later),
-            thread: if wanted.thread {
+            comm: used.comm.then_some(state.comm_at_or_later),
+            thread: if used.thread {
                 thread
             } else {
                 Thread::default()
             },
-            cpu: if wanted.cpu { sample.cpu } else { 0 },
+            cpu: if used.cpu { sample.cpu } else { 0 },
             properties: None,
         }
     }
@@ -102,7 +102,7 @@ impl LastKey {
     /// Whether a sample has this key, apart from its properties. Machine, address space and comm follow from thread, mode
     /// and order.
     #[inline(always)]
-    pub(crate) fn is_of(&self, wanted: UsedParts, world: &World, sample: &Sample<'_>) -> bool {
+    pub(crate) fn is_of(&self, used: UsedParts, world: &World, sample: &Sample<'_>) -> bool {
         let thread = Thread {
             pid: sample.pid,
             tid: sample.tid,
@@ -110,7 +110,7 @@ impl LastKey {
         self.thread == thread
             && self.head.event == sample.event.0
             && self.head.misc == mode_of(sample)
-            && (!wanted.cpu || self.head.cpu == sample.cpu)
+            && (!used.cpu || self.head.cpu == sample.cpu)
             && self.version == world.version()
             && self.span.contains(sample.order)
     }

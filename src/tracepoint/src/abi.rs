@@ -12,7 +12,7 @@ pub struct Abi {
 }
 
 impl Abi {
-    /// The ABI of the machine this program runs on.
+    /// The ABI this program is compiled for.
     pub const NATIVE: Self = Self {
         endian: Endian::NATIVE,
         long_size: size_of::<usize>() as u8,

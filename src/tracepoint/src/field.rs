@@ -13,13 +13,13 @@ pub struct Field {
     pub type_name: String,
     /// Offset in the raw record, in bytes.
     pub offset: usize,
-    /// Size in the raw record, in bytes; 4 for dynamic fields, whose data are elsewhere.
+    /// Size in the raw record, in bytes; for dynamic fields, without their data.
     pub size: usize,
-    /// Size of one element in bytes; equal to `size` unless the field is an array, 0 if unknown.
+    /// Size of one element in bytes; equal to `size` unless the field is an array or dynamic; 0 if unknown.
     pub element_size: usize,
     /// Whether it is signed.
     pub is_signed: bool,
-    /// Whether the type has brackets.
+    /// Whether it is an array.
     pub is_array: bool,
     /// Whether the field holds offset and length of its data (`__data_loc`, `__rel_loc`).
     pub is_dynamic: bool,
@@ -29,6 +29,6 @@ pub struct Field {
     pub is_string: bool,
     /// Whether the type is a pointer.
     pub is_pointer: bool,
-    /// Whether the type contains `long`; such numbers are shown in hexadecimal.
+    /// Whether the type contains `long`.
     pub is_long: bool,
 }

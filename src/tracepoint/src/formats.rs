@@ -7,13 +7,13 @@ use rperf_wire::{Attr, Endian, EventType};
 
 use crate::{Abi, Error, EventFormat, PrintkFormats, Tracepoint, TracingData};
 
-/// Formats of tracepoints: the one place where the format of an event is looked up.
+/// Formats of tracepoints, by id.
 ///
 /// Each format is parsed once, on first use, and then shared by all threads. Callers that read many
 /// samples of an event should look it up once and keep the [`Arc`].
 #[derive(Debug, Clone, Default)]
 pub struct Formats {
-    described: BTreeMap<u64, Arc<Description>>,
+    descriptions: BTreeMap<u64, Arc<Description>>,
     printk: Arc<Printk>,
     /// In bytes; 0 if unknown.
     page_size: u32,
@@ -74,18 +74,18 @@ impl Formats {
         let is_same = |known: &Arc<Description>| {
             known.abi == abi && known.system == event.system && known.text == event.text
         };
-        if !self.described.get(&id).is_some_and(is_same) {
+        if !self.descriptions.get(&id).is_some_and(is_same) {
             let description = Description {
                 system: event.system.to_owned(),
                 text: event.text.to_vec(),
                 abi,
                 parsed: OnceLock::new(),
             };
-            self.described.insert(id, Arc::new(description));
+            self.descriptions.insert(id, Arc::new(description));
         }
     }
 
-    /// The page size of the recording kernel, in bytes; `None` if there is no TRACING_DATA section.
+    /// The page size of the recording kernel, in bytes; `None` if unknown.
     #[must_use]
     pub fn page_size(&self) -> Option<u32> {
         Some(self.page_size).filter(|size| *size > 0)
@@ -111,7 +111,7 @@ impl Formats {
         if attr.kind != EventType::TRACEPOINT {
             return Err(&Error::NotATracepoint);
         }
-        let description = self.described.get(&attr.config);
+        let description = self.descriptions.get(&attr.config);
         let description = description.ok_or(&Error::Undescribed)?;
         let parsed = description.parsed.get_or_init(|| {
             let Description {
@@ -126,7 +126,7 @@ impl Formats {
     /// parsing the format.
     #[must_use]
     pub fn name(&self, id: u64) -> Option<String> {
-        let Description { system, text, .. } = &**self.described.get(&id)?;
+        let Description { system, text, .. } = &**self.descriptions.get(&id)?;
         let name = EventFormat { system, text }.name()?;
         Some(format!("{system}:{name}"))
     }

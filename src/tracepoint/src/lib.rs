@@ -9,7 +9,7 @@
 //!                                                                       `- PrintFmt         samples as text
 //! ```
 //!
-//! [`Formats`] is the one place where the format of an event is looked up; each is parsed once.
+//! [`Formats`] parses each format once.
 
 mod abi;
 mod error;

@@ -10,10 +10,10 @@ use crate::parts::Parts;
 /// The object's path.
 pub const OBJECT: &str = "/object";
 
-/// The number of addresses looked up in each code section.
-const READS: u64 = 24;
+/// The number of addresses in each code section.
+const ADDRESSES: u64 = 24;
 
-/// The files.
+/// An object and its separate debug file.
 #[derive(Debug)]
 pub struct Disk {
     /// The object.
@@ -55,19 +55,19 @@ impl Files for Disk {
     }
 }
 
-/// Some code addresses and their file offsets.
+/// The address 0 and some addresses in the first code sections, each with its file offset.
 #[must_use]
 pub fn addresses(file: &[u8]) -> Vec<(u64, u64)> {
     let layout = CodeLayout::of(file);
-    let mut found = vec![(0, 0)];
+    let mut list = vec![(0, 0)];
     for section in layout.sections().iter().take(4) {
         let size = section.end - section.start;
-        for number in 0..READS {
+        for number in 0..ADDRESSES {
             let offset = section
                 .start
-                .saturating_add(size / READS * number + number % 5);
-            found.push((layout.address(offset).unwrap_or(offset), offset));
+                .saturating_add(size / ADDRESSES * number + number % 5);
+            list.push((layout.address(offset).unwrap_or(offset), offset));
         }
     }
-    found
+    list
 }

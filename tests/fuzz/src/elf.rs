@@ -14,7 +14,7 @@ const PT_ARM_EXIDX: u64 = 0x7000_0001;
 const SHF_ALLOC: u64 = 2;
 const SHF_EXECINSTR: u64 = 4;
 
-/// Class, byte order and type of a file.
+/// Class, byte order, type and machine of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
     is_32: bool,
@@ -35,7 +35,7 @@ impl Layout {
         }
     }
 
-    /// The layout of `file`; x86-64 if it is unknown.
+    /// The layout of a little-endian `file`; the machine is x86-64 if it is unknown.
     #[must_use]
     pub fn of_file(file: &[u8]) -> Self {
         let byte = |at: usize| file.get(at).copied().unwrap_or_default();
@@ -189,7 +189,7 @@ fn links(name: &str, layout: Layout) -> (Option<&'static str>, u64) {
     }
 }
 
-/// The section that relocations apply to.
+/// The section that a section of relocations applies to; empty for other sections.
 fn related(name: &str) -> &str {
     name.strip_prefix(".rela")
         .or_else(|| name.strip_prefix(".rel"))

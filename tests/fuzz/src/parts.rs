@@ -12,7 +12,7 @@ const MARK: [u8; 4] = *b"\xf5\xc1PT";
 const HEAD: usize = MARK.len() + 5;
 /// The bit of a kind that puts the section into the separate debug file.
 const SPLIT: u8 = 0x80;
-/// The lowest kind that is not a section.
+/// The kind of the first [`Extra`].
 const FIRST_EXTRA: u8 = 0x40;
 
 /// The section names known to readers, by kind.

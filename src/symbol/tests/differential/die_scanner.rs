@@ -18,7 +18,6 @@ use rperf_symbol::{
 
 use crate::{Disk, scratch};
 
-/// Nested functions, functions in types and in blocks; several names; copies of declarations.
 const C: &str = r"
 struct pair { int a, b; int (*call)(int, int); };
 union both { struct pair pair; long whole[4]; };
@@ -102,13 +101,14 @@ const PROGRAMS: &[(&str, &[&str], &[&str])] = &[
     ("c++", &["-O1", "-g", "-gsplit-dwarf"], &["cpp.cpp"]),
 ];
 
-/// An entry as read by the scanner or by gimli. `origin` is `Some(None)` if it is in another unit.
+/// An entry as read by the scanner or by gimli.
 #[derive(Debug, PartialEq)]
 struct Entry {
     offset: usize,
     tag: DwTag,
     depth: isize,
     names: Vec<String>,
+    /// Offset of the origin; `Some(None)` for an origin in another unit.
     origin: Option<Option<usize>>,
     is_declaration: bool,
     is_copy: bool,
@@ -123,8 +123,7 @@ fn is_function_or_copy(tag: DwTag) -> bool {
     )
 }
 
-/// Reads a unit with gimli.
-fn read(unit: &DebugUnit<'_>) -> Vec<Entry> {
+fn read_with_gimli(unit: &DebugUnit<'_>) -> Vec<Entry> {
     let own: &Unit<Slice<'_>> = &unit.unit;
     let mut entries = own.entries();
     let mut found = Vec::new();
@@ -180,8 +179,7 @@ fn read(unit: &DebugUnit<'_>) -> Vec<Entry> {
     found
 }
 
-/// Reads a unit with the scanner.
-fn scan(unit: &DebugUnit<'_>) -> Vec<Entry> {
+fn read_with_scanner(unit: &DebugUnit<'_>) -> Vec<Entry> {
     let mut scanner =
         DieScanner::new(unit.dwarf, &unit.unit.header, &is_function_or_copy).expect("a unit");
     let mut found = Vec::new();
@@ -261,11 +259,12 @@ fn every_unit() -> UnitPrefilter<'static> {
 }
 
 fn functions(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
-    let of_tag = entries.iter();
-    of_tag.filter(|entry| entry.tag == gimli::DW_TAG_subprogram)
+    entries
+        .iter()
+        .filter(|entry| entry.tag == gimli::DW_TAG_subprogram)
 }
 
-/// Whether `function` is called `name`; `None` if the name is in another unit.
+/// Whether `function` is called `name`; `None` if that depends on another unit.
 fn is_called(entries: &[Entry], function: &Entry, name: &str) -> Option<bool> {
     let mut entry = function;
     for _ in 0..MAX_ORIGINS {
@@ -284,8 +283,7 @@ fn is_called(entries: &[Entry], function: &Entry, name: &str) -> Option<bool> {
     Some(false)
 }
 
-/// Whether one of the functions that are not declarations is called `name`; `None` if no name matches, but one is in another
-/// unit.
+/// Whether one of the functions that are not declarations is called `name`; `None` if that depends on another unit.
 fn defines(entries: &[Entry], name: &str) -> Option<bool> {
     let defined = functions(entries).filter(|entry| !entry.is_declaration);
     let answers: Vec<_> = defined
@@ -299,10 +297,11 @@ fn defines(entries: &[Entry], name: &str) -> Option<bool> {
 
 /// Compares the functions of a unit, and the copies in it, as read by the scanner and by gimli.
 fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
-    let entries = read(unit);
-    let offsets = |is_wanted: &dyn Fn(&Entry) -> bool| -> Vec<UnitOffset> {
-        let wanted = functions(&entries).filter(|entry| !entry.is_declaration && is_wanted(entry));
-        wanted.map(|entry| UnitOffset(entry.offset)).collect()
+    let entries = read_with_gimli(unit);
+    let offsets = |is_selected: &dyn Fn(&Entry) -> bool| -> Vec<UnitOffset> {
+        let selected =
+            functions(&entries).filter(|entry| !entry.is_declaration && is_selected(entry));
+        selected.map(|entry| UnitOffset(entry.offset)).collect()
     };
     let with_code = offsets(&|entry| entry.has_addresses);
     let header = &unit.unit.header;
@@ -335,15 +334,15 @@ fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
 
 /// Checks that `next_unless` skips exactly the inlined calls accepted by its predicate: here, those from files with an odd number.
 fn compare_calls(unit: &DebugUnit<'_>) {
-    let entries = read(unit);
+    let entries = read_with_gimli(unit);
     let mut scanner =
         DieScanner::new(unit.dwarf, &unit.unit.header, &is_function_or_copy).expect("a unit");
     let mut skipped = BTreeSet::new();
     let mut returned = BTreeSet::new();
     while let Some(entry) = scanner.next_unless(&mut |call| {
-        let is_unwanted = call.file % 2 == 1;
-        skipped.extend(is_unwanted.then_some((call.file, Some(Some(call.origin.0)))));
-        is_unwanted
+        let skips_call = call.file % 2 == 1;
+        skipped.extend(skips_call.then_some((call.file, Some(Some(call.origin.0)))));
+        skips_call
     }) {
         returned.insert(entry.offset.0);
     }
@@ -354,9 +353,9 @@ fn compare_calls(unit: &DebugUnit<'_>) {
     }
 }
 
-/// Compares the units at an address, both on first and on later lookups.
+/// Checks that the units at an address include the unit with that range, and that later lookups return the same units.
 fn compare_addresses(program: &Path, info: &DebugInfo) {
-    let at = |info: &DebugInfo, address| {
+    let units_at = |info: &DebugInfo, address| {
         let mut found = Vec::new();
         info.for_units_at(&Disk, address, &mut |unit| {
             found.push(unit.skeleton.header.debug_info_offset().map(|at| at.0));
@@ -377,20 +376,21 @@ fn compare_addresses(program: &Path, info: &DebugInfo) {
     ends.truncate(8);
     for (address, own) in ends {
         let first = open(program);
-        let found = at(&first, address);
+        let found = units_at(&first, address);
         assert!(found.contains(&own), "{address:#x} {found:?}");
-        assert_eq!(at(&first, address), found, "{address:#x}");
-        assert_eq!(at(info, address), found, "{address:#x}");
+        assert_eq!(units_at(&first, address), found, "{address:#x}");
+        assert_eq!(units_at(info, address), found, "{address:#x}");
     }
 }
 
 /// Compares the units with a function, found by gimli and by the prefilter, with the complete name, its start, and an empty start.
 fn compare(program: &Path, info: &DebugInfo, name: &str) {
-    let start = |unit: &DebugUnit<'_>| unit.skeleton.header.debug_info_offset().map(|at| at.0);
-    let is_in = |unit: DebugUnit<'_>| defines(&read(&unit), name) != Some(false);
+    let unit_offset =
+        |unit: &DebugUnit<'_>| unit.skeleton.header.debug_info_offset().map(|at| at.0);
+    let is_in = |unit: DebugUnit<'_>| defines(&read_with_gimli(&unit), name) != Some(false);
     let mut expected = BTreeSet::new();
     each_unit(info, every_unit(), &mut |unit| {
-        let at = start(&unit);
+        let at = unit_offset(&unit);
         if is_in(unit) {
             expected.insert(at);
         }
@@ -406,7 +406,7 @@ fn compare(program: &Path, info: &DebugInfo, name: &str) {
             ..every_unit()
         };
         each_unit(info, prefilter, &mut |unit| {
-            found.insert(start(&unit));
+            found.insert(unit_offset(&unit));
             compare_functions(&unit, name);
         });
         assert_eq!(found, expected, "{name} in {}", program.display());
@@ -425,8 +425,8 @@ fn scanner_and_prefilter_find_the_same_functions_as_gimli() {
         let info = open(&program);
         let mut names = BTreeSet::from(["nowhere".to_owned(), "in".to_owned()]);
         each_unit(&info, every_unit(), &mut |unit| {
-            let expected = read(&unit);
-            assert_eq!(scan(&unit), expected, "{}", program.display());
+            let expected = read_with_gimli(&unit);
+            assert_eq!(read_with_scanner(&unit), expected, "{}", program.display());
             compare_functions(&unit, "outer");
             compare_calls(&unit);
             names.extend(expected.into_iter().flat_map(|entry| entry.names));
@@ -443,7 +443,7 @@ fn scanner_and_prefilter_find_the_same_functions_as_gimli() {
 }
 
 #[test]
-fn damage_ends_the_scan_at_the_end_of_the_unit() {
+fn damage_does_not_move_the_scan_out_of_the_unit() {
     let dir = scratch("die-scanner-damage");
     let Some(program) = build(&dir, 0, PROGRAMS[1]) else {
         return;

@@ -67,24 +67,24 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> bool {
     }
 }
 
-/// Lambdas, templates, thunks, local classes: all forms of C++ names; and overlapping symbols.
+/// C++ names of many forms, and overlapping symbols.
 const PROGRAM: &str = include_str!("program.cpp");
 
 #[test]
-fn programs_linked_in_every_way_have_perfs_symbols() {
+fn programs_built_with_different_flags_have_perfs_symbols() {
     let dir = scratch("linked");
     let source = dir.join("program.cpp");
     std::fs::write(&source, PROGRAM).expect("the source is written");
     if !perf_is_here() {
         return;
     }
-    let ways: [&[&str]; 4] = [
+    let flag_sets: [&[&str]; 4] = [
         &["-O0"],
         &["-O2", "-Wl,-z,now"],
         &["-O1", "-no-pie"],
         &["-O1", "-shared", "-fPIC", "-DSHARED"],
     ];
-    for (number, flags) in ways.iter().enumerate() {
+    for (number, flags) in flag_sets.iter().enumerate() {
         let object = dir.join(format!("object{number}"));
         let (source, object_name) = (
             source.to_str().expect("a path"),
@@ -186,11 +186,11 @@ fn names_in_gnu_debugdata_are_found() {
     }
     let request = ObjectRequest::new(&object, ObjectKind::User);
     let unstripped = load(&Disk, &SearchPaths::new(None), &request);
-    let small = format!("{name}.small");
-    let section = format!(".gnu_debugdata={small}.xz");
-    if !run("objcopy", &["--only-keep-debug", name, &small])
+    let debug = format!("{name}.debug");
+    let section = format!(".gnu_debugdata={debug}.xz");
+    if !run("objcopy", &["--only-keep-debug", name, &debug])
         || !run("objcopy", &["-S", "--keep-symbols=/dev/null", name])
-        || !run("xz", &[&small])
+        || !run("xz", &[&debug])
         || !run("objcopy", &["--add-section", &section, name])
     {
         return;

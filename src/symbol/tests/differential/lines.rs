@@ -112,7 +112,7 @@ fn theirs(object: &Path, flags: &[&str], addresses: &[(u64, u64)]) -> Option<Vec
 
 /// Whether only the outermost name differs: addr2line uses the symbol's name if the debug information has no name, or one
 /// without the ABI suffix that Go's assembler adds. The callers of our index use the symbol's name, too.
-fn is_outer_name(ours: &[Frame], theirs: &[Frame]) -> bool {
+fn differs_in_outer_name(ours: &[Frame], theirs: &[Frame]) -> bool {
     let Some(((symbol, _, line), their_inner)) = theirs.split_last() else {
         return false;
     };
@@ -127,7 +127,7 @@ fn is_outer_name(ours: &[Frame], theirs: &[Frame]) -> bool {
 
 /// Whether only the file of the first frame differs: binutils 2.40 counts files from 1 in DWARF 5, too, for rows before
 /// the first that sets a file.
-fn is_first_file(ours: &[Frame], theirs: &[Frame]) -> bool {
+fn differs_in_first_file(ours: &[Frame], theirs: &[Frame]) -> bool {
     let ([first, callers @ ..], [their_first, their_callers @ ..]) = (ours, theirs) else {
         return false;
     };
@@ -136,7 +136,7 @@ fn is_first_file(ours: &[Frame], theirs: &[Frame]) -> bool {
         && (their_first.1.starts_with("inlines.") || their_first.1 == "<artificial>")
 }
 
-/// Compares all frames of an object, whose debug information is in `dwarf`.
+/// Compares the frames in all functions of an object; addr2line reads its debug information from `dwarf`.
 fn compare(object: &Path, dwarf: &Path) {
     let loaded = loaded(object);
     let addresses = addresses(object, &loaded);
@@ -157,21 +157,24 @@ fn compare_at(loaded: &LoadedSymbols, addresses: &[(u64, u64)], dwarf: &Path, fl
         let ours = ours(&lines, *address);
         frames += theirs.len();
         inlined += theirs.len() - 1;
-        if ours != *theirs && !is_outer_name(&ours, theirs) && !is_first_file(&ours, theirs) {
+        if ours != *theirs
+            && !differs_in_outer_name(&ours, theirs)
+            && !differs_in_first_file(&ours, theirs)
+        {
             different.push(format!(
                 "{virtual_address:#x}: ours {ours:?}, theirs {theirs:?}"
             ));
         }
     }
-    let shown = dwarf.display();
-    assert_eq!(lines.findings(), [], "{shown}");
+    let path = dwarf.display();
+    assert_eq!(lines.findings(), [], "{path}");
     assert!(
         inlined > 100 && frames > 1000,
-        "{shown}: {inlined} of {frames} frames are inlined"
+        "{path}: {inlined} of {frames} frames are inlined"
     );
     assert!(
         different.len() * 1000 <= frames,
-        "{shown}: {} of {frames} differ:\n{}",
+        "{path}: {} of {frames} differ:\n{}",
         different.len(),
         different
             .iter()
@@ -444,7 +447,7 @@ fn memory_is_bounded_and_shared_between_threads() {
     assert_eq!((tight.used(), roomy.used()), (0, 0));
 }
 
-/// A xorshift generator with a fixed seed: the same damage in every run.
+/// A xorshift generator.
 struct Dice(u64);
 
 impl Dice {
@@ -488,16 +491,16 @@ fn damaged_lines_do_not_stop_the_reader() {
                 let at = start as usize + dice.below(len as usize);
                 damaged[at] = [0, 1, 0x7f, 0x80, 0xff, dice.below(256) as u8][dice.below(6)];
             }
-            look_everywhere(damaged);
+            look_up_addresses(damaged);
         }
         for len in (0..bytes.len()).step_by(397) {
-            look_everywhere(bytes[..len].to_vec());
+            look_up_addresses(bytes[..len].to_vec());
         }
     }
 }
 
-/// Looks up addresses at intervals of a few bytes of a small program; the results are ignored.
-fn look_everywhere(bytes: Vec<u8>) {
+/// Looks up addresses of a small program at intervals of 7 bytes; the results are ignored.
+fn look_up_addresses(bytes: Vec<u8>) {
     let path = Path::new("/damaged");
     let mut files = MemoryFiles::new();
     files.insert(path, FileBytes::from(bytes));

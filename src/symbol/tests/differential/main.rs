@@ -1,4 +1,4 @@
-//! Whole symbol tables compared with Linux perf 6.1: the same file, the same addresses, the same names and offsets.
+//! Symbols compared with Linux perf 6.1; lines and inlined functions with addr2line; DWARF entries with gimli.
 
 #![expect(clippy::print_stderr, reason = "a skipped test prints the reason")]
 
@@ -30,7 +30,7 @@ impl Files for Disk {
     }
 }
 
-/// An empty directory for the test called `name`.
+/// Creates the empty directory `name`.
 fn scratch(name: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     drop(std::fs::remove_dir_all(&dir));
@@ -105,11 +105,11 @@ fn differences(
 
 /// Fails with the first few differences.
 fn assert_no_differences(title: &str, differences: &[String]) {
-    let shown: Vec<_> = differences.iter().take(20).cloned().collect();
+    let first: Vec<_> = differences.iter().take(20).cloned().collect();
     assert!(
         differences.is_empty(),
         "{title}: {} differ:\n{}",
         differences.len(),
-        shown.join("\n")
+        first.join("\n")
     );
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use rperf_testkit::{FileAttr, PerfFile};
 
-/// The process of all mappings and samples. Its perf map is `/tmp/perf-4194000.map`.
+/// The process of all samples and user mappings. Its perf map is `/tmp/perf-4194000.map`.
 pub(crate) const PID: u32 = 4_194_000;
 
 /// `PERF_SAMPLE_IP | TID`.

@@ -19,9 +19,9 @@ impl Drop for MapFile {
     }
 }
 
-/// A fixed pseudorandom sequence.
-fn scrambled(step: u64) -> impl Iterator<Item = u64> {
-    std::iter::successors(Some(step), |last| {
+/// The pseudorandom sequence of a seed.
+fn pseudorandom(seed: u64) -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(seed), |last| {
         Some(
             last.wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407),
@@ -38,7 +38,7 @@ fn overlapping_and_damaged_lines_have_perfs_symbols() {
     let dir = scratch("perf-map");
     let map = MapFile(PathBuf::from(format!("/tmp/perf-{PID}.map")));
     for seed in 1..6 {
-        let mut numbers = scrambled(seed);
+        let mut numbers = pseudorandom(seed);
         let mut text = String::from(
             "7f0000000000\n7f0000000000 10\n 0x7f0000000010 0x8 with spaces in it\n7f0000000100 80 ab\n",
         );

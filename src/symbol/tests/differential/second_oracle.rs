@@ -14,7 +14,7 @@ use crate::lines::{CPP, Frame, RUST, loaded, open, ours};
 use crate::scratch;
 
 /// Addresses looked up in each test case, one after the other.
-const AT_ONCE: usize = 300;
+const ADDRESSES_PER_CASE: usize = 300;
 
 type Context<'a> = addr2line::Context<EndianSlice<'a, LittleEndian>>;
 
@@ -31,7 +31,7 @@ fn context<'a>(elf: &object::File<'a>) -> Context<'a> {
 fn theirs(context: &Context<'_>, address: u64) -> Vec<Frame> {
     let frames = context.find_frames(address).skip_all_loads();
     let mut frames = frames.expect("frames");
-    let mut found = Vec::new();
+    let mut list = Vec::new();
     while let Some(frame) = frames.next().expect("a frame") {
         let name = frame
             .function
@@ -43,16 +43,16 @@ fn theirs(context: &Context<'_>, address: u64) -> Vec<Frame> {
             column: None,
         });
         let file = location.file.unwrap_or("??");
-        found.push((
+        list.push((
             name.map_or("??".to_owned(), |name| name.into_owned()),
             file.rsplit('/').next().unwrap_or(file).to_owned(),
             location.line.unwrap_or(0),
         ));
     }
-    found
+    list
 }
 
-/// Compares both at random addresses in `.text`: 20 test cases of `AT_ONCE` addresses each.
+/// Compares rperf with addr2line at random addresses in `.text`.
 fn compare(object: &Path) {
     let loaded: LoadedSymbols = loaded(object);
     let bytes = std::fs::read(object).expect("the object");
@@ -62,7 +62,7 @@ fn compare(object: &Path) {
     let (offset, size) = text.file_range().expect("bytes in the file");
     let budget = Budget::new(Budget::DEFAULT_BYTES);
     let lines: LineIndex = open(&loaded, &budget).expect("debug information");
-    let offsets = prop::collection::vec(0..size, AT_ONCE);
+    let offsets = prop::collection::vec(0..size, ADDRESSES_PER_CASE);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(20));
     let inlined = Cell::new(0);
     let outcome = runner.run(&offsets, |offsets| {
@@ -106,7 +106,7 @@ fn cpp_programs_match_the_crate_addr2line() {
     for version in ["-gdwarf-3", "-gdwarf-4", "-gdwarf-5"] {
         for level in ["-O0", "-O2"] {
             let object = dir.join(format!("program{version}{level}"));
-            let words = [
+            let arguments = [
                 &*source.to_string_lossy(),
                 "-o",
                 &object.to_string_lossy(),
@@ -114,7 +114,7 @@ fn cpp_programs_match_the_crate_addr2line() {
                 level,
             ]
             .map(str::to_owned);
-            if run("g++", &words.each_ref().map(String::as_str)) {
+            if run("g++", &arguments.each_ref().map(String::as_str)) {
                 compare(&object);
             }
         }
@@ -126,7 +126,7 @@ fn rust_programs_match_the_crate_addr2line() {
     let dir = scratch("second-oracle-rust");
     let (source, object) = (dir.join("inlines.rs"), dir.join("program"));
     std::fs::write(&source, RUST).expect("the source is written");
-    let words = [
+    let arguments = [
         "--edition=2024",
         "-O",
         "-g",
@@ -135,7 +135,7 @@ fn rust_programs_match_the_crate_addr2line() {
         &source.to_string_lossy(),
     ]
     .map(str::to_owned);
-    if run("rustc", &words.each_ref().map(String::as_str)) {
+    if run("rustc", &arguments.each_ref().map(String::as_str)) {
         compare(&object);
     }
 }

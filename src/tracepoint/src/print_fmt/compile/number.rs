@@ -24,8 +24,8 @@ impl Compiler<'_> {
         number
     }
 
-    /// Appends a step that pops `pops` values from the stack and pushes one. Steps on constants are
-    /// folded.
+    /// Appends a step that pops `pops` values from the stack and pushes one. Unary and binary
+    /// operations on constants are folded.
     fn step(&mut self, step: Instruction, pops: usize) {
         self.depth = (self.depth + 1).saturating_sub(pops);
         self.max_depth = self.max_depth.max(self.depth);
