@@ -45,7 +45,7 @@ impl<'r, 'w> ProfileFold<'r, 'w> {
         recording: Metadata<'_>,
         inlines: impl Fn(&EventDesc) -> bool,
     ) -> Self {
-        let known = recording.events.iter().map(|event| EventProperties {
+        let events = recording.events.iter().map(|event| EventProperties {
             event: ProfileEvent {
                 name: event.name.clone(),
                 unit: unit(event),
@@ -56,7 +56,7 @@ impl<'r, 'w> ProfileFold<'r, 'w> {
         Self {
             resolver,
             endian: recording.endian,
-            events: known.collect(),
+            events: events.collect(),
         }
     }
 
@@ -154,20 +154,20 @@ impl GatheredProfile<'_, '_> {
         tables::finish(self)
     }
 
-    fn stack(&mut self, sample: &Sample<'_>, known: &EventProperties, epoch: Epoch) -> Option<u32> {
+    fn stack(&mut self, sample: &Sample<'_>, event: &EventProperties, epoch: Epoch) -> Option<u32> {
         let at = SampleContext {
             place: AddressContext::of(sample),
             epoch,
-            inlines: known.inlines,
+            inlines: event.inlines,
         };
-        let chain = sample.wire.callchain.filter(|_| known.callchains);
+        let chain = sample.wire.callchain.filter(|_| event.callchains);
         let Some(chain) = chain else {
             let ip = sample.wire.ip.unwrap_or_default();
-            return self.called(None, at, sample.cpu_mode(), ip);
+            return self.with_frames(None, at, sample.cpu_mode(), ip);
         };
         let split = chain::split_first(chain)?;
         let callers = self.callers(at, split.mode, split.callers)?;
-        self.called(callers, at, split.mode, split.ip)
+        self.with_frames(callers, at, split.mode, split.ip)
     }
 
     /// Returns the stack of the raw entries `callers`, the first of which is in `mode`. The outer `None` means a
@@ -192,18 +192,18 @@ impl GatheredProfile<'_, '_> {
             let last = self.cache.callers.last();
             stack = last.and_then(|(_, stack)| *stack);
             for caller in path.iter().rev().skip(common) {
-                stack = self.called(stack, at, caller.0, caller.1);
+                stack = self.with_frames(stack, at, caller.0, caller.1);
                 self.cache.callers.push((*caller, stack));
             }
         }
         self.path = path;
-        let found = is_complete.then_some(stack);
-        self.callers.insert(self.key.as_slice().into(), found);
-        found
+        let result = is_complete.then_some(stack);
+        self.callers.insert(self.key.as_slice().into(), result);
+        result
     }
 
     /// Returns the stack `caller` extended by the frames of the address `ip`: several if functions are inlined there.
-    fn called(
+    fn with_frames(
         &mut self,
         caller: Option<u32>,
         at: SampleContext,
@@ -235,11 +235,11 @@ impl GatheredProfile<'_, '_> {
 impl Fold for GatheredProfile<'_, '_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
         let gather = self.gather;
-        let Some(known) = gather.events.get(sample.event.0 as usize) else {
+        let Some(event) = gather.events.get(sample.event.0 as usize) else {
             return;
         };
         let moment = self.recent.moment(world, sample.who(), sample.order);
-        let stack = self.stack(sample, known, moment.epoch);
+        let stack = self.stack(sample, event, moment.epoch);
         let row = ProfileSample {
             time: sample.wire.time.unwrap_or_default(),
             period: sample.period,

@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::ops::Range;
 
-/// Bits of `sample_type` in the order of a sample's fields, each of which has 8 bytes; raw data follow.
 const IDENTIFIER: u64 = 1 << 16;
 const TIME: u64 = 1 << 2;
 const CPU: u64 = 1 << 7;
+/// Bits of `sample_type` in the order of a sample's fields, each of which has 8 bytes; raw data follow.
 const FIELDS: [u64; 9] = [
     IDENTIFIER,
     1,
@@ -158,8 +158,8 @@ fn events(file: &[u8], kinds: &HashMap<u16, Tracepoint>) -> Vec<Event> {
     events
 }
 
-/// Returns the offsets of the ids of these events: a raise or an entry that is repeated before its counterpart, an exit without
-/// an entry, an entry and its exit on different CPUs, and a raise whose entry is on another CPU.
+/// Returns the offsets of the ids of these events: the earlier of two raises or entries without a counterpart in
+/// between, an exit without an entry, an entry and its exit on different CPUs, and a raise whose entry is on another CPU.
 fn unpaired(events: &[Event]) -> HashSet<usize> {
     let mut dropped = HashSet::new();
     for (begin, end) in [(Step::Entry, Step::Exit), (Step::Raise, Step::Entry)] {

@@ -80,12 +80,12 @@ mod tests {
     }
 
     #[test]
-    fn constants_are_evaluated_beside_unsupported_arguments() {
+    fn constants_are_evaluated_despite_unsupported_arguments() {
         let text = "\"page=%p alloc_order=%d pageblock_order=%d other=%d\", (((struct page *)vmemmap_base) + (REC->pfn)), \
             REC->alloc_order, (((unsigned int)((21 - 12))) < ((unsigned int)(10)) ? ((unsigned int)((21 - 12))) : \
             ((unsigned int)(10))), HPAGE_ORDER";
         assert_eq!(printed(text, "pageblock_order"), Some(9));
-        // Neither fields nor names are constants, nor is a part of a name.
+        // Fields and enumerators are not constants; the name must match as a whole.
         assert_eq!(printed(text, "alloc_order"), None);
         assert_eq!(printed(text, "other"), None);
         assert_eq!(printed(text, "order"), None);

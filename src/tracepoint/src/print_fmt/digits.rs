@@ -1,4 +1,4 @@
-//! Formatting of integers and padded text like printf, without allocating.
+//! Formatting of integers and padded text like printf, without temporary allocations.
 
 use super::spec::{Base, IntegerSpec, StarArgument, TextSpec};
 
@@ -10,8 +10,8 @@ const PAIRS: &[u8; 200] =
 /// Room for 64 bits in octal.
 const MAX_DIGITS: usize = 24;
 
-/// Appends the first `length` of `bytes`. Copying a fixed number of bytes and truncating is several
-/// times faster than a copy of variable length.
+/// Appends the first `length` of `bytes`. Copying a fixed number of bytes and truncating is
+/// faster than a copy of variable length.
 #[inline]
 pub(super) fn put_start<const N: usize>(out: &mut Vec<u8>, bytes: &[u8; N], length: usize) {
     let end = out.len() + length.min(N);
@@ -162,7 +162,7 @@ fn resolve_star(spec: &IntegerSpec, star: u64) -> (usize, Option<usize>, bool) {
     }
 }
 
-/// Maximum width: a record may request any.
+/// Maximum width and precision: a record may request any.
 const MAX_WIDTH: usize = 4096;
 
 fn put_padded(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u64>) {
@@ -242,8 +242,8 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8], spec: TextSpec, star: Opt
         (Some(StarArgument::Precision), Some(star)) => precision = usize::try_from(star).ok(),
         _ => {}
     }
-    let shown = precision.map_or(text.len(), |precision| precision.min(text.len()));
-    let text = text.get(..shown).unwrap_or(text);
+    let length = precision.map_or(text.len(), |precision| precision.min(text.len()));
+    let text = text.get(..length).unwrap_or(text);
     let pad = width.min(MAX_WIDTH).saturating_sub(text.len());
     if !is_left {
         out.resize(out.len() + pad, b' ');

@@ -167,7 +167,7 @@ impl Stack {
 }
 
 impl Binary {
-    /// The result for unsigned numbers. Division by zero returns 0.
+    /// The result for unsigned numbers; quotient and remainder of a division by zero are 0.
     #[inline]
     pub(super) fn apply(self, left: u64, right: u64) -> u64 {
         match self {

@@ -57,7 +57,7 @@ impl Parser<'_> {
         Ok((Node::Symbolic { value, table }, self.lexer.read_item()))
     }
 
-    /// Parses the arguments of `__print_hex`. Operators are not supported in them, as in those of `__print_array`.
+    /// Parses the arguments of `__print_hex`, which, like those of `__print_array`, cannot have operators.
     fn hex(&mut self, separator: &'static str) -> Result<(Node, Token), FormatWarning> {
         let bytes = self.operand_up_to(",")?;
         let count = self.operand_up_to(")")?;

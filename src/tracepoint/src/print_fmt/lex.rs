@@ -35,7 +35,7 @@ impl Token {
         self.kind == TokenKind::Delimiter && self.text == text
     }
 
-    /// Whether a value can start here: then a preceding `(type)` is a cast.
+    /// Whether it is a name, a number, a text or a character.
     pub(super) fn is_value(&self) -> bool {
         matches!(
             self.kind,
@@ -84,10 +84,10 @@ impl<'a> Lexer<'a> {
         Some(byte)
     }
 
-    fn take_if(&mut self, wanted: u8) -> bool {
-        let found = self.peek() == Some(wanted);
-        self.at += usize::from(found);
-        found
+    fn take_if(&mut self, expected: u8) -> bool {
+        let is_next = self.peek() == Some(expected);
+        self.at += usize::from(is_next);
+        is_next
     }
 
     /// The next token, including newlines.

@@ -1,7 +1,6 @@
 //! Samples as text: the `print fmt` of a format file, compiled once and evaluated for raw records.
 //!
-//! [`PrintFmt::compile`] turns the C-like `print fmt` into a flat program, and [`PrintFmt::write`] runs it per sample
-//! without allocating.
+//! [`PrintFmt::compile`] turns the C-like `print fmt` into a flat program, and [`PrintFmt::write`] runs it per sample.
 //!
 //! The output matches Linux perf 6.1, whose library parses `print fmt` with its own expression
 //! parser: operators of equal precedence associate to the right, parentheses do not prevent

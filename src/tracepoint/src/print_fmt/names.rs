@@ -58,7 +58,7 @@ impl ValueNames {
             .map(|entry| (entry.value, entry.name.as_str()))
     }
 
-    /// Mask of the named bits.
+    /// Mask applied to a value before its names are looked up.
     #[must_use]
     pub fn mask(&self) -> u64 {
         self.mask
@@ -89,24 +89,24 @@ impl ValueNames {
     }
 
     fn write_bits(&self, value: u64, delimiter: &str, out: &mut dyn fmt::Write) -> fmt::Result {
-        let mut left = value;
+        let mut remaining = value;
         for entry in &self.entries {
             let bits = entry.value.cast_unsigned();
-            if left == 0 && entry.value < 0 {
+            if remaining == 0 && entry.value < 0 {
                 return out.write_str(&entry.name);
             }
-            if entry.value > 0 && left & bits == bits {
-                if left != value {
+            if entry.value > 0 && remaining & bits == bits {
+                if remaining != value {
                     out.write_str(delimiter)?;
                 }
                 out.write_str(&entry.name)?;
-                left &= !bits;
+                remaining &= !bits;
             }
         }
-        match left {
+        match remaining {
             0 => Ok(()),
-            _ if left == value => write!(out, "{left:#x}"),
-            _ => write!(out, "{delimiter}{left:#x}"),
+            _ if remaining == value => write!(out, "{remaining:#x}"),
+            _ => write!(out, "{delimiter}{remaining:#x}"),
         }
     }
 

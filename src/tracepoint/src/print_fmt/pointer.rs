@@ -119,9 +119,9 @@ fn is_reversed(letter: u8, abi: Abi) -> bool {
 /// Parses the letters after `%pIS` or `%piS`.
 fn socket(is_padded: bool, mut letters: &[u8], abi: Abi) -> Style {
     let mut take = |letter: u8| {
-        let found = !is_padded && letters.first() == Some(&letter);
-        letters = letters.get(usize::from(found)..).unwrap_or_default();
-        found
+        let is_next = !is_padded && letters.first() == Some(&letter);
+        letters = letters.get(usize::from(is_next)..).unwrap_or_default();
+        is_next
     };
     let has_port = take(b'p');
     let is_compressed = take(b'c');

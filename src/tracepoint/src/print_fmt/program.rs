@@ -94,7 +94,7 @@ pub(super) enum ConversionOutput {
     Complaint(TextRange),
 }
 
-/// A range of [`PrintFmt::text`].
+/// A range of [`PrintFmt::text`] or of [`PrintFmt::entries`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct TextRange {
     pub(super) start: u32,
@@ -215,7 +215,7 @@ pub(super) enum TextSource {
     Dynamic(DynamicField),
     /// The address of a kernel string.
     Address(Load),
-    /// The name of a number.
+    /// The names of a number.
     Names {
         value: NumberSource,
         names: ValueTable,

@@ -124,8 +124,8 @@ fn literal<'a>(text: &'a str, parts: &mut Vec<FormatPart>) -> &'a str {
 /// Parses the conversion at the start of `text` and returns the rest.
 fn conversion<'a>(text: &'a str, parts: &mut Vec<FormatPart>) -> Result<&'a str, FormatWarning> {
     let malformed = |end: usize| {
-        let shown = text.get(..end).unwrap_or(text);
-        FormatWarning::Conversion(shown.to_owned())
+        let start = text.get(..end).unwrap_or(text);
+        FormatWarning::Conversion(start.to_owned())
     };
     let mut longs = 0_i8;
     let mut is_size = false;

@@ -171,7 +171,7 @@ impl PrintFmt {
         }
     }
 
-    /// Appends the bits in hexadecimal, most significant first, with a comma after every 32.
+    /// Appends the bits in hexadecimal, most significant first, with commas between groups of 32.
     fn write_bitmask(&self, bytes: &[u8], shape: TextShape, out: &mut Vec<u8>) {
         let start = out.len();
         let is_little = self.abi.endian == rperf_wire::Endian::Little;

@@ -37,7 +37,7 @@ fn date(days: i64) -> Date {
     }
 }
 
-/// `07:53:31`, from seconds since 1970 in the time zone shown.
+/// `07:53:31`, from seconds since 1970 plus the offset of the time zone.
 #[must_use]
 pub fn clock(seconds: i64) -> String {
     let second = seconds.rem_euclid(DAY);
@@ -68,7 +68,7 @@ pub(crate) fn ctime(seconds: i64) -> String {
     )
 }
 
-/// `2026-11-21 07:53:31`, from seconds since 1970 in the time zone shown.
+/// `2026-11-21 07:53:31`, from seconds since 1970 plus the offset of the time zone.
 pub fn iso(seconds: i64) -> String {
     let date = date(seconds.div_euclid(DAY));
     format!(
@@ -80,7 +80,7 @@ pub fn iso(seconds: i64) -> String {
     )
 }
 
-/// `20261121-075331`, for file names, from seconds since 1970 in the time zone shown.
+/// `20261121-075331`, for file names, from seconds since 1970 plus the offset of the time zone.
 pub fn stamp(seconds: i64) -> String {
     iso(seconds).replace(['-', ':'], "").replace(' ', "-")
 }

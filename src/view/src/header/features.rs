@@ -25,8 +25,8 @@ pub(super) fn write(
     if let Some((key, value)) = string(features, feature) {
         return writeln!(out, "# {key} : {}", value.as_deref().unwrap_or(NULL));
     }
-    if let Some(fact) = fact(features, feature) {
-        return writeln!(out, "# {fact}");
+    if let Some(text) = number_or_flag(features, feature) {
+        return writeln!(out, "# {text}");
     }
     if is_long(feature) && !options.full {
         return writeln!(out, "# {feature} info available, use -I to display");
@@ -85,7 +85,7 @@ fn is_long(feature: FeatureId) -> bool {
 }
 
 /// Returns the text of a feature that is a single number or a flag.
-fn fact(features: &Features<'_>, feature: FeatureId) -> Option<String> {
+fn number_or_flag(features: &Features<'_>, feature: FeatureId) -> Option<String> {
     Some(match feature {
         FeatureId::TOTAL_MEM => {
             let memory = features.total_mem().unwrap_or_default();
@@ -248,7 +248,7 @@ fn memory(out: &mut dyn Write, topology: Option<&MemoryTopology>) -> io::Result<
         nodes.len()
     )?;
     for node in nodes {
-        let blocks = set_bits(node);
+        let blocks = memory_blocks(node);
         let size = unit_size(block.saturating_mul(blocks.len() as u64));
         writeln!(out, "# {:4} [{size}]: {}", node.node, ranges(&blocks))?;
     }
@@ -256,15 +256,15 @@ fn memory(out: &mut dyn Write, topology: Option<&MemoryTopology>) -> io::Result<
 }
 
 /// Returns the numbers of the memory blocks of a node.
-fn set_bits(node: &MemoryNode) -> Vec<u64> {
+fn memory_blocks(node: &MemoryNode) -> Vec<u64> {
     let is_set = |bit: u64| {
         let word = usize::try_from(bit / 64)
             .ok()
             .and_then(|at| node.blocks.get(at));
         word.is_some_and(|word| word >> (bit % 64) & 1 == 1)
     };
-    let held = node.size.min(node.blocks.len() as u64 * 64);
-    (0..held).filter(|bit| is_set(*bit)).collect()
+    let bits = node.size.min(node.blocks.len() as u64 * 64);
+    (0..bits).filter(|bit| is_set(*bit)).collect()
 }
 
 /// Formats ascending numbers as `0-23,32-199`.
@@ -277,7 +277,7 @@ fn ranges(numbers: &[u64]) -> String {
     runs.collect::<Vec<_>>().join(",")
 }
 
-/// Formats a number of bytes in the largest unit in which it is at least 2, rounded down: `24G`.
+/// Formats a number of bytes, rounded down, in the largest unit up to `G` in which it is at least 2: `24G`.
 pub(crate) fn unit_size(mut size: u64) -> String {
     let mut units = ['B', 'K', 'M', 'G'].into_iter();
     let mut unit = units.next().unwrap_or_default();
@@ -328,10 +328,10 @@ fn hybrid(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
 }
 
 fn domains(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
-    let found = features.sched_domains().unwrap_or_default();
-    writeln!(out, "# schedstat version\t: {}", found.version)?;
-    writeln!(out, "# Maximum sched domains\t: {}", found.most)?;
-    for entry in &found.cpus {
+    let sched = features.sched_domains().unwrap_or_default();
+    writeln!(out, "# schedstat version\t: {}", sched.version)?;
+    writeln!(out, "# Maximum sched domains\t: {}", sched.most)?;
+    for entry in &sched.cpus {
         writeln!(out, "# cpu\t\t: {}", entry.cpu)?;
         writeln!(out, "# nr_domains\t: {}", entry.domains.len())?;
         for domain in &entry.domains {

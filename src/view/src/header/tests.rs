@@ -1,4 +1,4 @@
-//! Feature sections that no available perf writes or reads.
+//! Feature sections of releases newer than perf 6.1.
 
 use rperf_perfdata::feature::{CpuDomains, ElfMachine, SchedDomain, SchedDomains};
 use rperf_perfdata::{EventDesc, FeatureSet, PerfData};
@@ -22,7 +22,7 @@ fn domains(version: u32) -> SchedDomains {
     }
 }
 
-fn shown(features: &FeatureSet, full: bool) -> String {
+fn printed(features: &FeatureSet, full: bool) -> String {
     let events = [EventDesc::new(Attr::default(), vec![1])];
     let bytes = test_recordings::file(Endian::Little, &events, features);
     let data = PerfData::parse(&bytes).unwrap();
@@ -46,13 +46,16 @@ fn sections_of_newer_releases() {
     let before = "# hostname : machine\n";
     let after = "# e_machine : 62\n#   e_flags : 0\n# cacheline size: 64\n";
     let brief = "# CPU_DOMAIN_INFO info available, use -I to display\n";
-    assert_eq!(shown(&features, false), format!("{before}{brief}{after}"));
+    assert_eq!(printed(&features, false), format!("{before}{brief}{after}"));
     let full = "# schedstat version\t: 17\n# Maximum sched domains\t: 1\n# cpu\t\t: 1\n# nr_domains\t: 1\n\
                 # Domain\t\t: 0\n# Domain name      : SMT\n# Domain cpu map   : 3\n# Domain cpu list  : 0-1\n";
-    assert_eq!(shown(&features, true), format!("{before}{full}{after}"));
+    assert_eq!(printed(&features, true), format!("{before}{full}{after}"));
     features.sched_domains(&domains(15));
     let unnamed = full
         .replace("# Domain name      : SMT\n", "")
         .replace(": 17", ": 15");
-    assert_eq!(shown(&features, true), format!("{before}{unnamed}{after}"));
+    assert_eq!(
+        printed(&features, true),
+        format!("{before}{unnamed}{after}")
+    );
 }
