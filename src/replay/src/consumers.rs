@@ -8,7 +8,7 @@ use crate::{EventIndex, NonSampleRecord, Sample, World};
 /// which are then merged in file order.
 pub trait Fold: Send {
     /// The fields of [`Sample::wire`] that [`Fold::sample`] reads. Other fields may be missing. [`Sample::cpu`] may be missing
-    /// unless CPU is one of these fields. Task, time and period are always there. Called once, before the first sample.
+    /// unless CPU is one of these fields. Task, time and period are always there. Called before the first sample.
     fn fields(&self) -> SampleType {
         SampleType::ALL
     }
@@ -44,7 +44,8 @@ pub trait Render: Sync {
         SampleType::ALL
     }
 
-    /// Whether samples of an event are rendered. Skipping an event saves its decoding and sorting.
+    /// Whether samples of an event are rendered. Others are skipped, unless samples are shared by several events; that saves
+    /// their decoding and sorting.
     fn reads(&self, _event: EventIndex) -> bool {
         true
     }
@@ -73,7 +74,7 @@ pub trait Render: Sync {
 
 /// Second stage of processing in order of time: serial, blocks arrive in order. It should only concatenate or fold.
 pub trait Take<Out> {
-    /// Processes the output of the next block. Afterwards `out` is passed to [`Render::reuse`].
+    /// Processes the output of the next block. If processing continues, `out` is then passed to [`Render::reuse`].
     fn take(&mut self, out: &mut Out) -> FoldControl;
 }
 
@@ -88,6 +89,6 @@ impl<Out, F: FnMut(&mut Out) -> FoldControl> Take<Out> for F {
 pub enum FoldControl {
     /// Continue.
     Continue,
-    /// Stop: the reader of the output has closed it.
+    /// Stop, for example because the output was closed.
     Stop,
 }

@@ -94,8 +94,8 @@ impl DeferredCallchains {
     fn of(&self, key: DeferredKey, time: u64) -> Option<Order> {
         let from = Order { time, position: 0 };
         let start = self.chains.partition_point(|chain| *chain < (key, from));
-        let (found, order) = self.chains.get(start)?;
-        (*found == key).then_some(*order)
+        let (found_key, order) = self.chains.get(start)?;
+        (*found_key == key).then_some(*order)
     }
 
     /// Calls `each` with the sample. A deferred callchain is completed, and the sample is moved to the position of

@@ -47,7 +47,7 @@ impl DecodeErrors {
 pub struct Diagnostics {
     /// Number of records.
     pub records: u64,
-    /// Number of records by type, for types that occur; sorted by type.
+    /// Number of records by type, sorted by type, for types below 128 that occur.
     pub kinds: Vec<(RecordKind, u64)>,
     /// Number of LOST records: the kernel writes one each time that a ring was full (perf's "chunks").
     pub lost_chunks: u64,
@@ -62,7 +62,7 @@ pub struct Diagnostics {
     pub unknown_kinds: u64,
     /// Number of samples that were skipped because their event id is unknown.
     pub unknown_ids: u64,
-    /// Records of processes and mappings that could not be decoded.
+    /// Records other than samples that could not be decoded.
     pub bad_records: DecodeErrors,
     /// Samples that could not be decoded in the last pass.
     pub bad_samples: DecodeErrors,
@@ -71,11 +71,11 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Number of records of this type.
+    /// Number of records of this type; 0 for types from 128 on.
     #[must_use]
     pub fn count(&self, kind: RecordKind) -> u64 {
-        let found = self.kinds.binary_search_by_key(&kind, |(kind, _)| *kind);
-        found
+        let index = self.kinds.binary_search_by_key(&kind, |(kind, _)| *kind);
+        index
             .ok()
             .and_then(|at| self.kinds.get(at))
             .map_or(0, |(_, count)| *count)

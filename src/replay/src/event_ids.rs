@@ -29,8 +29,8 @@ impl EventIds {
         let sparse: FxHashMap<u64, EventIndex> = ids.collect();
         let first = sparse.keys().min().copied().unwrap_or_default();
         let last = sparse.keys().max().copied().unwrap_or_default();
-        let most = SMALL_RANGE.max(MAX_SPARSENESS.saturating_mul(sparse.len() as u64));
-        if sparse.is_empty() || last - first >= most {
+        let max_range = SMALL_RANGE.max(MAX_SPARSENESS.saturating_mul(sparse.len() as u64));
+        if sparse.is_empty() || last - first >= max_range {
             return Self {
                 sparse,
                 ..Self::default()

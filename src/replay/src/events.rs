@@ -40,7 +40,7 @@ struct EventEntry {
     same_as: EventIndex,
 }
 
-/// Event and time of a sample, read in pass 1.
+/// Event and time of a sample.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleHead {
     /// The event that the sample belongs to.
@@ -83,7 +83,7 @@ impl EventTable {
     }
 
     /// The same table for a consumer that reads only these fields of samples, besides task, time and period. Other
-    /// fields are not decoded.
+    /// fields may not be decoded.
     pub(crate) fn reading(&self, fields: SampleType) -> Self {
         let fields = fields | SampleType::TID | SampleType::TIME | SampleType::PERIOD;
         let restricted = |event: &EventEntry| EventEntry {
@@ -101,7 +101,7 @@ impl EventTable {
         self.endian
     }
 
-    /// The number of records that came too late, according to `order`.
+    /// The number of records that came too late, according to `order`; 0 if a ring was written backward.
     pub(crate) fn out_of_order(&self, order: &Rounds) -> u64 {
         match self.backward {
             true => 0,

@@ -1,4 +1,4 @@
-//! Unordered processing of samples on all cores.
+//! Unordered processing of samples on several threads.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,7 +69,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// A worker's part of a fold.
+/// The fold of a range of the file.
 struct Shard<'r, 'a, A> {
     replay: &'r Replay<'a>,
     /// The events, with the fields that are read.

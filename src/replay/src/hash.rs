@@ -3,7 +3,7 @@
 const HASH_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 const SECOND_SEED: u64 = 0xd1b5_4a32_d192_ed03;
 
-/// Multiplies two words and folds the product: all bits of both affect the result.
+/// Multiplies two words and folds the product.
 #[inline]
 fn mix(a: u64, b: u64) -> u64 {
     let wide = u128::from(a) * u128::from(b);

@@ -107,13 +107,13 @@ impl LiveWorld {
         self.settled = std::mem::replace(&mut self.completed, limit);
         for (order, bytes) in take_up_to(&mut self.state, limit, |(order, _)| *order) {
             if let Some((raw, _)) = RawRecord::split(&bytes, self.endian) {
-                // A damaged record is ignored, as when reading a file.
+                // A damaged record is ignored.
                 let _: Result<(), DecodeError> = self.builder.push(order, &raw);
             }
         }
     }
 
-    /// If the World has doubled in size, prunes data that later samples can't need, and returns
+    /// If the World has grown enough since it was last pruned, prunes data that later samples can't need, and returns
     /// true: earlier ids of mappings and epochs are then invalid. May be called only when all samples
     /// so far have been processed.
     pub fn forget(&mut self) -> bool {

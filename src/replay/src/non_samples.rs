@@ -5,14 +5,14 @@ use rperf_wire::RecordKind;
 use crate::{NonSampleRecord, Replay};
 
 impl<'a> Replay<'a> {
-    /// All records of these types, other than [`RecordKind::SAMPLE`], in order.
+    /// All records of these types in order. [`RecordKind::SAMPLE`] must not be among them.
     #[must_use]
     pub fn non_samples(&self, kinds: &[RecordKind]) -> Vec<NonSampleRecord<'a>> {
         let records = self.data().records();
-        let wanted = records
+        let selected = records
             .map_while(Result::ok)
             .filter(|record| kinds.contains(&record.raw.kind));
-        let mut records: Vec<NonSampleRecord<'a>> = wanted
+        let mut records: Vec<NonSampleRecord<'a>> = selected
             .map(|record| self.events.non_sample(record.raw, self.order_of(&record)))
             .collect();
         records.sort_by_key(|record| record.order);

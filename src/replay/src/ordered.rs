@@ -1,4 +1,4 @@
-//! Processing of samples in order of time, rendered on all cores.
+//! Processing of samples in order of time, rendered on several threads.
 
 use std::num::NonZeroUsize;
 use std::sync::MutexGuard;
@@ -13,7 +13,7 @@ use crate::timeline::{SliceReader, Timeline};
 use crate::{Error, EventIndex, Render, Replay, Take, World};
 
 impl Replay<'_> {
-    /// Renders all samples, and the other records that `render` selects, in order of time. `threads`
+    /// Renders the samples and the other records that `render` selects, in order of time. `threads`
     /// workers render blocks of them; the calling thread passes the outputs to `take` in order. With
     /// one thread, the calling thread does both.
     ///
@@ -48,8 +48,8 @@ impl Replay<'_> {
 }
 
 impl Replay<'_> {
-    /// For each event, whether its samples are skipped; empty if none are. With `:S` a sample belongs to several events, so no
-    /// sample is skipped.
+    /// For each event, whether its samples are skipped. Empty with `:S`: a sample belongs to several events, so no sample is
+    /// skipped.
     fn skipped<R: Render>(&self, render: &R) -> Vec<bool> {
         if self.events.hold_values() {
             return Vec::new();

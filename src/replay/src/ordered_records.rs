@@ -122,7 +122,7 @@ impl<'a> OrderedRecords<'_, 'a> {
         Some(self.replay.ordered_record(record, order))
     }
 
-    /// The time of a record that is sorted by time.
+    /// The time by which a record is sorted; `None` for a record in file order.
     fn time(&self, record: &RecordAt<'_>) -> Option<u64> {
         let raw = &record.raw;
         if raw.kind == RecordKind::SAMPLE {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct BytesRead(Arc<AtomicU64>);
 
 impl BytesRead {
-    /// Number of bytes processed so far.
+    /// Number of bytes processed or prefetched so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -34,8 +34,8 @@ pub(crate) struct Prefetcher<'a> {
 const PREFETCH_BYTES: usize = 16 << 10;
 /// If a range has fewer records than this, most of its cache lines aren't needed.
 const MIN_RECORDS: usize = PREFETCH_BYTES / 1024;
-/// Size of a cache line in bytes.
-const LINE: usize = 64;
+/// The assumed size of a cache line in bytes.
+const CACHE_LINE: usize = 64;
 
 impl<'a> Prefetcher<'a> {
     /// Creates a prefetcher for a loop over `bytes`, which start at `start` of the file.
@@ -54,7 +54,7 @@ impl<'a> Prefetcher<'a> {
     #[inline]
     pub(crate) fn advance(&mut self, position: u64) {
         self.passed += 1;
-        if position + LINE as u64 > self.fetched {
+        if position + CACHE_LINE as u64 > self.fetched {
             self.prefetch_from(position);
         }
     }
@@ -78,6 +78,9 @@ impl<'a> Prefetcher<'a> {
 
 /// Reads a byte of each cache line.
 pub(crate) fn fetch(bytes: &[u8]) {
-    let read = bytes.iter().step_by(LINE).fold(0, |sum, byte| sum ^ byte);
+    let read = bytes
+        .iter()
+        .step_by(CACHE_LINE)
+        .fold(0, |sum, byte| sum ^ byte);
     std::hint::black_box(read);
 }

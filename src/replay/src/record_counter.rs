@@ -13,14 +13,14 @@ const COMMON_KINDS: usize = 128;
 pub(crate) struct RecordCounter {
     kinds: [u64; COMMON_KINDS],
     /// Other statistics. [`RecordCounter::finish`] computes `kinds` and derived fields.
-    pub(crate) found: Diagnostics,
+    pub(crate) statistics: Diagnostics,
 }
 
 impl Default for RecordCounter {
     fn default() -> Self {
         Self {
             kinds: [0; COMMON_KINDS],
-            found: Diagnostics::default(),
+            statistics: Diagnostics::default(),
         }
     }
 }
@@ -32,9 +32,9 @@ impl RecordCounter {
         match self.kinds.get_mut(kind.0 as usize) {
             Some(count) => *count += 1,
             // Known types of simpleperf have large numbers, too.
-            None => self.found.unknown_kinds += u64::from(kind.name().is_none()),
+            None => self.statistics.unknown_kinds += u64::from(kind.name().is_none()),
         }
-        self.found.records += 1;
+        self.statistics.records += 1;
     }
 
     /// Counts samples.
@@ -42,22 +42,22 @@ impl RecordCounter {
         if let Some(samples) = self.kinds.get_mut(RecordKind::SAMPLE.0 as usize) {
             *samples += count;
         }
-        self.found.records += count;
+        self.statistics.records += count;
     }
 
     /// Counts a LOST or LOST_SAMPLES record.
     pub(crate) fn lost(&mut self, at: &RecordAt<'_>, endian: Endian) {
-        let found = &mut self.found;
+        let statistics = &mut self.statistics;
         match Record::decode(&at.raw, endian) {
             Ok(Record::Lost(lost)) => {
-                found.lost_chunks += 1;
-                found.lost_records = found.lost_records.saturating_add(lost.lost);
+                statistics.lost_chunks += 1;
+                statistics.lost_records = statistics.lost_records.saturating_add(lost.lost);
             }
             Ok(Record::LostSamples(LostSamples { lost })) => {
-                found.lost_samples = found.lost_samples.saturating_add(lost);
+                statistics.lost_samples = statistics.lost_samples.saturating_add(lost);
             }
             Ok(_) => {}
-            Err(error) => found.bad_records.add(BadRecord {
+            Err(error) => statistics.bad_records.add(BadRecord {
                 offset: at.position,
                 kind: at.raw.kind,
                 error,
@@ -69,14 +69,14 @@ impl RecordCounter {
     pub(crate) fn merge(&mut self, later: Self) {
         let kinds = self.kinds.iter_mut().zip(later.kinds);
         kinds.for_each(|(sum, count)| *sum += count);
-        let (found, later) = (&mut self.found, later.found);
-        found.records += later.records;
-        found.lost_chunks += later.lost_chunks;
-        found.lost_records = found.lost_records.saturating_add(later.lost_records);
-        found.lost_samples = found.lost_samples.saturating_add(later.lost_samples);
-        found.unknown_kinds += later.unknown_kinds;
-        found.unknown_ids += later.unknown_ids;
-        found.bad_records.merge(later.bad_records);
+        let (statistics, later) = (&mut self.statistics, later.statistics);
+        statistics.records += later.records;
+        statistics.lost_chunks += later.lost_chunks;
+        statistics.lost_records = statistics.lost_records.saturating_add(later.lost_records);
+        statistics.lost_samples = statistics.lost_samples.saturating_add(later.lost_samples);
+        statistics.unknown_kinds += later.unknown_kinds;
+        statistics.unknown_ids += later.unknown_ids;
+        statistics.bad_records.merge(later.bad_records);
     }
 
     /// All statistics so far.
@@ -85,11 +85,11 @@ impl RecordCounter {
         let kinds: Vec<_> = kinds.filter(|(_, count)| *count > 0).collect();
         let unnamed = kinds.iter().filter(|(kind, _)| kind.name().is_none());
         let unnamed: u64 = unnamed.map(|(_, count)| count).sum();
-        let found = self.found.clone();
+        let statistics = self.statistics.clone();
         Diagnostics {
-            unknown_kinds: found.unknown_kinds + unnamed,
+            unknown_kinds: statistics.unknown_kinds + unnamed,
             kinds,
-            ..found
+            ..statistics
         }
     }
 }

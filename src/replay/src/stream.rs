@@ -238,7 +238,7 @@ impl<R: StreamInput> Stream<R> {
                 Ok(Some(record)) => record,
                 Ok(None) => break,
                 Err(error) => {
-                    self.intake.tally.found.end = Some(error);
+                    self.intake.tally.statistics.end = Some(error);
                     break;
                 }
             };
@@ -254,7 +254,7 @@ impl<R: StreamInput> Stream<R> {
         }
         self.ended = true;
         self.intake.order.finish_all();
-        let end = &mut self.intake.tally.found.end;
+        let end = &mut self.intake.tally.statistics.end;
         if end.is_none() && self.reader.head().events().is_empty() {
             *end = Some(rperf_perfdata::Error::NoAttrRecord);
         }
@@ -280,7 +280,7 @@ impl<R: StreamInput> Stream<R> {
             let record = RawRecord::split(self.reader.from(order.position), self.intake.endian);
             let Some((raw, _)) = record else { continue };
             if let Err(error) = self.builder.push(order, &raw) {
-                let bad = &mut self.intake.tally.found.bad_records;
+                let bad = &mut self.intake.tally.statistics.bad_records;
                 bad.add(BadRecord {
                     offset: order.position,
                     kind: raw.kind,
@@ -358,7 +358,7 @@ impl<R: StreamInput> Stream<R> {
                 && let Some(read) = sample.wire.read
             {
                 let unknown = values.add(order, &read, |id| events.exactly(id));
-                self.intake.tally.found.unknown_ids += unknown;
+                self.intake.tally.statistics.unknown_ids += unknown;
             }
         }
         self.shares = values.finish(&mut self.last_values);
@@ -393,7 +393,7 @@ impl RecordBuffer {
         match raw.kind {
             RecordKind::SAMPLE => {
                 let Some(head) = self.events.sample_head(raw.body) else {
-                    self.tally.found.unknown_ids += 1;
+                    self.tally.statistics.unknown_ids += 1;
                     return Ok(());
                 };
                 let order = self.order.order(head.time, position);

@@ -1,4 +1,4 @@
-//! The trailer that `sample_id_all` adds to every record other than samples.
+//! The trailer that `sample_id_all` adds to the kernel's records other than samples.
 
 use crate::{Cursor, Encoder, Endian, SampleType};
 
@@ -17,7 +17,7 @@ pub struct SampleId {
     pub cpu: Option<u32>,
 }
 
-/// Offsets of the trailer's fields, determined by the event's `sample_type`.
+/// Layout of the trailer, determined by the event's `sample_type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleIdLayout {
     sample_type: SampleType,
@@ -52,7 +52,7 @@ impl SampleIdLayout {
         self.size
     }
 
-    /// Returns the time from a record's body without decoding the rest.
+    /// Returns the time from a record's body without decoding the rest; `None` without a time, or if the body is too short.
     #[must_use]
     pub fn time(&self, body: &[u8], endian: Endian) -> Option<u64> {
         let start = body.len().checked_sub(self.size)?;

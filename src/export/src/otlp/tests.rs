@@ -9,10 +9,10 @@ use crate::profile::{
 };
 
 /// The only message of this field.
-fn only(message: &[u8], wanted: u64) -> &[u8] {
-    let found = messages(message, wanted);
-    assert_eq!(found.len(), 1, "field {wanted} of {message:?}");
-    found[0]
+fn only(message: &[u8], field: u64) -> &[u8] {
+    let values = messages(message, field);
+    assert_eq!(values.len(), 1, "field {field} of {message:?}");
+    values[0]
 }
 
 /// Two samples of `inner`, inlined into `work`, called by `main`, and one without a stack.
@@ -100,7 +100,7 @@ fn attributes(data: &[u8], numbers: &[u64]) -> Vec<String> {
     let strings = messages(dictionary, 5);
     let table = messages(dictionary, 6);
     let index = |number: u64| usize::try_from(number).expect("an index");
-    let shown = numbers.iter().map(|attribute| {
+    let pairs = numbers.iter().map(|attribute| {
         let attribute = table[index(*attribute)];
         let key = String::from_utf8_lossy(strings[index(number(attribute, 1))]);
         let value = only(attribute, 2);
@@ -109,7 +109,7 @@ fn attributes(data: &[u8], numbers: &[u64]) -> Vec<String> {
             None => format!("{key}={}", number(value, 3)),
         }
     });
-    shown.collect()
+    pairs.collect()
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_stack_leads_to_functions_files_and_lines() {
     }
     let stack = messages(dictionary, 7)[1];
     let locations = messages(dictionary, 2);
-    let shown: Vec<String> = packed(stack, 1)
+    let printed: Vec<String> = packed(stack, 1)
         .into_iter()
         .map(|location| {
             let location = locations[index(location)];
@@ -196,7 +196,7 @@ fn a_stack_leads_to_functions_files_and_lines() {
             )
         })
         .collect();
-    assert_eq!(shown, ["30 inner a.c:12, work :0", "10 main :0"]);
+    assert_eq!(printed, ["30 inner a.c:12, work :0", "10 main :0"]);
     let location = locations[1];
     assert_eq!(
         attributes(&data, &packed(location, 4)),

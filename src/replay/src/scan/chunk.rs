@@ -240,7 +240,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
                     None => self.segment.add_timeless(at.position),
                 }
             }
-            None => self.chunk.tally.found.unknown_ids += 1,
+            None => self.chunk.tally.statistics.unknown_ids += 1,
         }
         if end - self.slice >= SLICE_SIZE {
             self.end_slice(end);

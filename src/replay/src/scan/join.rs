@@ -166,7 +166,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         let sample = events.sample(raw, |_| order);
         if let Some(read) = sample.ok().flatten().and_then(|sample| sample.wire.read) {
             let event_of = |id| events.exactly(id);
-            self.tally.found.unknown_ids += self.values.add(order, &read, event_of);
+            self.tally.statistics.unknown_ids += self.values.add(order, &read, event_of);
             return;
         }
         let head = events.sample_head(raw.body);

@@ -186,7 +186,7 @@ fn names_in_gnu_debugdata_are_found() {
     }
     let request = ObjectRequest::new(&object, ObjectKind::User);
     let unstripped = load(&Disk, &SearchPaths::new(None), &request);
-    let debug = format!("{name}.debug");
+    let debug = format!("{name}.small");
     let section = format!(".gnu_debugdata={debug}.xz");
     if !run("objcopy", &["--only-keep-debug", name, &debug])
         || !run("objcopy", &["-S", "--keep-symbols=/dev/null", name])
