@@ -56,7 +56,7 @@ fn every_id_that_is_read_is_declared() {
     benchmark_commands().for_each(|command| ids(&command, own));
     let anywhere: BTreeSet<&String> = declared.values().flatten().collect();
     let reads = Regex::new(READS).expect("a regular expression");
-    let (mut files, mut places, mut wrong) = (Vec::new(), 0, Vec::new());
+    let (mut files, mut places, mut undeclared) = (Vec::new(), 0, Vec::new());
     sources(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli"),
         &mut files,
@@ -72,7 +72,7 @@ fn every_id_that_is_read_is_declared() {
             };
             places += 1;
             if !is_declared {
-                wrong.push(format!("{}: {id}", path.display()));
+                undeclared.push(format!("{}: {id}", path.display()));
             }
         }
     }
@@ -81,9 +81,9 @@ fn every_id_that_is_read_is_declared() {
         "only {places} places that read an option were found"
     );
     assert!(
-        wrong.is_empty(),
+        undeclared.is_empty(),
         "declared by no command, or not by this one:\n  {}",
-        wrong.join("\n  ")
+        undeclared.join("\n  ")
     );
 }
 

@@ -63,7 +63,7 @@ pub struct LiveHistograms {
     setup: LiveSetup,
     live_world: LiveWorld,
     /// Objects and symbols loaded so far; `None` only while a resolver uses them.
-    known: Option<LoadedObjects>,
+    objects: Option<LoadedObjects>,
     counts: LiveCounts,
     hidden: HiddenSamples,
     tables: Vec<DecayingHistogram>,
@@ -86,10 +86,10 @@ impl LiveHistograms {
     pub fn new(live_world: LiveWorld, mut setup: LiveSetup) -> Self {
         let paths = setup.paths.clone();
         let resolver = Resolver::new(live_world.world(), setup.files, paths);
-        let known = resolver.with_vdso(setup.vdso.take()).into_loaded();
+        let objects = resolver.with_vdso(setup.vdso.take()).into_loaded();
         let mut live = Self {
             live_world,
-            known: Some(known),
+            objects: Some(objects),
             counts: LiveCounts::default(),
             hidden: HiddenSamples::default(),
             tables: Vec::new(),
@@ -184,10 +184,10 @@ impl LiveHistograms {
         &mut self,
         with: impl FnOnce(&[WatchedFunction], &Resolver<'_>) -> R,
     ) -> Option<R> {
-        let known = self.known.take()?;
-        let resolver = Resolver::resume(self.live_world.world(), self.setup.files, known);
+        let objects = self.objects.take()?;
+        let resolver = Resolver::resume(self.live_world.world(), self.setup.files, objects);
         let result = with(&self.watched, &resolver);
-        self.known = Some(resolver.into_loaded());
+        self.objects = Some(resolver.into_loaded());
         Some(result)
     }
 
@@ -214,12 +214,12 @@ impl LiveHistograms {
 
     /// Adds the samples of complete rounds to the tables.
     fn fold(&mut self) {
-        let Some(known) = self.known.take() else {
+        let Some(objects) = self.objects.take() else {
             return;
         };
         self.live_world.complete();
         let setup = &self.setup;
-        let resolver = Resolver::resume(self.live_world.world(), setup.files, known);
+        let resolver = Resolver::resume(self.live_world.world(), setup.files, objects);
         if !self.ready.is_empty() {
             let chosen = VisibleSamples {
                 hidden: self.hidden,
@@ -253,17 +253,17 @@ impl LiveHistograms {
                 table.add(more);
             }
         }
-        let mut known = resolver.into_loaded();
+        let mut objects = resolver.into_loaded();
         self.position += self.ready.len() as u64;
         self.ready.clear();
-        known.discard_jit_code(self.live_world.world());
+        objects.discard_jit_code(self.live_world.world());
         if self.live_world.forget() {
-            known.discard_mappings();
+            objects.discard_mappings();
             self.watched
                 .iter_mut()
                 .for_each(WatchedFunction::discard_frame);
         }
-        self.known = Some(known);
+        self.objects = Some(objects);
     }
 }
 

@@ -86,12 +86,12 @@ impl NamedStacks {
         world: &World,
         names: &dyn RecordingNames,
     ) -> Self {
-        let named = |site: &CodeSite| NamedFrame {
+        let named_frame = |site: &CodeSite| NamedFrame {
             name: name(site, names),
             origin: origin(site, world, names),
         };
         let mut named = Self {
-            names: merged.sites.iter().map(named).collect(),
+            names: merged.sites.iter().map(named_frame).collect(),
             ..Self::default()
         };
         for stack in &merged.stacks {

@@ -122,8 +122,8 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             SampleTreatment::Ignored => return,
         }
         let frames = self.chains.name(head, key.chain, &mut finder);
-        let found = self.patterns.find(frames, &stacks.sites);
-        if self.exclude_other && found.parent.is_none() {
+        let matched = self.patterns.find(frames, &stacks.sites);
+        if self.exclude_other && matched.parent.is_none() {
             return stacks.filtered.add(weight.sum());
         }
         if !self.keeps_chains {
@@ -134,14 +134,14 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             thread: head.thread,
             cpu: head.cpu,
             payload,
-            parent: found.parent,
+            parent: matched.parent,
             values,
             properties,
         });
         let key = StackKey {
             context,
-            leaf: found.root.unwrap_or(leaf),
-            level: stacks.level_of(found.root).unwrap_or(mode.into()),
+            leaf: matched.root.unwrap_or(leaf),
+            level: stacks.level_of(matched.root).unwrap_or(mode.into()),
             frames,
         };
         stacks.add(&key, weight);

@@ -42,8 +42,8 @@ mod tests {
         let steps = [(10, 1), (20, 3), (30, 0)];
         let steps = steps.map(|(time, threads)| (at(time), threads));
         let parallelism = Parallelism::new(steps.to_vec());
-        let seen = [5, 10, 25, 30, 99].map(|time| parallelism.at(at(time)));
-        assert_eq!(seen, [1, 1, 3, 1, 1]);
+        let counts = [5, 10, 25, 30, 99].map(|time| parallelism.at(at(time)));
+        assert_eq!(counts, [1, 1, 3, 1, 1]);
         assert_eq!(parallelism.maximum(), 3);
         assert_eq!(Parallelism::default().maximum(), 1);
     }

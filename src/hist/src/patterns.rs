@@ -28,21 +28,21 @@ pub(crate) struct PatternMatches {
 /// A regular expression with cached results.
 struct Pattern {
     regex: Regex,
-    known: FxHashMap<SymbolId, bool>,
+    results: FxHashMap<SymbolId, bool>,
 }
 
 impl Pattern {
     fn new(regex: &Regex) -> Self {
         Self {
             regex: regex.clone(),
-            known: FxHashMap::default(),
+            results: FxHashMap::default(),
         }
     }
 
     fn is_match(&mut self, resolver: &Resolver<'_>, symbol: SymbolId) -> bool {
         let regex = &self.regex;
         let fits = || !resolver.is_inlined(symbol) && regex.is_match(resolver.symbol_name(symbol));
-        *self.known.entry(symbol).or_insert_with(fits)
+        *self.results.entry(symbol).or_insert_with(fits)
     }
 }
 
@@ -64,14 +64,14 @@ impl<'w, 'a> ReportPatterns<'w, 'a> {
         frames: &mut Vec<u32>,
         sites: &Interner<CodeSite>,
     ) -> PatternMatches {
-        let mut found = PatternMatches::default();
+        let mut matched = PatternMatches::default();
         let symbol = |number: u32| sites.get(number)?.symbol;
         if let Some(pattern) = &mut self.parent {
             let mut symbols = frames.iter().filter_map(|site| symbol(*site));
-            found.parent = symbols.find(|symbol| pattern.is_match(self.resolver, *symbol));
+            matched.parent = symbols.find(|symbol| pattern.is_match(self.resolver, *symbol));
         }
         let Some(pattern) = &mut self.root else {
-            return found;
+            return matched;
         };
         let mut is_root = |site: &u32| {
             symbol(*site).is_some_and(|symbol| pattern.is_match(self.resolver, symbol))
@@ -81,9 +81,9 @@ impl<'w, 'a> ReportPatterns<'w, 'a> {
         match self.order {
             Direction::Callee => {
                 let Some(index) = frames.iter().rposition(is_root) else {
-                    return found;
+                    return matched;
                 };
-                found.root = frames.get(index).copied();
+                matched.root = frames.get(index).copied();
                 let inlined = frames[..index]
                     .iter()
                     .rev()
@@ -93,9 +93,9 @@ impl<'w, 'a> ReportPatterns<'w, 'a> {
             }
             Direction::Caller => {
                 let Some(index) = frames.iter().position(&mut is_root) else {
-                    return found;
+                    return matched;
                 };
-                found.root = frames.get(index).copied();
+                matched.root = frames.get(index).copied();
                 let inlined = frames[index + 1..]
                     .iter()
                     .take_while(|site| is_inlined(site));
@@ -103,6 +103,6 @@ impl<'w, 'a> ReportPatterns<'w, 'a> {
                 frames.truncate(callers);
             }
         }
-        found
+        matched
     }
 }

@@ -230,8 +230,8 @@ impl EventTable {
         order: impl FnOnce(Option<u64>) -> Order,
     ) -> Result<Option<Sample<'a>>, DecodeError> {
         let mut sample = Sample::default();
-        let known = self.sample_into(raw, self.endian, order, &mut sample)?;
-        Ok(known.then_some(sample))
+        let is_known = self.sample_into(raw, self.endian, order, &mut sample)?;
+        Ok(is_known.then_some(sample))
     }
 
     /// Like [`EventTable::sample`], but reuses another sample of this recording; `false` for an

@@ -89,7 +89,7 @@ impl<A: Fold> Shard<'_, '_, A> {
         let replay = self.replay;
         let bytes = replay.bytes_of(slice);
         let mut records = Records::new(bytes, slice.start, endian);
-        let mut ahead = Prefetcher::new(bytes, slice.start, &replay.walked);
+        let mut prefetcher = Prefetcher::new(bytes, slice.start, &replay.walked);
         loop {
             let Some(record) = records.next_sample() else {
                 match records.next_valid() {
@@ -98,7 +98,7 @@ impl<A: Fold> Shard<'_, '_, A> {
                 }
             };
             let position = record.position;
-            ahead.advance(records.position());
+            prefetcher.advance(records.position());
             let order = |time: Option<u64>| Order {
                 time: time.unwrap_or_else(|| replay.limit(position)),
                 position,

@@ -22,7 +22,7 @@ pub struct LiveWorld {
     events: EventTable,
     order: Rounds,
     /// Records that change the World and have not been applied yet.
-    state: Vec<(Order, Vec<u8>)>,
+    unapplied: Vec<(Order, Vec<u8>)>,
     /// Exited threads, with the time of exit.
     ended: Vec<(Order, u32)>,
     /// Previous value of `completed`: no later sample is older.
@@ -46,7 +46,7 @@ impl LiveWorld {
             builder: WorldBuilder::live(endian),
             events: EventTable::new(endian, events),
             order: Rounds::new(),
-            state: Vec::new(),
+            unapplied: Vec::new(),
             ended: Vec::new(),
             settled: 0,
             completed: 0,
@@ -88,7 +88,7 @@ impl LiveWorld {
             kind => {
                 let order = self.order.order(self.events.record_time(raw), position);
                 if WorldBuilder::changes_world(kind) {
-                    self.state.push((order, bytes.to_vec()));
+                    self.unapplied.push((order, bytes.to_vec()));
                 }
                 if kind == RecordKind::EXIT
                     && let Ok(Record::Exit(task)) = Record::decode(raw, self.endian)
@@ -105,7 +105,7 @@ impl LiveWorld {
     pub fn complete(&mut self) {
         let limit = self.order.limit();
         self.settled = std::mem::replace(&mut self.completed, limit);
-        for (order, bytes) in take_up_to(&mut self.state, limit, |(order, _)| *order) {
+        for (order, bytes) in take_up_to(&mut self.unapplied, limit, |(order, _)| *order) {
             if let Some((raw, _)) = RawRecord::split(&bytes, self.endian) {
                 // A damaged record is ignored.
                 let _: Result<(), DecodeError> = self.builder.push(order, &raw);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     /// Whether a sample has a mapping at 0x1800.
-    fn sees(live: &LiveWorld, record: &[u8], position: u64) -> bool {
+    fn has_mapping(live: &LiveWorld, record: &[u8], position: u64) -> bool {
         let (raw, _) = RawRecord::split(record, Endian::NATIVE).unwrap();
         let sample = live.sample(&raw, position).unwrap().unwrap();
         let world = live.world();
@@ -280,12 +280,12 @@ mod tests {
         let (early, late) = (sample(10), sample(30));
         live.add(&[&early[..], &late, &mark].concat());
         live.complete();
-        assert!(!sees(&live, &late, 24));
+        assert!(!has_mapping(&live, &late, 24));
         // A record of another CPU, which arrived a round later.
         live.add(&[&mapped(20)[..], &sample(40), &mark].concat());
         live.complete();
-        assert!(!sees(&live, &early, 0));
-        assert!(sees(&live, &late, 24));
+        assert!(!has_mapping(&live, &early, 0));
+        assert!(has_mapping(&live, &late, 24));
         // Records of the current round are not applied before its end.
         live.add(&mapped(50));
         live.complete();

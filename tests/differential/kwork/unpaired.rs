@@ -77,13 +77,13 @@ struct Event {
 /// Returns the recording with every event that [`unpaired`] finds given the id of the event after the tracepoints of work,
 /// because the two tools pair such events differently. `None` if the ids of the tracepoints cannot be read.
 pub(super) fn without_unpaired(mut file: Vec<u8>) -> Option<Vec<u8>> {
-    let mut kinds = HashMap::new();
+    let mut tracepoints = HashMap::new();
     for tracepoint in TRACEPOINTS {
         let path = format!("/sys/kernel/tracing/events/{}/id", tracepoint.folder);
         let id: u16 = fs::read_to_string(path).ok()?.trim().parse().ok()?;
-        kinds.insert(id, tracepoint);
+        tracepoints.insert(id, tracepoint);
     }
-    let mut events = events(&file, &kinds);
+    let mut events = events(&file, &tracepoints);
     events.sort_by_key(|event| event.time);
     let other = ignored_id(&file);
     for id in unpaired(&events) {
@@ -120,7 +120,7 @@ fn ignored_id(file: &[u8]) -> u64 {
     number(file, ids.nth(count).expect("an event that is ignored"), 8)
 }
 
-fn events(file: &[u8], kinds: &HashMap<u16, Tracepoint>) -> Vec<Event> {
+fn events(file: &[u8], tracepoints: &HashMap<u16, Tracepoint>) -> Vec<Event> {
     let fields = number(file, attrs(file).0.start + 24, 8);
     assert_eq!(
         fields & (IDENTIFIER | TIME | CPU | RAW),
@@ -139,7 +139,7 @@ fn events(file: &[u8], kinds: &HashMap<u16, Tracepoint>) -> Vec<Event> {
         let length = usize::try_from(number(file, at + 6, 2)).expect("16 bits");
         let tracepoint = (kind == u64::from(SAMPLE))
             .then(|| u16::try_from(number(file, at + raw, 2)).expect("16 bits"));
-        if let Some(tracepoint) = tracepoint.and_then(|id| kinds.get(&id)) {
+        if let Some(tracepoint) = tracepoint.and_then(|id| tracepoints.get(&id)) {
             let cpu = number(file, at + cpu, 4);
             events.push(Event {
                 time: number(file, at + time, 8),
@@ -161,27 +161,27 @@ fn events(file: &[u8], kinds: &HashMap<u16, Tracepoint>) -> Vec<Event> {
 /// Returns the offsets of the ids of these events: the earlier of two raises or entries without a counterpart in
 /// between, an exit without an entry, an entry and its exit on different CPUs, and a raise whose entry is on another CPU.
 fn unpaired(events: &[Event]) -> HashSet<usize> {
-    let mut dropped = HashSet::new();
+    let mut ids = HashSet::new();
     for (begin, end) in [(Step::Entry, Step::Exit), (Step::Raise, Step::Entry)] {
         let mut open: HashMap<Key, &Event> = HashMap::new();
-        let kept = events.iter().filter(|event| !dropped.contains(&event.id));
-        for event in kept.collect::<Vec<_>>() {
+        let paired = events.iter().filter(|event| !ids.contains(&event.id));
+        for event in paired.collect::<Vec<_>>() {
             if event.step == begin {
                 let before = open.insert(event.key, event);
-                dropped.extend(before.map(|before| before.id));
+                ids.extend(before.map(|before| before.id));
             } else if event.step == end {
                 let before = open.remove(&event.key);
                 let is_elsewhere = before.is_some_and(|before| before.cpu != event.cpu);
                 // An entry without a raise is counted by both tools.
                 if is_elsewhere || before.is_none() && end == Step::Exit {
-                    dropped.extend(before.map(|before| before.id));
-                    dropped.extend((end == Step::Exit).then_some(event.id));
+                    ids.extend(before.map(|before| before.id));
+                    ids.extend((end == Step::Exit).then_some(event.id));
                 }
             }
         }
         // Events that stay open are counted by both tools.
     }
-    dropped
+    ids
 }
 
 #[cfg(test)]

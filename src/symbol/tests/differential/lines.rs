@@ -280,14 +280,14 @@ fn split_dwarf_matches_addr2line() {
         remove_dwo(&dir);
         let loaded = loaded(&object);
         let lines = open(&loaded, &Budget::new(Budget::DEFAULT_BYTES)).expect("debug information");
-        let known = addresses(&object, &loaded).iter().any(|&(address, _)| {
+        let has_lines = addresses(&object, &loaded).iter().any(|&(address, _)| {
             let frames = ours(&lines, address);
             assert!(frames.len() < 2, "inlined functions are unknown");
             frames
                 .iter()
                 .any(|(_, file, line)| file == "inlines.cpp" && *line > 0)
         });
-        assert!(known, "lines are known");
+        assert!(has_lines, "lines are known");
         assert!(lines.findings()[0].to_string().contains(".dwo: not found"));
     }
 }
