@@ -62,8 +62,8 @@ struct RenderQueue<Out> {
 /// Blocks in flight per worker: enough to keep it busy, few enough to limit memory.
 const BLOCKS_PER_WORKER: usize = 4;
 
-/// Renders all blocks, or until `take` stops, with at most one worker per scratch. The calling thread passes the outputs to `take` in the order
-/// of the blocks. With one scratch, the calling thread also renders; without a scratch, nothing is rendered.
+/// Renders all blocks, or until `take` stops, with at most one worker per scratch. The calling thread passes the outputs to
+/// `take` in the order of the blocks. With one scratch, the calling thread also renders; without a scratch, nothing is rendered.
 ///
 /// # Panics
 /// With the payload of the first worker that panics.
