@@ -26,7 +26,7 @@ pub(super) fn command() -> Command {
         .arg(Arg::new("topic").num_args(0..=1))
 }
 
-/// Prints the help of the topic; without a topic the list of commands.
+/// Prints the help of the topic, or the list of commands; with `--man`, writes manual pages.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let topic = matches.get_one::<String>("topic");
     if let Some(folder) = matches.get_one::<PathBuf>("man") {

@@ -1,11 +1,11 @@
-//! Declarations of the symbol options. Each command lists them in perf's order.
+//! Declarations of the symbol options.
 
 use clap::Arg;
 
 use crate::cli::options::{switch, value};
 use crate::cli::{debuginfod, jobs};
 
-/// Returns all options on symbol sources and names, and the number of threads.
+/// Returns these options except `modules`, and the options of debuginfod and of the number of threads.
 pub(crate) fn all() -> Vec<Arg> {
     vec![
         vmlinux(),

@@ -10,13 +10,13 @@ pub struct MetricValue {
     /// Its unit: `GHz`, `K/sec`, `of all branches`.
     pub unit: Cow<'static, str>,
     /// Its number format.
-    pub form: NumberFormat,
+    pub format: NumberFormat,
 }
 
 /// Number format of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NumberFormat {
-    /// Three decimals: rates and frequencies.
+    /// Three decimals: rates, frequencies and CPU utilization.
     Rate,
     /// Two decimals: ratio of two events.
     Ratio,
@@ -33,10 +33,10 @@ pub enum NumberFormat {
 impl MetricValue {
     /// Creates a metric with a constant unit.
     #[must_use]
-    pub(crate) fn new(value: f64, form: NumberFormat, unit: &'static str) -> Self {
+    pub(crate) fn new(value: f64, format: NumberFormat, unit: &'static str) -> Self {
         Self {
             value,
-            form,
+            format,
             unit: Cow::Borrowed(unit),
         }
     }

@@ -19,7 +19,7 @@ pub struct RecordedCounts {
     counters: Vec<BTreeMap<CpuAndThread, (CounterCounts, CounterCounts)>>,
     /// The CPUs of events that are not counted on all CPUs.
     own_cpus: BTreeMap<usize, BTreeSet<u32>>,
-    /// The CPUs of the CPU map; only `None` if threads are counted.
+    /// The CPUs of the CPU map; one `None` if it has no CPUs.
     cpus: Vec<Option<u32>>,
     /// The threads of the thread map; `None` for all threads.
     threads: Vec<Option<u32>>,
@@ -32,9 +32,9 @@ pub struct RecordedCounts {
 pub struct IntervalCounts {
     /// Time of the interval's end since the start.
     pub at: Duration,
-    /// Duration of the interval.
+    /// Duration of the interval; for totals, the time since the start.
     pub duration: Duration,
-    /// Whether the readings are totals since the start; otherwise they are differences to the previous interval.
+    /// Whether the readings are totals since the start; otherwise they are differences to the readings at the end of the previous interval.
     pub is_total: bool,
     /// The readings of each event.
     pub readings: Vec<Vec<CounterReading>>,
@@ -77,7 +77,7 @@ impl RecordedCounts {
         self.cpus.iter().any(Option::is_some)
     }
 
-    /// Processes the next record; returns the counts at the end of an interval.
+    /// Processes the next record; returns the counts if it is a STAT_ROUND record.
     pub fn process(&mut self, record: &UserRecord<'_>) -> Option<IntervalCounts> {
         match record {
             UserRecord::CpuMap(map) => {
@@ -124,7 +124,7 @@ impl RecordedCounts {
         let mut readings = Vec::with_capacity(self.counters.len());
         for (event, counters) in self.counters.iter_mut().enumerate() {
             let event_cpus = self.own_cpus.get(&event);
-            // Counters without a STAT record have a row, too.
+            // Counters without a STAT record have a reading, too.
             for (cpu, thread) in &default_keys {
                 let is_excluded = cpu.is_some_and(|cpu| {
                     event_cpus.is_some_and(|event_cpus| !event_cpus.contains(&cpu))
@@ -177,7 +177,7 @@ impl RecordedCounts {
         readings
     }
 
-    /// The CPUs and threads of an event that has no CPU list of its own.
+    /// All CPUs with the first thread, then the other threads with the first CPU.
     fn default_keys(&self) -> Vec<CpuAndThread> {
         let (cpu, thread) = (self.cpus.first(), self.threads.first());
         let on_cpus = self

@@ -34,7 +34,7 @@ pub enum Role {
     Other,
 }
 
-/// The numbers of caches: first-level data and instructions, last level, both TLBs.
+// The numbers of caches: first-level data and instructions, last level, both TLBs.
 const L1D: u8 = 0;
 const L1I: u8 = 1;
 const LL: u8 = 2;
@@ -70,7 +70,7 @@ impl Role {
             Self::BranchMisses => (Self::Branches, "of all branches"),
             Self::CacheMisses => (Self::CacheReferences, "of all cache refs"),
             Self::LoadMisses(cache) => {
-                let words = match cache {
+                let unit = match cache {
                     L1D => "of all L1-dcache accesses",
                     L1I => "of all L1-icache accesses",
                     LL => "of all LL-cache accesses",
@@ -78,7 +78,7 @@ impl Role {
                     ITLB => "of all iTLB cache accesses",
                     _ => return None,
                 };
-                (Self::Loads(cache), words)
+                (Self::Loads(cache), unit)
             }
             _ => return None,
         })
@@ -96,7 +96,7 @@ impl Role {
     }
 }
 
-/// The `exclude_*` bits of an event other than `exclude_guest`, and its PMU on hybrid machines. A ratio of two counts makes sense
+/// The `exclude_user`, `_kernel`, `_hv`, `_host` and `_idle` bits of an event, and its PMU on hybrid machines. A ratio of two counts makes sense
 /// only if their modes are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CountingMode {

@@ -48,7 +48,7 @@ pub struct CountValue {
     pub deviation: f64,
     /// Nanoseconds enabled, summed over CPUs and threads.
     pub enabled: f64,
-    /// Nanoseconds on a counter.
+    /// Nanoseconds on a counter, summed over CPUs and threads.
     pub running: f64,
 }
 

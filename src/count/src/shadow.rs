@@ -6,7 +6,7 @@ use crate::{CountedEvent, MetricValue, NumberFormat, Role};
 pub(crate) struct UnitCounts<'a> {
     /// The events.
     pub(crate) events: &'a [CountedEvent],
-    /// Indices of events used as divisors, with their raw counts.
+    /// Indices of the events that metrics of other events use, with their raw counts.
     pub(crate) bases: Vec<(usize, f64)>,
     /// Mean time of a run in nanoseconds.
     pub(crate) elapsed: f64,
@@ -20,7 +20,7 @@ impl UnitCounts<'_> {
             let (base, unit) = event.role.miss_ratio_base()?;
             percent_of(base, unit)
         };
-        let found = match event.role {
+        let metric = match event.role {
             Role::Clock => self.utilized(raw),
             Role::Cycles => {
                 let clock = self.clock();
@@ -28,7 +28,7 @@ impl UnitCounts<'_> {
             }
             Role::Instructions => return self.of_instructions(event, raw),
             Role::CacheMisses => miss_ratio().map(|metric| MetricValue {
-                form: NumberFormat::FinePercent,
+                format: NumberFormat::FinePercent,
                 ..metric
             }),
             Role::BranchMisses | Role::LoadMisses(_) => miss_ratio(),
@@ -40,7 +40,7 @@ impl UnitCounts<'_> {
                 clock.map(|clock| MetricValue::per_second(value, clock))
             }
         };
-        found.into_iter().collect()
+        metric.into_iter().collect()
     }
 
     fn of_instructions(&self, event: &CountedEvent, raw: f64) -> Vec<MetricValue> {
@@ -80,8 +80,7 @@ impl UnitCounts<'_> {
         ))
     }
 
-    /// The count of the event with this role and the same mode as `event`; `None` if missing or
-    /// zero.
+    /// The count of the first event with this role and the mode and cgroup of `event`; `None` if missing or zero.
     fn base(&self, role: Role, event: &CountedEvent) -> Option<f64> {
         self.find(|base| {
             base.role == role && base.mode == event.mode && base.cgroup == event.cgroup

@@ -44,8 +44,8 @@ impl Topology {
     /// The unit of aggregation that contains a CPU.
     #[must_use]
     pub fn unit(&self, by: Aggregation, cpu: u32) -> AggregationUnit {
-        let nowhere = CpuLocation::default();
-        let location = self.cpus.get(&cpu).unwrap_or(&nowhere);
+        let unknown = CpuLocation::default();
+        let location = self.cpus.get(&cpu).unwrap_or(&unknown);
         let (socket, die) = (location.socket, location.die);
         match by {
             Aggregation::Global | Aggregation::Thread => AggregationUnit::All,

@@ -72,7 +72,7 @@ pub struct ListedEvent {
     /// `type` and `config` of the attr, if the name alone determines them.
     pub config: Option<(EventType, u64)>,
     /// Description in a vendor's table.
-    pub described: Option<EventDescription>,
+    pub description: Option<EventDescription>,
 }
 
 /// A vendor's description of an event.
@@ -100,7 +100,7 @@ impl ListedEvent {
             kind,
             terms: None,
             config: None,
-            described: None,
+            description: None,
         }
     }
 

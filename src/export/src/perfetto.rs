@@ -187,19 +187,19 @@ struct Callstacks {
 
 impl Callstacks {
     fn of(profile: &Profile, event: u32) -> Self {
-        let mut found = Self {
+        let mut callstacks = Self {
             numbers: FxHashMap::default(),
             stacks: Vec::new(),
         };
         for track in profile.tracks.iter().filter(|track| track.event == event) {
             for stack in track.rows.iter().filter_map(|row| row.stack) {
-                found.numbers.entry(stack).or_insert_with(|| {
-                    found.stacks.push(stack);
-                    found.stacks.len() as u64
+                callstacks.numbers.entry(stack).or_insert_with(|| {
+                    callstacks.stacks.push(stack);
+                    callstacks.stacks.len() as u64
                 });
             }
         }
-        found
+        callstacks
     }
 
     fn tables<'p>(&'p self, profile: &'p Profile) -> impl Iterator<Item = InternedData> + 'p {
@@ -251,7 +251,7 @@ fn tables(profile: &Profile) -> impl Iterator<Item = InternedData> + '_ {
             data.mappings.push(Mapping {
                 iid,
                 build_id: build_id.map(|_| iid),
-                // Addresses of frames are file offsets.
+                // The mapping contains the addresses of all its frames.
                 end: u64::MAX,
                 path: vec![iid],
             });

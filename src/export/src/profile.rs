@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-/// Samples with their stacks. Every number is an index in the corresponding table.
+/// Samples with their stacks. References are indices in the corresponding table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Profile {
     /// The events, in the order of the recording, including those without samples.
@@ -175,7 +175,7 @@ impl Profile {
         path.reverse();
     }
 
-    /// The name of a process; empty if none of the threads belongs to it.
+    /// The name of a process; empty if it is unknown.
     pub(crate) fn process_name(&self, pid: u32) -> &str {
         let found = self.processes.binary_search_by_key(&pid, |known| known.pid);
         let process = found.ok().and_then(|index| self.processes.get(index));
@@ -199,7 +199,7 @@ impl Profile {
         mean.map_or(0, |mean| i64::try_from(mean).unwrap_or(i64::MAX))
     }
 
-    /// The index of the event with most samples; the first one if several have as many.
+    /// The index of the event with most samples; the first one if several have as many. `None` without samples.
     pub(crate) fn main_event(&self) -> Option<u32> {
         let samples = |event: u32| -> usize {
             let tracks = self.tracks.iter().filter(|track| track.event == event);
@@ -216,7 +216,7 @@ impl Profile {
         self.span().0
     }
 
-    /// The times of the first and the last sample, in nanoseconds of the recording's clock.
+    /// The times of the first and the last sample, in nanoseconds of the recording's clock; 0 without samples.
     #[must_use]
     pub fn span(&self) -> (u64, u64) {
         let rows = || self.tracks.iter();

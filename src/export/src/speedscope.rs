@@ -10,7 +10,7 @@ use crate::profile::{PeriodUnit, Profile, ProfileFunction, Track};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
-/// Writes `profile`. `name` is its title; `exporter` names the program that writes it.
+/// Writes `profile`. `name` is the title of the file; `exporter` names the program that writes it.
 ///
 /// # Errors
 ///

@@ -18,7 +18,7 @@ const MARKERS: u64 = (-4095_i64).cast_unsigned();
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChainBranch {
     branch: BranchEntry,
-    /// Number of loop iterations that were removed directly before this step.
+    /// Number of loop iterations removed directly before this step.
     passes: u32,
     /// Cycles of the last removed iteration.
     cycles: u64,
@@ -59,8 +59,8 @@ pub(crate) fn split(bytes: &[u8]) -> (Vec<BranchEntry>, &[u8]) {
     (branches, chain)
 }
 
-/// Converts `branches` to at most `max` steps in call graph order, with loops removed. As in perf, more than [`MAX_BRANCHES`]
-/// branches have no steps.
+/// Converts `branches` to at most `max` steps in call graph order, with loops removed. As in perf, there are no steps if there are
+/// more than [`MAX_BRANCHES`] branches.
 pub(crate) fn steps(branches: &[BranchEntry], order: Direction, max: usize) -> Vec<ChainBranch> {
     if branches.len() > MAX_BRANCHES {
         return Vec::new();
@@ -161,13 +161,13 @@ mod tests {
     #[test]
     fn repeated_branches_appear_once() {
         let branches = [9, 1, 2, 1, 2, 1, 2, 7].map(branch);
-        let shown = |order, most| {
+        let steps_of = |order, most| {
             let steps = steps(&branches, order, most);
             let step = |step: &ChainBranch| (step.branch.from, step.passes, step.cycles);
             steps.iter().map(step).collect::<Vec<_>>()
         };
         assert_eq!(
-            shown(Direction::Callee, 100),
+            steps_of(Direction::Callee, 100),
             [
                 (9, 0, 0),
                 (1, 0, 0),
@@ -177,7 +177,7 @@ mod tests {
                 (7, 0, 0)
             ]
         );
-        assert_eq!(shown(Direction::Caller, 2), [(7, 0, 0), (2, 0, 0)]);
+        assert_eq!(steps_of(Direction::Caller, 2), [(7, 0, 0), (2, 0, 0)]);
     }
 
     #[test]

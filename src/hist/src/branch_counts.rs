@@ -23,7 +23,6 @@ const EXTENDED: usize = 15;
 const KIND_SHIFT: u32 = 20;
 const NEW_TYPE_SHIFT: u32 = 26;
 
-/// Page sizes.
 const PAGE: u64 = 4 << 10;
 const LARGE_PAGE: u64 = 2 << 20;
 
@@ -104,7 +103,7 @@ impl BranchCounts {
     }
 
     /// Names of the types and page crossings that occur, in the order of perf's call graphs; conditional branches by direction.
-    pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         let directions = [("COND_FWD", self.forward), ("COND_BWD", self.backward)];
         let kinds = KINDS.into_iter().zip(self.kinds).enumerate();
         let kinds = kinds.filter(|(kind, _)| *kind != CONDITIONAL);
@@ -115,7 +114,7 @@ impl BranchCounts {
         ];
         let all = directions.into_iter().chain(kinds.map(|(_, kind)| kind));
         let all = all.chain(new_types).chain(pages);
-        all.filter(|(_, count)| *count > 0).map(|(word, _)| word)
+        all.filter(|(_, count)| *count > 0).map(|(name, _)| name)
     }
 
     /// Non-zero counts, with perf's names and order.

@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn only_changed_frames_are_resolved() {
         let mut cache = ChainCache::default();
-        let mut name = |epoch, ips: &[u64]| {
+        let mut resolve = |epoch, ips: &[u64]| {
             let epoch = Epoch {
                 user: epoch,
                 kernel: 0,
@@ -84,12 +84,15 @@ mod tests {
             });
             (sites.to_vec(), looked_up)
         };
-        assert_eq!(name(1, &[3, 2, 1]), (vec![101, 102, 2, 103], vec![1, 2, 3]));
-        assert_eq!(name(1, &[4, 2, 1]), (vec![101, 102, 2, 104], vec![4]));
-        assert_eq!(name(1, &[2, 1]), (vec![101, 102, 2], vec![]));
-        assert_eq!(name(1, &[5, 2, 1]), (vec![101, 102, 2, 105], vec![5]));
-        assert_eq!(name(1, &[1]), (vec![101], vec![]));
-        assert_eq!(name(2, &[2, 1]), (vec![101, 102, 2], vec![1, 2]));
-        assert_eq!(name(2, &[]), (vec![], vec![]));
+        assert_eq!(
+            resolve(1, &[3, 2, 1]),
+            (vec![101, 102, 2, 103], vec![1, 2, 3])
+        );
+        assert_eq!(resolve(1, &[4, 2, 1]), (vec![101, 102, 2, 104], vec![4]));
+        assert_eq!(resolve(1, &[2, 1]), (vec![101, 102, 2], vec![]));
+        assert_eq!(resolve(1, &[5, 2, 1]), (vec![101, 102, 2, 105], vec![5]));
+        assert_eq!(resolve(1, &[1]), (vec![101], vec![]));
+        assert_eq!(resolve(2, &[2, 1]), (vec![101, 102, 2], vec![1, 2]));
+        assert_eq!(resolve(2, &[]), (vec![], vec![]));
     }
 }

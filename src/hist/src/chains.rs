@@ -33,8 +33,8 @@ impl ChainResolver {
         }
     }
 
-    /// The site numbers of `chain` in call graph order; empty if it is damaged.
-    pub(crate) fn name(
+    /// The site numbers of `chain` in call graph order; of a damaged callchain, only those of its branches.
+    pub(crate) fn resolve(
         &mut self,
         head: &SampleKey,
         chain: &[u8],
@@ -43,7 +43,7 @@ impl ChainResolver {
         let cache = &mut self.cache;
         cache.begin(head.epoch, head.event);
         // If call graphs start with the outermost caller, perf counts the limit from there.
-        let walked = match self.order {
+        let max_frames = match self.order {
             Direction::Caller => usize::MAX,
             Direction::Callee => self.max_stack,
         };
@@ -57,12 +57,12 @@ impl ChainResolver {
             Direction::Caller => 0,
         };
         // The branches already show the first frames of the callchain, so these are skipped.
-        let walked = walked.saturating_add(covered);
+        let max_frames = max_frames.saturating_add(covered);
         let push = |mode, ip| match covered {
             0 => cache.push(mode, ip),
             _ => covered -= 1,
         };
-        if !chain::walk(chain, walked, push) {
+        if !chain::walk(chain, max_frames, push) {
             cache.begin(head.epoch, head.event);
         }
         let sites = cache.resolve(|mode, ip, sites| finder.append(mode, ip, sites));

@@ -12,10 +12,10 @@ pub(crate) struct RankColumn {
 }
 
 impl RankColumn {
-    pub(crate) fn new<T: Copy + Ord + Hash>(things: impl Iterator<Item = T>) -> Self {
-        let mut different = Interner::default();
-        let mut ranks: Vec<u32> = things.map(|thing| different.number(thing)).collect();
-        let mut sorted: Vec<(T, u32)> = different.into_items().into_iter().zip(0..).collect();
+    pub(crate) fn new<T: Copy + Ord + Hash>(values: impl Iterator<Item = T>) -> Self {
+        let mut distinct = Interner::default();
+        let mut ranks: Vec<u32> = values.map(|value| distinct.number(value)).collect();
+        let mut sorted: Vec<(T, u32)> = distinct.into_items().into_iter().zip(0..).collect();
         sorted.sort_unstable();
         let mut new_numbers = vec![0; sorted.len()];
         for ((_, number), new_number) in sorted.iter().zip(0..) {

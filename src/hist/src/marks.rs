@@ -91,7 +91,7 @@ impl BranchMarks {
     fn of_target(&self) -> String {
         let share = |count: u64| count as f64 * 100.0 / self.count as f64;
         let mut words = String::new();
-        for word in self.kinds.words() {
+        for word in self.kinds.names() {
             let _ = write!(words, " {word}");
         }
         if self.predicted < self.count {

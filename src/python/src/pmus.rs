@@ -75,7 +75,7 @@ impl Pmu {
 
     /// Whether a named event belongs to this PMU.
     fn has(&self, row: &ListedEvent) -> bool {
-        match (&row.described, row.name.split_once('/')) {
+        match (&row.description, row.name.split_once('/')) {
             (_, Some((pmu, _))) => pmu == self.name,
             (Some(described), None) => self.is_instance(&described.pmu),
             (None, None) => false,
@@ -112,7 +112,7 @@ impl Pmu {
         {
             item.set_item("long_desc", String::from_utf8_lossy(&format))?;
         }
-        let Some(described) = &row.described else {
+        let Some(described) = &row.description else {
             return Ok(item);
         };
         item.set_item("topic", &described.topic)?;

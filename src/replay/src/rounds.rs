@@ -38,13 +38,13 @@ impl Rounds {
         self.flushed
     }
 
-    /// Number of records that arrived after later ones had been delivered.
+    /// Number of records whose time was before the limit on arrival.
     #[must_use]
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// Position of a record in the order. Without a time it precedes everything not delivered yet.
+    /// Position of a record in the order. A record without a time gets the current limit as its time.
     #[inline]
     pub fn order(&mut self, time: Option<u64>, position: u64) -> Order {
         let Some(time) = time else {
@@ -64,7 +64,7 @@ impl Rounds {
         self.late += late;
     }
 
-    /// Delivers everything: at the end of a stream, or if too much is waiting.
+    /// Raises the limit to the highest time: at the end of a stream, or if too many records are waiting.
     pub fn finish_all(&mut self) {
         self.next = self.highest;
         self.flushed = self.highest;

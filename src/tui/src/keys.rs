@@ -11,7 +11,7 @@ pub trait InputSource {
     ///
     /// # Errors
     ///
-    /// The terminal is gone.
+    /// Errors of reading input.
     fn next(&mut self, wait: Duration) -> io::Result<Option<Event>>;
 }
 

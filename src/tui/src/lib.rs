@@ -7,12 +7,11 @@
 //! ```
 //!
 //! A browser is a [`Screen`]. Menus, questions and help are screens, too: they are drawn over the screen below and return a
-//! [`Reply`] to it. The session paints only when an [`InputResult`] reports a change. Screens render only visible rows, so a paint
+//! [`Reply`] to it. Screens render only visible rows, so a paint
 //! costs the same for ten rows and for a million.
 //!
-//! **Invariants.** The terminal is passed in: this crate does not open files, print or read the environment. However the
-//! process ends, [`Terminal`]'s modes are restored first: when it is dropped, when any thread panics, and when the signal handler
-//! calls [`Restorer::restore`].
+//! **Invariants.** This crate does not read files or the environment. [`Terminal`]'s modes are restored when it is dropped, when
+//! any thread panics, and when the signal handler calls [`Restorer::restore`].
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -8,7 +8,7 @@ use ratatui::layout::{Position, Rect};
 /// Rows per wheel step.
 const ROWS_PER_WHEEL_STEP: usize = 3;
 
-/// A list of any length: it only knows row numbers, not their contents.
+/// A list of any length: it only knows row numbers, not the contents of rows.
 #[derive(Debug, Clone, Default)]
 pub struct List {
     len: usize,
@@ -23,11 +23,11 @@ pub struct List {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MouseEffect {
     /// No effect.
-    Nowhere,
-    /// The cursor moved, or the list scrolled.
+    None,
+    /// The wheel was turned, or another row was clicked.
     Moved,
     /// A click on the row of the cursor.
-    Again,
+    CursorClicked,
 }
 
 impl List {
@@ -113,7 +113,7 @@ impl List {
         true
     }
 
-    /// Handles the mouse: the wheel scrolls, a click moves the cursor.
+    /// Handles the mouse: the wheel and a click move the cursor.
     pub fn mouse(&mut self, mouse: MouseEvent) -> MouseEffect {
         match mouse.kind {
             MouseEventKind::ScrollUp => self.go_to(self.cursor.saturating_sub(ROWS_PER_WHEEL_STEP)),
@@ -122,19 +122,19 @@ impl List {
                 let place = Position::new(mouse.column, mouse.row);
                 let row = self.top + usize::from(mouse.row.saturating_sub(self.area.y));
                 if !self.area.contains(place) || row >= self.len {
-                    return MouseEffect::Nowhere;
+                    return MouseEffect::None;
                 }
                 if row == self.cursor {
-                    return MouseEffect::Again;
+                    return MouseEffect::CursorClicked;
                 }
                 self.go_to(row);
             }
-            _ => return MouseEffect::Nowhere,
+            _ => return MouseEffect::None,
         }
         MouseEffect::Moved
     }
 
-    /// Returns the nearest matching row after the cursor, or before it; wraps around up to the cursor itself.
+    /// Returns the nearest matching row after the cursor, or before it if `backwards`; wraps around up to the cursor itself.
     pub fn find(&self, backwards: bool, mut fits: impl FnMut(usize) -> bool) -> Option<usize> {
         let after = (self.cursor + 1..self.len).chain(0..self.len.min(self.cursor + 1));
         if !backwards {

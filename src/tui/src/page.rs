@@ -99,8 +99,7 @@ pub(crate) fn bar(frame: &mut Frame<'_>, rect: Rect, theme: &Theme, line: Line<'
     put(frame, line.style(theme.bar), rect);
 }
 
-/// Draws a line: all text is drawn through this function. Otherwise ratatui would drop control characters (C0, C1), and send those that
-/// change the text direction.
+/// Draws a line with control characters escaped: ratatui would drop C0 and C1, and send those that change the text direction.
 pub(crate) fn put(frame: &mut Frame<'_>, line: Line<'_>, rect: Rect) {
     frame.render_widget(escaped(line), rect);
 }
@@ -115,7 +114,7 @@ fn escaped(mut line: Line<'_>) -> Line<'_> {
     line
 }
 
-/// Returns a line without its first characters.
+/// Returns a line without its first `left` characters.
 fn shifted(line: Line<'_>, left: usize) -> Line<'_> {
     if left == 0 {
         return line;

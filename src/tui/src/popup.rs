@@ -30,7 +30,7 @@ struct PopupSize {
 
 /// Draws an empty box in the middle of `area`, large enough for content of this size if possible; returns its inner area.
 fn window(frame: &mut Frame<'_>, area: Rect, theme: &Theme, title: &str, size: PopupSize) -> Rect {
-    let fit = |wanted: usize, room: u16| u16::try_from(wanted).unwrap_or(u16::MAX).min(room);
+    let fit = |size: usize, room: u16| u16::try_from(size).unwrap_or(u16::MAX).min(room);
     // A space and a border on each side.
     let rect = Rect {
         x: 0,

@@ -49,7 +49,7 @@ pub fn write_text(out: &mut dyn Write, events: &[EventRow]) -> io::Result<()> {
         let name = both.as_deref().unwrap_or(&row.name);
         match &event_row.description {
             Some(description) => {
-                let topic = row.described.as_ref().map(|described| &described.topic);
+                let topic = row.description.as_ref().map(|described| &described.topic);
                 if let Some(heading) = topic.filter(|_| topic != last_topic) {
                     writeln!(out, "\n{heading}:")?;
                 }
@@ -176,7 +176,7 @@ pub fn write_json(
 }
 
 fn of_event(EventRow { row, details, .. }: &EventRow) -> String {
-    let described = row.described.as_ref();
+    let described = row.description.as_ref();
     let encoding = row.terms.clone().map(|terms| match described {
         Some(described) => format!("{}/{terms}/", described.pmu),
         None => terms,

@@ -312,7 +312,7 @@ mod tests {
             kind,
             terms: None,
             config: None,
-            described: None,
+            description: None,
         };
         let rows = [
             row(EventKind::Hardware, "cycles"),

@@ -102,7 +102,7 @@ impl ShownDetails<'_> {
             return Some(format!("type {TRACEPOINT}, config {id}"));
         }
         let terms = row.terms.as_ref()?;
-        Some(match &row.described {
+        Some(match &row.description {
             Some(described) => format!(" {}/{terms}/", described.pmu),
             None => format!("terms {terms}"),
         })

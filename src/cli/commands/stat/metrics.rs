@@ -176,12 +176,12 @@ impl PlannedMetric {
             Some(scale) => MetricValue {
                 value: outcome.value,
                 unit: format!("{}  {name}", scale.unit).into(),
-                form: NumberFormat::Scaled,
+                format: NumberFormat::Scaled,
             },
             None => MetricValue {
                 value: outcome.value,
                 unit: name.clone().into(),
-                form: NumberFormat::Formula,
+                format: NumberFormat::Formula,
             },
         })
     }

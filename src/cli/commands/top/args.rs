@@ -1,4 +1,4 @@
-//! The options of `top`, grouped, and in perf's order in each group; unimplemented ones are refused by name.
+//! The options of `top`.
 
 use clap::{Arg, Command};
 
@@ -29,17 +29,16 @@ sort keys: comm, pid, tid, dso, symbol, cpu, srcline and the other keys of repor
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("top")
         .long_about(ABOUT)
-        .args(observed())
-        .args(sampled())
-        .args(bounds())
-        .args(shown())
-        .args(details())
+        .args(target_options())
+        .args(event_options())
+        .args(limit_options())
+        .args(column_options())
+        .args(other_options())
         .args(rperf_options())
         .arg(workload::words())
 }
 
-/// Returns the options on targets.
-fn observed() -> Vec<Arg> {
+fn target_options() -> Vec<Arg> {
     vec![
         switch("all-cpus")
             .short('a')
@@ -68,8 +67,7 @@ fn observed() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options on events, sampling rate and ring buffers.
-fn sampled() -> Vec<Arg> {
+fn event_options() -> Vec<Arg> {
     vec![
         unsupported("branch-any", "use 'record -b' and 'report'").short('b'),
         value("count", "n")
@@ -100,8 +98,7 @@ fn sampled() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options on filters and limits.
-fn bounds() -> Vec<Arg> {
+fn limit_options() -> Vec<Arg> {
     vec![
         debuginfod::option(),
         unsupported("dump-symtab", "'report -v' shows the sources of symbols").short('D'),
@@ -121,8 +118,7 @@ fn bounds() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options on columns, layout and call graphs.
-fn shown() -> Vec<Arg> {
+fn column_options() -> Vec<Arg> {
     vec![
         switch("show-nr-samples")
             .short('n')
@@ -146,7 +142,7 @@ fn shown() -> Vec<Arg> {
             .help("sample callchains by this method: fp (frame pointers), dwarf (stack copies)")
             .long_help(CALL_GRAPH),
         switch("children").help("accumulate callees into callers (default: on with callchains)"),
-        choose_comms(),
+        comms_option(),
         names::demangle(),
         names::demangle_kernel(),
         choose::dsos(),
@@ -166,8 +162,7 @@ fn shown() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options on callchains, side-band records, percentages and the form of the output.
-fn details() -> Vec<Arg> {
+fn other_options() -> Vec<Arg> {
     vec![
         names::ignore_vmlinux(),
         names::kallsyms(),
@@ -200,7 +195,7 @@ fn details() -> Vec<Arg> {
         unsupported("switch-on", "use 'record' and 'report --switch-on'"),
         value("sym-annotate", "symbol")
             .help("annotate this function, refreshed at each interval"),
-        long_symbols(),
+        symbols_option(),
         names::symfs(),
         switch("tui").help("use the terminal browser (the default on a terminal)"),
     ]
@@ -228,10 +223,10 @@ fn rperf_options() -> Vec<Arg> {
     ]
 }
 
-fn choose_comms() -> Arg {
+fn comms_option() -> Arg {
     value("comms", "comm[,comm...]").help("only samples of tasks with these command names")
 }
 
-fn long_symbols() -> Arg {
+fn symbols_option() -> Arg {
     value("symbols", "symbol[,symbol...]").help("only samples in these functions")
 }

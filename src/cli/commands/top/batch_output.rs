@@ -14,14 +14,14 @@ use super::session::TopSession;
 pub(super) struct BatchOutput {
     pub(super) layout: ReportLayout,
     pub(super) limits: RowLimits,
-    /// Whether JSON objects, one per line, are written instead of text.
+    /// Whether JSON objects are written instead of text.
     pub(super) json: bool,
-    /// If given, the annotation of the watched function is written instead of rows.
+    /// If given, the annotation of the first watched function is written instead of rows.
     pub(super) code: Option<LiveCode>,
 }
 
 impl BatchOutput {
-    /// Writes the last interval of every event, and flushes.
+    /// Writes the last interval of each table, and flushes.
     pub(super) fn write(
         &mut self,
         out: &mut dyn Write,
@@ -60,7 +60,7 @@ impl BatchOutput {
     }
 }
 
-/// Writes the title of a block:
+/// Writes the title of a block, and a warning if records were lost:
 /// `12:30:01  245 samples/s  kernel 2.6%  lost 0/0  [499Hz cpu-clock], (all, 2 CPUs)  own CPU 0.4%`.
 fn title(
     out: &mut dyn Write,

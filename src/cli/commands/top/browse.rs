@@ -27,18 +27,21 @@ use crate::cli::options::flag;
 use crate::cli::shared::annotation::save_function;
 use crate::cli::shared::browser::save;
 
-/// The longest time until a request of the browser is answered.
+/// The longest wait for samples before requests of the browser are handled.
 const MAX_REQUEST_DELAY: Duration = Duration::from_millis(50);
 
-/// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and neither an option nor the setting
-/// `tui.top` asks for text.
+/// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and the setting `tui.top` is not off; never with an
+/// option for text output.
 ///
 /// # Errors
 ///
 /// Status 129: `--tui` without a terminal.
 pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool, CliError> {
-    let texts = ["stdio", "roll", "json"];
-    if texts.iter().any(|id| flag(matches, id) == Some(true)) {
+    let text_options = ["stdio", "roll", "json"];
+    if text_options
+        .iter()
+        .any(|id| flag(matches, id) == Some(true))
+    {
         return Ok(false);
     }
     let configured = context.config.flag("tui.top") != Some(false);
@@ -61,7 +64,7 @@ pub(super) struct TopBrowser<'b> {
 struct BrowserConnection<'b> {
     messages: &'b Sender<ReaderMessage>,
     requests_in: Receiver<BrowserRequest>,
-    /// Set when the user has quit.
+    /// Set when the browser has ended.
     is_over: &'b AtomicBool,
     /// Ends the process with a signal.
     end_process: &'b dyn Fn(i32),
@@ -103,10 +106,10 @@ impl TopBrowser<'_> {
                 let _ = messages.send(ReaderMessage::Failed);
                 result
             })?;
-            let shown = display.run(Box::new(screen), receiver);
+            let browsed = display.run(Box::new(screen), receiver);
             is_over.store(true, Ordering::Release);
             drop(display);
-            shown?;
+            browsed?;
             let observed = sampler.join();
             observed.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
@@ -211,7 +214,7 @@ fn handle_request(
             Some(ReaderMessage::Notice(format!("Sample zeroing {state}.")))
         }
         BrowserRequest::Stop => {
-            session.switch()?;
+            session.toggle_events()?;
             None
         }
         BrowserRequest::Annotate(function) => {

@@ -18,7 +18,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::shared::annotation::{AnnotationRequest, SourceTexts, why_no_code};
 
-/// The functions that are annotated.
+/// The options and caches of live annotation.
 pub(super) struct LiveCode {
     request: AnnotationRequest,
     sources: SourceTexts,
@@ -54,7 +54,7 @@ pub(super) enum AnnotatedCode {
     Nothing(String),
 }
 
-/// The totals of all functions, for the events of one table.
+/// The events of one table, and their totals over all functions.
 struct FunctionTotals {
     events: Vec<EventIndex>,
     name: String,
@@ -63,7 +63,7 @@ struct FunctionTotals {
 }
 
 impl LiveCode {
-    /// Creates an empty set; the options determine the format of functions.
+    /// Reads the options of annotation.
     ///
     /// # Errors
     ///
@@ -88,19 +88,19 @@ impl LiveCode {
         let tables: Vec<FunctionTotals> = (0..session.tables())
             .map(|number| FunctionTotals::of(session, number))
             .collect();
-        let mut shown = Vec::new();
+        let mut functions = Vec::new();
         session.live.with_watched(|watched, resolver| {
             for watched in watched {
                 let annotated = tables
                     .iter()
-                    .filter_map(|table| self.shown(watched, table, resolver));
-                shown.extend(annotated);
+                    .filter_map(|table| self.annotated(watched, table, resolver));
+                functions.extend(annotated);
             }
         });
-        shown
+        functions
     }
 
-    fn shown(
+    fn annotated(
         &mut self,
         watched: &WatchedFunction,
         table: &FunctionTotals,
@@ -170,7 +170,7 @@ impl LiveCode {
             Err(why) => return writeln!(out, "{}", why_no_code(resolver, function, why)),
         };
         self.sources.add(&listing);
-        let shown = Annotation {
+        let annotated = Annotation {
             object: &resolver.world().dso(function.symbol.dso).long_name,
             name: resolver.symbol_name(function.symbol),
             counted: table.counted(),
@@ -184,7 +184,7 @@ impl LiveCode {
             least: Some(least).filter(|least| *least > 0),
             ..self.request.looks
         };
-        annotation(out, &shown, &options)
+        annotation(out, &annotated, &options)
     }
 }
 
@@ -227,7 +227,7 @@ impl TopSession {
         self.live.watched_mut().push(function);
     }
 
-    /// Watches the function at an address of `seen`'s object; returns whether a function is at that address.
+    /// Watches the function at an address of `seen`'s object; returns whether one was found.
     pub(super) fn follow(&mut self, seen: FunctionKey, address: u64) -> bool {
         let symbol = seen.begin.symbol();
         let found = self.live.with_watched(|watched, resolver| {
@@ -237,12 +237,12 @@ impl TopSession {
             WatchedFunction::at(resolver, resolver.frame_in_object(frame, address)?)
         });
         let found = found.flatten();
-        let is_there = found.is_some();
+        let is_found = found.is_some();
         self.live.watched_mut().extend(found);
-        is_there
+        is_found
     }
 
-    /// Stops counting the samples of a function by instruction.
+    /// Stops counting the samples of a function by instruction; if it is watched more than once, only the latest time.
     pub(super) fn stop_watching(&mut self, seen: FunctionKey) {
         let symbol = seen.begin.symbol();
         let watched = self.live.watched_mut();

@@ -12,7 +12,7 @@ pub(super) enum KeyAction {
     /// Hides user symbols, or shows them again.
     HideUser,
     /// Shows rows instead of an annotated function.
-    StopCode,
+    StopAnnotation,
     /// Drops the counts of older intervals, or lets them decay again.
     Zero,
     /// Quits.
@@ -56,7 +56,7 @@ impl KeyAction {
             b'f' => Self::Ask(PromptedValue::Count),
             b'F' => Self::Ask(PromptedValue::Percent),
             b's' => Self::Ask(PromptedValue::Symbol),
-            b'S' => Self::StopCode,
+            b'S' => Self::StopAnnotation,
             b'E' if events > 1 => Self::NextEvent,
             b'K' => Self::HideKernel,
             b'U' => Self::HideUser,

@@ -1,4 +1,4 @@
-//! Builds the observation from the options.
+//! Builds the request for the observation from the options.
 
 use clap::ArgMatches;
 use rperf_events::{CallGraph, EventSpec, PrivilegeLevel, RecordDetails, SideBand, TaskScope};
@@ -17,7 +17,7 @@ use crate::cli::shared::sampling::{
 };
 use crate::cli::tracefs::MachineTracepoints;
 
-/// Builds the request; defaults that are chosen are reported on stderr.
+/// Builds the request.
 pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordRequest, CliError> {
     refuse_workload(matches, context)?;
     let chains = CallchainOptions::new(matches, context, "top.call-graph")?;
@@ -72,7 +72,6 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     })
 }
 
-/// The settings of all events, limited to user or kernel by `level` if given.
 fn details(matches: &ArgMatches, level: Option<PrivilegeLevel>) -> RecordDetails {
     let on = |id| flag(matches, id) == Some(true);
     RecordDetails {
@@ -118,7 +117,7 @@ fn is_of_system(matches: &ArgMatches) -> bool {
     named.iter().all(|id| !matches.contains_id(id))
 }
 
-/// Refuses a workload, which only `record` takes.
+/// Refuses a workload.
 fn refuse_workload(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let mut words = matches.get_raw("workload").into_iter().flatten();
     let Some(word) = words.next() else {

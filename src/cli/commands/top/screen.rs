@@ -19,7 +19,7 @@ use crate::cli::error::CliError;
 
 /// Lines other than rows.
 const OTHER_LINES: usize = 5;
-/// The size of a terminal that does not report it.
+/// Lines and columns of a terminal that does not report its size.
 const DEFAULT_SIZE: (usize, usize) = (25, 80);
 /// The count filter that the menu shows if none is set. As in perf, this value hides no rows.
 const COUNT: u64 = 5;
@@ -202,7 +202,7 @@ impl<'a> TopScreen<'a> {
             Some(KeyAction::NextEvent) => self.table = (self.table + 1) % session.tables().max(1),
             Some(KeyAction::HideKernel) => hidden.kernel = !hidden.kernel,
             Some(KeyAction::HideUser) => hidden.user = !hidden.user,
-            Some(KeyAction::StopCode) => self.show_code(None, session),
+            Some(KeyAction::StopAnnotation) => self.show_code(None, session),
             Some(KeyAction::Zero) => {
                 session.zero = !session.zero;
                 self.show_message(&format!(

@@ -152,8 +152,8 @@ impl TopSession {
         }
     }
 
-    /// Disables the events, or enables them again. Rows do not change while events are disabled.
-    pub(super) fn switch(&mut self) -> Result<(), CliError> {
+    /// Disables the events, or enables them again.
+    pub(super) fn toggle_events(&mut self) -> Result<(), CliError> {
         self.observation.set_enabled(self.stopped)?;
         self.stopped = !self.stopped;
         Ok(())
@@ -217,7 +217,7 @@ impl TopSession {
         self.observation.events().get(number)
     }
 
-    /// Calls `with` with the status line of the last interval for a table.
+    /// Calls `with` with the status of a table in the last interval.
     pub(super) fn status<R>(&self, number: usize, with: impl FnOnce(IntervalStatus<'_>) -> R) -> R {
         let (name, _) = self.table(number).unzip();
         let interval = &self.interval;
@@ -240,7 +240,7 @@ impl TopSession {
         })
     }
 
-    /// The sampling rate of the event, if there is only one table, and it has one event.
+    /// The frequency or the given period of the event, if there is only one table, and it has one event.
     pub(super) fn rate(&self, number: usize) -> Option<DisplayedRate> {
         let [events] = &self.groups[..] else {
             return None;
@@ -311,7 +311,7 @@ impl IntervalResult {
     }
 }
 
-/// Reports messages, and stores the name of the clock that replaced the default event: it is part of the explanation of an empty screen.
+/// Reports notices, and stores the name of the clock that replaced the default event.
 struct TopReporter<'a> {
     reporter: RecordReporter<'a>,
     clock: Option<String>,

@@ -41,7 +41,7 @@ pub(super) struct TopSettings {
 }
 
 impl TopSettings {
-    /// Reads options and configuration; `callchains` is whether samples have any.
+    /// Reads options and configuration; `callchains` is whether samples have callchains.
     pub(super) fn new(
         matches: &ArgMatches,
         context: &Context,
@@ -62,10 +62,10 @@ impl TopSettings {
             true => &[NumberField::Total, NumberField::Own],
             false => &[NumberField::Own],
         };
-        let resolved = columns.resolve(KEYS, shares, &mut unknown)?;
+        let resolved = columns.resolve(KEYS, shares, &mut unknown_key)?;
         check_sort_keys(&resolved.order_by)?;
         let limit = limit_option(matches)?;
-        let counted = ChainCounting {
+        let counting = ChainCounting {
             children,
             callchains,
             min_percent: limit.unwrap_or(THRESHOLD),
@@ -88,7 +88,7 @@ impl TopSettings {
             options: HistogramOptions {
                 columns: resolved.columns,
                 order_by: resolved.order_by,
-                ..counted.options(matches, context)?
+                ..counting.options(matches, context)?
             },
             layout,
             symbols: SymbolSources::new(matches, context)?,
@@ -104,14 +104,14 @@ impl TopSettings {
         events: &[EventDesc],
     ) -> LiveSetup {
         let features = Features::none(Endian::NATIVE);
-        let described = Metadata {
+        let metadata = Metadata {
             endian: Endian::NATIVE,
             events,
             features: &features,
             is_pipe: false,
         };
         let mut options = self.options.clone();
-        let limit = unwinding_limit(described, &mut options);
+        let limit = unwinding_limit(metadata, &mut options);
         let sampled = (0..)
             .zip(events)
             .filter(|(_, event)| !event.attr.is_dummy());
@@ -123,17 +123,17 @@ impl TopSettings {
         LiveSetup {
             source: RecordingInfo {
                 groups,
-                ..recording_info(described, None)
+                ..recording_info(metadata, None)
             },
             stacks: StackOptions {
                 outermost: options.order == Direction::Caller,
-                ..stack_options(described, limit)
+                ..stack_options(metadata, limit)
             },
             options,
             files: &DiskFiles,
             paths: self.symbols.live_paths(context),
             vdso: own_vdso(),
-            select: chosen(matches),
+            select: sample_filter(matches),
         }
     }
 }
@@ -142,14 +142,14 @@ impl TopSettings {
 struct ChainCounting {
     /// Whether callers include the counts of their callees.
     children: bool,
-    /// Whether there are callchains.
+    /// Whether samples have callchains.
     callchains: bool,
     /// The threshold of call graph nodes, in percent of the total period.
     min_percent: f64,
 }
 
 impl ChainCounting {
-    /// Returns the options of the histogram, except for columns.
+    /// Returns the options of the histogram, except for columns and sort keys.
     fn options(
         &self,
         matches: &ArgMatches,
@@ -181,7 +181,7 @@ impl ChainCounting {
 }
 
 /// The filter of `--comms`, `--dsos` and `--symbols`.
-fn chosen(matches: &ArgMatches) -> Option<Box<dyn SelectSamples>> {
+fn sample_filter(matches: &ArgMatches) -> Option<Box<dyn SelectSamples>> {
     let symbols = words(matches, "symbols");
     let filter = SampleCriteria {
         comms: words(matches, "comms"),
@@ -189,17 +189,15 @@ fn chosen(matches: &ArgMatches) -> Option<Box<dyn SelectSamples>> {
         symbols: symbols.map(|names| SymbolNames::new(names.iter().map(String::as_str))),
         ..SampleCriteria::default()
     };
-    let chosen = filter.non_empty()?;
-    Some(Box::new(chosen))
+    Some(Box::new(filter.non_empty()?))
 }
 
-/// The error for unknown keys.
-fn unknown(option: &str, word: &str) -> Result<Vec<ReportField>, CliError> {
+fn unknown_key(option: &str, word: &str) -> Result<Vec<ReportField>, CliError> {
     let error = CliError::usage(format!("Unknown --{option} key: `{word}'"));
     Err(error.hint("sort keys of tracepoint fields are available in 'report'"))
 }
 
-/// Refuses keys for data that `top` does not sample.
+/// Refuses sort keys that are only available in `report`.
 fn check_sort_keys(order_by: &[ReportField]) -> Result<(), CliError> {
     let mut keys = order_by.iter().filter_map(|field| field.key());
     let unavailable = keys.find(|key| {

@@ -46,7 +46,7 @@ fn multiplexed(cpu: u32, value: u64, (enabled, running): (u64, u64)) -> CounterR
 /// Metrics of all rows in perf's format, without padding.
 fn written(table: &CountTable) -> Vec<String> {
     let metrics = table.rows.iter().flat_map(|row| &row.metrics);
-    let text = |metric: &crate::MetricValue| match metric.form {
+    let text = |metric: &crate::MetricValue| match metric.format {
         crate::NumberFormat::Rate => format!("{:.3} {}", metric.value, metric.unit),
         crate::NumberFormat::Ratio => format!("{:.2} {}", metric.value, metric.unit),
         crate::NumberFormat::Percent => format!("{:.2}% {}", metric.value, metric.unit),

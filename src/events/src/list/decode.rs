@@ -30,7 +30,6 @@ impl DecodedEvent {
     }
 }
 
-/// Returns the terms that are not zero, ordered by their lowest bits; `config=0x0` if `config` is 0.
 fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
     let formats = catalogue.machine.formats(pmu).into_iter();
     let mut bits: Vec<(FieldBits, String)> = formats
@@ -60,10 +59,10 @@ fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
 
 /// Returns the events of the kernel and of vendor tables whose attr has this `config`, and 0 in `config1` and `config2`.
 fn names(config: u64, pmu: &str, kind: u32, catalogue: &Catalogue<'_>) -> Vec<String> {
-    let described = catalogue.machine.vendor().events().iter();
-    let described = described.filter(|event| catalogue.is_of(event, pmu));
+    let vendor_events = catalogue.machine.vendor().events().iter();
+    let vendor_events = vendor_events.filter(|event| catalogue.is_of(event, pmu));
     let mut names = catalogue.machine.events(pmu);
-    names.extend(described.map(|event| event.name.clone()));
+    names.extend(vendor_events.map(|event| event.name.clone()));
     names.retain(|name| {
         let event = PmuEvent::named(pmu, kind, name, &[], catalogue);
         event.is_ok_and(|event| {

@@ -3,7 +3,6 @@ use rperf_wire::EventType;
 use super::*;
 use crate::parse::tests::{FakeTracefs, catalogue};
 
-/// The rows of a machine without a PMU that can open every event.
 fn listed(word: &str) -> Vec<ListedEvent> {
     listed_in(&Catalogue::default(), word)
 }
@@ -21,11 +20,11 @@ fn listed_in(catalogue: &Catalogue<'_>, word: &str) -> Vec<ListedEvent> {
 }
 
 fn names(rows: &[ListedEvent]) -> Vec<String> {
-    let shown = rows.iter().map(|row| match &row.alias {
+    let names = rows.iter().map(|row| match &row.alias {
         Some(alias) => format!("{} OR {alias}", row.name),
         None => row.name.clone(),
     });
-    shown.collect()
+    names.collect()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Samples as JSON objects, in parallel.
+//! Samples as JSON objects.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub struct JsonBlock {
 pub struct JsonCache {
     recent: ThreadCache,
     unwinding: StackScratch,
-    /// Frames, and several callers at once, each with its leading comma.
+    /// The text of single frames, and of parts of callchains. Each frame begins with a comma.
     known: [TextCache; 2],
     /// The value of a field.
     value: Vec<u8>,
@@ -176,8 +176,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
         }
     }
 
-    /// Appends the frames of a callchain with invalid context markers. perf skips such markers in its JSON, and only
-    /// there.
+    /// Appends the frames of a callchain with invalid context markers. As in perf's JSON, these markers are skipped.
     #[cold]
     fn corrupted(
         &self,

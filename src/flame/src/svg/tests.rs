@@ -1,4 +1,4 @@
-//! Tests of SVG output as text; the tests of the command use a browser.
+//! Tests of SVG output as text.
 
 use super::*;
 use crate::Stacks;

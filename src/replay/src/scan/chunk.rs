@@ -14,7 +14,7 @@ use crate::{Error, WorldBuilder};
 /// Size of a slice in bytes.
 const SLICE_SIZE: u64 = 256 << 10;
 
-/// The result of a guess: `None` if no record was found.
+/// The result of scanning a chunk; `None` if its first record could not be guessed.
 pub(super) type Scanned<'a> = Option<Result<Chunk<'a>, Error>>;
 
 /// Scans chunks of a file.

@@ -114,8 +114,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         Ok(())
     }
 
-    /// Position of a record in perf's order. A record without a time precedes everything that is not delivered
-    /// yet.
+    /// Position of a record in perf's order. A record without a time gets the current limit as its time.
     fn order_of(&self, record: RecordPosition) -> Order {
         Order {
             time: record.time.unwrap_or(self.order.limit()),
@@ -159,7 +158,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         late
     }
 
-    /// Collects the counter values of a sample. A sample that cannot be decoded is counted as one without values.
+    /// Collects the counter values of a sample. A sample whose values cannot be decoded is counted as one without values.
     fn values(&mut self, record: RecordPosition, raw: &RawRecord<'_>) {
         let events = self.scanner.events;
         let order = self.order_of(record);

@@ -1,4 +1,4 @@
-//! Pass 1: record headers, read by all cores.
+//! Pass 1: record headers, read by several threads.
 //!
 //! The position of a record follows from the one before, so a file can only be read from its start. Threads
 //! therefore guess the first record of their chunk ([`boundary`]) and scan it ([`chunk`]); results are joined in

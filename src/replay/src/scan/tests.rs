@@ -144,8 +144,8 @@ fn scan_with(data: &PerfData<'_>, threads: usize, size: u64) -> Result<Scan, Err
     scan_chunks(&scanner, NonZeroUsize::new(threads).unwrap(), size)
 }
 
-/// Everything that a pass found, except for the division into slices.
-fn found(scan: &Scan) -> String {
+/// The results of a pass, except for slices and modes.
+fn results(scan: &Scan) -> String {
     format!(
         "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         scan.world,
@@ -201,7 +201,7 @@ proptest! {
         for size in [24, 200, 4096] {
             let slices: Vec<_> = [1, 3].map(|threads| {
                 let scan = scan_with(&data, threads, size).unwrap();
-                assert_eq!(found(&scan), found(&serial), "{threads} threads, chunks of {size}");
+                assert_eq!(results(&scan), results(&serial), "{threads} threads, chunks of {size}");
                 scan.slices
             }).into();
             prop_assert_eq!(&slices[0], &slices[1]);

@@ -1,5 +1,4 @@
-//! Sizes of the entries of each abbreviation, computed once per unit, so that unneeded entries are
-//! skipped by one addition.
+//! The abbreviations of a unit with the sizes of their entries: unneeded entries of a fixed size are skipped by one addition.
 
 use gimli::{
     DebugAbbrevOffset, DwAt, DwForm, DwTag, Dwarf, Encoding, Format, Reader as _, Section as _,
@@ -12,7 +11,6 @@ use super::sections::Slice;
 /// Codes below this are in the dense table; compilers number from 1.
 const MAX_DENSE: u64 = 1 << 16;
 
-/// Initial capacity: most units have fewer abbreviations.
 const INITIAL_CAPACITY: usize = 512;
 
 /// One more than the largest form of the DWARF 5 standard.
@@ -53,7 +51,7 @@ pub(super) struct AttributeSpec {
     pub(super) form: DwForm,
     /// The value of `DW_FORM_implicit_const`, which is part of the abbreviation; otherwise 0.
     pub(super) implicit: i64,
-    /// Size of the value in bytes, if all values of this form have the same size.
+    /// Size of the value in bytes, if all values of this form have the same size; for [`SKIPPED`], of consecutive values.
     pub(super) size: Option<u8>,
 }
 
@@ -79,7 +77,7 @@ impl AttributeSpec {
     }
 }
 
-/// A number at a fixed position in all entries of an abbreviation.
+/// Where to find a number attribute in all entries of an abbreviation.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FixedNumber {
     /// The value is part of the abbreviation.
@@ -101,8 +99,8 @@ impl FixedNumber {
     }
 }
 
-/// The positions of the attributes about an entry's name, as distances in bytes from the end of its code. Names and origin have
-/// four bytes each.
+/// Attributes of an abbreviation. Positions are distances in bytes from the end of an entry's code; names and origin have four bytes
+/// each.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FixedDistances {
     /// Distances of the name and of the linkage name, which are offsets in `.debug_str`.
@@ -479,7 +477,7 @@ pub(super) fn skip_value(
         gimli::DW_FORM_block2 => number_at(unit, at, 2)?,
         gimli::DW_FORM_block4 => number_at(unit, at, 4)?,
         gimli::DW_FORM_indirect => {
-            let direct = directly(bytes, at, spec, encoding)?;
+            let direct = resolve_indirect(bytes, at, spec, encoding)?;
             return skip_value(unit, at, &direct, encoding);
         }
         _ => return None,
@@ -497,7 +495,7 @@ fn number_at(unit: Slice<'_>, at: &mut usize, size: usize) -> Option<usize> {
 }
 
 /// Reads the form that precedes a value of `DW_FORM_indirect`. Returns the attribute with this form.
-pub(super) fn directly(
+pub(super) fn resolve_indirect(
     bytes: &[u8],
     at: &mut usize,
     spec: &AttributeSpec,

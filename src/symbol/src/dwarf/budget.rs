@@ -19,7 +19,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Enough for a report of programs with some hundred megabytes of debug information.
+    /// The default limit in bytes.
     pub const DEFAULT_BYTES: usize = 512 << 20;
 
     /// A limit of `limit` bytes, not counting units in use.
@@ -110,7 +110,7 @@ impl UnitSlots {
         slots
     }
 
-    /// The unit in slot `number`, loaded by `read` if necessary. Other units can be loaded
+    /// The unit in slot `number`, loaded by `read` if necessary; `None` if there is no such slot. Other units can be loaded
     /// concurrently.
     pub(super) fn get(
         &self,

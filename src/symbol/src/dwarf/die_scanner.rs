@@ -1,5 +1,5 @@
-//! Scans a unit for entries with certain tags and reads a few of their attributes. Skipping an entry
-//! with another tag costs an addition: see [`AbbreviationTable`].
+//! Scans a unit for entries with certain tags and reads a few of their attributes. Entries with other tags are skipped, most of them
+//! by an addition: see [`AbbreviationTable`].
 
 use gimli::{
     DebugStrOffsetsBase, DebugStrOffsetsIndex, DwLang, DwTag, Dwarf, Encoding, Format, Reader as _,
@@ -7,8 +7,8 @@ use gimli::{
 };
 
 use super::abbreviations::{
-    Abbreviation, AbbreviationTable, AttributeSpec, FixedDistances, FixedNumber, SKIPPED, directly,
-    skip_value,
+    Abbreviation, AbbreviationTable, AttributeSpec, FixedDistances, FixedNumber, SKIPPED,
+    resolve_indirect, skip_value,
 };
 use super::leb;
 use super::sections::Slice;
@@ -101,8 +101,8 @@ pub struct DieScanner<'d, 'u> {
 }
 
 impl<'d, 'u> DieScanner<'d, 'u> {
-    /// Creates an iterator over the entries of functions and their parts with a tag that `is_wanted` accepts. `None` if the unit
-    /// is damaged or a type unit.
+    /// Creates an iterator over the entries with a tag that `is_wanted` accepts. Types that hold no code are skipped with their
+    /// children. `None` if the unit is damaged, or not in `.debug_info`.
     pub fn new(
         dwarf: &'d Dwarf<Slice<'u>>,
         header: &UnitHeader<Slice<'u>>,
@@ -160,7 +160,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
     }
 
     /// Whether the string at `at` of `.debug_str` is accepted by `wanted`.
-    pub(super) fn is_text(&self, at: usize, wanted: &dyn Fn(&str) -> bool) -> bool {
+    pub(super) fn accepts_string(&self, at: usize, wanted: &dyn Fn(&str) -> bool) -> bool {
         let text = StringLocation {
             section: TextSection::DebugStr,
             at,
@@ -367,7 +367,7 @@ impl ScannedDie {
         encoding: Encoding,
     ) -> Option<()> {
         let spec = match spec.form {
-            gimli::DW_FORM_indirect => directly(unit.slice(), at, spec, encoding)?,
+            gimli::DW_FORM_indirect => resolve_indirect(unit.slice(), at, spec, encoding)?,
             _ => *spec,
         };
         let start = *at;
@@ -434,7 +434,7 @@ fn is_c(language: DwLang) -> bool {
     )
 }
 
-/// Whether entries with this tag can't contain functions. In C that includes all types.
+/// Whether entries with this tag can't contain functions. In C that includes structures, unions and enumerations.
 fn holds_no_code(tag: DwTag, is_c: bool) -> bool {
     match tag {
         gimli::DW_TAG_array_type | gimli::DW_TAG_subroutine_type => true,

@@ -38,16 +38,16 @@ impl FrameCache {
         }
         let start = frames.len();
         compute(frames);
-        let found = frames.get(start..).unwrap_or_default();
+        let computed = frames.get(start..).unwrap_or_default();
         let mut known = shard.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_RESULTS {
             known.clear();
         }
-        known.insert(address, found.into());
+        known.insert(address, computed.into());
     }
 
-    /// Returns the shard of an address. Neighbouring addresses have different shards, because threads tend to look them up at the
-    /// same time.
+    /// Returns the shard of an address. The hash spreads neighbouring addresses, because threads tend to look them up at the same
+    /// time.
     fn shard(address: u64) -> usize {
         (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % SHARDS
     }

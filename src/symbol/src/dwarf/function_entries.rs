@@ -11,14 +11,14 @@ use super::die_scanner::{DieReference, DieScanner, ScannedDie};
 use super::name_cache::NameCache;
 use super::sections::Slice;
 
-/// Maximum number of references from an entry to the entry with its name.
+/// Maximum number of entries, the first included, in which the name of a function is searched.
 pub const MAX_ORIGINS: usize = 4;
 
 /// Whether a unit has a function of a wanted name, with code or inlined copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnitMatch {
     No,
-    /// Names of its functions are in other units.
+    /// The names of some of its functions may be in other units.
     Perhaps,
     Yes,
     /// Its entries are in another file.
@@ -78,7 +78,7 @@ pub struct FunctionEntries {
     /// Functions with code or inlined copies that have a wanted name, their own or that of their
     /// specification or abstract origin.
     pub named: Vec<UnitOffset>,
-    /// Functions with address attributes.
+    /// Functions with address attributes that are no declarations.
     pub with_code: Vec<UnitOffset>,
 }
 
@@ -193,7 +193,10 @@ impl<'s> UnitScan<'s> {
     ) -> bool {
         let word = |distance: &u32| scanner.word(at + *distance as usize);
         for name in fixed.names.iter().flatten() {
-            let ask = |text| self.known.get(text, || scanner.is_text(text, self.wanted));
+            let ask = |text| {
+                self.known
+                    .get(text, || scanner.accepts_string(text, self.wanted))
+            };
             if word(name).is_none_or(ask) {
                 return false;
             }

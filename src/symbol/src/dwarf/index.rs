@@ -1,5 +1,4 @@
-//! The compilation units of an object and their address ranges. Nothing else is read of a unit before one of its addresses is
-//! looked up.
+//! The units of an object and their address ranges.
 
 use std::sync::OnceLock;
 
@@ -134,7 +133,7 @@ impl UnitRanges {
         let header = dwarf
             .debug_info
             .header_from_offset(DebugInfoOffset(offset))?;
-        // Type units and partial units have no code.
+        // Type units and partial units are not looked up by address.
         if !is_of_code(&header) {
             return Ok(());
         }
@@ -196,8 +195,7 @@ fn is_of_code(header: &UnitHeader<Slice<'_>>) -> bool {
     )
 }
 
-/// The ranges of `.debug_aranges` by offset of the unit. If it is damaged, the units are read
-/// instead.
+/// The ranges of `.debug_aranges` by offset of the unit.
 fn address_ranges(
     dwarf: &Dwarf<Slice<'_>>,
     is_wanted: &dyn Fn((u64, u64)) -> bool,

@@ -50,8 +50,8 @@ impl DebugInfo {
     /// Opens the debug information of a loaded object. `None` if none of its files has any.
     pub fn open(files: &dyn Files, paths: &SearchPaths, source: &DebugSource) -> Option<Self> {
         let mut findings = LookupFindings::default();
-        let flavour = SectionSet::MainWithValues;
-        let object = find_object(files, paths, source, flavour, &mut findings)?;
+        let section_set = SectionSet::MainWithValues;
+        let object = find_object(files, paths, source, section_set, &mut findings)?;
         Some(Self {
             object,
             was_searched: AtomicBool::new(false),
@@ -65,7 +65,7 @@ impl DebugInfo {
     }
 
     /// Calls `visit` for the compilation units accepted by `prefilter`, in file order, until `visit` breaks. Units with damaged
-    /// headers or missing `.dwo` files are skipped; returns the number of missing `.dwo` files.
+    /// headers or missing `.dwo` files are skipped; returns how many units `prefilter` could not check because their `.dwo` file is missing.
     pub fn for_each_unit(
         &self,
         files: &dyn Files,

@@ -20,16 +20,16 @@ pub(super) struct Interner {
 #[derive(Debug)]
 struct InternedText {
     raw: Box<str>,
-    shown: Option<Box<str>>,
+    displayed: Option<Box<str>>,
 }
 
 impl Interner {
-    /// The id of `text`. `show` computes the displayed form of a new string. `None` if ids are
+    /// The id of `text`. `display` computes the displayed form of a new string. `None` if ids are
     /// exhausted.
     pub(super) fn intern(
         &self,
         text: &str,
-        show: impl FnOnce(&str) -> Option<String>,
+        display: impl FnOnce(&str) -> Option<String>,
     ) -> Option<u32> {
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&number) = numbers.get(text) {
@@ -41,7 +41,7 @@ impl Interner {
         let block = block.get_or_init(|| (0..len).map(|_| OnceLock::new()).collect());
         let text = InternedText {
             raw: text.into(),
-            shown: show(text).map(String::into_boxed_str),
+            displayed: display(text).map(String::into_boxed_str),
         };
         numbers.insert(text.raw.clone(), number);
         block.get(index)?.set(text).ok()?;
@@ -54,9 +54,9 @@ impl Interner {
     }
 
     /// The displayed form.
-    pub(super) fn shown(&self, number: u32) -> Option<&str> {
+    pub(super) fn displayed(&self, number: u32) -> Option<&str> {
         let text = self.get(number)?;
-        Some(text.shown.as_ref().unwrap_or(&text.raw))
+        Some(text.displayed.as_ref().unwrap_or(&text.raw))
     }
 
     fn get(&self, number: u32) -> Option<&InternedText> {
@@ -92,9 +92,9 @@ mod tests {
             assert_eq!(number(&n.to_string()), Some(n + 1));
         }
         assert_eq!(number("_first"), Some(first));
-        assert_eq!((raw, interner.shown(first)), ("_first", Some("first")));
-        assert_eq!(interner.shown(1000), Some("999"));
-        assert_eq!(interner.shown(1001), None);
+        assert_eq!((raw, interner.displayed(first)), ("_first", Some("first")));
+        assert_eq!(interner.displayed(1000), Some("999"));
+        assert_eq!(interner.displayed(1001), None);
     }
 
     #[test]

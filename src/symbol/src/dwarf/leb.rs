@@ -12,7 +12,7 @@ pub(super) fn unsigned(bytes: &[u8], at: &mut usize) -> Option<u64> {
 }
 
 fn longer(bytes: &[u8], at: &mut usize, first: u64) -> Option<u64> {
-    let mut found = first;
+    let mut value = first;
     let mut shift = 7;
     loop {
         let byte = *bytes.get(*at)?;
@@ -22,9 +22,9 @@ fn longer(bytes: &[u8], at: &mut usize, first: u64) -> Option<u64> {
         if shift > 56 && part >> 64_u32.saturating_sub(shift) != 0 {
             return None;
         }
-        found |= part.checked_shl(shift).unwrap_or(0);
+        value |= part.checked_shl(shift).unwrap_or(0);
         if byte < 0x80 {
-            return Some(found);
+            return Some(value);
         }
         shift += 7;
     }
@@ -32,25 +32,25 @@ fn longer(bytes: &[u8], at: &mut usize, first: u64) -> Option<u64> {
 
 /// Reads a signed number at `at`, truncated to 64 bits, and advances. `None` if it is incomplete.
 pub(super) fn signed(bytes: &[u8], at: &mut usize) -> Option<i64> {
-    let mut found = 0_i64;
+    let mut value = 0_i64;
     let mut shift = 0;
     loop {
         let byte = *bytes.get(*at)?;
         *at += 1;
-        found |= i64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
+        value |= i64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
         shift += 7;
         if byte < 0x80 {
             let sign = (-1_i64).checked_shl(shift).unwrap_or(0);
             return Some(if byte & 0x40 == 0 {
-                found
+                value
             } else {
-                found | sign
+                value | sign
             });
         }
     }
 }
 
-/// Skips a number at `at`, signed or unsigned.
+/// Skips a number at `at`, signed or unsigned. `None` if it is incomplete.
 #[inline]
 pub(super) fn skip(bytes: &[u8], at: &mut usize) -> Option<()> {
     while *bytes.get(*at)? >= 0x80 {

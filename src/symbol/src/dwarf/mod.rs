@@ -4,8 +4,7 @@
 //! compilation units, built once; the units, parsed when the first address in them is looked up and
 //! freed within [`Budget`]; and a cache of results.
 //!
-//! **Invariants.** Nothing is recursive, so nested entries can't exhaust the stack. Damage only
-//! affects the rest of its own unit.
+//! **Invariant.** Nested entries are read without recursion, so they can't exhaust the stack.
 
 mod abbreviations;
 mod budget;
@@ -88,7 +87,7 @@ pub struct LineIndex {
     functions: Interner,
     files: Interner,
     demangle: bool,
-    answers: FrameCache,
+    frame_cache: FrameCache,
     findings: Mutex<LookupFindings>,
 }
 
@@ -110,7 +109,7 @@ impl LineIndex {
     /// files of split DWARF.
     pub fn frames(&self, files: &dyn Files, address: u64, frames: &mut Vec<SourceFrame>) {
         let address = self.addresses.in_file(address);
-        self.answers.append(address, frames, |frames| {
+        self.frame_cache.append(address, frames, |frames| {
             self.add_frames(files, address, frames)
         });
     }
@@ -118,7 +117,7 @@ impl LineIndex {
     /// A function's displayed name, demangled unless disabled.
     #[must_use]
     pub fn function_name(&self, function: FunctionId) -> &str {
-        self.functions.shown(function.0).unwrap_or_default()
+        self.functions.displayed(function.0).unwrap_or_default()
     }
 
     /// A function's name in the debug information.
@@ -154,25 +153,25 @@ impl LineIndex {
     }
 
     fn add_frames(&self, files: &dyn Files, address: u64, frames: &mut Vec<SourceFrame>) {
-        let texts = StringInterners {
+        let interners = StringInterners {
             functions: &self.functions,
             files: &self.files,
             demangle: self.demangle,
         };
         let dwarf = || Units::new(&self.object).main;
         for number in self.object.index.covering(address, dwarf) {
-            let read = || self.read(files, number, &texts);
+            let read = || self.read(files, number, &interners);
             let Some(unit) = self.units.get(number, read) else {
                 continue;
             };
-            if unit.frames(&self.object, number, &texts, address, frames) {
+            if unit.frames(&self.object, number, &interners, address, frames) {
                 return;
             }
         }
     }
 
-    fn read(&self, files: &dyn Files, number: u32, texts: &StringInterners<'_>) -> ReadUnit {
-        let (unit, missing) = ReadUnit::read(files, &self.object, number, texts);
+    fn read(&self, files: &dyn Files, number: u32, interners: &StringInterners<'_>) -> ReadUnit {
+        let (unit, missing) = ReadUnit::read(files, &self.object, number, interners);
         if let Some(path) = missing {
             let mut found = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
             found.missing_count += 1;

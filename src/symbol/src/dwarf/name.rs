@@ -28,25 +28,25 @@ enum NameAttributes<'a> {
 }
 
 /// The name of the function at `entry` of `unit`: the linkage name if present, as it has the most
-/// information, otherwise the source name. `None` if there is neither.
+/// information, otherwise the source name. `None` if there is neither, or if entries are damaged.
 pub(super) fn of<'a>(
     units: &Units<'_, 'a>,
     unit: &UnitEntries<'a>,
-    home: DwarfFile,
+    file: DwarfFile,
     entry: UnitOffset,
 ) -> Option<Slice<'a>> {
-    let mut reference = match attribute_name(units, unit, home, entry).ok()? {
+    let mut reference = match attribute_name(units, unit, file, entry).ok()? {
         NameAttributes::Name(name) => return Some(name),
         NameAttributes::Nothing => return None,
         NameAttributes::Elsewhere(reference) => reference,
     };
-    let mut home = home;
+    let mut file = file;
     let mut other_unit: Option<UnitEntries<'a>> = None;
     for _ in 0..MAX_REFERENCES {
         let current = other_unit.as_ref().unwrap_or(unit);
-        let (next, entry) = follow(units, current, &mut home, reference)?;
+        let (next, entry) = follow(units, current, &mut file, reference)?;
         other_unit = next.or(other_unit);
-        match attribute_name(units, other_unit.as_ref().unwrap_or(unit), home, entry).ok()? {
+        match attribute_name(units, other_unit.as_ref().unwrap_or(unit), file, entry).ok()? {
             NameAttributes::Name(name) => return Some(name),
             NameAttributes::Nothing => return None,
             NameAttributes::Elsewhere(next) => reference = next,
@@ -55,26 +55,26 @@ pub(super) fn of<'a>(
     None
 }
 
-/// Resolves `reference` of `unit` to an entry, with its unit if that is another one. `home` becomes the file of that entry.
+/// Resolves `reference` of `unit` to an entry, with its unit if that is another one. `file` becomes the file of that entry.
 fn follow<'a>(
     units: &Units<'_, 'a>,
     unit: &UnitEntries<'a>,
-    home: &mut DwarfFile,
+    file: &mut DwarfFile,
     reference: AttributeValue<Slice<'a>>,
 ) -> Option<(Option<UnitEntries<'a>>, UnitOffset)> {
     let offset = match reference {
         AttributeValue::UnitRef(entry) => return Some((None, entry)),
         AttributeValue::DebugInfoRef(offset) => offset,
         AttributeValue::DebugInfoRefSup(offset) => {
-            *home = DwarfFile::Alternate;
+            *file = DwarfFile::Alternate;
             offset
         }
         _ => return None,
     };
-    if *home == DwarfFile::Split {
+    if *file == DwarfFile::Split {
         return Some((None, offset.to_unit_offset(&unit.header)?));
     }
-    let other_unit = units.containing(*home, offset.0)?;
+    let other_unit = units.containing(*file, offset.0)?;
     let entry = offset.to_unit_offset(&other_unit.header)?;
     Some((Some(other_unit), entry))
 }
@@ -82,11 +82,11 @@ fn follow<'a>(
 fn attribute_name<'a>(
     units: &Units<'_, 'a>,
     unit: &UnitEntries<'a>,
-    home: DwarfFile,
+    file: DwarfFile,
     entry: UnitOffset,
 ) -> gimli::Result<NameAttributes<'a>> {
     let mut entries = unit.from(entry)?;
-    let (Some(abbreviation), Some(dwarf)) = (entries.read_abbreviation()?, units.dwarf(home))
+    let (Some(abbreviation), Some(dwarf)) = (entries.read_abbreviation()?, units.dwarf(file))
     else {
         return Ok(NameAttributes::Nothing);
     };

@@ -42,8 +42,8 @@ impl NameCache {
         Self::Slots(Vec::new())
     }
 
-    /// The result for the string at `at`, computed by `ask` if it isn't cached.
-    pub(super) fn get(&mut self, at: usize, ask: impl FnOnce() -> bool) -> bool {
+    /// The result for the string at `at`, computed by `compute` if it isn't cached.
+    pub(super) fn get(&mut self, at: usize, compute: impl FnOnce() -> bool) -> bool {
         let slots = match self {
             Self::Offsets { offsets, hashes } => {
                 return hashes.get(hash(at)) == Some(&true) && offsets.binary_search(&at).is_ok();
@@ -52,10 +52,10 @@ impl NameCache {
         };
         let key = at.wrapping_add(1) << 1;
         let Some(slot) = slots.get_mut(hash(at)) else {
-            return ask();
+            return compute();
         };
         if *slot & !1 != key {
-            *slot = key | usize::from(ask());
+            *slot = key | usize::from(compute());
         }
         *slot & 1 == 1
     }
@@ -77,11 +77,11 @@ mod tests {
         let mut known = NameCache::default();
         let calls = Cell::new(0);
         let mut get = |at: usize| {
-            let ask = || {
+            let compute = || {
                 calls.set(calls.get() + 1);
                 at.is_multiple_of(3)
             };
-            known.get(at, ask)
+            known.get(at, compute)
         };
         for at in (0..4 * SLOTS).chain(0..4 * SLOTS) {
             assert_eq!(get(at), at.is_multiple_of(3), "{at}");

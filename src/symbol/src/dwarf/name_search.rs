@@ -1,9 +1,8 @@
 //! Finds the units that may have an entry with a given name by searching section bytes before
 //! parsing entries.
 //!
-//! The name of an entry is inline, or a four or eight byte offset into `.debug_str`. Both are
-//! searched as byte strings. A match may be a false positive, so the unit must be parsed; without a
-//! match the name is not there.
+//! If names are inline, or four or eight byte offsets into `.debug_str`, both are searched as byte strings. A match may be a false
+//! positive, so the unit must be parsed; without a match the name is not there. Units with other forms of names are always parsed.
 
 use std::iter;
 
@@ -24,8 +23,8 @@ const MIN_START: usize = 3;
 /// Offsets of a function's names, and byte strings to search for if they are few.
 pub(super) struct NameSearch<'n> {
     /// In `.debug_str`, ascending.
-    places: Vec<usize>,
-    looked_for: Option<SearchTerms<'n>>,
+    offsets: Vec<usize>,
+    terms: Option<SearchTerms<'n>>,
 }
 
 /// Byte strings in entries with one of few names.
@@ -50,18 +49,18 @@ impl<'n> NameSearch<'n> {
         let start = Finder::new(start);
         let texts = dwarf.debug_str.reader().slice();
         let endian = dwarf.debug_info.reader().endian();
-        let places: Vec<usize> = named(&start, texts, is_name).collect();
-        let halves = places.iter().map(|at| low_half(*at, endian));
-        let looked_for = (places.len() <= MAX_STRINGS).then(|| SearchTerms {
+        let offsets: Vec<usize> = named(&start, texts, is_name).collect();
+        let halves = offsets.iter().map(|at| low_half(*at, endian));
+        let terms = (offsets.len() <= MAX_STRINGS).then(|| SearchTerms {
             references: halves.map(|half| Finder::new(&half).into_owned()).collect(),
             start,
         });
-        Some(Self { places, looked_for })
+        Some(Self { offsets, terms })
     }
 
     /// Offsets of the names in `.debug_str`, ascending.
-    pub(super) fn places(&self) -> &[usize] {
-        &self.places
+    pub(super) fn offsets(&self) -> &[usize] {
+        &self.offsets
     }
 
     /// Whether a unit may have entries with these names.
@@ -71,7 +70,7 @@ impl<'n> NameSearch<'n> {
         header: &UnitHeader<Slice<'_>>,
         is_name: &dyn Fn(&str) -> bool,
     ) -> bool {
-        let Some(looked_for) = &self.looked_for else {
+        let Some(terms) = &self.terms else {
             return true;
         };
         let mut unit = *dwarf.debug_info.reader();
@@ -82,10 +81,10 @@ impl<'n> NameSearch<'n> {
             return true;
         }
         let bytes = unit.slice();
-        let mut references = looked_for.references.iter();
+        let mut references = terms.references.iter();
         references.any(|reference| reference.find(bytes).is_some())
-            || named(&looked_for.start, bytes, is_name).next().is_some()
-            || !shows_names(dwarf, header).unwrap_or(false)
+            || named(&terms.start, bytes, is_name).next().is_some()
+            || !has_searchable_names(dwarf, header).unwrap_or(false)
     }
 }
 
@@ -104,10 +103,10 @@ fn named<'n>(
 }
 
 /// All occurrences, including overlapping ones.
-fn occurrences<'n>(wanted: Finder<'n>, bytes: &'n [u8]) -> impl Iterator<Item = usize> {
+fn occurrences<'n>(text: Finder<'n>, bytes: &'n [u8]) -> impl Iterator<Item = usize> {
     let mut start = 0;
     iter::from_fn(move || {
-        let at = start + wanted.find(bytes.get(start..)?)?;
+        let at = start + text.find(bytes.get(start..)?)?;
         start = at + 1;
         Some(at)
     })
@@ -124,7 +123,7 @@ fn low_half(offset: usize, endian: RunTimeEndian) -> [u8; 4] {
 
 /// Whether names in the entries of a unit, including entries they refer to in the same unit, are
 /// inline or string offsets. `None` if the abbreviations are damaged.
-fn shows_names(dwarf: &Dwarf<Slice<'_>>, header: &UnitHeader<Slice<'_>>) -> Option<bool> {
+fn has_searchable_names(dwarf: &Dwarf<Slice<'_>>, header: &UnitHeader<Slice<'_>>) -> Option<bool> {
     let table = dwarf.debug_abbrev.reader().slice();
     let mut at = header.debug_abbrev_offset().0;
     let sizes = FormSizes::new(header.encoding());
@@ -133,7 +132,7 @@ fn shows_names(dwarf: &Dwarf<Slice<'_>>, header: &UnitHeader<Slice<'_>>) -> Opti
         let _has_children = *table.get(at)?;
         at += 1;
         while let Some(spec) = AttributeSpec::read(table, &mut at, &sizes)? {
-            if spec.name == gimli::DW_AT_GNU_dwo_id || hides(spec.form) {
+            if spec.name == gimli::DW_AT_GNU_dwo_id || is_unsearchable(spec.form) {
                 return Some(false);
             }
         }
@@ -142,7 +141,7 @@ fn shows_names(dwarf: &Dwarf<Slice<'_>>, header: &UnitHeader<Slice<'_>>) -> Opti
 }
 
 /// Whether an attribute of this form may refer to another unit or file, or is an index of a string.
-fn hides(form: DwForm) -> bool {
+fn is_unsearchable(form: DwForm) -> bool {
     matches!(
         form,
         gimli::DW_FORM_indirect

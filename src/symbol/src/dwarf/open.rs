@@ -36,7 +36,7 @@ impl LineIndex {
                 ObjectKind::Kernel | ObjectKind::KernelModule => paths.demangle_kernel,
                 _ => paths.demangle,
             },
-            answers: FrameCache::default(),
+            frame_cache: FrameCache::default(),
             findings: Mutex::new(findings),
         })
     }
@@ -47,10 +47,10 @@ pub(super) fn find_object(
     files: &dyn Files,
     paths: &SearchPaths,
     source: &DebugSource,
-    flavour: SectionSet,
+    section_set: SectionSet,
     findings: &mut LookupFindings,
 ) -> Option<DebugObject> {
-    let main = find_main(files, paths, source, flavour, findings)?;
+    let main = find_main(files, paths, source, section_set, findings)?;
     let alternate = find_alternate(files, paths, &main);
     let package = find_package(files, &main.path);
     let (object, damage) = DebugObject::new(main, alternate, package);
@@ -66,10 +66,10 @@ fn find_main(
     files: &dyn Files,
     paths: &SearchPaths,
     source: &DebugSource,
-    flavour: SectionSet,
+    section_set: SectionSet,
     findings: &mut LookupFindings,
 ) -> Option<DebugFile> {
-    let mut take = |path: &Path, bytes| match DebugFile::parse(path, bytes, flavour) {
+    let mut take = |path: &Path, bytes| match DebugFile::parse(path, bytes, section_set) {
         Ok(file) => Some(file).filter(DebugFile::has_units),
         Err(reason) => {
             let path = path.to_owned();

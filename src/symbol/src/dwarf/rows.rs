@@ -4,7 +4,7 @@ use gimli::{IncompleteLineProgram, LineProgramHeader, UnitRef};
 
 use super::sections::Slice;
 
-/// The start of a run of instructions of the same line.
+/// The first address of consecutive instructions of the same line.
 #[derive(Debug, Clone, Copy)]
 struct LineRow {
     address: u64,

@@ -94,23 +94,23 @@ pub(super) struct DebugFile {
 }
 
 impl DebugFile {
-    /// Locates the debug sections of the ELF file `bytes`. An error describes the damage.
+    /// Locates the debug sections of the ELF file `bytes`. An error describes the damage, or a lack of memory.
     pub(super) fn parse(
         path: &Path,
         bytes: FileBytes,
-        flavour: SectionSet,
+        section_set: SectionSet,
     ) -> Result<Self, String> {
         let image = ElfImage::parse(&bytes)?;
         let mut parts = Vec::new();
         let relocatable = (image.kind == ET_REL).then(|| Relocatable::parse(&bytes));
         let relocatable = relocatable.flatten();
-        let further: &[SectionId] = match flavour {
+        let further: &[SectionId] = match section_set {
             SectionSet::Main => &[],
             SectionSet::MainWithValues => &VALUES,
             SectionSet::Split => &PACKAGED,
         };
         for &id in SECTIONS.iter().chain(further) {
-            let name = match flavour {
+            let name = match section_set {
                 SectionSet::Main | SectionSet::MainWithValues => Some(id.name()),
                 SectionSet::Split => id.dwo_name(),
             };

@@ -47,7 +47,7 @@ impl ReadUnit {
         files: &dyn Files,
         object: &DebugObject,
         number: UnitNumber,
-        texts: &StringInterners<'_>,
+        interners: &StringInterners<'_>,
     ) -> (Self, Option<PathBuf>) {
         let units = Units::new(object);
         let Some(unit) = units.numbered(number) else {
@@ -59,7 +59,7 @@ impl ReadUnit {
         let mut read = Self {
             functions: UnitFunctions::default(),
             rows: program.map(LineRows::read).unwrap_or_default(),
-            files: paths.iter().map(|path| texts.file(path)).collect(),
+            files: paths.iter().map(|path| interners.file(path)).collect(),
             split: None,
         };
         let mut missing = None;
@@ -78,7 +78,7 @@ impl ReadUnit {
         &self,
         object: &DebugObject,
         number: UnitNumber,
-        texts: &StringInterners<'_>,
+        interners: &StringInterners<'_>,
         address: u64,
         frames: &mut Vec<SourceFrame>,
     ) -> bool {
@@ -92,7 +92,7 @@ impl ReadUnit {
         let (entries, file_of_entries) = self.open(object, &mut units, number).unzip();
         let name = |function: &UnitFunction| {
             let name = name::of(&units, entries.as_ref()?, file_of_entries?, function.entry)?;
-            texts.function(&name.to_string_lossy())
+            interners.function(&name.to_string_lossy())
         };
         let (mut file, mut line) = row.unwrap_or((u32::MAX, 0));
         for function in functions {
@@ -159,8 +159,8 @@ impl ReadUnit {
 
 impl StringInterners<'_> {
     fn function(&self, name: &str) -> Option<FunctionId> {
-        let show = |name: &str| self.demangle.then(|| demangle(name)).flatten();
-        self.functions.intern(name, show).map(FunctionId)
+        let display = |name: &str| self.demangle.then(|| demangle(name)).flatten();
+        self.functions.intern(name, display).map(FunctionId)
     }
 
     fn file(&self, path: &str) -> Option<FileId> {

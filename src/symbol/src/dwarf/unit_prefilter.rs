@@ -61,7 +61,7 @@ struct PrefilterState<'s> {
     prefilter: &'s UnitPrefilter<'s>,
     info: &'s DebugInfo,
     files: &'s dyn Files,
-    mentions: Option<NameSearch<'s>>,
+    name_search: Option<NameSearch<'s>>,
     /// The next unit to process.
     next: AtomicU32,
 }
@@ -74,7 +74,7 @@ impl UnitPrefilter<'_> {
             prefilter: self,
             info,
             files,
-            mentions: self
+            name_search: self
                 .function
                 .and_then(|function| NameSearch::find(&main, function.start, function.is_name)),
             next: AtomicU32::new(0),
@@ -106,8 +106,8 @@ impl UnitPrefilter<'_> {
 impl PrefilterState<'_> {
     /// Creates a thread's cache of names.
     fn initial_names(&self) -> NameCache {
-        match &self.mentions {
-            Some(mentions) => NameCache::of_offsets(mentions.places()),
+        match &self.name_search {
+            Some(name_search) => NameCache::of_offsets(name_search.offsets()),
             None => NameCache::default(),
         }
     }
@@ -176,10 +176,10 @@ impl PrefilterState<'_> {
         let Some(function) = self.prefilter.function else {
             return UnitMatch::Yes;
         };
-        let mentions = self.mentions.as_ref();
+        let name_search = self.name_search.as_ref();
         let may_be =
-            |mentions: &NameSearch<'_>| mentions.may_be_in(dwarf, header, function.is_name);
-        match mentions.is_none_or(may_be) {
+            |name_search: &NameSearch<'_>| name_search.may_be_in(dwarf, header, function.is_name);
+        match name_search.is_none_or(may_be) {
             true => defines(dwarf, header, function.is_name, known),
             false => UnitMatch::No,
         }

@@ -83,21 +83,21 @@ impl CodeLayout {
     /// The address of the data at file offset `offset`; `None` if no segment contains it.
     #[must_use]
     pub fn address(&self, offset: u64) -> Option<u64> {
-        self.moved(offset, |segment| (segment.offset, segment.address))
+        self.converted(offset, |segment| (segment.offset, segment.address))
     }
 
     /// The file offset of `address`, for zero-filled data an offset after the segment's bytes in the file; `None` if no segment
     /// contains it.
     #[must_use]
     pub fn offset(&self, address: u64) -> Option<u64> {
-        self.moved(address, |segment| (segment.address, segment.offset))
+        self.converted(address, |segment| (segment.address, segment.offset))
     }
 
-    /// Converts `place` between the two address spaces of the segment that contains it.
-    fn moved(&self, place: u64, starts: impl Fn(&Segment) -> (u64, u64)) -> Option<u64> {
+    /// Converts `value` between the two address spaces of the segment that contains it.
+    fn converted(&self, value: u64, starts: impl Fn(&Segment) -> (u64, u64)) -> Option<u64> {
         self.segments.iter().find_map(|segment| {
             let (from, to) = starts(segment);
-            let bytes = place.checked_sub(from)?;
+            let bytes = value.checked_sub(from)?;
             (bytes < segment.memory_size).then(|| to.wrapping_add(bytes))
         })
     }
@@ -200,7 +200,7 @@ impl<'a> ElfImage<'a> {
     }
 
     /// The string tables of `.symtab` and `.dynsym`.
-    pub(crate) fn names(&self) -> Vec<&'a [u8]> {
+    pub(crate) fn string_tables(&self) -> Vec<&'a [u8]> {
         let tables = [self.symtab(), self.dynsym().map(|(_, section)| section)];
         let strings = tables
             .into_iter()

@@ -109,7 +109,7 @@ impl SymbolEntry<'_> {
             && (self.symbol_kind() != SymbolKind::Label || self.is_label())
     }
 
-    /// `$a`, `$d`, `$t`, `$x` of the ARM ABIs mark instruction encodings; they are no names.
+    /// `$a`, `$d`, `$t`, `$x` of the ARM ABIs mark code and data; they are no names.
     fn is_mapping_symbol(&self) -> bool {
         matches!(
             self.name.bytes(),

@@ -163,11 +163,11 @@ impl TinyElf {
         ]
     }
 
-    /// A symbol table, imports having no section, and its strings.
-    fn symbols(&self, listed: &[(&'static str, u64, u64)]) -> (Vec<u8>, Vec<u8>) {
+    /// A symbol table and its string table; symbols with the value 0 are undefined.
+    fn symbols(&self, symbols: &[(&'static str, u64, u64)]) -> (Vec<u8>, Vec<u8>) {
         let mut strings = vec![0];
         let mut table = vec![0; if self.is_64 { 24 } else { 16 }];
-        for &(name, value, size) in listed {
+        for &(name, value, size) in symbols {
             let section = if value == 0 { 0 } else { TEXT_SECTION };
             self.put(&mut table, strings.len() as u64, 4);
             if !self.is_64 {

@@ -264,9 +264,9 @@ impl Screen<ReaderMessage> for AnnotateScreen {
         match input {
             Input::Key(key) => self.key(key),
             Input::Mouse(mouse) => match self.list.mouse(mouse) {
-                MouseEffect::Nowhere => InputResult::Unchanged,
+                MouseEffect::None => InputResult::Unchanged,
                 MouseEffect::Moved => InputResult::Changed,
-                MouseEffect::Again => self.enter(),
+                MouseEffect::CursorClicked => self.enter(),
             },
             Input::Reply(Reply::Typed(text)) => {
                 self.search.text = text;

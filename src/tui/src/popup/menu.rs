@@ -71,9 +71,9 @@ impl<M> Screen<M> for Menu {
                 _ => InputResult::Unchanged,
             },
             Input::Mouse(mouse) => match self.list.mouse(mouse) {
-                MouseEffect::Nowhere => InputResult::Unchanged,
+                MouseEffect::None => InputResult::Unchanged,
                 MouseEffect::Moved => InputResult::Changed,
-                MouseEffect::Again => self.choose(),
+                MouseEffect::CursorClicked => self.choose(),
             },
             Input::Tick | Input::Reply(_) => InputResult::Unchanged,
         }

@@ -95,14 +95,14 @@ impl ReportScreen {
         let pointed = match self.view() {
             Some(view) => view.list.mouse(mouse),
             None => match self.events.mouse(mouse) {
-                MouseEffect::Again => return self.open_chosen(),
+                MouseEffect::CursorClicked => return self.open_chosen(),
                 pointed => pointed,
             },
         };
         match pointed {
-            MouseEffect::Nowhere => InputResult::Unchanged,
+            MouseEffect::None => InputResult::Unchanged,
             MouseEffect::Moved => InputResult::Changed,
-            MouseEffect::Again => self.menu(),
+            MouseEffect::CursorClicked => self.menu(),
         }
     }
 

@@ -18,12 +18,12 @@ fn hit(samples: u64) -> HitCount {
 }
 
 /// An instruction of two bytes with this number, its samples, and its source location.
-fn instruction(number: u64, words: &str, samples: u64, site: usize) -> Instruction {
+fn instruction(number: u64, text: &str, samples: u64, site: usize) -> Instruction {
     Instruction {
         address: 0x1000 + number * 2,
         bytes: vec![0x90, 0xc3],
-        brief: words.to_owned(),
-        full: words.to_owned(),
+        brief: text.to_owned(),
+        full: text.to_owned(),
         arrow: None,
         target: None,
         is_call: false,
@@ -101,7 +101,7 @@ fn press(screen: &mut AnnotateScreen, keys: &str) -> Vec<InputResult<ReaderMessa
     keys.chars().map(press).collect()
 }
 
-fn shown(screen: &mut AnnotateScreen) -> Vec<String> {
+fn screen_lines(screen: &mut AnnotateScreen) -> Vec<String> {
     drawn::<ReaderMessage>(screen, 60, 12)
 }
 
@@ -122,7 +122,7 @@ fn instructions_have_shares_labels_and_signs() {
         "",
         "Press 'h' for help on key bindings",
     ];
-    assert_eq!(shown(&mut screen), expected);
+    assert_eq!(screen_lines(&mut screen), expected);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn source_lines_precede_their_instructions() {
         ..AnnotateOptions::default()
     };
     let mut screen = with(sender, options);
-    let lines = shown(&mut screen);
+    let lines = screen_lines(&mut screen);
     let expected = [
         "       │   0000000000001000 <leaf>:",
         "       │   leaf():",
@@ -148,40 +148,40 @@ fn source_lines_precede_their_instructions() {
     assert_eq!(lines[3..11], expected);
     // Without source lines the cursor stays on its instruction.
     press(&mut screen, "s");
-    assert_eq!(shown(&mut screen)[4], " 75.00 │2:   add  $1,%rax");
+    assert_eq!(screen_lines(&mut screen)[4], " 75.00 │2:   add  $1,%rax");
     press(&mut screen, "l");
-    assert_eq!(shown(&mut screen)[11], "calc.c:1");
+    assert_eq!(screen_lines(&mut screen)[11], "calc.c:1");
 }
 
 #[test]
 fn letters_change_numbers_and_addresses() {
     let (mut screen, _requests) = screen();
     press(&mut screen, "tpo");
-    let lines = shown(&mut screen);
+    let lines = screen_lines(&mut screen);
     assert_eq!(lines[1], "leaf  /opt/calc [Percent: global period]");
     assert_eq!(lines[2], "Period      │");
     assert_eq!(lines[5], "       1000 │1004: ↑ jne  1002 <leaf+0x2>");
     press(&mut screen, "tbfJ");
-    let lines = shown(&mut screen);
+    let lines = screen_lines(&mut screen);
     assert_eq!(lines[1], "leaf  /opt/calc [Percent: global hits]");
     assert_eq!(lines[4], "     3 │1 7f000002:   add  $1,%rax");
     press(&mut screen, "toJf");
-    assert_eq!(shown(&mut screen)[4], " 37.50 │2:   add  $1,%rax");
+    assert_eq!(screen_lines(&mut screen)[4], " 37.50 │2:   add  $1,%rax");
     press(&mut screen, "O");
-    assert_eq!(shown(&mut screen)[6], "       │6: → call twist");
+    assert_eq!(screen_lines(&mut screen)[6], "       │6: → call twist");
     press(&mut screen, "O");
-    assert_eq!(shown(&mut screen)[3], "       │0:   push %rbp");
+    assert_eq!(screen_lines(&mut screen)[3], "       │0:   push %rbp");
 }
 
 #[test]
 fn the_jump_at_the_cursor_has_an_arrow() {
     let (mut screen, _requests) = screen();
     Screen::<ReaderMessage>::input(&mut screen, Input::Key(key(KeyCode::Down)));
-    let lines = shown(&mut screen);
+    let lines = screen_lines(&mut screen);
     assert_eq!(lines[4], " 75.00 │2:┌─→add  $1,%rax");
     assert_eq!(lines[5], " 25.00 │  └──jne  2");
     press(&mut screen, "j");
-    assert_eq!(shown(&mut screen)[5], " 25.00 │   ↑ jne  2");
+    assert_eq!(screen_lines(&mut screen)[5], " 25.00 │   ↑ jne  2");
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn enter_follows_calls_and_tab_selects_the_next_hottest() {
     ));
     input(KeyCode::Home);
     input(KeyCode::Enter);
-    let message_line = shown(&mut screen).pop();
+    let message_line = screen_lines(&mut screen).pop();
     assert_eq!(message_line.as_deref(), Some("Working..."));
 }
 
@@ -232,7 +232,7 @@ fn new_samples_update_the_screen() {
         screen.message(&ReaderMessage::Update(Arc::new(later.clone()))),
         InputResult::Changed
     ));
-    assert_eq!(shown(&mut screen)[7], " 20.00 │   ← ret");
+    assert_eq!(screen_lines(&mut screen)[7], " 20.00 │   ← ret");
     later.event = 1;
     assert!(matches!(
         screen.message(&ReaderMessage::Update(Arc::new(later))),
@@ -241,19 +241,19 @@ fn new_samples_update_the_screen() {
 }
 
 #[test]
-fn texts_are_found_both_ways() {
+fn a_search_goes_forwards_or_backwards() {
     let (mut screen, _requests) = screen();
     // The last line after a search: the location of the match.
     let mut find = |prompt: &str, text: &str| {
         press(&mut screen, prompt);
         let typed = Reply::Typed(text.to_owned());
         Screen::<ReaderMessage>::input(&mut screen, Input::Reply(typed));
-        let message_line = shown(&mut screen).pop().unwrap_or_default();
+        let message_line = screen_lines(&mut screen).pop().unwrap_or_default();
         if message_line.contains("not found") {
             return message_line;
         }
         press(&mut screen, "l");
-        shown(&mut screen).pop().unwrap_or_default()
+        screen_lines(&mut screen).pop().unwrap_or_default()
     };
     assert_eq!(find("/", "call"), "calc.c:2");
     assert_eq!(find("/", "push"), "calc.c:1");
@@ -265,7 +265,7 @@ fn texts_are_found_both_ways() {
 fn source_and_instructions_are_shown_side_by_side() {
     let (mut screen, _requests) = screen();
     press(&mut screen, "S");
-    let lines = shown(&mut screen);
+    let lines = screen_lines(&mut screen);
     let expected = [
         "/src/calc.c                   Percent│",
         " 75.00 │1 int     leaf;              │     push %rbp",

@@ -71,7 +71,7 @@ impl Screen<u32> for Numbers {
 
 /// The result of a session with these keys and messages, the contents of its terminal of 16 columns and 6 lines, and the number
 /// of rows built for each paint.
-fn after(keys: &[KeyCode], sent: &[u32]) -> (Result<(), Error>, Vec<String>, Vec<usize>) {
+fn run_session(keys: &[KeyCode], sent: &[u32]) -> (Result<(), Error>, Vec<String>, Vec<usize>) {
     let (painted, paints) = channel();
     let (sender, messages) = channel();
     for message in sent {
@@ -95,7 +95,7 @@ fn after(keys: &[KeyCode], sent: &[u32]) -> (Result<(), Error>, Vec<String>, Vec
 #[test]
 fn only_visible_rows_are_built_and_only_changes_painted() {
     use KeyCode::{Char, Down, End, PageDown};
-    let (ended, lines, paints) = after(&[Char('x'), End, Char('x'), Char('q')], &[]);
+    let (ended, lines, paints) = run_session(&[Char('x'), End, Char('x'), Char('q')], &[]);
     assert!(ended.is_ok());
     let expected = [
         "1000000 rows, ne",
@@ -107,29 +107,29 @@ fn only_visible_rows_are_built_and_only_changes_painted() {
     ];
     assert_eq!(lines, expected);
     assert_eq!(paints, [3, 3]);
-    let (_, lines, _) = after(&[PageDown, Down, Char('q')], &[]);
+    let (_, lines, _) = run_session(&[PageDown, Down, Char('q')], &[]);
     assert_eq!(lines[2..5], ["row 2", "row 3", "row 4"]);
 }
 
 #[test]
-fn rows_shift_sideways_and_titles_with_them() {
+fn rows_and_headings_scroll_sideways() {
     let keys = [KeyCode::Right, KeyCode::Right, KeyCode::Char('q')];
-    let (_, lines, _) = after(&keys, &[]);
+    let (_, lines, _) = run_session(&keys, &[]);
     assert_eq!(lines[1..3], ["mber", "w 0"]);
 }
 
 #[test]
 fn a_popup_covers_the_screen_and_replies_to_it() {
-    let (ended, lines, _) = after(&[KeyCode::Enter], &[]);
+    let (ended, lines, _) = run_session(&[KeyCode::Enter], &[]);
     assert!(ended.is_err_and(|error| error.to_string() == "failed to read the terminal"));
     assert_eq!(lines[1..4], ["Numb┌─────┐", "row │ one │", "row └─────┘"]);
     let keys = [KeyCode::Enter, KeyCode::Enter, KeyCode::Char('q')];
-    let (ended, lines, _) = after(&keys, &[]);
+    let (ended, lines, _) = run_session(&keys, &[]);
     assert!(ended.is_ok());
     assert_eq!(lines[5], "[Chosen(0)]");
 }
 
-/// Opens another screen like itself for each key except `q`.
+/// `q` closes it, `r` replaces it by another one; other keys open one.
 struct Opening {
     is_drawn: bool,
 }
@@ -166,7 +166,7 @@ fn queued_keys_reach_a_new_screen_after_it_was_drawn() {
 
 #[test]
 fn queued_messages_are_painted_together() {
-    let (_, lines, paints) = after(&[KeyCode::Char('q')], &[1, 2, 3]);
+    let (_, lines, paints) = run_session(&[KeyCode::Char('q')], &[1, 2, 3]);
     assert_eq!(lines[0], "1000000 rows, ne");
     assert_eq!(paints, [3, 3]);
 }

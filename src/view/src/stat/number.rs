@@ -35,7 +35,7 @@ pub(super) fn grouped(number: &str, separator: &str) -> String {
 /// A metric's value, padded for the table.
 pub(super) fn padded(metric: &MetricValue) -> String {
     let value = metric.value;
-    match metric.form {
+    match metric.format {
         NumberFormat::Rate => format!("{value:8.3}"),
         NumberFormat::Ratio => format!("{value:7.2} "),
         NumberFormat::Percent => format!("{value:7.2}%"),
@@ -48,7 +48,7 @@ pub(super) fn padded(metric: &MetricValue) -> String {
 /// A metric's value without padding.
 pub(super) fn unpadded(metric: &MetricValue) -> String {
     let value = metric.value;
-    match metric.form {
+    match metric.format {
         NumberFormat::Rate | NumberFormat::FinePercent => format!("{value:.3}"),
         NumberFormat::Ratio | NumberFormat::Percent | NumberFormat::Formula => {
             format!("{value:.2}")

@@ -59,9 +59,9 @@ enum MmapIdentity {
 }
 
 fn inode_of(path: &Path) -> Inode {
-    let found = fs::metadata(path).unwrap();
-    let (major, minor) = device(found.dev());
-    (major, minor, found.ino())
+    let metadata = fs::metadata(path).unwrap();
+    let (major, minor) = device(metadata.dev());
+    (major, minor, metadata.ino())
 }
 
 /// A copy of this program, which has a build-id, under another name.
@@ -73,12 +73,12 @@ fn program_copy(scratch: &Scratch, name: &str) -> PathBuf {
 }
 
 fn fetched(files: &MappedFiles, id: &BuildId) -> Option<Vec<u8>> {
-    let wanted = FileRequest {
+    let request = FileRequest {
         build_id: id,
         part: FilePart::Executable,
         object: Path::new("x"),
     };
-    fs::read(files.open().fetch(&wanted)?).ok()
+    fs::read(files.open().fetch(&request)?).ok()
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::{Milliseconds, TimeTable};
 use crate::digits;
 
 impl TimeTable {
-    /// Writes the sums of all tasks, and the idle times.
+    /// Writes the sums of all tasks, then the idle times and totals, unless tasks were skipped and `idle_only` is not set.
     ///
     /// # Errors
     ///
