@@ -21,7 +21,7 @@ use crate::cli::output_file::write_to;
 pub(super) use self::args::command;
 
 /// The default of `--power`: ranges begin at 0, 1, 4, 16, 64.
-const BASE: u64 = 4;
+const DEFAULT_BASE: u64 = 4;
 /// The maximum number of values in `--edges`.
 const MAX_EDGES: usize = 1000;
 /// The standard output.
@@ -80,7 +80,7 @@ impl HistogramRequest {
                 "--edges and --{id} exclude each other"
             )));
         }
-        let base = number("power").unwrap_or(BASE);
+        let base = number("power").unwrap_or(DEFAULT_BASE);
         if base < 2 {
             return Err(CliError::usage("--power: give 2 or more"));
         }

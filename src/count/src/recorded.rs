@@ -34,7 +34,8 @@ pub struct IntervalCounts {
     pub at: Duration,
     /// Duration of the interval; for totals, the time since the start.
     pub duration: Duration,
-    /// Whether the readings are totals since the start; otherwise they are differences to the readings at the end of the previous interval.
+    /// Whether the readings are totals since the start; otherwise they are differences to the readings at the end of the previous
+    /// interval.
     pub is_total: bool,
     /// The readings of each event.
     pub readings: Vec<Vec<CounterReading>>,
@@ -218,19 +219,19 @@ mod tests {
 
     #[test]
     fn intervals_are_differences_of_counts() {
-        let mut rounds = RecordedCounts::new([&[5_u64, 6][..], &[][..], &[9][..]]);
+        let mut counts = RecordedCounts::new([&[5_u64, 6][..], &[][..], &[9][..]]);
         let list = UserRecord::CpuMap(CpuMap::List(vec![0, 2]));
-        assert!(rounds.process(&list).is_none() && rounds.is_per_cpu());
-        rounds.set_cpus(2, [2]);
+        assert!(counts.process(&list).is_none() && counts.is_per_cpu());
+        counts.set_cpus(2, [2]);
         for record in [
             stat(5, 0, 0, 7),
             stat(6, 2, 0, 8),
             stat(99, 0, 0, 1),
             stat(9, 2, 0, 3),
         ] {
-            assert!(rounds.process(&record).is_none());
+            assert!(counts.process(&record).is_none());
         }
-        let first = rounds.process(&end(0, 100)).unwrap();
+        let first = counts.process(&end(0, 100)).unwrap();
         assert_eq!(
             (first.duration, first.is_total),
             (Duration::from_nanos(100), false)
@@ -245,8 +246,8 @@ mod tests {
             "never opened"
         );
         assert_eq!(values(&first.readings[2]), [(Some(2), None, 3)]);
-        rounds.process(&stat(5, 0, 0, 10));
-        let second = rounds.process(&end(0, 150)).unwrap();
+        counts.process(&stat(5, 0, 0, 10));
+        let second = counts.process(&end(0, 150)).unwrap();
         assert_eq!(second.duration, Duration::from_nanos(50));
         assert_eq!(
             values(&second.readings[0]),
@@ -254,36 +255,36 @@ mod tests {
         );
         assert_eq!(second.readings[0][0].counts.enabled, 30);
         assert_eq!(
-            values(&rounds.totals(0)),
+            values(&counts.totals(0)),
             [(Some(0), None, 10), (Some(2), None, 8)]
         );
-        assert_eq!(rounds.totals(7), []);
-        let last = rounds.process(&end(1, 200)).unwrap();
+        assert_eq!(counts.totals(7), []);
+        let last = counts.process(&end(1, 200)).unwrap();
         assert_eq!(last.duration, Duration::from_nanos(200));
         assert_eq!(values(&last.readings[0])[0].2, 10);
     }
 
     #[test]
     fn threads_are_named_by_the_thread_map() {
-        let mut rounds = RecordedCounts::new([&[1_u64, 2][..]]);
+        let mut counts = RecordedCounts::new([&[1_u64, 2][..]]);
         let entry = |pid| ThreadMapEntry {
             pid,
             comm: Vec::new(),
         };
         let threads = vec![entry(70), entry(80)];
-        rounds.process(&UserRecord::ThreadMap(ThreadMap { threads }));
-        rounds.process(&UserRecord::CpuMap(CpuMap::List(vec![u16::MAX])));
-        assert!(!rounds.is_per_cpu());
-        rounds.process(&stat(2, u32::MAX, 1, 4));
-        rounds.process(&stat(1, u32::MAX, 77, 5));
-        let round = rounds.process(&end(1, 1)).unwrap();
+        counts.process(&UserRecord::ThreadMap(ThreadMap { threads }));
+        counts.process(&UserRecord::CpuMap(CpuMap::List(vec![u16::MAX])));
+        assert!(!counts.is_per_cpu());
+        counts.process(&stat(2, u32::MAX, 1, 4));
+        counts.process(&stat(1, u32::MAX, 77, 5));
+        let round = counts.process(&end(1, 1)).unwrap();
         assert_eq!(
             values(&round.readings[0]),
             [(None, None, 5), (None, Some(70), 0), (None, Some(80), 4)],
             "an index outside the thread map is no thread"
         );
         assert_eq!(
-            values(&rounds.totals(0)),
+            values(&counts.totals(0)),
             [(None, Some(70), 0), (None, Some(80), 4), (None, None, 5)]
         );
     }

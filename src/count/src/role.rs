@@ -96,8 +96,8 @@ impl Role {
     }
 }
 
-/// The `exclude_user`, `_kernel`, `_hv`, `_host` and `_idle` bits of an event, and its PMU on hybrid machines. A ratio of two counts makes sense
-/// only if their modes are equal.
+/// The `exclude_user`, `_kernel`, `_hv`, `_host` and `_idle` bits of an event, and its PMU on hybrid machines. A ratio of two
+/// counts makes sense only if their modes are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CountingMode {
     excluded: [bool; 5],

@@ -49,8 +49,8 @@ impl Aggregation {
     #[must_use]
     pub fn of_number(number: u64) -> Self {
         let mut known = Self::NUMBERS.iter();
-        let found = known.find_map(|(listed, by)| (*listed == number).then_some(*by));
-        found.unwrap_or_default()
+        let mode = known.find_map(|(listed, by)| (*listed == number).then_some(*by));
+        mode.unwrap_or_default()
     }
 }
 

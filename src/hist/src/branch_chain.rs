@@ -59,8 +59,8 @@ pub(crate) fn split(bytes: &[u8]) -> (Vec<BranchEntry>, &[u8]) {
     (branches, chain)
 }
 
-/// Converts `branches` to at most `max` steps in call graph order, with loops removed. As in perf, there are no steps if there are
-/// more than [`MAX_BRANCHES`] branches.
+/// Converts `branches` to at most `max` steps in call graph order, with loops removed. As in perf, there are no steps if there
+/// are more than [`MAX_BRANCHES`] branches.
 pub(crate) fn steps(branches: &[BranchEntry], order: Direction, max: usize) -> Vec<ChainBranch> {
     if branches.len() > MAX_BRANCHES {
         return Vec::new();
@@ -91,8 +91,8 @@ impl ChainBranch {
     }
 }
 
-/// Number of addresses at the start of `chain` that are return addresses of the `max` newest of `branches`: the frames of the branches show
-/// these callers already.
+/// Number of addresses at the start of `chain` that are return addresses of the `max` newest of `branches`: the frames of the
+/// branches show these callers already.
 pub(crate) fn overlap(branches: &[BranchEntry], max: usize, chain: U64s<'_>) -> usize {
     let mut covered = 0;
     for branch in branches.iter().take(max.min(MAX_BRANCHES)) {

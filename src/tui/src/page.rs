@@ -31,8 +31,8 @@ pub struct ScrolledList<'l> {
 }
 
 impl Page<'_> {
-    /// Draws the page with the visible rows of `scrolled`; `row` renders one, and receives whether the cursor is on it. Headings are
-    /// scrolled like the rows.
+    /// Draws the page with the visible rows of `scrolled`; `row` renders one, and receives whether the cursor is on it. Headings
+    /// are scrolled like the rows.
     pub fn draw<'r>(
         self,
         frame: &mut Frame<'_>,

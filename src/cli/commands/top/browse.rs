@@ -30,8 +30,8 @@ use crate::cli::shared::browser::save;
 /// The longest wait for samples before requests of the browser are handled.
 const MAX_REQUEST_DELAY: Duration = Duration::from_millis(50);
 
-/// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and the setting `tui.top` is not off; never with an
-/// option for text output.
+/// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and the setting `tui.top` is not off; never
+/// with an option for text output.
 ///
 /// # Errors
 ///
@@ -169,8 +169,8 @@ impl TopBrowser<'_> {
     }
 }
 
-/// Sends the annotation of the watched functions. If `is_requested`, the last function answers a request; returns whether the request is
-/// still open, because the function has no samples yet.
+/// Sends the annotation of the watched functions. If `is_requested`, the last function answers a request; returns whether the
+/// request is still open, because the function has no samples yet.
 fn send_annotations(
     session: &mut TopSession,
     code: &mut LiveCode,

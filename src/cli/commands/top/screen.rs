@@ -22,9 +22,9 @@ const OTHER_LINES: usize = 5;
 /// Lines and columns of a terminal that does not report its size.
 const DEFAULT_SIZE: (usize, usize) = (25, 80);
 /// The count filter that the menu shows if none is set. As in perf, this value hides no rows.
-const COUNT: u64 = 5;
+const DEFAULT_COUNT: u64 = 5;
 /// The default minimum percentage of an annotated instruction, as in perf.
-pub(super) const PERCENT: u8 = 5;
+pub(super) const DEFAULT_PERCENT: u8 = 5;
 
 /// The screen's state, which keys change.
 pub(super) struct TopScreen<'a> {
@@ -71,7 +71,7 @@ impl<'a> TopScreen<'a> {
             most: bounds.most,
             least: bounds.least,
             symbol: None,
-            percent: PERCENT,
+            percent: DEFAULT_PERCENT,
             code,
             table: 0,
             keys: keys.then(|| KeyInput::begin(&io::stdin()).ok()).flatten(),
@@ -292,7 +292,7 @@ impl<'a> TopScreen<'a> {
             delay: session.delay.as_secs_f64(),
             entries: self.entries(),
             event: name.as_deref().filter(|_| session.tables() > 1),
-            count: self.least.unwrap_or(COUNT),
+            count: self.least.unwrap_or(DEFAULT_COUNT),
             percent: self.percent,
             symbol: self.symbol.as_deref(),
             hides_kernel: hidden.kernel,

@@ -24,11 +24,11 @@ use crate::cli::symbols::own_vdso;
 use rperf_input::DiskFiles;
 
 /// The default sort keys.
-const KEYS: &str = "dso,symbol";
+const DEFAULT_KEYS: &str = "dso,symbol";
 /// The default threshold of call graph nodes, in percent of the total period.
-const THRESHOLD: f64 = 0.5;
+const DEFAULT_THRESHOLD: f64 = 0.5;
 /// The default maximum number of frames of a callchain.
-const MAX_STACK: usize = 127;
+const DEFAULT_MAX_STACK: usize = 127;
 
 /// The settings according to options and configuration.
 pub(super) struct TopSettings {
@@ -62,13 +62,13 @@ impl TopSettings {
             true => &[NumberField::Total, NumberField::Own],
             false => &[NumberField::Own],
         };
-        let resolved = columns.resolve(KEYS, shares, &mut unknown_key)?;
+        let resolved = columns.resolve(DEFAULT_KEYS, shares, &mut unknown_key)?;
         check_sort_keys(&resolved.order_by)?;
         let limit = limit_option(matches)?;
         let counting = ChainCounting {
             children,
             callchains,
-            min_percent: limit.unwrap_or(THRESHOLD),
+            min_percent: limit.unwrap_or(DEFAULT_THRESHOLD),
         };
         let layout = ReportLayout {
             min_percent: limit.unwrap_or_default(),
@@ -171,7 +171,7 @@ impl ChainCounting {
                 by_line: false,
                 annotates_branches: false,
             }),
-            max_stack: max_stack.unwrap_or(MAX_STACK),
+            max_stack: max_stack.unwrap_or(DEFAULT_MAX_STACK),
             ignore_callees: regex(matches, "ignore-callees")?,
             relative: is_relative(matches, context)?,
             sort_event: sort_event.map_or(0, |event| usize::try_from(event).unwrap_or(usize::MAX)),

@@ -142,23 +142,23 @@ impl<'r, 'w> JsonText<'r, 'w> {
     /// Appends the frames of a callchain, with commas between them.
     fn chain(
         &self,
-        who: FrameContext,
+        context: FrameContext,
         chain: U64s<'_>,
         known: &mut [TextCache; 2],
         out: &mut Vec<u8>,
     ) {
         let start = out.len();
         let Some(split) = chain::split_first(chain) else {
-            return self.corrupted(who, chain, known, out);
+            return self.corrupted(context, chain, known, out);
         };
         let [frames, parts] = known;
-        self.frame(who, split.mode, split.ip, frames, out);
+        self.frame(context, split.mode, split.ip, frames, out);
         // Removes the comma before the first frame.
         out.remove(start);
         let callers = U64s::new(split.callers, self.endian);
         let is_complete = chain::parts(split.mode, callers, usize::MAX, |mode, part| {
             let key = TextKey {
-                words: [who.epoch.user, who.epoch.kernel, mode as u64],
+                words: [context.epoch.user, context.epoch.kernel, mode as u64],
                 bytes: part.as_bytes(),
             };
             if let Some(text) = parts.get(&key) {
@@ -166,13 +166,13 @@ impl<'r, 'w> JsonText<'r, 'w> {
             }
             let from = out.len();
             chain::walk_on(mode, part, part.len(), |mode, ip| {
-                self.frame(who, mode, ip, frames, out);
+                self.frame(context, mode, ip, frames, out);
             });
             parts.insert(&key, out.get(from..).unwrap_or_default());
         });
         if !is_complete {
             out.truncate(start);
-            self.corrupted(who, chain, known, out);
+            self.corrupted(context, chain, known, out);
         }
     }
 
@@ -180,7 +180,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
     #[cold]
     fn corrupted(
         &self,
-        who: FrameContext,
+        context: FrameContext,
         chain: U64s<'_>,
         known: &mut [TextCache; 2],
         out: &mut Vec<u8>,
@@ -193,7 +193,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
                 PERF_CONTEXT_KERNEL => mode = CpuMode::Kernel,
                 PERF_CONTEXT_USER => mode = CpuMode::User,
                 PERF_CONTEXT_MAX.. => {}
-                _ => self.frame(who, mode, ip, &mut known[0], out),
+                _ => self.frame(context, mode, ip, &mut known[0], out),
             }
         }
         if out.len() > start {
@@ -204,14 +204,14 @@ impl<'r, 'w> JsonText<'r, 'w> {
     /// Appends a comma and the object of one frame.
     fn frame(
         &self,
-        who: FrameContext,
+        context: FrameContext,
         mode: CpuMode,
         ip: u64,
         known: &mut TextCache,
         out: &mut Vec<u8>,
     ) {
         let key = TextKey {
-            words: [who.epoch.of_mode(mode), mode as u64, ip],
+            words: [context.epoch.of_mode(mode), mode as u64, ip],
             bytes: &[],
         };
         if let Some(text) = known.get(&key) {
@@ -219,7 +219,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
         }
         let from = out.len();
         out.push(b',');
-        self.push_frame(&self.resolver.locate(who.at, mode, ip), out);
+        self.push_frame(&self.resolver.locate(context.at, mode, ip), out);
         known.insert(&key, out.get(from..).unwrap_or_default());
     }
 
@@ -290,7 +290,7 @@ impl Render for JsonText<'_, '_> {
         block: &mut JsonBlock,
     ) {
         let moment = scratch.recent.moment(world, sample.who(), sample.order);
-        let who = FrameContext {
+        let context = FrameContext {
             at: AddressContext::of(sample),
             epoch: moment.epoch,
         };
@@ -321,11 +321,11 @@ impl Render for JsonText<'_, '_> {
             Some(recorded) => {
                 let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
                 let chain = unwound.unwrap_or(recorded);
-                self.chain(who, chain, &mut scratch.known, out);
+                self.chain(context, chain, &mut scratch.known, out);
             }
             None => {
                 let ip = sample.wire.ip.unwrap_or_default();
-                let frame = self.resolver.locate(who.at, sample.cpu_mode(), ip);
+                let frame = self.resolver.locate(context.at, sample.cpu_mode(), ip);
                 self.push_frame(&frame, out);
             }
         }

@@ -99,8 +99,8 @@ impl FixedNumber {
     }
 }
 
-/// Attributes of an abbreviation. Positions are distances in bytes from the end of an entry's code; names and origin have four bytes
-/// each.
+/// Attributes of an abbreviation. Positions are distances in bytes from the end of an entry's code; names and origin have four
+/// bytes each.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FixedDistances {
     /// Distances of the name and of the linkage name, which are offsets in `.debug_str`.
@@ -217,27 +217,27 @@ impl AbbreviationTable {
         encoding: Encoding,
         is_wanted: &dyn Fn(DwTag) -> bool,
     ) -> Option<Self> {
-        let mut plan = Self {
+        let mut result = Self {
             steps: Box::new([SkipStep::UNKNOWN; 256]),
             abbreviations: Vec::with_capacity(INITIAL_CAPACITY),
             dense: Vec::with_capacity(INITIAL_CAPACITY),
             sparse: FxHashMap::default(),
             specs: Vec::with_capacity(INITIAL_CAPACITY),
         };
-        plan.set_step(0, SkipStep::UP);
+        result.set_step(0, SkipStep::UP);
         let table = dwarf.debug_abbrev.reader().slice();
         let mut at = offset.0;
         let sizes = FormSizes::new(encoding);
         loop {
             let code = leb::unsigned(table, &mut at)?;
             if code == 0 {
-                return Some(plan);
+                return Some(result);
             }
             let tag = DwTag(u16::try_from(leb::unsigned(table, &mut at)?).ok()?);
             let has_children = *table.get(at)? == gimli::DW_CHILDREN_yes.0;
             at += 1;
             let position = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
-            let first = plan.specs.len();
+            let first = result.specs.len();
             let mut abbreviation = Abbreviation {
                 tag,
                 has_children,
@@ -249,12 +249,12 @@ impl AbbreviationTable {
                 fixed: None,
                 specs: (position(first), position(first)),
             };
-            plan.add_specs(table, &mut at, &sizes, &mut abbreviation)?;
+            result.add_specs(table, &mut at, &sizes, &mut abbreviation)?;
             match abbreviation.is_wanted || abbreviation.size.is_none() {
-                true => abbreviation.specs.1 = position(plan.specs.len()),
-                false => plan.specs.truncate(first),
+                true => abbreviation.specs.1 = position(result.specs.len()),
+                false => result.specs.truncate(first),
             }
-            plan.add(code, abbreviation)?;
+            result.add(code, abbreviation)?;
         }
     }
 

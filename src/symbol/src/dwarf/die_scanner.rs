@@ -1,5 +1,5 @@
-//! Scans a unit for entries with certain tags and reads a few of their attributes. Entries with other tags are skipped, most of them
-//! by an addition: see [`AbbreviationTable`].
+//! Scans a unit for entries with certain tags and reads a few of their attributes. Entries with other tags are skipped, most of
+//! them by an addition: see [`AbbreviationTable`].
 
 use gimli::{
     DebugStrOffsetsBase, DebugStrOffsetsIndex, DwLang, DwTag, Dwarf, Encoding, Format, Reader as _,
@@ -95,7 +95,7 @@ pub struct DieScanner<'d, 'u> {
     unit: Slice<'u>,
     at: usize,
     depth: isize,
-    plan: AbbreviationTable,
+    abbreviations: AbbreviationTable,
     str_offsets_base: DebugStrOffsetsBase,
     is_skeleton: bool,
 }
@@ -114,14 +114,14 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         let encoding = header.encoding();
         let abbreviations = header.debug_abbrev_offset();
         let with_root = |tag| is_wanted(tag) || is_root(tag);
-        let plan = AbbreviationTable::read(dwarf, abbreviations, encoding, &with_root)?;
+        let abbreviations = AbbreviationTable::read(dwarf, abbreviations, encoding, &with_root)?;
         let mut scanner = Self {
             dwarf,
             encoding,
             unit,
             at: header.root_offset().0,
             depth: 0,
-            plan,
+            abbreviations,
             str_offsets_base: DebugStrOffsetsBase::default_for_encoding_and_file(
                 encoding,
                 dwarf.file_type,
@@ -135,7 +135,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
             return Some(scanner);
         }
         let is_c = root.language.is_some_and(is_c);
-        scanner.plan.close(&|tag| holds_no_code(tag, is_c));
+        scanner.abbreviations.close(&|tag| holds_no_code(tag, is_c));
         scanner.str_offsets_base = root.str_offsets_base.unwrap_or(scanner.str_offsets_base);
         scanner.is_skeleton = root.is_skeleton;
         Some(scanner)
@@ -196,7 +196,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         let (mut at, mut depth) = (self.at, self.depth);
         loop {
             let start = at;
-            let step = self.plan.step(*bytes.get(at)?);
+            let step = self.abbreviations.step(*bytes.get(at)?);
             if step.size != u32::MAX {
                 at += step.size as usize;
                 depth += step.deeper as isize;
@@ -207,7 +207,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
                 depth -= 1;
                 continue;
             }
-            let abbreviation = self.plan.abbreviation(code)?;
+            let abbreviation = self.abbreviations.abbreviation(code)?;
             let fixed = abbreviation.fixed.as_ref();
             if abbreviation.is_wanted
                 && !fixed.is_some_and(|fixed| is_enough(self, start, at, fixed))
@@ -225,7 +225,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
             match abbreviation.size {
                 Some(size) => at += size as usize,
                 None => {
-                    for spec in self.plan.specs(abbreviation) {
+                    for spec in self.abbreviations.specs(abbreviation) {
                         skip_value(self.unit, &mut at, spec, self.encoding)?;
                     }
                 }
@@ -331,7 +331,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
             str_offsets_base: None,
             is_skeleton: false,
         };
-        for spec in self.plan.specs(&abbreviation) {
+        for spec in self.abbreviations.specs(&abbreviation) {
             if let (SKIPPED, Some(size)) = (spec.name, spec.size) {
                 self.at += usize::from(size);
                 continue;

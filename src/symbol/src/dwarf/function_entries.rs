@@ -119,8 +119,8 @@ impl FunctionEntries {
     }
 
     fn coded(mut scanner: DieScanner<'_, '_>) -> Self {
-        let mut found = Self::default();
-        let with_code = &mut found.with_code;
+        let mut functions = Self::default();
+        let with_code = &mut functions.with_code;
         while let Some(entry) = scanner.next_but(&mut |_, start, _, fixed| {
             let has_code = fixed.has_addresses && !fixed.is_declaration;
             with_code.extend(has_code.then_some(UnitOffset(start)));
@@ -128,7 +128,7 @@ impl FunctionEntries {
         }) {
             with_code.extend(entry.has_code().then_some(entry.offset));
         }
-        found
+        functions
     }
 
     fn of_names(
@@ -136,8 +136,8 @@ impl FunctionEntries {
         wanted: WantedNames<'_>,
         known: &mut NameCache,
     ) -> Self {
-        let mut found = Self::default();
-        let with_code = &mut found.with_code;
+        let mut functions = Self::default();
+        let with_code = &mut functions.with_code;
         let mut search = UnitScan::new(wanted.is_name, known);
         while let Some(entry) = scanner.next_but(&mut |scanner, start, at, fixed| {
             let is_enough = search.take(scanner, start, at, fixed);
@@ -148,18 +148,18 @@ impl FunctionEntries {
             with_code.extend(entry.has_code().then_some(entry.offset));
             let is_named = scanner.has_name(&entry.names, wanted.is_name);
             if is_named && !entry.is_declaration {
-                found.named.push(entry.offset);
+                functions.named.push(entry.offset);
             }
             let leads_elsewhere = search.add(&entry, is_named);
             if !is_named && leads_elsewhere && (wanted.is_elsewhere)(entry.offset) {
                 search.named.insert(entry.offset);
-                found
+                functions
                     .named
                     .extend((!entry.is_declaration).then_some(entry.offset));
             }
         }
-        search.add_copies(&mut found.named);
-        found
+        search.add_copies(&mut functions.named);
+        functions
     }
 }
 
@@ -242,7 +242,7 @@ impl<'s> UnitScan<'s> {
     }
 
     /// Adds the concrete instances of named entries, and instances of these, except declarations.
-    fn add_copies(&mut self, found: &mut Vec<UnitOffset>) {
+    fn add_copies(&mut self, functions: &mut Vec<UnitOffset>) {
         let Self { named, links, .. } = self;
         for _ in 1..MAX_ORIGINS {
             let known = named.len();
@@ -250,14 +250,14 @@ impl<'s> UnitScan<'s> {
             let copies: Vec<&NameLink> = copies.collect();
             for copy in copies {
                 if named.insert(copy.offset) && !copy.is_declaration {
-                    found.push(copy.offset);
+                    functions.push(copy.offset);
                 }
             }
             if named.len() == known {
                 break;
             }
         }
-        found.sort_unstable_by_key(|offset| offset.0);
+        functions.sort_unstable_by_key(|offset| offset.0);
     }
 
     /// Whether an instance of a named declaration, directly or indirectly, is not itself a

@@ -65,7 +65,8 @@ impl DebugInfo {
     }
 
     /// Calls `visit` for the compilation units accepted by `prefilter`, in file order, until `visit` breaks. Units with damaged
-    /// headers or missing `.dwo` files are skipped; returns how many units `prefilter` could not check because their `.dwo` file is missing.
+    /// headers or missing `.dwo` files are skipped; returns how many units `prefilter` could not check because their `.dwo` file
+    /// is missing.
     pub fn for_each_unit(
         &self,
         files: &dyn Files,

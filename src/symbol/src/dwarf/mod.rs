@@ -141,15 +141,15 @@ impl LineIndex {
     /// Problems found so far.
     #[must_use]
     pub fn findings(&self) -> Vec<SymbolFinding> {
-        let found = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-        let missing = found
+        let findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = findings
             .missing
             .clone()
             .map(|path| SymbolFinding::MissingSplit {
                 path,
-                count: found.missing_count,
+                count: findings.missing_count,
             });
-        found.damage.iter().cloned().chain(missing).collect()
+        findings.damage.iter().cloned().chain(missing).collect()
     }
 
     fn add_frames(&self, files: &dyn Files, address: u64, frames: &mut Vec<SourceFrame>) {
@@ -173,9 +173,9 @@ impl LineIndex {
     fn read(&self, files: &dyn Files, number: u32, interners: &StringInterners<'_>) -> ReadUnit {
         let (unit, missing) = ReadUnit::read(files, &self.object, number, interners);
         if let Some(path) = missing {
-            let mut found = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-            found.missing_count += 1;
-            found.missing.get_or_insert(path);
+            let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
+            findings.missing_count += 1;
+            findings.missing.get_or_insert(path);
         }
         unit
     }

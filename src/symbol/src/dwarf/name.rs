@@ -90,7 +90,7 @@ fn attribute_name<'a>(
     else {
         return Ok(NameAttributes::Nothing);
     };
-    let mut found = NameAttributes::Nothing;
+    let mut attributes = NameAttributes::Nothing;
     for &spec in abbreviation.attributes() {
         let attribute = entries.read_attribute(spec)?;
         match attribute.name() {
@@ -101,16 +101,16 @@ fn attribute_name<'a>(
             }
             gimli::DW_AT_name => {
                 if let Some(name) = unit.text(dwarf, attribute.value()) {
-                    found = NameAttributes::Name(name);
+                    attributes = NameAttributes::Name(name);
                 }
             }
             gimli::DW_AT_abstract_origin | gimli::DW_AT_specification
-                if matches!(found, NameAttributes::Nothing) =>
+                if matches!(attributes, NameAttributes::Nothing) =>
             {
-                found = NameAttributes::Elsewhere(attribute.value());
+                attributes = NameAttributes::Elsewhere(attribute.value());
             }
             _ => {}
         }
     }
-    Ok(found)
+    Ok(attributes)
 }

@@ -1,8 +1,9 @@
 //! Finds the units that may have an entry with a given name by searching section bytes before
 //! parsing entries.
 //!
-//! If names are inline, or four or eight byte offsets into `.debug_str`, both are searched as byte strings. A match may be a false
-//! positive, so the unit must be parsed; without a match the name is not there. Units with other forms of names are always parsed.
+//! If names are inline, or four or eight byte offsets into `.debug_str`, both are searched as byte strings. A match may be a
+//! false positive, so the unit must be parsed; without a match the name is not there. Units with string indices, or with
+//! references to other units, are always parsed.
 
 use std::iter;
 

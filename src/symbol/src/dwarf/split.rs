@@ -42,9 +42,9 @@ impl SplitEntries {
             let Ok(file) = DebugFile::parse(&candidate, bytes, SectionSet::Split) else {
                 continue;
             };
-            let found = Self::File(id, Arc::new(file));
-            if found.open(object, &units.main).is_some() {
-                return Ok(found);
+            let entries = Self::File(id, Arc::new(file));
+            if entries.open(object, &units.main).is_some() {
+                return Ok(entries);
             }
         }
         Err(name)

@@ -91,15 +91,15 @@ impl UnitPrefilter<'_> {
             let parts = joined.map(|part| part.unwrap_or_else(|panic| resume_unwind(panic)));
             std::iter::once(own).chain(parts).collect()
         });
-        let mut found = SelectedUnits::default();
+        let mut result = SelectedUnits::default();
         for part in parts {
-            found.selected.extend(part.selected);
-            found.missing += part.missing;
+            result.selected.extend(part.selected);
+            result.missing += part.missing;
         }
-        found.selected.sort_unstable();
+        result.selected.sort_unstable();
         let known = self.function.map(|_| search.initial_names());
-        found.known = known.map(|known| CachedNames(RefCell::new(known)));
-        found
+        result.known = known.map(|known| CachedNames(RefCell::new(known)));
+        result
     }
 }
 
@@ -116,18 +116,18 @@ impl PrefilterState<'_> {
     fn part(&self) -> SelectedUnits {
         let units = Units::new(&self.info.object);
         let count = UnitNumber::try_from(self.info.object.index.len()).unwrap_or(UnitNumber::MAX);
-        let mut found = SelectedUnits::default();
+        let mut result = SelectedUnits::default();
         let mut known = self.initial_names();
         loop {
             let first = self.next.fetch_add(BATCH, Ordering::Relaxed);
             if first >= count {
-                return found;
+                return result;
             }
             for number in first..count.min(first.saturating_add(BATCH)) {
                 match self.is_selected(&units, number, &mut known) {
-                    Some(true) => found.selected.push(number),
+                    Some(true) => result.selected.push(number),
                     Some(false) => {}
-                    None => found.missing += 1,
+                    None => result.missing += 1,
                 }
             }
         }

@@ -291,8 +291,8 @@ where
     S: Sym<Endian = Endianness> + object::pod::Pod,
 {
     let entries: &[S] = slice_from_all_bytes(whole_entries(data, size_of::<S>())).ok()?;
-    let found = entries
+    let symbol = entries
         .iter()
         .find(|entry| ElfImage::text(strings, entry.st_name(endian)) == Some(name.as_bytes()))?;
-    Some(found.st_value(endian).into())
+    Some(symbol.st_value(endian).into())
 }

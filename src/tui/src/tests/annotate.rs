@@ -87,10 +87,10 @@ fn annotated() -> Annotated {
 /// The screen without source lines, and its requests.
 fn screen() -> (AnnotateScreen, Receiver<BrowserRequest>) {
     let (sender, requests) = channel();
-    (with(sender, AnnotateOptions::default()), requests)
+    (screen_with(sender, AnnotateOptions::default()), requests)
 }
 
-fn with(sender: Sender<BrowserRequest>, options: AnnotateOptions) -> AnnotateScreen {
+fn screen_with(sender: Sender<BrowserRequest>, options: AnnotateOptions) -> AnnotateScreen {
     let theme = Theme::new(true);
     AnnotateScreen::new(Arc::new(annotated()), options, false, sender, theme)
 }
@@ -133,7 +133,7 @@ fn source_lines_precede_their_instructions() {
         lines: true,
         ..AnnotateOptions::default()
     };
-    let mut screen = with(sender, options);
+    let mut screen = screen_with(sender, options);
     let lines = screen_lines(&mut screen);
     let expected = [
         "       │   0000000000001000 <leaf>:",
