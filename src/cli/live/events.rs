@@ -27,7 +27,7 @@ pub(crate) struct ListedEvents {
     pub(crate) events: Vec<EventSpec>,
 }
 
-/// Returns the events of all `-e` and `--probe` options with their filters; `None` without these options. All unknown names are
+/// Returns the events of all `-e` and `--probe` options with their filters; `None` if there are none. All unknown names are
 /// reported at once.
 pub(crate) fn events(
     matches: &ArgMatches,
@@ -38,8 +38,8 @@ pub(crate) fn events(
     let catalogue = pmus.catalogue(machine);
     let mut lists = Vec::new();
     let mut errors = Vec::new();
-    for (index, wanted) in probes::event_words(matches, context, &machine.0)? {
-        let parsed = match wanted {
+    for (index, listed) in probes::event_words(matches, context, &machine.0)? {
+        let parsed = match listed {
             ParserEvent::Text(text) => parse(&text, &catalogue),
             ParserEvent::Events(events) => Ok(events),
         };
@@ -190,7 +190,7 @@ fn refused(text: &str, event: &str) -> CliError {
     )
 }
 
-/// Combines the filters of an event that is not a tracepoint and so cannot be filtered by the kernel.
+/// Combines the filters of an event that is not a tracepoint; `None` if there are none.
 fn of_samples(event: &str, given: &[FilterOption]) -> Result<Option<SampleFilter>, CliError> {
     let mut combined: Option<SampleFilter> = None;
     for given in given {

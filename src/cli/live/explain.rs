@@ -1,4 +1,4 @@
-//! Explains why a recording failed, with hints.
+//! Explains why a recording or a count failed, with hints.
 
 use std::io;
 use std::path::Path;
@@ -66,7 +66,7 @@ fn output(path: &Path, cause: &io::Error) -> CliError {
     }
 }
 
-/// Other errors of a recording: of filters, buffers, threads, scheduler statistics and BPF programs.
+/// The errors that [`explain`] does not handle itself.
 fn other_failure(error: Error) -> CliError {
     match error {
         Error::Filter {
@@ -118,7 +118,7 @@ fn other_failure(error: Error) -> CliError {
     }
 }
 
-/// Errors of counting by BPF programs.
+/// The error of a BPF program.
 fn of_bpf(error: rperf_bpf::Error) -> CliError {
     let hint = match &error {
         rperf_bpf::Error::NoProgram { .. } => {

@@ -16,7 +16,7 @@ pub(crate) fn kernel_types() -> Option<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// [`Error::NoBtf`]: the kernel has no type information, or not of these members, or an offset exceeds 65,535.
+/// [`Error::NoBtf`]: the kernel has no readable type information, or not of these members, or an offset exceeds 65,535.
 pub(crate) fn member_offsets<const N: usize>(
     members: [(&str, &str); N],
 ) -> Result<[u16; N], Error> {

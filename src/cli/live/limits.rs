@@ -9,10 +9,10 @@ use super::PROC;
 /// Returns the path of a setting of `/proc/sys/kernel` with its value, if readable: `/proc/sys/kernel/kptr_restrict (2)`.
 pub(crate) fn setting(name: &str) -> String {
     let path = path_of(name);
-    let shown = path.display();
+    let name = path.display();
     match kernel_text(&path) {
-        Ok(value) => format!("{shown} ({})", value.trim()),
-        Err(_) => shown.to_string(),
+        Ok(value) => format!("{name} ({})", value.trim()),
+        Err(_) => name.to_string(),
     }
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn show_kernel_addresses() -> String {
     };
     let changes = changes_for_addresses(value)
         .into_iter()
-        .map(|(name, wanted)| format!("{} to {wanted}", setting(name)));
+        .map(|(name, value)| format!("{} to {value}", setting(name)));
     let changes: Vec<_> = changes.collect();
     format!("run as root, or set {}", changes.join(" and "))
 }
@@ -46,7 +46,7 @@ fn changes_for_addresses(value: impl Fn(&str) -> Option<i64>) -> Vec<(&'static s
     }
     changes
         .into_iter()
-        .map(|(name, _, wanted)| (*name, *wanted))
+        .map(|(name, _, value)| (*name, *value))
         .collect()
 }
 
@@ -60,11 +60,11 @@ mod tests {
 
     #[test]
     fn settings_are_named_with_their_values() {
-        let shown = setting("perf_event_mlock_kb");
+        let text = setting("perf_event_mlock_kb");
         let value = std::fs::read_to_string("/proc/sys/kernel/perf_event_mlock_kb");
         let value = value.expect("Linux has it");
         let expected = format!("/proc/sys/kernel/perf_event_mlock_kb ({})", value.trim());
-        assert_eq!(shown, expected);
+        assert_eq!(text, expected);
         assert_eq!(setting("nosuch"), "/proc/sys/kernel/nosuch");
     }
 

@@ -5,7 +5,7 @@ use rperf_session::SampledRate;
 use crate::cli::event_lookup::MODIFIERS;
 
 /// The shortest period of a clock in nanoseconds (`perf_swevent_start_hrtimer` of the kernel).
-const SHORTEST: u64 = 10_000;
+const MIN_NANOSECONDS: u64 = 10_000;
 
 /// An event with too many samples.
 #[derive(Debug, Clone, Copy)]
@@ -19,20 +19,20 @@ pub(crate) struct TooFrequent<'a> {
 }
 
 impl TooFrequent<'_> {
-    /// Returns the option that reduces a number of samples from `all` to about `wanted`: `-F 1000`, `-e
+    /// Returns the option that reduces the samples, or their bytes, from `all` to about `target`: `-F 1000`, `-e
     /// cpu-clock/freq=1000/`.
-    pub(crate) fn option(self, wanted: u64, all: u64) -> String {
+    pub(crate) fn option(self, target: u64, all: u64) -> String {
         let longer = |period: u64| {
-            let factor = u128::from(all.div_ceil(wanted.max(1)).max(1));
+            let factor = u128::from(all.div_ceil(target.max(1)).max(1));
             ("-c", "period", u128::from(period.max(1)) * factor)
         };
         let (option, term, value) = match self.rate {
             SampledRate::Frequency(rate) => {
-                let lower = u128::from(rate) * u128::from(wanted) / u128::from(all.max(1));
+                let lower = u128::from(rate) * u128::from(target) / u128::from(all.max(1));
                 ("-F", "freq", lower.max(1))
             }
             SampledRate::Period(period) => longer(period),
-            SampledRate::Nanoseconds(period) => longer(period.max(SHORTEST)),
+            SampledRate::Nanoseconds(period) => longer(period.max(MIN_NANOSECONDS)),
             // A period would keep one event in N, and so separate events that belong together.
             SampledRate::Tracepoint(_) => {
                 return "--filter with a condition on its fields".to_owned();

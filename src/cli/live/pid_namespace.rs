@@ -31,11 +31,12 @@ fn namespace(pid: u64) -> std::io::Result<PathBuf> {
     fs::read_link(format!("{PROC}/{pid}/ns/pid"))
 }
 
-/// Maps the ids of tasks in a namespace to their ids in this process's namespace. Processes that exit meanwhile are skipped.
-fn tasks(wanted: &PathBuf) -> HashMap<u32, u32> {
+/// Maps the ids of tasks in the namespace named `link` to their ids in this process's namespace. Processes that exit
+/// meanwhile are skipped.
+fn tasks(link: &PathBuf) -> HashMap<u32, u32> {
     let proc = Proc::new(PROC);
     let processes = proc.processes().unwrap_or_default().into_iter();
-    let members = processes.filter(|pid| namespace((*pid).into()).is_ok_and(|own| own == *wanted));
+    let members = processes.filter(|pid| namespace((*pid).into()).is_ok_and(|own| own == *link));
     let threads = members.flat_map(|pid| proc.threads(pid).unwrap_or_default());
     let inner = |tid: u32| {
         let status = kernel_text(format!("{PROC}/{tid}/status")).ok()?;

@@ -100,7 +100,7 @@ fn marker_events(
         Some((event, modifiers)) => (event, format!(":{modifiers}")),
         None => (rest, String::new()),
     };
-    if event.is_empty() || is_there(system, event, tracefs) {
+    if event.is_empty() || event_exists(system, event, tracefs) {
         return Ok(None);
     }
     let marker = format!("%{system}:{event}");
@@ -112,7 +112,7 @@ fn marker_events(
     Ok(Some(names.collect::<Vec<_>>().join(",")))
 }
 
-fn is_there(system: &str, event: &str, tracefs: &Tracefs) -> bool {
+fn event_exists(system: &str, event: &str, tracefs: &Tracefs) -> bool {
     match is_pattern(system) || is_pattern(event) {
         false => tracefs.id(system, event).is_ok(),
         true => tracefs

@@ -1,4 +1,4 @@
-//! Messages while events are opened: fallbacks, and with `-v` and `-vv` each attr and each call, in perf's layout.
+//! Messages of a session: fallbacks, limits and control commands, and with `-vv` each attr and each call, in perf's layout.
 
 use std::io;
 
@@ -14,8 +14,8 @@ use super::lower_rate::TooFrequent;
 use crate::cli::context::Context;
 
 /// Width of the separator line around an attr, and of the column of its field names.
-const RULE: usize = 60;
-const NAMES: usize = 32;
+const RULE_WIDTH: usize = 60;
+const NAME_WIDTH: usize = 32;
 
 /// Prints messages on stderr.
 pub(crate) struct RecordReporter<'a> {
@@ -69,12 +69,13 @@ impl<'a> RecordReporter<'a> {
     }
 
     fn attr(&self, attr: &Attr) {
-        let rule = "-".repeat(RULE);
+        let rule = "-".repeat(RULE_WIDTH);
         self.context.note(&rule);
         self.context.note("perf_event_attr:");
         let size = u32::try_from(Attr::SIZE).unwrap_or_default();
         for (name, value) in attr_fields(attr, size) {
-            self.context.note(format_args!("  {name:NAMES$} {value}"));
+            self.context
+                .note(format_args!("  {name:NAME_WIDTH$} {value}"));
         }
         self.context.note(&rule);
     }
@@ -206,7 +207,7 @@ impl SessionObserver for RecordReporter<'_> {
     }
 }
 
-/// The maximum growth of a recording without a hint, in bytes per minute.
+/// The growth of a recording that the suggested options aim at, in bytes per minute.
 const MAX_BYTES_PER_MINUTE: u64 = 1 << 30;
 
 /// Returns the options that reduce the growth of a recording, now `bytes` per minute; `copies` is whether samples have stack
@@ -236,7 +237,7 @@ fn growing(bytes: u64, samples: u64, lower: &str) -> String {
     format!("hint: {megabytes} MB{samples} a second make {gigabytes:.1} GB a minute: try {lower}")
 }
 
-/// Formats one line of the event list, as `evlist` does.
+/// Formats one line of the answer to the control command `evlist`.
 fn listed(name: &str, attr: &Attr, listing: ListedDetail) -> String {
     match listing {
         ListedDetail::Frequency => format!("{name}: {}", frequency(attr)),

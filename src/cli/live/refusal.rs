@@ -14,14 +14,14 @@ const CAPABILITIES: &str = "CAP_PERFMON: setcap cap_perfmon,cap_sys_ptrace,cap_s
 /// The scope of an event, which decides the permission that the event needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ObservedScope {
-    /// The kernel, for any task.
+    /// A tracepoint.
     Tracepoint,
     /// All tasks of CPUs.
     Cpus,
-    /// The kernel on behalf of some tasks.
+    /// Some tasks, also in the kernel.
     Kernel,
-    /// The user space of another user's tasks.
-    Others,
+    /// The user space of some tasks.
+    UserSpace,
 }
 
 impl ObservedScope {
@@ -30,17 +30,17 @@ impl ObservedScope {
             _ if refused.tracepoint => Self::Tracepoint,
             (true, _) => Self::Cpus,
             (false, false) => Self::Kernel,
-            (false, true) => Self::Others,
+            (false, true) => Self::UserSpace,
         }
     }
 
-    /// Returns the name of the scope, and the highest `perf_event_paranoid` that allows it for unprivileged users.
+    /// Returns the activity in the message, and the highest `perf_event_paranoid` that allows it for unprivileged users.
     fn needs(self) -> (&'static str, i64) {
         match self {
             Self::Tracepoint => ("recording tracepoint data", -1),
             Self::Cpus => ("monitoring whole CPUs", 0),
             Self::Kernel => ("monitoring the kernel", 1),
-            Self::Others => ("monitoring user space", 2),
+            Self::UserSpace => ("monitoring user space", 2),
         }
     }
 }

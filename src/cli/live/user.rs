@@ -28,8 +28,8 @@ pub(crate) fn user(word: &str) -> Result<u32, CliError> {
 fn lookup(passwd: &str, name: &str) -> Option<u32> {
     passwd.lines().find_map(|line| {
         let mut fields = line.split(':');
-        let found = fields.next() == Some(name);
-        found.then(|| fields.nth(1)?.parse().ok()).flatten()
+        let is_user = fields.next() == Some(name);
+        is_user.then(|| fields.nth(1)?.parse().ok()).flatten()
     })
 }
 

@@ -5,7 +5,7 @@ use rperf_bench::breakpoint::{BreakpointSwitch, BreakpointThreads};
 
 use super::args::{BenchOptions, numeric};
 use super::catalogue::Benchmark;
-use super::runner::{Runner, Shown, Simple};
+use super::runner::{RunOutput, Runner, Simple};
 use super::text;
 use crate::cli::error::CliError;
 
@@ -56,7 +56,7 @@ fn thread(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError>
         || bench.run(),
         |time| {
             let each = text::micros_each(*time, thread_count);
-            Shown {
+            RunOutput {
                 text: format!(
                     "# Created/joined {} threads with {} breakpoints and {} parallelism\n{}\n \
                      {each:>14.6} usecs/op\n {:>14.6} usecs/op/cpu\n",
@@ -95,7 +95,7 @@ fn enable(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError>
         || bench.run(),
         |time| {
             let each = text::micros_each(*time, loops);
-            Shown {
+            RunOutput {
                 text: format!(
                     "# Enabled/disabled breakpoint {loops} time with {} passive and {} active threads\n{}\n \
                      {each:>14.6} usecs/op\n",

@@ -9,7 +9,7 @@ use rperf_sys::EpollMode;
 
 use super::args::{BenchOptions, lettered, numeric, threads_option};
 use super::catalogue::Benchmark;
-use super::runner::{Runner, Shown};
+use super::runner::{RunOutput, Runner};
 use super::text::{averaged, per_second};
 use crate::cli::error::CliError;
 
@@ -116,7 +116,7 @@ fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let seconds = bench.duration.as_secs();
     if common.verbose {
         let model = if bench.multiple { "multi" } else { "single" };
-        runner.print_always(&format!(
+        runner.print_unless_json(&format!(
             "Using {model} queue model\nNesting level(s): {}\n",
             bench.nested
         ))?;
@@ -147,7 +147,7 @@ fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
             }
             let spread = per_second(result.threads.iter().map(|thread| thread.rate));
             text.push_str(&format!("\n{}", averaged(&spread, seconds)));
-            Shown {
+            RunOutput {
                 text,
                 simple: None,
                 values: vec![Value::higher_is_better("ops/sec", spread.mean())],
@@ -175,7 +175,7 @@ fn control(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
         random: common.random,
     };
     if common.verbose {
-        runner.print_always(&format!("Nesting level(s): {}\n", bench.nested))?;
+        runner.print_unless_json(&format!("Nesting level(s): {}\n", bench.nested))?;
     }
     runner.summarize(&format!(
         "{} threads doing epoll_ctl ops {} file-descriptors for {} secs",
@@ -206,7 +206,7 @@ fn control(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
                 ));
                 values.push(Value::higher_is_better("ops", spread.mean()).of(name));
             }
-            Shown {
+            RunOutput {
                 text,
                 simple: None,
                 values,

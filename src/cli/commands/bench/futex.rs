@@ -11,7 +11,7 @@ use rperf_count::Spread;
 
 use super::args::{BenchOptions, lettered, numeric, threads_option};
 use super::catalogue::Benchmark;
-use super::runner::{Runner, Shown, failed};
+use super::runner::{RunOutput, Runner, failed};
 use super::text::{averaged, per_second};
 use crate::cli::error::CliError;
 
@@ -167,13 +167,13 @@ fn rates(
     rates: impl Iterator<Item = f64>,
     common: &Common,
     seconds: u64,
-) -> Shown {
+) -> RunOutput {
     let spread = per_second(rates);
     if !common.silent {
         text.push('\n');
     }
     text.push_str(&averaged(&spread, seconds));
-    Shown {
+    RunOutput {
         text,
         simple: None,
         values: vec![Value::higher_is_better("ops/sec", spread.mean())],
@@ -240,9 +240,9 @@ fn in_millis(what: &str, spread: &Spread) -> String {
 }
 
 /// The line of a run, empty with `-s`. `run` is the number of the previous run, which is increased.
-fn run_line(common: &Common, run: &mut u32, text: &str, values: Vec<Value>) -> Shown {
+fn run_line(common: &Common, run: &mut u32, text: &str, values: Vec<Value>) -> RunOutput {
     *run += 1;
-    Shown {
+    RunOutput {
         text: match common.silent {
             true => String::new(),
             false => format!("[Run {run}]: {text}\n"),
@@ -293,7 +293,7 @@ fn wake(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     )?;
     let threads = bench.threads;
     let woken = format!("Wokeup {threads} of {threads} threads");
-    runner.print_always(&in_millis(&woken, &series))
+    runner.print_unless_json(&in_millis(&woken, &series))
 }
 
 fn wake_parallel_command() -> Command {
@@ -339,7 +339,7 @@ fn wake_parallel(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), Cl
             run_line(&common, &mut run, text.trim_end(), millis(spread.mean()))
         },
     )?;
-    runner.print_always(&in_millis(&latency, &series))
+    runner.print_unless_json(&in_millis(&latency, &series))
 }
 
 fn requeue_command() -> Command {
@@ -405,5 +405,5 @@ fn requeue(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
         },
     )?;
     let moved = format!("Requeued {threads} of {threads} threads");
-    runner.print_always(&in_millis(&moved, &series))
+    runner.print_unless_json(&in_millis(&moved, &series))
 }

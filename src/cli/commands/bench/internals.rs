@@ -18,7 +18,7 @@ use rperf_sys::{Proc, kernel_file, parallelism};
 
 use super::args::{BenchOptions, lettered, numeric};
 use super::catalogue::Benchmark;
-use super::runner::{Runner, Shown};
+use super::runner::{RunOutput, Runner};
 use crate::cli::error::CliError;
 use crate::cli::pmus::machine_pmus;
 
@@ -113,7 +113,7 @@ fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
     let multiple = options.is_on("mt");
     if options.is_on("st") || !multiple {
         let iterations = options.positive("single-iterations", 10_000)?;
-        runner.print_always(
+        runner.print_unless_json(
             "Computing performance of single threaded perf event synthesis by\n\
              synthesizing events on the perf process itself:\n",
         )?;
@@ -134,12 +134,12 @@ fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
             options.quantity("min-threads", 1)?,
             options.quantity("max-threads", most)?,
         );
-        runner.print_always(
+        runner.print_unless_json(
             "Computing performance of multi threaded perf event synthesis by\n\
              synthesizing events on CPU 0:\n",
         )?;
         for threads in fewest..=most {
-            runner.print_always(&format!("  Number of synthesis threads: {threads}\n"))?;
+            runner.print_unless_json(&format!("  Number of synthesis threads: {threads}\n"))?;
             let synthesis = TaskSynthesis {
                 process: None,
                 data: false,
@@ -177,7 +177,7 @@ fn measure_synthesis(
         },
         |(taken, records)| {
             let each = taken.mean() / records.mean().max(1.0);
-            Shown {
+            RunOutput {
                 text: format!(
                     "{indent}Average {name} took: {:.3} usec (+- {:.3} usec)\n\
                      {indent}Average num. events: {:.3} (+- {:.3})\n\
@@ -212,7 +212,7 @@ fn kallsyms_parse(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
             };
             times(iterations, parse).map_err(system("failed to read /proc/kallsyms"))
         },
-        |taken| Shown {
+        |taken| RunOutput {
             text: format!(
                 "  Average kallsyms__parse took: {:.3} ms (+- {:.3} ms)\n",
                 taken.mean() / 1e3,
@@ -231,7 +231,7 @@ fn pmu_scan_command() -> Command {
 fn pmu_scan(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let iterations = BenchOptions(matches).positive("iterations", 100)?;
     let pmus = machine_pmus(runner.context());
-    runner.print_always(&format!(
+    runner.print_unless_json(&format!(
         "Computing performance of sysfs PMU event scan for {iterations} times\n"
     ))?;
     let scan = |is_wanted: &dyn Fn(&str) -> bool| {
@@ -266,7 +266,7 @@ fn pmu_scan(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErro
                 );
                 values.push(Value::lower_is_better("usec", mean).of(name));
             }
-            Shown {
+            RunOutput {
                 text,
                 simple: None,
                 values,

@@ -9,7 +9,7 @@ use rperf_sys::PageOptions;
 
 use super::args::{BenchOptions, lettered, numeric};
 use super::catalogue::Benchmark;
-use super::runner::{Runner, Shown, Simple, failed};
+use super::runner::{RunOutput, Runner, Simple, failed};
 use crate::cli::error::CliError;
 use crate::cli::options::value;
 
@@ -110,7 +110,7 @@ fn block(
 /// Prints the measured function and the size of the memory.
 fn announce(function: (&str, &str), size: &str, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let (name, description) = function;
-    runner.print_always(&format!("# function '{name}' ({description})\n"))?;
+    runner.print_unless_json(&format!("# function '{name}' ({description})\n"))?;
     runner.print(&format!("# Copying {size} bytes ...\n\n"))
 }
 
@@ -181,7 +181,7 @@ fn huge_bits(options: BenchOptions<'_>) -> Result<Option<u32>, CliError> {
 }
 
 /// Returns the result of a function for output; `bytes` is the number of bytes it handled.
-fn speed(function: &str, cost: Cost, bytes: f64) -> Shown {
+fn speed(function: &str, cost: Cost, bytes: f64) -> RunOutput {
     let (text, simple) = match cost {
         Cost::Time(_) => {
             let rate = cost.rate(bytes).unwrap_or_default();
@@ -192,7 +192,7 @@ fn speed(function: &str, cost: Cost, bytes: f64) -> Shown {
             (format!(" {each:>14.6} cycles/byte\n"), each)
         }
     };
-    Shown {
+    RunOutput {
         text,
         simple: Some(Simple {
             value: simple,
@@ -265,7 +265,7 @@ fn mmap(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     Ok(())
 }
 
-fn threads_speed(function: &str, speed: &MmapSpeed, bench: &Mmap) -> Shown {
+fn threads_speed(function: &str, speed: &MmapSpeed, bench: &Mmap) -> RunOutput {
     let spread = speed.spread(bench.bytes());
     let cost = speed.0.first().copied().unwrap_or(Cost::Cycles(0));
     let mut text = match cost {
@@ -276,7 +276,7 @@ fn threads_speed(function: &str, speed: &MmapSpeed, bench: &Mmap) -> Shown {
         text.push_str(&format!("/thread\t( +- {:6.2}% )", spread.percent()));
     }
     text.push('\n');
-    Shown {
+    RunOutput {
         text,
         simple: Some(Simple {
             value: spread.mean(),
@@ -315,7 +315,7 @@ fn find_bit(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErro
                     let value = |name: &str, mean| {
                         Value::lower_is_better("usec", mean).of(format!("{name} {set}/{bits}"))
                     };
-                    Shown {
+                    RunOutput {
                         text: format!(
                             "{} operations {set} bits set of {bits} bits\n  \
                              Average for_each_set_bit took: {:.3} usec (+- {:.3} usec)\n  \

@@ -12,7 +12,7 @@ use rperf_sys::{CpuState, Sysfs, parallelism};
 
 use super::args::{BenchOptions, lettered, numeric};
 use super::catalogue::Benchmark;
-use super::runner::{Runner, Shown, not_applicable};
+use super::runner::{RunOutput, Runner, not_applicable};
 use crate::cli::error::CliError;
 use crate::cli::options::{is_given, options, unsupported, value};
 
@@ -125,13 +125,13 @@ fn mem(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let bench = read(given)?;
     machine.check(&bench)?;
     let quiet = given.is_on("quiet");
-    runner.print_always(&format!(
+    runner.print_unless_json(&format!(
         "\n # Running main, \"{} bench numa mem{}\"\n",
         runner.context().program,
         runner.options()
     ))?;
     if !quiet {
-        runner.print_always(&text::introduction(&bench, &machine))?;
+        runner.print_unless_json(&text::introduction(&bench, &machine))?;
     }
     measure(&bench, "", quiet, runner)
 }
@@ -158,7 +158,7 @@ fn measure(
 ) -> Result<(), CliError> {
     runner.measure(
         || bench.run(),
-        |result| Shown {
+        |result| RunOutput {
             text: match quiet {
                 true => text::summary(result),
                 false => text::startup(result) + &text::table("main", result),

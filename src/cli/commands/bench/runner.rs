@@ -15,13 +15,13 @@ use crate::cli::error::{CliError, ExitStatus};
 
 /// Maximum number of runs for `--precision` without `-r`.
 const MOST_RUNS: u32 = 100;
-/// Minimum number of runs for `--precision`.
+/// Minimum number of runs for `--precision`, unless `-r` is lower.
 const FEWEST_RUNS: u32 = 3;
 /// Number of runs for `--baseline` without `-r`: perf's default of `-r`.
 const BASELINE_RUNS: u32 = 10;
 
 /// The result of one run: text for the terminal and values for repetitions.
-pub(super) struct Shown {
+pub(super) struct RunOutput {
     /// The text that perf prints.
     pub(super) text: String,
     /// The number for `-f simple`, with its decimals; `None` if the text is printed in that format, too.
@@ -83,11 +83,11 @@ impl<'a> Runner<'a> {
         });
     }
 
-    /// Returns the mean of the first result of the latest earlier benchmark whose name `is_wanted` accepts.
-    pub(super) fn earlier_mean(&self, is_wanted: impl Fn(&str) -> bool) -> Option<f64> {
+    /// Returns the mean of the first result of the latest earlier benchmark whose name `accepts` selects.
+    pub(super) fn earlier_mean(&self, accepts: impl Fn(&str) -> bool) -> Option<f64> {
         let earlier = self.report.benchmarks.iter().rev().skip(1);
-        let mut wanted = earlier.filter(|entry| is_wanted(&entry.name));
-        Some(wanted.next()?.results.first()?.mean)
+        let mut entries = earlier.filter(|entry| accepts(&entry.name));
+        Some(entries.next()?.results.first()?.mean)
     }
 
     /// Stores the first line of the error with which the current benchmark failed.
@@ -109,17 +109,17 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Prints text unless the output is one number or JSON. The output is flushed, so the text appears before the next
+    /// Prints text unless `-f simple` or JSON is requested. The output is flushed, so the text appears before the next
     /// measurement.
     pub(super) fn print(&self, text: &str) -> Result<(), CliError> {
         match self.settings.format {
-            ResultFormat::Default => self.print_always(text),
+            ResultFormat::Default => self.print_unless_json(text),
             ResultFormat::Simple | ResultFormat::Json => Ok(()),
         }
     }
 
-    /// Prints text that perf also prints with `-f simple`.
-    pub(super) fn print_always(&self, text: &str) -> Result<(), CliError> {
+    /// Prints text that perf also prints with `-f simple`; nothing for JSON.
+    pub(super) fn print_unless_json(&self, text: &str) -> Result<(), CliError> {
         if self.settings.format != ResultFormat::Json {
             let mut out = self.context.stdout();
             out.write_all(text.as_bytes())?;
@@ -130,14 +130,14 @@ impl<'a> Runner<'a> {
 
     /// Prints the line that describes what runs, with the id of this process.
     pub(super) fn summarize(&self, what: &str) -> Result<(), CliError> {
-        self.print_always(&format!("Run summary [PID {}]: {what}.\n\n", process::id()))
+        self.print_unless_json(&format!("Run summary [PID {}]: {what}.\n\n", process::id()))
     }
 
-    /// Runs a benchmark as often as requested; prints each result, and the means if there are several.
+    /// Runs a benchmark as often as requested, and prints the results in the requested format, with the means of several runs.
     pub(super) fn measure<T>(
         &mut self,
         run: impl FnMut() -> Result<T, BenchError>,
-        show: impl FnMut(&T) -> Shown,
+        show: impl FnMut(&T) -> RunOutput,
     ) -> Result<(), CliError> {
         let (runs, series) = self.repeat(1, run, show)?;
         if runs > 1 {
@@ -147,13 +147,13 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Runs a benchmark that perf runs `runs` times if `-r` is not given; prints each result. Returns mean and deviation of the
-    /// first value of all runs.
+    /// Runs a benchmark that perf runs `runs` times if `-r` is not given, and prints the results in the requested format.
+    /// Returns mean and deviation of the first value of all runs.
     pub(super) fn series<T>(
         &mut self,
         runs: u32,
         run: impl FnMut() -> Result<T, BenchError>,
-        show: impl FnMut(&T) -> Shown,
+        show: impl FnMut(&T) -> RunOutput,
     ) -> Result<Spread, CliError> {
         let (runs, series) = self.repeat(runs, run, show)?;
         let spread = series.first().map(Series::spread).unwrap_or_default();
@@ -165,7 +165,7 @@ impl<'a> Runner<'a> {
         &self,
         default: u32,
         mut run: impl FnMut() -> Result<T, BenchError>,
-        mut show: impl FnMut(&T) -> Shown,
+        mut show: impl FnMut(&T) -> RunOutput,
     ) -> Result<(u32, Vec<Series>), CliError> {
         let mut series: Vec<Series> = Vec::new();
         let mut simple = Vec::new();
@@ -177,7 +177,7 @@ impl<'a> Runner<'a> {
             add(&mut series, &shown.values);
             match (self.settings.format, shown.simple) {
                 (ResultFormat::Default, _) | (ResultFormat::Simple, None) => {
-                    self.print_always(&shown.text)?
+                    self.print_unless_json(&shown.text)?
                 }
                 (ResultFormat::Simple, Some(number)) => simple.push(number),
                 (ResultFormat::Json, _) => {}
@@ -186,7 +186,7 @@ impl<'a> Runner<'a> {
         if let Some(first) = simple.first() {
             let sum: f64 = simple.iter().map(|number| number.value).sum();
             let mean = sum / simple.len() as f64;
-            self.print_always(&format!("{mean:.*}\n", first.decimals))?;
+            self.print_unless_json(&format!("{mean:.*}\n", first.decimals))?;
         }
         Ok((runs, series))
     }

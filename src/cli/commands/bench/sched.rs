@@ -8,7 +8,7 @@ use rperf_bench::sched::{Messaging, PingPong, SeccompNotify};
 
 use super::args::{BenchOptions, lettered, numeric};
 use super::catalogue::Benchmark;
-use super::runner::{Runner, Shown, Simple};
+use super::runner::{RunOutput, Runner, Simple};
 use super::text;
 use crate::cli::error::CliError;
 use crate::cli::options::unsupported;
@@ -64,7 +64,7 @@ fn messaging(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErr
     );
     runner.measure(
         || bench.run(),
-        |time| Shown {
+        |time| RunOutput {
             text: format!("{heading}{}", text::total_time(*time)),
             simple: Some(seconds(*time)),
             values: vec![Value::lower_is_better("sec", time.as_secs_f64())],
@@ -144,8 +144,8 @@ fn seccomp_notify(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
 }
 
 /// Returns the heading, the total time, a blank line, and the rates of `loops` operations.
-fn operations(heading: &str, time: Duration, loops: u64) -> Shown {
-    Shown {
+fn operations(heading: &str, time: Duration, loops: u64) -> RunOutput {
+    RunOutput {
         text: format!(
             "{heading}{}\n{}",
             text::total_time(time),

@@ -5,7 +5,7 @@ use rperf_bench::syscall::Call;
 
 use super::args::{BenchOptions, numeric};
 use super::catalogue::Benchmark;
-use super::runner::{Runner, Shown, Simple};
+use super::runner::{RunOutput, Runner, Simple};
 use super::text;
 use crate::cli::error::CliError;
 
@@ -59,7 +59,7 @@ fn measure(
     let loops = BenchOptions(matches).positive("loop", default)?;
     runner.measure(
         || call.run(loops),
-        |time| Shown {
+        |time| RunOutput {
             text: format!(
                 "# Executed {loops} {}() calls\n{}\n{}",
                 call.name(),

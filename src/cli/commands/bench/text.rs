@@ -21,7 +21,7 @@ pub(super) fn total_time(time: Duration) -> String {
     )
 }
 
-/// Returns the microseconds that one of `operations` took.
+/// Returns the microseconds that one of `operations` took on average.
 pub(super) fn micros_each(time: Duration, operations: u64) -> f64 {
     time.as_secs_f64() * 1e6 / operations.max(1) as f64
 }

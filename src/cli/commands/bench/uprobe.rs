@@ -5,7 +5,7 @@ use rperf_bench::uprobe::{ProbeProgram, UprobeBench, UsleepProbe};
 
 use super::args::{BenchOptions, numeric};
 use super::catalogue::Benchmark;
-use super::runner::{Runner, Shown, Simple};
+use super::runner::{RunOutput, Runner, Simple};
 use super::text;
 use crate::cli::error::CliError;
 
@@ -76,7 +76,7 @@ fn measure(
             let each = text::micros_each(*time, loops);
             let total = earlier.differences(micros, loops as f64, |number| format!("{number:+.0}"));
             let one = earlier.differences(each, 1.0, |number| format!("{number:.3} usecs/op"));
-            Shown {
+            RunOutput {
                 text: format!(
                     "# Executed {loops} usleep(1000) calls\n {:>14}: {micros:.0} usecs{total}\n\n {each:.3} usecs/op{one}\n",
                     "Total time"
@@ -99,12 +99,18 @@ struct Earlier {
 
 impl Earlier {
     /// Returns the differences between `value`, measured over `calls` calls, and the earlier benchmarks.
-    fn differences(&self, value: f64, calls: f64, shown: impl Fn(f64) -> String) -> String {
+    fn differences(
+        &self,
+        value: f64,
+        calls: f64,
+        format_difference: impl Fn(f64) -> String,
+    ) -> String {
         let earlier = [(self.baseline, "baseline"), (self.previous, "previous")];
         let known = earlier
             .into_iter()
             .filter_map(|(each, name)| Some((each?, name)));
-        let words = known.map(|(each, name)| format!(" {} to {name}", shown(value - each * calls)));
+        let words = known
+            .map(|(each, name)| format!(" {} to {name}", format_difference(value - each * calls)));
         words.collect()
     }
 }
@@ -119,12 +125,15 @@ mod tests {
             baseline: None,
             previous: None,
         };
-        let shown = |number: f64| format!("{number:+.0}");
-        assert_eq!(earlier.differences(500.0, 10.0, shown), "");
+        let format_difference = |number: f64| format!("{number:+.0}");
+        assert_eq!(earlier.differences(500.0, 10.0, format_difference), "");
         earlier.baseline = Some(20.0);
-        assert_eq!(earlier.differences(500.0, 10.0, shown), " +300 to baseline");
+        assert_eq!(
+            earlier.differences(500.0, 10.0, format_difference),
+            " +300 to baseline"
+        );
         earlier.previous = Some(60.0);
         let both = " +300 to baseline -100 to previous";
-        assert_eq!(earlier.differences(500.0, 10.0, shown), both);
+        assert_eq!(earlier.differences(500.0, 10.0, format_difference), both);
     }
 }

@@ -18,7 +18,7 @@ longest one began and ended. Interrupts are not listed, since no event shows whe
     columns: KworkColumns::Delay,
 };
 
-const DEFAULT: [KworkSortKey; 3] = [
+const DEFAULT_KEYS: [KworkSortKey; 3] = [
     KworkSortKey::Average,
     KworkSortKey::Maximum,
     KworkSortKey::Count,
@@ -34,7 +34,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let keys = sort_keys(matches, &DEFAULT, "avg, max and count", |name| {
+    let keys = sort_keys(matches, &DEFAULT_KEYS, "avg, max and count", |name| {
         Some(match name {
             "avg" => KworkSortKey::Average,
             "max" => KworkSortKey::Maximum,

@@ -1,4 +1,4 @@
-//! `kwork record`: records interrupts, softirqs and work items of the whole system, on request also context switches.
+//! `kwork record`: records the events of the classes of `-k` on the whole system; by default interrupts, softirqs and work items.
 
 use std::ffi::OsString;
 

@@ -19,7 +19,7 @@ and ended.",
     columns: KworkColumns::Runtime,
 };
 
-const DEFAULT: [KworkSortKey; 3] = [
+const DEFAULT_KEYS: [KworkSortKey; 3] = [
     KworkSortKey::Total,
     KworkSortKey::Maximum,
     KworkSortKey::Count,
@@ -37,7 +37,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let keys = sort_keys(matches, &DEFAULT, "runtime, max and count", |name| {
+    let keys = sort_keys(matches, &DEFAULT_KEYS, "runtime, max and count", |name| {
         Some(match name {
             "runtime" => KworkSortKey::Total,
             "max" => KworkSortKey::Maximum,

@@ -116,7 +116,7 @@ impl TableCommand {
     }
 }
 
-/// Returns the classes of `-k`; refuses classes for which `columns` cannot be computed.
+/// Returns the classes of `-k`; refuses sched, and for delays also irq as the only class.
 pub(super) fn span_classes(
     matches: &ArgMatches,
     columns: KworkColumns,

@@ -35,7 +35,7 @@ pending before (delay), in milliseconds. With -g and callchains, the row ends wi
 /// The default number of frames.
 const MAX_STACK: u64 = 5;
 
-/// Functions at the end of each softirq's stack that are not shown.
+/// Functions that are not shown in stacks: softirqs run in them.
 const HIDDEN: &[&str] = &["__do_softirq", "__softirqentry_text_start"];
 
 /// Returns the command with its options.

@@ -1,4 +1,4 @@
-//! `kwork top`: the CPU time of tasks without the interrupts in their context.
+//! `kwork top`: the CPU time of tasks without the interrupts and softirqs in their context.
 
 use clap::{ArgMatches, Command};
 use rperf_analysis::ObserverPass;
@@ -102,8 +102,8 @@ impl rperf_analysis::PrepareSamples for SamplesInTime {
     type Detail = ();
 
     fn prepare(&self, _: &World, sample: &Sample<'_>, _: Option<&TypedEvent<'_>>) -> Option<()> {
-        let is_in = self.0.as_ref();
-        let is_in = is_in.is_none_or(|intervals| intervals.contain(sample.order.time));
-        is_in.then_some(())
+        let intervals = self.0.as_ref();
+        let is_selected = intervals.is_none_or(|intervals| intervals.contain(sample.order.time));
+        is_selected.then_some(())
     }
 }

@@ -7,7 +7,7 @@ use rperf_wire::BranchSampleType;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
-/// Names of registers by number (`uapi/asm/perf_regs.h`); gaps are empty.
+/// Names of registers by number (`uapi/asm/perf_regs.h`); empty for those that cannot be sampled.
 #[cfg(target_arch = "x86_64")]
 const REGISTERS: &[&str] = &[
     "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP", "FLAGS", "CS", "SS", "", "", "", "",

@@ -122,7 +122,7 @@ impl OffCpuSampling {
         Ok(())
     }
 
-    /// Reports the waits and stacks for which the programs had no room.
+    /// Reports what the programs lost, and why their sums could not be read.
     pub(super) fn report(&self, context: &Context) {
         if let Some(programs) = &self.programs {
             off_cpu_programs::report(context, programs, self.failure.get());

@@ -18,14 +18,14 @@ use crate::cli::live::PROC;
 use crate::cli::live::kernel_offsets::member_offsets;
 
 /// The function of the kernel that switches tasks, and its maximum size in bytes.
-const SWITCHES: &str = "__schedule";
-const SWITCHES_SIZE: u64 = 0x4000;
+const SWITCH_FUNCTION: &str = "__schedule";
+const SWITCH_FUNCTION_SIZE: u64 = 0x4000;
 /// The maximum number of sums.
 const MAX_SUMS: u32 = 1 << 16;
 /// The maximum number of frames of a stack if kernel.perf_event_max_stack cannot be read.
 const MAX_STACK: u32 = 127;
 
-/// Loads the programs; `None` if the options need a sample at each switch, or if this kernel or user may not run them.
+/// Loads the programs; `None` if the options need a sample at each switch, or if they cannot be loaded, which is reported.
 pub(super) fn load(
     matches: &ArgMatches,
     context: &Context,
@@ -58,7 +58,7 @@ pub(super) fn load(
     }
 }
 
-/// Whether the samples have more than a callchain by frame pointers, or whether waits are not observed from the start to the end.
+/// Whether an option needs more than the sums of waits by task and callchain.
 fn needs_switches(matches: &ArgMatches, request: &RecordRequest) -> bool {
     let (observe, output) = (&request.observe, &request.output);
     let samples = &observe.details.samples;
@@ -95,7 +95,7 @@ fn max_stack(request: &RecordRequest) -> u32 {
     }
 }
 
-/// Reports the waits and stacks for which the programs had no room, and why their sums could not be read.
+/// Reports what the programs lost, and why their sums could not be read.
 pub(super) fn report(context: &Context, programs: &OffCpuPrograms, failure: Option<&Error>) {
     let losses = programs.losses();
     if let Some(error) = failure.or(losses.as_ref().err()) {
@@ -141,8 +141,8 @@ pub(super) struct KernelWaits {
     callchains: Callchains,
     /// Stacks by number, innermost frame first.
     stacks: HashMap<u32, Vec<u64>>,
-    /// The address of [`SWITCHES`], once looked up; `Some(None)` if unknown.
-    switches: Option<Option<u64>>,
+    /// The address of [`SWITCH_FUNCTION`], once looked up; `Some(None)` if unknown.
+    switch_function: Option<Option<u64>>,
     /// The error of reading the sums, if any.
     failure: Arc<OnceLock<Error>>,
 }
@@ -157,7 +157,7 @@ impl KernelWaits {
             programs,
             callchains,
             stacks: HashMap::new(),
-            switches: None,
+            switch_function: None,
             failure,
         }
     }
@@ -193,13 +193,16 @@ impl KernelWaits {
             .clone()
     }
 
-    /// Removes the frames of the program, and of the functions that call it.
+    /// Removes the frames of the program and its callers: those before [`SWITCH_FUNCTION`]; none if it is not found.
     fn without_program(&mut self, frames: &[u64]) -> Vec<u64> {
-        let switches = *self
-            .switches
-            .get_or_insert_with(|| Proc::new(PROC).kernel_symbol(SWITCHES).ok().flatten());
+        let start = *self.switch_function.get_or_insert_with(|| {
+            Proc::new(PROC)
+                .kernel_symbol(SWITCH_FUNCTION)
+                .ok()
+                .flatten()
+        });
         let is_switch = |frame: &u64| {
-            switches.is_some_and(|start| (start..start + SWITCHES_SIZE).contains(frame))
+            start.is_some_and(|start| (start..start + SWITCH_FUNCTION_SIZE).contains(frame))
         };
         let first = frames.iter().position(is_switch).unwrap_or_default();
         frames.get(first..).unwrap_or_default().to_vec()

@@ -43,7 +43,7 @@ pub(super) fn options(matches: &ArgMatches, context: &Context) -> Result<OutputO
     })
 }
 
-/// The build-id cache to add objects to.
+/// Returns the build-id cache to add objects to; `None` if none are added.
 fn cache(matches: &ArgMatches, context: &Context) -> Option<PathBuf> {
     build_ids::fill_the_cache(matches, context)
         .then(|| context.buildid_dir())

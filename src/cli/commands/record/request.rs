@@ -20,7 +20,7 @@ use crate::cli::shared::sampling::{
 };
 use crate::cli::tracefs::MachineTracepoints;
 
-/// Builds the request; defaults that are chosen are reported on stderr.
+/// Builds the request; notes about the options are printed on stderr.
 pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordRequest, CliError> {
     let sysctl = Sysctl::new(PROC);
     let chains = CallchainOptions::new(matches, context, "record.call-graph")?;
@@ -81,7 +81,7 @@ fn note_emulated_options(matches: &ArgMatches, context: &Context) {
     }
 }
 
-/// The workload.
+/// Returns the workload. Its stdout is redirected to stderr if the records are written to stdout.
 fn workload(
     matches: &ArgMatches,
     context: &Context,
@@ -92,7 +92,6 @@ fn workload(
         |(word, cause): (String, _)| explain::workload(&events::names(events), &word, &cause);
     let program = workload::find(matches, context).map_err(missing)?;
     Ok(match takes_stdout(output) {
-        // The workload's output would be mixed with the records.
         true => program.map(Program::stdout_to_stderr),
         false => program,
     })

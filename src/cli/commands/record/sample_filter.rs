@@ -26,7 +26,7 @@ pub(super) struct SampleFilters {
     counts: Arc<FilterCounts>,
 }
 
-/// Counts of samples of events with filters.
+/// Counts of the samples that are compared before they are written.
 #[derive(Debug, Default)]
 struct FilterCounts {
     samples: AtomicU64,
@@ -34,7 +34,7 @@ struct FilterCounts {
 }
 
 impl SampleFilters {
-    /// The filters of the events of `request`, if any; adds the fields they compare to the samples.
+    /// Returns the filters of the events of `request`, if any; adds the fields to samples that are compared before writing.
     pub(super) fn requested(request: &mut RecordRequest) -> Result<Option<Arc<Self>>, CliError> {
         let filters = request
             .observe
@@ -112,7 +112,7 @@ impl SampleFilters {
 /// A value for each event.
 type ByEvent<T> = Vec<Option<T>>;
 
-/// Loads programs for the filters whose fields programs can test, and returns them and the other filters.
+/// Loads programs for the filters whose fields programs can test, and returns them and the filters without a program.
 fn in_kernel(
     filters: ByEvent<SampleFilter>,
 ) -> Result<(ByEvent<Arc<SampleFilterProgram>>, ByEvent<SampleFilter>), CliError> {
@@ -151,7 +151,7 @@ fn kernel_only(field: &str, error: Option<Error>) -> CliError {
     }
 }
 
-/// The comparisons in the words of programs.
+/// Converts the comparisons for [`SampleFilterProgram::load`].
 fn groups(tests: &[Vec<KernelTest>]) -> Vec<Vec<SampleTest>> {
     let test = |test: &KernelTest| SampleTest {
         field: test.field,

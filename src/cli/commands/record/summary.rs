@@ -98,7 +98,7 @@ fn closing(program: &str, output: &str, recorded: &Summary) -> String {
     )
 }
 
-/// Formats `, compressed (original 1.234 MB, ratio is 5.678)`; both sizes are in bytes.
+/// Formats `, compressed (original 1.234 MB, ratio is 5.678)`; both sizes are in bytes. Empty if `compressed` is 0.
 fn ratio(original: u64, compressed: u64) -> String {
     if compressed == 0 {
         return String::new();

@@ -87,7 +87,7 @@ fn parse_masks(word: &str) -> Result<Vec<(CpuList, CpuList)>, CliError> {
     Ok(masks)
 }
 
-/// The affinity of the single thread.
+/// Parses `--affinity`.
 pub(super) fn affinity(matches: &ArgMatches) -> Result<DrainAffinity, CliError> {
     let word = matches.get_one::<String>("affinity").map(String::as_str);
     match word {

@@ -6,7 +6,7 @@ use crate::cli::context::Context;
 use crate::cli::shared::probing;
 
 /// Maximum number of events that are named without `-v`.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Lists the probe events without hits; only their number if there are many, unless `is_verbose`.
 pub(super) fn print(context: &Context, recorded: &Summary, is_verbose: bool) {
@@ -14,18 +14,16 @@ pub(super) fn print(context: &Context, recorded: &Summary, is_verbose: bool) {
         return;
     }
     let probes = probing::names(context);
-    let tracepoints_without_hits = recorded.tracepoints_without_hits.iter();
-    let tracepoints_without_hits: Vec<&String> = tracepoints_without_hits
-        .filter(|name| probes.contains(*name))
-        .collect();
-    if tracepoints_without_hits.len() > NAMED && !is_verbose {
+    let unhit_probes = recorded.tracepoints_without_hits.iter();
+    let unhit_probes: Vec<&String> = unhit_probes.filter(|name| probes.contains(*name)).collect();
+    if unhit_probes.len() > MAX_NAMED && !is_verbose {
         context.note(format_args!(
             "{} probe events were never hit; -v names them",
-            tracepoints_without_hits.len()
+            unhit_probes.len()
         ));
         return;
     }
-    for name in tracepoints_without_hits {
+    for name in unhit_probes {
         context.note(format_args!(
             "{name} was never hit: the probed code did not run, its filter never matched, or the code was inlined or optimized out"
         ));

@@ -25,7 +25,7 @@ use rperf_input::DiskFiles;
 /// The default maximum number of frames stored of each kernel and each user stack: the default of `--max-stack` when reading.
 /// `kernel.perf_event_max_stack` can raise it.
 const MAX_STACK_FRAMES: usize = 127;
-/// The maximum number of frames that fit in a record, including the kernel's.
+/// The upper limit of that number: a kernel stack and a user stack of this size fit in one record.
 const MAX_FRAMES: usize = 2048;
 
 /// Returns the maximum number of frames stored of each stack.

@@ -29,7 +29,7 @@ pub(super) struct StatRuns<'a> {
     context: &'a Context,
     matches: &'a ArgMatches,
     sink: &'a mut StatOutput,
-    look: TableFormat,
+    format: TableFormat,
     control: Option<Control>,
 }
 
@@ -45,12 +45,12 @@ impl<'a> StatRuns<'a> {
             context,
             matches,
             sink,
-            look: TableFormat::new(matches, context),
+            format: TableFormat::new(matches, context),
             control: control::control(matches)?,
         })
     }
 
-    /// Executes all runs and shows the table; returns the last workload's status.
+    /// Executes all runs and shows their tables; returns the last workload's status.
     pub(super) fn run(mut self) -> Result<Option<WaitStatus>, CliError> {
         let plan = self.plan;
         let mut aggregator: Option<Aggregator<'_>> = None;
@@ -61,7 +61,7 @@ impl<'a> StatRuns<'a> {
             last = self.run_once()?;
             done += 1;
             times.push(last.elapsed);
-            let events = || rows(plan, &last.readings);
+            let events = || counted_events(plan, &last.readings);
             let all = aggregator.get_or_insert_with(|| Aggregator::new(events(), &plan.grouping));
             all.add(last.elapsed, &last.readings.cells);
             let enough = last.signal.is_some() || plan.runs.is_some_and(|runs| done >= runs);
@@ -93,7 +93,7 @@ impl<'a> StatRuns<'a> {
             verbose: self.context.verbosity(self.matches) > 0,
             context: self.context,
             plan: self.plan,
-            look: &self.look,
+            format: &self.format,
             sink: self.sink,
             number: 0,
             failed: None,
@@ -131,7 +131,7 @@ impl<'a> StatRuns<'a> {
         }
     }
 
-    /// Reports how the workload ended, and with `-v` the readings.
+    /// Reports the signal that killed the workload, if any, and with `-v` the readings.
     fn report_end(&self, counted: &CountSummary) {
         if let Some(WaitStatus::Signaled(signal)) = counted.ended {
             let words = crate::cli::live::workload::workload_words(self.matches);
@@ -147,7 +147,7 @@ impl<'a> StatRuns<'a> {
         }
     }
 
-    /// Shows the final table, unless intervals were shown.
+    /// Shows the final table; after intervals only with `--summary`.
     fn show(
         &mut self,
         aggregator: &Aggregator<'_>,
@@ -166,10 +166,10 @@ impl<'a> StatRuns<'a> {
             used: usage.map(|usage| (usage.user, usage.system)),
         };
         let text = self
-            .look
+            .format
             .final_table(self.plan.subject(), &table, measured, times)?;
         self.sink.write(&text)?;
-        if !self.look.is_for_programs() && !self.sink.is_nothing() {
+        if !self.format.is_for_programs() && !self.sink.is_nothing() {
             hints::write_hint(self.context, self.plan, &table);
             let verbose = self.context.verbosity(self.matches) > 0;
             hints::explain_scope(self.context, self.plan, verbose);
@@ -179,7 +179,7 @@ impl<'a> StatRuns<'a> {
 }
 
 /// Returns the events of the rows, with the attributes that they were opened with.
-fn rows(plan: &StatPlan, readings: &EventReadings) -> Vec<CountedEvent> {
+fn counted_events(plan: &StatPlan, readings: &EventReadings) -> Vec<CountedEvent> {
     let opened = readings.events.iter().zip(&readings.supported);
     let row_events = plan.row_events.iter().zip(opened);
     row_events
@@ -193,11 +193,11 @@ struct StatReporter<'a> {
     verbose: bool,
     context: &'a Context,
     plan: &'a StatPlan,
-    look: &'a TableFormat,
+    format: &'a TableFormat,
     sink: &'a mut StatOutput,
     /// The number of intervals so far.
     number: u64,
-    /// The error of writing an interval.
+    /// The first error of writing an interval.
     failed: Option<CliError>,
 }
 
@@ -243,14 +243,15 @@ impl SessionObserver for StatReporter<'_> {
 
 impl CountObserver for StatReporter<'_> {
     fn interval(&mut self, at: Duration, took: Duration, readings: &EventReadings) {
-        let mut aggregator = Aggregator::new(rows(self.plan, readings), &self.plan.grouping);
+        let mut aggregator =
+            Aggregator::new(counted_events(self.plan, readings), &self.plan.grouping);
         aggregator.add(took, &readings.cells);
         let table = tables::table(self.plan, &aggregator);
         let subject = self.plan.subject();
-        let text = self.look.interval(subject, self.number, at, &table);
+        let text = self.format.interval(subject, self.number, at, &table);
         self.number += 1;
         let written = text.map_err(CliError::from);
-        let written = written.and_then(|text| match self.look.clears() {
+        let written = written.and_then(|text| match self.format.clears() {
             true => self.sink.write_screen(&text),
             false => self.sink.write(&text),
         });

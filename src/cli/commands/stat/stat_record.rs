@@ -23,7 +23,7 @@ pub(in crate::cli::commands) fn command() -> Command {
     args::options(Command::new("stat record").long_about(ABOUT)).mut_arg("output", output)
 }
 
-/// Refuses options that do not apply to stored counts.
+/// Refuses `-r`, which does not apply to stored counts.
 pub(super) fn check(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     if matches.contains_id("repeat") {
         let program = context.program;

@@ -39,7 +39,7 @@ pub(super) struct TableFormat {
     separator: Option<String>,
     json: bool,
     thousands: String,
-    /// Whether CSV marks the rows of the final table with `summary`.
+    /// Whether CSV marks the rows of a table after intervals with `summary`.
     name_summary: bool,
     clear: bool,
     runs_table: bool,
@@ -51,7 +51,7 @@ impl TableFormat {
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Self {
         let separator = matches.get_one::<String>("field-separator");
         let big_num = flag(matches, "big-num").or_else(|| context.config.flag("stat.big-num"));
-        let wanted = big_num != Some(false) && has_locale(context);
+        let has_thousands = big_num != Some(false) && has_locale(context);
         let unnamed = flag(matches, "no-csv-summary");
         let unnamed = unnamed.or_else(|| context.config.flag("stat.no-csv-summary"));
         Self {
@@ -64,7 +64,7 @@ impl TableFormat {
                 }
             }),
             json: flag(matches, "json-output") == Some(true),
-            thousands: if wanted {
+            thousands: if has_thousands {
                 thousands_separator()
             } else {
                 String::new()
@@ -96,7 +96,7 @@ impl TableFormat {
         self.clear
     }
 
-    /// Writes one interval, number `number` from 0 on, that ended at `time`.
+    /// Returns the text of an interval that ended at `time`; `number` counts intervals from 0.
     pub(super) fn interval(
         &self,
         subject: TableSubject<'_>,
@@ -105,10 +105,11 @@ impl TableFormat {
         table: &CountTable,
     ) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
-        let anew = !self.is_for_programs() && (self.clear || number.is_multiple_of(HEADING_EVERY));
+        let needs_heading =
+            !self.is_for_programs() && (self.clear || number.is_multiple_of(HEADING_EVERY));
         match &self.metrics {
-            Some(shown) if anew => shown.borrow_mut().clear(),
-            None if anew => write_heading(&mut out, subject.by)?,
+            Some(shown) if needs_heading => shown.borrow_mut().clear(),
+            None if needs_heading => write_heading(&mut out, subject.by)?,
             _ => {}
         }
         self.rows(
@@ -119,7 +120,7 @@ impl TableFormat {
         Ok(out)
     }
 
-    /// Writes the final table.
+    /// Returns the text of the final table.
     pub(super) fn final_table(
         &self,
         subject: TableSubject<'_>,
@@ -172,7 +173,7 @@ fn is_metrics_alone(matches: &ArgMatches) -> bool {
     on("metric-only").unwrap_or(on("topdown") == Some(true))
 }
 
-/// The table of all counts.
+/// Returns the table of all counts with its metrics.
 pub(super) fn table(plan: &StatPlan, aggregator: &Aggregator<'_>) -> CountTable {
     let mut table = aggregator.table();
     plan.metrics.compute(&plan.specs(), &mut table);
@@ -182,7 +183,7 @@ pub(super) fn table(plan: &StatPlan, aggregator: &Aggregator<'_>) -> CountTable 
     table
 }
 
-/// Drops rows without a count, and sorts those of each event by count in descending order.
+/// Drops rows whose count is zero or missing, and sorts those of each event by count in descending order.
 fn busiest_first(table: &mut CountTable) {
     let value = |row: &CountRow| match row.state {
         CountState::Counted(value) => value.value,

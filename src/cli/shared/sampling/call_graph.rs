@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_modes_and_sizes_have_perfs_messages() {
+    fn invalid_modes_and_sizes_are_refused() {
         for (words, message) in [
             ("foo", "callchain: Unknown --call-graph option value: foo"),
             ("dw", "callchain: Unknown --call-graph option value: dw"),

@@ -1,4 +1,4 @@
-//! `-m`: the size of each ring buffer, in pages or bytes.
+//! `-m`: the sizes of ring buffers and AUX areas, in pages or bytes. `--mmap-flush`: when ring buffers are drained.
 
 use clap::ArgMatches;
 use rperf_sys::page_size;
@@ -9,7 +9,7 @@ use crate::cli::error::CliError;
 
 /// Returns the data pages of each ring buffer, rounded up to a power of two; `None` if not given.
 pub(crate) fn pages(matches: &ArgMatches, context: &Context) -> Result<Option<usize>, CliError> {
-    let (rings, _) = words(matches);
+    let (rings, _) = sizes(matches);
     rings.map_or(Ok(None), |word| rounded(word, context).map(Some))
 }
 
@@ -18,12 +18,12 @@ pub(crate) fn area_pages(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<Option<usize>, CliError> {
-    let (_, areas) = words(matches);
+    let (_, areas) = sizes(matches);
     areas.map_or(Ok(None), |word| rounded(word, context).map(Some))
 }
 
 /// Splits the value into the sizes of ring buffers and AUX areas. With a comma, either may be empty.
-fn words(matches: &ArgMatches) -> (Option<&str>, Option<&str>) {
+fn sizes(matches: &ArgMatches) -> (Option<&str>, Option<&str>) {
     let Some(word) = matches.get_one::<String>("mmap-pages") else {
         return (None, None);
     };
@@ -57,7 +57,7 @@ fn rounded(word: &str, context: &Context) -> Result<usize, CliError> {
     Ok(pages)
 }
 
-/// Parses `--mmap-flush`: the minimum number of bytes in a ring buffer to drain it while recording.
+/// Parses `--mmap-flush`: the minimum number of bytes in a ring buffer to drain it while recording; 1 by default.
 pub(crate) fn flush(matches: &ArgMatches) -> Result<u64, CliError> {
     let Some(word) = matches.get_one::<String>("mmap-flush") else {
         return Ok(1);
@@ -76,7 +76,7 @@ fn parse(word: &str) -> Option<usize> {
     }
 }
 
-/// Formats a size with the largest unit that fits.
+/// Formats a size with the largest unit that fits, rounded down.
 pub(crate) fn human(bytes: usize) -> String {
     let unit = [('G', 30), ('M', 20), ('K', 10)]
         .into_iter()

@@ -5,7 +5,7 @@ pub(crate) fn with_unit(word: &str) -> Option<u64> {
     scaled(word)?.filter(|size| *size > 0)
 }
 
-/// Parses bytes, with or without a suffix; `None` if not a number.
+/// Parses bytes, with or without a suffix; `None` if invalid, too large, or 0 with a suffix.
 pub(crate) fn bytes(word: &str) -> Option<u64> {
     word.parse().ok().or_else(|| with_unit(word))
 }

@@ -42,7 +42,7 @@ fn kinds(matches: &ArgMatches) -> Result<SynthesizedRecords, CliError> {
     }
 }
 
-/// Parses a list of kinds; `no` and `all` override the others. `None` for an unknown word.
+/// Parses a list of kinds; the first `no`, `none` or `all` overrides all other words. `None` for an unknown word before it.
 fn parse(words: &str) -> Option<SynthesizedRecords> {
     let mut kinds = SynthesizedRecords::default();
     for word in words.split(',') {

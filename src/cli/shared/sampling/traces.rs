@@ -68,13 +68,13 @@ pub(crate) fn refuse(
         return Err(CliError::usage(message));
     }
     match ring_size::area_pages(matches, context)? {
-        Some(_) => Err(CliError::usage(NONE_IS_TRACE)),
+        Some(_) => Err(CliError::usage(NO_TRACE_FOR_SIZE)),
         None => Ok(()),
     }
 }
 
 /// The error for `-m` with two sizes and no trace.
-const NONE_IS_TRACE: &str = "the second size of -m needs a hardware trace among the events";
+const NO_TRACE_FOR_SIZE: &str = "the second size of -m needs a hardware trace among the events";
 
 /// Returns how the trace among `events` is recorded; `None` without one, and then trace options are rejected.
 pub(crate) fn traces(

@@ -23,7 +23,7 @@ use rperf_wire::{
 
 use super::system;
 use crate::cli::commands::bench::args::{BenchOptions, lettered, numeric};
-use crate::cli::commands::bench::runner::{Runner, Shown, not_applicable};
+use crate::cli::commands::bench::runner::{RunOutput, Runner, not_applicable};
 use crate::cli::error::CliError;
 use rperf_input::DiskFiles;
 
@@ -68,7 +68,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
     }
     let recording = recording(&objects, mappings, samples)?;
     if options.is_on("verbose") {
-        runner.print_always(&format!(
+        runner.print_unless_json(&format!(
             "  Recording: {mappings} mappings of {} objects, {samples} samples each, {} bytes\n",
             objects.len().min(mappings as usize),
             recording.len()
@@ -87,7 +87,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
             let names = ["build-id", "build-id-all"];
             let parts = names.iter().zip(measured);
             let values = parts.clone().map(|(name, one)| one.value(name, events));
-            Shown {
+            RunOutput {
                 text: parts
                     .clone()
                     .map(|(name, one)| one.text(name, events))

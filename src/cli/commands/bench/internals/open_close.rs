@@ -8,7 +8,7 @@ use rperf_wire::{Attr, AttrFlags, EventType};
 
 use super::{system, times};
 use crate::cli::commands::bench::args::{BenchOptions, lettered, numeric};
-use crate::cli::commands::bench::runner::{Runner, Shown, not_applicable};
+use crate::cli::commands::bench::runner::{RunOutput, Runner, not_applicable};
 use crate::cli::error::CliError;
 use crate::cli::live::{events, user};
 use crate::cli::options::{list, number, switch, value};
@@ -71,7 +71,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
         return Err(CliError::usage(message));
     }
     let events = attrs.len() * copies as usize;
-    runner.print_always(&format!(
+    runner.print_unless_json(&format!(
         "  Number of cpus:\t{}\n  Number of threads:\t{}\n  Number of events:\t{events} ({} fds)\n  Number of iterations:\t{iterations}\n",
         cpus.len(),
         tasks.len(),
@@ -103,7 +103,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
     };
     let measured = runner.measure(
         || times(iterations, open).map_err(system("perf_event_open")),
-        |taken| Shown {
+        |taken| RunOutput {
             text: format!(
                 "  Average open-close took: {:.3} usec (+- {:.3} usec)\n",
                 taken.mean(),

@@ -75,10 +75,10 @@ pub(super) fn run(
             cpus: test.cpus.to_vec(),
             nodes: test.nodes.to_vec(),
         };
-        runner.print_always(&format!("\n # Running {}, {seconds} seconds\n", test.name))?;
+        runner.print_unless_json(&format!("\n # Running {}, {seconds} seconds\n", test.name))?;
         match machine.check(&bench) {
             Ok(()) => measure(&bench, test.name, true, runner)?,
-            Err(error) => runner.print_always(&format!("\n{}\n", error.text().trim_end()))?,
+            Err(error) => runner.print_unless_json(&format!("\n{}\n", error.text().trim_end()))?,
         }
     }
     Ok(())

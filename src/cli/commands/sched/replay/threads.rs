@@ -99,7 +99,7 @@ impl SharedState<'_> {
         threads.collect()
     }
 
-    /// Lets the threads begin, or exit if one of them could not be started.
+    /// Lets the threads begin, or exit if one of them could not be started; returns the error in that case.
     fn begin(&self, spawned: io::Result<Vec<Option<Thread>>>) -> Option<io::Error> {
         let (start, failure) = match spawned {
             Ok(threads) => (Start::Begin(threads.into()), None),

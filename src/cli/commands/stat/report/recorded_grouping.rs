@@ -9,7 +9,7 @@ use super::machine;
 use crate::cli::context::Context;
 use crate::cli::shared::recorded_stat::RecordedStat;
 
-/// The title of tables: the command line that counted.
+/// Returns the title of tables: the command line that counted; `pipe` if unknown.
 pub(super) fn title(data: &PerfData<'_>) -> String {
     let words = match data.header().is_pipe() {
         true => None,
@@ -19,8 +19,8 @@ pub(super) fn title(data: &PerfData<'_>) -> String {
     format!("'{words}'")
 }
 
-/// The aggregation: as requested, or as recorded if `requested` is `Global`, or if the counts are not per CPU as it requires. Can
-/// be determined from the first round on.
+/// Returns the aggregation: as requested; as recorded if `requested` is `Global`, or if it requires counts per CPU and there are
+/// none. If the recorded one requires them, too, it is `Global`.
 pub(super) fn grouping(
     recorded: &RecordedStat<'_>,
     data: &PerfData<'_>,
