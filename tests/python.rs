@@ -1,4 +1,4 @@
-//! The Python module: its wheel is built and installed as users do, and programs compare its events with `script`.
+//! The Python module: its wheel is built and installed, and programs use it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -10,7 +10,7 @@ use rperf_testkit::{Outcome, Run, Scratch, may_trace, skip};
 
 use crate::tidy::root;
 
-/// Recordings of other machines: threads, groups, callchains, memory accesses, compressed records, a directory.
+/// Recordings in tests/fixtures/x86_64.
 const RECORDINGS: [&str; 11] = [
     "branches-flags.data",
     "cycles.data",
@@ -481,10 +481,10 @@ fn counts_are_passed_to_a_function() {
         .iter()
         .map(|(name, sum)| format!("{name} {sum}"))
         .collect();
-    let mut found: Vec<&str> = printed.lines().collect();
-    found.sort_unstable();
-    assert!(found.len() == 2, "{printed}");
-    assert_eq!(found, expected);
+    let mut counts: Vec<&str> = printed.lines().collect();
+    counts.sort_unstable();
+    assert!(counts.len() == 2, "{printed}");
+    assert_eq!(counts, expected);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints how much of each command runs on one thread, and the speed-up on more cores that follows (Amdahl's law).
 
-usage: amdahl.py RPERF [ROW...]   (needs valgrind; reads fp.data and tp.data of the current folder)
+usage: amdahl.py RPERF [ROW...]   (ROW: number of a row, from 0; needs valgrind, fp.data and tp.data in the current folder)
 
 Each row runs once with four threads under `valgrind --tool=callgrind`, which counts the instructions of each thread
 and simulates the caches:
@@ -87,11 +87,11 @@ class Thread:
 
     def shared(self):
         """Instructions of shared work, by the function that shares it."""
-        found = {}
+        by_caller = {}
         for (caller, called), cost in self.calls.items():
             if SHARED.search(called) and not SHARED.search(caller):
-                found[caller] = found.get(caller, 0) + cost
-        return found
+                by_caller[caller] = by_caller.get(caller, 0) + cost
+        return by_caller
 
     def concurrent(self):
         """Instructions of work that runs at the same time as the work of other threads."""

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs two commands alternately and prints their medians side by side.
+"""Runs one command, or two alternately, and prints the medians of their figures.
 
 usage: compare.py [-n ROUNDS] [--row JOB [--limit SECONDS | --walls]] [--stop SECONDS] [--memory GB]
-                  [--kept FILE] NAME COMMAND NAME COMMAND
+                  [--kept FILE] NAME COMMAND [NAME COMMAND]
 
 Each command runs in a shell with its output sent to /dev/null. Figures: wall seconds, CPU seconds (user + system)
 of the whole process tree, peak resident memory of its largest process, and peak anonymous memory of the main process
@@ -10,7 +10,8 @@ of the whole process tree, peak resident memory of its largest process, and peak
 --row prints one row of a table: CPU, wall and anonymous memory of each command, the ratio of the CPU times (first /
 second), and the second's wall time as a multiple of --limit. With --walls: both wall times and their ratio (second /
 first).
-A command that runs longer than --stop is killed, and the row says so; a command of more than 20 s has one round only.
+A command that runs longer than --stop is killed, and the row says so; after a round of 20 s or more, a command has no
+further rounds.
 With --kept, the first command's figures are read from FILE; if FILE does not have them, they are measured and added.
 """
 import argparse
@@ -49,7 +50,7 @@ def run(command, bounds):
     child = subprocess.Popen(
         ["sh", "-c", f"{bounds.prefix}exec {command}"], stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
     )
-    # If memory runs out, the measured command fails.
+    # If memory runs out, the kernel kills the measured command first.
     with open(f"/proc/{child.pid}/oom_score_adj", "w", encoding="utf-8") as score:
         score.write("1000")
     peak = 0

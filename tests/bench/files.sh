@@ -1,5 +1,6 @@
 # Records the files that run.sh measures; sourced by it. `need NAME` creates NAME.data in the current folder if it does
-# not exist. Recordings run with real-time priority (chrt), so that other programs do not fill the file.
+# not exist. Recorders run with real-time priority (chrt), and so do their workloads except that of hard: other programs
+# have few samples.
 
 build_workloads() {
     g++ -O2 -g -fno-omit-frame-pointer -pthread "$here/load.cpp" -o load

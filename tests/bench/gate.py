@@ -4,8 +4,9 @@
 usage: gate.py [--time] OLD NEW
 
 Both run alternately on fp.data, tp.data and dwarf.data, as far as these exist; the minimum of each counts. If a row
-is slower by more than the limit, or if the times vary too much to tell, instructions on one thread are counted by
-valgrind instead, unless --time is given. Exits with 1 if a row is slower, and with 2 if a command fails or nothing can be measured.
+is slower by more than the limit, or if the times vary too much to tell, valgrind (if installed) also counts the
+instructions on one thread, unless --time is given. These decide if the times vary, or if they grew by more than the limit.
+Exits with 1 if a row is slower, and with 2 if a command fails or nothing can be measured.
 """
 import os
 import re
@@ -52,14 +53,14 @@ def run(command):
 
 
 def instructions(command):
-    """Instructions of a command, or None without valgrind."""
+    """Instructions of a command, or None without valgrind or its count."""
     if not shutil.which("valgrind"):
         return None
     with tempfile.NamedTemporaryFile() as profile:
         counted = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={profile.name}"]
         done = subprocess.run(counted + command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-        found = re.search(rb"Collected : (\d+)", done.stderr)
-        return int(found[1]) if found else None
+        collected = re.search(rb"Collected : (\d+)", done.stderr)
+        return int(collected[1]) if collected else None
 
 
 def compare(old, new, counts_too):

@@ -2,8 +2,9 @@
 
 usage: image.py RPERF VMLINUX [SOURCES]   (VMLINUX of linux-image-*-dbg, SOURCES an unpacked linux-source-*)
 
-Prints each difference, and fails if docs/compatibility.md does not explain one. It explains further locations in a unit,
-types that perf calls unknown, and lines that perf leaves without a number though it probes them."""
+Prints each difference and each definition that perf refuses. Fails if a difference is none of those that
+docs/compatibility.md explains: further locations in a unit, types that perf calls unknown, and lines that perf leaves
+without a number though it probes them."""
 
 import subprocess
 import sys
@@ -80,14 +81,14 @@ def compare(rperf, words, is_alike):
 def main():
     rperf, image, *sources = sys.argv[1:]
     definitions = [words.strip() for words in DEFINITIONS.replace("\n", ";").split(";") if words.strip()]
-    good = [compare(rperf, ["-k", image, "-D", words], is_more) for words in definitions]
+    results = [compare(rperf, ["-k", image, "-D", words], is_more) for words in definitions]
     for function in FUNCTIONS.split():
-        good.append(compare(rperf, ["-k", image, "-V", function], same_variables))
+        results.append(compare(rperf, ["-k", image, "-V", function], same_variables))
         if sources:
             words = ["-k", image, "-s", sources[0], "-L", function]
-            good.append(compare(rperf, words, numbers_only))
-    print(f"{len(good)} compared, {good.count(False)} different without a reason")
-    sys.exit(good.count(False) > 0)
+            results.append(compare(rperf, words, numbers_only))
+    print(f"{len(results)} compared, {results.count(False)} different without a reason")
+    sys.exit(results.count(False) > 0)
 
 
 main()

@@ -7,10 +7,10 @@ paths=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
-left() { [ "$(date +%s)" -lt "$end" ]; }
+has_time() { [ "$(date +%s)" -lt "$end" ]; }
 run() { timeout $((end - $(date +%s))) "$@" || true; }
 
-# N functions in each language, each with loops, branches and a call of the previous one.
+# Writes N functions in each language.
 sources() {
     awk -v n="$1" 'BEGIN {
         print "double f0(double x) { return x; }" > "some.c"
@@ -25,10 +25,10 @@ sources() {
 }
 sources 60
 
-compile_c() { while left; do run gcc -O2 -c some.c -o c.o; run g++ -O2 -g -c some.cpp -o cpp.o; done; }
-compile_rust() { while left; do run rustc --edition 2021 -O --crate-type lib some.rs -o some.rlib; done; }
+compile_c() { while has_time; do run gcc -O2 -c some.c -o c.o; run g++ -O2 -g -c some.cpp -o cpp.o; done; }
+compile_rust() { while has_time; do run rustc --edition 2021 -O --crate-type lib some.rs -o some.rlib; done; }
 python() {
-    while left; do
+    while has_time; do
         run python3 -c '
 import json, re, random
 def tree(depth): return [tree(depth - 1) for _ in range(random.randrange(4))] if depth else {"a": random.random()}
@@ -40,7 +40,7 @@ for _ in range(2000):
     sorted((str(random.random()) for _ in range(500)), key=lambda word: word[::-1])'
     done
 }
-deep() { while left; do run "$paths" 1 5 57 400; sleep 3; done; }
+deep() { while has_time; do run "$paths" 1 5 57 400; sleep 3; done; }
 
 compile_c 2>/dev/null &
 compile_rust 2>/dev/null &

@@ -9,7 +9,7 @@ Rows:
   end        seconds from Ctrl-C to the prompt after a recording of 1 GB (and of 256 MB)
   start      milliseconds from the start of the recorder to the first sample, with 200 processes that sleep
   cpu        the recorder's CPU seconds, in all and for each million samples: -a -g -F 9997 for ten seconds
-  copies     CPU, samples and bytes of copies of stacks, kept and unwound while recording (-F 2000, five seconds)
+  copies     CPU, samples and bytes of each sample, with stack copies stored or unwound while recording (-F 2000, 5 s)
   memory     the recorder's peak memory and CPU at ten times the samples (1.5 and 15 million), and with -z
 
 Each figure is the median of the rounds; only figures of one row can be compared. The recordings are written to a new
@@ -29,7 +29,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SYSCALLS = "-a -e raw_syscalls:sys_enter"
 
 
-class Done:
+class FinishedRecorder:
     """A recorder that has exited: pid, wall seconds, CPU seconds, peak memory in MB, and its stderr."""
 
     def __init__(self, child, began):
@@ -58,7 +58,7 @@ def clear():
 
 def record(tool, options, workload):
     clear()
-    return Done(*begin(f"{tool} record -o r.data {options} {workload}"))
+    return FinishedRecorder(*begin(f"{tool} record -o r.data {options} {workload}"))
 
 
 class Bench:
@@ -86,7 +86,7 @@ class Bench:
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
     def samples_by(self, keys):
-        """Samples in r.data by these keys, separated by colons."""
+        """Pairs of sample count and row text of a report of r.data with these sort keys."""
         report = [self.rperf, "report", "-i", "r.data", "--stdio", "-q", "-n", "-g", "none", "--no-children", "-s", keys]
         text = subprocess.run(report, capture_output=True, text=True, check=True).stdout
         rows = re.findall(r"^ *[\d.]+% +(\d+) +(.*?) *$", text, re.M)
@@ -133,7 +133,7 @@ class Bench:
                 load.wait()
                 began = time.monotonic()
                 child.send_signal(signal.SIGINT)
-                return "{:.2f} s", [Done(child, began).wall]
+                return "{:.2f} s", [FinishedRecorder(child, began).wall]
 
             return figures
 
@@ -166,7 +166,7 @@ class Bench:
             self.row("CPU of `-a -g -F 9997 sleep 10`, and for a million samples", figures)
 
     def copies(self):
-        def taken(options):
+        def stack_copies(options):
             def figures(tool):
                 with Load() as load:
                     done = record(tool, f"-e cpu-clock -F 2000 {options} -p {load.pid}", "sleep 5")
@@ -175,8 +175,8 @@ class Bench:
 
             return figures
 
-        self.row("`--call-graph dwarf`", taken("--call-graph dwarf"))
-        live = taken("--call-graph dwarf --unwind live")
+        self.row("`--call-graph dwarf`", stack_copies("--call-graph dwarf"))
+        live = stack_copies("--call-graph dwarf --unwind live")
         self.row("`--unwind live` (perf has none)", live, self.tools[1:])
 
     def memory(self):
@@ -194,7 +194,7 @@ class Bench:
 
 
 class Load:
-    """A program that keeps a CPU busy."""
+    """Runs the program of load.cpp in the background."""
 
     def __enter__(self):
         self.process = subprocess.Popen(["./load", "1000"], stdout=subprocess.DEVNULL)

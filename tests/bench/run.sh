@@ -49,21 +49,21 @@ own() {
     compare --row "$2, $1 (perf has none)" rperf "$rperf $3 -i $1.data"
 }
 
-# piped JOB ARGUMENTS: like row, with the file on standard input.
+# piped JOB ARGUMENTS: like row, with the file on standard input and without a lower bound.
 piped() { compare --kept perf.json --row "$1, pipe" perf "$perf $2 $perf_options -i - <pipe.data" rperf "$rperf $2 -i - <pipe.data"; }
 
 report="report --stdio --no-inline"
 flat="report --stdio --no-children -g none"
-three() {
+callchain_rows() {
     row "$1" "\`report --stdio\`" "$report"
     row "$1" "\`report --no-children -g none\`" "$flat"
     row "$1" "\`script --no-inline\`" "script --no-inline"
 }
-tracepoint() {
+tracepoint_rows() {
     row "$1" "\`report --no-children\`" "report --stdio --no-children"
     row "$1" "\`script\`" "script"
 }
-copied() {
+stack_copy_rows() {
     row "$1" "\`script\` with inlines" "script"
     row "$1" "\`report -s srcline\`" "report --stdio -s srcline"
 }
@@ -84,7 +84,7 @@ recorded() {
     done
 }
 
-# The text of perf through inferno, compared with one step.
+# A flame graph of perf script by inferno, compared with rperf flamegraph.
 pictures() {
     need fp
     [ -x inferno/bin/inferno-flamegraph ] || cargo install --quiet --root inferno inferno
@@ -105,21 +105,21 @@ probed() {
 
 measure() {
     case $1 in
-    fp) three fp; own fp "\`report --inline\`" "report --stdio --inline" ;;
-    hard | distinct | zstd) three "$1" ;;
-    tp) tracepoint tp ;;
-    dwarf) copied dwarf; copied dwarf-rust ;;
+    fp) callchain_rows fp; own fp "\`report --inline\`" "report --stdio --inline" ;;
+    hard | distinct | zstd) callchain_rows "$1" ;;
+    tp) tracepoint_rows tp ;;
+    dwarf) stack_copy_rows dwarf; stack_copy_rows dwarf-rust ;;
     pipe)
         need pipe
         piped "\`report --stdio\`" "$report"
         piped "\`script --no-inline\`" "script --no-inline"
         ;;
     tenfold)
-        three fp-10
-        three distinct-10
-        tracepoint tp-short
-        tracepoint tp-short-10
-        copied dwarf-10
+        callchain_rows fp-10
+        callchain_rows distinct-10
+        tracepoint_rows tp-short
+        tracepoint_rows tp-short-10
+        stack_copy_rows dwarf-10
         ;;
     text)
         need fp; need dwarf

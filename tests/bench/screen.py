@@ -44,8 +44,8 @@ def main():
         times.append(until(start, lambda text, before=before: text != before))
     start = time.time()
     screen()
-    look = time.time() - start
-    print(f"key to screen: median {statistics.median(times) * 1000:.0f} ms, of which {look * 1000:.0f} ms to read the screen")
+    capture_millis = (time.time() - start) * 1000
+    print(f"key to screen: median {statistics.median(times) * 1000:.0f} ms, of which {capture_millis:.0f} ms to read the screen")
 
 
 try:
