@@ -1,4 +1,4 @@
-//! `top --stdio`: the status line and the rows, in the layout of perf 6.1.
+//! `top --stdio`: the status line and the rows, in the layout of perf 6.1, or as JSON.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -120,13 +120,13 @@ pub fn write_truncated(
     writeln!(out, "{}", truncated(line, columns, colors))
 }
 
-/// A copy of the histogram with only the rows that are within the limits.
+/// Returns a copy of the histogram with only the rows that are within the limits; that of the screen is ignored.
 #[must_use]
 pub fn first_rows(histogram: &Histogram, limits: RowLimits) -> Histogram {
     let rows = histogram.rows.iter();
-    let shown = rows.filter(|row| row.weights.samples >= limits.samples);
+    let rows = rows.filter(|row| row.weights.samples >= limits.samples);
     Histogram {
-        rows: shown.take(limits.rows).map(HistogramRow::clone).collect(),
+        rows: rows.take(limits.rows).map(HistogramRow::clone).collect(),
         events: histogram.events.clone(),
         totals: histogram.totals.clone(),
         columns: histogram.columns.clone(),
@@ -137,29 +137,29 @@ pub fn first_rows(histogram: &Histogram, limits: RowLimits) -> Histogram {
 /// Truncates a line to a number of columns. Colour sequences take no columns and end with the line;
 /// other control characters take the columns of their escapes.
 fn truncated(line: &str, columns: usize, colors: Option<Csi>) -> String {
-    let (mut shown, mut taken, mut colored) = (String::with_capacity(line.len()), 0, None);
+    let (mut text, mut taken, mut colored) = (String::with_capacity(line.len()), 0, None);
     let mut rest = line;
     while let Some(letter) = rest.chars().next() {
         let (first, after) = rest.split_at(letter.len_utf8());
         let color = colors.and_then(|csi| Some((csi, csi.after_sequence(rest)?)));
         if let Some((csi, after)) = color {
-            shown.push_str(rest.strip_suffix(after).unwrap_or_default());
+            text.push_str(rest.strip_suffix(after).unwrap_or_default());
             (colored, rest) = (Some(csi), after);
             continue;
         }
         for letter in escaped(first).chars() {
             if taken == columns {
                 return match colored {
-                    Some(csi) => format!("{shown}{csi}m"),
-                    None => shown,
+                    Some(csi) => format!("{text}{csi}m"),
+                    None => text,
                 };
             }
-            shown.push(letter);
+            text.push(letter);
             taken += 1;
         }
         rest = after;
     }
-    shown
+    text
 }
 
 /// An interval in JSON.
@@ -173,7 +173,7 @@ pub struct JsonInterval<'a> {
     pub own_cpu: f64,
 }
 
-/// Writes a JSON object: the interval, and the first rows.
+/// Writes a JSON object: the interval, and the first rows, also those beyond the screen.
 pub fn write_json(
     out: &mut dyn Write,
     interval: &JsonInterval<'_>,
@@ -183,8 +183,8 @@ pub fn write_json(
     let status = interval.status;
     let total = histogram.total();
     let rows = histogram.rows.iter();
-    let shown = rows.filter(|row| row.weights.samples >= limits.samples);
-    let rows: Vec<Value> = shown
+    let rows = rows.filter(|row| row.weights.samples >= limits.samples);
+    let rows: Vec<Value> = rows
         .take(limits.rows)
         .map(|row| json_row(row, histogram, total.period))
         .collect();

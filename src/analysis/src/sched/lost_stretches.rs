@@ -9,9 +9,9 @@ use crate::{EventContext, Loss};
 pub struct LostStretch {
     /// The CPU; `None` if not recorded.
     pub cpu: Option<u32>,
-    /// The time of the last event or loss before, in nanoseconds; 0 if there is none.
+    /// The time of the CPU's last event or loss before, in nanoseconds; 0 if there is none.
     pub from: u64,
-    /// The time of the record that reports the loss.
+    /// The time of the record that reports the loss, in nanoseconds.
     pub to: u64,
     /// The number of lost records.
     pub records: u64,

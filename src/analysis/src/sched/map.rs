@@ -97,7 +97,7 @@ impl MapRow<'_> {
     pub fn running(&self, cpu: u32) -> Option<(&SchedTask, TaskCode)> {
         let index = *self.running.get(&cpu)?;
         let task = self.tasks.get(index);
-        if self.names.is_some_and(|names| !names.select(&task.comm)) {
+        if self.names.is_some_and(|names| !names.matches(&task.comm)) {
             return Some((task, OTHER));
         }
         let code = self.codes.get(index.get())?.code?;
@@ -113,7 +113,7 @@ struct MappedTask {
     is_named: bool,
 }
 
-/// Passes a [`MapRow`] for each switch to `sink`.
+/// Passes a [`MapRow`] for each selected switch to `sink`.
 #[derive(Debug)]
 pub struct SwitchMap<S> {
     sink: S,
@@ -153,7 +153,7 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
 
     fn is_selected(&self, task: TaskIndex) -> bool {
         let names = self.names.as_ref();
-        names.is_none_or(|names| names.select(&self.tasks.get(task).comm))
+        names.is_none_or(|names| names.matches(&self.tasks.get(task).comm))
     }
 
     fn switch(&mut self, time: u64, cpu: u32, event: &SchedSwitch<'_>) {

@@ -95,7 +95,8 @@ pub struct OffCpuTable {
     pub losses: LostStretches,
 }
 
-/// Sums up the time that tasks do not run. Intervals that do not end in the recording are not counted.
+/// Sums up the time that tasks do not run. Intervals that do not end in the recording, or that precede the first switch
+/// of a task, are not counted.
 #[derive(Debug)]
 pub struct OffCpu {
     options: OffCpuOptions,

@@ -36,7 +36,7 @@ pub struct FilteredSamples {
     pub dropped: u64,
 }
 
-/// A loaded filter, and the samples that it saw.
+/// A loaded filter, and its counts of samples.
 #[derive(Debug)]
 pub struct SampleFilterProgram {
     loaded: LoadedPrograms,
@@ -52,7 +52,8 @@ impl SampleFilterProgram {
     /// Loads a filter: of each of `groups`, one test must hold.
     ///
     /// # Errors
-    /// [`Error`]; [`Error::Architecture`] if the place of a field is unknown.
+    /// [`Error::Architecture`] if the place of the period or the address is unknown; other [`Error`]s if the filter cannot be
+    /// loaded.
     pub fn load(groups: &[Vec<SampleTest>]) -> Result<Self, Error> {
         use BpfMapKind::{Array, PerCpuArray};
         let loaded = LoadedPrograms::new(&[

@@ -34,8 +34,8 @@ pub struct BpfFunction {
 /// A function of a program with its name in symbol tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BpfSymbol {
-    /// `bpf_prog_TAG_NAME`, as in /proc/kallsyms. NAME comes from BTF. Without BTF it is the name of a program with a single
-    /// function, otherwise `F`.
+    /// `bpf_prog_TAG_NAME`, as in /proc/kallsyms. NAME comes from BTF; `_NAME` is missing if BTF has none. Without BTF it is the
+    /// name of a program with a single function, otherwise `F`.
     pub name: String,
     /// The function.
     pub function: BpfFunction,
@@ -58,7 +58,7 @@ mod at {
     pub(super) const TAGS: usize = 184;
 }
 
-/// Maximum size of a program's name in bytes.
+/// Size of a program's name in bytes, including at least one NUL.
 const NAME_SIZE: usize = 16;
 
 impl BpfProgram {
@@ -218,7 +218,7 @@ impl BpfBtf {
         }
     }
 
-    /// The name of a type. Type ids start at 1: `None` for 0, and for damaged type information.
+    /// The name of a type. Type ids start at 1: `None` for 0, unknown ids, and damaged type information.
     #[must_use]
     pub fn type_name(&self, type_id: u32, endian: Endian) -> Option<&str> {
         let header_size = endian.u32_at(&self.data, 4)? as usize;

@@ -1,4 +1,4 @@
-//! BUILD_ID: records with the build-ids of files that have samples.
+//! BUILD_ID: records with the build-ids of files.
 
 use rperf_wire::{
     Cursor, DecodeError, Encoder, Endian, Misc, RawRecord, RecordHeader, RecordKind, name_bytes,

@@ -83,7 +83,7 @@ impl CpuTopology {
         Ok(topology)
     }
 
-    /// Writes dies if any CPU has one.
+    /// Encodes a section; without dies if it has no list of dies and no CPU has one.
     pub(crate) fn encode(&self, to: &mut Encoder<'_>) {
         text::put_list(to, &self.core_siblings);
         text::put_list(to, &self.thread_siblings);

@@ -5,7 +5,7 @@ use rperf_wire::{Cursor, DecodeError, Encoder};
 use super::text;
 
 /// From this version of `/proc/schedstat` on, domains have names.
-const NAMED: u32 = 17;
+const VERSION_WITH_NAMES: u32 = 17;
 
 /// Size of a CPU's header in bytes. Fewer bytes at the end of a section are padding of pipe mode.
 const CPU_SIZE: usize = 8;
@@ -79,7 +79,9 @@ impl SchedDomain {
     fn decode(at: &mut Cursor<'_>, version: u32) -> Result<Self, DecodeError> {
         Ok(Self {
             number: at.u32("domain number")?,
-            name: (version >= NAMED).then(|| text::take(at)).transpose()?,
+            name: (version >= VERSION_WITH_NAMES)
+                .then(|| text::take(at))
+                .transpose()?,
             mask: text::take(at)?,
             list: text::take(at)?,
         })
@@ -87,7 +89,7 @@ impl SchedDomain {
 
     fn encode(&self, to: &mut Encoder<'_>, version: u32) {
         to.u32(self.number);
-        if version >= NAMED {
+        if version >= VERSION_WITH_NAMES {
             text::put(to, self.name.as_deref().unwrap_or_default());
         }
         text::put(to, &self.mask);

@@ -30,7 +30,7 @@ macro_rules! features {
 features! {
     /// Formats of tracepoints.
     TRACING_DATA = 1;
-    /// Build-ids of files that have samples.
+    /// Build-ids of files.
     BUILD_ID = 2;
     /// Name of the machine.
     HOSTNAME = 3;
@@ -88,7 +88,7 @@ features! {
     CLOCK_DATA = 29;
     /// PMUs of a machine with several kinds of cores.
     HYBRID_TOPOLOGY = 30;
-    /// Capabilities of all PMUs.
+    /// Capabilities of PMUs other than `cpu`.
     PMU_CAPS = 31;
     /// Domains of the scheduler.
     CPU_DOMAIN_INFO = 32;

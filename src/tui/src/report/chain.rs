@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rperf_hist::{Branch, ColumnSum, GraphForm, HistogramRow};
 use rustc_hash::FxHashSet;
 
-/// Identifies a line of a call graph, the same in every update of a recording that is still being read.
+/// Identifies a row or a foldable line, the same in every update of a recording that is still being read.
 pub(super) type ChainKey = u64;
 
 /// A call graph line below a row.
@@ -15,7 +15,7 @@ pub(super) type ChainKey = u64;
 pub(super) struct ChainLine {
     /// Indentation level.
     pub(super) depth: usize,
-    /// Whether its child lines are shown; `None` without children.
+    /// Whether the lines below it are shown; `None` if there are none.
     pub(super) is_open: Option<bool>,
     /// Its weight and the total that the percentage is relative to, if shown.
     pub(super) share: Option<(ColumnSum, u64)>,
@@ -35,28 +35,30 @@ pub(super) struct ChainOptions {
 /// Returns the visible lines of a row's call graph, with `open` unfolded.
 pub(super) fn lines(
     row: &HistogramRow,
-    form: ChainOptions,
+    options: ChainOptions,
     open: &FxHashSet<ChainKey>,
 ) -> Vec<ChainLine> {
-    let mut lines = ChainLines {
-        form,
+    let mut builder = ChainLines {
+        options,
         open,
-        found: Vec::new(),
+        lines: Vec::new(),
     };
-    match form.graph {
-        GraphForm::Folded => lines.found.extend(row.graph.iter().map(|chain| ChainLine {
-            depth: 0,
-            is_open: None,
-            share: Some((chain.own, form.total)),
-            frame: chain.frames.join(";").into(),
-            key: 0,
-        })),
-        _ => lines.fork(&row.graph, 0, 0, row.weights.total),
+    match options.graph {
+        GraphForm::Folded => builder
+            .lines
+            .extend(row.graph.iter().map(|chain| ChainLine {
+                depth: 0,
+                is_open: None,
+                share: Some((chain.own, options.total)),
+                frame: chain.frames.join(";").into(),
+                key: 0,
+            })),
+        _ => builder.fork(&row.graph, 0, 0, row.weights.total),
     }
-    lines.found
+    builder.lines
 }
 
-/// Returns the keys of all foldable lines.
+/// Returns the keys that unfold all lines.
 pub(super) fn keys(row: &HistogramRow) -> FxHashSet<ChainKey> {
     let mut keys = FxHashSet::default();
     let mut pending: Vec<(&Branch, ChainKey)> =
@@ -86,22 +88,22 @@ fn key(parent: ChainKey, frame: Option<&Arc<str>>) -> ChainKey {
 }
 
 struct ChainLines<'o> {
-    form: ChainOptions,
+    options: ChainOptions,
     open: &'o FxHashSet<ChainKey>,
-    found: Vec<ChainLine>,
+    lines: Vec<ChainLine>,
 }
 
 impl ChainLines<'_> {
     /// Emits sibling branches. `total` is the period of the line above them, without the samples that end there.
     fn fork(&mut self, branches: &[Branch], depth: usize, parent: ChainKey, total: u64) {
-        let is_list = self.form.graph.is_list();
+        let is_list = self.options.graph.is_list();
         for branch in branches {
             let (first, last) = ends(branch, parent);
             // A percentage is redundant if everything continues in one branch.
             let has_share = is_list || branches.len() > 1 || branch.all.period != total;
-            let share_total = match self.form.graph {
+            let share_total = match self.options.graph {
                 GraphForm::Fractal => total,
-                _ => self.form.total,
+                _ => self.options.total,
             };
             let forks = !branch.branches.is_empty();
             let inner = depth + usize::from(has_share);
@@ -113,7 +115,7 @@ impl ChainLines<'_> {
                     number => number == end && forks,
                 };
                 let is_open = folds.then(|| self.open.contains(&key));
-                self.found.push(ChainLine {
+                self.lines.push(ChainLine {
                     depth: if number == 0 { depth } else { inner },
                     is_open,
                     share: (has_share && number == 0).then_some((branch.all, share_total)),

@@ -15,9 +15,9 @@ pub(super) struct Entries {
     /// Rows in order; in a hierarchy, each before its children.
     items: Vec<RowItem>,
     /// The visible rows, with the first line of each.
-    visible: Vec<ShownEntry>,
+    visible: Vec<VisibleRow>,
     len: usize,
-    form: ChainOptions,
+    options: ChainOptions,
     /// By row key, the keys of its unfolded lines, including the row's own key if the row is unfolded.
     open: FxHashMap<ChainKey, FxHashSet<ChainKey>>,
     /// By row index, its call graph lines; only of rows that are visible and unfolded.
@@ -25,7 +25,7 @@ pub(super) struct Entries {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct ShownEntry {
+struct VisibleRow {
     index: usize,
     line: usize,
 }
@@ -40,7 +40,7 @@ pub(super) struct RowItem {
 /// A line.
 #[derive(Clone, Copy)]
 pub(super) enum EntryLine<'e> {
-    /// A row, and whether it is unfolded; `None` without children.
+    /// A row, and whether it is unfolded; `None` if there is nothing to unfold.
     Row(&'e RowItem, Option<bool>),
     /// A line of a row's call graph.
     Chain(&'e RowItem, &'e ChainLine),
@@ -48,12 +48,12 @@ pub(super) enum EntryLine<'e> {
 
 impl Entries {
     /// Builds the lines of rows; those that were unfolded in `before` stay unfolded.
-    pub(super) fn new(items: Vec<RowItem>, form: ChainOptions, before: Option<Self>) -> Self {
+    pub(super) fn new(items: Vec<RowItem>, options: ChainOptions, before: Option<Self>) -> Self {
         let mut entries = Self {
             items,
             visible: Vec::new(),
             len: 0,
-            form,
+            options,
             open: before.map(|before| before.open).unwrap_or_default(),
             chains: FxHashMap::default(),
         };
@@ -69,12 +69,12 @@ impl Entries {
     /// Returns a line.
     pub(super) fn get(&self, line: usize) -> Option<EntryLine<'_>> {
         let (index, below) = self.find(line)?;
-        let found = self.items.get(index)?;
+        let item = self.items.get(index)?;
         match below.checked_sub(1) {
-            None => Some(EntryLine::Row(found, self.state(index))),
+            None => Some(EntryLine::Row(item, self.is_unfolded(index))),
             Some(below) => {
                 let chain = self.chains.get(&index)?.get(below)?;
-                Some(EntryLine::Chain(found, chain))
+                Some(EntryLine::Chain(item, chain))
             }
         }
     }
@@ -87,11 +87,11 @@ impl Entries {
 
     /// Returns the line of the row with this key.
     pub(super) fn line_of(&self, key: ChainKey) -> Option<usize> {
-        let found = self.visible.iter().find(|visible| {
+        let row = self.visible.iter().find(|visible| {
             let item = self.items.get(visible.index);
             item.is_some_and(|item| row_key(item) == key)
         });
-        found.map(|visible| visible.line)
+        row.map(|visible| visible.line)
     }
 
     /// Returns the key of a line's row.
@@ -107,7 +107,7 @@ impl Entries {
         };
         let row = self.items.get(index).map(row_key).unwrap_or_default();
         let key = match below.checked_sub(1) {
-            None => self.state(index).map(|_| row),
+            None => self.is_unfolded(index).map(|_| row),
             Some(below) => {
                 let chain = self.chains.get(&index).and_then(|lines| lines.get(below));
                 chain
@@ -144,7 +144,7 @@ impl Entries {
     /// Whether anything below the row of a line is visible.
     pub(super) fn is_open(&self, line: usize) -> bool {
         let index = self.find(line).map(|(index, _)| index);
-        index.and_then(|index| self.state(index)) == Some(true)
+        index.and_then(|index| self.is_unfolded(index)) == Some(true)
     }
 
     /// Unfolds or folds all rows.
@@ -157,12 +157,12 @@ impl Entries {
     }
 
     fn set(&mut self, index: usize, is_open: bool) {
-        let Some(found) = self.items.get(index) else {
+        let Some(item) = self.items.get(index) else {
             return;
         };
-        let row = row_key(found);
+        let row = row_key(item);
         if is_open {
-            let mut keys = chain::keys(&found.row);
+            let mut keys = chain::keys(&item.row);
             keys.insert(row);
             self.open.insert(row, keys);
         } else {
@@ -180,19 +180,19 @@ impl Entries {
         Some((visible.index, line - visible.line))
     }
 
-    /// Whether a row is unfolded; `None` without children.
-    fn state(&self, index: usize) -> Option<bool> {
-        let found = self.items.get(index)?;
+    /// Whether a row is unfolded; `None` if there is nothing to unfold.
+    fn is_unfolded(&self, index: usize) -> Option<bool> {
+        let item = self.items.get(index)?;
         let has_parts = self
             .items
             .get(index + 1)
-            .is_some_and(|next| next.level > found.level);
-        let folds = has_parts || !found.row.graph.is_empty();
-        let row = row_key(found);
+            .is_some_and(|next| next.level > item.level);
+        let folds = has_parts || !item.row.graph.is_empty();
+        let row = row_key(item);
         folds.then(|| self.open.get(&row).is_some_and(|open| open.contains(&row)))
     }
 
-    /// Numbers the lines.
+    /// Computes the visible rows and their lines.
     fn lay_out(&mut self) {
         self.visible.clear();
         self.chains.clear();
@@ -200,24 +200,24 @@ impl Entries {
         // Children of folded rows have a deeper level.
         let mut folded: Option<usize> = None;
         for index in 0..self.items.len() {
-            let Some(found) = self.items.get(index) else {
+            let Some(item) = self.items.get(index) else {
                 break;
             };
-            if folded.is_some_and(|level| found.level > level) {
+            if folded.is_some_and(|level| item.level > level) {
                 continue;
             }
             let state = match self.open.is_empty() {
                 // Nothing is unfolded: skip the lookup.
                 true => Some(false),
-                false => self.state(index),
+                false => self.is_unfolded(index),
             };
-            folded = (state == Some(false)).then_some(found.level);
-            self.visible.push(ShownEntry { index, line });
+            folded = (state == Some(false)).then_some(item.level);
+            self.visible.push(VisibleRow { index, line });
             line += 1;
             if state == Some(true) {
-                let open = self.open.get(&row_key(found));
+                let open = self.open.get(&row_key(item));
                 let none = FxHashSet::default();
-                let chain = chain::lines(&found.row, self.form, open.unwrap_or(&none));
+                let chain = chain::lines(&item.row, self.options, open.unwrap_or(&none));
                 line += chain.len();
                 self.chains.insert(index, chain);
             }
@@ -269,14 +269,14 @@ impl RowOrder {
     }
 }
 
-/// Returns a cell's number, if it begins with one, and its text: numbers are sorted by value.
+/// Returns the sort key of a cell: the number with which it begins (`u64::MAX` if none), and its text.
 fn sort_text(cell: &str) -> (u64, String) {
     let cell = cell.trim();
     let digits: String = cell.chars().take_while(char::is_ascii_digit).collect();
     (digits.parse().unwrap_or(u64::MAX), cell.to_owned())
 }
 
-/// Returns the `rows` of `histogram` accepted by `passes`, as a hierarchy if enabled.
+/// Returns the `rows` of `histogram` accepted by `passes` in `order`, as a hierarchy if `has_levels`.
 pub(super) fn items(
     histogram: &Histogram,
     rows: &[Arc<HistogramRow>],

@@ -8,7 +8,7 @@ use super::zoom::ZoomKind;
 use crate::theme::Theme;
 
 impl TableView {
-    /// Returns title, headings and all rows with their unfolded parts, as on the screen, except that names are not escaped.
+    /// Returns the title, the headings and all lines, also those off the screen; names are not escaped.
     pub(super) fn text(&mut self, theme: &Theme) -> String {
         let unescaped = self.table().map(|table| {
             let layout = ReportLayout {
@@ -17,9 +17,9 @@ impl TableView {
             };
             ReportCells::new(&table.histogram, &layout)
         });
-        let of_screen = unescaped.map(|cells| std::mem::replace(&mut self.cells, cells));
+        let escaped_cells = unescaped.map(|cells| std::mem::replace(&mut self.cells, cells));
         let text = self.lines(theme);
-        if let Some(cells) = of_screen {
+        if let Some(cells) = escaped_cells {
             self.cells = cells;
         }
         text
@@ -34,7 +34,7 @@ impl TableView {
         text
     }
 
-    /// Returns the function of a row or call graph line, and its object if shown.
+    /// Returns the function of a row or call graph line, and its object if a row shows it; `None` for rows of a hierarchy.
     pub(super) fn function(&self, line: usize) -> Option<(String, Option<String>)> {
         let histogram = self.histogram()?;
         match self.entries.get(line)? {

@@ -17,7 +17,7 @@ use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
 /// The minimum width of a readable name.
-const READABLE: u16 = 3;
+const MIN_NAME_WIDTH: u16 = 3;
 
 /// Keys and their descriptions.
 const KEYS: &[(&str, &str)] = &[
@@ -77,7 +77,7 @@ impl FlameScreen {
         })
     }
 
-    /// Returns the start and end column of a frame.
+    /// Returns the start and end column of a frame; `None` if it is narrower than a column, or outside of the zoom.
     fn columns(&self, number: usize) -> Option<(u16, u16)> {
         let frame = self.flame.frames.get(number)?;
         let zoom = self.flame.frames.get(*self.zooms.last()?)?;
@@ -101,8 +101,8 @@ impl FlameScreen {
         (line < self.area.height).then_some(line)
     }
 
-    /// Returns the widest visible frame that matches. `fits` receives the index of a frame, and by how many levels it is deeper than the
-    /// cursor.
+    /// Returns the widest frame inside the zoom that matches. `fits` receives the index of a frame, and by how many levels it is
+    /// deeper than the cursor.
     fn widest(&self, fits: impl Fn(usize, usize) -> bool) -> Option<usize> {
         let depth = self.flame.frames.get(self.cursor)?.depth;
         let frames = self.flame.frames.iter().enumerate();
@@ -200,20 +200,20 @@ impl Screen<ReaderMessage> for FlameScreen {
             let (Some((start, end)), Some(line)) = (self.columns(number), self.line(number)) else {
                 continue;
             };
-            let Some(found) = self.flame.frames.get(number) else {
+            let Some(item) = self.flame.frames.get(number) else {
                 continue;
             };
             let place = Rect::new(area.x + start, self.area.y + line, end - start, 1);
             let name = match number {
                 0 => self.name.as_str(),
-                _ => self.flame.label(found).0,
+                _ => self.flame.label(item).0,
             };
             let style = match number == self.cursor {
                 true => theme.selected,
                 false => theme.flame(name, number),
             };
             frame.buffer_mut().set_style(place, style);
-            if place.width >= READABLE {
+            if place.width >= MIN_NAME_WIDTH {
                 put(frame, Line::from(Span::raw(name)).style(style), place);
             }
         }

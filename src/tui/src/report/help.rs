@@ -24,7 +24,7 @@ const KEYS: &[(&str, &str)] = &[
     ("L", "Hide rows below a percentage"),
     ("o", "Sort by the next column"),
     ("0-9", "Sort by the n-th event of a group"),
-    ("g", "Flame view of the row or branch"),
+    ("g", "Flame view of the row"),
     ("H", "Show or hide column titles"),
     ("V", "Show or hide addresses and paths (-v)"),
     ("i", "Show the header of the recording"),

@@ -128,7 +128,7 @@ impl ReportScreen {
         }
     }
 
-    /// Zooms into a value of the cursor's row, or out again if already zoomed.
+    /// Zooms into the kernel or a value of the cursor's row, or out again if already zoomed.
     pub(super) fn zoom(&mut self, kind: ZoomKind) -> InputResult<ReaderMessage> {
         let Some(view) = self.view() else {
             return InputResult::Unchanged;
@@ -210,7 +210,7 @@ impl TableView {
         }
     }
 
-    /// Returns the value of the cursor's row in the column of that kind.
+    /// Returns the value of the cursor's row in the column of that kind; `None` in a hierarchy.
     pub(super) fn value(&self, kind: ZoomKind) -> Option<String> {
         if self.has_levels() {
             return None;
@@ -219,7 +219,7 @@ impl TableView {
         kind.value(self.histogram()?, row)
     }
 
-    /// Handles the letters that fold, unfold and sort; returns whether the letter is one.
+    /// Handles the letters that fold and unfold, `F`, and digits; returns whether the letter had an effect.
     pub(super) fn fold(&mut self, letter: char) -> bool {
         let Some(line) = self.list.cursor() else {
             return false;

@@ -136,7 +136,7 @@ impl TableView {
     fn fold_choice(&self) -> Option<(String, MenuAction)> {
         let line = self.list.cursor()?;
         let (is_open, name) = match self.entries.get(line)? {
-            EntryLine::Row(_, is_open) => (is_open?, self.function(line).map(|found| found.0)),
+            EntryLine::Row(_, is_open) => (is_open?, self.function(line).map(|(symbol, _)| symbol)),
             EntryLine::Chain(_, chain) => (chain.is_open?, Some(chain.frame.to_string())),
         };
         let way = if is_open { "Collapse" } else { "Expand" };

@@ -23,7 +23,7 @@ pub enum ReaderMessage {
         /// `None` if complete.
         partial: Option<f64>,
     },
-    /// The answer to a [`BrowserRequest`].
+    /// The answer to a [`BrowserRequest`]: a screen.
     Shown(PreparedScreen),
     /// The answer to a request: a function's code.
     Code(Arc<Annotated>),

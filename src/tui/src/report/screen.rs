@@ -69,7 +69,7 @@ struct ReadingState {
     partial: Option<f64>,
     /// The progress of the current operation.
     progress: Option<f64>,
-    /// Whether a slow request is pending.
+    /// Whether an answer is awaited.
     is_waiting: bool,
 }
 
@@ -170,21 +170,21 @@ impl ReportScreen {
     /// percentage of the recording that it contains; `None` if complete.
     fn take(&mut self, report: &Arc<ReportTables>, partial: Option<f64>) {
         let count = report.tables.len();
-        let same = count == self.views.len();
+        let has_same_count = count == self.views.len();
         self.report = Arc::clone(report);
         let mut before = std::mem::take(&mut self.views);
         before.resize_with(count, || None);
         let fresh = before.into_iter().enumerate().map(|(number, view)| {
-            let view = view.filter(|_| same)?;
+            let view = view.filter(|_| has_same_count)?;
             TableView::new(report, number, Some(view))
         });
         self.views = fresh.collect();
         self.events.set_len(count);
         self.state.has_report = true;
         self.state.partial = partial;
-        if count == 1 || (self.current.is_some() && same) {
+        if count == 1 || (self.current.is_some() && has_same_count) {
             self.open(self.current.unwrap_or_default());
-        } else if !same {
+        } else if !has_same_count {
             self.current = None;
         }
     }
@@ -194,11 +194,11 @@ impl ReportScreen {
         if let Some(done) = self.state.progress {
             let filled = (done.clamp(0.0, 1.0) * BAR as f64).round() as usize;
             let bar = format!("{}{}", "#".repeat(filled), ".".repeat(BAR - filled));
-            let shown = match self.state.partial {
+            let partial = match self.state.partial {
                 Some(partial) => format!("; shown: the first {partial:.0}% of the recording"),
                 None => String::new(),
             };
-            return format!("Reading [{bar}] {:3.0}%{shown}", done * 100.0);
+            return format!("Reading [{bar}] {:3.0}%{partial}", done * 100.0);
         }
         if self.state.is_waiting {
             return "Working...".to_owned();
@@ -272,20 +272,15 @@ impl Screen<ReaderMessage> for ReportScreen {
                     self.state.progress = None;
                 }
             }
-            ReaderMessage::Code(shown) if self.clear_waiting() => {
+            ReaderMessage::Code(code) if self.clear_waiting() => {
                 let (options, is_global) = self.report.annotate;
                 let requests = self.requests.clone();
-                let screen = AnnotateScreen::new(
-                    Arc::clone(shown),
-                    options,
-                    is_global,
-                    requests,
-                    self.theme,
-                );
+                let screen =
+                    AnnotateScreen::new(Arc::clone(code), options, is_global, requests, self.theme);
                 return InputResult::Push(Box::new(screen));
             }
-            ReaderMessage::Shown(shown) if self.clear_waiting() => {
-                if let Some(screen) = shown.take() {
+            ReaderMessage::Shown(prepared) if self.clear_waiting() => {
+                if let Some(screen) = prepared.take() {
                     return InputResult::Push(screen);
                 }
             }

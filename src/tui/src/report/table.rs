@@ -27,19 +27,20 @@ pub(super) struct TableView {
     pub(super) is_relative: bool,
     /// The order of the rows.
     pub(super) order: RowOrder,
-    /// Samples and periods of the visible rows, by event.
+    /// Sums of the visible rows, by event.
     visible_sums: Vec<ColumnSum>,
 }
 
 impl TableView {
-    /// Creates the view of a table; unfolded rows, zooms and the cursor's row are kept from the previous view.
+    /// Creates the view of a table; what the user chose in the previous view is kept: unfolded rows,
+    /// zooms, the limit, the order and the cursor's row.
     pub(super) fn new(
         report: &Arc<ReportTables>,
         number: usize,
         before: Option<Self>,
     ) -> Option<Self> {
         let table = report.tables.get(number)?;
-        let form = ChainOptions {
+        let options = ChainOptions {
             graph: table.layout.graph_form,
             total: table.histogram.all.period,
         };
@@ -48,7 +49,7 @@ impl TableView {
             number,
             rows: table.histogram.rows.iter().cloned().map(Arc::new).collect(),
             cells: ReportCells::new(&table.histogram, &table.layout),
-            entries: Entries::new(Vec::new(), form, None),
+            entries: Entries::new(Vec::new(), options, None),
             list: List::new(0),
             zooms: Vec::new(),
             min_percent: table.layout.min_percent,
@@ -102,15 +103,15 @@ impl TableView {
             passes,
         );
         self.visible_sums = sums(&items, histogram.totals.len());
-        let form = ChainOptions {
+        let options = ChainOptions {
             graph: table.layout.graph_form,
             total: match self.is_relative {
                 true => self.visible_sums.first().map_or(0, |sum| sum.period),
                 false => histogram.all.period,
             },
         };
-        let before = std::mem::replace(&mut self.entries, Entries::new(Vec::new(), form, None));
-        self.entries = Entries::new(items, form, Some(before));
+        let before = std::mem::replace(&mut self.entries, Entries::new(Vec::new(), options, None));
+        self.entries = Entries::new(items, options, Some(before));
         self.list.set_len(self.entries.len());
     }
 
@@ -168,8 +169,8 @@ impl TableView {
             .map_or(&[][..], |histogram| &histogram.columns);
         let has_levels = self.has_levels();
         let next = self.order.column.map_or(0, |column| column + 1);
-        let mut left = columns.iter().enumerate().skip(next);
-        let usable = left.find(|(_, field)| !has_levels || field.number().is_some());
+        let mut rest = columns.iter().enumerate().skip(next);
+        let usable = rest.find(|(_, field)| !has_levels || field.number().is_some());
         self.order.column = usable.map(|(column, _)| column);
         self.refresh();
     }
@@ -190,7 +191,7 @@ impl TableView {
     }
 }
 
-/// Returns samples and periods of rows, by event.
+/// Returns the sums of rows, by event.
 fn sums(items: &[RowItem], events: usize) -> Vec<ColumnSum> {
     let mut sums = vec![ColumnSum::default(); events];
     for item in items.iter().filter(|item| item.level == 0) {

@@ -37,7 +37,7 @@ impl ZoomKind {
 
     /// Returns the column with the value.
     pub(super) fn column(self, histogram: &Histogram) -> Option<usize> {
-        let column = |wanted: &&str| key_column(histogram, wanted);
+        let column = |key: &&str| key_column(histogram, key);
         self.keys().iter().find_map(column)
     }
 

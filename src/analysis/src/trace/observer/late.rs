@@ -25,7 +25,8 @@ impl<S: TraceSink> TraceObserver<S> {
         });
     }
 
-    /// Returns the memory of the arguments of a call of thread `tid`; nothing if calls of this number are not shown.
+    /// Returns the memory of the arguments of a call of thread `tid`; nothing if it is not read late, or if
+    /// calls of this number are not shown.
     pub(super) fn late_memory(
         &self,
         tid: u32,

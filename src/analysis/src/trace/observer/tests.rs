@@ -1,4 +1,4 @@
-//! Lines of calls in order of time.
+//! Tests of the lines that the observer writes.
 
 use rperf_replay::Order;
 use rperf_syscalls::{Abi, ArgumentOptions, ProcessMemory};
