@@ -24,9 +24,9 @@ pub(crate) fn member_offsets<const N: usize>(
     let types = Btf::parse(&bytes).map_err(|_| Error::NoBtf)?;
     let mut offsets = [0; N];
     for (offset, (structure, member)) in offsets.iter_mut().zip(members) {
-        let found = types.member_offset(structure, member);
-        let found = found.and_then(|found| u16::try_from(found).ok());
-        *offset = found.ok_or(Error::NoBtf)?;
+        let position = types.member_offset(structure, member);
+        let position = position.and_then(|position| u16::try_from(position).ok());
+        *offset = position.ok_or(Error::NoBtf)?;
     }
     Ok(offsets)
 }

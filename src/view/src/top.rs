@@ -137,7 +137,7 @@ pub fn first_rows(histogram: &Histogram, limits: RowLimits) -> Histogram {
 /// Truncates a line to a number of columns. Colour sequences take no columns and end with the line;
 /// other control characters take the columns of their escapes.
 fn truncated(line: &str, columns: usize, colors: Option<Csi>) -> String {
-    let (mut text, mut taken, mut colored) = (String::with_capacity(line.len()), 0, None);
+    let (mut text, mut width, mut colored) = (String::with_capacity(line.len()), 0, None);
     let mut rest = line;
     while let Some(letter) = rest.chars().next() {
         let (first, after) = rest.split_at(letter.len_utf8());
@@ -148,14 +148,14 @@ fn truncated(line: &str, columns: usize, colors: Option<Csi>) -> String {
             continue;
         }
         for letter in escaped(first).chars() {
-            if taken == columns {
+            if width == columns {
                 return match colored {
                     Some(csi) => format!("{text}{csi}m"),
                     None => text,
                 };
             }
             text.push(letter);
-            taken += 1;
+            width += 1;
         }
         rest = after;
     }

@@ -172,12 +172,12 @@ impl<'a> Runner<'a> {
         let mut runs = 0;
         while self.needs_run(runs, default, &series) {
             let result = run().map_err(failed)?;
-            let shown = show(&result);
+            let output = show(&result);
             runs += 1;
-            add(&mut series, &shown.values);
-            match (self.settings.format, shown.simple) {
+            add(&mut series, &output.values);
+            match (self.settings.format, output.simple) {
                 (ResultFormat::Default, _) | (ResultFormat::Simple, None) => {
-                    self.print_unless_json(&shown.text)?
+                    self.print_unless_json(&output.text)?
                 }
                 (ResultFormat::Simple, Some(number)) => simple.push(number),
                 (ResultFormat::Json, _) => {}

@@ -73,7 +73,7 @@ impl OffCpuSampling {
             return Err(error.hint(format!("omit {other}")));
         }
         let threshold = threshold.unwrap_or(THRESHOLD_MILLIS);
-        let own = Self {
+        let sampling = Self {
             keeps_switches: request.observe.details.side_band.switches,
             threshold: threshold.saturating_mul(NANOS_PER_MILLI),
             programs: off_cpu_programs::load(
@@ -88,14 +88,14 @@ impl OffCpuSampling {
                 user: !request.observe.details.samples.kernel_callchains,
             },
         };
-        match own.programs.clone() {
+        match sampling.programs.clone() {
             Some(programs) => {
                 request.observe.events.push(off_cpu_output());
                 request.observe.off_cpu = Some(programs);
             }
-            None => own.observe_switches(context, request)?,
+            None => sampling.observe_switches(context, request)?,
         }
-        Ok(Some(own))
+        Ok(Some(sampling))
     }
 
     /// Adds the event that is sampled at each context switch.

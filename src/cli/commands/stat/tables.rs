@@ -108,7 +108,7 @@ impl TableFormat {
         let needs_heading =
             !self.is_for_programs() && (self.clear || number.is_multiple_of(HEADING_EVERY));
         match &self.metrics {
-            Some(shown) if needs_heading => shown.borrow_mut().clear(),
+            Some(last_metrics) if needs_heading => last_metrics.borrow_mut().clear(),
             None if needs_heading => write_heading(&mut out, subject.by)?,
             _ => {}
         }
@@ -152,7 +152,7 @@ impl TableFormat {
     /// Writes all rows, or the metrics only.
     fn rows(&self, out: &mut Vec<u8>, table: &CountTable, style: &StatStyle<'_>) -> io::Result<()> {
         match &self.metrics {
-            Some(shown) => write_metrics(out, table, style, &mut shown.borrow_mut()),
+            Some(last_metrics) => write_metrics(out, table, style, &mut last_metrics.borrow_mut()),
             None => write_table(out, table, style),
         }
     }
