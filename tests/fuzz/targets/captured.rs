@@ -19,6 +19,10 @@ fuzz_target!(|bytes: &[u8]| {
     if let Some(lock) = CapturedLock::decode(bytes) {
         // A byte that is no UTF-8 becomes a character of three bytes.
         let size = lock.name.map_or(0, |name| name.len());
-        assert!(bytes.len() >= 16 && size <= 3 * bytes.len(), "{size} of {} bytes", bytes.len());
+        assert!(
+            bytes.len() >= 16 && size <= 3 * bytes.len(),
+            "{size} of {} bytes",
+            bytes.len()
+        );
     }
 });

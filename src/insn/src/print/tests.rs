@@ -66,7 +66,7 @@ fn x86_is_printed_as_by_objdump_in_both_syntaxes() {
 
 #[test]
 fn targets_and_operand_addresses_are_computed() {
-    let (shown, jump) = text(Isa::X86_64, Syntax::Att, &[0x7e, 0x10]);
+    let (jump_text, jump) = text(Isa::X86_64, Syntax::Att, &[0x7e, 0x10]);
     assert_eq!(
         (jump_text.as_str(), jump.flow, jump.target),
         ("jle    1012", InsnFlow::Jump, Some(0x1012))
@@ -88,7 +88,7 @@ fn targets_and_operand_addresses_are_computed() {
 
 #[test]
 fn arm64_is_printed_as_by_objdump() {
-    for (word, shown) in [
+    for (word, expected) in [
         (0xd280_001d_u32, "mov    x29, #0x0"),
         (0xa9bf_7bfd, "stp    x29, x30, [sp, #-16]!"),
         (0xa8c1_7bfd, "ldp    x29, x30, [sp], #16"),
