@@ -296,6 +296,23 @@ fn recordings_without_the_events_are_refused() {
     }
 }
 
+#[test]
+fn help_shows_all_subcommands() {
+    let scratch = Scratch::new();
+    let help = run(&scratch, &["kmem", "-h"]).stderr;
+    let names = run(&scratch, &["kmem"]).stderr;
+    let hint = names.split("hint: use ").nth(1).expect("a hint");
+    let named = hint.split('\'').filter(|name| name.starts_with("kmem "));
+    let mut count = 0;
+    for name in named {
+        let subcommand = name.trim_start_matches("kmem ");
+        let line = format!("rperf kmem [<options>] {subcommand} ");
+        assert!(help.contains(&line), "{name}: {help}");
+        count += 1;
+    }
+    assert_eq!(count, 6, "{names}");
+}
+
 /// Returns the stacks that are suspected to leak.
 fn suspects(json: &serde_json::Value) -> Vec<&serde_json::Value> {
     let stacks = json["stacks"].as_array().expect("stacks");

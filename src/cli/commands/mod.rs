@@ -222,7 +222,10 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
         usage: &[
             "[<options>] record [<record options>] [<command>]",
             "[<options>] stat [<options>]",
+            "[<options>] usage [<options>]",
             "[<options>] leaks [<options>]",
+            "[<options>] fragmentation [<options>]",
+            "[<options>] diff [<options>] [<baseline>] [<new>]",
         ],
         build: kmem::command,
         run: kmem::run,
