@@ -6,6 +6,7 @@ mod recording;
 mod usage;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{PipeReader, PipeWriter, pipe};
 use std::thread;
 use std::time::Duration;
@@ -264,7 +265,27 @@ fn recordings_without_the_events_are_refused() {
     let other = "record -q -o other.data -e sched:sched_switch -a -- true";
     let made = run(&scratch, &other.split(' ').collect::<Vec<_>>());
     assert_eq!(made.status, 0, "{made:?}");
+    let whole = fs::read(scratch.path().join("perf.data")).expect("a recording");
+    let end = end_of_records(&whole);
+    scratch
+        .write("truncated.data", &whole[..end - 8])
+        .expect("a file");
     for (words, status, message) in [
+        (
+            "kmem stat --page",
+            255,
+            "hint: perf.data only has events of the slab allocator: use --slab",
+        ),
+        (
+            "kmem leaks -i other.data",
+            255,
+            "hint: other.data has no events of the slab and page allocators",
+        ),
+        (
+            "kmem stat -i truncated.data",
+            255,
+            "hint: the descriptions of the tracepoints in truncated.data are missing",
+        ),
         (
             "kmem stat --page",
             255,
@@ -294,6 +315,15 @@ fn recordings_without_the_events_are_refused() {
         assert_eq!(outcome.status, status, "{words}: {outcome:?}");
         assert!(outcome.stderr.contains(message), "{words}: {outcome:?}");
     }
+}
+
+/// Returns the end of the data section, which the header of a recording names.
+fn end_of_records(recording: &[u8]) -> usize {
+    let number = |at: usize| {
+        let bytes = recording[at..at + 8].try_into().expect("eight bytes");
+        usize::try_from(u64::from_le_bytes(bytes)).expect("a size in memory")
+    };
+    number(40) + number(48)
 }
 
 #[test]

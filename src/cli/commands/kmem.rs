@@ -4,6 +4,7 @@ mod details;
 mod diff;
 mod fragmentation;
 mod leaks;
+mod needed_events;
 mod record;
 mod stat;
 mod tables;

@@ -8,7 +8,8 @@ use rperf_analysis::kmem::{FALLBACK_EVENT, Fragmentation, MigrateTypes};
 use rperf_view::kmem::fragmentation::FragmentationView;
 
 use super::details::{KmemDetails, call_site};
-use super::stat::{page_size, require_events};
+use super::needed_events::require_events;
+use super::stat::page_size;
 use super::{Allocators, reading_options};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -66,7 +67,7 @@ pub(in crate::cli::commands) fn run(
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let layouts = event_layouts(&analysis)?;
     let allocators = Allocators::given_or_recorded(matches, &layouts);
-    let mut needed = require_events(&analysis, allocators, |name| layouts.has(name))?;
+    let mut needed = require_events(&analysis, allocators, &layouts)?;
     let has_fallbacks = allocators.page && layouts.has(FALLBACK_EVENT);
     if has_fallbacks {
         require_fields(&analysis, |name| name == FALLBACK_EVENT, "kmem record")?;

@@ -12,7 +12,8 @@ use rperf_tracepoint::typed::TypedEvent;
 use rperf_view::kmem::leaks::{self, NamedStack, StackLimits};
 
 use super::details::{KernelStacks, call_site};
-use super::stat::{page_size, require_events};
+use super::needed_events::require_events;
+use super::stat::page_size;
 use super::{Allocators, reading_options};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -129,7 +130,7 @@ pub(in crate::cli::commands) fn run(
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let layouts = event_layouts(&analysis)?;
     let allocators = Allocators::given_or_recorded(matches, &layouts);
-    let needed = require_events(&analysis, allocators, |name| layouts.has(name))?;
+    let needed = require_events(&analysis, allocators, &layouts)?;
     let resolver = analysis.resolver(&symbols);
     let details = LeakDetails {
         resolver: &resolver,

@@ -4,9 +4,7 @@ use std::io::{self, Write};
 
 use clap::{ArgMatches, Command};
 use rperf_analysis::ObserverPass;
-use rperf_analysis::kmem::{
-    KmemDistributions, KmemEvents, PAGE_EVENTS, PageStatistics, SLAB_EVENTS, SlabStatistics,
-};
+use rperf_analysis::kmem::{KmemDistributions, KmemEvents, PageStatistics, SlabStatistics};
 use rperf_sys::CpuList;
 use rperf_view::kmem::pages::{PageLayout, PageTable};
 use rperf_view::kmem::slab::SlabTable;
@@ -14,6 +12,7 @@ use rperf_view::kmem::{CallSiteNames, ShownRows, distributions, json, slab};
 
 use super::details::{KmemDetails, call_site};
 use super::fragmentation::migrate_types;
+use super::needed_events::require_events;
 use super::tables::{ShownTable, ShownTables};
 use super::{Allocators, stat_options};
 use crate::cli::context::Context;
@@ -23,7 +22,7 @@ use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::{conclude, losses};
-use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
+use crate::cli::shared::recorded_fields::event_layouts;
 use crate::cli::shared::time_range::time_intervals;
 use crate::cli::symbol_options::SymbolSources;
 
@@ -54,7 +53,7 @@ pub(in crate::cli::commands) fn run(
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let layouts = event_layouts(&analysis)?;
-    let needed = require_events(&analysis, allocators, |name| layouts.has(name))?;
+    let needed = require_events(&analysis, allocators, &layouts)?;
     let resolver = analysis.resolver(&symbols);
     let mut events = KmemEvents::default();
     events.slab.set_nodes(nodes(&analysis));
@@ -99,34 +98,6 @@ pub(in crate::cli::commands) fn run(
         false => result.write(out)?,
     }
     conclude(&analysis, delivered, &events.losses, DOUBTFUL, matches)
-}
-
-/// Returns the events to read, after checking that the recording has them with time, CPU and raw data.
-pub(super) fn require_events(
-    analysis: &Analysis<'_>,
-    allocators: Allocators,
-    has: impl Fn(&str) -> bool,
-) -> Result<Vec<&'static [&'static str]>, CliError> {
-    let program = analysis.context.program;
-    let all: [(bool, &str, &'static [&'static str]); 2] = [
-        (allocators.slab, "slab", &SLAB_EVENTS),
-        (allocators.page, "page", &PAGE_EVENTS),
-    ];
-    let mut needed = Vec::new();
-    for (_, name, events) in all.into_iter().filter(|(is_shown, ..)| *is_shown) {
-        if !events.iter().any(|event| has(event)) {
-            let path = analysis.input.path.display();
-            let message = format!(
-                "No {name} allocation events found.  Have you run '{program} kmem record --{name}'?"
-            );
-            return Err(CliError::message(255, message).hint(format!(
-                "{path} was recorded without events of this allocator"
-            )));
-        }
-        require_fields(analysis, |name| events.contains(&name), "kmem record")?;
-        needed.push(events);
-    }
-    Ok(needed)
 }
 
 /// Returns the page size of the recording kernel in bytes; `None` if not recorded.

@@ -12,7 +12,8 @@ use std::collections::HashMap;
 
 use super::Allocators;
 use super::details::KernelStacks;
-use super::stat::{page_size, require_events};
+use super::needed_events::require_events;
+use super::stat::page_size;
 use crate::cli::error::CliError;
 use crate::cli::options::value;
 use crate::cli::shared::analysis::Analysis;
@@ -129,7 +130,7 @@ impl UsageKeys {
     ) -> Result<UsageAnalysis, CliError> {
         let layouts = event_layouts(analysis)?;
         let allocators = Allocators::given_or_recorded(matches, &layouts);
-        let needed = require_events(analysis, allocators, |name| layouts.has(name))?;
+        let needed = require_events(analysis, allocators, &layouts)?;
         if self.has(KeyPart::Cgroup) || self.has(KeyPart::Container) {
             require_cgroups(analysis, &needed.concat(), "kmem record")?;
         }
