@@ -327,6 +327,38 @@ fn end_of_records(recording: &[u8]) -> usize {
 }
 
 #[test]
+fn options_of_tables_need_a_table_and_keys() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::planted_leaks(4096))
+        .expect("a file");
+    let plain = run(&scratch, &["kmem", "stat"]);
+    assert_eq!((plain.status, plain.stderr.as_str()), (0, ""), "{plain:?}");
+    for option in ["-l 3", "-s bytes", "--live", "--raw-ip"] {
+        let name = option.split(' ').next().expect("a name");
+        let warning = format!(
+            "Warning: {name} applies to tables: it has no effect without --caller and --alloc\n"
+        );
+        let line = format!("kmem stat {option}");
+        let without = run(&scratch, &line.split(' ').collect::<Vec<_>>());
+        assert_eq!(without.status, 0, "{without:?}");
+        assert_eq!((&without.stdout, without.stderr), (&plain.stdout, warning));
+        let line = format!("kmem stat --caller {option}");
+        let with = run(&scratch, &line.split(' ').collect::<Vec<_>>());
+        assert_eq!((with.status, with.stderr.as_str()), (0, ""), "{line}");
+    }
+    for keys in ["", ",", "bytes,", "bytes,,hit"] {
+        let refused = run(&scratch, &["kmem", "stat", "--caller", "-s", keys]);
+        assert_eq!(refused.status, 129, "{keys}: {refused:?}");
+        let message = "Unknown slab --sort key: ''\n";
+        assert!(refused.stderr.starts_with(message), "{keys}: {refused:?}");
+    }
+    let spaced = run(&scratch, &["kmem", "stat", "--caller", "-s", "bytes, hit"]);
+    let usual = run(&scratch, &["kmem", "stat", "--caller", "-s", "bytes,hit"]);
+    assert_eq!((spaced.status, spaced.stdout), (0, usual.stdout));
+}
+
+#[test]
 fn help_shows_all_subcommands() {
     let scratch = Scratch::new();
     let help = run(&scratch, &["kmem", "-h"]).stderr;

@@ -47,6 +47,7 @@ pub(in crate::cli::commands) fn run(
 ) -> Result<ExitStatus, CliError> {
     let allocators = Allocators::given(matches).or_default(context);
     let tables = ShownTables::given(matches, allocators)?;
+    tables.warn_of_unused(matches, context);
     let is_live = flag(matches, "live") == Some(true);
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;

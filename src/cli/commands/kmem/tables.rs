@@ -4,6 +4,7 @@ use clap::ArgMatches;
 use rperf_analysis::kmem::{PageSortKey, SlabSortKey};
 
 use super::Allocators;
+use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
@@ -43,6 +44,25 @@ impl ShownTables {
             alloc: table("alloc", matches, allocators)?,
         })
     }
+
+    /// Warns about options that only apply to tables, if no table is requested.
+    pub(super) fn warn_of_unused(&self, matches: &ArgMatches, context: &Context) {
+        if self.caller.is_some() || self.alloc.is_some() {
+            return;
+        }
+        let is_on = |id: &str| flag(matches, id) == Some(true);
+        let given = [
+            ("-l", matches.contains_id("line")),
+            ("-s", matches.contains_id("sort")),
+            ("--live", is_on("live")),
+            ("--raw-ip", is_on("raw-ip")),
+        ];
+        for (option, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+            context.warn(format_args!(
+                "{option} applies to tables: it has no effect without --caller and --alloc"
+            ));
+        }
+    }
 }
 
 fn table(
@@ -73,7 +93,7 @@ fn table(
 }
 
 fn keys<K>(list: &str, named: impl Fn(&str) -> Option<K>) -> Result<Vec<K>, String> {
-    let words = list.split([',', ' ']).filter(|word| !word.is_empty());
+    let words = list.split(',').map(str::trim);
     words
         .map(|word| named(word).ok_or_else(|| word.to_owned()))
         .collect()
