@@ -133,7 +133,7 @@ impl ManualContext {
             .args(documented_options(&declared).map(manual_option));
         let mut rest = Roff::new();
         not_supported(&mut rest, &declared);
-        let has = |id: &str| shown(&declared).any(|arg| arg.get_id() == id);
+        let has = |id: &str| documented_options(&declared).any(|arg| arg.get_id() == id);
         let concerns = |listed: &&SectionEntry| listed.concerns(entry.name, has);
         entries_section(&mut rest, "EXIT STATUS", STATUSES.iter().filter(concerns));
         entries_section(&mut rest, "ENVIRONMENT", VARIABLES.iter().filter(concerns));

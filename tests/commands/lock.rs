@@ -293,3 +293,23 @@ fn waits_without_end_are_shown_and_impossible_orders_counted() {
     let quiet = run(&scratch, "lock contention -q").stderr;
     assert!(!quiet.contains("bad"), "{quiet}");
 }
+
+#[test]
+fn empty_filters_and_impossible_map_sizes_are_refused() {
+    let scratch = Scratch::new();
+    for (options, message) in [
+        ("-L ,", "-L needs at least one name"),
+        ("-Y ,", "-Y needs at least one name"),
+        ("-S ,", "-S needs at least one name"),
+        ("-G ,", "-G needs at least one name"),
+        ("-M 0", "-M 0: BPF maps have 1 to 16777216 rows"),
+        (
+            "-M 4294967295",
+            "-M 4294967295: BPF maps have 1 to 16777216 rows",
+        ),
+    ] {
+        let refused = run(&scratch, &format!("lock contention -b {options} true"));
+        assert_eq!(refused.status, 129, "{options}: {refused:?}");
+        assert!(refused.stderr.contains(message), "{options}: {refused:?}");
+    }
+}

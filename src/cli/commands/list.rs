@@ -80,7 +80,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     } = machine.find_all(&words, &catalogue, context);
     let unit = unit(matches)?;
     rows.retain(|row| {
-        row.described.as_ref().is_none_or(|entry| {
+        row.description.as_ref().is_none_or(|entry| {
             let of_unit = unit.as_ref().is_none_or(|unit| *unit == entry.pmu);
             of_unit && (is_set("deprecated") || !entry.deprecated)
         })

@@ -256,6 +256,7 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
         usage: &[
             "[<options>] record [<record options>] [<command>]",
             "[<options>] contention [<options>]",
+            "[<options>] deadlock [<options>]",
             "[<options>] info [<options>]",
             "[<options>] report [<options>]",
             "[<options>] script [<script options>]",

@@ -121,7 +121,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             SampleTreatment::Filtered => return stacks.filtered.add(weight.sum()),
             SampleTreatment::Ignored => return,
         }
-        let frames = self.chains.name(head, key.chain, &mut finder);
+        let frames = self.chains.resolve(head, key.chain, &mut finder);
         let matched = self.patterns.find(frames, &stacks.sites);
         if self.exclude_other && matched.parent.is_none() {
             return stacks.filtered.add(weight.sum());

@@ -31,7 +31,7 @@ impl TaskNames {
         is_valid.then_some(Self { names, is_fuzzy })
     }
 
-    fn select(&self, comm: &[u8]) -> bool {
+    fn matches(&self, comm: &[u8]) -> bool {
         self.names.iter().any(|name| match self.is_fuzzy {
             true => comm.windows(name.len()).any(|part| part == name),
             false => comm == name,
@@ -241,7 +241,7 @@ mod tests {
             assert_eq!(new(&[b"sh", b""], is_fuzzy), None);
         }
         let [exact, fuzzy] = [false, true].map(|is_fuzzy| new(&[b"sh"], is_fuzzy).unwrap());
-        assert!(exact.select(b"sh") && !exact.select(b"bash"));
-        assert!(fuzzy.select(b"bash") && !fuzzy.select(b"s") && !fuzzy.select(b""));
+        assert!(exact.matches(b"sh") && !exact.matches(b"bash"));
+        assert!(fuzzy.matches(b"bash") && !fuzzy.matches(b"s") && !fuzzy.matches(b""));
     }
 }

@@ -79,7 +79,7 @@ impl ShownDetails<'_> {
 
     /// The description in a vendor table, with the PMU if that is not a core PMU.
     fn description(&self, row: &ListedEvent) -> Option<String> {
-        let described = row.described.as_ref().filter(|_| self.descriptions)?;
+        let described = row.description.as_ref().filter(|_| self.descriptions)?;
         let long = described.long.as_ref().filter(|_| self.verbose);
         let text = long.or(described.brief.as_ref());
         match self.catalogue.machine.is_core(&described.pmu) {

@@ -34,6 +34,8 @@ pub(super) const MAX_STACK: usize = 8;
 /// (`BPF_F_SKIP_FIELD_MASK`).
 const MAX_LIVE_STACK: usize = 127;
 const MAX_LIVE_SKIP: usize = 255;
+/// The maximum of `-M`. Larger maps need gigabytes of the kernel's memory.
+const MAX_MAP_ROWS: u64 = 1 << 24;
 
 /// The columns in order.
 const SHOWN: [LockColumn; 4] = [
@@ -241,6 +243,22 @@ fn refuse_ignored(matches: &ArgMatches, query: &LockQuery, is_live: bool) -> Res
                 return Err(CliError::usage(message).hint(hint));
             }
         }
+    }
+    for (id, option) in [
+        ("type-filter", "-Y"),
+        ("lock-filter", "-L"),
+        ("callstack-filter", "-S"),
+        ("cgroup-filter", "-G"),
+    ] {
+        if words(matches, id).is_some_and(|words| words.is_empty()) {
+            let message = format!("{option} needs at least one name");
+            return Err(CliError::usage(message));
+        }
+    }
+    let rows = matches.get_one::<u64>("map-nr-entries");
+    if let Some(rows) = rows.filter(|rows| !(1..=MAX_MAP_ROWS).contains(*rows)) {
+        let message = format!("-M {rows}: BPF maps have 1 to {MAX_MAP_ROWS} rows");
+        return Err(CliError::usage(message));
     }
     if is_live && !(1..=MAX_LIVE_STACK).contains(&query.max_stack) {
         let message = format!(

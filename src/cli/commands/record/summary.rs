@@ -32,7 +32,7 @@ pub(super) fn print(
     if recorded.truncated_maps > 0 {
         context.warn(format_args!(
             "reading the mappings of {} took longer than {} ms and was stopped; --proc-map-timeout allows more time",
-            counted(recorded.truncated_maps as u64, "process"),
+            counted(recorded.truncated_maps, "process"),
             request.synthesis.maps_timeout.as_millis()
         ));
     }

@@ -76,8 +76,10 @@ impl ObjectFiles {
         let finder = Finder::new(part);
         let files = [Some(&selected.names), selected.runtime.as_ref()];
         files.into_iter().flatten().any(|file| {
-            let names = ElfImage::parse(&file.bytes).ok().map(|image| image.names());
-            names.is_none_or(|names| names.iter().any(|names| finder.find(names).is_some()))
+            let tables = ElfImage::parse(&file.bytes)
+                .ok()
+                .map(|image| image.string_tables());
+            tables.is_none_or(|tables| tables.iter().any(|table| finder.find(table).is_some()))
         })
     }
 

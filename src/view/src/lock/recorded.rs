@@ -135,7 +135,7 @@ pub fn write_recorded(out: &mut dyn Write, found: &RecordedWaits, most: usize) -
     writeln!(
         out,
         "{} for futexes, {unknown} of them without a known holder",
-        counted(*waits as u64, "wait")
+        counted(*waits, "wait")
     )?;
     for deadlock in &found.deadlocks {
         found.write_deadlock(out, deadlock)?;
