@@ -12,7 +12,7 @@ fn run(scratch: &Scratch, settings: &str, words: &[&str]) -> io::Result<Outcome>
     rperf_in(scratch, words).env("PERF_CONFIG", path).finish()
 }
 
-/// Records a busy shell with these options.
+/// Records a busy shell with these settings and options.
 fn record(scratch: &Scratch, settings: &str, options: &[&str]) -> io::Result<()> {
     let words = [
         &["record", "-o", "perf.data", "-e", "cpu-clock"],
@@ -146,13 +146,13 @@ fn settings_of_reports_act_like_their_options() -> io::Result<()> {
             &["-M", "intel"],
         ),
     ] {
-        let set = run(&scratch, settings, words)?;
-        let given = run(&scratch, "", &[words, option].concat())?;
-        assert_eq!(set.stdout, given.stdout, "{settings}");
-        assert_eq!(set.stderr, given.stderr, "{settings}");
-        let usual = run(&scratch, "", words)?;
-        if words[0] == "annotate" && usual.status == 0 {
-            assert_ne!(set.stdout, usual.stdout, "{settings}");
+        let with_setting = run(&scratch, settings, words)?;
+        let with_option = run(&scratch, "", &[words, option].concat())?;
+        assert_eq!(with_setting.stdout, with_option.stdout, "{settings}");
+        assert_eq!(with_setting.stderr, with_option.stderr, "{settings}");
+        let by_default = run(&scratch, "", words)?;
+        if words[0] == "annotate" && by_default.status == 0 {
+            assert_ne!(with_setting.stdout, by_default.stdout, "{settings}");
         }
     }
     Ok(())

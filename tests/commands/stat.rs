@@ -100,7 +100,7 @@ fn json_rows_have_all_fields_of_perfs_checker() {
         "metric-value",
         "metric-unit",
     ];
-    for (options, before) in [
+    for (options, first_keys) in [
         (&["-e", "cs,dummy,cycles,cpu-clock"][..], &[][..]),
         (&["-a"], &[]),
         (&["-A", "-a"], &["cpu"]),
@@ -111,7 +111,7 @@ fn json_rows_have_all_fields_of_perfs_checker() {
         (&["--per-node", "-a"], &["node", "aggregate-number"]),
     ] {
         let outcome = stat(&[&["-j"], options, &["true"]].concat());
-        let expected: Vec<&str> = before.iter().chain(&EVENT).copied().collect();
+        let expected: Vec<&str> = first_keys.iter().chain(&EVENT).copied().collect();
         assert!(!outcome.stderr.is_empty(), "{options:?}");
         for line in outcome.stderr.lines() {
             let row: serde_json::Map<String, serde_json::Value> =
@@ -256,7 +256,7 @@ fn a_group_is_counted_without_its_unsupported_event() {
 }
 
 #[test]
-fn contradictions_are_reported_before_the_workload_runs() {
+fn invalid_options_and_missing_programs_are_refused() {
     for (words, message) in [
         (&["-A", "true"][..], "system-wide mode"),
         (&["--per-core", "true"], "system-wide mode"),
@@ -298,7 +298,7 @@ fn contradictions_are_reported_before_the_workload_runs() {
 }
 
 #[test]
-fn easily_misunderstood_options_have_notes() {
+fn easily_misunderstood_options_have_hints() {
     let hint = |words: &[&str]| {
         let stderr = stat(words).stderr;
         let last = stderr.lines().next_back().unwrap_or_default().to_owned();
@@ -347,7 +347,7 @@ fn thousands_of_counters_are_opened() {
     );
 }
 
-/// A program that mostly makes system calls takes less than 30 times as long if each call is counted.
+/// A program that mostly reads and writes uses less than 30 times the CPU time if these calls are counted.
 #[test]
 fn counted_system_calls_cost_little() {
     if !rperf_testkit::may_trace("commands::stat::counted_system_calls_cost_little") {
@@ -356,7 +356,7 @@ fn counted_system_calls_cost_little() {
     let copy = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1"];
     let copy = [&copy[..], &["count=100000", "status=none"]].concat();
     // CPU time, which does not depend on other tasks.
-    let used = |options: &[&str]| {
+    let cpu_seconds = |options: &[&str]| {
         let outcome = stat(&[options, &copy].concat());
         let times = outcome.stderr.lines().filter_map(|line| {
             let line = line.strip_suffix(" user").or(line.strip_suffix(" sys"))?;
@@ -364,13 +364,16 @@ fn counted_system_calls_cost_little() {
         });
         (times.sum::<f64>(), outcome.stderr)
     };
-    let (alone, _) = used(&["-n"]);
-    let (counted, message) = used(&["-e", "syscalls:sys_enter_r*,syscalls:sys_enter_w*"]);
+    let (uncounted, _) = cpu_seconds(&["-n"]);
+    let (counted, message) = cpu_seconds(&["-e", "syscalls:sys_enter_r*,syscalls:sys_enter_w*"]);
     assert!(
         message.contains(" 100000      syscalls:sys_enter_write "),
         "{message}"
     );
-    assert!(alone > 0.0 && counted < 30.0 * alone, "{alone} {counted}");
+    assert!(
+        uncounted > 0.0 && counted < 30.0 * uncounted,
+        "{uncounted} {counted}"
+    );
 }
 
 /// Many system-wide tracepoints are opened together; each is counted as if it were alone.
@@ -466,8 +469,8 @@ fn a_signal_after_the_workloads_end_ends_the_repetition() {
     if !may_trace(NAME) {
         return;
     }
-    let late = "(sleep 0.02; kill -TERM $PPID) & echo run";
-    let outcome = stat(&["-e", "sched:*", "-r", "4", "sh", "-c", late]);
+    let script = "(sleep 0.02; kill -TERM $PPID) & echo run";
+    let outcome = stat(&["-e", "sched:*", "-r", "4", "sh", "-c", script]);
     let runs = outcome.stdout.lines().count();
     assert!((1..4).contains(&runs), "{runs} runs: {}", outcome.stderr);
 }

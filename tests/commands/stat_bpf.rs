@@ -14,7 +14,7 @@ fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
     rperf_in(scratch, words).finish().expect("rperf starts")
 }
 
-/// Whether this machine runs BPF programs; otherwise prints that the test is skipped.
+/// Whether BPF programs can be loaded; otherwise prints that the test is skipped.
 fn has_bpf(test: &str) -> bool {
     let mut program = ProgramBuilder::new();
     program.exit();
@@ -26,7 +26,7 @@ fn has_bpf(test: &str) -> bool {
     has
 }
 
-/// Value, event and cgroup of the lines of `-x ,`.
+/// Value, event and cgroup of the rows of `-x,` that have a count.
 fn counts(text: &str) -> Vec<(f64, String, String)> {
     let rows = text.lines().filter_map(|line| {
         let words: Vec<&str> = line.split(',').collect();
@@ -258,7 +258,7 @@ fn programs_are_counted_or_refused_with_a_reason() {
 #[test]
 fn combinations_without_meaning_are_refused() {
     let scratch = Scratch::new();
-    for (words, line) in [
+    for (words, message) in [
         (
             &["stat", "-b", "1", "--bpf-counters", "true"][..],
             "exclude each other",
@@ -288,7 +288,7 @@ fn combinations_without_meaning_are_refused() {
         let refused = rperf(&scratch, words);
         assert_eq!(refused.status, 129, "{words:?}: {}", refused.stderr);
         assert!(
-            refused.stderr.contains(line),
+            refused.stderr.contains(message),
             "{words:?}: {}",
             refused.stderr
         );

@@ -49,20 +49,20 @@ fn ranges_of_a_field_are_counted_by_the_kernel() {
         all,
         "{rows:?}"
     );
-    let found = |rows: &[(String, u64)], range: &str| {
+    let count_of = |rows: &[(String, u64)], range: &str| {
         let name = format!("{EVENT} ret {range}");
         rows.iter()
             .find(|(row, _)| *row == name)
             .map(|(_, count)| *count)
     };
-    assert_eq!(found(&rows, "4096 -> 16383"), Some(50), "{rows:?}");
-    assert_eq!(found(&rows, "-> -1"), Some(0), "{rows:?}");
+    assert_eq!(count_of(&rows, "4096 -> 16383"), Some(50), "{rows:?}");
+    assert_eq!(count_of(&rows, "-> -1"), Some(0), "{rows:?}");
     let own = counts_with(&["--hist", "ret:4096,4097"]);
-    assert_eq!(found(&own, "4096 -> 4096"), Some(50), "{own:?}");
+    assert_eq!(count_of(&own, "4096 -> 4096"), Some(50), "{own:?}");
     assert_eq!(own.len(), 3, "{own:?}");
     // A filter given by the user applies, too.
     let none = counts_with(&["--filter", "ret < 100", "--hist", "ret:0,4096"]);
-    assert_eq!(found(&none, "4096 ->"), Some(0), "{none:?}");
+    assert_eq!(count_of(&none, "4096 ->"), Some(0), "{none:?}");
     // The counts are recorded with their ranges.
     let words = [
         &[
@@ -74,7 +74,7 @@ fn ranges_of_a_field_are_counted_by_the_kernel() {
     assert_eq!(run(&scratch, &words).status, 0);
     let report = run(&scratch, &["stat", "report", "-x,", "-i", "counts"]);
     assert_eq!(
-        found(&counts(&report.stderr), "4096 -> 16383"),
+        count_of(&counts(&report.stderr), "4096 -> 16383"),
         Some(50),
         "{report:?}"
     );

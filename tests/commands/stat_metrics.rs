@@ -40,11 +40,11 @@ fn metrics_are_computed_from_their_events() {
     let stat = |words: &[&str]| processor.stat(words);
     let outcome = stat(&["-x,", "-M", "Mine", "true"]);
     let lines: Vec<&str> = outcome.stderr.lines().collect();
-    let [minor, more, faults] = lines[..] else {
+    let [minor, percent, faults] = lines[..] else {
         panic!("both metrics share two events: {}", outcome.stderr)
     };
     assert!(minor.ends_with(",100.00,1.00,minor_share"), "{minor}");
-    assert!(more.ends_with(",100.0,%  percent"), "{more}");
+    assert!(percent.ends_with(",100.0,%  percent"), "{percent}");
     assert!(faults.contains(",,page-faults,"), "{faults}");
     let words = ["-x,", "--metric-no-threshold", "-M", "minor_share", "true"];
     assert!(stat(&words).stderr.contains(",100.00,1.00,minor_share"));
@@ -54,14 +54,14 @@ fn metrics_are_computed_from_their_events() {
         "{}",
         long.stderr
     );
-    let apart = stat(&["-vv", "--metric-no-group", "-M", "minor_share", "true"]);
-    assert!(!apart.stderr.contains("GROUP"), "{}", apart.stderr);
+    let ungrouped = stat(&["-vv", "--metric-no-group", "-M", "minor_share", "true"]);
+    assert!(!ungrouped.stderr.contains("GROUP"), "{}", ungrouped.stderr);
     let unknown = stat(&["-M", "minor_shore", "echo", "ran"]);
     assert_eq!((unknown.status, unknown.stdout.as_str()), (234, ""));
     assert!(unknown.stderr.contains("minor_share"), "{}", unknown.stderr);
 }
 
-/// The metrics of perf 7.2 that need neither tables nor hardware counters.
+/// Metrics of perf 7.2 that need neither tables nor hardware counters.
 #[test]
 fn metrics_of_software_events_are_computed_everywhere() {
     let scratch = Scratch::new();
@@ -72,7 +72,6 @@ fn metrics_of_software_events_are_computed_everywhere() {
         assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
         outcome.stderr
     };
-    // The value of a metric, and the count of an event.
     let metric_value = |text: &str, metric: &str| {
         let line = text.lines().find(|line| line.ends_with(metric));
         let line = line.unwrap_or_else(|| panic!("{metric}: {text}"));

@@ -8,7 +8,7 @@ fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
     rperf_in(scratch, words).finish().expect("rperf starts")
 }
 
-/// The rows of a CSV table, without summary names and the metrics at the end of a row.
+/// The first three cells of each row of a CSV table.
 fn rows(text: &str) -> Vec<String> {
     let row = |line: &str| line.split(',').take(3).collect::<Vec<_>>().join(",");
     text.lines().map(row).collect()
@@ -21,15 +21,15 @@ fn stat_report_matches_the_printed_counts() {
     let record = [
         "stat", "record", "-x,", "-e", events, "-o", "counts", "sh", "-c", "exit 7",
     ];
-    let shown = rperf(&scratch, &record);
-    assert_eq!(shown.status, 7, "{}", shown.stderr);
+    let recorded = rperf(&scratch, &record);
+    assert_eq!(recorded.status, 7, "{}", recorded.stderr);
     let report = ["stat", "report", "-x,", "-i", "counts", "-o", "table"];
-    let again = rperf(&scratch, &report);
-    assert_eq!((again.status, again.stderr.as_str()), (0, ""));
+    let reported = rperf(&scratch, &report);
+    assert_eq!((reported.status, reported.stderr.as_str()), (0, ""));
     let table = std::fs::read_to_string(scratch.path().join("table")).expect("a table");
     let (date, table) = table.split_once("\n\n").expect("a dated table");
     assert!(date.starts_with("# started on "), "{date}");
-    assert_eq!(rows(table), rows(&shown.stderr));
+    assert_eq!(rows(table), rows(&recorded.stderr));
     assert!(table.contains(",ns,duration_time,"), "{table}");
 }
 
@@ -51,12 +51,12 @@ fn cgroups_and_times_are_recorded_by_name() {
         "--",
         "true",
     ];
-    let shown = rperf(&scratch, &record);
+    let recorded = rperf(&scratch, &record);
     if !crate::kernel::is_root() {
         return skip("cgroups_and_times_are_recorded_by_name", "needs root");
     }
-    assert_eq!(shown.status, 0, "{}", shown.stderr);
-    let again = rperf(&scratch, &["stat", "report", "-x,", "-i", "counts"]);
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+    let reported = rperf(&scratch, &["stat", "report", "-x,", "-i", "counts"]);
     let first_cells = |text: &str| -> Vec<String> {
         let rows = text
             .lines()
@@ -64,11 +64,11 @@ fn cgroups_and_times_are_recorded_by_name() {
         rows.collect()
     };
     assert_eq!(
-        first_cells(&again.stderr),
-        first_cells(&shown.stderr),
-        "{again:?}"
+        first_cells(&reported.stderr),
+        first_cells(&recorded.stderr),
+        "{reported:?}"
     );
-    assert!(shown.stderr.contains(",cs,/,"), "{}", shown.stderr);
+    assert!(recorded.stderr.contains(",cs,/,"), "{}", recorded.stderr);
     let Some(perf) = real_perf() else {
         return skip("cgroups_and_times_are_recorded_by_name", "there is no perf");
     };
@@ -94,11 +94,11 @@ fn options_may_precede_and_follow_the_subcommand() {
         "{}",
         recorded.stderr
     );
-    let shown = rperf(
+    let reported = rperf(
         &scratch,
         &["stat", "--json-output", "report", "-i", "counts"],
     );
-    let row: serde_json::Value = serde_json::from_str(&shown.stderr).expect("an object");
+    let row: serde_json::Value = serde_json::from_str(&reported.stderr).expect("an object");
     assert_eq!(row["event"], "cs");
     // After `--` comes the name of a program.
     let program = rperf(&scratch, &["stat", "-e", "cs", "--", "report"]);
@@ -111,7 +111,7 @@ fn options_may_precede_and_follow_the_subcommand() {
 }
 
 #[test]
-fn invalid_options_are_refused() {
+fn invalid_options_and_files_are_refused() {
     let scratch = Scratch::new();
     let refusals = [
         (

@@ -14,7 +14,7 @@ use crate::text_pokes::{samples, with_text_poke};
 use crate::tidy::root;
 use crate::tools::{Tool, Tools};
 
-/// Runs without the build-id cache that the recording filled.
+/// Runs rperf with another home folder, so without the build-id cache that the recording filled.
 fn elsewhere(scratch: &Scratch, words: &[&str]) -> Outcome {
     let run = Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
     let home = scratch.path().join("elsewhere");
@@ -53,12 +53,12 @@ fn a_replaced_program_is_reported() {
     fs::remove_file(&program).expect("the program is removed");
     fs::copy(other_program, &program).expect("another takes its place");
     let cache = scratch.path().join("elsewhere/.debug/.build-id");
-    let place = format!("'buildid-cache --add': there is no {}/", cache.display());
+    let hint = format!("'buildid-cache --add': there is no {}/", cache.display());
     for command in ["report", "script"] {
         let outcome = elsewhere(&scratch, &[command]);
         assert_eq!(outcome.status, 0, "{outcome:?}");
         assert!(warned(&outcome), "{outcome:?}");
-        assert!(outcome.stderr.contains(&place), "{outcome:?}");
+        assert!(outcome.stderr.contains(&hint), "{outcome:?}");
     }
     let added = elsewhere(&scratch, &["buildid-cache", "--add", "/bin/sh"]);
     assert_eq!(added.status, 0, "{added:?}");
@@ -67,7 +67,7 @@ fn a_replaced_program_is_reported() {
 }
 
 #[test]
-fn files_that_give_no_names_are_named() {
+fn files_without_symbols_are_reported() {
     const KERNEL: u64 = 0xffff_ffff_8100_0000;
     const CODE: u64 = 0x7f00_0000_0000;
     let scratch = Scratch::new();
@@ -121,7 +121,7 @@ fn files_that_give_no_names_are_named() {
 }
 
 /// The address of a function in kallsyms; `None` if the function is missing or its address hidden (0).
-fn listed(listing: &str, name: &str) -> Option<u64> {
+fn kallsyms_address(listing: &str, name: &str) -> Option<u64> {
     let mut lines = listing.lines().map(str::split_whitespace);
     let mut line = lines.find(|line| line.clone().nth(2) == Some(name))?;
     u64::from_str_radix(line.next()?, 16)
@@ -148,11 +148,14 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
         return;
     };
     let listing = fs::read_to_string("/proc/kallsyms").expect("the kernel's symbols");
-    let (Some(start), Some(end)) = (listed(&listing, "_stext"), listed(&listing, "_etext")) else {
+    let (Some(start), Some(end)) = (
+        kallsyms_address(&listing, "_stext"),
+        kallsyms_address(&listing, "_etext"),
+    ) else {
         return skip(test, "the kernel's addresses are hidden");
     };
     let script = ["script", "-i", &file, "-F", "ip,sym,symoff,dso,insn"];
-    let without = tools.outcome(Tool::Rperf, &script).stdout;
+    let without_copy = tools.outcome(Tool::Rperf, &script).stdout;
     let id = tools.outcome(Tool::Rperf, &["buildid-list", "--kernel"]);
     let copies = tools
         .path()
@@ -174,12 +177,12 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
     let text = tools.assert_same(&script);
     assert!(text.lines().all(|line| line.contains(" insn: ")), "{text}");
     assert_eq!(
-        without.contains(" insn: "),
+        without_copy.contains(" insn: "),
         Path::new("/proc/kcore").exists()
     );
     let recording = fs::read(tools.path().join(&file)).expect("the recording");
     for has_old_code in [true, false] {
-        let poked = poked(&recording, has_old_code);
+        let poked = with_poked_instruction(&recording, has_old_code);
         fs::write(tools.path().join(&file), poked).expect("scratch");
         let now = match has_old_code {
             true => tools.assert_same(&script),
@@ -199,7 +202,7 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
 
 /// Adds a TEXT_POKE record for an instruction with many samples, before the later half of the samples. The code in kernel
 /// memory is the old one if `has_old_code`, otherwise the new one.
-fn poked(recording: &[u8], has_old_code: bool) -> Vec<u8> {
+fn with_poked_instruction(recording: &[u8], has_old_code: bool) -> Vec<u8> {
     let data = PerfData::parse(recording).expect("a recording");
     let samples = samples(&data);
     // The samples of each CPU are contiguous in the file.
@@ -216,10 +219,10 @@ fn poked(recording: &[u8], has_old_code: bool) -> Vec<u8> {
     };
     let addresses = samples.iter().filter_map(|(_, sample)| sample.ip);
     let addr = addresses.max_by_key(in_both).expect("a sample");
-    let (found, other) = (&code(addr, addr + 1)[..], &[0xf5][..]);
+    let (present, other) = (&code(addr, addr + 1)[..], &[0xf5][..]);
     let (old, new) = match has_old_code {
-        true => (found, other),
-        false => (other, found),
+        true => (present, other),
+        false => (other, present),
     };
     with_text_poke(recording, by_time[middle], TextPoke { addr, old, new })
 }

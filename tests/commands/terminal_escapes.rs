@@ -1,4 +1,4 @@
-//! Control characters in names of a recording: escaped on terminals, unchanged in pipes.
+//! Control characters in names: escaped on terminals; unchanged in pipes, except line ends in messages.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -22,11 +22,10 @@ const USER: u64 = 0x40_0000;
 /// Wide enough that no line is truncated.
 const WIDE: Option<usize> = Some(200);
 
-/// A name that sets the terminal's title, rings the bell, returns the carriage, turns on blinking and reverses the
-/// text.
+/// A name with escape sequences, control characters and a bidirectional override.
 const NAME: &str = "a\x1b]0;pwned\x07\r\u{9b}5m\u{202e}\x1b[31mz";
 /// The escaped form of the name.
-const SHOWN: &str = "a\\x1b]0;pwned\\x07\\x0d\\u{9b}5m\\u{202e}\\x1b[31mz";
+const ESCAPED_NAME: &str = "a\\x1b]0;pwned\\x07\\x0d\\u{9b}5m\\u{202e}\\x1b[31mz";
 
 /// A recording in which a thread, a kernel function with code and a missing file have names with [`NAME`].
 fn recording() -> Scratch {
@@ -71,7 +70,7 @@ fn recording() -> Scratch {
 fn probe_recording() -> Scratch {
     let fixture = root().join("tests/fixtures/x86_64/kprobe.data");
     let mut bytes = fs::read(fixture).expect("a fixture");
-    // The raw byte is a control sequence introducer if the terminal does not decode UTF-8.
+    // The byte 0x9b is a control sequence introducer if the terminal does not decode UTF-8.
     let replaced: [(&[u8], &[u8]); 3] = [
         (
             b"/proc/self/status",
@@ -95,7 +94,7 @@ fn probe_recording() -> Scratch {
     scratch
 }
 
-/// A command in an environment without colours and pagers, on a terminal with this many columns, or on none.
+/// A command without colours and with `cat` as the pager, on a terminal with this many columns, or on none.
 fn command(folder: &Path, words: &str, columns: Option<usize>) -> Command {
     let mut line = format!("{} {words}", env!("CARGO_BIN_EXE_rperf"));
     let mut command = Command::new(match columns {
@@ -138,7 +137,8 @@ fn on_terminal(test: &str, command: &mut Command) -> Option<Vec<u8>> {
     }
 }
 
-/// Checks that terminal output contains no control character except line ends and tabs; returns the output as text.
+/// Checks that terminal output contains no control character except line ends and tabs, and no bidirectional control;
+/// returns the output as text.
 #[track_caller]
 fn assert_clean(words: &str, bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
@@ -156,14 +156,14 @@ fn assert_clean(words: &str, bytes: &[u8]) -> String {
     text
 }
 
-/// Runs a command both ways: control characters are escaped on the terminal and unchanged in the pipe.
+/// Runs a command on a terminal and in a pipe: control characters are escaped on the terminal and unchanged in the pipe.
 #[track_caller]
-fn assert_escaped(test: &str, scratch: &Scratch, words: &str, shown: &str, raw: &[u8]) {
+fn assert_escaped(test: &str, scratch: &Scratch, words: &str, expected: &str, raw: &[u8]) {
     let Some(bytes) = on_terminal(test, &mut command(scratch.path(), words, WIDE)) else {
         return;
     };
     let text = assert_clean(words, &bytes);
-    assert!(text.contains(shown), "{words}: {text}");
+    assert!(text.contains(expected), "{words}: {text}");
     let piped = command(scratch.path(), words, None).output();
     let Output { stdout, stderr, .. } = piped.expect("sh starts");
     let has_raw = |bytes: &[u8]| bytes.windows(raw.len()).any(|window| window == raw);
@@ -193,7 +193,7 @@ fn names_of_threads_functions_and_files_are_escaped() {
         "annotate --stdio",
         "annotate --stdio2",
     ] {
-        assert_escaped(test, &scratch, words, SHOWN, NAME.as_bytes());
+        assert_escaped(test, &scratch, words, ESCAPED_NAME, NAME.as_bytes());
     }
 }
 
@@ -202,8 +202,8 @@ fn strings_and_names_of_tracepoints_are_escaped() {
     let test = "strings_and_names_of_tracepoints_are_escaped";
     let scratch = probe_recording();
     let string = b"\x1b]0;A\x07\r\x9b5m\xe2\x80\xaez";
-    let shown = "\\x1b]0;A\\x07\\x0d\\x9b5m\\u{202e}z";
-    assert_escaped(test, &scratch, "script", shown, string);
+    let expected = "\\x1b]0;A\\x07\\x0d\\x9b5m\\u{202e}z";
+    assert_escaped(test, &scratch, "script", expected, string);
     for words in [
         "evlist",
         "evlist -v",
@@ -211,7 +211,7 @@ fn strings_and_names_of_tracepoints_are_escaped() {
         "report --stdio -s comm",
         "report -D",
     ] {
-        let shown = "kprobes:\\x1b[5m\\x07";
+        let expected = "kprobes:\\x1b[5m\\x07";
         match words {
             "report -D" => assert_escaped(
                 test,
@@ -220,7 +220,7 @@ fn strings_and_names_of_tracepoints_are_escaped() {
                 "\\x1b[5m\\x07\\x0d",
                 b"\x1b[5m\x07\r",
             ),
-            words => assert_escaped(test, &scratch, words, shown, b"kprobes:\x1b[5m\x07"),
+            words => assert_escaped(test, &scratch, words, expected, b"kprobes:\x1b[5m\x07"),
         }
     }
     let object = b" \x1b[5m\x07\r\n";
@@ -246,12 +246,12 @@ fn own_colours_are_kept() {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let colours = text.matches("\x1b[31m").count();
         assert!(colours > 0, "{words}: {text:?}");
-        let without = ["\x1b[31m", "\x1b[32m", "\x1b[34m", "\x1b[35m", "\x1b[m"];
-        let rest = without
+        let color_sequences = ["\x1b[31m", "\x1b[32m", "\x1b[34m", "\x1b[35m", "\x1b[m"];
+        let rest = color_sequences
             .iter()
             .fold(text, |text, color| text.replace(color, ""));
         let rest = assert_clean(words, rest.as_bytes());
-        assert!(rest.contains(SHOWN), "{words}: {rest}");
+        assert!(rest.contains(ESCAPED_NAME), "{words}: {rest}");
     }
 }
 
@@ -266,7 +266,7 @@ fn a_pager_gets_escaped_names() {
     }
     let bytes = fs::read(scratch.path().join("paged")).expect("the pager's input");
     let text = assert_clean("report", &bytes);
-    assert!(text.contains(SHOWN), "{text}");
+    assert!(text.contains(ESCAPED_NAME), "{text}");
 }
 
 /// Control characters of names in messages are escaped on a terminal. In a pipe, only line ends are: no name can imitate a hint.
@@ -291,12 +291,12 @@ fn control_characters_in_messages_are_escaped() {
             return;
         };
         let text = assert_clean(&words, &bytes);
-        let shown = format!("no\\x0ahint:{SHOWN}: ");
-        let shown = match words.starts_with("annotate") {
-            true => shown.trim_end_matches(": "),
-            false => &shown,
+        let expected = format!("no\\x0ahint:{ESCAPED_NAME}: ");
+        let expected = match words.starts_with("annotate") {
+            true => expected.trim_end_matches(": "),
+            false => &expected,
         };
-        assert!(text.contains(shown), "{words}: {text}");
+        assert!(text.contains(expected), "{words}: {text}");
         let piped = command(scratch.path(), &words, None).output();
         let message = String::from_utf8_lossy(&piped.expect("sh starts").stderr).into_owned();
         let raw = format!("no\\x0ahint:{NAME}");
@@ -324,7 +324,7 @@ fn stat_escapes_the_name_of_its_workload() {
         "stat -e duration_time \"$(printf './%b' '{}')\"",
         octal(NAME)
     );
-    assert_escaped(test, &scratch, &words, SHOWN, NAME.as_bytes());
+    assert_escaped(test, &scratch, &words, ESCAPED_NAME, NAME.as_bytes());
 }
 
 /// The output of a command on a terminal until it exits; each key is pressed once its text has appeared.
@@ -359,15 +359,15 @@ fn the_browser_escapes_names() {
     let Some(text) = driven(browser, &steps) else {
         return;
     };
-    for shown in [
-        SHOWN,
-        &format!("no\\x0ahint:{SHOWN}"),
-        &format!("Annotate {SHOWN}"),
+    for expected in [
+        ESCAPED_NAME,
+        &format!("no\\x0ahint:{ESCAPED_NAME}"),
+        &format!("Annotate {ESCAPED_NAME}"),
     ] {
-        assert!(text.contains(shown), "{text:?}");
+        assert!(text.contains(expected), "{text:?}");
     }
     // The column is as wide as the escaped name.
-    let row = format!("{SHOWN}  [kernel.kallsyms]");
+    let row = format!("{ESCAPED_NAME}  [kernel.kallsyms]");
     assert!(text.contains(&row), "{text:?}");
     // None of these is needed for drawing.
     for raw in ["\x1b]", "\x07", "\u{9b}", "\u{202e}", "\x1b[31mz"] {
@@ -379,7 +379,7 @@ fn the_browser_escapes_names() {
 #[test]
 fn top_escapes_and_truncates_names() {
     const COMM: &str = "a\x1b[5m\x07\r\u{9b}5mz";
-    const SHOWN_COMM: &str = "a\\x1b[5m\\x07\\x0d\\u{9b}5mz";
+    const ESCAPED_COMM: &str = "a\\x1b[5m\\x07\\x0d\\u{9b}5mz";
     let scratch = Scratch::new();
     let program = scratch.path().join(COMM);
     symlink("/bin/sh", &program).expect("a link");
@@ -387,7 +387,7 @@ fn top_escapes_and_truncates_names() {
         .args(["-c", "while :; do :; done"])
         .spawn();
     let target = Running(spinning.expect("a shell"));
-    for (columns, shown) in [(200, SHOWN_COMM), (37, "  a\\x1b[5m\\x\n")] {
+    for (columns, expected) in [(200, ESCAPED_COMM), (37, "  a\\x1b[5m\\x\n")] {
         let words = format!(
             "top --stdio -e cpu-clock -F 499 -d 0.3 -ns comm -p {}",
             target.0.id()
@@ -399,7 +399,7 @@ fn top_escapes_and_truncates_names() {
         let clear_screen = "\x1b[H\x1b[2J";
         assert!(text.contains(clear_screen), "{text:?}");
         let rest = assert_clean(&words, text.replace(clear_screen, "").as_bytes());
-        assert!(rest.contains(shown), "{rest}");
+        assert!(rest.contains(expected), "{rest}");
         let is_short = |line: &str| line.chars().count() <= columns;
         assert!(rest.lines().all(is_short), "{rest}");
     }

@@ -49,16 +49,16 @@ fn results(output: &str) -> BTreeMap<&str, &str> {
 #[test]
 fn tests_of_tracefs_are_skipped_in_a_container_without_it() {
     const NAME: &str = "test_diagnosis::tests_of_tracefs_are_skipped_in_a_container_without_it";
-    // tracefs is hidden in a new mount namespace, wherever it is mounted; then empty folders are mounted there, as by container
-    // engines.
-    const INSIDE: &str = "for kind in tracefs debugfs tracefs; do
+    // tracefs is hidden in a new mount namespace, wherever it is mounted; in the second run empty folders are mounted over its usual
+    // places, as by container engines.
+    const UNMOUNT: &str = "for kind in tracefs debugfs tracefs; do
             awk -v kind=$kind '$3 == kind { print $2 }' /proc/mounts | xargs -r -n 1 umount -l
         done; ";
-    const EMPTY: &str = "for name in tracing debug; do
+    const MOUNT_EMPTY: &str = "for name in tracing debug; do
             mount -t tmpfs none /sys/kernel/$name || exit 1
         done; ";
-    for empty in ["", EMPTY] {
-        let script = format!("{INSIDE}{empty}exec \"$0\" test tracepoint probe report 1");
+    for empty in ["", MOUNT_EMPTY] {
+        let script = format!("{UNMOUNT}{empty}exec \"$0\" test tracepoint probe report 1");
         check_without_tracefs(NAME, &script);
     }
 }

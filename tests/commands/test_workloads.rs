@@ -48,13 +48,13 @@ fn ends(line: &str) -> [&str; 2] {
 
 #[track_caller]
 fn assert_chain(text: &str, chain: &str) {
-    let found = chains(text);
-    let is_there = found.iter().any(|sample| sample.contains(chain));
-    assert!(is_there, "no sample has {chain}: {found:?}");
+    let all_chains = chains(text);
+    let is_there = all_chains.iter().any(|sample| sample.contains(chain));
+    assert!(is_there, "no sample has {chain}: {all_chains:?}");
 }
 
 #[test]
-fn call_chains_are_complete_by_frame_pointers_and_dwarf() {
+fn call_chains_by_frame_pointers_and_dwarf_have_the_callers() {
     for kind in ["fp", "dwarf"] {
         let options = format!("--call-graph {kind}");
         let text = profile(&options, "leafloop 0.3", "ip,sym");
@@ -133,9 +133,9 @@ fn branches_and_loops_are_in_their_functions() {
         ("code_with_type 0.2 1000", &["code_with_type"]),
     ] {
         let text = profile("", workload, "ip,sym");
-        let found: BTreeSet<&str> = text.lines().map(|line| ends(line)[1]).collect();
+        let sampled: BTreeSet<&str> = text.lines().map(|line| ends(line)[1]).collect();
         for function in functions {
-            assert!(found.contains(function), "{function} in {found:?}");
+            assert!(sampled.contains(function), "{function} in {sampled:?}");
         }
     }
     let binary = fs::read(env!("CARGO_BIN_EXE_rperf")).expect("the binary");
@@ -144,7 +144,7 @@ fn branches_and_loops_are_in_their_functions() {
 }
 
 #[test]
-fn generated_code_is_described() {
+fn generated_code_has_its_name() {
     let text = profile("-k mono", "jitdump 20000", "ip,sym");
     assert!(text.contains(" jit_workload\n"), "{text}");
 }
@@ -154,15 +154,15 @@ fn short_workloads_succeed() {
     let scratch = Scratch::new();
     for name in ["landlock", "traploop 5", "deterministic", "noploop 0.01"] {
         let outcome = rperf(&scratch, &format!("test -w {name}"));
-        let found = (outcome.status, outcome.stdout.as_str(), outcome.stderr);
-        assert_eq!(found, (0, "", String::new()), "{name}");
+        let result = (outcome.status, outcome.stdout.as_str(), outcome.stderr);
+        assert_eq!(result, (0, "", String::new()), "{name}");
     }
 }
 
 #[test]
 fn a_recording_is_enabled_for_the_workload() {
     let scratch = Scratch::new();
-    let _ends = (
+    let _fifos = (
         fifo(&scratch.path().join("c")),
         fifo(&scratch.path().join("a")),
     );

@@ -65,17 +65,17 @@ fn row<'p>(picture: &'p str, label: &str) -> Vec<&'p str> {
         .collect()
 }
 
-/// Converts a time to the x coordinate in a picture of 1 ms, which is 4194304 units wide.
+/// Converts a time in microseconds to the x coordinate in a picture of 1 ms, which is 4194304 units wide.
 fn x(micros: u64) -> u64 {
     (micros << 22) / 1000
 }
 
-/// The start of a path element that draws boxes: its class, and the start and end of each box, in microseconds. `height` is the
+/// The start of a path element that draws boxes: its class, and the start and end of each box, in microseconds. `shape` is the
 /// path after the x coordinate of a box, with `w` in place of the width: `0hwv15` is a box from y = 0 that is 15 pixels high.
-fn boxes(class: &str, times: &[(u64, u64)], height: &str) -> String {
+fn boxes(class: &str, times: &[(u64, u64)], shape: &str) -> String {
     let boxes = times.iter().map(|(from, to)| {
-        let wide = x(*to) - x(*from);
-        format!("M{} {height}h-{wide}z", x(*from)).replace('w', &wide.to_string())
+        let width = x(*to) - x(*from);
+        format!("M{} {shape}h-{width}z", x(*from)).replace('w', &width.to_string())
     });
     let path: String = boxes.collect();
     format!("<path class=\"{class}\" d=\"{path}\"")
@@ -271,9 +271,9 @@ fn recordings_without_events_are_refused() -> std::io::Result<()> {
     let mut empty = ChartFile::new(Endian::Little);
     empty.comm(7, "seven");
     write("empty.data", empty)?;
-    let mut blind = ChartFile::with(Endian::Little, ChartFile::WITHOUT_CPU, |_| true);
-    blind.comm(7, "seven");
-    write("blind.data", blind)?;
+    let mut without_cpu = ChartFile::with(Endian::Little, ChartFile::WITHOUT_CPU, |_| true);
+    without_cpu.comm(7, "seven");
+    write("blind.data", without_cpu)?;
     let mut power = ChartFile::with(Endian::Little, 0x1_0486, |system| system == "power");
     power.idle(5, 0, 1);
     write("power.data", power)?;
@@ -356,7 +356,7 @@ fn the_name_of_the_file_chooses_the_format() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Many short states are merged: the size of the picture does not depend on their number.
+/// Many short states are merged: the size of the picture hardly depends on their number.
 #[test]
 fn a_picture_is_bounded_in_size() -> std::io::Result<()> {
     let scratch = Scratch::new();
@@ -432,10 +432,13 @@ fn record_opens_the_events_of_its_options() {
         let lines = list
             .lines()
             .filter(|line| line.contains(':') && !line.starts_with('#'));
-        let found: Vec<&str> = lines.filter(|line| !line.starts_with("dummy")).collect();
-        let found = found.join(" ");
-        assert!(found.starts_with(events), "{found}");
-        assert!(words.contains(&"-I") || found == *events, "{found}");
+        let recorded_events: Vec<&str> = lines.filter(|line| !line.starts_with("dummy")).collect();
+        let recorded_events = recorded_events.join(" ");
+        assert!(recorded_events.starts_with(events), "{recorded_events}");
+        assert!(
+            words.contains(&"-I") || recorded_events == *events,
+            "{recorded_events}"
+        );
     }
     let both = run(&scratch, &["record", "-PT", "--", "true"]);
     assert_eq!(both.status, 255, "{both:?}");

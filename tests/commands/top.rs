@@ -23,17 +23,17 @@ fn of(target: &Running, options: &[&str]) -> Outcome {
     outcome
 }
 
-/// Runs again until the output contains `wanted`: on a busy machine an interval may have no samples.
-fn until(wanted: &str, options: &[&str]) -> String {
+/// Runs `top` with more intervals until the output contains `text`: on a busy machine an interval may have no samples.
+fn until(text: &str, options: &[&str]) -> String {
     let mut seen = String::new();
     for intervals in ["2", "4", "8", "16", "32"] {
         let more = [options, &["--intervals", intervals]].concat();
         seen = of_spinning(&more).stdout;
-        if seen.contains(wanted) {
+        if seen.contains(text) {
             return seen;
         }
     }
-    panic!("no {wanted} in {seen}");
+    panic!("no {text} in {seen}");
 }
 
 /// Whether a line begins with hours, minutes and seconds.
@@ -102,8 +102,8 @@ fn blocks_have_call_graphs() {
 
 #[test]
 fn the_kernel_and_user_space_can_be_hidden() {
-    let all = ["-d", "0.5", "--intervals", "4", "-s", "comm"];
-    let both = [&all[..], &["-K", "-U"]].concat();
+    let options = ["-d", "0.5", "--intervals", "4", "-s", "comm"];
+    let both = [&options[..], &["-K", "-U"]].concat();
     let text = of_spinning(&both).stdout;
     let rows = text
         .lines()
@@ -148,7 +148,7 @@ fn a_closed_pipe_ends_top_without_a_message() {
 }
 
 #[test]
-fn an_interrupt_is_the_usual_end() {
+fn an_interrupt_ends_top_with_success() {
     let target = Running::spin();
     let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
     command
@@ -179,7 +179,7 @@ fn an_interrupt_is_the_usual_end() {
     );
 }
 
-/// The ring of one page has room for about sixty samples, and the program does nothing but system calls.
+/// The ring of one page has room for about sixty samples, and the program makes system calls all the time.
 #[test]
 fn losses_are_counted_with_a_hint() {
     if !is_root() {
@@ -257,7 +257,7 @@ fn the_rate_next_to_code_is_that_of_the_interval() {
 }
 
 #[test]
-fn invalid_arguments_are_refused_in_one_line() {
+fn invalid_arguments_are_refused() {
     for (words, status, message) in [
         (
             &["-F", "9", "-c", "9"][..],

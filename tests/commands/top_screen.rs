@@ -24,18 +24,18 @@ fn the_browser_shows_rows_and_restores_the_terminal() {
     let Some((pane, _target, _scratch)) = top("-ns comm") else {
         return;
     };
-    let shown = pane.wait_for("100.00%");
-    let mut lines = shown.lines();
+    let screen = pane.wait_for("100.00%");
+    let mut lines = screen.lines();
     let title = lines.next().expect("a title");
-    assert!(title.starts_with("Samples: "), "{shown}");
+    assert!(title.starts_with("Samples: "), "{screen}");
     assert!(
         title.contains(" of event 'cpu-clock', 499 Hz, Event count (approx.): "),
-        "{shown}"
+        "{screen}"
     );
-    assert!(shown.contains(" sh"), "{shown}");
+    assert!(screen.contains(" sh"), "{screen}");
     assert!(
-        shown.contains("; own CPU ") || shown.contains(" samples/s"),
-        "{shown}"
+        screen.contains("; own CPU ") || screen.contains(" samples/s"),
+        "{screen}"
     );
     pane.press(&["z"]);
     pane.wait_for("Sample zeroing on.");
@@ -83,13 +83,13 @@ fn the_screen_of_text_has_keys() {
     let Some((pane, _target, _scratch)) = top("--stdio -ns comm") else {
         return;
     };
-    let shown = pane.wait_for("100.00%");
-    assert!(shown.contains("   PerfTop:"), "{shown}");
+    let screen = pane.wait_for("100.00%");
+    assert!(screen.contains("   PerfTop:"), "{screen}");
     assert!(
-        shown.contains("exact:  0.0% lost: 0/0 drop: 0/0 [499Hz cpu-clock]"),
-        "{shown}"
+        screen.contains("exact:  0.0% lost: 0/0 drop: 0/0 [499Hz cpu-clock]"),
+        "{screen}"
     );
-    assert!(shown.contains(&"-".repeat(79)), "{shown}");
+    assert!(screen.contains(&"-".repeat(79)), "{screen}");
     pane.press(&["x"]);
     let menu = pane.wait_for("unmapped key to continue:");
     assert!(menu.contains("[qQ]    quit."), "{menu}");
@@ -142,7 +142,7 @@ fn of_looping(options: &str) -> Option<(Tmux, Running, Scratch)> {
     Some((tmux, target, scratch))
 }
 
-/// Whether an instruction of a loop has a percentage.
+/// Whether an `add` or `mov` instruction has a percentage.
 fn has_shares(screen: &str) -> bool {
     let mut lines = screen
         .lines()
@@ -211,7 +211,7 @@ fn the_screen_of_text_shows_code() {
 }
 
 #[test]
-fn code_comes_from_the_given_objdump() {
+fn a_missing_objdump_is_reported() {
     let options = "--stdio --sym-annotate looping --objdump ./nosuch";
     let Some((pane, _target, _scratch)) = of_looping(options) else {
         return;

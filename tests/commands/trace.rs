@@ -117,8 +117,8 @@ fn lines_are_those_of_perf() {
 }
 
 #[test]
-fn a_call_that_fails_and_one_that_never_returns() {
-    if !can_trace("a_call_that_fails_and_one_that_never_returns") {
+fn failed_calls_and_calls_that_never_return_are_shown() {
+    if !can_trace("failed_calls_and_calls_that_never_return_are_shown") {
         return;
     }
     let scratch = Scratch::new();
@@ -190,8 +190,8 @@ fn a_recording_has_the_lines_of_a_live_trace() {
         "{}",
         table.stderr
     );
-    let one = run(&scratch, &["trace", "-i", "t.data", "--max-events", "2"]);
-    assert_eq!(one.stderr.lines().count(), 2, "{}", one.stderr);
+    let limited = run(&scratch, &["trace", "-i", "t.data", "--max-events", "2"]);
+    assert_eq!(limited.stderr.lines().count(), 2, "{}", limited.stderr);
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn losses_are_counted() {
         "count=20000",
     ];
     let ran = run(&scratch, &words);
-    let inline: Vec<u64> = ran
+    let losses: Vec<u64> = ran
         .stderr
         .lines()
         .filter_map(|line| {
@@ -316,7 +316,7 @@ fn losses_are_counted() {
                 .ok()
         })
         .collect();
-    let total: u64 = inline.iter().sum();
+    let total: u64 = losses.iter().sum();
     assert!(total > 0, "one page is too small");
     assert!(
         ran.stderr.contains(&format!("lost {total} events: larger")),

@@ -86,8 +86,8 @@ fn descriptors_have_the_names_of_their_time() {
     let folder = folder.display();
     for name in ["a", "b"] {
         let begin = format!(r"read(fd: 3<{folder}/{name}>, buf: hello\10, count: ");
-        let found = calls.iter().filter(|call| call.starts_with(&begin));
-        assert_eq!(found.count(), 1, "{begin}: {calls:#?}");
+        let matching = calls.iter().filter(|call| call.starts_with(&begin));
+        assert_eq!(matching.count(), 1, "{begin}: {calls:#?}");
     }
     assert!(
         calls.iter().all(|call| call.starts_with("read(")),

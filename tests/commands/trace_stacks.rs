@@ -140,18 +140,18 @@ fn recorded_stacks_and_faults_are_shown() {
     let words = [&record[..], &["-o", "f", "sleep", "0"]].concat();
     let recorded = run(&scratch, &words);
     assert_eq!(recorded.status, 0, "{}", recorded.stderr);
-    let shown = run(&scratch, &["trace", "-i", "f", "-e", "clock_nanosleep"]);
-    let call = shown.stderr.split_once(" clock_nanosleep(");
+    let printed = run(&scratch, &["trace", "-i", "f", "-e", "clock_nanosleep"]);
+    let call = printed.stderr.split_once(" clock_nanosleep(");
     let frames = frames(call.map_or("", |(_, rest)| rest));
     assert!(
         frames.iter().any(|frame| frame.contains("nanosleep")),
         "{}",
-        shown.stderr
+        printed.stderr
     );
-    assert!(shown.stderr.contains(" minfault ["), "{}", shown.stderr);
+    assert!(printed.stderr.contains(" minfault ["), "{}", printed.stderr);
 }
 
-/// A recording without data addresses has the code of page faults only, and shows other events without system calls.
+/// Without data addresses, only the code that caused a page fault is known. Other events are shown without system calls.
 #[test]
 fn recordings_of_other_events() {
     if !can_trace("recordings_of_other_events") {
@@ -162,13 +162,16 @@ fn recordings_of_other_events() {
     let record = ["record", "-R", "-c", "1", "-e", events, "-o", "f", "true"];
     let recorded = run(&scratch, &record);
     assert_eq!(recorded.status, 0, "{}", recorded.stderr);
-    let shown = run(&scratch, &["trace", "-i", "f", "--no-syscalls"]);
-    assert_eq!(shown.status, 0, "{}", shown.stderr);
-    let mut faults = shown.stderr.lines().filter(|line| line.contains("fault ["));
+    let printed = run(&scratch, &["trace", "-i", "f", "--no-syscalls"]);
+    assert_eq!(printed.status, 0, "{}", printed.stderr);
+    let mut faults = printed
+        .stderr
+        .lines()
+        .filter(|line| line.contains("fault ["));
     assert!(
         faults.clone().count() > 0 && faults.all(|line| line.contains("] => ? (?")),
         "{}",
-        shown.stderr
+        printed.stderr
     );
     let exit = "sched:sched_process_exit";
     let words = ["trace", "-i", "f", "--no-syscalls", "--switch-on", exit];

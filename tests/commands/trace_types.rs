@@ -7,7 +7,7 @@ use rperf_testkit::{Scratch, skip};
 use super::trace::{can_trace, run};
 use super::trace_lines::run_with_memory;
 
-/// Whether this kernel has type information.
+/// Whether this kernel has type information; otherwise prints that the test is skipped.
 fn has_types(test: &str) -> bool {
     let has = Path::new("/sys/kernel/btf/vmlinux").exists();
     if !has {

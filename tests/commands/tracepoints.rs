@@ -51,10 +51,10 @@ fn a_mistaken_filter_is_shown_before_anything_is_opened() {
     let Some(scratch) = scratch("a_mistaken_filter_is_shown_before_anything_is_opened") else {
         return;
     };
-    let refused = |filter: &str, place: &str| {
+    let refused = |filter: &str, explanation: &str| {
         let words = ["-e", "sched:sched_switch", "--filter", filter];
         let stderr = format!(
-            "failed to set filter \"{filter}\" on event sched:sched_switch\nfilter error: '{filter}'\n{place}\n"
+            "failed to set filter \"{filter}\" on event sched:sched_switch\nfilter error: '{filter}'\n{explanation}\n"
         );
         assert_refused(&scratch, &words, 255, &stderr);
     };
@@ -130,8 +130,8 @@ fn filters_are_combined_and_exclude_samples() {
 }
 
 #[test]
-fn unreadable_tracefs_has_a_hint() {
-    let Some(scratch) = scratch("unreadable_tracefs_has_a_hint") else {
+fn missing_tracefs_has_a_hint() {
+    let Some(scratch) = scratch("missing_tracefs_has_a_hint") else {
         return;
     };
     // In a new mount namespace, tracefs is unmounted wherever it is. So is debugfs, in which the kernel mounts tracefs
@@ -144,10 +144,10 @@ fn unreadable_tracefs_has_a_hint() {
         .args(words)
         .args([script, env!("CARGO_BIN_EXE_rperf")]);
     let Ok(outcome) = run.within(scratch.path()).finish() else {
-        return skip("unreadable_tracefs_has_a_hint", "there is no unshare");
+        return skip("missing_tracefs_has_a_hint", "there is no unshare");
     };
     if outcome.status != 129 {
-        return skip("unreadable_tracefs_has_a_hint", &outcome.stderr);
+        return skip("missing_tracefs_has_a_hint", &outcome.stderr);
     }
     let folder = "/sys/kernel/tracing/events";
     let message = format!(

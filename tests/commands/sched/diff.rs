@@ -77,8 +77,8 @@ fn noise_is_not_significant() -> std::io::Result<()> {
     let scratch = Scratch::new();
     scratch.write("perf.data.old", recording(&[100, 300, 200, 120, 280]))?;
     scratch.write("perf.data", recording(&[110, 290, 220, 130, 270]))?;
-    let found = rows(&scratch, "eight");
-    let significant: Vec<_> = found
+    let noise_rows = rows(&scratch, "eight");
+    let significant: Vec<_> = noise_rows
         .iter()
         .map(|row| row["significant"].as_bool())
         .collect();
@@ -105,16 +105,16 @@ fn medians_have_intervals() -> std::io::Result<()> {
     let waits = |from: u64| (from..from + 20).collect::<Vec<_>>();
     scratch.write("perf.data.old", recording(&waits(100)))?;
     scratch.write("perf.data", recording(&waits(120)))?;
-    let apart = rows(&scratch, "eight").remove(1);
+    let disjoint = rows(&scratch, "eight").remove(1);
     // The ranks are 10 - 1.96 * sqrt(5), rounded down, and 10 + 1.96 * sqrt(5), rounded up, plus 1.
     for (key, expected) in [("low_ns", 104_000.0), ("high_ns", 115_000.0)] {
-        let found = apart["baseline"][key].as_f64().expect("a number");
-        assert!((found - expected).abs() < expected / 64.0, "{apart}");
+        let bound = disjoint["baseline"][key].as_f64().expect("a number");
+        assert!((bound - expected).abs() < expected / 64.0, "{disjoint}");
     }
-    assert_eq!(apart["significant"], true, "{apart}");
+    assert_eq!(disjoint["significant"], true, "{disjoint}");
     scratch.write("perf.data", recording(&waits(105)))?;
-    let overlap = rows(&scratch, "eight").remove(1);
-    assert_eq!(overlap["significant"], false, "{overlap}");
+    let overlapping = rows(&scratch, "eight").remove(1);
+    assert_eq!(overlapping["significant"], false, "{overlapping}");
     Ok(())
 }
 

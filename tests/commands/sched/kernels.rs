@@ -9,7 +9,7 @@ use super::recording::SchedFile;
 use super::{TABLE, run, waits};
 use crate::kernel::is_root;
 
-/// Copies the formats and ids of the scheduler's events from tracefs, except those of one event.
+/// Copies the page and event headers from tracefs, and the formats and ids of the scheduler's events except one.
 fn copy_events(from: &Path, to: &Path, except: &str) -> std::io::Result<()> {
     let events = from.join("events");
     for name in ["header_page", "header_event"] {
@@ -121,7 +121,7 @@ fn inconsistencies_are_counted_below_the_table() -> std::io::Result<()> {
     waits(&mut file);
     file.waking(400_000, 0, 8);
     file.switch(410_000, (0, 0), 8);
-    // From a task that does not run there.
+    // From a task that does not run on this CPU.
     file.switch(500_000, (7, 1), 0);
     scratch.write("perf.data", file.finish())?;
     let table = run(&scratch, &["sched", "latency"]).stdout;
@@ -148,7 +148,7 @@ fn idle_time_is_unknown_without_switches_from_the_idle_task() -> std::io::Result
 }
 
 #[test]
-fn idle_tasks_are_shown_alone() -> std::io::Result<()> {
+fn only_idle_tasks_are_shown() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = SchedFile::new();
     for time in [100_000, 200_000] {

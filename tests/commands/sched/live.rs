@@ -35,7 +35,8 @@ fn threads(printed: &str) -> BTreeMap<u64, Waits> {
     rows.collect()
 }
 
-/// A recording of the same time has the same waits, for threads that began and ended during it.
+/// For threads that began and ended while both ran, a recording has at most the waits of `--live`, and for most of these
+/// threads the same.
 #[test]
 fn the_waits_are_those_of_a_recording() {
     const NAME: &str = "commands::sched::live::the_waits_are_those_of_a_recording";
@@ -99,9 +100,9 @@ fn live_latency_has_formats_and_the_status_of_the_command() {
     let first = histogram.stdout.lines().next().unwrap_or_default();
     assert!(first.starts_with("# all tasks: "), "{histogram:?}");
     // No CPU has this number.
-    let elsewhere = outcome(&[&live[..], &["-C", "9999", "--", "true"]].concat());
+    let without_cpus = outcome(&[&live[..], &["-C", "9999", "--", "true"]].concat());
     assert!(
-        elsewhere
+        without_cpus
             .stdout
             .contains("  TOTAL:                |      0.000 ms |        0 |")
     );
