@@ -6,7 +6,7 @@ use crate::cli::config::boolean;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// Returns the colour escape prefix for stdout if output is coloured. `value` is the value of `--OPTION`, if given.
+/// Returns the colour escape prefix for stdout if output is coloured, otherwise `None`. `value` is the value of `--OPTION`, if given.
 ///
 /// # Errors
 ///
@@ -16,7 +16,7 @@ pub(crate) fn color_csi(
     option: &str,
     value: Option<&str>,
 ) -> Result<Option<Csi>, CliError> {
-    let csi = |wanted: bool| wanted.then(|| context.output.csi());
+    let csi = |is_colored: bool| is_colored.then(|| context.output.csi());
     let supports = || supports_colors(context);
     if let Some(value) = value {
         let mode = mode(value).ok_or_else(|| {

@@ -16,7 +16,7 @@ pub struct TaskEntry {
     pub parent: Option<u32>,
     /// Its last name.
     pub comm: String,
-    /// Its depth below a thread without a known parent.
+    /// Its depth in the tree; 0 if its parent is not listed.
     pub level: usize,
     /// Mappings of its process by increasing address, if requested.
     pub mappings: Vec<TaskMapping>,

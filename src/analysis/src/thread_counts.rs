@@ -8,11 +8,11 @@ use rustc_hash::FxHashMap;
 /// Counts of a recording's threads (`record -s`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ThreadCounts {
-    /// The events: name, and index in the recording.
+    /// The events that have READ records: name, and index in the recording.
     pub events: Vec<(String, usize)>,
     /// The threads, in the order of their first READ records.
     pub threads: Vec<ThreadCount>,
-    /// READ records that could not be decoded. Opening a recording decodes only the records of processes, mappings and losses.
+    /// READ records that could not be decoded.
     pub bad: DecodeErrors,
 }
 
@@ -28,27 +28,28 @@ pub struct ThreadCount {
 }
 
 impl ThreadCounts {
-    /// Returns the counts of all threads. A thread has a record per CPU; these are added up.
+    /// Returns the counts of all threads that have READ records. The records of a thread for the same event are added up; records
+    /// without a known event are skipped.
     #[must_use]
     pub fn of_recording(replay: &Replay<'_>) -> Self {
-        let mut counting = ThreadCounter::default();
+        let mut counter = ThreadCounter::default();
         for record in replay.non_samples(&[RecordKind::READ]) {
             match (
                 record.event,
                 Record::decode(&record.raw, replay.data().endian()),
             ) {
                 (Some(event), Ok(Record::Read(read))) => {
-                    counting.add(&read, event, replay.data().events());
+                    counter.add(&read, event, replay.data().events());
                 }
                 (_, Ok(_)) => {}
-                (_, Err(error)) => counting.counted.bad.add(BadRecord {
+                (_, Err(error)) => counter.counted.bad.add(BadRecord {
                     offset: record.order.position,
                     kind: record.raw.kind,
                     error,
                 }),
             }
         }
-        let mut counted = counting.counted;
+        let mut counted = counter.counted;
         for thread in &mut counted.threads {
             thread.counts.resize(counted.events.len(), 0);
         }
@@ -65,13 +66,13 @@ struct ThreadCounter {
 }
 
 impl ThreadCounter {
-    fn add(&mut self, read: &Read<'_>, event: EventIndex, described: &[EventDesc]) {
+    fn add(&mut self, read: &Read<'_>, event: EventIndex, recorded_events: &[EventDesc]) {
         let ThreadCounts {
             events, threads, ..
         } = &mut self.counted;
         let column = *self.columns.entry(event).or_insert_with(|| {
             let index = event.0 as usize;
-            let name = described.get(index).map(|event| event.name.clone());
+            let name = recorded_events.get(index).map(|event| event.name.clone());
             events.push((name.unwrap_or_default(), index));
             events.len() - 1
         });

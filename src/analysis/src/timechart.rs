@@ -127,7 +127,7 @@ pub struct TaskLane {
     pub pid: i32,
     /// Thread id.
     pub tid: i32,
-    /// Its names, latest last; empty if unknown.
+    /// Its latest names, at most eight, the last one last; empty if unknown.
     pub names: Vec<Vec<u8>>,
     /// The time of its first event in the chart, in nanoseconds.
     pub first: u64,
@@ -182,9 +182,9 @@ pub struct TimechartCounts {
 /// CPUs and tasks over time.
 #[derive(Debug)]
 pub struct Timechart {
-    /// The first time, in nanoseconds.
+    /// The first time of the chart, in nanoseconds.
     pub start: u64,
-    /// The last time.
+    /// The last time of the chart, in nanoseconds.
     pub end: u64,
     /// The grid to which timelines are merged.
     pub grid: TimeGrid,

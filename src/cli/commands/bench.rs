@@ -153,7 +153,7 @@ fn run_with_defaults(
     runner.print("\n")
 }
 
-/// Parses the words after the name of a benchmark: its own options and the common ones.
+/// Parses the words after the name of a benchmark or `all`: its own options and the common ones.
 fn parse(
     name: &str,
     summary: &str,

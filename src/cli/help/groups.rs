@@ -14,7 +14,7 @@ struct Group {
 /// Heading of the options of commands that have no groups, and of options in no group.
 const OTHER: &str = "Options";
 
-/// The groups of commands, in the order of `-h`.
+/// Names of commands, with the groups of each in the order of `-h`.
 const GROUPS: &[(&[&str], &[Group])] = &[
     (&["record"], RECORD),
     (&["stat", "stat record", "stat report"], STAT),
@@ -93,7 +93,7 @@ const STAT: &[Group] = &[
     ]},
 ];
 
-const FILTERS: &[&str] = &[
+const SAMPLE_FILTER_IDS: &[&str] = &[
     "comms",
     "cpu",
     "dsos",
@@ -143,9 +143,9 @@ const CODE: Group = Group {
     ],
 };
 
-const FILTER: Group = Group {
+const SAMPLE_FILTERS: Group = Group {
     heading: "Sample filters",
-    ids: FILTERS,
+    ids: SAMPLE_FILTER_IDS,
 };
 
 #[rustfmt::skip]
@@ -205,7 +205,7 @@ const SCRIPT: &[Group] = &[
         "full-source-path", "show-kernel-path", "itrace",
     ]},
     Group { heading: "Scripts", ids: &["script", "python", "gen-script"]},
-    FILTER,
+    SAMPLE_FILTERS,
     Group { heading: "Header and other records", ids: &[
         "header", "header-only", "show-info", "show-task-events", "show-mmap-events", "show-switch-events",
         "show-namespace-events", "show-cgroup-events", "show-lost-events", "show-round-events", "show-bpf-events",
@@ -223,7 +223,7 @@ const ANNOTATE: &[Group] = &[
         "symbol", "percent-limit", "show-nr-samples", "show-total-period", "group", "skip-empty", "skip-missing",
     ]},
     CODE,
-    FILTER,
+    SAMPLE_FILTERS,
     SYMBOLS,
 ];
 
@@ -318,15 +318,16 @@ const DATA: &[Group] = &[
     SYMBOLS,
 ];
 
-/// Returns the options of a command that `wanted` accepts, by heading; without those that are not supported.
+/// Returns the options of a command that `is_requested` accepts, by heading; without those that are not supported, and
+/// without empty groups.
 pub(super) fn grouped<'c>(
     name: &str,
     command: &'c Command,
-    wanted: impl Fn(&Arg) -> bool,
+    is_requested: impl Fn(&Arg) -> bool,
 ) -> Vec<(&'static str, Vec<&'c Arg>)> {
     let groups = GROUPS.iter().find(|(names, _)| names.contains(&name));
     let groups = groups.map_or([].as_slice(), |(_, groups)| groups);
-    let listed = |arg: &Arg| OptionShape::of(arg) != OptionShape::NotYet && wanted(arg);
+    let listed = |arg: &Arg| OptionShape::of(arg) != OptionShape::NotYet && is_requested(arg);
     let is_in = |group: &Group, arg: &Arg| group.ids.contains(&arg.get_id().as_str());
     let named = groups.iter().map(|group| {
         let args = options(command).filter(|arg| is_in(group, arg));
@@ -334,8 +335,8 @@ pub(super) fn grouped<'c>(
     });
     let rest = options(command).filter(|arg| !groups.iter().any(|group| is_in(group, arg)));
     let rest = (OTHER, rest.filter(|arg| listed(arg)).collect::<Vec<_>>());
-    let found = named.chain([rest]);
-    found.filter(|(_, args)| !args.is_empty()).collect()
+    let all_groups = named.chain([rest]);
+    all_groups.filter(|(_, args)| !args.is_empty()).collect()
 }
 
 #[cfg(test)]

@@ -20,11 +20,11 @@ pub(crate) fn summary(
     command: &Command,
     keywords: &[String],
 ) -> String {
-    let wanted = |arg: &Arg| {
+    let is_requested = |arg: &Arg| {
         keywords.is_empty() || keywords.iter().any(|keyword| matches_keyword(arg, keyword))
     };
     let mut text = format!("\n{}\n", usage(program, title, " Usage: "));
-    for (heading, args) in groups::grouped(title.name, command, wanted) {
+    for (heading, args) in groups::grouped(title.name, command, is_requested) {
         text.push_str(&format!("\n {heading}:\n{}", lines(args)));
     }
     let examples = examples::of(title.name);
@@ -32,7 +32,7 @@ pub(crate) fn summary(
         text.push_str("\n Examples:\n");
         for example in examples {
             let line = format!("    {program} {}", example.line);
-            text.push_str(&described(&line, example.purpose));
+            text.push_str(&with_description(&line, example.purpose));
         }
     }
     text.push('\n');
@@ -42,25 +42,25 @@ pub(crate) fn summary(
 /// Returns the usage lines of a command, the first prefixed with `lead`, the others with `or: ` in the same column.
 pub(crate) fn usage(program: ProgramName, title: CommandTitle<'_>, lead: &str) -> String {
     let or = format!("{:>width$}", "or: ", width = lead.len());
-    let lines = title.usage.iter().enumerate().map(|(index, form)| {
+    let lines = title.usage.iter().enumerate().map(|(index, arguments)| {
         let lead = if index == 0 { lead } else { or.as_str() };
-        format!("{lead}{program} {} {form}", title.name)
+        format!("{lead}{program} {} {arguments}", title.name)
             .trim_end()
             .to_owned()
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the lines of the `wanted` options, without those that are not supported yet.
-pub(crate) fn lines_of(command: &Command, wanted: impl Fn(&Arg) -> bool) -> String {
-    let shown =
-        options(command).filter(|arg| OptionShape::of(arg) != OptionShape::NotYet && wanted(arg));
-    lines(shown.collect())
+/// Returns the lines of the options that `is_requested` accepts, without those that are not supported yet.
+pub(crate) fn lines_of(command: &Command, is_requested: impl Fn(&Arg) -> bool) -> String {
+    let supported = options(command)
+        .filter(|arg| OptionShape::of(arg) != OptionShape::NotYet && is_requested(arg));
+    lines(supported.collect())
 }
 
 /// Returns the lines of options: those with a letter first, ordered by letter, then the others by name.
-fn lines(mut shown: Vec<&Arg>) -> String {
-    shown.sort_by_key(|arg| match arg.get_short() {
+fn lines(mut args: Vec<&Arg>) -> String {
+    args.sort_by_key(|arg| match arg.get_short() {
         Some(short) => (false, short.to_ascii_lowercase().to_string()),
         None => (true, arg.get_long().unwrap_or_default().to_owned()),
     });
@@ -78,17 +78,17 @@ fn lines(mut shown: Vec<&Arg>) -> String {
             .map(|long| format!("--{long}"))
             .unwrap_or_default();
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-        described(
+        with_description(
             &format!("    {short}{comma}{long}{}", value_text(arg)),
             &help,
         )
     };
-    shown.into_iter().map(line).collect()
+    args.into_iter().map(line).collect()
 }
 
 /// Returns `head` and its description, which is wrapped in a separate column. The description begins on the line of `head` if
 /// `head` is short enough, otherwise on the next line.
-fn described(head: &str, text: &str) -> String {
+fn with_description(head: &str, text: &str) -> String {
     let text = wrap(text, COLUMN, WIDTH);
     if head.len() + 2 <= COLUMN {
         format!("{head:<COLUMN$}{}", text.trim_start_matches(' '))
@@ -99,15 +99,15 @@ fn described(head: &str, text: &str) -> String {
 
 /// Returns the supported long options of the command, on one line.
 pub(crate) fn list_options(command: &Command) -> String {
-    let shown = options(command).filter(|arg| OptionShape::of(arg) != OptionShape::NotYet);
-    shown
+    let supported = options(command).filter(|arg| OptionShape::of(arg) != OptionShape::NotYet);
+    supported
         .filter_map(Arg::get_long)
         .map(|long| format!("--{long}"))
         .collect::<Vec<_>>()
         .join(" ")
 }
 
-/// Formats the name of an option's value as shown after the option.
+/// Formats the name of an option's value as shown after the option; empty if it takes no value.
 pub(super) fn value_text(arg: &Arg) -> String {
     let name = arg
         .get_value_names()

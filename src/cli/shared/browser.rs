@@ -1,4 +1,4 @@
-//! Browser screens shared by several commands: output of other commands, saved reports.
+//! Requests of the browser shared by several commands: showing the output of other commands, saving reports.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
@@ -43,7 +43,7 @@ impl CommandRunner<'_> {
     }
 
     /// Shows the output of another command for this recording on a scrollable screen: at most [`MAX_OUTPUT_BYTES`], and at most
-    /// `limit` samples.
+    /// `limit` samples. If there is no output, shows the command's messages as a notice.
     fn output_of(
         &self,
         title: &str,
@@ -110,7 +110,7 @@ pub(crate) fn shown(title: &str, text: &[u8]) -> ReaderMessage {
     ReaderMessage::Shown(PreparedScreen::new(TextScreen::new(title, lines)))
 }
 
-/// Writes to the first unused name of perf.hist.0, perf.hist.1, …
+/// Writes to the first unused name of perf.hist.0, perf.hist.1, … in the current folder.
 pub(crate) fn save(text: &str) -> Result<ReaderMessage, CliError> {
     let folder = Folder::open(Path::new("."))?;
     for number in 0.. {
@@ -138,14 +138,14 @@ mod tests {
 
     #[test]
     fn samples_are_limited_with_their_frames() {
-        let shown = |limit| {
+        let truncated = |limit| {
             let mut text = b"a 1:\n\tf\n\tg\n\nb 2:\n\tf\n\n c 3: x\n d 4: y\n".to_vec();
             truncate(&mut text, limit);
             String::from_utf8(text).unwrap()
         };
-        assert_eq!(shown(0), "");
-        assert_eq!(shown(1), "a 1:\n\tf\n\tg\n\n");
-        assert_eq!(shown(3), "a 1:\n\tf\n\tg\n\nb 2:\n\tf\n\n c 3: x\n");
-        assert_eq!(shown(9).lines().count(), 9);
+        assert_eq!(truncated(0), "");
+        assert_eq!(truncated(1), "a 1:\n\tf\n\tg\n\n");
+        assert_eq!(truncated(3), "a 1:\n\tf\n\tg\n\nb 2:\n\tf\n\n c 3: x\n");
+        assert_eq!(truncated(9).lines().count(), 9);
     }
 }

@@ -8,7 +8,7 @@ pub(crate) struct BuiltInScript {
     /// The arguments shown after the name in the list of scripts.
     pub(crate) arguments: &'static str,
     pub(crate) description: &'static str,
-    /// The options of `record` that select the events that the script reads.
+    /// The options of `record` for a recording that the script can read.
     pub(crate) record: &'static [&'static str],
     pub(crate) kind: ScriptKind,
 }
@@ -16,11 +16,11 @@ pub(crate) struct BuiltInScript {
 /// The implementation of a script.
 #[derive(Clone, Copy)]
 pub(crate) enum ScriptKind {
-    /// `flamegraph`.
+    /// The command `flamegraph`.
     Flamegraph {
-        /// The options given to `flamegraph`.
+        /// The options that are always given to `flamegraph`.
         words: &'static [&'static str],
-        /// The options of the script, each with the words that replace it.
+        /// The options of the script that are translated, each with the words that replace it.
         options: &'static [(&'static str, &'static [&'static str])],
     },
     /// A profile for profiler.firefox.com, as `data convert` writes it.
@@ -290,13 +290,12 @@ const READ_WRITE: &[&str] = &[
     "syscalls:sys_exit_write",
 ];
 
-/// A native script; `texts` are its name, arguments and description.
+/// Returns a script whose table rperf computes.
 const fn native(
     script: NativeScript,
-    texts: [&'static str; 3],
+    [name, arguments, description]: [&'static str; 3],
     record: &'static [&'static str],
 ) -> BuiltInScript {
-    let [name, arguments, description] = texts;
     BuiltInScript {
         name,
         arguments,
@@ -307,7 +306,7 @@ const fn native(
 }
 
 impl ScriptKind {
-    /// Returns the words of `flamegraph` that replace a word given to the script.
+    /// Returns the words of `flamegraph` that replace a word given to the script: by default the word itself.
     pub(crate) fn translated(&self, word: &OsStr) -> Vec<OsString> {
         let options = match self {
             Self::Flamegraph { options, .. } => *options,

@@ -22,7 +22,7 @@ pub(crate) struct ColumnOptions {
     /// Number columns enabled by switches.
     numbers: Vec<NumberField>,
     /// Columns filtered to a single value, with that value.
-    chosen: Vec<(&'static str, String)>,
+    single_values: Vec<(&'static str, String)>,
     /// Whether sort keys were given, with `--sort` or in the configuration.
     pub(crate) sorted: bool,
 }
@@ -52,11 +52,11 @@ impl SortWord {
     }
 }
 
-/// Keys whose columns are removed when a filter selects a single value, with the filter's option.
+/// Keys whose columns can be removed when a filter selects a single value, with the filter's option.
 const FILTERED: &[(&str, &str)] = &[("comm", "comms"), ("dso", "dsos"), ("symbol", "symbols")];
 
 impl ColumnOptions {
-    /// Parses options and configuration.
+    /// Parses options and the setting `report.sort_order`.
     pub(crate) fn new(matches: &ArgMatches, context: &Context) -> Self {
         Self::with_default_sort(matches, context.config.text("report.sort_order"))
     }
@@ -67,7 +67,7 @@ impl ColumnOptions {
         let sort = text("sort").or(configured);
         let fields = text("fields");
         let (adds_keys, keys) = split_plus(sort.unwrap_or_default());
-        let (adds_fields, shown) = split_plus(fields.unwrap_or_default());
+        let (adds_fields, field_list) = split_plus(fields.unwrap_or_default());
         let is_on = |id| flag(matches, id) == Some(true);
         let numbers: &[(bool, &[NumberField])] = &[
             (
@@ -82,13 +82,13 @@ impl ColumnOptions {
             sort: SortWord::list(keys),
             with_parent: text("parent").is_some(),
             adds_keys,
-            fields: SortWord::list(shown),
+            fields: SortWord::list(field_list),
             only_fields: fields.is_some() && !adds_fields,
             numbers: requested
                 .flat_map(|(_, numbers)| *numbers)
                 .copied()
                 .collect(),
-            chosen: chosen(matches),
+            single_values: single_values(matches),
             sorted: sort.is_some(),
         }
     }
@@ -130,7 +130,7 @@ impl ColumnOptions {
         extend(&mut columns, &sort);
         extend(&mut order_by, &sort);
         extend(&mut order_by, &columns);
-        Ok(self.without_chosen(columns, order_by))
+        Ok(self.without_single_values(columns, order_by))
     }
 
     /// Returns the share columns before the keys. As in perf, these are the defaults, or, if `sort` names a latency and the defaults do not
@@ -147,13 +147,13 @@ impl ColumnOptions {
     }
 
     /// Removes the columns with a single known value, unless only numbers would remain.
-    fn without_chosen(
+    fn without_single_values(
         &self,
         columns: Vec<ReportField>,
         order_by: Vec<ReportField>,
     ) -> ResolvedColumns {
         let keys = columns.iter().filter_map(|field| field.key());
-        let value_of = |name| self.chosen.iter().find(|(known, _)| *known == name);
+        let value_of = |name| self.single_values.iter().find(|(known, _)| *known == name);
         let values: Vec<(&'static str, String)> = keys
             .clone()
             .filter_map(|key| value_of(key.name))
@@ -174,17 +174,17 @@ impl ColumnOptions {
         }
     }
 
-    /// Whether rows have a single key.
+    /// Whether a single sort key was given.
     pub(crate) fn is_overview(&self) -> bool {
         self.sort.len() == 1
     }
 
-    /// Whether the columns are exactly those of `--fields`.
+    /// Whether `--fields` replaces the default columns.
     pub(crate) fn is_exact(&self) -> bool {
         self.only_fields
     }
 
-    /// Whether the first sort key is the function.
+    /// Whether the given sort keys replace the default ones and begin with `symbol`.
     pub(crate) fn begins_with_symbol(&self) -> bool {
         let first = self.sort.first().and_then(SortWord::key);
         self.sorted && !self.adds_keys && first.is_some_and(|key| key.name == "symbol")
@@ -195,7 +195,7 @@ impl ColumnOptions {
 pub(crate) struct ResolvedColumns {
     pub(crate) columns: Vec<ReportField>,
     pub(crate) order_by: Vec<ReportField>,
-    /// Columns removed because they have a single value, and that value.
+    /// Columns filtered to a single value, and that value.
     pub(crate) values: Vec<(&'static str, String)>,
 }
 
@@ -234,7 +234,7 @@ fn split_plus(list: &str) -> (bool, &str) {
     (rest.is_some(), rest.unwrap_or(list))
 }
 
-fn chosen(matches: &ArgMatches) -> Vec<(&'static str, String)> {
+fn single_values(matches: &ArgMatches) -> Vec<(&'static str, String)> {
     let single_value = |(key, option): &(&'static str, &str)| match &words(matches, option)?[..] {
         [only] => Some((*key, only.clone())),
         _ => None,
@@ -276,15 +276,15 @@ mod tests {
 
     fn columns(sort: &str, fields: Option<&str>) -> ColumnOptions {
         let (adds_keys, keys) = split_plus(sort);
-        let (adds_fields, shown) = split_plus(fields.unwrap_or_default());
+        let (adds_fields, field_list) = split_plus(fields.unwrap_or_default());
         ColumnOptions {
             sort: SortWord::list(keys),
             with_parent: false,
             adds_keys,
-            fields: SortWord::list(shown),
+            fields: SortWord::list(field_list),
             only_fields: fields.is_some() && !adds_fields,
             numbers: vec![NumberField::Samples],
-            chosen: Vec::new(),
+            single_values: Vec::new(),
             sorted: !sort.is_empty(),
         }
     }
@@ -340,12 +340,12 @@ mod tests {
     #[test]
     fn columns_with_one_filtered_value_are_removed_unless_last() {
         let mut columns = columns("comm,dso", None);
-        columns.chosen.push(("comm", "calc".to_owned()));
+        columns.single_values.push(("comm", "calc".to_owned()));
         let resolved = columns.resolve("sym", OWN, &mut none).expect("known words");
         same(&resolved.columns, "overhead,sample,dso");
         same(&resolved.order_by, "overhead,comm,dso,sample");
         assert_eq!(resolved.values, [("comm", "calc".to_owned())]);
-        columns.chosen.push(("dso", "libc.so.6".to_owned()));
+        columns.single_values.push(("dso", "libc.so.6".to_owned()));
         let resolved = columns.resolve("sym", OWN, &mut none).expect("known words");
         same(&resolved.columns, "overhead,sample,comm,dso");
         assert_eq!(resolved.values.len(), 2);

@@ -24,16 +24,15 @@ const SCOPES: [(&str, &str); 4] = [
 /// ```
 pub(crate) fn container_of(cgroup: &str) -> Option<String> {
     let mut outer: Option<&str> = None;
-    let mut found = None;
+    let mut innermost = None;
     for part in cgroup.split('/').filter(|part| !part.is_empty()) {
-        // The innermost container: containers may contain others.
-        found = container(outer, part).or(found);
+        innermost = container(outer, part).or(innermost);
         outer = Some(part);
     }
-    found
+    innermost
 }
 
-/// Returns the name of the container that a directory of the path, which is below `outer`, stands for.
+/// Returns the name of the container if the directory `part` is a container's cgroup; `outer` is the parent of `part`.
 fn container(outer: Option<&str>, part: &str) -> Option<String> {
     if let Some(scope) = part.strip_suffix(".scope") {
         if let Some(name) = scope.strip_prefix("machine-") {
@@ -64,7 +63,7 @@ fn short_id(text: &str) -> Option<&str> {
     text.get(..SHORT_LENGTH).filter(|_| is_id)
 }
 
-/// Replaces `\x2d`, which systemd writes for characters such as a hyphen.
+/// Replaces systemd's escapes of printable ASCII characters, such as `\x2d` for a hyphen.
 fn unescaped(name: &str) -> String {
     let mut text = String::new();
     let mut rest = name;
@@ -92,7 +91,7 @@ mod tests {
     use super::container_of;
 
     #[test]
-    fn containers_are_found_in_paths_of_all_runtimes() {
+    fn containers_are_found_in_paths_of_several_runtimes() {
         let id = "0123456789abcdef".repeat(4);
         for (path, name) in [
             (

@@ -52,7 +52,7 @@ impl MachineEvents {
         self.pmus.catalogue(&self.tracepoints)
     }
 
-    /// Finds the matches of each word in order. Words without a match are reported.
+    /// Finds the matches of each word in order, or all events and metrics if there are no words. Words without a match are reported.
     pub(crate) fn find_all<'m>(
         &'m self,
         words: &[&str],
@@ -69,9 +69,9 @@ impl MachineEvents {
         let mut add_events = |wanted: &EventSelection| {
             let listing = EventList::new(wanted, sources);
             tracepoint_error = tracepoint_error.take().or(listing.tracepoint_error);
-            let found = listing.rows.len();
+            let count = listing.rows.len();
             rows.extend(listing.rows);
-            found > 0
+            count > 0
         };
         let mut chosen = ChosenMetrics::new(self.metrics(catalogue));
         let mut missed = false;
@@ -85,10 +85,11 @@ impl MachineEvents {
             }
             let wanted = EventSelection::new(word);
             let mut meanings = EventSelection::interpretations(word).into_iter();
-            let found = meanings.any(|wanted| add_events(&wanted) | chosen.add_matching(&wanted));
+            let has_match =
+                meanings.any(|wanted| add_events(&wanted) | chosen.add_matching(&wanted));
 
             match &wanted {
-                _ if found => {}
+                _ if has_match => {}
                 // Errors of access are reported after the loop.
                 EventSelection::Kinds(kinds)
                     if kinds.contains(&EventKind::Tracepoint)
@@ -150,8 +151,8 @@ pub(crate) fn events(context: &Context) -> Vec<ListedEvent> {
 /// Returns the names of all metrics of this machine.
 pub(crate) fn metrics(context: &Context) -> Vec<String> {
     let machine = MachineEvents::find(context);
-    let found = machine.find_all(&["metric"], &machine.catalogue(), context);
-    let names = found.metrics.iter().map(|metric| metric.name.clone());
+    let matching = machine.find_all(&["metric"], &machine.catalogue(), context);
+    let names = matching.metrics.iter().map(|metric| metric.name.clone());
     names.collect()
 }
 
@@ -194,16 +195,16 @@ impl<'m> ChosenMetrics<'m> {
     /// Adds the metrics that match; returns whether there are any.
     fn add_matching(&mut self, wanted: &EventSelection) -> bool {
         let before = self.chosen.len();
-        let found = self
+        let matching = self
             .all
             .iter()
             .filter(|metric| wanted.matches_metric(metric));
-        self.chosen.extend(found);
-        let has_found = self.chosen.len() > before;
-        if has_found && before == 0 {
+        self.chosen.extend(matching);
+        let has_match = self.chosen.len() > before;
+        if has_match && before == 0 {
             self.form = MetricListing::InGroups;
         }
-        has_found
+        has_match
     }
 }
 

@@ -15,7 +15,7 @@ use crate::cli::event_lookup::find_event;
 /// # Errors
 ///
 /// Status 255: the recording `path` lacks one of the events, an event lacks a field of `key`, or `key` is given for an event that is not a
-/// tracepoint.
+/// tracepoint. Also fails if the format of a tracepoint is damaged.
 pub(crate) fn event_pair(
     replay: &Replay<'_>,
     path: &Path,
@@ -50,11 +50,11 @@ fn fields(
     let event = recording.events.get(event);
     let name = event.map_or("", |event| &event.name);
     let formats = recording.formats()?;
-    let described = match event {
+    let format = match event {
         Some(event) => formats.of_event(&event.attr),
         None => Err(&Error::NotATracepoint),
     };
-    let tracepoint = match described {
+    let tracepoint = match format {
         Ok(tracepoint) => tracepoint,
         Err(Error::NotATracepoint | Error::Undescribed) => {
             let message = format!("{name} is not a tracepoint of the recording");

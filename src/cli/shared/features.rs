@@ -13,7 +13,7 @@ pub(crate) struct Feature {
     note: &'static str,
 }
 
-/// All features, in alphabetical order. Names are those of perf 6.1 and 7.2, and `demangle` of later versions.
+/// The features, sorted by name.
 pub(crate) const FEATURES: &[Feature] = &[
     with(
         "aio",
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_perfs() {
+    fn lines_have_perfs_layout() {
         let line = Feature::find("lzma").map(ToString::to_string);
         let expected =
             "                  lzma: [ on  ]  # modules and debug sections compressed by xz";

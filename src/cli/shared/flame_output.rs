@@ -1,4 +1,4 @@
-//! Flame graphs as files: folded stacks, or a picture.
+//! Flame graphs as files: folded stacks, a picture or JSON.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ use crate::cli::output_file::write_to;
 /// The default width of the narrowest frame of a picture, in pixels.
 pub(crate) const MIN_WIDTH: f64 = 0.1;
 
-/// The default output file.
+/// The default output file of `--format svg`.
 const DEFAULT_OUTPUT: &str = "flamegraph.svg";
 /// The default output file of `--format html`.
 const DEFAULT_PAGE: &str = "flamegraph.html";
 /// The default output file of `--format json`.
 const DEFAULT_JSON_OUTPUT: &str = "flamegraph.json";
 
-/// The format of a picture.
+/// The format of a flame graph: a picture, or JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PictureFormat {
     Svg,
@@ -53,7 +53,8 @@ impl PictureFormat {
     }
 }
 
-/// Writes a picture to `output` or the default file of its format. Prints the file's name, except for JSON and the standard output.
+/// Writes a flame graph to `output` or the default file of its format. Prints the file's name and the total weight, except
+/// for JSON and the standard output.
 ///
 /// # Errors
 ///

@@ -81,10 +81,10 @@ fn warn_of_stretches(
 
 /// Returns the losses of a recording, for the lines below a table.
 pub(crate) fn losses(analysis: &Analysis<'_>) -> RecordLosses {
-    let found = analysis.replay.diagnostics();
+    let diagnostics = analysis.replay.diagnostics();
     RecordLosses {
-        records: found.records,
-        lost: found.lost_records,
-        chunks: found.lost_chunks,
+        records: diagnostics.records,
+        lost: diagnostics.lost_records,
+        chunks: diagnostics.lost_chunks,
     }
 }

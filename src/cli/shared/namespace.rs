@@ -107,25 +107,24 @@ fn probes(path: &Path, file: &Path, bytes: &[u8]) -> String {
         info: None,
         is_kernel: false,
     });
-    // Only files with a build-id and a `.note.stapsdt` section are parsed.
     object.map_or_else(|_| String::new(), |object| cached_list(&object, path))
 }
 
-/// Resolves `path` with `root` as `/`: absolute links start there, and none can leave it. A relative path also starts there, as our
-/// working directory does not exist in the namespace.
+/// Resolves `path` with `root` as `/`: absolute links start there, and none can leave it. A relative path also starts there, as this
+/// process's working directory need not exist in the namespace.
 fn resolve_below(root: &Path, path: &Path) -> io::Result<PathBuf> {
-    let mut left: VecDeque<OsString> = names(path);
-    let mut found = PathBuf::from("/");
+    let mut remaining: VecDeque<OsString> = names(path);
+    let mut resolved = PathBuf::from("/");
     let mut links = 0;
-    while let Some(name) = left.pop_front() {
+    while let Some(name) = remaining.pop_front() {
         if name == ".." {
-            found.pop();
+            resolved.pop();
             continue;
         }
-        let next = found.join(&name);
+        let next = resolved.join(&name);
         let here = root.join(next.strip_prefix("/").unwrap_or(&next));
         if !fs::symlink_metadata(&here)?.is_symlink() {
-            found = next;
+            resolved = next;
             continue;
         }
         links += 1;
@@ -134,13 +133,13 @@ fn resolve_below(root: &Path, path: &Path) -> io::Result<PathBuf> {
         }
         let target = fs::read_link(&here)?;
         if target.is_absolute() {
-            found = PathBuf::from("/");
+            resolved = PathBuf::from("/");
         }
         for name in names(&target).into_iter().rev() {
-            left.push_front(name);
+            remaining.push_front(name);
         }
     }
-    Ok(found)
+    Ok(resolved)
 }
 
 /// Returns the components of a path, including `..`.

@@ -6,30 +6,30 @@ use rperf_tracepoint::{FieldReader, Tracepoint};
 
 /// The reason why an event has no numeric field of the requested name.
 pub(crate) enum NoNumericField {
-    /// The event is not a tracepoint, or the recording lacks its format.
+    /// The event is not a tracepoint, or its format is missing or damaged.
     NotATracepoint,
     /// The tracepoint has only these numeric fields: their names, most similar first.
     Others(String),
 }
 
-/// Returns the numeric field `name` of the event with this index.
+/// Returns the reader of the numeric field `name` of the event with this index.
 pub(crate) fn numeric_field(
     recording: Metadata<'_>,
     event: usize,
     name: &str,
 ) -> Result<FieldReader, NoNumericField> {
-    let described = recording.events.get(event);
+    let event_desc = recording.events.get(event);
     let formats = recording.formats().unwrap_or_default();
-    let tracepoint = described.and_then(|event| formats.of_event(&event.attr).ok());
+    let tracepoint = event_desc.and_then(|event| formats.of_event(&event.attr).ok());
     let tracepoint = tracepoint.ok_or(NoNumericField::NotATracepoint)?;
     numeric_field_of(tracepoint, name).map_err(NoNumericField::Others)
 }
 
-/// Returns the numeric field `name` of a tracepoint.
+/// Returns the reader of the numeric field `name` of a tracepoint.
 ///
 /// # Errors
 ///
-/// The names of the tracepoint's numeric fields, most similar first, if it has no such field.
+/// The comma-separated names of the tracepoint's numeric fields, most similar first, if it has no such field.
 pub(crate) fn numeric_field_of(tracepoint: &Tracepoint, name: &str) -> Result<FieldReader, String> {
     if let Some(reader) = tracepoint.reader(name).filter(FieldReader::is_number) {
         return Ok(reader);

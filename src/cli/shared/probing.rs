@@ -36,7 +36,7 @@ pub(crate) struct DefinitionResult {
     pub(crate) definition: Definition,
     /// The entry of the object in the probe cache; of several objects, that of the last one.
     pub(crate) cache_entry: Option<CachedObject>,
-    /// The events, with the place of each if there are several.
+    /// The events; each with its place if several places of one object were found.
     pub(crate) events: Vec<(ProbeEvent, Option<String>)>,
 }
 
@@ -132,8 +132,8 @@ fn inlined(
     Some(places.join(", "))
 }
 
-/// With `--cache`, returns the cached events of the same definition, even if the debug information no longer exists. `None` if options
-/// restrict the search.
+/// With `--cache`, returns the cached events of the same definition, even if the debug information no longer exists. `None` without
+/// `--cache`, if options restrict the search, or if the cache has no such events.
 fn cached_events(
     cache_entry: &CachedObject,
     opened: &OpenedObject,
@@ -148,7 +148,7 @@ fn cached_events(
     cache_entry.events_for(definition, &opened.group(), context)
 }
 
-/// Returns the events for the places in one object.
+/// Returns the events for the places in one object, and prints the notes on the places.
 fn events_at(
     places: ResolvedProbes,
     definition: &Definition,
@@ -228,7 +228,7 @@ pub(crate) fn on(matches: &ArgMatches, name: &str) -> bool {
     flag(matches, name) == Some(true)
 }
 
-/// Formats `(on PLACE in OBJECT with ARGUMENTS)`.
+/// Formats `(on POINT at PLACE in OBJECT with ARGUMENTS)`.
 pub(crate) fn described(
     definition: &Definition,
     place: Option<&str>,

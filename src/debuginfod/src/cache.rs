@@ -24,20 +24,20 @@ const MAX_SETTING: u64 = 4096;
 struct DurationFile {
     name: &'static str,
     /// The default, in seconds.
-    usual: u64,
+    default_seconds: u64,
 }
 
 const CLEAN_INTERVAL: DurationFile = DurationFile {
     name: "cache_clean_interval_s",
-    usual: 24 * 60 * 60,
+    default_seconds: 24 * 60 * 60,
 };
 const MAX_UNUSED_AGE: DurationFile = DurationFile {
     name: "max_unused_age_s",
-    usual: 7 * 24 * 60 * 60,
+    default_seconds: 7 * 24 * 60 * 60,
 };
 const CACHE_MISS: DurationFile = DurationFile {
     name: "cache_miss_s",
-    usual: 10 * 60,
+    default_seconds: 10 * 60,
 };
 
 /// The cache in a folder that need not exist.
@@ -53,7 +53,7 @@ pub(crate) enum CacheLookup {
     Found(PathBuf),
     /// A recent miss is cached.
     Absent,
-    /// Not in the cache.
+    /// Not in the cache, not readable, or a miss that has expired.
     Unknown,
 }
 
@@ -66,14 +66,14 @@ impl Cache {
         let Ok(folder) = self.existing(id) else {
             return CacheLookup::Unknown;
         };
-        let Ok(found) = folder.find(part.as_ref()) else {
+        let Ok(entry) = folder.find(part.as_ref()) else {
             return CacheLookup::Unknown;
         };
-        let metadata = found.metadata();
+        let metadata = entry.metadata();
         if metadata.len() > 0 || !metadata.is_file() {
             // Cleanup depends on the access time, which not every file system updates.
             let now = FileTimes::new().set_accessed(SystemTime::now());
-            return match found.for_reading() {
+            return match entry.for_reading() {
                 Ok(file) => {
                     let _ = file.set_times(now);
                     CacheLookup::Found(self.path(id, part))
@@ -166,25 +166,25 @@ impl Cache {
         mark.for_reading()?.set_times(now)
     }
 
-    /// The value of a setting. Creates the file with the default, so that users find it.
+    /// The value of a setting, or its default. Creates a missing file with the default, so that users find it.
     fn seconds(&self, setting: &DurationFile) -> Duration {
-        let usual = Duration::from_secs(setting.usual);
+        let default = Duration::from_secs(setting.default_seconds);
         let Ok(root) = Folder::open_own(&self.root) else {
-            return usual;
+            return default;
         };
         let name = setting.name.as_ref();
         match root.read(name, MAX_SETTING) {
             Ok(text) => {
                 let text = String::from_utf8_lossy(&text);
-                text.trim().parse().map_or(usual, Duration::from_secs)
+                text.trim().parse().map_or(default, Duration::from_secs)
             }
             Err(error) => {
                 if error.kind() == io::ErrorKind::NotFound
                     && let Ok(mut file) = root.create_file(name, 0o666)
                 {
-                    let _ = file.write_all(format!("{}\n", setting.usual).as_bytes());
+                    let _ = file.write_all(format!("{}\n", setting.default_seconds).as_bytes());
                 }
-                usual
+                default
             }
         }
     }
@@ -216,8 +216,8 @@ fn clean_folder(folder: &Folder, max_age: Duration) -> io::Result<()> {
     const PARTS: [&str; 4] = ["debuginfo", "executable", "source", "section"];
     for name in folder.names()? {
         let is_part = |part: &&str| name.to_string_lossy().starts_with(*part);
-        let found = folder.find(&name)?;
-        let metadata = found.metadata();
+        let entry = folder.find(&name)?;
+        let metadata = entry.metadata();
         let unused = age(metadata.accessed()).is_some_and(|age| age > max_age);
         if metadata.is_file() && unused && PARTS.iter().any(is_part) {
             folder.remove_file(&name)?;
@@ -305,8 +305,8 @@ mod tests {
         assert!(scratch.path().join("ef56").exists());
         make_older(&scratch.path().join(CLEAN_INTERVAL.name), 2);
         cache.clean().expect("it is cleaned");
-        let left = |name: &str| scratch.path().join(name).exists();
-        assert!(!left("ab12/debuginfo") && left("ab12/mine") && !left("ef56"));
-        assert!(left("cd34/executable") && left("notes/debuginfo"));
+        let is_left = |name: &str| scratch.path().join(name).exists();
+        assert!(!is_left("ab12/debuginfo") && is_left("ab12/mine") && !is_left("ef56"));
+        assert!(is_left("cd34/executable") && is_left("notes/debuginfo"));
     }
 }

@@ -1,4 +1,4 @@
-//! Errors of downloads. None of them stops a report.
+//! Errors of servers and downloads.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rperf_symbol::BuildId;
 
-/// Why a server or a download can't be used.
+/// Why a server, a file or the cache can't be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -46,7 +46,7 @@ pub enum Error {
         /// HTTP status.
         status: u16,
     },
-    /// A stalled download.
+    /// A server that does not respond in time, or a stalled download.
     #[error("debuginfod server {server} cannot be used: it sent less than 100 kB in {} s", within.as_secs_f32())]
     Slow {
         /// Its address.
@@ -75,7 +75,7 @@ pub enum Error {
     OtherBuild {
         /// URL of the file.
         url: String,
-        /// Build-id of the file.
+        /// Build-id of the file, if it has one.
         found: Option<BuildId>,
     },
     /// The cache can't be written.

@@ -5,9 +5,9 @@
 //! elfutils and rperf download each file once. Files are only accepted if they have the requested
 //! build-id.
 //!
-//! **Invariants.** Files are added to the cache atomically. A server that fails is reported once to
-//! [`DownloadObserver::failed`], and not queried again by this client. The crate reads no environment
-//! variables and prints nothing.
+//! **Invariants.** Files are added to the cache atomically. A server that cannot be used is reported once to
+//! [`DownloadObserver::failed`], and not queried again by this client. The crate prints nothing, and
+//! reads no environment variables except those of proxies.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

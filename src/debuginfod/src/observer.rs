@@ -25,6 +25,7 @@ pub trait DownloadObserver: Send + Sync {
     /// Reports the end of the current download, successful or not.
     fn ended(&self);
 
-    /// Reports an unusable file, or an unusable server, which is not queried again.
+    /// Reports a file or a server that cannot be used, or a cache that cannot be written. Such a server is not queried again; with
+    /// such a cache, no server is.
     fn failed(&self, error: &Error);
 }

@@ -11,7 +11,7 @@ use crate::error::Error;
 pub struct Settings {
     /// The servers, in the order in which they are queried.
     pub servers: Vec<Server>,
-    /// The cache, which elfutils shares (`$DEBUGINFOD_CACHE_PATH`).
+    /// The cache, shared with elfutils (`$DEBUGINFOD_CACHE_PATH`).
     pub cache: PathBuf,
     /// Limits of downloads.
     pub limits: DownloadLimits,
@@ -31,7 +31,7 @@ pub struct DownloadLimits {
 }
 
 impl Default for DownloadLimits {
-    /// The default of elfutils: 90 seconds without progress.
+    /// The limits of elfutils: 90 seconds for a response and for every further 100 kB.
     fn default() -> Self {
         Self {
             stall: Some(Duration::from_secs(90)),
@@ -53,8 +53,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`Error::BadUrl`] for words that are not http or https addresses, [`Error::Signatures`] if
-    /// signature checks are enforced.
+    /// [`Error::BadUrl`] for words that are not http or https addresses, [`Error::Signatures`]
+    /// for `ima:` words other than `ima:ignore` and `ima:permissive`.
     pub fn list(words: &str) -> Result<Vec<Self>, Error> {
         let mut servers = Vec::new();
         for word in words.split_whitespace() {

@@ -60,13 +60,13 @@ impl BarChart {
             let share = |whole: u64| *count as f64 / whole.max(1) as f64;
             let length = LONGEST * share(most.unwrap_or(1));
             let y = HEADER_HEIGHT + number * ROW;
-            let base = y + ROW - 6;
+            let baseline = y + ROW - 6;
             writeln!(
                 out,
                 "<g class=\"b\"><title>{}: {} ({:.2}%)</title>\
-                 <text class=\"label\" x=\"{:.1}\" y=\"{base}\">{}</text>\
+                 <text class=\"label\" x=\"{:.1}\" y=\"{baseline}\">{}</text>\
                  <rect class=\"bar\" x=\"{left:.1}\" y=\"{y}\" width=\"{length:.2}\" height=\"{}\"/>\
-                 <text x=\"{:.1}\" y=\"{base}\">{}</text></g>",
+                 <text x=\"{:.1}\" y=\"{baseline}\">{}</text></g>",
                 Escaped(label),
                 Grouped(*count),
                 100.0 * share(total),
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_are_as_long_as_their_counts() {
+    fn bars_are_proportional_to_their_counts() {
         let chart = BarChart {
             title: "a < b".to_owned(),
             subtitle: String::new(),

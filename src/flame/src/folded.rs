@@ -14,7 +14,7 @@ const MAX_SHOWN: usize = 60;
 ///
 /// # Errors
 ///
-/// Outer result: read errors. Inner result: a line without a number ([`Error::NoCount`]), or no stacks
+/// Outer result: read errors. Inner result: a line without a non-negative number at its end ([`Error::NoCount`]), or no stacks
 /// ([`Error::Empty`]).
 pub fn read(text: impl BufRead) -> io::Result<Result<Stacks, Error>> {
     let mut stacks = Stacks::default();
@@ -46,7 +46,7 @@ pub fn read(text: impl BufRead) -> io::Result<Result<Stacks, Error>> {
     })
 }
 
-/// Splits a line into stack and weight; `None` without a weight. Fractions, which some tools write, are rounded.
+/// Splits a line into stack and weight; `None` without a non-negative weight. Fractions, which some tools write, are rounded.
 fn split(line: &str) -> Option<(&str, u64)> {
     let (stack, word) = line.rsplit_once(char::is_whitespace)?;
     let weight: f64 = word.parse().ok()?;
@@ -100,7 +100,7 @@ pub fn write(stacks: &Stacks, marks: bool, out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-/// Appends a name. Semicolons, which would start a frame, become colons; newlines, which would start a stack, become spaces.
+/// Appends a name. Semicolons, which would start a frame, become colons; line ends, which would start a stack, become spaces.
 fn push(label: &Label, marks: bool, line: &mut String) {
     let clean = |c| match c {
         ';' => ':',

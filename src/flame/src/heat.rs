@@ -43,8 +43,8 @@ impl HeatMap {
         Self::new(HeatScale::Offset, start, last, SECOND, rows)
     }
 
-    /// Creates `columns` columns from `first` to `last`, and a row from each of the `edges` to the next, in nanoseconds. The first row also
-    /// counts shorter durations; the last row counts all durations from the last edge.
+    /// Creates at most `columns` columns from `first` to `last`, and a row from each of the `edges` to the next. Times and edges are in
+    /// nanoseconds. The first row also counts shorter durations; the last row counts all durations from the last edge.
     #[must_use]
     pub fn of_durations(first: u64, last: u64, columns: u64, mut edges: Vec<u64>) -> Self {
         let column = last.saturating_sub(first) / columns.max(1) + 1;
@@ -71,7 +71,8 @@ impl HeatMap {
         }
     }
 
-    /// Counts an event at `time`, in nanoseconds of the recording's clock.
+    /// Counts an event at `time`, in nanoseconds of the recording's clock, on the scale [`HeatScale::Offset`]. Times outside of the map
+    /// are counted in its first or last column.
     pub fn add(&mut self, time: u64) {
         let since = time.saturating_sub(self.start);
         let row = u32::try_from(since % self.column / self.slot()).unwrap_or(u32::MAX);
@@ -133,7 +134,7 @@ pub fn linear_edges(most: u64, rows: u32) -> Vec<u64> {
 }
 
 /// Returns the lower edges of `rows` rows from `least` to `most` nanoseconds, each edge the same multiple of the one before, and of one
-/// more row for longer durations.
+/// more row for longer durations. Edges are rounded, and equal ones are merged.
 #[must_use]
 pub fn logarithmic_edges(least: u64, most: u64, rows: u32) -> Vec<u64> {
     let least = least.max(1);

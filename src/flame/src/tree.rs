@@ -9,19 +9,19 @@ const ROOT: (&str, FrameKind) = ("all", FrameKind::User);
 /// A frame of the picture: a path from the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlameFrame {
-    /// Number of callers; 0 is the root.
+    /// Distance from the root, which has depth 0.
     pub depth: usize,
     /// Index of its name in [`Flame::labels`]; the root has none.
     label: Option<u32>,
-    /// Horizontal position, in units of width.
+    /// Horizontal position, in the unit of `width`.
     pub start: u64,
-    /// Width in units.
+    /// Weight in the recording that determines the widths.
     pub width: u64,
     /// The weight of the stacks through the frame.
     pub total: u64,
     /// The weight of these stacks in the recording that the displayed one is compared with, scaled if requested.
     pub before: u64,
-    /// Increase of its own weight.
+    /// Increase of its own weight, without that of its children.
     pub growth: i64,
 }
 
@@ -45,7 +45,7 @@ pub struct Flame {
     pub compares: bool,
 }
 
-/// Weights of one path in the recordings.
+/// Weights in the two recordings.
 #[derive(Debug, Clone, Copy, Default)]
 struct Weights {
     before: u64,
@@ -134,7 +134,7 @@ impl Flame {
         self.frames.first().map_or(0, |root| root.total)
     }
 
-    /// Number of rows with frames of at least `least` units.
+    /// Number of rows with frames that have at least the width `least`.
     #[must_use]
     pub fn rows(&self, least: f64) -> usize {
         let drawn = self
@@ -187,17 +187,17 @@ impl Paths {
         self.paths
             .sort_unstable_by(|one, other| frames_of(one).cmp(frames_of(other)));
         let mut tree = Tree::default();
-        let mut before: &[u32] = &[];
+        let mut previous: &[u32] = &[];
         for path in &self.paths {
             let frames = frames_of(path);
-            let both = frames.iter().zip(before);
+            let both = frames.iter().zip(previous);
             let common = both.take_while(|(one, other)| one == other).count();
             tree.grow(
                 common,
                 frames.get(common..).unwrap_or_default(),
                 path.weights,
             );
-            before = frames;
+            previous = frames;
         }
         Flame {
             frames: tree.draw(widths),

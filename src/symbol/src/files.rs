@@ -50,7 +50,7 @@ pub trait Files: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Errors of the provider; providers of single files have no folders.
+    /// Errors of the provider; by default `NotFound`.
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         let _ = path;
         Err(io::ErrorKind::NotFound.into())
@@ -75,7 +75,7 @@ pub trait Files: Send + Sync {
 
 /// Fetches files by build-id from elsewhere: debuginfod servers, or a list in a test.
 pub trait Servers: fmt::Debug + Send + Sync {
-    /// Fetches a file and returns its path in the file provider; `None` if no server has it.
+    /// Fetches a file and returns its path in the file provider; `None` if it could not be fetched.
     fn fetch(&self, wanted: &FileRequest<'_>) -> Option<PathBuf>;
 }
 
@@ -164,12 +164,12 @@ impl Files for MemoryFiles {
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        let below = self.files.keys().filter_map(|file| {
+        let entries = self.files.keys().filter_map(|file| {
             let name = file.strip_prefix(path).ok()?.components().next()?;
             Some(path.join(name))
         });
-        let mut found: Vec<PathBuf> = below.collect();
-        found.dedup();
-        Ok(found)
+        let mut entries: Vec<PathBuf> = entries.collect();
+        entries.dedup();
+        Ok(entries)
     }
 }

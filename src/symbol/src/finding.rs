@@ -34,8 +34,8 @@ pub enum SymbolFinding {
         /// The file.
         path: PathBuf,
     },
-    /// The file was replaced after the recording.
-    #[error("{}: its build-id is {}, but that of the recording is {wanted}", path.display(), shown(found.as_ref()))]
+    /// The file has no build-id, or another one than the recorded file.
+    #[error("{}: its build-id is {}, but that of the recording is {wanted}", path.display(), build_id_text(found.as_ref()))]
     BuildIdMismatch {
         /// The file.
         path: PathBuf,
@@ -124,6 +124,6 @@ impl SymbolFinding {
     }
 }
 
-fn shown(id: Option<&BuildId>) -> String {
+fn build_id_text(id: Option<&BuildId>) -> String {
     id.map_or_else(|| "missing".to_owned(), BuildId::to_string)
 }

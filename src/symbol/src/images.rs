@@ -13,12 +13,13 @@ use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 pub struct ObjectImages {
     /// The mapped file, or an identical one, which contains the code.
     pub code: Option<(PathBuf, FileBytes)>,
-    /// The file with debug information, if it is a different one.
+    /// A file without code, for its debug information.
     pub debug: Option<(PathBuf, FileBytes)>,
 }
 
 /// Finds the files of a user object or the vdso that have the recorded build-id, in perf's order
-/// for symbols, servers last. Problems with other files are reported by [`load`](crate::load()).
+/// for symbols. If none is recorded, the build-id of the file at the object's path is used. Code of user objects is
+/// fetched from servers if no file has it. Files that cannot be read or parsed are skipped.
 pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> ObjectImages {
     let own = paths.under_symfs(request.path);
     let read = |path: &Path| match request.image {

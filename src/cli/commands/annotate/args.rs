@@ -20,14 +20,14 @@ Unless events are sampled precisely (-e EVENT:p), a sample is often attributed t
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("annotate")
         .long_about(ABOUT)
-        .args(files())
+        .args(general_options())
         .args(choose::all())
         .args(display_options())
-        .args(rest())
+        .args(symbol_and_job_options())
         .arg(Arg::new("word").num_args(0..).value_name("symbol"))
 }
 
-fn files() -> Vec<Arg> {
+fn general_options() -> Vec<Arg> {
     vec![
         input::option(),
         input::force(),
@@ -95,7 +95,7 @@ fn display_options() -> Vec<Arg> {
     ]
 }
 
-fn rest() -> Vec<Arg> {
+fn symbol_and_job_options() -> Vec<Arg> {
     vec![
         names::vmlinux(),
         names::ignore_vmlinux(),

@@ -19,11 +19,12 @@ const TEXT_FLAGS: &[&str] = &["stdio", "stdio2"];
 /// Options with a value that also select text output.
 const TEXT_OPTIONS: &[&str] = &["output", "hot"];
 
-/// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and no option asks for text.
+/// Whether the browser is used. Options for text output take precedence over `--tui`; without either, the browser is used on
+/// a terminal unless the setting `tui.annotate` is off.
 ///
 /// # Errors
 ///
-/// Status 129: `--tui` without a terminal.
+/// Status 129: `--tui` without a terminal or an option for text output.
 pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool, CliError> {
     let has_text_flag = TEXT_FLAGS.iter().any(|id| flag(matches, id) == Some(true));
     if has_text_flag || TEXT_OPTIONS.iter().any(|id| matches.contains_id(id)) {
@@ -36,7 +37,7 @@ pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool,
 /// Shows the hottest function, and others on request.
 pub(super) fn run(
     annotator: &Annotator<'_, '_>,
-    others: &CommandRunner<'_>,
+    commands: &CommandRunner<'_>,
     context: &Context,
 ) -> Result<(), CliError> {
     let first = Arc::new(annotator.first(context)?);
@@ -47,7 +48,7 @@ pub(super) fn run(
     let (options, is_global) = request.view_options();
     let screen = AnnotateScreen::new(first, options, is_global, requests, display.theme());
     thread::scope(|scope| {
-        spawn_browser_thread(scope, || serve(annotator, others, &sender, requests_in))?;
+        spawn_browser_thread(scope, || serve(annotator, commands, &sender, requests_in))?;
         display.run(Box::new(screen), receiver)
     })
 }
@@ -55,13 +56,13 @@ pub(super) fn run(
 /// Answers requests until the browser exits.
 fn serve(
     annotator: &Annotator<'_, '_>,
-    others: &CommandRunner<'_>,
+    commands: &CommandRunner<'_>,
     sender: &Sender<ReaderMessage>,
     requests_in: Receiver<BrowserRequest>,
 ) {
     for request in requests_in {
         let answer = match &request {
-            BrowserRequest::Samples(place) => others.samples(place.as_ref()),
+            BrowserRequest::Samples(place) => commands.samples(place.as_ref()),
             request => match annotator.answer(request) {
                 Some(answer) => answer,
                 None => continue,

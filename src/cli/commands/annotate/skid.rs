@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 /// Software clocks: `PERF_COUNT_SW_CPU_CLOCK`, `PERF_COUNT_SW_TASK_CLOCK`.
 const CLOCKS: [u64; 2] = [0, 1];
 
-/// Prints a note if samples of one of these events skid.
+/// Prints a note on the first of these events whose samples may skid.
 pub(super) fn note<'e>(mut events: impl Iterator<Item = &'e EventDesc>, context: &Context) {
     if let Some(event) = events.find(|event| skids(event)) {
         context.note(format_args!(
@@ -18,7 +18,7 @@ pub(super) fn note<'e>(mut events: impl Iterator<Item = &'e EventDesc>, context:
     }
 }
 
-/// Whether samples are taken some instructions after the event.
+/// Whether samples may be taken some instructions after the event.
 fn skids(event: &EventDesc) -> bool {
     let attr = &event.attr;
     match attr.kind {

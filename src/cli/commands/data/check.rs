@@ -24,30 +24,30 @@ pub(super) struct CheckResult {
     features: usize,
 }
 
-/// Equal faults: their number, and the first of them.
+/// Faults of one group: their number, and the text of the first.
 #[derive(Debug)]
-struct EqualFaults {
+struct FaultGroup {
     count: u64,
     first: String,
 }
 
-/// Faults of records; equal ones are grouped, by record kind.
+/// Faults of records, grouped by record kind and fault.
 #[derive(Debug, Default)]
-struct GroupedFaults(BTreeMap<(RecordKind, &'static str), EqualFaults>);
+struct GroupedFaults(BTreeMap<(RecordKind, &'static str), FaultGroup>);
 
 impl GroupedFaults {
     fn add(&mut self, kind: RecordKind, fault: &'static str, text: impl FnOnce() -> String) {
-        let equal = self.0.entry((kind, fault)).or_insert_with(|| EqualFaults {
+        let group = self.0.entry((kind, fault)).or_insert_with(|| FaultGroup {
             count: 0,
             first: text(),
         });
-        equal.count += 1;
+        group.count += 1;
     }
 
     fn lines(self) -> impl Iterator<Item = String> {
-        self.0.into_iter().map(|((kind, _), equal)| {
-            let first = equal.first;
-            match equal.count - 1 {
+        self.0.into_iter().map(|((kind, _), group)| {
+            let first = group.first;
+            match group.count - 1 {
                 0 => first,
                 more => format!("{first}; {more} more of this kind ({kind})"),
             }
@@ -196,31 +196,31 @@ impl CheckResult {
         self.notes.extend(unknown.lines());
     }
 
-    fn conclude(&mut self, found: &Diagnostics) {
-        self.records = found.records;
-        if let Some(end) = &found.end {
+    fn conclude(&mut self, diagnostics: &Diagnostics) {
+        self.records = diagnostics.records;
+        if let Some(end) = &diagnostics.end {
             self.fault(end);
         }
-        if found.lost_chunks > 0 {
+        if diagnostics.lost_chunks > 0 {
             self.note(format_args!(
                 "{} {} lost while recording (LOST records: {})",
-                counted(found.lost_records, "record"),
-                was_or_were(found.lost_records),
-                found.lost_chunks
+                counted(diagnostics.lost_records, "record"),
+                was_or_were(diagnostics.lost_records),
+                diagnostics.lost_chunks
             ));
         }
-        if found.lost_samples > 0 {
+        if diagnostics.lost_samples > 0 {
             self.note(format_args!(
                 "{} {} lost while recording",
-                counted(found.lost_samples, "sample"),
-                was_or_were(found.lost_samples)
+                counted(diagnostics.lost_samples, "sample"),
+                was_or_were(diagnostics.lost_samples)
             ));
         }
-        if found.out_of_order > 0 {
+        if diagnostics.out_of_order > 0 {
             self.note(format_args!(
                 "{} {} older than a preceding FINISHED_ROUND record",
-                counted(found.out_of_order, "record"),
-                is_or_are(found.out_of_order)
+                counted(diagnostics.out_of_order, "record"),
+                is_or_are(diagnostics.out_of_order)
             ));
         }
     }

@@ -10,7 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::OpenedInput;
 
-/// Checks the recording.
+/// Checks the recording and prints the result.
 pub(super) fn run(
     words: &[&str],
     matches: &ArgMatches,
@@ -23,14 +23,14 @@ pub(super) fn run(
     let checked = check::check(&data)?;
     if !is_set(matches, "quiet") {
         let out = &mut context.stdout();
-        let shown = input.path.display();
+        let path = input.path.display();
         for fault in &checked.faults {
-            writeln!(out, "{shown}: {fault}")?;
+            writeln!(out, "{path}: {fault}")?;
         }
         for note in &checked.notes {
-            writeln!(out, "{shown}: note: {note}")?;
+            writeln!(out, "{path}: note: {note}")?;
         }
-        writeln!(out, "{shown}: {}", checked.summary())?;
+        writeln!(out, "{path}: {}", checked.summary())?;
         out.flush()?;
     }
     Ok(match checked.faults.is_empty() {
@@ -39,7 +39,7 @@ pub(super) fn run(
     })
 }
 
-/// The file, given as argument or option.
+/// The file, given as argument or option; `None` if it is not given.
 fn file(
     words: &[&str],
     matches: &ArgMatches,

@@ -59,7 +59,7 @@ pub(super) fn options() -> Vec<Arg> {
     options
 }
 
-/// Refuses options for conversion if nothing is converted.
+/// Refuses options that only conversion has: for `data check`.
 pub(super) fn refuse(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let formats = ConversionFormat::ALL
         .map(ConversionFormat::option)
@@ -258,7 +258,7 @@ impl DataConversion<'_> {
     }
 }
 
-/// Compresses the output if the file name has the extension of a compressed file.
+/// Compresses the output with gzip if `path` ends in `.gz`.
 fn compressed(
     path: &str,
     out: &mut dyn Write,

@@ -122,12 +122,12 @@ fn memory_fields_of_raw_events_must_be_recorded() {
         SampleType::CODE_PAGE_SIZE,
     ];
     let load = attr(EventType::RAW, &bits);
-    let shown = fields(&[], &load).unwrap();
+    let selected = fields(&[], &load).unwrap();
     for field in ["addr", "data_src", "weight", "ins_lat", "code_page_size"] {
-        assert!(shown.contains(&field), "{field}");
+        assert!(selected.contains(&field), "{field}");
     }
     for field in ["phys_addr", "data_page_size", "iregs", "brstack"] {
-        assert!(!shown.contains(&field), "{field}");
+        assert!(!selected.contains(&field), "{field}");
     }
     for (field, attribute) in [
         ("iregs", "IREGS"),
@@ -216,9 +216,9 @@ fn tracepoints_show_fields_and_callchains_by_default_only() {
         EventType::TRACEPOINT,
         &[SampleType::IP, SampleType::TIME, SampleType::CALLCHAIN],
     );
-    let shown = fields(&[], &tracepoint).unwrap();
+    let selected = fields(&[], &tracepoint).unwrap();
     let frames = ["ip", "sym", "dso", "symoff"];
-    assert!(shown.contains(&"trace") && frames.iter().all(|field| shown.contains(field)));
+    assert!(selected.contains(&"trace") && frames.iter().all(|field| selected.contains(field)));
     assert_eq!(
         fields(&["-trace"], &tracepoint).unwrap(),
         ["comm", "time", "event"]
@@ -246,8 +246,8 @@ fn a_stream_shows_frames_unless_removed_by_name() {
     let chain = [SampleType::IP, SampleType::TIME, SampleType::CALLCHAIN];
     let tracepoint = attr(EventType::TRACEPOINT, &chain);
     let clock = attr(EventType::SOFTWARE, &[SampleType::IP, SampleType::TIME]);
-    let shown = streamed(&[], &[&tracepoint]);
-    let has = |field| shown.contains(&field);
+    let selected = streamed(&[], &[&tracepoint]);
+    let has = |field| selected.contains(&field);
     assert!(has("trace") && has("ip") && has("sym") && !has("dso") && !has("symoff"));
     assert_eq!(streamed(&["time"], &[&clock]), ["time"]);
     // The fields recorded by one event are shown for all: perf treats them together.

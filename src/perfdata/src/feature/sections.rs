@@ -14,8 +14,9 @@ use super::{
 use crate::header::Section;
 use crate::{Error, EventDesc, FileFinding, FileHeader};
 
-/// The feature sections of a file. Getters return `None` for a feature that is absent or cannot be
-/// decoded; [`Features::malformed`] distinguishes the two.
+/// The feature sections of a file. Getters that return an `Option` return `None` for a feature that is
+/// absent or cannot be decoded; [`Features::malformed`] lists the latter, without
+/// empty sections.
 #[derive(Debug, Clone)]
 pub struct Features<'a> {
     sections: Vec<(FeatureId, Section, Cow<'a, [u8]>)>,
@@ -87,7 +88,7 @@ impl<'a> Features<'a> {
         self.build_ids.push(entry);
     }
 
-    /// Features of the file in section order, which is numerical order in a file.
+    /// The features in section order: numerical order, or in pipe mode the order of their records.
     pub fn present(&self) -> impl Iterator<Item = FeatureId> + '_ {
         self.sections.iter().map(|(feature, ..)| *feature)
     }
@@ -123,7 +124,7 @@ impl<'a> Features<'a> {
     /// each section adds to the earlier ones.
     ///
     /// # Errors
-    /// [`Error::Tracepoints`] if a section is damaged.
+    /// [`Error::Tracepoints`] if the last section is damaged.
     pub fn formats(&self) -> Result<Arc<Formats>, Error> {
         if let Some(known) = self.formats.get() {
             return Ok(Arc::clone(known));
@@ -171,7 +172,7 @@ impl<'a> Features<'a> {
         self.string(FeatureId::CPUDESC)
     }
 
-    /// Vendor, family, model and stepping of the CPU.
+    /// Identifier of the CPU: on x86 vendor, family, model and stepping.
     #[must_use]
     pub fn cpuid(&self) -> Option<String> {
         self.string(FeatureId::CPUID)
@@ -230,7 +231,7 @@ impl<'a> Features<'a> {
         self.get(FeatureId::GROUP_DESC, GroupDesc::decode_list)
     }
 
-    /// Build-ids of files that have samples: those of the feature, if present, and in pipe mode those
+    /// Build-ids of recorded files: those of the feature, if present, and in pipe mode those
     /// of HEADER_BUILD_ID records.
     #[must_use]
     pub fn build_ids(&self) -> Vec<BuildIdEntry> {
@@ -296,7 +297,7 @@ impl<'a> Features<'a> {
         self.get(FeatureId::HYBRID_TOPOLOGY, HybridPmu::decode_list)
     }
 
-    /// Capabilities of all PMUs.
+    /// Capabilities of PMUs, with the PMUs' names.
     #[must_use]
     pub fn pmu_caps(&self) -> Option<Vec<PmuCapabilities>> {
         self.get(FeatureId::PMU_CAPS, PmuCapabilities::decode_list)
@@ -344,7 +345,7 @@ impl<'a> Features<'a> {
         self.get(FeatureId::SIMPLEPERF_META_INFO, text::take_pairs)
     }
 
-    /// The features that are present but cannot be decoded.
+    /// The features that cannot be decoded, except `TRACING_DATA` and those with an empty section.
     #[must_use]
     pub fn malformed(&self) -> Vec<FileFinding> {
         // Recorders write an empty section if they have no data.
@@ -360,7 +361,8 @@ impl<'a> Features<'a> {
             .collect()
     }
 
-    /// Whether the section of a feature that is present can be decoded.
+    /// Whether the section of a present feature can be decoded; true for `TRACING_DATA` and features
+    /// without a getter.
     pub(crate) fn decodes(&self, feature: FeatureId) -> bool {
         match feature {
             FeatureId::HOSTNAME

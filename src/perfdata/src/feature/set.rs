@@ -37,7 +37,7 @@ impl FeatureSet {
             .map(|(feature, bytes)| (*feature, bytes.as_slice()))
     }
 
-    /// Removes a section.
+    /// Removes a section, if present.
     pub fn remove(&mut self, feature: FeatureId) -> &mut Self {
         self.sections.remove(&feature);
         self
@@ -91,7 +91,7 @@ impl FeatureSet {
         self.set(FeatureId::ARCH, |to| text::put(to, arch))
     }
 
-    /// Number of CPUs; CPU_TOPOLOGY must describe as many as are available.
+    /// Number of CPUs; CPU_TOPOLOGY must describe `cpus.available` CPUs.
     pub fn nr_cpus(&mut self, cpus: NrCpus) -> &mut Self {
         self.set(FeatureId::NRCPUS, |to| cpus.encode(to))
     }
@@ -101,7 +101,7 @@ impl FeatureSet {
         self.set(FeatureId::CPUDESC, |to| text::put(to, name))
     }
 
-    /// Vendor, family, model and stepping of the CPU, `AuthenticAMD,25,1,1`.
+    /// Identifier of the CPU: on x86 vendor, family, model and stepping, as in `AuthenticAMD,25,1,1`.
     pub fn cpuid(&mut self, cpuid: &str) -> &mut Self {
         self.set(FeatureId::CPUID, |to| text::put(to, cpuid))
     }
@@ -111,7 +111,7 @@ impl FeatureSet {
         self.set(FeatureId::TOTAL_MEM, |to| to.u64(kilobytes))
     }
 
-    /// The recorder's command line, split into words, with its path first.
+    /// The recorder's command line, split into words; the first is the recorder's path.
     pub fn cmdline<T: AsRef<str>>(&mut self, words: &[T]) -> &mut Self {
         self.set(FeatureId::CMDLINE, |to| text::put_list(to, words))
     }
@@ -221,7 +221,7 @@ impl FeatureSet {
         })
     }
 
-    /// Capabilities of all PMUs.
+    /// Capabilities of PMUs, with the PMUs' names.
     pub fn pmu_caps(&mut self, pmus: &[PmuCapabilities]) -> &mut Self {
         self.set(FeatureId::PMU_CAPS, |to| {
             PmuCapabilities::encode_list(pmus, to);

@@ -27,9 +27,9 @@ pub(crate) fn put(to: &mut Encoder<'_>, text: &str) {
 }
 
 /// Appends a 32-bit count and that many strings.
-pub(crate) fn put_list<T: AsRef<str>>(to: &mut Encoder<'_>, texts: &[T]) {
-    put_count(to, texts.len());
-    for text in texts {
+pub(crate) fn put_list<T: AsRef<str>>(to: &mut Encoder<'_>, strings: &[T]) {
+    put_count(to, strings.len());
+    for text in strings {
         put(to, text.as_ref());
     }
 }
@@ -39,7 +39,7 @@ pub(crate) fn put_count(to: &mut Encoder<'_>, count: usize) {
     to.u32(u32::try_from(count).unwrap_or(u32::MAX));
 }
 
-/// Reads keys and values to the end, each terminated by NUL.
+/// Reads pairs of key and value to the end, each string terminated by NUL.
 pub(crate) fn take_pairs(at: &mut Cursor<'_>) -> Result<Vec<(String, String)>, DecodeError> {
     let mut next = || {
         let text = until_nul(at.rest());
@@ -48,13 +48,13 @@ pub(crate) fn take_pairs(at: &mut Cursor<'_>) -> Result<Vec<(String, String)>, D
     };
     let mut pairs = Vec::new();
     loop {
-        // A missing key ends the list; a missing value is an error.
+        // A missing or unterminated key ends the list; a missing value is an error.
         let Ok(key) = next() else { return Ok(pairs) };
         pairs.push((key, next()?));
     }
 }
 
-/// Appends keys and values, each terminated by NUL.
+/// Appends pairs of key and value, each string terminated by NUL.
 pub(crate) fn put_pairs(to: &mut Encoder<'_>, pairs: &[(String, String)]) {
     for text in pairs.iter().flat_map(|(key, value)| [key, value]) {
         to.bytes(text.as_bytes());

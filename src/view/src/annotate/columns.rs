@@ -24,7 +24,7 @@ impl AnnotateColumn {
         }
     }
 
-    /// Width of each event's number in the short form, including the blank after it.
+    /// Width of each event's number in the brief layout, including the blank after it.
     #[must_use]
     pub const fn narrow(self) -> usize {
         match self {
@@ -47,10 +47,10 @@ impl AnnotateColumn {
 /// The percentage of each event's hit in that event's total.
 pub(super) fn shares(
     hits: &[HitCount],
-    shown: &Annotation<'_>,
+    annotation: &Annotation<'_>,
     options: &AnnotateOptions,
 ) -> Vec<Percent> {
-    let pairs = hits.iter().zip(shown.totals);
+    let pairs = hits.iter().zip(annotation.totals);
     let share = |(hit, total): (&HitCount, &HitCount)| part(*hit, *total, options.by_samples);
     pairs.map(share).collect()
 }
@@ -68,7 +68,7 @@ fn part(hit: HitCount, total: HitCount, by_samples: bool) -> Percent {
     }
 }
 
-/// The largest of the percentages.
+/// The largest of the percentages; 0 % if there are none.
 pub(super) fn largest(shares: &[Percent]) -> Percent {
     let most = |a: Percent, b: Percent| if b.value() > a.value() { b } else { a };
     shares.iter().copied().fold(Percent::of(0, 0), most)

@@ -15,26 +15,30 @@ use crate::terminal::Sgr;
 /// Prints the function.
 pub(super) fn write(
     out: &mut dyn Write,
-    shown: &Annotation<'_>,
+    annotation: &Annotation<'_>,
     options: &AnnotateOptions,
 ) -> io::Result<()> {
-    let columns = options.column.width() * shown.function.sums.len();
+    let columns = options.column.width() * annotation.function.sums.len();
     let title = format!(" {}", LeftAligned(options.column.title(), columns - 1));
-    let object = base(shown.object);
-    let samples = shown.function.sums.first().map_or(0, |sum| sum.samples);
+    let object = base(annotation.object);
+    let samples = annotation
+        .function
+        .sums
+        .first()
+        .map_or(0, |sum| sum.samples);
     let text = format!(
         "Source code & Disassembly of {object} for {} ({samples} samples, percent: {})",
-        shown.counted.name, shown.share
+        annotation.counted.name, annotation.share
     );
     writeln!(out, "{title} |\t{text}")?;
     writeln!(out, "{}", "-".repeat(title.len() + 8 + text.len()))?;
     let mut page = FunctionPrinter {
         out,
-        shown,
+        annotation,
         options,
         columns,
-        line_digits: line_digits(shown),
-        address_digits: shown
+        line_digits: line_digits(annotation),
+        address_digits: annotation
             .listing
             .lines
             .last()
@@ -42,7 +46,7 @@ pub(super) fn write(
         site: None,
     };
     page.heading()?;
-    for line in hottest_instructions::lines(shown, options) {
+    for line in hottest_instructions::lines(annotation, options) {
         match line {
             Some(line) => page.line(line)?,
             None => page.note("", "...")?,
@@ -52,8 +56,8 @@ pub(super) fn write(
 }
 
 /// Digits of the highest line number, at least two.
-fn line_digits(shown: &Annotation<'_>) -> usize {
-    let sites = shown.listing.lines.iter();
+fn line_digits(annotation: &Annotation<'_>) -> usize {
+    let sites = annotation.listing.lines.iter();
     let sites = sites.filter_map(|line| line.site?.line);
     let most = sites.map(|(_, number)| number).max().unwrap_or_default();
     most.to_string().len().max(2)
@@ -62,7 +66,7 @@ fn line_digits(shown: &Annotation<'_>) -> usize {
 /// State while printing a function.
 struct FunctionPrinter<'p, 'a> {
     out: &'p mut dyn Write,
-    shown: &'p Annotation<'a>,
+    annotation: &'p Annotation<'a>,
     options: &'p AnnotateOptions,
     /// Columns of the numbers before an instruction.
     columns: usize,
@@ -76,7 +80,7 @@ struct FunctionPrinter<'p, 'a> {
 
 impl<'a> FunctionPrinter<'_, 'a> {
     fn heading(&mut self) -> io::Result<()> {
-        let (start, name) = (self.shown.listing.start, self.shown.name);
+        let (start, name) = (self.annotation.listing.start, self.annotation.name);
         self.note("", "")?;
         self.note("", &format!("{start:016x} <{name}>:"))
     }
@@ -91,7 +95,7 @@ impl<'a> FunctionPrinter<'_, 'a> {
     fn line(&mut self, line: &InstructionLine<'a>) -> io::Result<()> {
         self.site(line.site)?;
         let width = self.options.column.width();
-        let shares = shares(&line.hits, self.shown, self.options);
+        let shares = shares(&line.hits, self.annotation, self.options);
         for (hit, share) in line.hits.iter().zip(&shares) {
             let number = self.options.column.number(*hit, share.value());
             let text = format!("{number:>width$}");
@@ -111,17 +115,18 @@ impl<'a> FunctionPrinter<'_, 'a> {
         self.further_bytes(line)
     }
 
-    /// Prints the function and line if they differ from those of the previous instruction.
+    /// Prints the name of the function if it differs from that of the previous instruction, and if source lines are shown also the
+    /// source line if it differs.
     fn site(&mut self, site: Option<LineSite<'a>>) -> io::Result<()> {
-        let before = std::mem::replace(&mut self.site, site);
-        let change = LineChange::of(before, site);
+        let previous = std::mem::replace(&mut self.site, site);
+        let change = LineChange::of(previous, site);
         if let Some(heading) = change.heading {
             self.note("", &heading)?;
         }
         let Some((path, number)) = change.line.filter(|_| self.options.source) else {
             return Ok(());
         };
-        match self.shown.source.line(path, number) {
+        match self.annotation.source.line(path, number) {
             Some(text) => self.note(&number.to_string(), text.trim()),
             None => {
                 let place = format!("{}:{number}", file_name(path, self.options));

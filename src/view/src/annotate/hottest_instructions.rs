@@ -1,4 +1,4 @@
-//! Selects the instructions to show when only the hottest are requested.
+//! Selects the instructions to show: all, or the hottest with their context.
 
 use rperf_disasm::InstructionLine;
 
@@ -8,18 +8,21 @@ use super::{AnnotateOptions, Annotation};
 /// Instructions shown on each side of a hot one.
 const CONTEXT_LINES: usize = 4;
 
-/// The instructions to show; `None` for a gap between them.
+/// The instructions to show, with `None` in place of each sequence of hidden ones.
 pub(super) fn lines<'a>(
-    shown: &Annotation<'a>,
+    annotation: &Annotation<'a>,
     options: &AnnotateOptions,
 ) -> impl Iterator<Item = Option<&'a InstructionLine<'a>>> {
-    let lines = &shown.listing.lines;
+    let lines = &annotation.listing.lines;
     let is_kept = match (options.hottest, options.least) {
         (None, None) => vec![true; lines.len()],
         (count, least) => {
             let least = least.map_or(0.0, f64::from);
             let most = count.unwrap_or(usize::MAX);
-            near(&hottest(lines, most, least, shown, options), lines.len())
+            near(
+                &hottest(lines, most, least, annotation, options),
+                lines.len(),
+            )
         }
     };
     let mut gap = false;
@@ -40,12 +43,12 @@ fn hottest(
     lines: &[InstructionLine<'_>],
     count: usize,
     least: f64,
-    shown: &Annotation<'_>,
+    annotation: &Annotation<'_>,
     options: &AnnotateOptions,
 ) -> Vec<usize> {
     let hits = lines.iter().enumerate().filter(|(_, line)| line.is_hit());
     let heats = hits.map(|(index, line)| {
-        let share = largest(&shares(&line.hits, shown, options));
+        let share = largest(&shares(&line.hits, annotation, options));
         (share.value(), index)
     });
     let heats = heats.filter(|(share, _)| *share >= least);

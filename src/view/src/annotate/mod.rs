@@ -34,7 +34,7 @@ pub enum AnnotateLayout {
     /// Addresses and objdump's text: perf's `--stdio`.
     #[default]
     Full,
-    /// Labels, arrows and names, with nothing before instructions without samples: perf's
+    /// Labels, arrows and names, without numbers before instructions without samples: perf's
     /// `--stdio2`.
     Brief,
 }
@@ -52,7 +52,7 @@ pub struct AnnotateOptions {
     pub raw: bool,
     /// Whether source lines are shown between instructions.
     pub source: bool,
-    /// Whether to print a summary by source line first, and the source location after hot
+    /// Whether to print a summary by source line first, and in the full layout the source location after hot
     /// instructions.
     pub lines: bool,
     /// Whether files are shown with full paths.
@@ -111,15 +111,15 @@ pub struct Annotation<'a> {
 /// Write errors.
 pub fn annotation(
     out: &mut dyn Write,
-    shown: &Annotation<'_>,
+    annotation: &Annotation<'_>,
     options: &AnnotateOptions,
 ) -> io::Result<()> {
     if options.lines {
-        summary::write(out, shown, options)?;
+        summary::write(out, annotation, options)?;
     }
     match options.layout {
-        AnnotateLayout::Full => full_listing::write(out, shown, options),
-        AnnotateLayout::Brief => short_listing::write(out, shown, options),
+        AnnotateLayout::Full => full_listing::write(out, annotation, options),
+        AnnotateLayout::Brief => short_listing::write(out, annotation, options),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A function in short form: the browser's view as text.
+//! A function in the brief layout: the browser's view as text.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -16,22 +16,22 @@ use crate::percent::ShortCount;
 /// Prints the function.
 pub(super) fn write(
     out: &mut dyn Write,
-    shown: &Annotation<'_>,
+    annotation: &Annotation<'_>,
     options: &AnnotateOptions,
 ) -> io::Result<()> {
-    title(out, shown)?;
-    let labels = Labels::new(shown.listing);
-    let events = shown.function.sums.len();
+    title(out, annotation)?;
+    let labels = Labels::new(annotation.listing);
+    let events = annotation.function.sums.len();
     let mut page = BriefPrinter {
         out,
-        shown,
+        annotation,
         options,
         columns: events * options.column.narrow(),
         labels: &labels,
         site: None,
     };
     page.heading()?;
-    for line in hottest_instructions::lines(shown, options) {
+    for line in hottest_instructions::lines(annotation, options) {
         match line {
             Some(line) => page.line(line)?,
             None => page.note("...")?,
@@ -41,9 +41,13 @@ pub(super) fn write(
 }
 
 /// Two lines: the event counts and the function.
-fn title(out: &mut dyn Write, shown: &Annotation<'_>) -> io::Result<()> {
-    writeln!(out, "{}, [percent: {}]", shown.counted, shown.share)?;
-    writeln!(out, "{}() {}", shown.name, shown.object)
+fn title(out: &mut dyn Write, annotation: &Annotation<'_>) -> io::Result<()> {
+    writeln!(
+        out,
+        "{}, [percent: {}]",
+        annotation.counted, annotation.share
+    )?;
+    writeln!(out, "{}() {}", annotation.name, annotation.object)
 }
 
 impl fmt::Display for AnnotatedEvents<'_> {
@@ -61,7 +65,7 @@ impl fmt::Display for AnnotatedEvents<'_> {
 /// State while printing a function.
 struct BriefPrinter<'p, 'a> {
     out: &'p mut dyn Write,
-    shown: &'p Annotation<'a>,
+    annotation: &'p Annotation<'a>,
     options: &'p AnnotateOptions,
     /// Columns of the numbers before an instruction.
     columns: usize,
@@ -76,7 +80,7 @@ impl<'a> BriefPrinter<'_, 'a> {
         let title = LeftAligned(self.options.column.title(), self.columns);
         writeln!(self.out, "{title} {}", Blanks(self.columns))?;
         self.empty()?;
-        let (start, name) = (self.shown.listing.start, self.shown.name);
+        let (start, name) = (self.annotation.listing.start, self.annotation.name);
         self.note(&format!("{start:016x} <{name}>:"))
     }
 
@@ -99,7 +103,7 @@ impl<'a> BriefPrinter<'_, 'a> {
         match self.labels.sources(line) {
             0 => write!(self.out, " {:label$}  ", "")?,
             _ => {
-                let offset = line.address - self.shown.listing.start;
+                let offset = line.address - self.annotation.listing.start;
                 write!(self.out, " {offset:>label$x}: ")?;
             }
         }
@@ -115,9 +119,9 @@ impl<'a> BriefPrinter<'_, 'a> {
         self.further_bytes(line)
     }
 
-    /// The numbers of an instruction; empty without samples.
+    /// The numbers of an instruction; blanks if all percentages are 0.
     fn numbers(&mut self, line: &InstructionLine<'_>) -> io::Result<()> {
-        let shares = shares(&line.hits, self.shown, self.options);
+        let shares = shares(&line.hits, self.annotation, self.options);
         if largest(&shares).value() == 0.0 {
             return write!(self.out, "{}", Blanks(self.columns));
         }
@@ -129,17 +133,18 @@ impl<'a> BriefPrinter<'_, 'a> {
         Ok(())
     }
 
-    /// Prints the function and line if they differ from those of the previous instruction.
+    /// Prints the name of the function if it differs from that of the previous instruction, and if source lines are shown also the
+    /// source line if it differs.
     fn site(&mut self, site: Option<LineSite<'a>>) -> io::Result<()> {
-        let before = std::mem::replace(&mut self.site, site);
-        let change = LineChange::of(before, site);
+        let previous = std::mem::replace(&mut self.site, site);
+        let change = LineChange::of(previous, site);
         if let Some(heading) = change.heading {
             self.note(&heading)?;
         }
         let Some((path, number)) = change.line.filter(|_| self.options.source) else {
             return Ok(());
         };
-        match self.shown.source.line(path, number) {
+        match self.annotation.source.line(path, number) {
             Some(text) => self.note(text),
             None => self.note(&format!("{}:{number}", file_name(path, self.options))),
         }
@@ -150,8 +155,8 @@ impl<'a> BriefPrinter<'_, 'a> {
         if !self.options.raw {
             return Ok(());
         }
-        let before = self.columns + self.labels.width() + 5;
+        let indent = self.columns + self.labels.width() + 5;
         let mut further = line.bytes.chunks(BYTES).skip(1);
-        further.try_for_each(|bytes| writeln!(self.out, "{}{}", Blanks(before), hex(bytes)))
+        further.try_for_each(|bytes| writeln!(self.out, "{}{}", Blanks(indent), hex(bytes)))
     }
 }

@@ -8,14 +8,14 @@ use rperf_disasm::HitCount;
 use super::columns::{largest, painted, shares};
 use super::{AnnotateOptions, Annotation, MIN_PERCENT, file_name};
 
-/// Lines with their samples, hottest first.
+/// Prints the source lines above [`MIN_PERCENT`] with their percentages, hottest first.
 pub(super) fn write(
     out: &mut dyn Write,
-    shown: &Annotation<'_>,
+    annotation: &Annotation<'_>,
     options: &AnnotateOptions,
 ) -> io::Result<()> {
     let mut sums: BTreeMap<(&str, u32), Vec<HitCount>> = BTreeMap::new();
-    for line in &shown.listing.lines {
+    for line in &annotation.listing.lines {
         let Some(place) = line.site.and_then(|site| site.line) else {
             continue;
         };
@@ -25,12 +25,12 @@ pub(super) fn write(
         pairs.for_each(|(sum, hit)| sum.add(*hit));
     }
     let lines = sums.iter().map(|(place, hits)| {
-        let shares = shares(hits, shown, options);
+        let shares = shares(hits, annotation, options);
         (largest(&shares), shares, *place)
     });
     let mut lines: Vec<_> = lines.filter(|line| line.0.value() > MIN_PERCENT).collect();
     lines.sort_by(|a, b| b.0.value().total_cmp(&a.0.value()).then(a.2.cmp(&b.2)));
-    let title = format!("\nSorted summary for file {}", shown.object);
+    let title = format!("\nSorted summary for file {}", annotation.object);
     writeln!(out, "{title}\n{}\n", "-".repeat(46))?;
     if lines.is_empty() {
         return writeln!(out, " Nothing higher than {MIN_PERCENT}%");

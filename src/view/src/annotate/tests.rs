@@ -110,7 +110,7 @@ fn printed(listing: &Listing<'_>, events: usize, options: &AnnotateOptions) -> S
     String::from_utf8(out).unwrap()
 }
 
-fn shown(options: &AnnotateOptions) -> String {
+fn printed_listing(options: &AnnotateOptions) -> String {
     printed(&listing(), 1, options)
 }
 
@@ -138,7 +138,7 @@ fn source_is_printed_where_it_changes() {
 
 "
     );
-    assert_eq!(shown(&options), expected);
+    assert_eq!(printed_listing(&options), expected);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn bytes_counts_and_a_summary() {
 
 "
     );
-    assert_eq!(shown(&options), expected);
+    assert_eq!(printed_listing(&options), expected);
 }
 
 #[test]
@@ -199,7 +199,7 @@ Percent
         let lines = text.lines().map(|line| line.trim_end().to_owned());
         lines.collect::<Vec<_>>()
     };
-    assert_eq!(trimmed(&shown(&options)), trimmed(expected));
+    assert_eq!(trimmed(&printed_listing(&options)), trimmed(expected));
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn large_shares_are_red() {
     let hot =
         "\x1b[31m   75.00\x1b[m : \x1b[35m  113a:\x1b[m\x1b[34m   movq   $0x0,-0x8(%rbp)\x1b[m\n";
     let cold = "\n    0.00 : \x1b[35m  1139:\x1b[m";
-    let text = shown(&options);
+    let text = printed_listing(&options);
     assert!(text.contains(hot) && text.contains(cold), "{text}");
 }
 
