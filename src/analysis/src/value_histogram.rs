@@ -12,12 +12,12 @@ use crate::{FilteredSamples, LogHistogram, PrepareSamples as _};
 pub struct ValueHistogram {
     /// The lowest value of each range but the first, ascending.
     edges: Vec<i128>,
-    /// One more than `edges`.
+    /// By range, so one more than `edges`.
     counts: Vec<u64>,
     sum: i128,
     /// Magnitudes of the negative values.
     negative: LogHistogram,
-    /// The other values.
+    /// The values that are not negative.
     other: LogHistogram,
 }
 
@@ -32,7 +32,7 @@ pub struct ValueRange {
     pub count: u64,
 }
 
-/// Both bounds, as in `64 -> 511`, `-> 3` and `1500 ->`.
+/// The bounds, as in `64 -> 511`, `-> 3` and `1500 ->`.
 impl fmt::Display for ValueRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(from) = self.from {
@@ -112,7 +112,7 @@ impl ValueHistogram {
         self.other.merge(&other.other);
     }
 
-    /// Merges the empty ranges at the upper end into one, which has no upper bound.
+    /// Merges the empty ranges at the upper end into one, which has no upper bound. The lowest edge remains.
     pub fn trim(&mut self) {
         let used = self.counts.iter().rposition(|count| *count > 0);
         let edges = used.map_or(0, |used| used + 1);
@@ -161,8 +161,7 @@ impl ValueHistogram {
         })
     }
 
-    /// The percentile for `per_mille`: at least so many thousandths of all values are equal to it or lower. There must be
-    /// values.
+    /// The percentile for `per_mille`, within [`LogHistogram::MAX_ERROR`]. There must be values.
     fn percentile(&self, per_mille: u128) -> i128 {
         let rank = (u128::from(self.count()) * per_mille).div_ceil(1000).max(1);
         let rank = u64::try_from(rank).unwrap_or(u64::MAX);
@@ -176,7 +175,7 @@ impl ValueHistogram {
     }
 }
 
-/// The value of a sample that is counted.
+/// Which value of a sample is counted.
 #[derive(Debug, Clone, Copy)]
 pub enum SampleValue {
     /// Its period: the weight of the sample in units of the event.
@@ -186,7 +185,7 @@ pub enum SampleValue {
 }
 
 impl SampleValue {
-    /// The value; `None` if the raw data are truncated.
+    /// The value; `None` if the raw data are missing or truncated, or the field is not an integer.
     fn of(self, sample: &Sample<'_>) -> Option<i128> {
         match self {
             Self::Period => Some(sample.period.into()),
@@ -203,13 +202,13 @@ impl SampleValue {
 pub struct ValueFold<'f> {
     /// The event.
     pub event: EventIndex,
-    /// The counted value of a sample.
+    /// Which value of each sample is counted.
     pub number: SampleValue,
-    /// The accepted samples.
+    /// Selects the samples.
     pub filter: FilteredSamples<'f>,
     /// The result.
     pub histogram: ValueHistogram,
-    /// The number of samples without a value, because their raw data are truncated.
+    /// The number of selected samples without a value, as when their raw data are truncated.
     pub truncated: u64,
 }
 

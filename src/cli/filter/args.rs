@@ -1,4 +1,4 @@
-//! Declarations of the sample filters. Each command lists them in perf's order.
+//! The options of the sample filters.
 
 use clap::Arg;
 
@@ -29,7 +29,7 @@ pub(crate) fn cpu() -> Arg {
         .help("only samples of these CPUs: 0,2-3")
 }
 
-/// Returns `--dsos`; some commands also have a short form.
+/// Returns `--dsos` without a short form; some commands add one.
 pub(crate) fn dsos() -> Arg {
     value("dsos", "dso[,dso...]")
         .help("only samples in these objects (programs, libraries, modules)")

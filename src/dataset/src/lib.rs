@@ -7,7 +7,7 @@
 //! [`TABLES`] is the schema: each table has its columns and the function that makes its rows. Both
 //! formats have the same tables, columns and values; docs/dataset.md describes them for users.
 //!
-//! **Invariants.** Rows depend only on the recording, not on threads or on the path of the file.
+//! **Invariants.** Rows do not depend on the number of threads or on the path of the file.
 //! A column that a recording does not have is null.
 
 mod dataset;

@@ -27,8 +27,8 @@ use crate::{Column, ColumnKind, Dataset, SCHEMA_VERSION, Table};
 
 /// Rows of a row group, which a reader decodes as a unit and a writer keeps in memory.
 const GROUP_ROWS: usize = 1 << 18;
-/// Columns of ascending numbers, whose differences need few bits.
-const ASCENDING: [&str; 4] = ["time", "wall_time", "stack", "frame"];
+/// Columns of numbers that are stored as differences, without a dictionary.
+const DELTA_COLUMNS: [&str; 4] = ["time", "wall_time", "stack", "frame"];
 
 /// The path of a table's file below the folder of the data set. `date` is the day of the recording, `2026-11-23`.
 #[must_use]
@@ -75,7 +75,7 @@ fn escaped(text: &str) -> String {
 /// Maximum length of a part of a file name: a whole one has at most 255 bytes.
 const MAX_NAME: usize = 200;
 
-/// The 64-bit FNV-1a hash, which is the same in all versions: a recording is always written to the same file.
+/// The 64-bit FNV-1a hash. It must not change between versions: names of files contain it.
 fn stable_hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -182,7 +182,7 @@ fn properties(table: &Table) -> WriterProperties {
     for column in table
         .columns
         .iter()
-        .filter(|column| ASCENDING.contains(&column.name))
+        .filter(|column| DELTA_COLUMNS.contains(&column.name))
     {
         let path = ColumnPath::from(column.name);
         properties = properties
@@ -192,7 +192,7 @@ fn properties(table: &Table) -> WriterProperties {
     properties.build()
 }
 
-/// The system's error, if the library reports one; otherwise the library's own.
+/// The I/O error that the library wraps, if any; otherwise the library's own error.
 fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

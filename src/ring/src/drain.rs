@@ -2,8 +2,7 @@
 
 use crate::Memory;
 
-/// The content of a ring at one moment. Dropping it returns the space to the ring, also when the
-/// consumer panics, so that a ring never stays full.
+/// The content of a ring at one moment. Dropping it releases the space to the writer, even if the consumer panics.
 #[derive(Debug)]
 pub struct Chunk<'a, M: Memory> {
     memory: &'a mut M,
@@ -18,8 +17,8 @@ pub fn drain<M: Memory>(memory: &mut M) -> Option<Chunk<'_, M>> {
 }
 
 impl<M: Memory> Chunk<'_, M> {
-    /// The bytes in order: complete records, one of which may straddle the two pieces. The second
-    /// piece is empty unless the content wraps around the end of the memory.
+    /// The bytes in order. The second piece is empty unless the content wraps around the end of the memory, where a record may
+    /// straddle the two pieces.
     #[must_use]
     pub fn pieces(&self) -> [&[u8]; 2] {
         self.memory.bytes(self.tail, self.head).into()
@@ -56,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_straight_run_is_one_piece_and_given_back() {
+    fn content_without_a_wrap_is_one_piece_and_is_released() {
         let mut ring = Fake::new(16);
         assert!(ring.write(b"abcdefgh"));
         let chunk = drain(&mut ring).unwrap();
@@ -107,11 +106,11 @@ mod tests {
     fn a_consumer_that_panics_leaves_the_ring_empty() {
         let mut ring = Fake::new(16);
         assert!(ring.write(b"abcd"));
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let result = catch_unwind(AssertUnwindSafe(|| {
             let chunk = drain(&mut ring).unwrap();
             assert_eq!(chunk.size(), 0, "the consumer's bug");
         }));
-        assert!(outcome.is_err());
+        assert!(result.is_err());
         assert_eq!((ring.tail(), ring.head()), (4, 4));
     }
 }

@@ -1,9 +1,8 @@
 //! Draining rings of records: the records between tail and head are borrowed as a chunk and
-//! released when the borrow ends.
+//! released when the chunk is dropped.
 //!
-//! The ring's memory is a trait ([`Memory`]), so that tests drain a `Vec` and sessions drain memory
-//! shared with the kernel. This crate has no unsafe code: the borrow rules of [`Memory`] guarantee
-//! that borrowed bytes aren't overwritten.
+//! The ring's memory is a trait ([`Memory`]): memory shared with the kernel, or a `Vec` in tests. This crate has no unsafe
+//! code; implementations of [`Memory`] guarantee that borrowed bytes aren't overwritten.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -2,7 +2,7 @@
 
 /// Memory of a ring that a writer fills forward and a reader drains.
 ///
-/// Positions count bytes since the ring's creation and never wrap. The writer never touches bytes
+/// Positions count bytes since the ring's creation and never wrap. The writer never changes bytes
 /// between tail and head, so they can be borrowed until [`Memory::release`] moves the tail. For this
 /// reason `release` takes `&mut self`.
 pub trait Memory {
@@ -12,8 +12,8 @@ pub trait Memory {
     /// Position up to which the reader has released bytes.
     fn tail(&self) -> u64;
 
-    /// The bytes between two positions, in two pieces if they wrap around the end of the memory.
-    /// Both are empty unless `tail <= from <= to <= head`.
+    /// The bytes from `from` (inclusive) to `to` (exclusive), in two pieces if they wrap around the end of the memory.
+    /// Both pieces are empty unless `tail <= from <= to <= head`.
     fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]);
 
     /// Gives the bytes below `tail` back to the writer (Release).
@@ -41,7 +41,7 @@ pub(crate) mod tests {
             }
         }
 
-        /// Appends all of `bytes` or nothing, like the kernel.
+        /// Appends all of `bytes`; returns `false`, and appends nothing, if they do not fit.
         pub(crate) fn write(&mut self, bytes: &[u8]) -> bool {
             let size = self.data.len() as u64;
             if self.head - self.tail + bytes.len() as u64 > size {

@@ -2,8 +2,8 @@
 
 use rperf_wire::{Endian, RawRecord, RecordHeader};
 
-/// Walks the headers of drained records. Keeps a buffer for the one record per chunk that may
-/// straddle the two pieces.
+/// Iterates over drained records. Keeps a buffer for the one record per chunk that may straddle the
+/// two pieces.
 #[derive(Debug, Default)]
 pub struct RecordWalker {
     straddling: Vec<u8>,
@@ -18,13 +18,14 @@ pub struct RecordRuns<'a> {
     pub straddling: &'a [u8],
     /// The records of the second piece.
     pub second: &'a [u8],
-    /// Bytes after the last complete record: 0 unless the ring's content is damaged, as the kernel
+    /// The number of bytes after these records: 0 unless the ring's content is damaged, as the kernel
     /// only publishes complete records.
     pub left: usize,
 }
 
 impl RecordWalker {
-    /// Calls `each` for every record of the two pieces in order, and returns the runs.
+    /// Calls `each` for the records of the two pieces in order, up to the first that is damaged or incomplete. Returns these
+    /// records.
     pub fn walk<'a>(
         &'a mut self,
         pieces: [&'a [u8]; 2],
@@ -74,7 +75,8 @@ fn walk_piece<'a>(mut piece: &'a [u8], each: &mut impl FnMut(RawRecord<'a>)) -> 
     piece
 }
 
-/// Size of the record that begins with `rest` and continues in `second`; `None` if its header is incomplete or damaged.
+/// Size of the record that begins with `rest` and continues in `second`; `None` if the size is impossible. Bytes that the
+/// header lacks count as 0.
 fn straddling_size(rest: &[u8], second: &[u8]) -> Option<usize> {
     let mut header = [0; RecordHeader::SIZE];
     for (to, from) in header.iter_mut().zip(rest.iter().chain(second)) {
@@ -91,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
     use rperf_wire::{Encoder, Misc, RecordKind};
 
-    /// Records of the kinds and body sizes given; a body repeats its kind's number.
+    /// Encodes records of these kinds and body sizes; each byte of a body is the number of the kind.
     fn records(shapes: &[(u32, usize)]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (kind, body) in shapes {
@@ -108,6 +110,7 @@ mod tests {
         bytes
     }
 
+    /// Returns the kinds and body sizes of the records, and the number of bytes after them.
     fn walked(first: &[u8], second: &[u8]) -> (Vec<(u32, usize)>, usize) {
         let mut seen = Vec::new();
         let mut walker = RecordWalker::default();
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_records_are_seen_on_either_side_of_the_wrap() {
+    fn all_records_are_walked_wherever_the_pieces_are_split() {
         let lost = RecordKind::LOST.0;
         let shapes = [(9, 16), (lost, 16), (9, 8), (lost, 16)];
         let bytes = records(&shapes);
@@ -172,11 +175,11 @@ mod tests {
         #[test]
         fn any_bytes_are_walked_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), middle in 0_usize..200) {
             let middle = middle.min(bytes.len());
-            let mut seen = 0;
+            let mut walked_bytes = 0;
             let mut walker = RecordWalker::default();
-            let runs = walker.walk([&bytes[..middle], &bytes[middle..]], |record| seen += 8 + record.body.len());
+            let runs = walker.walk([&bytes[..middle], &bytes[middle..]], |record| walked_bytes += 8 + record.body.len());
             let left = runs.left;
-            prop_assert_eq!(seen + left, bytes.len());
+            prop_assert_eq!(walked_bytes + left, bytes.len());
         }
     }
 }

@@ -8,7 +8,7 @@ use rperf_tracepoint::typed::TypedEvent;
 use crate::PrepareSamples;
 
 /// `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ` and `TRACE_FLAG_NMI` of the kernel's `include/linux/trace_events.h`.
-const INTERRUPT: u32 = 0x08 | 0x10 | 0x40;
+const INTERRUPT_FLAGS: u32 = 0x08 | 0x10 | 0x40;
 
 /// Reads `common_flags` of samples.
 #[derive(Debug)]
@@ -42,14 +42,15 @@ impl CommonFlags {
         u32::try_from(flags).ok()
     }
 
-    /// Whether a sample is in an interrupt.
+    /// Whether a sample is in an interrupt; `false` if its flags are not recorded.
     #[must_use]
     pub fn is_interrupt(&self, sample: &Sample<'_>) -> bool {
-        self.of(sample).is_some_and(|flags| flags & INTERRUPT != 0)
+        self.of(sample)
+            .is_some_and(|flags| flags & INTERRUPT_FLAGS != 0)
     }
 }
 
-/// Selects samples of typed events, with their flags.
+/// Selects samples of typed events; the detail is their flags, if recorded.
 impl PrepareSamples for CommonFlags {
     type Detail = Option<u32>;
 

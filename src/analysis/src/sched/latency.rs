@@ -15,7 +15,7 @@ use super::{LostStretches, ignored_wakeup};
 use crate::cpu_table::CpuTable;
 use crate::{EventContext, EventLayouts, LogHistogram, Loss, Observer, TaskChange};
 
-/// The delays of all tasks. The result is a [`LatencyTable`].
+/// Measures the run times and the delays of all tasks. The result is a [`LatencyTable`].
 #[derive(Debug)]
 pub struct SchedLatency {
     options: LatencyOptions,
@@ -31,7 +31,7 @@ pub struct SchedLatency {
     losses: LostStretches,
 }
 
-/// Selection of the run times and delays, and of the details that are measured.
+/// What [`SchedLatency`] counts and keeps.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LatencyOptions {
     /// Only run times and delays on this CPU.
@@ -47,13 +47,12 @@ pub struct LatencyOptions {
 pub struct LatencyChecks {
     /// Wakeups of sleeping tasks.
     pub wakeups: u64,
-    /// Wakeups before the switch that put the task to sleep.
+    /// Those of `wakeups` that are before the switch that put the task to sleep.
     pub unordered_wakeups: u64,
     /// Switches away from a task that was not the last one switched in on that CPU.
     pub mismatched_switches: u64,
 }
 
-/// The sums of one task.
 #[derive(Debug, Default)]
 struct TaskLatency {
     is_seen: bool,
@@ -75,12 +74,12 @@ enum WaitState {
     SwitchedIn,
 }
 
-/// Sums over the waits of a task.
+/// The run time and the waits of a task, or of all tasks of one name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LatencySums {
     /// Nanoseconds of run time, from `sched_stat_runtime`.
     pub runtime: u64,
-    /// The number of waits.
+    /// The number of waits that ended with a switch.
     pub switches: u64,
     /// Nanoseconds of all waits.
     pub delay: u64,
@@ -88,7 +87,7 @@ pub struct LatencySums {
     pub max_delay: u64,
     /// When the longest wait began; 0 if no wait took any time.
     pub max_start: u64,
-    /// When the longest wait ended.
+    /// When the longest wait ended; 0 if no wait took any time.
     pub max_end: u64,
     /// The distribution of the waits; empty unless requested.
     pub delays: LogHistogram,
@@ -197,7 +196,8 @@ impl SchedLatency {
         }
     }
 
-    /// Passes a switch to the run queues. Returns the tasks that ran while the task that is switched in waited.
+    /// Passes a switch to the run queues, if they are requested. Returns the tasks that ran while the task that is switched in
+    /// waited.
     fn queue_switch(&mut self, at: &EventContext, event: &SchedSwitch<'_>) -> Vec<Charge> {
         let Some(queues) = &mut self.queues else {
             return Vec::new();
@@ -251,11 +251,12 @@ impl SchedLatency {
         }
     }
 
-    /// Returns the table of the tasks that waited, sorted by `keys`. If `merge_names`, tasks of one name share a row.
+    /// Returns the table of the tasks that waited, without idle tasks, sorted by `keys`. If `merge_names`, tasks of one name share a
+    /// row.
     #[must_use]
     pub fn finish(self, merge_names: bool, keys: &[LatencySortKey]) -> LatencyTable {
-        let seen = self.latencies.into_iter().enumerate();
-        let mut rows: Vec<LatencyRow> = seen
+        let latencies = self.latencies.into_iter().enumerate();
+        let mut rows: Vec<LatencyRow> = latencies
             .filter(|(_, task)| task.is_seen)
             .filter_map(|(index, mut task)| {
                 if self.options.with_antagonists {

@@ -2,7 +2,7 @@
 
 use rperf_replay::{Sample, World};
 
-/// Names addresses of code in samples and of memory in page faults. `world` is the state at the time of the sample.
+/// Names addresses of code in stacks, and of code and memory in page faults. `world` is the state at the time of the sample.
 pub trait AddressNames: Send + Sync {
     /// Returns the frames of a sample's stack, innermost first; `None` if the sample has no callchain.
     fn stack(&self, world: &World, sample: &Sample<'_>) -> Option<Vec<String>>;
@@ -23,7 +23,8 @@ pub trait EnumerationNames: std::fmt::Debug + Send + Sync {
 /// How stacks and page faults are decoded.
 #[derive(Default)]
 pub struct AddressOptions {
-    /// Names their addresses. If `None`, samples have no stacks, and page faults only have the address of the code.
+    /// Names the addresses of stacks and page faults. If `None`, samples have no stacks, and page faults only have the address of
+    /// the code.
     pub names: Option<Box<dyn AddressNames>>,
     /// Whether samples of page faults become `TraceRecord::Fault`, instead of `TraceRecord::Event` without fields.
     pub shows_faults: bool,

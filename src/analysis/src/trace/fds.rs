@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CapturedArgument;
 
-/// `PATH_MAX`: longer names are dropped.
+/// `PATH_MAX`: longer joined paths are dropped.
 const PATH_MAX: usize = 4096;
 /// `AT_FDCWD`.
 const CWD: i32 = -100;
@@ -25,7 +25,7 @@ const OTHER_CLOEXEC: u64 = 1;
 const F_DUPFD: u64 = 0;
 const F_SETFD: u64 = 2;
 const F_DUPFD_CLOEXEC: u64 = 1030;
-/// Requests of ioctl(2) that set and clear `FD_CLOEXEC` (asm-generic/ioctls.h).
+/// Requests of ioctl(2) that clear and set `FD_CLOEXEC` (asm-generic/ioctls.h).
 const FIONCLEX: u64 = 0x5450;
 const FIOCLEX: u64 = 0x5451;
 /// `CLOSE_RANGE_CLOEXEC`.
@@ -83,15 +83,15 @@ impl ReturnedCall<'_> {
         self.argument(index) & flag != 0
     }
 
-    /// Returns the captured memory of an argument; `None` unless all of it was copied.
+    /// Returns the last readable capture of an argument's memory; `None` if there is none or it is truncated.
     fn memory(&self, argument: usize) -> Option<&[u8]> {
-        let mut found = self.memory.iter().rev();
-        let found =
-            found.find(|captured| captured.argument == argument && !captured.is_unreadable)?;
-        (!found.is_truncated).then_some(&found.bytes[..])
+        let mut captures = self.memory.iter().rev();
+        let last =
+            captures.find(|captured| captured.argument == argument && !captured.is_unreadable)?;
+        (!last.is_truncated).then_some(&last.bytes[..])
     }
 
-    /// Returns the two `int`s that the call wrote to the memory of an argument.
+    /// Returns the two `int`s in the captured memory of an argument; `None` unless all of it was copied.
     fn pair(&self, argument: usize) -> Option<[i32; 2]> {
         let (first, rest) = self.memory(argument)?.split_first_chunk()?;
         let second = rest.first_chunk()?;
@@ -99,7 +99,7 @@ impl ReturnedCall<'_> {
     }
 }
 
-/// Names of calls that change the files that descriptors refer to.
+/// Names of calls that change the file descriptors or the working directory of a process.
 pub const FILE_CALLS: &[&str] = &[
     "accept",
     "accept4",
@@ -264,12 +264,12 @@ fn has_descriptors(call: &ReturnedCall<'_>) -> bool {
     };
     let headers = call.memory.iter().filter(is_header);
     let sizes = headers.map(|header| header.bytes.get(40..48));
-    let without = sizes.filter(|size| *size == Some(&[0; 8])).count();
+    let without_control = sizes.filter(|size| *size == Some(&[0; 8])).count();
     let messages = match call.name {
         "recvmmsg" => usize::try_from(call.result).unwrap_or_default(),
         _ => 1,
     };
-    without != messages
+    without_control != messages
 }
 
 impl ProcessFiles {
@@ -287,8 +287,8 @@ impl ProcessFiles {
         }
     }
 
-    /// Returns `path` below a directory, which is a descriptor or [`CWD`]; `None` if the directory is unknown, or the
-    /// result is longer than [`PATH_MAX`].
+    /// Returns `path` if it is absolute, otherwise the path below a directory, which is a descriptor or [`CWD`]. `None` if `path`
+    /// is empty, the directory is unknown, or the joined path is longer than [`PATH_MAX`].
     fn absolute(&self, directory: i32, path: &[u8]) -> Option<Vec<u8>> {
         let base = match (path.first()?, directory) {
             (b'/', _) => return Some(path.to_vec()),
@@ -405,7 +405,7 @@ impl ProcessFiles {
         }
     }
 
-    /// Names descriptors without a path as procfs does.
+    /// Names the descriptors of other calls, mostly as procfs names files without a path.
     fn anonymous(&mut self, name: &str, call: &ReturnedCall<'_>) {
         let (name, closes) = match name {
             "eventfd" => ("anon_inode:[eventfd]", false),

@@ -41,7 +41,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-/// The factor between successive units of size and of speed.
+/// The factor between successive units of speed.
 const KILO: f64 = 1024.0;
 
 fn common() -> [Arg; 5] {
@@ -77,8 +77,8 @@ fn block(
     let names = operation.functions().iter();
     let names: Vec<_> = names.map(|one| (one.name, one.description)).collect();
     let chosen = choose(&names, options)?;
-    let text = options.word("size").unwrap_or("1MB");
-    let size = size(text)?;
+    let size_text = options.word("size").unwrap_or("1MB");
+    let size = size(size_text)?;
     let bench = Block {
         operation,
         size,
@@ -98,7 +98,7 @@ fn block(
     };
     let chosen = |function: &&BlockFunction| chosen.contains(&function.name);
     for function in operation.functions().iter().filter(chosen) {
-        announce((function.name, function.description), text, runner)?;
+        announce((function.name, function.description), size_text, runner)?;
         runner.measure(
             || bench.run(*function, &clock),
             |cost| speed(function.name, *cost, bench.bytes()),
@@ -107,7 +107,6 @@ fn block(
     Ok(())
 }
 
-/// Prints the measured function and the size of the memory.
 fn announce(function: (&str, &str), size: &str, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let (name, description) = function;
     runner.print_unless_json(&format!("# function '{name}' ({description})\n"))?;
@@ -146,7 +145,7 @@ fn choose(
     Err(CliError::message(1, first).details(&lines))
 }
 
-/// Parses a size above 0 with an optional unit, `B`, `KB` to `TB` or `K` to `T`; returns it in bytes.
+/// Parses a size above 0 with an optional unit, `B`, `KB` to `TB` or `K` to `T` in any case; returns it in bytes.
 fn size(word: &str) -> Result<usize, CliError> {
     let upper = word.to_ascii_uppercase();
     let unit_start = upper.find(|letter: char| !letter.is_ascii_digit());
@@ -211,7 +210,7 @@ fn speed_value(function: &str, cost: Cost, value: f64) -> Value {
     value.of(function)
 }
 
-/// A rate in bytes per second, in the largest unit that leaves one digit or more.
+/// Formats a rate in bytes per second with a unit up to GB/sec.
 fn scaled(rate: f64) -> String {
     let (value, unit) = if rate < KILO {
         (rate, "bytes/sec")
@@ -239,9 +238,9 @@ fn mmap_command() -> Command {
 fn mmap(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let options = BenchOptions(matches);
     let chosen = choose(&MmapFunction::ALL.map(MmapFunction::names), options)?;
-    let text = options.word("size").unwrap_or("1MB");
+    let size_text = options.word("size").unwrap_or("1MB");
     let bench = Mmap {
-        size: size(text)?,
+        size: size(size_text)?,
         loops: options.positive("nr_loops", 1)?,
         threads: options.quantity("threads", 1)?,
         seed: options.number("randomize"),
@@ -256,7 +255,7 @@ fn mmap(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
         if !chosen.contains(&name) {
             continue;
         }
-        announce(function.names(), text, runner)?;
+        announce(function.names(), size_text, runner)?;
         runner.measure(
             || bench.run(function, cycles),
             |speed| threads_speed(name, speed, &bench),

@@ -24,9 +24,9 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
     run: mem,
 }];
 
-/// Megabytes of global memory, if no size is given.
+/// Megabytes of global memory, if neither `--mb_global`, `--mb_proc` nor `--mb_thread` is given.
 const GLOBAL_MB: u64 = 1;
-/// The largest memory in megabytes: 1 TiB.
+/// The largest value of each size option, in megabytes: 1 TiB.
 const MOST_MB: u64 = 1 << 20;
 
 fn command() -> Command {
@@ -260,7 +260,7 @@ fn huge_pages(options: BenchOptions<'_>) -> Result<Option<bool>, CliError> {
 /// The maximum number of CPUs or nodes in a list.
 const MOST_PLACES: usize = 1 << 16;
 
-/// Parses a list of CPUs or nodes: numbers and ranges, which `xN` repeats N times.
+/// Parses a list of CPUs or nodes: numbers and ranges, which `xN` repeats N times. The list is empty if the option is not given.
 fn numbers(options: BenchOptions<'_>, id: &str) -> Result<Vec<u32>, CliError> {
     let Some(word) = options.word(id) else {
         return Ok(Vec::new());
@@ -288,7 +288,7 @@ fn numbers(options: BenchOptions<'_>, id: &str) -> Result<Vec<u32>, CliError> {
 struct NumaMachine {
     /// Online CPUs.
     cpus: Vec<u32>,
-    /// Online nodes; node 0 on a kernel without NUMA.
+    /// Online nodes; only node 0 if the kernel does not list them.
     nodes: Vec<u32>,
 }
 
@@ -305,11 +305,11 @@ impl NumaMachine {
 
     /// Checks that the CPUs and nodes of a test exist.
     fn check(&self, bench: &NumaMem) -> Result<(), CliError> {
-        for (wanted, known, noun) in [
+        for (requested, known, noun) in [
             (&bench.cpus, &self.cpus, "CPUs"),
             (&bench.nodes, &self.nodes, "nodes"),
         ] {
-            if wanted.iter().any(|number| !known.contains(number)) {
+            if requested.iter().any(|number| !known.contains(number)) {
                 let count = known.len();
                 return Err(not_applicable(format!(
                     "Test not applicable, system has only {count} {noun}."

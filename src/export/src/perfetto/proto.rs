@@ -1,5 +1,4 @@
-//! The messages of Perfetto's traces that are required for samples and for the scheduler's events. Interned items are numbered
-//! from 1.
+//! The parts of Perfetto's messages that are written. Interned items of each kind are numbered from 1.
 
 use prost::Message;
 
@@ -9,7 +8,7 @@ pub(super) const KIND_NATIVE: i32 = 1;
 pub(super) const KIND_KERNEL: i32 = 2;
 /// `Frame.Kind`: JIT-compiled code.
 pub(super) const KIND_JIT: i32 = 4;
-/// `TrackEvent.Type`: the begin of a slice.
+/// `TrackEvent.Type`: the beginning of a slice.
 pub(super) const SLICE_BEGIN: i32 = 1;
 /// `TrackEvent.Type`: the end of the latest open slice of the track.
 pub(super) const SLICE_END: i32 = 2;
@@ -233,7 +232,7 @@ pub(super) struct FtraceEvent {
     pub(super) wakeup_new: Option<SchedWakeup>,
 }
 
-/// `CpuFrequencyFtraceEvent` (kHz) and `CpuIdleFtraceEvent` (the index of the state).
+/// `CpuFrequencyFtraceEvent` (kHz) and `CpuIdleFtraceEvent` (the index of the state; `u32::MAX` at its end).
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct CpuState {
     #[prost(uint32, optional, tag = "1")]

@@ -1,5 +1,4 @@
-//! The scheduler's events in Perfetto's format. Its viewer shows a track for each CPU and each thread, with states and wakeup arrows. The
-//! trace may also have idle states and frequencies of CPUs, and system calls of threads.
+//! Traces in Perfetto's format of the scheduler's events, of idle states and frequencies of CPUs, and of system calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -11,8 +10,8 @@ use super::proto::{
     TrackDescriptor, TrackEvent, Utsname,
 };
 
-/// Events of a CPU per packet, for packets of some kilobytes.
-const BUNDLE: usize = 256;
+/// The maximum number of events in a packet, for packets of some kilobytes.
+const MAX_BUNDLE_EVENTS: usize = 256;
 
 /// A thread of the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +33,7 @@ pub struct TracedSystem {
     pub machine: String,
 }
 
-/// Where and when an event happened.
+/// The time, the CPU and the running thread of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchedEventContext {
     /// The time in nanoseconds of the recording's clock.
@@ -43,7 +42,7 @@ pub struct SchedEventContext {
     pub cpu: u32,
     /// The thread that was running; 0 if idle.
     pub tid: i32,
-    /// `common_flags` of the tracepoint, if recorded: they tell readers whether the event is in an interrupt.
+    /// `common_flags` of the tracepoint, if recorded; they have a bit for each kind of interrupt context.
     pub flags: Option<u32>,
 }
 
@@ -58,17 +57,17 @@ pub struct EventTask {
     pub priority: i32,
 }
 
-/// Writes a trace: events in order of time, in packets of one CPU each.
+/// Writes a trace. The scheduler's events are grouped by CPU into packets.
 pub struct SchedTraceWriter<W> {
     out: W,
     bundles: BTreeMap<u32, FtraceBundle>,
-    /// Threads whose tracks of system calls are described.
+    /// Threads whose track descriptors are written.
     tracks: BTreeSet<i32>,
     buffer: Vec<u8>,
 }
 
 impl<W: Write> SchedTraceWriter<W> {
-    /// Begins a trace of these threads.
+    /// Begins a trace, with the names of these threads.
     ///
     /// # Errors
     ///
@@ -170,7 +169,7 @@ impl<W: Write> SchedTraceWriter<W> {
         self.add(at.cpu, event)
     }
 
-    /// Adds the start of an idle state of `cpu` by its index, or its end (`u32::MAX`).
+    /// Adds a change of the idle state of `cpu`: the index of the state, or `u32::MAX` at its end.
     ///
     /// # Errors
     ///
@@ -222,7 +221,7 @@ impl<W: Write> SchedTraceWriter<W> {
         )
     }
 
-    /// Adds the end of the call that thread `at.tid` began last, with its result if known.
+    /// Adds the end of the latest open call of thread `at.tid`, with its result if known.
     ///
     /// # Errors
     ///
@@ -253,7 +252,7 @@ impl<W: Write> SchedTraceWriter<W> {
         })
     }
 
-    /// Marks a loss of events of a CPU at this point of its trace.
+    /// Marks that events of a CPU were lost before those that are added next.
     ///
     /// # Errors
     ///
@@ -280,7 +279,7 @@ impl<W: Write> SchedTraceWriter<W> {
     fn add(&mut self, cpu: u32, event: FtraceEvent) -> io::Result<()> {
         let bundle = self.bundle(cpu);
         bundle.events.push(event);
-        match bundle.events.len() >= BUNDLE {
+        match bundle.events.len() >= MAX_BUNDLE_EVENTS {
             true => self.flush(cpu),
             false => Ok(()),
         }
@@ -310,7 +309,7 @@ impl<W: Write> SchedTraceWriter<W> {
     }
 }
 
-/// A packet of the only sequence.
+/// Returns an empty packet; all packets have the same sequence.
 fn packet() -> Packet {
     Packet {
         sequence: 1,
@@ -318,7 +317,7 @@ fn packet() -> Packet {
     }
 }
 
-/// The id of a thread's track; 0 is the trace itself.
+/// Returns the id of a thread's track. Id 0 is Perfetto's default track.
 fn track(tid: i32) -> u64 {
     u64::from(tid.cast_unsigned()) + 1
 }

@@ -1,8 +1,8 @@
-//! Structures among the arguments, and how many bytes they have.
+//! Structures and arrays that arguments point to, and their lengths.
 
 use super::Direction::{self, In, Out};
 
-/// A structure, and the calls that have it as an argument.
+/// A structure or an array, and the calls that have it as an argument.
 pub(super) struct Shape {
     pub(super) calls: &'static [&'static str],
     /// The name of the argument; `None` for any name.
@@ -14,12 +14,13 @@ pub(super) struct Shape {
 }
 
 pub(super) enum ShapeLength {
+    /// The number of bytes.
     Fixed(u32),
-    /// The argument with the number of elements, and their size.
+    /// The name of the argument with the number of elements, and the size of an element in bytes.
     Counted(&'static str, u32),
-    /// The size of an element; the number of elements is the call's result.
+    /// The size of an element in bytes; the number of elements is the call's result.
     Returned(u32),
-    /// The argument that points to the number of bytes.
+    /// The name of the argument that points to the number of bytes.
     Pointed(&'static str),
 }
 
@@ -41,7 +42,7 @@ const fn shape(
 
 use ShapeLength::{Counted, Fixed, Pointed, Returned};
 
-/// Layouts of 64-bit programs.
+/// Structures and arrays, with the sizes of 64-bit programs.
 pub(super) const STRUCTURES: &[Shape] = &[
     shape(&["connect"], None, "sockaddr", In, Counted("addrlen", 1)),
     shape(

@@ -10,7 +10,7 @@ use super::{OffCpuTable, StackFrame};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamedSwitchStacks {
     frames: Vec<NamedFrame>,
-    /// Indices of `frames`, by stack.
+    /// Indices into `frames`, by stack.
     stacks: Vec<Vec<usize>>,
 }
 
@@ -26,23 +26,23 @@ pub struct NamedFrame {
 /// The type of the code of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameCode {
-    /// User space, or unknown.
+    /// Other code, mostly of user space.
     User,
-    /// The kernel.
+    /// The kernel, or that of a guest.
     Kernel,
-    /// JIT-compiled code.
+    /// JIT-compiled code, named by a perf map.
     Jit,
 }
 
 impl NamedSwitchStacks {
-    /// Returns the stacks of a table. Functions are demangled once.
+    /// Returns the stacks of a table, with names from `resolver`.
     #[must_use]
     pub fn new(table: &OffCpuTable, resolver: &Resolver<'_>) -> Self {
         let mut named = Self::default();
-        let mut numbers: FxHashMap<StackFrame, usize> = FxHashMap::default();
+        let mut indices: FxHashMap<StackFrame, usize> = FxHashMap::default();
         for stack in &table.stacks {
             let stack = stack.iter().map(|frame| {
-                *numbers.entry(*frame).or_insert_with(|| {
+                *indices.entry(*frame).or_insert_with(|| {
                     named.frames.push(NamedFrame::new(frame, resolver));
                     named.frames.len() - 1
                 })
@@ -53,7 +53,7 @@ impl NamedSwitchStacks {
         named
     }
 
-    /// Returns the frames of a stack, innermost first.
+    /// Returns the frames of a stack, innermost first; none if there is no such stack.
     pub fn frames(&self, stack: usize) -> impl DoubleEndedIterator<Item = &NamedFrame> {
         let stack = self.stacks.get(stack).map_or(&[][..], Vec::as_slice);
         stack.iter().filter_map(|frame| self.frames.get(*frame))

@@ -1,4 +1,4 @@
-//! The stacks of switches and wakeups: resolved on all cores, numbered in order.
+//! The stacks of switches and wakeups, and their numbers.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ pub struct StackFrame {
     pub symbol: Option<SymbolId>,
     /// Its object, if known.
     pub dso: Option<DsoId>,
-    /// Whether the frame is in the kernel or in user space.
+    /// The privilege level of its code.
     pub level: Level,
 }
 
@@ -60,7 +60,7 @@ pub struct StackPrepare<'r, 'w> {
 }
 
 impl<'r, 'w> StackPrepare<'r, 'w> {
-    /// Prepares the stacks of a recording. At most `max_stack` frames are kept; user stacks are unwound as `user` says.
+    /// Prepares the stacks of a recording. At most `max_stack` frames are kept; `user` are the options of unwinding user stacks.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::stacks::StackNumber;
 use crate::sched::NameNumber;
 
-/// A wakeup.
+/// A waking task and the stack of the wakeup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct WakerKey {
     /// The name of the waking task; `None` for an interrupt.
