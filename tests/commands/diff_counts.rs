@@ -8,7 +8,7 @@ fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     rperf_in(scratch, words).finish().expect("rperf starts")
 }
 
-/// Counts page faults of a program with an array of this size, into a file.
+/// Counts page faults and CPU time of a program with an array of this size, into a file.
 fn count(scratch: &Scratch, file: &str, size: &str) {
     let array = format!("BEGIN {{ for (i = 0; i < {size}; i++) a[i] = i }}");
     let words = [
@@ -126,7 +126,7 @@ fn groups_of_counts_have_confidence_intervals() {
         row.contains("  *    faults:u") && row.contains("+-"),
         "{text}"
     );
-    // The same program: page faults differ by a few at most, which is noise.
+    // The same program: page faults hardly differ.
     count(&scratch, "a4", "10");
     count(&scratch, "a5", "10");
     count(&scratch, "a6", "10");

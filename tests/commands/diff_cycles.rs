@@ -17,11 +17,11 @@ ffffffff81003000 T gone
 ffffffff81004000 T _etext
 ";
 
-/// From, to, cycles.
-type Step = (u64, u64, u64);
+/// A branch: from, to, cycles.
+type Branch = (u64, u64, u64);
 
 /// A recording of samples at these addresses, with branch stacks, the newest branch first.
-fn recording(samples: &[(u64, &[Step])]) -> Vec<u8> {
+fn recording(samples: &[(u64, &[Branch])]) -> Vec<u8> {
     let mut file = PerfFile::new();
     let attr = FileAttr {
         kind: 1,
@@ -39,14 +39,15 @@ fn recording(samples: &[(u64, &[Step])]) -> Vec<u8> {
     let map = map.text("[kernel.kallsyms]_text", 8);
     let map = map.u32(0).u32(0).u64(1).u64(ID).done();
     file.record(PerfFile::MMAP, PerfFile::KERNEL, map);
-    for (ip, steps) in samples {
+    for (ip, branches) in samples {
         let body = Bytes::new().u64(ID).u64(KERNEL + ip).u32(7).u32(7).u64(10);
-        let body = steps
-            .iter()
-            .fold(body.u64(steps.len() as u64), |body, (from, to, cycles)| {
+        let body = branches.iter().fold(
+            body.u64(branches.len() as u64),
+            |body, (from, to, cycles)| {
                 let body = body.u64(KERNEL + from).u64(KERNEL + to);
                 body.u64(1 | cycles << 4)
-            });
+            },
+        );
         file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body.done());
     }
     file.record(68, 0, []);
@@ -55,10 +56,10 @@ fn recording(samples: &[(u64, &[Step])]) -> Vec<u8> {
     file.finish()
 }
 
-/// A folder with two recordings.
+/// A folder with two recordings with branch stacks, one without, and the kernel's symbols.
 fn folder() -> Scratch {
     let scratch = Scratch::new();
-    // Two rounds of a loop in alpha, from 0x10 to 0x50, and one that leaves it; a loop in gone.
+    // Rounds of a loop in alpha, from 0x10 to 0x50, and one that leaves it; loops in gone and beta.
     let alpha = |cycles: u64| {
         [
             (0x1030, 0x1060, 2),
@@ -68,13 +69,13 @@ fn folder() -> Scratch {
         ]
     };
     let gone = [(0x3040, 0x3000, 5), (0x3040, 0x3000, 5)];
-    let fresh = [(0x2022, 0x2000, 7), (0x2022, 0x2000, 7)];
-    let old: &[(u64, &[Step])] = &[(0x1060, &alpha(20)), (0x1060, &alpha(20)), (0x3000, &gone)];
-    let new: &[(u64, &[Step])] = &[
+    let beta = [(0x2022, 0x2000, 7), (0x2022, 0x2000, 7)];
+    let old: &[(u64, &[Branch])] = &[(0x1060, &alpha(20)), (0x1060, &alpha(20)), (0x3000, &gone)];
+    let new: &[(u64, &[Branch])] = &[
         (0x1060, &alpha(30)),
         (0x1060, &alpha(10)),
         (0x1060, &alpha(60)),
-        (0x2000, &fresh),
+        (0x2000, &beta),
     ];
     for (name, samples) in [("old.data", old), ("new.data", new)] {
         scratch.write(name, recording(samples)).expect("a file");

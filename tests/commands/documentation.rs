@@ -1,4 +1,4 @@
-//! README and docs compared with the binary: what they name exists.
+//! README and docs compared with the binary: commands that they name exist, and options that the README names.
 
 use std::collections::BTreeSet;
 use std::fs;

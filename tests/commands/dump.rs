@@ -1,4 +1,4 @@
-//! `script -D`: the raw dump, compared with perf on recordings and on records of every kind.
+//! `script -D`: the raw dump of recordings and of generated records, most of them compared with perf.
 
 use std::fs;
 
@@ -106,7 +106,7 @@ impl Kernel {
 }
 
 #[test]
-fn every_record_of_the_kernel_is_dumped() {
+fn records_of_the_kernel_are_dumped() {
     const EXEC: u16 = 1 << 13;
     const OUT: u16 = 1 << 13;
     const PREEMPTED: u16 = 3 << 13;
@@ -115,12 +115,12 @@ fn every_record_of_the_kernel_is_dumped() {
         records: Vec::new(),
         time: 1000,
     };
-    let place = || Bytes::new().u32(7).u32(8).u64(0x1000).u64(0x2000);
-    kernel.put(1, 2, place().u64(0).text("/a/b", 8));
-    kernel.put(1, 2 | 1 << 13, place().u64(0x3000).text("/a/b", 8));
-    let inode = place().u64(0).u32(8).u32(1).u64(77).u64(5).u32(7).u32(1);
+    let mapping = || Bytes::new().u32(7).u32(8).u64(0x1000).u64(0x2000);
+    kernel.put(1, 2, mapping().u64(0).text("/a/b", 8));
+    kernel.put(1, 2 | 1 << 13, mapping().u64(0x3000).text("/a/b", 8));
+    let inode = mapping().u64(0).u32(8).u32(1).u64(77).u64(5).u32(7).u32(1);
     kernel.put(10, 2, inode.text("/a/b", 8));
-    let id = place()
+    let id = mapping()
         .u64(0)
         .raw([16, 0, 0, 0])
         .raw([0xab; 20])
@@ -188,7 +188,7 @@ fn every_record_of_the_kernel_is_dumped() {
 }
 
 #[test]
-fn every_record_of_the_recorder_is_dumped() {
+fn records_of_the_recorder_are_dumped() {
     let update = |kind| Bytes::new().u64(kind).u64(ID);
     let error = |format| {
         Bytes::new()
@@ -309,7 +309,7 @@ fn stacks() -> [Shape; 5] {
 }
 
 #[test]
-fn every_field_of_a_sample_is_dumped() {
+fn fields_of_samples_are_dumped() {
     let others = [
         ("address", 3, words([0xdead])),
         ("weight", 14, words([0x1_2345_6789])),

@@ -1,4 +1,4 @@
-//! `-e` with events of sysfs and of vendor tables of a fake machine: the attrs equal those of `perf record -vv`.
+//! Events of sysfs and of vendor tables of a fake machine: the attrs equal those of `perf record -vv`, and `list` prints the events.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ const FORMATS: [(&str, &str); 11] = [
     ("frontend", "config1:0-23"),
 ];
 
-/// Other files of PMUs.
+/// Other sysfs files of PMUs.
 const FILES: [(&str, &str); 17] = [
     ("cpu/type", "4"),
     ("cpu/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3"),
@@ -57,7 +57,7 @@ const FILES: [(&str, &str); 17] = [
     ("power/events/energy-pkg", "event=0x02"),
 ];
 
-/// Event codes from the processor's manual; perf's own tables have the same.
+/// A vendor table. Most codes are those of perf's own tables.
 const TABLE: &str = r#"{"Header": {"Info": "made by hand"}, "Events": [
     {"EventName": "INST_RETIRED.ANY", "EventCode": "0x00", "UMask": "0x01", "SampleAfterValue": "2000003"},
     {"EventName": "CPU_CLK_UNHALTED.THREAD", "EventCode": "0x00", "UMask": "0x02", "SampleAfterValue": "2000003"},
@@ -84,7 +84,7 @@ const METRICS: &str = r#"[
     {"MetricName": "cpi", "MetricExpr": "1 / ipc", "MetricGroup": "Summary", "ScaleUnit": "1per_instr", "BriefDescription": "Cycles per instruction."}
 ]"#;
 
-/// The event specifications: at least one of each form.
+/// Event specifications.
 const EVENTS: [&str; 44] = [
     "inst_retired.any",
     "INST_RETIRED.ANY:u",
@@ -238,7 +238,7 @@ fn attrs_of_named_events_match_perf() {
     machine.assert_same_attrs(&perf, &scratch, &EVENTS, &[""]);
 }
 
-/// Number of events that are recorded at a time.
+/// The maximum number of events that are recorded at a time.
 const WORKERS: usize = 6;
 
 #[test]

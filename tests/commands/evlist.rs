@@ -1,4 +1,4 @@
-//! `rperf evlist`, compared with perf on recordings of both tools and on generated files.
+//! `rperf evlist`, compared with perf on recordings of both tools, and on a generated file that is truncated.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::tidy::root;
 use crate::tools::{BOTH, Tool, Tools};
 
 /// The options with which each file is listed.
-const WORDS: &[&[&str]] = &[
+const OPTIONS: &[&[&str]] = &[
     &[],
     &["-F"],
     &["-v"],
@@ -69,7 +69,7 @@ fn evlist_matches_perf() {
             let Some(file) = tools.record(tool, name, recording) else {
                 continue;
             };
-            for words in WORDS {
+            for words in OPTIONS {
                 let text = tools.assert_same(&[&["evlist", "-i", &file], *words].concat());
                 assert!(!text.is_empty(), "{file} has events");
             }

@@ -12,10 +12,10 @@ use super::{commands, outcome};
 use crate::kernel::is_root;
 use crate::tidy::root;
 
-/// A directory with `./program`, a recording of it in `perf.data`, and an older one in `perf.data.old`.
+/// A directory with `./program` and `./workload`, and a recording of the program as `perf.data` and `perf.data.old`.
 struct ExampleFolder {
     scratch: Scratch,
-    /// The process with the documented pid.
+    /// The process whose pid replaces [`PID`].
     process: Child,
 }
 
@@ -39,7 +39,7 @@ const READERS: &[&str] = &[
 ];
 
 /// Some lines, each with a text that its output contains.
-const SHOWN: &[(&str, &str)] = &[
+const EXPECTED_TEXTS: &[(&str, &str)] = &[
     ("report --stdio -s size,symbol", " malloc"),
     ("report --stdio -s comm,pid", "program"),
     ("list sdt", "sdt_program:step"),
@@ -150,8 +150,8 @@ impl ExampleFolder {
             );
         }
         assert_eq!(outcome.status, 0, "{line}: {}", outcome.stderr);
-        let shown = SHOWN.iter().find(|(shown, _)| *shown == line);
-        if let Some((_, text)) = shown {
+        let expected = EXPECTED_TEXTS.iter().find(|(own, _)| *own == line);
+        if let Some((_, text)) = expected {
             let output = self.scratch.path().join("out.txt");
             let output = fs::read_to_string(output).expect("the output");
             assert!(output.contains(text), "{line}: {output}");

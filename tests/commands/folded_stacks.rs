@@ -11,8 +11,7 @@ use crate::kernel::{BUSY, rperf_in};
 /// Programs that fold the text of `perf script` from standard input.
 const COLLAPSERS: [&str; 2] = ["inferno-collapse-perf", "stackcollapse-perf.pl"];
 
-/// Options of `record` for stacks by frame pointers, and for unwound ones: with frames of kernel and user space, with and without
-/// symbols.
+/// Options of `record`: for stacks by frame pointers, and for unwound stacks.
 const RECORDINGS: [&[&str]; 2] = [&["-g"], &["--call-graph", "dwarf"]];
 
 /// Records a shell with these options.
@@ -51,11 +50,11 @@ fn converted(scratch: &Scratch) -> Folded {
 
 #[test]
 fn text_of_script_folds_to_the_same_stacks() {
-    let found = |name: &&str| {
+    let is_installed = |name: &&str| {
         let outcome = Run::new(name).args(["--help"]).finish();
         outcome.is_ok()
     };
-    let installed: Vec<&str> = COLLAPSERS.into_iter().filter(found).collect();
+    let installed: Vec<&str> = COLLAPSERS.into_iter().filter(is_installed).collect();
     if installed.is_empty() {
         let reason = format!("there is none of {}", COLLAPSERS.join(", "));
         return skip("text_of_script_folds_to_the_same_stacks", &reason);
@@ -74,9 +73,9 @@ fn text_of_script_folds_to_the_same_stacks() {
                 parse(&run.expect("it started before").stdout)
             };
             assert_eq!(collapse(&counts), expected, "{program}, {options:?}");
-            let found = collapse(&text);
-            if found != expected {
-                assert_eq!(found, periods, "{program}, {options:?}");
+            let stacks = collapse(&text);
+            if stacks != expected {
+                assert_eq!(stacks, periods, "{program}, {options:?}");
             }
         }
     }

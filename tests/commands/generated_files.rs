@@ -1,4 +1,4 @@
-//! Generated files of one event: records of every kind, including those that no machine writes on demand.
+//! Generated files of one event, with records that no machine writes on demand, and generated kernel memory.
 
 pub(super) use rperf_testkit::record;
 use rperf_testkit::{Bytes, FileAttr, PerfFile};

@@ -81,12 +81,12 @@ fn seconds_are_columns_and_a_browser_selects_a_time_range() {
         ),
         (3, 0, "31536003s, 0 ns: 1 samples, 100.0% of the column"),
     ];
-    let found = cells(&picture);
-    let found: Vec<_> = found
+    let drawn_cells = cells(&picture);
+    let drawn_cells: Vec<_> = drawn_cells
         .iter()
         .map(|(column, row, title)| (*column, *row, &**title))
         .collect();
-    assert_eq!(found, expected);
+    assert_eq!(drawn_cells, expected);
     assert_eq!(drawn(&scratch, &["-j", "4"]), picture);
     let part = drawn(&scratch, &["--time", "31536000.000000001,31536002"]);
     assert_eq!(cells(&part).len(), 3, "{part}");

@@ -1,4 +1,4 @@
-//! The hints at the end of a report on a terminal.
+//! The hints of `report`: at the end on a terminal, and about lost records.
 
 use rperf_testkit::{Bytes, Outcome, Run, Scratch, skip};
 

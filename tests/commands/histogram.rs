@@ -63,8 +63,8 @@ fn ranges(text: &str) -> Vec<(String, u64)> {
 }
 
 fn expected(ranges: &[(&str, u64)]) -> Vec<(String, u64)> {
-    let owned = ranges.iter();
-    owned
+    let ranges = ranges.iter();
+    ranges
         .map(|(range, count)| ((*range).to_owned(), *count))
         .collect()
 }
@@ -73,7 +73,7 @@ fn expected(ranges: &[(&str, u64)]) -> Vec<(String, u64)> {
 fn periods_are_counted_in_ranges_of_powers() {
     let scratch = folder();
     let text = printed(&scratch, &["cpu-clock", "--tid", "8"]);
-    let shown = expected(&[
+    let expected_ranges = expected(&[
         ("-> -1", 0),
         ("0 -> 0", 0),
         ("1 -> 3", 0),
@@ -81,7 +81,7 @@ fn periods_are_counted_in_ranges_of_powers() {
         ("16 -> 63", 100),
         ("64 ->", 0),
     ]);
-    assert_eq!(ranges(&text), shown, "{text}");
+    assert_eq!(ranges(&text), expected_ranges, "{text}");
     let title =
         "# cpu-clock period: 100 values, mean 20.0, min 20, median 20, p90 20, p99 20, max 20\n";
     assert!(text.starts_with(title), "{text}");
@@ -113,13 +113,13 @@ fn given_ranges_are_all_shown() {
     let scratch = folder();
     for edges in ["4 21 1000", "1000,4,21"] {
         let text = printed(&scratch, &["cpu-clock", "-b", edges]);
-        let shown = expected(&[
+        let expected_ranges = expected(&[
             ("-> 3", 2),
             ("4 -> 20", 101),
             ("21 -> 999", 0),
             ("1000 ->", 1),
         ]);
-        assert_eq!(ranges(&text), shown, "{text}");
+        assert_eq!(ranges(&text), expected_ranges, "{text}");
     }
 }
 

@@ -61,7 +61,7 @@ fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
 }
 
 /// A recording of one process whose code is in a file of this name.
-fn naming(path: &[u8]) -> Vec<u8> {
+fn recording_with_object(path: &[u8]) -> Vec<u8> {
     const PID: u32 = 4_190_001;
     let name = [path, &[0; 8][..8 - path.len() % 8]].concat();
     let mmap = Bytes::new()
@@ -204,7 +204,11 @@ fn outputs_are_not_written_through_links_of_others() {
         assert_eq!(fs::read(&precious).expect("read"), b"kept");
     }
     // Output that replaces a file atomically replaces the link.
-    fs::write(scratch.path().join("x.data"), naming(b"/bin/true")).expect("a file");
+    fs::write(
+        scratch.path().join("x.data"),
+        recording_with_object(b"/bin/true"),
+    )
+    .expect("a file");
     for output in ["shared/hard", "shared/soft"] {
         let outcome = rperf(&scratch, &["flamegraph", "-i", "x.data", "-o", output]);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
@@ -228,8 +232,8 @@ fn objects_that_are_not_regular_files_neither_block_nor_crash() {
         b"/sys/kernel/tracing/trace_pipe",
     ];
     for name in names {
-        fs::write(scratch.path().join("x.data"), naming(name)).expect("a file");
-        let shown = String::from_utf8_lossy(name);
+        fs::write(scratch.path().join("x.data"), recording_with_object(name)).expect("a file");
+        let path = String::from_utf8_lossy(name);
         for words in [
             &["report", "--stdio", "-i", "x.data"][..],
             &["report", "--stdio", "-s", "srcline", "-i", "x.data"],
@@ -247,8 +251,8 @@ fn objects_that_are_not_regular_files_neither_block_nor_crash() {
             ],
             &["buildid-list", "--with-hits", "-i", "x.data"],
             &["archive", "x.data"],
-            &["buildid-cache", "-a", &shown],
-            &["probe", "-x", &shown, "-F"],
+            &["buildid-cache", "-a", &path],
+            &["probe", "-x", &path, "-F"],
         ] {
             let outcome = rperf(&scratch, words);
             assert!(
@@ -258,7 +262,7 @@ fn objects_that_are_not_regular_files_neither_block_nor_crash() {
             );
         }
         let outcome = rperf(&scratch, &["report", "--stdio", "-i", "x.data"]);
-        assert_eq!(outcome.status, 0, "{shown} {}", outcome.stderr);
+        assert_eq!(outcome.status, 0, "{path} {}", outcome.stderr);
     }
 }
 
@@ -278,7 +282,11 @@ fn fifos_and_sparse_files_named_like_perf_maps_are_not_read() {
     let map = Path::new("/tmp/perf-4190001.map");
     let _ = fs::remove_file(map);
     let _map = RemoveOnDrop(map);
-    fs::write(scratch.path().join("x.data"), naming(b"//anon")).expect("a file");
+    fs::write(
+        scratch.path().join("x.data"),
+        recording_with_object(b"//anon"),
+    )
+    .expect("a file");
     fifo(map);
     let outcome = rperf(&scratch, &["report", "--stdio", "-i", "x.data"]);
     fs::remove_file(map).expect("removed");
@@ -307,7 +315,11 @@ fn archives_write_recordings_and_objects_only() {
     ] {
         fs::write(folder.join(name), text).expect("a file");
     }
-    fs::write(folder.join("perf.data"), naming(b"/bin/true")).expect("a file");
+    fs::write(
+        folder.join("perf.data"),
+        recording_with_object(b"/bin/true"),
+    )
+    .expect("a file");
     let tar = Run::new("tar")
         .args(["-cjf", "../perf.x.tar.bz2", "."])
         .within(&folder);

@@ -1,4 +1,4 @@
-//! `rperf inject`: build-ids in files and pipes, compared with Linux perf, and refused input.
+//! `rperf inject`: build-ids in files and pipes, decoded traces and merged waits, and refused input.
 
 use std::fs;
 
@@ -317,14 +317,14 @@ fn a_failed_copy_leaves_nothing() {
     scratch.write("perf.data", &complete).expect("a file");
     // Truncated within the sample. The only feature follows the sample: 16 bytes of its section, 64 of its content.
     scratch
-        .write("cut.data", &complete[..complete.len() - 100])
+        .write("truncated.data", &complete[..complete.len() - 100])
         .expect("a file");
     scratch
         .write("text", "no recording at all\n")
         .expect("a file");
     let run = |words: &[&str]| rperf(words).within(scratch.path()).finish().expect("runs");
     let cases: &[(&[&str], i32, &str)] = &[
-        (&["-i", "cut.data"], 255, "cut.data: "),
+        (&["-i", "truncated.data"], 255, "truncated.data: "),
         (
             &["-b", "-i", "absent.data"],
             255,
@@ -385,7 +385,6 @@ fn sleeping_tasks_are_merged_as_by_perf() {
         return;
     }
     // sched_stat_runtime exists even in kernels without CONFIG_SCHEDSTATS.
-
     let events = "sched:sched_stat_runtime,sched:sched_switch,sched:sched_process_exit";
     let words = ["-a", "-g", "-e", events, "sleep", "0.3"];
     let file = tools

@@ -16,7 +16,7 @@ const BREAKPOINT_ID: u64 = 77;
 /// An address of a program that is loaded at a fixed address, and one of a 32-bit program.
 const FIXED_ADDRESS: u64 = 0x0047_a1bc;
 const SHORT_ADDRESS: u32 = 0xf7e6_a1bc;
-/// Ids of the two events.
+/// Ids of cpu-clock and of the tracepoint.
 const IDS: [u64; 2] = [55, 56];
 /// `config` of the tracepoint.
 const TRACEPOINT: u64 = 77;

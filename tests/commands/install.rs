@@ -14,10 +14,10 @@ fn install(prefix: &Path, settings: &[(&str, &str)]) -> Outcome {
     let script = root().join("examples/install.sh");
     let run = Run::new("sh").args([script.as_path(), prefix]);
     let run = run.env("RPERF", env!("CARGO_BIN_EXE_rperf"));
-    let set = settings
+    let run = settings
         .iter()
         .fold(run, |run, (name, value)| run.env(name, value));
-    set.finish().expect("sh starts")
+    run.finish().expect("sh starts")
 }
 
 #[test]
@@ -42,8 +42,8 @@ fn every_file_is_below_the_prefix() -> std::io::Result<()> {
         let path = path.strip_prefix(&prefix).expect("below the prefix");
         path.display().to_string()
     };
-    let found: BTreeSet<String> = files(&prefix).iter().map(|path| below(path)).collect();
-    assert_eq!(found, expected);
+    let installed: BTreeSet<String> = files(&prefix).iter().map(|path| below(path)).collect();
+    assert_eq!(installed, expected);
     let listed: BTreeSet<String> = done
         .stdout
         .lines()

@@ -1,4 +1,4 @@
-//! JIT-compiled code in jitdump files: functions have names only while they exist.
+//! JIT-compiled code in jitdump files and perf maps.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ const PHASES: [&str; 4] = ["interpreted", "compiled", "another", "interpreted"];
 
 const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
 
-fn done(scratch: &Scratch, words: &[&str]) -> Outcome {
+fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     rperf_in(scratch, words).finish().expect("rperf starts")
 }
 
@@ -52,7 +52,7 @@ fn program(scratch: &Scratch, name: &str) -> String {
 }
 
 /// The lines of script that name one of these functions, each with the source line that follows, if any.
-fn about<'t>(text: &'t str, functions: &[&str]) -> Vec<[&'t str; 2]> {
+fn lines_of<'t>(text: &'t str, functions: &[&str]) -> Vec<[&'t str; 2]> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let named = |line: &str| {
         let symbol = line.split_whitespace().nth(1).unwrap_or_default();
@@ -81,7 +81,7 @@ fn lines_and_frames_of_dumped_functions_are_found() {
         "--",
     ];
     let words = [&record[..], &options, &[&program, folder, "40"]].concat();
-    let recorded = done(&scratch, &words);
+    let recorded = run(&scratch, &words);
     if recorded.status != 0 {
         return skip(
             "commands::jit::lines_and_frames_of_dumped_functions_are_found",
@@ -89,8 +89,8 @@ fn lines_and_frames_of_dumped_functions_are_found() {
         );
     }
     let words = ["script", "--no-inline", "-F", "ip,sym,srcline"];
-    let script = done(&scratch, &words);
-    let calls = about(&script.stdout, &["calling"]);
+    let script = run(&scratch, &words);
+    let calls = lines_of(&script.stdout, &["calling"]);
     assert!(calls.len() > 9, "{script:?}");
     assert!(
         calls.iter().all(|call| call[1] == "calling.js:12"),
@@ -107,13 +107,13 @@ fn lines_and_frames_of_dumped_functions_are_found() {
     let Some(perf) = real_perf() else { return };
     let words = ["script", "-G", "-F", "ip,sym,symoff,insn,srcline"];
     let functions = [&PHASES[..], &["looping"]].concat();
-    let ours = done(&scratch, &words);
-    let ours = about(&ours.stdout, &functions);
+    let ours = run(&scratch, &words);
+    let ours = lines_of(&ours.stdout, &functions);
     let has_line = |line: &[&str; 2]| line[1].starts_with("loop.js:22 ");
     assert!(ours.iter().any(has_line), "{ours:?}");
     for injector in [&*perf, Path::new(RPERF)] {
         let theirs = injected(injector, &perf, &scratch, &words);
-        assert_eq!(ours, about(&theirs, &functions), "{injector:?}");
+        assert_eq!(ours, lines_of(&theirs, &functions), "{injector:?}");
     }
     // The injected object also contains the unwind table: rperf unwinds by it.
     let words = [
@@ -124,7 +124,7 @@ fn lines_and_frames_of_dumped_functions_are_found() {
         "-i",
         "injected.data",
     ];
-    let words: Vec<String> = done(&scratch, &words)
+    let words: Vec<String> = run(&scratch, &words)
         .stdout
         .split_whitespace()
         .map(str::to_owned)
@@ -143,7 +143,7 @@ fn functions_at_reused_addresses_are_distinguished() {
     for clock in [&[][..], &["-k", "mono"]] {
         let rate = ["-F", "1999", "--", &program, folder];
         let words = [&record[..], clock, &rate].concat();
-        let recorded = done(&scratch, &words);
+        let recorded = run(&scratch, &words);
         if recorded.status != 0 {
             return skip(
                 "commands::jit::functions_at_reused_addresses_are_distinguished",
@@ -153,7 +153,7 @@ fn functions_at_reused_addresses_are_distinguished() {
         let hinted = recorded.stderr.contains("/jit-") && recorded.stderr.contains("-k mono");
         assert_eq!(hinted, clock.is_empty(), "{}", recorded.stderr);
         let words = ["script", "-F", "time,ip,sym,symoff"];
-        let script = done(&scratch, &words);
+        let script = run(&scratch, &words);
         assert_eq!(phases(&script.stdout), PHASES, "{clock:?} {script:?}");
         if let Some(perf) = real_perf().filter(|_| !clock.is_empty()) {
             for injector in [&*perf, Path::new(RPERF)] {
@@ -161,7 +161,7 @@ fn functions_at_reused_addresses_are_distinguished() {
                 assert_eq!(script.stdout, theirs, "{injector:?}");
             }
         }
-        let report = done(&scratch, &["report", "--stdio", "-s", "dso,sym"]);
+        let report = run(&scratch, &["report", "--stdio", "-s", "dso,sym"]);
         for name in PHASES {
             let rows = report.stdout.lines().map(str::trim_end);
             let mut rows = rows.filter(|row| row.ends_with(name));
@@ -179,14 +179,14 @@ fn the_perf_map_with_jit_symbols_is_named() {
         let record = ["record", "-o", "perf.data", "-e", "cpu-clock:u", "--"];
         let script = format!("echo $$; exec {program} 100 {listed}");
         let words = [&record[..], &["sh", "-c", &script]].concat();
-        let recorded = done(&scratch, &words);
+        let recorded = run(&scratch, &words);
         assert_eq!(recorded.status, 0, "{}", recorded.stderr);
-        let list = format!("/tmp/perf-{}.map", recorded.stdout.trim());
+        let map = format!("/tmp/perf-{}.map", recorded.stdout.trim());
         let named = recorded
             .stderr
-            .contains(&format!("{list} contains the symbols"));
+            .contains(&format!("{map} contains the symbols"));
         // The program leaves the file behind, and a later program may get this pid.
-        let _ = std::fs::remove_file(list);
+        let _ = std::fs::remove_file(map);
         assert_eq!(named, is_named, "{}", recorded.stderr);
     }
 }

@@ -8,7 +8,7 @@ use rperf_testkit::{Scratch, skip};
 
 use crate::kernel::{is_root, record_in, rperf_in};
 
-const NAME: &str = ".debug/.rperf-kallsyms";
+const COPY: &str = ".debug/.rperf-kallsyms";
 
 fn report(scratch: &Scratch) -> String {
     let words = ["report", "--stdio", "-s", "sym", "-i", "perf.data"];
@@ -36,7 +36,7 @@ fn reports_with_a_valid_a_damaged_and_no_copy_are_the_same() {
 
     fs::create_dir(&cache).unwrap();
     assert_eq!(report(&scratch), expected);
-    let copy = scratch.path().join(NAME);
+    let copy = scratch.path().join(COPY);
     let mode = fs::metadata(&copy).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let contents = read(&copy);

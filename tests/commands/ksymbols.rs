@@ -68,7 +68,7 @@ fn recording(steps: &[Step]) -> Vec<u8> {
 const SCRIPT: [&str; 5] = ["script", "-i", "perf.data", "-F", "ip,sym,symoff,dso"];
 
 /// Checks that `script` and `report` of both tools print the same, and returns the output of `script`.
-fn same(tools: &Tools, steps: &[Step]) -> String {
+fn compared_script(tools: &Tools, steps: &[Step]) -> String {
     let path = tools.path().join("perf.data");
     fs::write(path, recording(steps)).expect("a recording");
     let text = tools.assert_same(&SCRIPT);
@@ -91,7 +91,7 @@ fn code_has_its_announced_name_except_inside_other_code() {
     let Some(tools) = Tools::find_for(test) else {
         return;
     };
-    let text = same(
+    let text = compared_script(
         &tools,
         &[
             Announced(FREE, 0x100, "bpf_first"),
@@ -114,7 +114,7 @@ fn code_has_its_announced_name_except_inside_other_code() {
     assert!(text.contains("[unknown]"), "{text}");
     // A KSYMBOL record inside the kernel or a module does not name the code there.
     let in_kernel = KERNEL + 0x10_0000;
-    let text = same(
+    let text = compared_script(
         &tools,
         &[
             Sampled(in_kernel + 8),
@@ -128,7 +128,7 @@ fn code_has_its_announced_name_except_inside_other_code() {
     assert!(lines[0].contains("[kernel.kallsyms]"), "{text}");
     assert!(lines.iter().all(|line| *line == lines[0]), "{text}");
     let inside = MODULE + 0x1000;
-    let text = same(
+    let text = compared_script(
         &tools,
         &[
             Announced(inside, 0x40, "bpf_in_module"),

@@ -20,7 +20,7 @@ fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     run.finish().expect("rperf starts")
 }
 
-/// An interrupt within a softirq on CPU 0, a work item that moves from CPU 0 to CPU 1, and a raise that is repeated.
+/// An interrupt within a softirq on CPU 0, a repeated raise on CPU 1, and a work item that is queued on CPU 0 and starts on CPU 1.
 fn works(file: &mut KworkFile) {
     file.switch(at(50, 0), 7);
     file.switch(at(60, 1), 8);

@@ -168,7 +168,7 @@ fn fields_of_a_tracepoint_are_listed_with_types() {
         ("int minutes", "4 bytes, signed"),
         ("__data_loc char guest[]", "variable size, text"),
     ];
-    let fields = fields.map(|(declared, room)| format!("       {declared:<40} {room}\n"));
+    let fields = fields.map(|(declared, size)| format!("       {declared:<40} {size}\n"));
     let after = "       print fmt: \"%s %d\", REC->dish, REC->minutes\n       \
                   filter: --filter 'minutes > 1 && dish == \"calc\"'\n";
     let all = format!("{number}{}{after}", fields.concat());

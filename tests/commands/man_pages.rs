@@ -8,7 +8,7 @@ use rperf_testkit::{Run, Scratch, skip};
 
 use super::{PRIVATE_WORDS, commands, outcome, rperf, visible_options};
 
-/// The pages by name, without roff(7) escapes.
+/// The pages by file name, without the roff(7) escapes of fonts, hyphens and quotes.
 fn pages(folder: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(folder).expect("the folder of pages can be read");
     let page = |entry: fs::DirEntry| {

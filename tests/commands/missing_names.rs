@@ -1,4 +1,4 @@
-//! Notes on code without names: every reading command prints them, with the reason and what to do.
+//! Notes on code without names, with the reason and what to do.
 
 use std::fs;
 use std::process::Command;

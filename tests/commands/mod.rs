@@ -168,7 +168,7 @@ pub(crate) fn assert_refused(words: &[&str], status: i32, stderr: &str) {
     assert_eq!(outcome(words), expected, "{words:?}");
 }
 
-/// Every command and subcommand.
+/// All commands, and subcommands, that have a manual page.
 pub(crate) fn commands() -> Vec<String> {
     let listed = outcome(&["--list-cmds"]).stdout;
     let parts = [
@@ -217,8 +217,8 @@ pub(crate) fn visible_options(command: &str) -> Vec<String> {
     let words = lines.flat_map(|line| line.split([' ', ',', '[']).take(3));
     let options = words.filter(|word| word.starts_with('-'));
     // A perf spelling that neither completion nor the manual offers.
-    let shown = options.filter(|option| *option != "--showcpuutilization");
-    let shown: Vec<String> = shown.map(str::to_owned).collect();
-    assert!(!shown.is_empty(), "{command} -h lists options: {listed}");
-    shown
+    let visible = options.filter(|option| *option != "--showcpuutilization");
+    let visible: Vec<String> = visible.map(str::to_owned).collect();
+    assert!(!visible.is_empty(), "{command} -h lists options: {listed}");
+    visible
 }

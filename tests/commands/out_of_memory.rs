@@ -1,4 +1,4 @@
-//! Memory exhaustion (`ulimit -v`): a message, a hint and an exit status, at any limit.
+//! Memory exhaustion (`ulimit -v`): a message, a hint and an exit status.
 
 use std::fs::File;
 
@@ -11,7 +11,7 @@ const USER: u64 = (-512_i64).cast_unsigned();
 /// Limits beyond what the binary needs to start, in KiB: from hardly enough to enough for every command.
 const BEYOND_START: [u64; 7] = [1_000, 6_000, 24_000, 54_000, 100_000, 200_000, 8_000_000];
 
-/// About 5 MB of distinct stacks, so that memory use grows with them.
+/// Some megabytes of distinct stacks, so that memory use grows with them.
 fn large_recording() -> Vec<u8> {
     let mut file = Recording::new();
     file.comm(0, (10, 10), "program", 0);

@@ -6,7 +6,7 @@ use rperf_testkit::{Run, Scratch, real_perf, skip};
 
 use crate::tidy::root;
 
-/// Scripts that pass with perf 6.1 on every machine.
+/// Scripts that pass with perf 6.1.
 const SCRIPTS: &str = "stat+csv_summary.sh stat.sh stat+csv_output.sh";
 
 #[test]

@@ -10,7 +10,7 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
 use crate::kernel::{BUSY, Running, rperf_in};
 
-/// Records into perf.data: without `-o` it would write to the test's pipe.
+/// Records into perf.data unless `words` have another `-o`. Without any, rperf would write to the test's pipe.
 fn record(scratch: &Scratch, words: &[&str]) -> Outcome {
     let words = [&["record", "-o", "perf.data"], words].concat();
     rperf_in(scratch, &words).finish().expect("rperf starts")
@@ -261,7 +261,7 @@ fn vv_shows_each_attr_and_each_call() {
     assert!(calls.count() >= 1, "{}", outcome.stderr);
 }
 
-/// Starts a recording in the background and waits until its file exists.
+/// Starts a recording of `perf.data` in the background; returns 0.3 s after the file exists.
 pub(super) fn start(scratch: &Scratch, words: &[&str]) -> Running {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
     command

@@ -101,7 +101,7 @@ fn loaded_programs_are_described_as_by_perf() {
     let own = format!("bpf_prog_info {}: {} ", loaded.id, loaded.symbol);
     let record = format!(" id {}", loaded.id);
     let symbol = format!(" name {}", loaded.symbol);
-    let shown = |file: &str| {
+    let compared = |file: &str| {
         let header = rperf(&scratch, &[&HEADER[..], &[file]].concat()).stdout;
         let theirs = perf_in(&perf, &scratch, &[&HEADER[..], &[file]].concat()).stdout;
         let description = lines_with(&header, &[&own]);
@@ -116,7 +116,7 @@ fn loaded_programs_are_described_as_by_perf() {
         events.dedup();
         (description, events)
     };
-    let (ours, theirs) = (shown("perf.data"), shown("perf's"));
+    let (ours, theirs) = (compared("perf.data"), compared("perf's"));
     assert_eq!(ours.0, theirs.0);
     assert_eq!(ours.0.len(), 1, "{ours:?}");
     let is_event = |line: &&String| line.ends_with(&record);

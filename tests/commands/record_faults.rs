@@ -1,4 +1,4 @@
-//! Failures during a recording: everything lost must be counted.
+//! Failures and heavy load during a recording, and the counts of lost records.
 
 use std::fs;
 use std::path::Path;

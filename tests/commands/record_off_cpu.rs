@@ -20,7 +20,7 @@ fn record(scratch: &Scratch, options: &[&str]) -> String {
     rperf(scratch, &[&words, options, &work].concat()).stderr
 }
 
-/// Command, nanoseconds and kernel functions of the off-CPU samples.
+/// Command, nanoseconds and stack of the off-CPU samples.
 fn off_cpu(script: &str) -> Vec<(String, u64, String)> {
     let mut samples = Vec::new();
     for paragraph in script.split("\n\n") {

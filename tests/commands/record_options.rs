@@ -44,7 +44,7 @@ fn stops_at(options: &[&str]) -> u64 {
         .expect(&outcome.stderr)
 }
 
-/// Rings of any size are drained in time, in every mode. The side-band records of the program alone may reach the limit.
+/// Rings are drained in time for the limit. The side-band records of the program alone may reach it.
 #[test]
 fn a_recording_ends_at_its_size() {
     for options in [&[][..], &["--threads"], &["-m", "8"], &["-m", "4M", "-g"]] {

@@ -95,24 +95,24 @@ fn script(bytes: &[u8], words: &[&str]) -> rperf_testkit::Outcome {
         .expect("the binary starts")
 }
 
-/// Compares stdout with the golden file; stderr must be empty and the status 0.
+/// Compares stdout with the golden file; stderr must have no messages but notes, and the status must be 0.
 #[track_caller]
 fn assert_script(bytes: &[u8], words: &[&str], name: &str) {
-    let found = script(bytes, words);
-    let messages = without_notes(&found.stderr);
-    assert_eq!((found.status, messages.as_str()), (0, ""), "{words:?}");
-    assert_golden(&golden(name), &found.stdout);
+    let outcome = script(bytes, words);
+    let messages = without_notes(&outcome.stderr);
+    assert_eq!((outcome.status, messages.as_str()), (0, ""), "{words:?}");
+    assert_golden(&golden(name), &outcome.stdout);
 }
 
 #[test]
 fn the_odd_recording_is_printed_like_the_golden_files() {
-    for (words, name) in ODD {
+    for (words, name) in GOLDEN_CASES {
         assert_script(&odd_recording(), words, name);
     }
 }
 
 /// Options and the golden file of the output.
-const ODD: &[(&[&str], &str)] = &[
+const GOLDEN_CASES: &[(&[&str], &str)] = &[
     (&[], "default.txt"),
     (&["-F", "comm,pid,tid,time,event"], "line.txt"),
     (&["-F", "ip,sym,dso"], "frames.txt"),
@@ -133,7 +133,7 @@ fn golden_files_equal_perfs_output() {
     let Some(perf) = rperf_testkit::real_perf() else {
         return rperf_testkit::skip("golden_files_equal_perfs_output", "there is no perf");
     };
-    assert_perf(&perf, &odd_recording(), ODD);
+    assert_perf(&perf, &odd_recording(), GOLDEN_CASES);
 }
 
 /// Compares perf's output with the golden files.
@@ -143,13 +143,13 @@ fn assert_perf(perf: &Path, bytes: &[u8], cases: &[(&[&str], &str)]) {
         .write("perf.data", bytes)
         .expect("a file can be written");
     for (words, name) in cases {
-        let found = rperf_testkit::Run::new(perf)
+        let outcome = rperf_testkit::Run::new(perf)
             .args([&["script", "-f"], *words].concat())
             .within(scratch.path())
             .finish()
             .expect("perf starts");
-        assert_eq!(found.status, 0, "{}", found.stderr);
-        assert_golden(&golden(name), &found.stdout);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        assert_golden(&golden(name), &outcome.stdout);
     }
 }
 
@@ -158,22 +158,22 @@ fn a_truncated_recording_prints_complete_records_and_fails() {
     let recording = odd_recording();
     let complete = script(&recording, &[]).stdout;
     for missing in [1, 8, 40, 77] {
-        let found = script(&recording[..recording.len() - missing], &[]);
-        assert_eq!(found.status, 255, "{missing}: {}", found.stderr);
+        let outcome = script(&recording[..recording.len() - missing], &[]);
+        assert_eq!(outcome.status, 255, "{missing}: {}", outcome.stderr);
         assert!(
-            complete.starts_with(&found.stdout),
+            complete.starts_with(&outcome.stdout),
             "{missing}: {}",
-            found.stdout
+            outcome.stdout
         );
         assert!(
-            found.stdout.contains("first"),
+            outcome.stdout.contains("first"),
             "{missing}: {}",
-            found.stdout
+            outcome.stdout
         );
         assert!(
-            found.stderr.contains("perf.data"),
+            outcome.stderr.contains("perf.data"),
             "{missing}: {}",
-            found.stderr
+            outcome.stderr
         );
     }
 }
@@ -184,29 +184,29 @@ fn foreign_files_are_refused_in_one_line() {
         (&b"#!/bin/sh\necho\n"[..], "not a perf.data file"),
         (&b"PERFILE2"[..], "truncated inside its header"),
     ] {
-        let found = script(bytes, &[]);
-        assert_eq!((found.status, found.stdout.as_str()), (255, ""));
+        let outcome = script(bytes, &[]);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (255, ""));
         assert!(
-            found
+            outcome
                 .stderr
                 .starts_with("incompatible file format (perf.data): "),
             "{}",
-            found.stderr
+            outcome.stderr
         );
-        assert!(found.stderr.contains(cause), "{}", found.stderr);
+        assert!(outcome.stderr.contains(cause), "{}", outcome.stderr);
     }
 }
 
 #[test]
 fn an_unknown_field_lists_the_known_ones() {
-    let found = script(&odd_recording(), &["-F", "comm,nosuch"]);
-    assert_eq!(found.status, 129);
+    let outcome = script(&odd_recording(), &["-F", "comm,nosuch"]);
+    assert_eq!(outcome.status, 129);
     assert!(
-        found
+        outcome
             .stderr
             .starts_with("Invalid field requested.\nunknown field 'nosuch'"),
         "{}",
-        found.stderr
+        outcome.stderr
     );
 }
 
@@ -227,16 +227,16 @@ fn options_that_conflict_or_lack_another_are_refused() {
         ),
         (&["--addr-range", "16"], "--addr-range needs -S ADDRESS"),
     ] {
-        let found = script(&odd_recording(), words);
+        let outcome = script(&odd_recording(), words);
         assert_eq!(
-            (found.status, found.stdout.as_str()),
+            (outcome.status, outcome.stdout.as_str()),
             (129, ""),
             "{words:?}"
         );
         assert!(
-            found.stderr.contains(message),
+            outcome.stderr.contains(message),
             "{words:?}: {}",
-            found.stderr
+            outcome.stderr
         );
     }
 }
@@ -247,12 +247,12 @@ fn options_that_need_a_file_are_refused_for_streams() {
     head.extend(16_u64.to_le_bytes());
     for option in ["--per-event-dump", "--show-round-events"] {
         let run = rperf(&["script", "-i", "-", option]).stdin(head.clone());
-        let found = run.finish().expect("the binary starts");
+        let outcome = run.finish().expect("the binary starts");
         let message = format!(
             "-: {option} needs a file, this is a stream\n\
              hint: write the stream to a file, and read that with -i\n"
         );
-        assert_eq!((found.status, found.stderr), (255, message));
+        assert_eq!((outcome.status, outcome.stderr), (255, message));
     }
 }
 
@@ -274,16 +274,16 @@ fn a_closed_pipe_is_silent() {
         "{} script | head -n 1",
         Path::new(env!("CARGO_BIN_EXE_rperf")).display()
     );
-    let found = rperf_testkit::Run::new("sh")
+    let outcome = rperf_testkit::Run::new("sh")
         .args(["-c", &line])
         .within(scratch.path())
         .finish()
         .expect("a shell starts");
     assert_eq!(
-        found.stdout,
+        outcome.stdout,
         ":1     1     0.000000:     250000 cpu-clock:HG: \n"
     );
-    assert_eq!(found.stderr, "");
+    assert_eq!(outcome.stderr, "");
 }
 
 /// Recorded by perf 7.2 with `--call-graph fp,defer`.

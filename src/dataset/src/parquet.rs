@@ -75,7 +75,7 @@ fn escaped(text: &str) -> String {
 /// Maximum length of a part of a file name: a whole one has at most 255 bytes.
 const MAX_NAME: usize = 200;
 
-/// The 64-bit FNV-1a hash. It must not change between versions: names of files contain it.
+/// The 64-bit FNV-1a hash. It must not change between versions: long names of files contain it.
 fn stable_hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -6,8 +6,8 @@ use super::{record_events, record_program};
 use crate::tidy::root;
 use crate::tools::{BOTH, Tool, Tools};
 
-/// Functions by name, without empty lines and without headings of sections and functions: perf prints the headings of objdump.
-/// The rest is compared byte by byte.
+/// The listings of functions, sorted, without empty lines and without headings of sections and functions: perf prints the
+/// headings of objdump.
 fn functions(text: &str) -> Vec<String> {
     let is_kept = |line: &&str| {
         let plain = line.trim();
@@ -28,7 +28,7 @@ fn functions(text: &str) -> Vec<String> {
     functions
 }
 
-/// Compares the functions of `program`; returns the number of lines compared.
+/// Compares the listings of the functions of `program` that both tools print; returns the number of lines compared.
 fn compare(tools: &Tools, file: &str, program: &str, words: &[&str]) -> usize {
     let line = ["annotate", "--stdio2", "--no-source", "-d", program];
     let line = [&line[..], &["-i", file], words].concat();

@@ -36,15 +36,15 @@ fn functions_in_jit_dumps_are_annotated() {
         );
     }
     let words = ["annotate", "--stdio2", "-s", "looping"];
-    let shown = rperf_in(&scratch, &words).finish().expect("rperf starts");
-    assert_eq!(shown.status, 0, "{shown:?}");
+    let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{outcome:?}");
     let code: Vec<&str> = ["push", "mov", "mov", "dec", "jne", "pop", "ret"].into();
-    let names = shown.stdout.lines().filter_map(|line| {
+    let names = outcome.stdout.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         words.find(|word| code.contains(word))
     });
-    assert_eq!(names.collect::<Vec<_>>(), code, "{}", shown.stdout);
-    assert!(shown.stdout.contains("↑ jne  6 "), "{}", shown.stdout);
+    assert_eq!(names.collect::<Vec<_>>(), code, "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("↑ jne  6 "), "{}", outcome.stdout);
 }
 
 /// Writes a recording with a sample in the kernel's function `turn`, the kernel's symbols and its memory.
@@ -90,20 +90,23 @@ fn kernel_code_is_read_from_its_memory() {
         &scratch,
         &[0x55, 0x48, 0x89, 0xe5, 0xe8, 2, 0, 0, 0, 0x5d, 0xc3],
     );
-    let shown = rperf_in(&scratch, &["annotate", "--stdio2"]);
-    let shown = shown.finish().expect("rperf starts");
-    assert_eq!(shown.status, 0, "{shown:?}");
-    let hot = shown.stdout.lines().find(|line| line.starts_with("100.00"));
+    let outcome = rperf_in(&scratch, &["annotate", "--stdio2"]);
+    let outcome = outcome.finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let hot = outcome
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("100.00"));
     assert_eq!(
         hot.map(str::trim_end),
         Some("100.00     → call next"),
         "{}",
-        shown.stdout
+        outcome.stdout
     );
     let full = rperf_in(&scratch, &["annotate", "--stdio"]);
     let full = full.finish().expect("rperf starts").stdout;
     let line = "  100.00 :   ffffffff81000004:       call   ffffffff8100000b <next>";
-    assert!(full.lines().any(|shown| shown == line), "{full}");
+    assert!(full.lines().any(|text| text == line), "{full}");
 }
 
 #[test]
@@ -118,10 +121,14 @@ fn a_kernel_without_code_is_named_once() {
     );
     fs::write(scratch.path().join("listing"), listing).expect("scratch");
     let words = ["annotate", "--kallsyms", "listing"];
-    let shown = rperf_in(&scratch, &words).finish().expect("rperf starts");
-    assert_eq!((shown.status, shown.stdout.as_str()), (1, ""), "{shown:?}");
+    let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    assert_eq!(
+        (outcome.status, outcome.stdout.as_str()),
+        (1, ""),
+        "{outcome:?}"
+    );
     let id: String = BUILD_ID.iter().map(|byte| format!("{byte:02x}")).collect();
     let message = format!("No vmlinux file with build id {id} was found in the path.");
-    assert_eq!(shown.stderr.matches(&*message).count(), 1, "{shown:?}");
-    assert!(shown.stderr.contains("-k vmlinux"), "{shown:?}");
+    assert_eq!(outcome.stderr.matches(&*message).count(), 1, "{outcome:?}");
+    assert!(outcome.stderr.contains("-k vmlinux"), "{outcome:?}");
 }
