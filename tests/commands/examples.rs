@@ -115,7 +115,7 @@ impl ExampleFolder {
         let shell = Run::new("sh").args(["-c", &command]);
         let shell = shell.within(self.scratch.path()).env_remove("PERF_CONFIG");
         let shell = shell.env("HOME", self.scratch.path());
-        // Most kernels lack the statistics of the scheduler.
+        // The kernel may lack the statistics of the scheduler.
         let shell = match line.starts_with("sched stats") {
             true => shell.env("PROCFS_PATH", self.scratch.path()),
             false => shell,

@@ -140,7 +140,7 @@ fn a_command_is_recorded_and_drawn_in_one_step() {
     );
     let again = fs::read_to_string(scratch.path().join("again.svg")).expect("a picture");
     assert_eq!(again, picture);
-    // The exit status is the workload's; the graph is drawn in any case.
+    // The exit status is the workload's.
     let failing = format!("{BUSY}; exit 3");
     let words = [
         "flamegraph",

@@ -108,9 +108,9 @@ fn a_trigger_event_starts_the_next_file() {
     assert_eq!(refused.status, 129, "{}", refused.stderr);
 }
 
-/// How often each of `words` occurs in perf's dump of a recording of a running process with these options, and the
+/// How often each of `parts` occurs in perf's dump of a recording of a running process with these options, and the
 /// recorder's messages. `None` without perf.
-fn counted(options: &[&str], words: [&str; 3]) -> Option<([usize; 3], String)> {
+fn counted(options: &[&str], parts: [&str; 3]) -> Option<([usize; 3], String)> {
     let perf = real_perf()?;
     let scratch = Scratch::new();
     let target = Running::spin();
@@ -122,7 +122,7 @@ fn counted(options: &[&str], words: [&str; 3]) -> Option<([usize; 3], String)> {
     let dump = Run::new(perf).args(["script", "-D"]).within(scratch.path());
     let dump = dump.env("HOME", scratch.path()).finish();
     let dump = dump.expect("perf starts").stdout;
-    Some((words.map(|word| dump.matches(word).count()), outcome.stderr))
+    Some((parts.map(|part| dump.matches(part).count()), outcome.stderr))
 }
 
 #[test]

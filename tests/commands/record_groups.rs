@@ -1,4 +1,4 @@
-//! Leader-sampled groups (`{a,b}:S`), read back: one sample for each member, as in perf.
+//! Leader-sampled groups (`{a,b}:S`), read back: samples of the members, as in perf.
 
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 

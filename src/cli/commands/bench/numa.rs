@@ -95,7 +95,11 @@ fn sizes_and_times() -> Vec<clap::Arg> {
         lettered("quiet", 'q', "print the results only"),
         lettered("data_rand_walk", 'r', "pass over memory in random order"),
         lettered("data_reads", 'R', "read memory (default: read and write)"),
-        numeric("nr_secs", 's', "seconds to run (default: 5)"),
+        numeric(
+            "nr_secs",
+            's',
+            "seconds to run (default: 5, with -a 20 for each test)",
+        ),
         unsupported("serialize-startup", "tasks start at the same time").short('S'),
         numeric("mb_thread", 'T', "megabytes of each thread"),
         numeric(
