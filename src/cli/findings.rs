@@ -21,19 +21,19 @@ const BAD_RECORDS: u8 = 1;
 /// Status 255: reading stopped before the end of the recording, so the output is incomplete. Status 1: records could not be decoded.
 pub(crate) fn conclude(
     path: &Path,
-    found: &Diagnostics,
+    diagnostics: &Diagnostics,
     context: &Context,
 ) -> Result<(), CliError> {
-    warn_of_losses(path, found, context);
+    warn_of_losses(path, diagnostics, context);
     let bad = [
-        (&found.bad_records, "record"),
-        (&found.bad_samples, "sample"),
+        (&diagnostics.bad_records, "record"),
+        (&diagnostics.bad_samples, "sample"),
     ];
     let mut bad = bad.iter().filter_map(|(bad, noun)| {
         let first = bad.first.as_ref()?;
         Some(bad_records(bad, first, noun, path))
     });
-    if let Some(end) = &found.end {
+    if let Some(end) = &diagnostics.end {
         bad.for_each(|line| context.warn(line));
         let message = format!("{}: {end}", path.display());
         return Err(CliError::message(255, message)
@@ -48,51 +48,52 @@ pub(crate) fn conclude(
 }
 
 /// Warns about lost, late and skipped records.
-fn warn_of_losses(path: &Path, found: &Diagnostics, context: &Context) {
-    let shown = path.display();
-    if found.lost_chunks > 0 {
+fn warn_of_losses(path: &Path, diagnostics: &Diagnostics, context: &Context) {
+    let file = path.display();
+    if diagnostics.lost_chunks > 0 {
         context.warn(format_args!(
             "Processed {} events and lost {} chunks!",
-            found.records, found.lost_chunks
+            diagnostics.records, diagnostics.lost_chunks
         ));
         context.note(format_args!(
             "hint: {} {} lost while recording: use larger ring buffers (-m), or record fewer samples (-F, -c, --filter)",
-            counted(found.lost_records, "record"),
-            was_or_were(found.lost_records)
+            counted(diagnostics.lost_records, "record"),
+            was_or_were(diagnostics.lost_records)
         ));
     }
-    if found.lost_samples > 0 {
+    if diagnostics.lost_samples > 0 {
         context.warn(format_args!(
             "{} {} lost while recording",
-            counted(found.lost_samples, "sample"),
-            was_or_were(found.lost_samples)
+            counted(diagnostics.lost_samples, "sample"),
+            was_or_were(diagnostics.lost_samples)
         ));
     }
-    if found.unknown_ids > 0 {
+    if diagnostics.unknown_ids > 0 {
         context.warn(format_args!(
-            "{shown}: {} of events that the header does not describe {} skipped",
-            counted(found.unknown_ids, "sample"),
-            was_or_were(found.unknown_ids)
+            "{file}: {} of events that the header does not describe {} skipped",
+            counted(diagnostics.unknown_ids, "sample"),
+            was_or_were(diagnostics.unknown_ids)
         ));
     }
-    if found.unknown_kinds > 0 {
+    if diagnostics.unknown_kinds > 0 {
         context.warn(format_args!(
             "Found {} unknown events!",
-            found.unknown_kinds
+            diagnostics.unknown_kinds
         ));
         context.note(format_args!(
-            "hint: {shown}: records of unknown types were skipped; a newer version may have written them"
+            "hint: {file}: records of unknown types were skipped; a newer version may have written them"
         ));
     }
-    if found.out_of_order > 0 {
+    if diagnostics.out_of_order > 0 {
         context.warn(format_args!(
             "{} out of order events recorded.",
-            found.out_of_order
+            diagnostics.out_of_order
         ));
     }
 }
 
-/// Warns about problems with the symbols that were used; with `-v`, also prints those that deserve no warning.
+/// Warns about problems with the symbols that were used; with `-v`, also prints the findings that are not among
+/// [`Resolver::lost_names`].
 pub(crate) fn report_symbol_problems(context: &Context, resolver: &Resolver<'_>, verbose: bool) {
     warn_of_symbols(context, resolver);
     if verbose {
@@ -105,7 +106,7 @@ pub(crate) fn report_symbol_problems(context: &Context, resolver: &Resolver<'_>,
 }
 
 /// The end of a hint for a file with another build-id: the path in the build-id cache where the recorded file was looked for.
-/// Empty for other findings.
+/// Empty for other findings, and without a cache.
 fn place_of_copy(finding: &SymbolFinding, context: &Context) -> String {
     let (SymbolFinding::BuildIdMismatch { wanted, .. }, Some(cache)) =
         (finding, context.buildid_dir())
@@ -125,13 +126,13 @@ fn and_other_files(count: usize) -> String {
     }
 }
 
-/// Warns about files that differ from the recorded ones, and about debug information that can't be read.
+/// Warns about files that differ from the recorded ones, lost names, and debug information that cannot be read.
 pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
     let world = resolver.world();
-    let is_replaced = |found: &rperf_resolve::ObjectFinding<'_>| {
-        let is_other = matches!(found.problem, SymbolFinding::BuildIdMismatch { .. });
+    let is_replaced = |finding: &rperf_resolve::ObjectFinding<'_>| {
+        let is_other = matches!(finding.problem, SymbolFinding::BuildIdMismatch { .. });
         // Kernels are searched in many places, and symbols may come from elsewhere.
-        is_other && !world.dso(found.dso).is_kernel() && !resolver.has_file(found.dso)
+        is_other && !world.dso(finding.dso).is_kernel() && !resolver.has_file(finding.dso)
     };
     let replaced: Vec<_> = resolver.findings().filter(is_replaced).collect();
     if let [first, rest @ ..] = replaced.as_slice() {
@@ -159,7 +160,7 @@ pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
     }
 }
 
-/// Describes records that could not be decoded; `noun` is `records` or `samples`.
+/// Describes records that could not be decoded; `noun` is `record` or `sample`.
 fn bad_records(bad: &DecodeErrors, first: &BadRecord, noun: &str, path: &Path) -> String {
     let BadRecord {
         offset,

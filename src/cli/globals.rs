@@ -149,9 +149,9 @@ impl GlobalsParser<'_> {
                 self.globals.exec_path = Some(existing_directory(name, directory.to_owned())?);
             }
             ("--html-path", _) => {
-                let instead = format!("'{program} help COMMAND' shows a manual page");
+                let alternative = format!("'{program} help COMMAND' shows a manual page");
                 return Err(CliError::usage(format!(
-                    "--html-path: there are no manual pages in HTML; {instead}"
+                    "--html-path: there are no manual pages in HTML; {alternative}"
                 )));
             }
             _ => {

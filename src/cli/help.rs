@@ -72,7 +72,7 @@ pub(crate) fn manual(
             let lead = if index == 0 { "" } else { "\n" };
             line(&mut text, format_args!("{lead}   {heading}"));
         }
-        let args: Vec<String> = args.iter().map(|arg| explained(arg)).collect();
+        let args: Vec<String> = args.iter().map(|arg| option_text(arg)).collect();
         text.push_str(&args.join("\n"));
     }
     let refused: Vec<String> = options(command)
@@ -106,7 +106,7 @@ pub(crate) fn manual(
 }
 
 /// Returns the names of an option and its help below.
-fn explained(arg: &Arg) -> String {
+fn option_text(arg: &Arg) -> String {
     let short = arg.get_short().map(|short| format!("-{short}"));
     let long = arg.get_long().map(|long| format!("--{long}"));
     let names: Vec<String> = short.into_iter().chain(long).collect();

@@ -1,7 +1,7 @@
 #!/bin/sh
 # boot.sh MACHINE GUEST PAYLOAD OUT: boots the guest made by fetch.sh in GUEST on an emulated MACHINE (x86_64 or
 # aarch64), runs PAYLOAD/run.sh in it, and copies the guest's /out to OUT, with log, status, dmesg and console. Exits
-# with run.sh's status, or with 125 if the guest did not finish.
+# with run.sh's status, with 125 if the guest did not finish, or with 2 for an unknown MACHINE.
 # CPUS, MEMORY (MiB), MODEL (of the CPU) and LIMIT (seconds) may be set; further arguments are passed to qemu.
 set -eu
 machine=$1 guest=$2 payload=$3 out=$4
@@ -16,7 +16,7 @@ cp "$guest/initrd.gz" "$work/initrd"
 (cd "$work/tree" && find . | cpio -o -H newc --quiet) | gzip -1 >>"$work/initrd"
 truncate -s 512M "$work/result"
 
-# Always emulated: nested virtualisation is often present but seldom works.
+# Always emulated: nested virtualisation is not reliable.
 case $machine in
 x86_64)
     set -- -cpu "${MODEL:-max}" "$@"

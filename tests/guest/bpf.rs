@@ -5,7 +5,7 @@ use std::path::Path;
 use super::text;
 
 /// A name in `tests/guest/bpf_programs`, and texts that the output or the messages must contain.
-const SHOWN: [(&str, &[&str]); 10] = [
+const PROGRAMS: [(&str, &[&str]); 10] = [
     ("summary", &[" Summary of events:", " load (", "  execve "]),
     ("arguments", &["openat(dfd: CWD, filename: \"./cases\""]),
     ("contention", &["contended   total wait     max wait"]),
@@ -36,14 +36,14 @@ const FAILURES: [&str; 6] = [
 
 /// Describes the programs whose output in the folder `out` is wrong.
 pub(super) fn faults(out: &Path) -> Vec<String> {
-    let faults = SHOWN.iter().filter_map(|(name, shown)| {
+    let faults = PROGRAMS.iter().filter_map(|(name, expected)| {
         let printed = text(&out.join(format!("bpf.{name}")));
         let messages = text(&out.join(format!("bpf.{name}.messages")));
         let both = format!("{messages}{printed}");
-        let is_well = both.ends_with("\n0\n")
-            && shown.iter().all(|shown| both.contains(shown))
+        let is_correct = both.ends_with("\n0\n")
+            && expected.iter().all(|text| both.contains(text))
             && !FAILURES.iter().any(|text| has_outside_title(&both, text));
-        (!is_well).then(|| format!("BPF program {name}:\n{both}"))
+        (!is_correct).then(|| format!("BPF program {name}:\n{both}"))
     });
     faults.collect()
 }

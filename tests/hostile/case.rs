@@ -18,7 +18,7 @@ pub(crate) struct Case {
     pub(crate) env: Vec<(&'static str, String)>,
     /// Files that must exist if the command succeeds.
     pub(crate) outputs: Vec<String>,
-    /// Files outside of the sandbox that the command may have changed; they are removed.
+    /// Files outside of the sandbox that are part of the input; they are removed afterwards.
     pub(crate) outside_files: Vec<String>,
     /// Why the command must print something to stderr even if it succeeds. `None` if it need not.
     pub(crate) must_report_error: Option<&'static str>,

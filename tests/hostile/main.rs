@@ -35,12 +35,12 @@ use self::random::Random;
 use self::sandbox::Sandbox;
 use self::seeds::Seeds;
 
-/// The default number of runs: about 20 seconds with an unoptimised build.
+/// The default number of runs.
 const RUNS: u64 = 600;
 /// Programs that run at a time.
 const WORKERS: usize = 2;
 /// The maximum number of findings kept per kind.
-const ALIKE: usize = 3;
+const MAX_KEPT: usize = 3;
 
 /// The results of many runs.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ struct Campaign {
     /// The only commands to run; all if empty.
     commands: Vec<String>,
     /// The folder for inputs with findings.
-    found: PathBuf,
+    kept_folder: PathBuf,
     /// The number of the next run.
     next: AtomicU64,
     /// The number after the last run.
@@ -113,10 +113,10 @@ impl Campaign {
             let kind = kind(&fault, case);
             let count = summary.findings.entry(kind).or_default();
             *count += 1;
-            if *count > ALIKE {
+            if *count > MAX_KEPT {
                 continue;
             }
-            let folder = self.found.join(format!("{}-{number}", self.seed));
+            let folder = self.kept_folder.join(format!("{}-{number}", self.seed));
             sandbox.keep(&folder);
             for path in &case.outside_files {
                 let name = Path::new(path).file_name().expect("a file");
@@ -164,12 +164,11 @@ fn words_of(name: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Files outside of the working directory whose name is [`names::TAG`]: only a program that follows a hostile path creates
-/// them.
+/// Files named [`names::TAG`] in common folders and around `root`: only a program that follows a hostile path creates them.
 fn misplaced_files(root: &Path) -> Vec<String> {
     let folders = ["/", "/tmp", "/etc", "/dev/shm", "/var/tmp"].map(Path::new);
     let folders = folders.into_iter().chain(root.ancestors());
-    let mut found: Vec<String> = folders
+    let mut paths: Vec<String> = folders
         .filter_map(|folder| {
             let path = folder.join(names::TAG);
             path.symlink_metadata()
@@ -177,8 +176,8 @@ fn misplaced_files(root: &Path) -> Vec<String> {
                 .then(|| path.display().to_string())
         })
         .collect();
-    found.dedup();
-    found
+    paths.dedup();
+    paths
 }
 
 #[test]
@@ -210,7 +209,7 @@ fn campaign(folder: &Path, seed: u64, runs: Range<u64>) -> Summary {
         seed,
         seeds: Seeds::load(folder),
         commands: words_of("RPERF_HOSTILE_COMMANDS"),
-        found: folder.join("found"),
+        kept_folder: folder.join("found"),
         next: AtomicU64::new(runs.start),
         end: runs.end,
         summary: Mutex::default(),

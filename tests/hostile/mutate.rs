@@ -34,34 +34,34 @@ impl Field {
         }
     }
 
-    /// Sets it to a value that is critical for sizes, counts and offsets.
+    /// Sets it to a random value, mostly one that is critical for sizes, counts and offsets.
     pub(crate) fn corrupt(self, bytes: &mut [u8], random: &mut Random) {
-        let now = self.read(bytes);
-        let most = u64::MAX >> (64 - 8 * self.width);
+        let current = self.read(bytes);
+        let max = u64::MAX >> (64 - 8 * self.width);
         let length = bytes.len() as u64;
         let value = match random.below(20) {
             0 => 0,
             1 => 1,
-            2 => most,
-            3 => most - 1,
-            4 => most / 2,
-            5 => most / 2 + 1,
-            6 => now.wrapping_add(1),
-            7 => now.wrapping_sub(1),
-            8 => now.wrapping_mul(2),
-            9 => now / 2,
-            10 => now ^ 1 << random.below(8 * self.width),
+            2 => max,
+            3 => max - 1,
+            4 => max / 2,
+            5 => max / 2 + 1,
+            6 => current.wrapping_add(1),
+            7 => current.wrapping_sub(1),
+            8 => current.wrapping_mul(2),
+            9 => current / 2,
+            10 => current ^ 1 << random.below(8 * self.width),
             11 => length,
             12 => length.wrapping_sub(self.at as u64),
             13 => 1 << random.below(8 * self.width),
             14 => (1 << random.below(8 * self.width)) - 1,
-            15 => most.wrapping_sub(length),
-            16 => now.wrapping_neg(),
-            17 => now.wrapping_add(8),
+            15 => max.wrapping_sub(length),
+            16 => current.wrapping_neg(),
+            17 => current.wrapping_add(8),
             18 => random.next() & 0xff,
             _ => random.next(),
         };
-        self.write(bytes, value & most);
+        self.write(bytes, value & max);
     }
 }
 
@@ -74,14 +74,14 @@ pub(crate) fn number(bytes: &[u8], at: usize, width: usize) -> u64 {
     u64::from_le_bytes(value)
 }
 
-/// Changes some bytes regardless of their meaning.
+/// Changes, removes or inserts some bytes regardless of their meaning.
 pub(crate) fn bytes(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     if bytes.is_empty() {
         return;
     }
     let at = random.below(bytes.len());
-    let most = *random.pick(&[1, 4, 16, 64, 1024]);
-    let length = (1 + random.below(most)).min(bytes.len() - at);
+    let max = *random.pick(&[1, 4, 16, 64, 1024]);
+    let length = (1 + random.below(max)).min(bytes.len() - at);
     match random.below(12) {
         0..=2 => bytes[at] ^= 1 << random.below(8),
         3 => bytes[at] = random.next() as u8,
@@ -120,7 +120,7 @@ pub(crate) fn truncate(bytes: &mut Vec<u8>, random: &mut Random) {
     bytes.truncate(random.below(bytes.len()));
 }
 
-/// Texts do not grow beyond this size in bytes: their output may be some hundred times as long.
+/// Maximum size in bytes of a text with changed lines: its output may be some hundred times as long.
 const LONGEST_TEXT: usize = 256 << 10;
 
 /// Words that are critical for text parsers.
@@ -181,7 +181,7 @@ pub(crate) fn text(text: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     text.truncate(LONGEST_TEXT);
 }
 
-/// Replaces a word of a line by another word, or by a part of one.
+/// Replaces a word of a line by one of [`WORDS`]; appends one to a line without words.
 fn word(line: &mut Vec<u8>, random: &mut Random) {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_./-".contains(&byte);
     let starts: Vec<usize> = (0..line.len())
@@ -195,9 +195,9 @@ fn word(line: &mut Vec<u8>, random: &mut Random) {
     line.splice(start..end, random.pick(&WORDS).iter().copied());
 }
 
-/// Offset and capacity of NUL-terminated texts; the capacity includes the NULs.
+/// Offset and capacity of NUL-terminated texts of at least four characters; the capacity includes the NULs.
 pub(crate) fn texts(bytes: &[u8]) -> Vec<(usize, usize)> {
-    let mut found = Vec::new();
+    let mut places = Vec::new();
     let mut start = 0;
     while start < bytes.len() {
         let rest = &bytes[start..];
@@ -208,11 +208,11 @@ pub(crate) fn texts(bytes: &[u8]) -> Vec<(usize, usize)> {
         let room = rest[length..].iter().take_while(|byte| **byte == 0);
         let room = length + room.count();
         if length >= 4 && room > length {
-            found.push((start, room));
+            places.push((start, room));
         }
         start += room.max(1);
     }
-    found
+    places
 }
 
 /// Overwrites a text with another, which is truncated to fit, and fills the rest with NULs; there is always one.

@@ -1,8 +1,8 @@
-//! Paths that lead elsewhere, and names with a special meaning to terminals, shells or printf.
+//! Hostile paths and names.
 
 use crate::random::Random;
 
-/// The folder next to the working directory, relative to it.
+/// A folder next to the working directory, relative to it.
 pub(crate) const OUTSIDE: &str = "../outside";
 pub(crate) const FIFO: &str = "../special/fifo";
 pub(crate) const LOOP: &str = "../special/loop";
@@ -50,7 +50,7 @@ const NAMES: [&str; 36] = [
     "name with \"quotes\", <angles> & 'more'\\",
 ];
 
-/// A random path that leads elsewhere, or a name with a special meaning.
+/// A random hostile path or name.
 pub(crate) fn hostile(random: &mut Random) -> Vec<u8> {
     match random.below(12) {
         0 => format!("{OUTSIDE}/{TAG}").into_bytes(),

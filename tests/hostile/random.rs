@@ -24,7 +24,7 @@ impl Random {
         (self.next() % (limit as u64).max(1)) as usize
     }
 
-    /// True once in `count` times.
+    /// True with a probability of 1 in `count`.
     pub(crate) fn one_in(&mut self, count: usize) -> bool {
         self.below(count) == 0
     }
@@ -39,7 +39,7 @@ impl Random {
         (!choices.is_empty()).then(|| self.pick(choices))
     }
 
-    /// A random index, with the probability of its weight.
+    /// A random index, each with a probability proportional to its weight.
     pub(crate) fn weighted(&mut self, weights: &[usize]) -> usize {
         let mut rest = self.below(weights.iter().sum());
         for (index, weight) in weights.iter().enumerate() {

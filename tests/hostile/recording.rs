@@ -86,7 +86,7 @@ impl Recording {
         self.head.len() + number(&self.head, 48, 8) as usize
     }
 
-    /// Drops, repeats and moves records, and inserts some of another recording.
+    /// Drops, repeats or swaps records, or inserts some of another recording.
     pub(crate) fn shuffle(&mut self, other: &Self, random: &mut Random) {
         if self.records.is_empty() {
             return;
@@ -108,7 +108,7 @@ impl Recording {
         }
     }
 
-    /// Replaces names of mapped files, programs and cgroups, with any length.
+    /// Replaces up to four names of mapped files, programs, kernel symbols and cgroups.
     pub(crate) fn rename(&mut self, name: impl Fn(&mut Random) -> Vec<u8>, random: &mut Random) {
         let named: Vec<usize> = (0..self.records.len())
             .filter(|index| name_of(&self.records[*index]).is_some())
@@ -307,7 +307,7 @@ fn mutate_parts(mut recording: Recording, other: &[u8], random: &mut Random) -> 
         rename_texts(&recording, &mut bytes, random);
     }
     if random.one_in(3) {
-        change_description(&mut bytes, random);
+        change_tracepoint_format(&mut bytes, random);
     }
     let fields = Fields::of(&recording, &bytes);
     for _ in 0..random.below(5) {
@@ -319,10 +319,10 @@ fn mutate_parts(mut recording: Recording, other: &[u8], random: &mut Random) -> 
 }
 
 /// Changes a tracepoint format, if there is one, without changing its length.
-fn change_description(bytes: &mut [u8], random: &mut Random) {
+fn change_tracepoint_format(bytes: &mut [u8], random: &mut Random) {
     let begins = |at: &usize| bytes[*at..].starts_with(b"name: ");
-    let found: Vec<usize> = (0..bytes.len()).filter(begins).collect();
-    let Some(start) = random.try_pick(&found).copied() else {
+    let starts: Vec<usize> = (0..bytes.len()).filter(begins).collect();
+    let Some(start) = random.try_pick(&starts).copied() else {
         return;
     };
     let is_text = |byte: &&u8| matches!(**byte, b'\n' | b'\t' | b' '..=b'~');
@@ -349,19 +349,19 @@ pub(crate) fn renamed(seed: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Replaces hostnames, events, PMUs and other strings in feature sections.
+/// Replaces up to three strings in feature sections.
 fn rename_texts(recording: &Recording, bytes: &mut [u8], random: &mut Random) {
     let after = bytes.len() - recording.tail.len();
-    let found = mutate::texts(&bytes[after..]);
+    let texts = mutate::texts(&bytes[after..]);
     for _ in 0..1 + random.below(3) {
-        if let Some((at, room)) = random.try_pick(&found) {
+        if let Some((at, room)) = random.try_pick(&texts) {
             let name = names::hostile(random);
             mutate::replace_text(bytes, (after + at, *room), &name);
         }
     }
 }
 
-/// Damage that every reader must detect.
+/// Damage that every reader must report if the undamaged recording can be parsed.
 fn damage(seed: &[u8], parsed: Option<&Recording>, random: &mut Random) -> Mutated {
     let mut bytes = seed.to_vec();
     let Some(recording) = parsed else {

@@ -41,8 +41,8 @@ impl Sandbox {
         let run = self.run();
         // A command may have removed the permission to delete files.
         if fs::remove_dir_all(&run).is_err() {
-            let words = ["-R", "u+rwx"];
-            let _ = Command::new("chmod").args(words).arg(&run).status();
+            let arguments = ["-R", "u+rwx"];
+            let _ = Command::new("chmod").args(arguments).arg(&run).status();
             fs::remove_dir_all(&run).expect("the folder of a run can be removed");
         }
         for folder in ["home", "tmp"] {
@@ -96,7 +96,7 @@ fn restored(root: &Path) -> Vec<String> {
     around(root)
 }
 
-/// Every file except those of the run: one line each with its metadata.
+/// One line with path and metadata for each file outside the working directory.
 fn around(root: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     let mut folders = vec![root.to_owned()];

@@ -233,10 +233,10 @@ fn statistics() -> Vec<u8> {
     for time in [1000_u64, 1500] {
         for cpu in 0..2_u32 {
             let line = || Bytes::new().u64(time).u32(cpu).u16(17).u16(0);
-            let words = |count: u32| (0..count).flat_map(|word| (word + 1).to_le_bytes());
-            let counters: Vec<u8> = words(12).collect();
+            let numbers = |count: u32| (0..count).flat_map(|word| (word + 1).to_le_bytes());
+            let counters: Vec<u8> = numbers(12).collect();
             records.extend(record_bytes(85, 0, line().raw(counters)));
-            let mut counters: Vec<u8> = words(45).collect();
+            let mut counters: Vec<u8> = numbers(45).collect();
             counters.resize(184, 0);
             records.extend(record_bytes(86, 0, line().raw(counters)));
         }
@@ -254,7 +254,7 @@ fn make(folder: &Path) {
         fs::create_dir_all(folder.join(name)).expect("a folder can be made");
     }
     let objects = folder.join("objects");
-    let compiler = |source: &str, name: &str, options: &str| {
+    let compile = |source: &str, name: &str, options: &str| {
         let mut compiler = Command::new("c++");
         if source.ends_with(".c") {
             compiler = Command::new("cc");
@@ -273,15 +273,15 @@ fn make(folder: &Path) {
         );
     };
     fs::write(folder.join("recordings/schedstat"), statistics()).expect("a file can be written");
-    compiler(
+    compile(
         "tests/hostile/workload.cpp",
         "workload",
         "-g -O1 -fno-omit-frame-pointer",
     );
-    compiler("tests/workloads/jitdump.c", "jitdump", "-g -O1");
+    compile("tests/workloads/jitdump.c", "jitdump", "-g -O1");
     for (name, source, options) in PROGRAMS {
         let freestanding = "-ffreestanding -nostdlib";
-        compiler(source, name, &format!("{options} {freestanding}"));
+        compile(source, name, &format!("{options} {freestanding}"));
     }
     for (name, command) in DERIVED {
         let mut shell = Command::new("sh");
@@ -294,10 +294,10 @@ fn make(folder: &Path) {
 fn record(folder: &Path) {
     let workload = folder.join("objects/workload");
     let recordings = folder.join("recordings");
-    let rperf = |words: &str| {
+    let rperf = |line: &str| {
         let mut rperf = Command::new(execute::BINARY);
         rperf
-            .args(words.split(' '))
+            .args(line.split(' '))
             .env("PERF_CONFIG", "/dev/null")
             .current_dir(folder);
         rperf
@@ -308,12 +308,12 @@ fn record(folder: &Path) {
         let mut command = match name.starts_with("pipe") {
             true => {
                 let mut shell = Command::new("sh");
-                let words = format!(
+                let line = format!(
                     "'{}' record -q -N {options} -o - '{}' 40 >{file}",
                     execute::BINARY,
                     workload.display()
                 );
-                shell.args(["-c", &words]).current_dir(folder);
+                shell.args(["-c", &line]).current_dir(folder);
                 shell
             }
             false => {
@@ -327,8 +327,8 @@ fn record(folder: &Path) {
     let stat =
         "stat record -o recordings/stat.data -e cpu-clock,page-faults,context-switches -I 10";
     for (name, options) in [("stat", ""), ("stat-cpus", " -a -A")] {
-        let words = stat.replace("stat.data", &format!("{name}.data"));
-        let mut command = rperf(&format!("{words}{options}"));
+        let line = stat.replace("stat.data", &format!("{name}.data"));
+        let mut command = rperf(&format!("{line}{options}"));
         command.arg(&workload).arg("20");
         attempt(&mut command, &format!("no recording of {name}"));
     }

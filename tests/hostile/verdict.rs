@@ -65,10 +65,10 @@ fn panics(stderr: &str) -> Option<String> {
 /// A failure without a message, success without output or without a message about damage, or malformed output.
 fn silence(case: &Case, outcome: &Outcome, folder: &Path) -> Option<String> {
     let status = outcome.status?.code()?;
-    let nothing = |text: &str| text.trim().is_empty();
-    let says_nothing = nothing(&outcome.stderr);
+    let is_blank = |text: &str| text.trim().is_empty();
+    let says_nothing = is_blank(&outcome.stderr);
     if status != 0 {
-        let is_silent = says_nothing && nothing(&outcome.stdout);
+        let is_silent = says_nothing && is_blank(&outcome.stdout);
         return is_silent.then(|| format!("status {status} without a reason"));
     }
     if let Some(damage) = case.must_report_error.filter(|_| says_nothing) {
@@ -93,7 +93,7 @@ fn silence(case: &Case, outcome: &Outcome, folder: &Path) -> Option<String> {
     if let Some(fault) = not_json(case, &outcome.stdout) {
         return Some(fault);
     }
-    let is_silent = says_nothing && nothing(&outcome.stdout) && case.outputs.is_empty();
+    let is_silent = says_nothing && is_blank(&outcome.stdout) && case.outputs.is_empty();
     (is_silent && !case.may_be_silent).then(|| "status 0 without any output".to_owned())
 }
 
@@ -117,7 +117,7 @@ fn not_json(case: &Case, stdout: &str) -> Option<String> {
 fn malformed(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let text = fs::read(path).ok()?;
-    // Trees of frames are deeper than the parser's limit.
+    // Trees of frames may be deeper than the parser's limit.
     if ["out.json", "out.firefox", "out.speedscope"].contains(&name) && !text.starts_with(b"{\"n\"")
     {
         let parsed = serde_json::from_slice::<serde_json::Value>(&text);
@@ -136,7 +136,7 @@ fn malformed(path: &Path) -> Option<String> {
 
 /// Leftover temporary files, and files that grew without end.
 fn unfinished(folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut faults = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -145,11 +145,11 @@ fn unfinished(folder: &Path) -> Vec<String> {
             if file.is_dir() {
                 folders.push(path);
             } else if file.len() >= MAX_FILE_BYTES {
-                found.push(format!("a file without end: {}", path.display()));
+                faults.push(format!("a file without end: {}", path.display()));
             } else if path.extension().is_some_and(|end| end == "tmp") {
-                found.push(format!("an unfinished file is left: {}", path.display()));
+                faults.push(format!("an unfinished file is left: {}", path.display()));
             }
         }
     }
-    found
+    faults
 }

@@ -1,6 +1,6 @@
 //! Checks that a text is well-formed XML, as far as names in it can break it (XML 1.0, sections 2.2, 2.7, 3.1 and 4.1).
 
-/// The first fault of a document; `None` if it is well-formed.
+/// A fault of a document; `None` if none is found.
 pub(crate) fn fault(text: &str) -> Option<String> {
     let is_wrong = |c: &char| matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}');
     if let Some(wrong) = text.chars().find(is_wrong) {
@@ -43,7 +43,7 @@ pub(crate) fn fault(text: &str) -> Option<String> {
         .map(|tag| format!("the tag <{tag}> is not closed"))
 }
 
-/// An ampersand that does not begin a reference.
+/// The first ampersand that does not begin a reference, with the text after it.
 fn reference(text: &str) -> Option<String> {
     let known = ["amp;", "lt;", "gt;", "quot;", "apos;", "#"];
     let mut after = text.split('&').skip(1);

@@ -6,7 +6,7 @@ use crate::{Condition, Helper, Instruction, Operand, Operation, Register, Width}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label(usize);
 
-/// A map by its position in the list that [`ProgramBuilder::encode`] receives.
+/// A map by its position in the list that [`ProgramBuilder::instructions`] and [`ProgramBuilder::encode`] receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapId(pub usize);
 
@@ -17,7 +17,7 @@ pub enum BuildError {
     /// A jump to a label that was not placed.
     #[error("BPF instruction {0}: jump to a label that was not placed")]
     NoPlace(usize),
-    /// A jump over more than 32767 instructions.
+    /// A jump whose distance does not fit in 16 bits.
     #[error("BPF instruction {0}: jump too far")]
     TooFar(usize),
     /// A map that is not in the list.
@@ -33,7 +33,7 @@ pub struct ProgramBuilder {
     labels: Vec<Option<usize>>,
     /// Indices of jumps, and their targets.
     jumps: Vec<(usize, Label)>,
-    /// Indices of the instructions that load the address of a map.
+    /// Indices of the instructions that load the address of a map, and their maps.
     maps: Vec<(usize, MapId)>,
 }
 

@@ -33,7 +33,7 @@ pub struct Aggregator<'a> {
 /// Sums of an event in one unit.
 #[derive(Debug, Clone, Default)]
 struct EventSums {
-    /// Number of CPUs or threads whose counts are added up.
+    /// Largest number of readings that a run added up.
     merged: usize,
     value: Spread,
     enabled: Spread,
@@ -101,7 +101,7 @@ impl<'a> Aggregator<'a> {
             .flat_map(BTreeMap::keys)
             .copied()
             .collect();
-        let shown: Vec<usize> = (0..self.events.len())
+        let row_events: Vec<usize> = (0..self.events.len())
             .filter(|index| {
                 self.events
                     .get(*index)
@@ -112,7 +112,7 @@ impl<'a> Aggregator<'a> {
         for unit in &all {
             let counted = self.counted(*unit);
             rows.extend(
-                shown
+                row_events
                     .iter()
                     .filter_map(|index| self.row(*index, *unit, &counted)),
             );

@@ -58,14 +58,14 @@ struct Case {
     /// The value of `-e`; empty for the default event.
     events: &'static str,
     /// The other options; `SLEEPER` stands for the pid of a sleeping process.
-    words: &'static str,
+    arguments: &'static str,
     options: RecordOptions,
 }
 
-fn case(events: &'static str, words: &'static str, target: SamplingTarget) -> Case {
-    let has = |word: &str| words.split(' ').any(|given| given == word);
+fn case(events: &'static str, arguments: &'static str, target: SamplingTarget) -> Case {
+    let has = |word: &str| arguments.split(' ').any(|given| given == word);
     let number = |option: &str| {
-        let mut given = words.split(' ').skip_while(|word| *word != option);
+        let mut given = arguments.split(' ').skip_while(|word| *word != option);
         given.nth(1).and_then(|text| text.parse().ok())
     };
     let sampling = match (number("-F"), number("-c")) {
@@ -75,11 +75,11 @@ fn case(events: &'static str, words: &'static str, target: SamplingTarget) -> Ca
     };
     Case {
         events,
-        words,
+        arguments,
         options: RecordOptions {
             target,
             sampling,
-            call_graph: call_graph(words),
+            call_graph: call_graph(arguments),
             raw_samples: has("-R"),
             details: given_details(has),
         },
@@ -139,17 +139,17 @@ fn given_details(has: impl Fn(&str) -> bool) -> RecordDetails {
     }
 }
 
-/// `-g` and `--call-graph MODE`, of which the last one counts.
-fn call_graph(words: &str) -> CallGraph {
-    let mut words = words.split(' ');
-    let mut found = CallGraph::None;
-    while let Some(word) = words.next() {
+/// The mode of the last `--call-graph MODE`, or of `-g` if there is none.
+fn call_graph(arguments: &str) -> CallGraph {
+    let mut arguments = arguments.split(' ');
+    let mut selected = CallGraph::None;
+    while let Some(word) = arguments.next() {
         let mode = match word {
-            "-g" if found == CallGraph::None => "fp",
-            "--call-graph" => words.next().unwrap(),
+            "-g" if selected == CallGraph::None => "fp",
+            "--call-graph" => arguments.next().unwrap(),
             _ => continue,
         };
-        found = match mode.split_once(',').unwrap_or((mode, "8192")) {
+        selected = match mode.split_once(',').unwrap_or((mode, "8192")) {
             ("dwarf", size) => CallGraph::Dwarf {
                 stack_size: StackSize::new(size.parse().unwrap()).unwrap(),
                 with_data: true,
@@ -157,7 +157,7 @@ fn call_graph(words: &str) -> CallGraph {
             _ => CallGraph::FramePointers,
         };
     }
-    found
+    selected
 }
 
 fn cases() -> Vec<Case> {
@@ -415,16 +415,16 @@ fn opened_by_rperf(case: &Case, has_pmu: bool) -> Vec<String> {
 
 /// The events that perf recorded, as `perf evlist -v` lists them. `file` is overwritten.
 fn opened_by_perf(case: &Case, sleeper: u32, file: &Path) -> Vec<String> {
-    let words = case.words.replace("SLEEPER", &sleeper.to_string());
+    let arguments = case.arguments.replace("SLEEPER", &sleeper.to_string());
     let events = Some(case.events).filter(|events| !events.is_empty());
     let record = Run::new("perf")
         .args(["record", "-B", "-o"])
         .args([file])
         .args(events.iter().flat_map(|events| ["-e", *events]))
-        .args(words.split(' ').filter(|word| !word.is_empty()))
+        .args(arguments.split(' ').filter(|word| !word.is_empty()))
         .args(["sleep", "0.01"]);
     let recorded = record.finish().unwrap();
-    assert_eq!(recorded.status, 0, "{words}: {}", recorded.stderr);
+    assert_eq!(recorded.status, 0, "{arguments}: {}", recorded.stderr);
     let listed = Run::new("perf")
         .args(["evlist", "-v", "-i"])
         .args([file])
@@ -469,8 +469,8 @@ fn attrs_match_perf() {
             scope.spawn(move || differences(cases, sleeper, &file))
         };
         let workers: Vec<_> = cases.chunks(share).enumerate().map(compare).collect();
-        let found = workers.into_iter().map(|worker| worker.join().unwrap());
-        found.flatten().collect()
+        let differences = workers.into_iter().map(|worker| worker.join().unwrap());
+        differences.flatten().collect()
     });
     target.kill().unwrap();
     target.wait().unwrap();
@@ -486,7 +486,7 @@ fn differences(cases: &[Case], sleeper: u32, file: &Path) -> Vec<String> {
         let expected = opened_by_perf(case, sleeper, file);
         let opened = opened_by_rperf(case, has_pmu);
         if opened != expected {
-            let line = format!("record -e '{}' {}", case.events, case.words);
+            let line = format!("record -e '{}' {}", case.events, case.arguments);
             wrong.push(format!("{line}\n perf {expected:#?}\n rperf {opened:#?}"));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-/// Displays text escaped for XML, with control characters replaced.
+/// Displays text escaped for XML, with control characters and non-characters replaced.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl Display for Escaped<'_> {

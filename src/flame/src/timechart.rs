@@ -29,7 +29,7 @@ pub struct TimeChart {
 /// The kind of a row; rows of a kind should be together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowKind {
-    /// A CPU. Names of boxes are written into them.
+    /// A CPU. Names of boxes are written into boxes that are wide enough.
     Cpu,
     /// A task.
     Task,
@@ -46,11 +46,11 @@ pub struct ChartRow {
     pub label: String,
     /// Further text, shown under the pointer.
     pub details: String,
-    /// Nanoseconds that the search adds up.
+    /// Nanoseconds that a search adds to its total if the row matches.
     pub weight: u64,
     /// Names that boxes refer to.
     pub names: Vec<String>,
-    /// The boxes, in any order; later ones cover earlier ones of the same paint.
+    /// The boxes, in any order.
     pub boxes: Vec<ChartBox>,
     /// A line: times in nanoseconds with heights from 0 to 100.
     pub line: Vec<(u64, u8)>,

@@ -88,7 +88,8 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
         }
     }
 
-    /// Passes the sites of a callchain frame to `site`: the functions inlined there, then the frame itself.
+    /// Passes the sites of a callchain frame to `site`: with `inlines`, the functions inlined there, then the
+    /// frame itself.
     fn chain(&mut self, frame: &Frame, inlines: bool, mut site: impl FnMut(CodeSite)) {
         self.calls.clear();
         if inlines {
@@ -106,8 +107,8 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
 
     /// The source line of a caller, if used.
     fn source_line(&self, frame: &Frame) -> Option<SourceLine<'a>> {
-        let wanted = self.keys_show_lines || self.by_address || self.by_line;
-        wanted.then(|| self.resolver.source_line(frame)).flatten()
+        let is_used = self.keys_show_lines || self.by_address || self.by_line;
+        is_used.then(|| self.resolver.source_line(frame)).flatten()
     }
 
     fn caller(&self, frame: &Frame, source_line: Option<SourceLine<'_>>) -> CodeSite {
@@ -192,7 +193,7 @@ pub(crate) struct KnownSites {
     /// Sampled locations: as in perf, unresolved addresses are shown relative to the object.
     leaves: FxHashMap<AddressLookup, (u32, SampleTreatment)>,
     /// Frames of callchains.
-    found: FxHashMap<AddressLookup, FoundSites>,
+    chain_sites: FxHashMap<AddressLookup, SiteRange>,
     /// Site indices of frames that do not have exactly one site.
     inlined: Vec<u32>,
 }
@@ -204,7 +205,7 @@ impl KnownSites {
     /// Clears the cache if it is large: address spaces are short-lived, and most won't be seen
     /// again.
     pub(crate) fn trim(&mut self) {
-        if self.leaves.len() + self.found.len() > MAX_CACHED {
+        if self.leaves.len() + self.chain_sites.len() > MAX_CACHED {
             *self = Self::default();
         }
     }
@@ -212,7 +213,7 @@ impl KnownSites {
 
 /// Site indices: a single one, or a range in [`KnownSites::inlined`].
 #[derive(Clone, Copy)]
-struct FoundSites {
+struct SiteRange {
     start: u32,
     len: u32,
 }
@@ -262,11 +263,11 @@ impl SiteFinder<'_, '_, '_> {
     /// Appends the indices of the sites of a frame to `frames`.
     pub(crate) fn append(&mut self, mode: CpuMode, ip: u64, frames: &mut Vec<u32>) {
         let lookup = self.lookup(mode, ip);
-        match self.known.found.get(&lookup) {
-            Some(found) if found.len == 1 => return frames.push(found.start),
-            Some(found) => {
-                let start = found.start as usize;
-                let sites = &self.known.inlined[start..start + found.len as usize];
+        match self.known.chain_sites.get(&lookup) {
+            Some(range) if range.len == 1 => return frames.push(range.start),
+            Some(range) => {
+                let start = range.start as usize;
+                let sites = &self.known.inlined[start..start + range.len as usize];
                 return frames.extend_from_slice(sites);
             }
             None => {}
@@ -279,16 +280,16 @@ impl SiteFinder<'_, '_, '_> {
                 frames.push(numbers.number(site));
             });
         }
-        let found = match frames[from..] {
-            [start] => FoundSites { start, len: 1 },
+        let range = match frames[from..] {
+            [start] => SiteRange { start, len: 1 },
             ref more => {
                 let start = self.known.inlined.len() as u32;
                 self.known.inlined.extend_from_slice(more);
                 let len = more.len() as u32;
-                FoundSites { start, len }
+                SiteRange { start, len }
             }
         };
-        self.known.found.insert(lookup, found);
+        self.known.chain_sites.insert(lookup, range);
     }
 
     /// The properties of the sample at `ip` that keys use, besides its site.

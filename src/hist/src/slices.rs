@@ -1,7 +1,7 @@
 //! A hash map with slices as keys.
 
-/// A map with slices as keys. All keys are in one buffer and all values in another, so that
-/// millions of entries need no allocations.
+/// A map with slices as keys. All keys are in one buffer and all values in another, so that entries need no allocations of
+/// their own.
 #[derive(Debug)]
 pub(crate) struct SliceMap<T, V> {
     keys: Vec<T>,

@@ -5,10 +5,10 @@ use std::f64::consts::FRAC_PI_2;
 /// The confidence level of intervals.
 const CONFIDENCE: f64 = 0.95;
 
-/// Steps of the numerical integration, an even number; enough for the three digits of a quantile that are shown.
+/// Steps of the numerical integration, an even number.
 const STEPS: u32 = 2000;
 
-/// A mean estimated from some of the possible values, with its variance.
+/// A mean estimated from a sample of values, with its variance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The mean.
@@ -78,18 +78,18 @@ fn quantile(freedom: f64) -> f64 {
         (density(start) + middle + density(start + 2.0 * width)) * width / 3.0
     });
     let pairs: Vec<f64> = pairs.collect();
-    let mut wanted = CONFIDENCE * pairs.iter().sum::<f64>();
+    let mut remaining = CONFIDENCE * pairs.iter().sum::<f64>();
     let mut angle = 0.0;
     for area in pairs {
-        if area >= wanted {
+        if area >= remaining {
             // The density is nearly linear within a step.
             let (start, end) = (density(angle), density(angle + 2.0 * width));
-            let part = wanted / area;
+            let part = remaining / area;
             let root = (start * start + (end * end - start * start) * part).sqrt();
             angle += 2.0 * width * (start + end) * part / (start + root);
             break;
         }
-        wanted -= area;
+        remaining -= area;
         angle += 2.0 * width;
     }
     freedom.sqrt() * angle.tan()
@@ -110,8 +110,8 @@ mod tests {
             (120.0, 1.980),
             (10_000.0, 1.960),
         ] {
-            let found = quantile(freedom);
-            assert!((found - expected).abs() < 0.002, "{freedom}: {found}");
+            let computed = quantile(freedom);
+            assert!((computed - expected).abs() < 0.002, "{freedom}: {computed}");
         }
     }
 
@@ -120,9 +120,9 @@ mod tests {
         let before = Estimate::of(&[41.0, 44.0, 41.0]);
         let after = Estimate::of(&[51.0, 49.0, 53.0]);
         // Variances 3 and 4 by 3 runs: standard error sqrt(7 / 3), 3.92 degrees of freedom.
-        let found = before.margin_of_difference(&after);
+        let computed = before.margin_of_difference(&after);
         let expected = quantile(3.92) * (7.0_f64 / 3.0).sqrt();
-        assert!((found - expected).abs() < 1e-9, "{found} {expected}");
-        assert!((found - 4.275).abs() < 0.002, "{found}");
+        assert!((computed - expected).abs() < 1e-9, "{computed} {expected}");
+        assert!((computed - 4.275).abs() < 0.002, "{computed}");
     }
 }

@@ -16,7 +16,7 @@ use crate::ranks::{KeyView, RankTable};
 use crate::rows::EventInput;
 
 /// The number of streams that are kept of each event, as in perf.
-const KEPT: usize = 5;
+const MAX_STREAMS: usize = 5;
 
 /// A frame of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Stream {
 /// The heaviest streams of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HotStreams {
-    /// At most five.
+    /// The streams, at most five.
     pub streams: Vec<Stream>,
     /// The period of all streams, for percentages.
     pub total: u64,
@@ -98,9 +98,9 @@ impl HotStreams {
         }
     }
 
-    /// Adds a stream. If [`KEPT`] streams are kept already, a heavier stream replaces the first of the lightest streams.
+    /// Adds a stream. If [`MAX_STREAMS`] streams are kept already, a heavier stream replaces the first of the lightest streams.
     fn add(&mut self, stream: Stream) {
-        if self.streams.len() < KEPT {
+        if self.streams.len() < MAX_STREAMS {
             self.streams.push(stream);
             return;
         }
@@ -126,17 +126,19 @@ pub(crate) fn hot_streams(
     let labels = identity.labels(0, merged);
     let entries = Entries::count(merged, labels, options.children, threads);
     let graph = options.graph.as_ref();
-    let found = graph.map_or_else(Vec::new, |graph| {
+    let streams = graph.map_or_else(Vec::new, |graph| {
         // The minimum weight 0 keeps every branch.
         let graphs = GraphBuilder::new(merged, names, graph, 0);
         let chains = entries.chains(0, threads);
-        parallel::map(chains, threads, |chains| graphs.streams(&chains, KEPT))
+        parallel::map(chains, threads, |chains| {
+            graphs.streams(&chains, MAX_STREAMS)
+        })
     });
-    let mut found: Vec<Option<(Vec<Stream>, u64)>> = found.into_iter().map(Some).collect();
+    let mut by_entry: Vec<Option<(Vec<Stream>, u64)>> = streams.into_iter().map(Some).collect();
     let lines = RowLines::new(vec![entries.list()], &identity).ordered(&rank, options, None);
     let mut hot = HotStreams::default();
     for line in lines.iter() {
-        let row = found.get_mut(line.entry as usize).and_then(Option::take);
+        let row = by_entry.get_mut(line.entry as usize).and_then(Option::take);
         let (streams, total) = row.unwrap_or_default();
         hot.total = hot.total.saturating_add(total);
         streams.into_iter().for_each(|stream| hot.add(stream));

@@ -38,7 +38,7 @@ pub struct Stream<R> {
     passed_build_ids: usize,
     /// Samples ready for delivery, in order.
     ready: Vec<Order>,
-    /// Shares of the ready samples.
+    /// Increases of the counters whose values are in the ready samples.
     shares: GroupSamples,
     last_values: LastValues,
     /// Samples that wait for deferred callchains.
@@ -56,7 +56,7 @@ struct RecordBuffer {
     events: EventTable,
     order: Rounds,
     /// Types of records delivered besides samples.
-    wanted: Vec<RecordKind>,
+    delivered_kinds: Vec<RecordKind>,
     /// Records to deliver, in stream order.
     samples: Vec<Order>,
     /// Records that change the World, in stream order.
@@ -66,8 +66,8 @@ struct RecordBuffer {
     tally: RecordCounter,
     /// Positions of the records of [`COUNT_RECORDS`] that the last [`Stream::advance`] read.
     counts: Vec<u64>,
-    /// Whether metadata was read since the last [`Stream::describe`].
-    described: bool,
+    /// Whether metadata was read since the last [`Stream::process_metadata`].
+    metadata_read: bool,
 }
 
 /// Kinds of the records of `stat record`, which have counts instead of samples.
@@ -97,13 +97,13 @@ impl<R: StreamInput> Stream<R> {
             endian,
             events: EventTable::new(endian, &[]),
             order: Rounds::new(),
-            wanted: Vec::new(),
+            delivered_kinds: Vec::new(),
             samples: Vec::new(),
             state: Vec::new(),
             chains: Vec::new(),
             tally: RecordCounter::default(),
             counts: Vec::new(),
-            described: false,
+            metadata_read: false,
         };
         Self {
             builder: WorldBuilder::new(endian),
@@ -123,7 +123,7 @@ impl<R: StreamInput> Stream<R> {
     /// Also delivers records of these types, which must be those of [`Render::wanted`].
     #[must_use]
     pub fn with_records(mut self, wanted: &[RecordKind]) -> Self {
-        self.intake.wanted = wanted.to_vec();
+        self.intake.delivered_kinds = wanted.to_vec();
         self
     }
 
@@ -168,7 +168,7 @@ impl<R: StreamInput> Stream<R> {
     /// the end of the stream; a damaged one ends at the damage, with [`Diagnostics::end`].
     ///
     /// # Errors
-    /// [`Error::Compressed`] for a recording with compressed records.
+    /// [`Error::Compressed`] for a recording with compressed records, and [`Error::OutOfMemory`].
     pub fn advance(&mut self) -> Result<bool, Error> {
         loop {
             self.forget();
@@ -183,8 +183,8 @@ impl<R: StreamInput> Stream<R> {
         }
     }
 
-    /// Renders the ready samples in order of time: many of them with as many workers as there are
-    /// scratches, few in the calling thread. Scratches may keep ids of the World, which only grows.
+    /// Renders the ready samples in order of time, with at most one worker for each scratch. Scratches may keep ids of the
+    /// World, which only grows.
     ///
     /// Samples that cannot be decoded are counted in [`Stream::diagnostics`].
     ///
@@ -231,8 +231,8 @@ impl<R: StreamInput> Stream<R> {
             if round_ended && (many || !self.reader.is_ready()) {
                 return Ok(());
             }
-            if self.intake.described {
-                self.describe();
+            if self.intake.metadata_read {
+                self.process_metadata();
             }
             let record = match self.reader.next_record() {
                 Ok(Some(record)) => record,
@@ -262,9 +262,9 @@ impl<R: StreamInput> Stream<R> {
     }
 
     /// Processes new events and build-ids.
-    fn describe(&mut self) {
+    fn process_metadata(&mut self) {
         let head = self.reader.head();
-        self.intake.described = false;
+        self.intake.metadata_read = false;
         self.intake.events = EventTable::new(self.intake.endian, head.events());
         let ids = head.features().build_ids();
         self.builder
@@ -306,16 +306,16 @@ impl<R: StreamInput> Stream<R> {
         self.deferred = DeferredCallchains::new(true);
         let ready = std::mem::take(&mut self.ready);
         for order in ready {
-            while let Some((key, came)) = chains.next_if(|(_, came)| *came < order) {
-                self.callchain(key, came);
+            while let Some((key, arrival)) = chains.next_if(|(_, arrival)| *arrival < order) {
+                self.callchain(key, arrival);
             }
             match self.waits_for(order) {
                 Some(key) => self.held.add(key, order),
                 None => self.ready.push(order),
             }
         }
-        for (key, came) in chains {
-            self.callchain(key, came);
+        for (key, arrival) in chains {
+            self.callchain(key, arrival);
         }
         if self.ended || self.reader.buffered() > MAX_BUFFERED {
             self.ready.extend(self.held.release_all());
@@ -324,18 +324,17 @@ impl<R: StreamInput> Stream<R> {
     }
 
     /// Releases the samples that waited for a callchain, at its position.
-    fn callchain(&mut self, key: DeferredKey, came: Order) {
+    fn callchain(&mut self, key: DeferredKey, arrival: Order) {
         for sample in self.held.release(key) {
-            self.deferred.add(key, came);
+            self.deferred.add(key, arrival);
             self.ready.push(Order {
-                time: came.time,
+                time: arrival.time,
                 position: sample.position,
             });
         }
     }
 
-    /// The key of the deferred callchain of the sample at a position; `None` if the callchain is complete, or the record is not a
-    /// sample.
+    /// The key of the deferred callchain of the sample at a position; `None` if it waits for none.
     fn waits_for(&self, order: Order) -> Option<DeferredKey> {
         let (raw, _) = RawRecord::split(self.reader.from(order.position), self.intake.endian)?;
         if raw.kind != RecordKind::SAMPLE {
@@ -344,7 +343,7 @@ impl<R: StreamInput> Stream<R> {
         DeferredKey::of_sample(&self.intake.events.sample(&raw, |_| order).ok()??)
     }
 
-    /// Computes the shares of the ready samples.
+    /// Computes the increases of the counters whose values are in the ready samples.
     fn share(&mut self) {
         let mut ready = self.ready.clone();
         ready.sort_by_key(|order| order.position);
@@ -383,7 +382,7 @@ impl RecordBuffer {
         if COUNT_RECORDS.contains(&raw.kind) {
             push(&mut self.counts, position).map_err(Error::no_room(SAMPLE_INDEX))?;
         }
-        if self.wanted.contains(&raw.kind) {
+        if self.delivered_kinds.contains(&raw.kind) {
             let time = self.events.record_time(raw);
             let limit = self.order.limit();
             let time = time.unwrap_or(limit);
@@ -404,7 +403,7 @@ impl RecordBuffer {
             RecordKind::COMPRESSED | RecordKind::COMPRESSED2 => {
                 return Err(Error::Compressed { offset: position });
             }
-            kind if kind.is_user() => self.described |= PipeHead::is_metadata(kind),
+            kind if kind.is_user() => self.metadata_read |= PipeHead::is_metadata(kind),
             kind => {
                 let order = self.order.order(self.events.record_time(raw), position);
                 if WorldBuilder::changes_world(kind) {

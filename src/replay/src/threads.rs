@@ -8,7 +8,7 @@ use std::thread;
 /// `work` takes its parts from a queue: if a thread cannot be started, the others process its share.
 ///
 /// # Panics
-/// With the payload of the first thread that panics.
+/// With the payload of a thread that panics.
 // Not inlined: tests/bench/amdahl.py distinguishes shared work from the work of one thread by this name in profiles.
 #[inline(never)]
 pub fn on_threads<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {

@@ -25,7 +25,7 @@ pub(crate) struct Timeline<'r, 'a> {
     /// Number of slices that were read so far.
     slices_read: usize,
     rounds: Peekable<Iter<'r, FinishedRound>>,
-    /// Samples not returned yet; sorted up to `complete`.
+    /// Samples that were read and are not dropped yet; sorted up to `complete`.
     window: Vec<Order>,
     /// Number of samples at the start of the window that can be returned.
     complete: usize,
@@ -200,7 +200,7 @@ impl<'r, 'a> Timeline<'r, 'a> {
         self.failed.map_or(Ok(()), Err)
     }
 
-    /// The samples of the next slice.
+    /// The samples of `slice`, which must be the next one.
     fn read(&mut self, slice: &DataSlice) -> Result<Vec<Order>, Error> {
         let reader = self.slices_read.checked_rem(self.readers.len());
         let reader = reader.and_then(|reader| self.readers.get(reader));

@@ -22,7 +22,7 @@ pub use text::write_heading;
 pub enum StatFormat<'a> {
     /// Columns.
     Text {
-        /// The separator between groups of three digits; empty in most locales.
+        /// The separator between groups of three digits; may be empty.
         thousands: &'a str,
     },
     /// One row per line, as separated fields.
@@ -124,7 +124,7 @@ impl StatLine<'_> {
     }
 
     /// The number of counters summed up in the row of a part of the machine, such as a core or a socket; `None` for a row of the whole
-    /// system, a CPU or a thread.
+    /// system, a CPU or a thread, and if the aggregation is by CPU.
     fn merged(&self) -> Option<usize> {
         let single = matches!(
             self.row.unit,

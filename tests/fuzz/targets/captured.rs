@@ -1,4 +1,4 @@
-//! Records of memory that BPF programs captured, as recordings keep them: any bytes are decoded or rejected.
+//! Records of memory, lock waits and locks that BPF programs captured: any bytes are decoded or rejected.
 
 #![no_main]
 

@@ -54,14 +54,14 @@ fn entries(disk: &Disk, info: &DebugInfo) {
             keep: None,
         };
         info.for_each_unit(disk, &prefilter, &mut |unit| {
-            let wanted = WantedNames {
+            let names = WantedNames {
                 is_name: &is_name,
                 known: unit.known,
                 is_elsewhere: &|_| true,
             };
             let header = &unit.unit.header;
             let _with_code = FunctionEntries::read(unit.dwarf, header, None);
-            let _named = FunctionEntries::read(unit.dwarf, header, Some(wanted));
+            let _named = FunctionEntries::read(unit.dwarf, header, Some(names));
             if let Some(scanner) = DieScanner::new(unit.dwarf, header, &|_| true) {
                 scanner.for_each_copy(&mut |_, _| {});
             }

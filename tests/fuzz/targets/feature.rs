@@ -33,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
     );
 });
 
-/// A file with these features, and a hostname as in every recording.
+/// A file with these features, and a hostname if they have none.
 fn file(features: &FeatureSet, endian: Endian) -> Vec<u8> {
     let events = [EventDesc::new(Attr::default(), vec![1])];
     let mut writer = Writer::with_endian(Cursor::new(Vec::new()), &events, endian).expect("memory");
@@ -53,18 +53,18 @@ fn file(features: &FeatureSet, endian: Endian) -> Vec<u8> {
     writer.finish(&features).expect("memory").1.into_inner()
 }
 
-/// Re-encodes every feature that can be decoded, and compares.
-fn check(found: &Features<'_>, endian: Endian) {
+/// Re-encodes the features that can be decoded, and compares all but the build-ids.
+fn check(decoded: &Features<'_>, endian: Endian) {
     let mut set = FeatureSet::new(endian);
     macro_rules! each {
         ($($name:ident($value:pat => $($argument:expr),+);)*) => {
-            $(if let Some($value) = found.$name() {
+            $(if let Some($value) = decoded.$name() {
                 set.$name($($argument),+);
             })*
             let file = file(&set, endian);
             let again = PerfData::parse(&file).expect("a file that was written");
             let again = again.features();
-            $(if let Some(value) = found.$name() {
+            $(if let Some(value) = decoded.$name() {
                 assert_eq!(again.$name(), Some(value), stringify!($name));
             })*
         };
@@ -102,7 +102,7 @@ fn check(found: &Features<'_>, endian: Endian) {
         btf(sets => &sets);
         meta_info(pairs => &pairs);
     }
-    if let Ok(formats) = found.formats() {
+    if let Ok(formats) = decoded.formats() {
         for config in 0..100 {
             let attr = Attr {
                 kind: EventType::TRACEPOINT,
@@ -113,5 +113,5 @@ fn check(found: &Features<'_>, endian: Endian) {
         }
     }
     let mut entries = FeatureSet::new(endian);
-    entries.build_ids(&found.build_ids());
+    entries.build_ids(&decoded.build_ids());
 }

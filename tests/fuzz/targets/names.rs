@@ -11,8 +11,8 @@ const MAX_NAME_BYTES: usize = 1 << 20;
 fuzz_target!(|bytes: &[u8]| {
     for line in bytes.split(|byte| *byte == b'\n') {
         let name = String::from_utf8_lossy(line);
-        if let Some(shown) = demangle(&name) {
-            assert!(shown.len() < MAX_NAME_BYTES, "{} bytes", shown.len());
+        if let Some(demangled) = demangle(&name) {
+            assert!(demangled.len() < MAX_NAME_BYTES, "{} bytes", demangled.len());
         }
     }
 });

@@ -40,7 +40,7 @@ fuzz_target!(|bytes: &[u8]| {
             is_kernel: bytes.first().is_some_and(|flags| flags & 8 != 0),
         };
         if let Ok(object) = ProbeObject::parse(sources) {
-            ask(&object, &parts);
+            run_queries(&object, &parts);
             let offsets = addresses(&disk.object).into_iter().step_by(5);
             for (_, offset) in offsets {
                 let _described = describe(&object, offset);
@@ -49,7 +49,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fn ask(object: &ProbeObject<'_>, parts: &Parts<'_>) {
+fn run_queries(object: &ProbeObject<'_>, parts: &Parts<'_>) {
     let _markers = markers(object);
     let _list = cached_list(object, Path::new(OBJECT));
     let filter = NameFilter::parse("*o* & !_*").ok();
@@ -74,11 +74,11 @@ fn ask(object: &ProbeObject<'_>, parts: &Parts<'_>) {
         {
             let _target = place_in_kernel(object, &probe, None, true);
         }
-        let wanted = VariableOptions {
+        let variable_options = VariableOptions {
             externs: true,
             ranges: true,
             filter: None,
         };
-        let _variables = variables(object, &definition, &options, &wanted);
+        let _variables = variables(object, &definition, &options, &variable_options);
     }
 }

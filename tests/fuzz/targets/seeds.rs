@@ -24,17 +24,17 @@ fuzz_target!(|file: &[u8]| {
     if let Ok(questions) = env::var("QUESTIONS") {
         Parts::add(&mut bytes, Extra::Text, questions.as_bytes());
     }
-    let words =
+    let numbers =
         |first: u64, count: u64| (0..count).flat_map(move |n| (first + n * 16).to_le_bytes());
     Parts::add(
         &mut bytes,
         Extra::Registers,
-        &words(0x7fff_0000, 12).collect::<Vec<u8>>(),
+        &numbers(0x7fff_0000, 12).collect::<Vec<u8>>(),
     );
     Parts::add(
         &mut bytes,
         Extra::Stack,
-        &words(0x40_1000, 40).collect::<Vec<u8>>(),
+        &numbers(0x40_1000, 40).collect::<Vec<u8>>(),
     );
     fs::write(env::var("SEED").expect("a path in $SEED"), bytes)
         .expect("a file that can be written");
@@ -47,7 +47,7 @@ fn sections(file: &[u8]) -> Vec<Section<'_>> {
     let Ok(file) = object::File::parse(file) else {
         return Vec::new();
     };
-    let found = file.sections().filter_map(|section| {
+    let sections = file.sections().filter_map(|section| {
         let name = section.name().ok()?;
         let content = section.data().ok()?;
         Some(Section {
@@ -57,7 +57,7 @@ fn sections(file: &[u8]) -> Vec<Section<'_>> {
             content: &content[..content.len().min(MAX_CONTENT_BYTES)],
         })
     });
-    found.collect()
+    sections.collect()
 }
 
 /// Returns a jitdump (jitdump-specification.txt) of two functions, of which the first has a line and unwind information and is

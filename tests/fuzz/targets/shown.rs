@@ -26,14 +26,14 @@ fuzz_target!(|bytes: &[u8]| {
     if data.is_compressed() {
         let mut records = Vec::new();
         if let Ok(summary) = data.unpack(&[], &mut records) {
-            written(&data.with_records(&records, summary), bytes).expect("memory");
+            write_texts(&data.with_records(&records, summary), bytes).expect("memory");
         }
         return;
     }
-    written(&data, bytes).expect("memory");
+    write_texts(&data, bytes).expect("memory");
 });
 
-fn written(data: &PerfData<'_>, file: &[u8]) -> io::Result<()> {
+fn write_texts(data: &PerfData<'_>, file: &[u8]) -> io::Result<()> {
     let mut out = Vec::new();
     for full in [false, true] {
         let options = HeaderOptions {
@@ -58,12 +58,12 @@ fn written(data: &PerfData<'_>, file: &[u8]) -> io::Result<()> {
     let Ok(replay) = Replay::open(data) else {
         return Ok(());
     };
-    dumped(&replay, &mut out)?;
-    shown(&replay, &mut out);
+    write_dump(&replay, &mut out)?;
+    write_samples(&replay, &mut out);
     Ok(())
 }
 
-fn dumped(replay: &Replay<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+fn write_dump(replay: &Replay<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     let mut dump = Dump::new(replay.data().metadata(), "perf.data");
     dump.write_start(out)?;
     for OrderedRecord {
@@ -106,7 +106,7 @@ fn dumped(replay: &Replay<'_>, out: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// Prints the samples with all fields.
-fn shown(replay: &Replay<'_>, out: &mut Vec<u8>) {
+fn write_samples(replay: &Replay<'_>, out: &mut Vec<u8>) {
     let data = replay.data();
     let files = MemoryFiles::new();
     let resolver = Resolver::new(replay.world(), &files, SearchPaths::new(None));

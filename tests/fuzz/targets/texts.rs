@@ -1,4 +1,4 @@
-//! User input, and output lines of tools: any text is accepted or refused with a position inside it.
+//! User input, and output lines of tools: any text is accepted or refused, and positions of faults are inside it.
 
 #![no_main]
 
@@ -17,7 +17,7 @@ use rperf_probe::{
 use rperf_symbol::BuildId;
 use rperf_tracepoint::Format;
 
-/// A machine with one PMU and one tracepoint.
+/// A machine with one tracepoint, and the same terms and event for each PMU.
 #[derive(Debug)]
 struct TestMachine;
 
@@ -111,7 +111,7 @@ fn events(text: &str) {
                 for fault in &error.faults {
                     assert!(text.get(fault.position.clone()).is_some(), "{fault:?}");
                 }
-                let _shown = error.to_string();
+                let _message = error.to_string();
             }
         }
     }
@@ -122,7 +122,7 @@ fn filters(text: &str) {
     let format = Format::parse(FORMAT, 8).expect("a description");
     if let Err(error) = EventFilter::parse(text, "sched:sched_switch", &format) {
         assert!(text.get(error.position.clone()).is_some(), "{error:?}");
-        let _shown = error.to_string();
+        let _message = error.to_string();
     }
     let _conditions = SampleFilter::parse(text).map_err(|error| error.to_string());
     if let Some((pattern, name)) = text.split_once('\n')
@@ -141,7 +141,7 @@ fn probes(text: &str) {
         let _matches = filter.matches("main");
     }
     for line in text.lines() {
-        let _there = ExistingEvent::parse(line).map(|found| found.removal());
+        let _removal = ExistingEvent::parse(line).map(|event| event.removal());
         let _line = ProbeEvent::parse(line).map(|event| event.to_string());
     }
     let mut entries = cached_entries(text);

@@ -12,7 +12,7 @@ use crate::names;
 use crate::random::Random;
 
 const BLOCK: usize = 512;
-/// Types of entries (tar(5)): files, links, devices, folders, FIFOs, and extensions for long names.
+/// Types of entries (tar(5)): files, links, devices, folders, FIFOs, and extensions.
 const KINDS: &[u8] = b"0000001122345567LKgxXSD\0";
 
 /// An entry of a tar file.
@@ -64,13 +64,12 @@ impl Entry {
             .raw(octal(1, 8))
             .raw(octal(3, 8));
         let mut header = header.raw([0; 155 + 12]).done();
-        seal(&mut header);
+        write_checksum(&mut header);
         header
     }
 }
 
-/// Writes the checksum of a header.
-fn seal(header: &mut [u8]) {
+fn write_checksum(header: &mut [u8]) {
     header[148..156].fill(b' ');
     let sum: u32 = header[..BLOCK].iter().map(|byte| u32::from(*byte)).sum();
     header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
@@ -85,19 +84,19 @@ fn tar(entries: &[Entry], random: &mut Random) -> Vec<u8> {
         };
         let mut header = entry.header(size);
         if random.one_in(15) {
-            // Numbers beyond octal digits, and negative ones.
+            // Numbers in base 256: -1, and 2^32 - 1.
             const SIZES: [[u8; 12]; 2] = [
                 [0xff; 12],
                 [0x80, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff],
             ];
             header[124..136].copy_from_slice(&SIZES[random.below(2)]);
-            seal(&mut header);
+            write_checksum(&mut header);
         }
         if random.one_in(15) {
             mutate::bytes(&mut header, b"", random);
             header.resize(BLOCK, 0);
             if random.one_in(2) {
-                seal(&mut header);
+                write_checksum(&mut header);
             }
         }
         out.extend(header);
@@ -108,7 +107,7 @@ fn tar(entries: &[Entry], random: &mut Random) -> Vec<u8> {
     out
 }
 
-fn packed(bytes: &[u8]) -> Vec<u8> {
+fn compress(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = BzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).expect("memory can be written");
     encoder.finish().expect("memory can be written")
@@ -144,7 +143,7 @@ fn entries(inputs: &CaseInputs<'_>) -> Vec<Entry> {
     ]
 }
 
-/// The build-id of a file, in hexadecimal.
+/// The build-id of a file, in hexadecimal; [`ID`] if it has none.
 fn object_id(bytes: &[u8]) -> String {
     let note = bytes
         .windows(16)
@@ -155,7 +154,6 @@ fn object_id(bytes: &[u8]) -> String {
     })
 }
 
-/// A name that leads elsewhere, or that conflicts with other files.
 fn name(inputs: &mut CaseInputs<'_>) -> Vec<u8> {
     let outside = inputs.sandbox.run().with_file_name("outside");
     let random = &mut *inputs.random;
@@ -170,7 +168,7 @@ fn name(inputs: &mut CaseInputs<'_>) -> Vec<u8> {
     }
 }
 
-/// An archive whose entries lead elsewhere, have unusual types, or are endless.
+/// An archive whose entries may lead elsewhere, have unusual types or wrong sizes; sometimes a damaged one.
 pub(crate) fn unpacked(inputs: &mut CaseInputs<'_>) -> Case {
     let line = *inputs.random.pick(&[
         "archive --unpack hostile.tar.bz2",
@@ -190,12 +188,12 @@ pub(crate) fn unpacked(inputs: &mut CaseInputs<'_>) -> Case {
             2 => all[at].kind = *inputs.random.pick(KINDS),
             3 => all.insert(at, all[from].clone()),
             4 => all.swap(at, from),
-            5 => linked(&mut all, inputs),
-            _ => nested(&mut all, inputs.random),
+            5 => add_link(&mut all, inputs),
+            _ => add_nested_archive(&mut all, inputs.random),
         }
     }
     let random = &mut *inputs.random;
-    let mut bytes = packed(&tar(&all, random));
+    let mut bytes = compress(&tar(&all, random));
     match random.below(12) {
         0 => {
             mutate::truncate(&mut bytes, random);
@@ -203,7 +201,7 @@ pub(crate) fn unpacked(inputs: &mut CaseInputs<'_>) -> Case {
         }
         1 => mutate::bytes(&mut bytes, b"BZh9", random),
         2 => Field::new(0, 4).corrupt(&mut bytes, random),
-        3 => bytes.extend(packed(&tar(&all, random))),
+        3 => bytes.extend(compress(&tar(&all, random))),
         4 => bytes = bomb(random),
         _ => {}
     }
@@ -214,8 +212,8 @@ pub(crate) fn unpacked(inputs: &mut CaseInputs<'_>) -> Case {
     case
 }
 
-/// Adds a link to an outside folder or file, and a file below it or with the same name.
-fn linked(all: &mut Vec<Entry>, inputs: &mut CaseInputs<'_>) {
+/// Adds a link to a place outside, and a file below it or with the same name.
+fn add_link(all: &mut Vec<Entry>, inputs: &mut CaseInputs<'_>) {
     let outside = inputs
         .sandbox
         .run()
@@ -240,13 +238,13 @@ fn linked(all: &mut Vec<Entry>, inputs: &mut CaseInputs<'_>) {
     ]);
     let mut link = Entry::new(*random.pick(b"12"), place, b"");
     link.target = random.pick(&targets).clone().into_bytes();
-    let after = *random.pick(&["", "/keep", "/new", "/folder/inner"]);
+    let suffix = *random.pick(&["", "/keep", "/new", "/folder/inner"]);
     let at = random.below(all.len());
     all.insert(
         at,
         Entry::new(
             b'0',
-            &format!("{place}{after}"),
+            &format!("{place}{suffix}"),
             b"written through a link\n",
         ),
     );
@@ -254,20 +252,20 @@ fn linked(all: &mut Vec<Entry>, inputs: &mut CaseInputs<'_>) {
 }
 
 /// Adds an archive with up to five further archives nested in it.
-fn nested(all: &mut Vec<Entry>, random: &mut Random) {
+fn add_nested_archive(all: &mut Vec<Entry>, random: &mut Random) {
     let mut inner = tar(all, random);
     for _ in 0..random.below(6) {
         inner = tar(
-            &[Entry::new(b'0', "perf.symbols.tar.bz2", &packed(&inner))],
+            &[Entry::new(b'0', "perf.symbols.tar.bz2", &compress(&inner))],
             random,
         );
     }
-    all.push(Entry::new(b'0', "perf.symbols.tar.bz2", &packed(&inner)));
+    all.push(Entry::new(b'0', "perf.symbols.tar.bz2", &compress(&inner)));
 }
 
 /// A decompression bomb.
 fn bomb(random: &mut Random) -> Vec<u8> {
     let mut entry = Entry::new(b'0', "perf.data", b"");
     entry.content = vec![0; 1 << (18 + random.below(5))];
-    packed(&tar(&[entry], random))
+    compress(&tar(&[entry], random))
 }

@@ -25,7 +25,7 @@ const COMMANDS: &[&str] = &[
     "list sdt",
 ];
 
-/// Folders and links of a cache.
+/// Paths in a cache.
 const ENTRIES: [&str; 9] = [
     ".build-id",
     ".build-id/12",
@@ -38,7 +38,7 @@ const ENTRIES: [&str; 9] = [
     "[vdso]",
 ];
 
-/// A cache in which some entries are links to the outside, or not regular files.
+/// A cache in which some entries are links that may lead outside, or files and folders in the place of others.
 pub(crate) fn used(inputs: &mut CaseInputs<'_>) -> Case {
     let sandbox = inputs.sandbox;
     let program = inputs
@@ -67,7 +67,7 @@ pub(crate) fn used(inputs: &mut CaseInputs<'_>) -> Case {
     ];
     for _ in 0..1 + random.below(5) {
         let path = cache.join(random.pick(&ENTRIES));
-        // Existing files stay, and nothing is created through a link.
+        // Existing files stay, and nothing is created outside.
         let existing = path.ancestors().skip(1).find(|folder| folder.exists());
         let is_inside = existing
             .and_then(|folder| folder.canonicalize().ok())

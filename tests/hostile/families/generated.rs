@@ -1,4 +1,4 @@
-//! Generated recordings: each record is valid, but the whole is inconsistent. Small ids make processes that are their
+//! Generated recordings: each record is well-formed, but the whole is inconsistent. Small ids make processes that are their
 //! own parents, overlapping mappings, and times that go backwards.
 
 use rperf_testkit::{Bytes, record};
@@ -69,22 +69,22 @@ struct Event {
 
 impl Event {
     fn random(id: u64, random: &mut Random) -> Self {
-        let few = |random: &mut Random| random.next() & random.next() & random.next() & 0xff_ffff;
-        // Usual fields, and some others.
+        let few_bits =
+            |random: &mut Random| random.next() & random.next() & random.next() & 0xff_ffff;
         let sample_type = 0x127 | random.next() & random.next() & ((1 << SAMPLE_TYPE_BITS) - 1);
         Self {
             kind: *random.pick(&[0, 1, 1, 1, 2, 3, 4, 5, 6, 99]),
             config: random.next() % 12,
             sample_type: if random.one_in(3) {
-                sample_type & !few(random)
+                sample_type & !few_bits(random)
             } else {
                 sample_type
             } | IDENTIFIER,
             read_format: random.next() & 0x1f,
             flags: 1 << 18 | random.next() & random.next() & 0x3f_ffff_ffff,
             branches: random.next() & random.next() & 0xf_ffff,
-            user_registers: few(random),
-            interrupt_registers: few(random),
+            user_registers: few_bits(random),
+            interrupt_registers: few_bits(random),
             stack: *random.pick(&[0, 8, 64, 512]),
             id,
         }
@@ -212,7 +212,7 @@ impl Event {
     }
 }
 
-/// A callchain, sometimes as long as a record may be.
+/// A callchain, sometimes nearly as long as a record may be.
 fn chain(body: Bytes, random: &mut Random) -> Bytes {
     let count = match random.one_in(15) {
         true => 1000 + random.below(6000),
@@ -259,7 +259,7 @@ fn registers(mask: u64, body: Bytes, random: &mut Random) -> Bytes {
 }
 
 /// Type and body of a non-sample record of the kernel.
-fn other(event: &Event, workload: &str, random: &mut Random) -> (u32, Bytes) {
+fn non_sample_record(event: &Event, workload: &str, random: &mut Random) -> (u32, Bytes) {
     let ids = |body: Bytes, count: usize, random: &mut Random| {
         (0..count).fold(body, |body, _| body.u32(*random.pick(&IDS)))
     };
@@ -339,7 +339,7 @@ fn recording(workload: &str, random: &mut Random) -> Vec<u8> {
         let misc = *random.pick(&[0, 1, 2, 2, 2, 4, 5, 0x2002, 0x4002, 0x8000, 0xffff]);
         let (kind, body) = match random.one_in(2) {
             true => (9, event.sample(random)),
-            false => other(&event, workload, random),
+            false => non_sample_record(&event, workload, random),
         };
         records.extend(record(kind, misc, body));
         if random.one_in(30) {

@@ -34,7 +34,7 @@ const WITH_LISTING: &[&str] = &[
     "buildid-cache -v -k proc/kcore",
 ];
 
-/// Samples in the kernel and in a module.
+/// A recording with samples in the kernel and in modules.
 fn samples() -> Vec<u8> {
     let addresses: Vec<u64> = (0..40).map(|number| KERNEL + number * 13).collect();
     let module = 0xffff_ffff_c000_0000;
@@ -64,7 +64,7 @@ fn symbols() -> Vec<u8> {
     for number in 0..60 {
         let kind = ["T", "t", "W", "d", "A"][number % 5];
         let address = KERNEL + number as u64 * 16;
-        let name = [
+        let names = [
             "_text",
             "_stext",
             "startup_64",
@@ -72,7 +72,7 @@ fn symbols() -> Vec<u8> {
             "__SCT__x",
             "_sinittext",
         ];
-        let name = name
+        let name = names
             .get(number)
             .map_or(format!("function_{number}"), |name| (*name).to_owned());
         text += &format!("{address:016x} {kind} {name}\n");
@@ -106,7 +106,7 @@ pub(crate) fn image(inputs: &mut CaseInputs<'_>) -> Case {
     case
 }
 
-/// A mutated symbol listing, with kernel memory.
+/// A mutated symbol listing, sometimes with kernel memory.
 pub(crate) fn listing(inputs: &mut CaseInputs<'_>) -> Case {
     let random = &mut *inputs.random;
     let line = *random.pick(WITH_LISTING);

@@ -55,7 +55,7 @@ pub(crate) mod handmade {
     }
 
     impl Process<'_> {
-        /// Returns the file.
+        /// Returns the bytes of the recording.
         pub(crate) fn recording(&self) -> Vec<u8> {
             let (pid, mut records) = (self.pid, Vec::new());
             records.extend(record(

@@ -78,7 +78,7 @@ fn commands(seed: &str, random: &mut Random) -> &'static [&'static str] {
     of_source
 }
 
-/// A mutated object and one of these command lines.
+/// A mutated object, and a command that reads it.
 pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
     let (seeds, sandbox) = (inputs.seeds, inputs.sandbox);
     let random = &mut *inputs.random;
@@ -91,9 +91,12 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
     let commands = commands(&seed.name, random);
     let line = *random.pick(commands);
     // The extension of a compressed module.
-    let packed = seed.name.rsplit_once(".ko.").map(|(_, packing)| packing);
-    let name = match packed {
-        Some(packing) => format!("object.ko.{packing}"),
+    let extension = seed
+        .name
+        .rsplit_once(".ko.")
+        .map(|(_, extension)| extension);
+    let name = match extension {
+        Some(extension) => format!("object.ko.{extension}"),
         None if line.contains("-m object") => "object.ko".to_owned(),
         None => "object".to_owned(),
     };
@@ -103,7 +106,7 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
     }
     case.may_be_silent = line.starts_with("buildid-cache");
     let mut bytes = elf::mutate(&seed.bytes, &other.bytes, random);
-    if packed == Some("gz") && random.one_in(2) {
+    if extension == Some("gz") && random.one_in(2) {
         bytes = match seeds.object("module") {
             Some(module) => gzip(&elf::mutate(&module.bytes, &other.bytes, random)),
             None => bytes,

@@ -163,22 +163,22 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
     } else {
         COMMANDS
     };
-    let is_wanted = |words: &&&str| {
-        let mut wanted = inputs.commands.iter();
-        inputs.commands.is_empty() || wanted.any(|command| words.starts_with(command))
+    let is_selected = |line: &&&str| {
+        let mut selected = inputs.commands.iter();
+        inputs.commands.is_empty() || selected.any(|command| line.starts_with(command))
     };
-    let commands: Vec<&str> = commands.iter().filter(is_wanted).copied().collect();
+    let commands: Vec<&str> = commands.iter().filter(is_selected).copied().collect();
     assert!(!commands.is_empty(), "no command begins with a wanted word");
-    let words = *random.pick(&commands);
-    let seed = pick_for(words, inputs);
+    let line = *random.pick(&commands);
+    let seed = pick_for(line, inputs);
     let random = &mut *inputs.random;
     let other = random.pick(&seeds.recordings);
     // Commands that create files named by the recording.
     let names_files = ["archive", "per-event-dump", "annotated"]
         .iter()
-        .any(|word| words.contains(word));
+        .any(|word| line.contains(word));
     let seed_bytes = match random.below(12) {
-        0 => misled(&seed.bytes, inputs.sandbox, random),
+        0 => with_special_paths(&seed.bytes, inputs.sandbox, random),
         1..=6 if names_files => recording::renamed(&seed.bytes, random),
         _ => seed.bytes.clone(),
     };
@@ -186,17 +186,17 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
     let is_of_records = mutated
         .must_report_error
         .is_some_and(|why| why.starts_with("a record"));
-    let reads_records = !is_header_only && !words.starts_with("evlist") && words != "buildid-list";
+    let reads_records = !is_header_only && !line.starts_with("evlist") && line != "buildid-list";
     if !seed.is_whole || is_of_records && !reads_records {
         mutated.must_report_error = None;
     }
-    if words.contains("earlier") {
+    if line.contains("earlier") {
         inputs.sandbox.write("earlier.data", &other.bytes);
     }
-    finish("recording", words, mutated, inputs)
+    finish("recording", line, mutated, inputs)
 }
 
-/// A recording directory with three parts, one of which is damaged.
+/// A recording directory with three parts, one of which is damaged; parts may be missing.
 pub(crate) fn directory(inputs: &mut CaseInputs<'_>) -> Case {
     const PARTS: [(&str, &[u8]); 3] = [
         (
@@ -213,7 +213,7 @@ pub(crate) fn directory(inputs: &mut CaseInputs<'_>) -> Case {
         ),
     ];
     let random = &mut *inputs.random;
-    let words = *random.pick(COMMANDS);
+    let line = *random.pick(COMMANDS);
     let damaged = random.below(PARTS.len());
     for (index, (name, valid)) in PARTS.into_iter().enumerate() {
         let mut bytes = valid.to_vec();
@@ -228,16 +228,16 @@ pub(crate) fn directory(inputs: &mut CaseInputs<'_>) -> Case {
             inputs.sandbox.write(format!("perf.data/{name}"), bytes);
         }
     }
-    let mut case = Case::new("directory", words);
-    if words.contains("earlier") {
+    let mut case = Case::new("directory", line);
+    if line.contains("earlier") {
         inputs.sandbox.write("earlier.data", PARTS[0].1);
     }
-    set_accepted_outcomes(&mut case, words);
+    set_accepted_outcomes(&mut case, line);
     case
 }
 
 /// Sets the accepted outcomes of a command that reads a recording.
-fn set_accepted_outcomes(case: &mut Case, words: &str) {
+fn set_accepted_outcomes(case: &mut Case, line: &str) {
     let is_output = |word: &&String| word.starts_with("out.");
     case.outputs
         .extend(case.words.iter().find(is_output).cloned());
@@ -245,11 +245,11 @@ fn set_accepted_outcomes(case: &mut Case, words: &str) {
     case.may_be_silent = true;
     // These sort keys are names of tracepoint fields. Only the recording has them, so they are unknown if it is damaged.
     let depends = ["trace_fields", "*.*"];
-    case.may_be_misused = depends.iter().any(|word| words.contains(word));
+    case.may_be_misused = depends.iter().any(|word| line.contains(word));
 }
 
-/// A recording whose mapped files are not regular files, or are outside the sandbox.
-fn misled(seed: &[u8], sandbox: &Sandbox, random: &mut Random) -> Vec<u8> {
+/// A recording with some names replaced by paths of special files, of files outside, or of a jitdump.
+fn with_special_paths(seed: &[u8], sandbox: &Sandbox, random: &mut Random) -> Vec<u8> {
     let Some(mut recording) = Recording::parse(seed) else {
         return seed.to_vec();
     };
@@ -271,35 +271,35 @@ pub(super) fn any_command(
     bytes: Vec<u8>,
     inputs: &mut CaseInputs<'_>,
 ) -> Case {
-    let words = *inputs.random.pick(COMMANDS);
-    if words.contains("earlier") {
+    let line = *inputs.random.pick(COMMANDS);
+    if line.contains("earlier") {
         inputs.sandbox.write("earlier.data", &bytes);
     }
     let mutated = Mutated {
         bytes,
         must_report_error: None,
     };
-    finish(family, words, mutated, inputs)
+    finish(family, line, mutated, inputs)
 }
 
-/// Picks a recording that suits the command.
-fn pick_for<'a>(words: &str, inputs: &mut CaseInputs<'a>) -> &'a Seed {
+/// Picks a recording, in most cases one that suits the command.
+fn pick_for<'a>(line: &str, inputs: &mut CaseInputs<'a>) -> &'a Seed {
     let seeds = &inputs.seeds.recordings;
-    let wanted = match words {
-        _ if words.starts_with("sched stats") => "schedstat",
-        _ if words.starts_with("stat") => "stat",
-        _ if words.starts_with("kwork") => "work",
-        _ if words.starts_with("kmem") => "allocations",
-        _ if words.starts_with("sched") || words.starts_with("timechart") => "scheduler",
-        _ if words.contains("itrace") => "bts",
-        _ if words.contains("mem-mode") => "mem",
-        _ if words.contains("br") || words.contains("cycles") => "branches",
-        _ if words.contains("trace") => "calls",
+    let name_part = match line {
+        _ if line.starts_with("sched stats") => "schedstat",
+        _ if line.starts_with("stat") => "stat",
+        _ if line.starts_with("kwork") => "work",
+        _ if line.starts_with("kmem") => "allocations",
+        _ if line.starts_with("sched") || line.starts_with("timechart") => "scheduler",
+        _ if line.contains("itrace") => "bts",
+        _ if line.contains("mem-mode") => "mem",
+        _ if line.contains("br") || line.contains("cycles") => "branches",
+        _ if line.contains("trace") => "calls",
         _ => "",
     };
     let fitting: Vec<_> = seeds
         .iter()
-        .filter(|seed| seed.name.contains(wanted))
+        .filter(|seed| seed.name.contains(name_part))
         .collect();
     match inputs.random.one_in(3) {
         false if !fitting.is_empty() => inputs.random.pick::<&_>(&fitting),
@@ -307,13 +307,8 @@ fn pick_for<'a>(words: &str, inputs: &mut CaseInputs<'a>) -> &'a Seed {
     }
 }
 
-fn finish(
-    family: &'static str,
-    words: &str,
-    mutated: Mutated,
-    inputs: &mut CaseInputs<'_>,
-) -> Case {
-    let mut case = Case::new(family, words);
+fn finish(family: &'static str, line: &str, mutated: Mutated, inputs: &mut CaseInputs<'_>) -> Case {
+    let mut case = Case::new(family, line);
     case.must_report_error = mutated.must_report_error;
     let takes_input = ![
         "archive",
@@ -325,14 +320,14 @@ fn finish(
         "report --header",
     ]
     .iter()
-    .any(|word| words.starts_with(word));
+    .any(|word| line.starts_with(word));
     if takes_input && inputs.random.one_in(6) {
         case.stdin = Some("perf.data".to_owned());
         case.words.extend(["-i".to_owned(), "-".to_owned()]);
     } else if takes_input && inputs.random.one_in(2) {
         case.words.extend(["-i".to_owned(), "perf.data".to_owned()]);
     }
-    set_accepted_outcomes(&mut case, words);
+    set_accepted_outcomes(&mut case, line);
     inputs.sandbox.write("perf.data", mutated.bytes);
     case
 }
@@ -369,14 +364,14 @@ pub(crate) fn with_mutated_object(inputs: &mut CaseInputs<'_>) -> Case {
     else {
         return damaged(inputs);
     };
-    let mut words = (*random.pick(WITH_OBJECTS)).to_owned();
+    let mut line = (*random.pick(WITH_OBJECTS)).to_owned();
     let mut mutated = Mutated {
         bytes: recording.bytes.clone(),
         must_report_error: None,
     };
     let place = match random.below(3) {
         0 => {
-            words += " --symfs files";
+            line += " --symfs files";
             format!("files{}", seeds.workload)
         }
         1 => {
@@ -394,13 +389,13 @@ pub(crate) fn with_mutated_object(inputs: &mut CaseInputs<'_>) -> Case {
     };
     put_object(object, Path::new(&place), inputs);
     let random = &mut *inputs.random;
-    if words.starts_with("annotate") && random.one_in(5) {
-        words += &format!(" --prefix {}", names::FOLDER);
+    if line.starts_with("annotate") && random.one_in(5) {
+        line += &format!(" --prefix {}", names::FOLDER);
     }
     if random.one_in(4) {
         mutate::bytes(&mut mutated.bytes, &[], random);
     }
-    finish("object of a recording", &words, mutated, inputs)
+    finish("object of a recording", &line, mutated, inputs)
 }
 
 /// Writes a mutated object, and the debug file that some objects link to.
@@ -420,7 +415,7 @@ fn put_object(object: &Seed, place: &Path, inputs: &mut CaseInputs<'_>) {
     }
 }
 
-/// The build-id of a file, in hexadecimal.
+/// The build-id of a file, in hexadecimal; zeros if it has none.
 fn build_id(bytes: &[u8]) -> String {
     let note = bytes
         .windows(16)

@@ -108,13 +108,13 @@ fn perf_map(random: &mut Random) -> Vec<u8> {
 /// Offset and size of each record of a jitdump (jitdump-specification.txt).
 fn records(dump: &[u8]) -> Vec<(usize, usize)> {
     let mut at = number(dump, 8, 4) as usize;
-    let mut found = Vec::new();
+    let mut records = Vec::new();
     while at + 16 <= dump.len() {
         let size = (number(dump, at + 4, 4) as usize).max(16);
-        found.push((at, size.min(dump.len() - at)));
+        records.push((at, size.min(dump.len() - at)));
         at += size;
     }
-    found
+    records
 }
 
 /// Addresses inside the functions of a jitdump.

@@ -84,10 +84,10 @@ pub(crate) fn of_events(inputs: &mut CaseInputs<'_>) -> Case {
         files.push((format!("tables/{name}"), text.as_bytes().to_vec()));
     }
     for _ in 0..1 + random.below(4) {
-        let last = files.len() - 3;
+        let first_table = files.len() - 3;
         let index = match random.one_in(3) {
-            true => random.below(last),
-            false => last + random.below(3),
+            true => random.below(first_table),
+            false => first_table + random.below(3),
         };
         let valid = files[index].1.clone();
         mutate::text(&mut files[index].1, &valid, random);

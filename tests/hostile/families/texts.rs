@@ -105,7 +105,7 @@ fn mutated(valid: &str, inputs: &mut CaseInputs<'_>) -> Vec<u8> {
     text
 }
 
-/// A mutated configuration, file of cached probes, folded text or result of a benchmark.
+/// A mutated configuration, file of cached probes, file of folded stacks or result of a benchmark.
 pub(crate) fn settings(inputs: &mut CaseInputs<'_>) -> Case {
     let recording = inputs
         .seeds

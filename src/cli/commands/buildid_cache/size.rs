@@ -34,16 +34,16 @@ impl SizedObject {
 
     fn add(&mut self, folder: &Folder) -> io::Result<()> {
         for name in folder.names()? {
-            let found = folder.find(&name)?;
-            let known = found.metadata();
-            if known.is_dir() {
+            let file = folder.find(&name)?;
+            let metadata = file.metadata();
+            if metadata.is_dir() {
                 self.add(&folder.below(name.as_ref())?)?;
                 continue;
             }
             self.bytes = self
                 .bytes
-                .saturating_add(known.blocks().saturating_mul(BLOCK));
-            self.used = self.used.max(known.atime()).max(known.mtime());
+                .saturating_add(metadata.blocks().saturating_mul(BLOCK));
+            self.used = self.used.max(metadata.atime()).max(metadata.mtime());
         }
         Ok(())
     }
@@ -78,13 +78,9 @@ pub(super) fn total(all: &[SizedObject]) -> u64 {
 
 /// `3 objects, 1.5 MB`.
 pub(super) fn count_and_size(count: usize, bytes: u64) -> String {
-    let several = if count == 1 { "" } else { "s" };
+    let plural = if count == 1 { "" } else { "s" };
     let tenths = bytes.saturating_mul(10).div_ceil(1_000_000);
-    format!(
-        "{count} object{several}, {}.{} MB",
-        tenths / 10,
-        tenths % 10
-    )
+    format!("{count} object{plural}, {}.{} MB", tenths / 10, tenths % 10)
 }
 
 #[cfg(test)]

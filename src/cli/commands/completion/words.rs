@@ -50,8 +50,8 @@ pub(super) fn of(command: &str, before: usize, typed: &str) -> Completion {
         }
         ("list", _) => {
             let kinds = KINDS.iter();
-            let kind = kinds.map(|(word, meaning)| Candidate::new(*word, *meaning));
-            kind.collect::<Vec<_>>().into()
+            let candidates = kinds.map(|(word, meaning)| Candidate::new(*word, *meaning));
+            candidates.collect::<Vec<_>>().into()
         }
         // A path before the definition names the object.
         ("probe", 0) if typed.starts_with('/') => ShellCandidates::Files(String::new()).into(),

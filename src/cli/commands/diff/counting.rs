@@ -84,12 +84,12 @@ impl CountedFile {
             .conclude()
             .and_then(|()| check_complete(data, path));
         let events = data.events().iter().enumerate();
-        let events = events.map(|(event, described)| ComparedEvent {
-            name: described.name.clone(),
-            kind: described.attr.kind,
-            config: described.attr.config,
-            histogram: counted.get_mut(event).map(mem::take).unwrap_or_default(),
-            unfiltered: unfiltered.get_mut(event).map(mem::take),
+        let events = events.map(|(index, event)| ComparedEvent {
+            name: event.name.clone(),
+            kind: event.attr.kind,
+            config: event.attr.config,
+            histogram: counted.get_mut(index).map(mem::take).unwrap_or_default(),
+            unfiltered: unfiltered.get_mut(index).map(mem::take),
             blocks: blocks.next().unwrap_or_default().blocks,
         });
         Ok(Self {
@@ -198,7 +198,7 @@ fn histograms(
     Ok((histograms, blocks))
 }
 
-/// Checks that the samples have branch stacks.
+/// Checks that the samples of an event have branch stacks.
 fn check_branches(analysis: &Analysis<'_>) -> Result<(), CliError> {
     let mut events = analysis.data().events().iter();
     if events.any(|event| event.attr.sample_type.contains(SampleType::BRANCH_STACK)) {
@@ -239,7 +239,7 @@ fn options(
     })
 }
 
-/// Prints every record, as `report -D` does.
+/// Prints every record in the format of `report -D`.
 pub(super) fn dump(analysis: &Analysis<'_>) -> Result<(), CliError> {
     let path = analysis.input.path.to_string_lossy();
     let records = Dump::new(analysis.metadata(), &path)

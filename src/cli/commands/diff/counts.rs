@@ -62,7 +62,7 @@ impl CountsFile {
     ///
     /// # Errors
     ///
-    /// Status 255: the recording has no counts.
+    /// Status 255 if the recording has no counts; errors of reading it.
     pub(super) fn read(
         name: String,
         input: &Input,
@@ -70,7 +70,7 @@ impl CountsFile {
         context: &Context,
     ) -> Result<Self, CliError> {
         let (mut totals, mut intervals, mut rates) = (Vec::new(), Vec::new(), Vec::new());
-        let found = RecordedStat::new(data).read(&mut |recorded, round| {
+        let diagnostics = RecordedStat::new(data).read(&mut |recorded, round| {
             let seconds = round.duration.as_secs_f64();
             if round.is_total {
                 totals.clear();
@@ -93,7 +93,7 @@ impl CountsFile {
         Ok(Self {
             totals,
             rates,
-            damage: conclude(&input.path, &found, context),
+            damage: conclude(&input.path, &diagnostics, context),
             name,
         })
     }
@@ -136,8 +136,8 @@ fn add(
         if !seen.insert(name.clone()) {
             continue;
         }
-        let known = events.iter().position(|known| known.event == name);
-        let known = known.unwrap_or_else(|| {
+        let index = events.iter().position(|known| known.event == name);
+        let index = index.unwrap_or_else(|| {
             events.push(EventValues {
                 event: name,
                 unit: event.unit.clone(),
@@ -145,7 +145,7 @@ fn add(
             });
             events.len() - 1
         });
-        if let (CountState::Counted(count), Some(known)) = (state, events.get_mut(known)) {
+        if let (CountState::Counted(count), Some(known)) = (state, events.get_mut(index)) {
             known.values.push(count.value / seconds);
         }
     }
@@ -175,8 +175,8 @@ pub(super) fn print(
         }
     };
     let (before, after) = files.split_at(baseline.min(files.len()));
-    let of = observation(files, settings);
-    let groups = [before, after].map(|group| values(group, of));
+    let kind = observation(files, settings);
+    let groups = [before, after].map(|group| values(group, kind));
     let rows = compare_counts(&groups[0], &groups[1]);
     warn_of_missing(&groups, &rows, context);
     if rows.is_empty() {
@@ -193,7 +193,7 @@ pub(super) fn print(
     });
     let view = CountsView {
         files: [&names[0], &names[1]],
-        kind: of,
+        kind,
         rows: &rows,
         only_significant: settings.runs.as_ref().is_some_and(|runs| !runs.shows_all),
     };
@@ -221,10 +221,10 @@ fn observation(files: &[CountsFile], settings: &DiffSettings) -> CountObservatio
 }
 
 /// The values of each event in a group of files.
-fn values(group: &[CountsFile], of: CountObservation) -> Vec<EventValues> {
+fn values(group: &[CountsFile], kind: CountObservation) -> Vec<EventValues> {
     let mut all: Vec<EventValues> = Vec::new();
     for file in group {
-        let own = match of {
+        let own = match kind {
             CountObservation::Interval => &file.rates,
             CountObservation::Run => &file.totals,
         };

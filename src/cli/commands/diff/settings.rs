@@ -129,7 +129,7 @@ fn check_cycles(method: ComparisonMethod, matches: &ArgMatches) -> Result<(), Cl
     Ok(())
 }
 
-/// Reads `--runs`, which compares shares only.
+/// Reads `--runs` and `--all`, and refuses options that `--runs` excludes.
 fn runs(matches: &ArgMatches) -> Result<Option<RunOptions>, CliError> {
     let is_on = |id| flag(matches, id) == Some(true);
     let given = |id| matches.get_many::<String>(id).map_or(0, Iterator::count);
@@ -158,7 +158,7 @@ fn runs(matches: &ArgMatches) -> Result<Option<RunOptions>, CliError> {
     }
 }
 
-/// The given files, with perf's defaults: a single one is compared with the default baseline.
+/// The given files; `perf.data` if none is given. A single one is compared with the default baseline.
 fn files(matches: &ArgMatches) -> Vec<PathBuf> {
     let given = ["files", "new-files"].map(|id| matches.get_many::<String>(id));
     let given = given.into_iter().flatten().flatten();
@@ -273,7 +273,7 @@ fn fail_above(text: Option<&str>) -> Result<Option<f64>, CliError> {
 /// The sample filters of each file.
 pub(super) struct FileFilters {
     filters: RequestedFilters,
-    /// The time ranges of each file, if they differ.
+    /// The time range of each file, if each file has its own.
     times: Option<Vec<String>>,
 }
 

@@ -23,10 +23,10 @@ use crate::cli::stack_folding::{
     StackFolding, add_branch_chains, fold, has_branches, recording_info, unwinding_limit,
 };
 
-/// The keys of rows, as in perf; heavy rows come first.
+/// The columns of rows, as in perf; heavy rows come first.
 const FIELDS: [&str; 4] = ["overhead", "srcline", "symbol", "dso"];
 
-/// Options that only apply to tables; `--stream` prints none.
+/// Options of tables, which `--stream` does not print.
 const OF_TABLES: [&str; 11] = [
     "runs",
     "baseline-only",
@@ -48,7 +48,7 @@ struct StreamsFile {
     damage: Result<(), CliError>,
 }
 
-/// Refuses options that do not apply.
+/// Refuses options that do not apply, and any number of files but two.
 pub(super) fn check(matches: &ArgMatches, files: usize) -> Result<(), CliError> {
     if let Some(option) = OF_TABLES.into_iter().find(|id| is_given(matches, id)) {
         let message = format!("--stream and --{option} exclude each other");
@@ -60,7 +60,7 @@ pub(super) fn check(matches: &ArgMatches, files: usize) -> Result<(), CliError> 
     }
 }
 
-/// Prints the streams of each event of both recordings.
+/// Prints the streams of the events that both recordings have.
 pub(super) fn run(settings: &DiffSettings, context: &Context) -> Result<ExitStatus, CliError> {
     let files = settings.files.iter().enumerate();
     let files = files.map(|(number, _)| StreamsFile::read(number, settings, context));
@@ -169,7 +169,7 @@ fn streams(
     streams
 }
 
-/// Callchains that begin with the branches, distinguished by source lines.
+/// Returns the options of histograms of callchains that begin with the branches, distinguished by source lines.
 fn options() -> HistogramOptions {
     let fields = FIELDS.iter().filter_map(|key| find_field(key));
     let fields: Vec<ReportField> = fields.collect();

@@ -162,7 +162,7 @@ fn user(word: Word) -> (Word, bool) {
     }
 }
 
-/// Accepts the kinds of values that the kernel prints (Documentation/trace/uprobetracer.rst), perf's short forms, and arrays.
+/// Accepts the types of values that the kernel prints (Documentation/trace/uprobetracer.rst), perf's short forms, and arrays.
 fn check_kind(kind: &Word) -> Result<(), SyntaxError> {
     let text = kind.text();
     let element = text
@@ -263,7 +263,7 @@ fn index(text: &str) -> Option<i64> {
     }
 }
 
-/// Parses kernel syntax: the first character determines the kind.
+/// Accepts kernel syntax; only the first character is checked.
 fn raw(text: String, at: usize) -> Result<ArgumentValue, SyntaxError> {
     if text.starts_with(['%', '$', '@', '+', '-', '\\']) {
         return Ok(ArgumentValue::Raw(text));

@@ -94,7 +94,7 @@ fn names(word: &Word) -> Result<(Option<String>, Option<String>, Word), SyntaxEr
     Ok((group.map(|group| group.text()), Some(event.text()), point))
 }
 
-/// Whether the kernel accepts `name` for an event or a group.
+/// Whether the kernel accepts the characters of `name` in the name of an event or a group.
 fn is_event_name(name: &str) -> bool {
     let mut chars = name.chars();
     let first = chars.next();

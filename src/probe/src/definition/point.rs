@@ -194,13 +194,13 @@ fn marker(word: &Word) -> Result<Option<Point>, SyntaxError> {
 /// Parses the suffixes from the character at `start` on: `@SRC`, `+OFF`, `:LINE` and `%return` in any order, then
 /// `;PATTERN`, which extends to the end of the word.
 fn suffixes(word: &Word, start: usize) -> Result<Suffixes, SyntaxError> {
-    let mut found = Suffixes::default();
+    let mut parsed = Suffixes::default();
     let mut rest = word.split_at(start).1;
     let mut kind = word.char_at(start);
     while let Some(current) = kind {
         if current == ';' {
-            found.pattern = Some(rest.source()).filter(|pattern| !pattern.is_empty());
-            if found.pattern.is_none() {
+            parsed.pattern = Some(rest.source()).filter(|pattern| !pattern.is_empty());
+            if parsed.pattern.is_none() {
                 return Err(SyntaxError::new(rest.start(), "expected a pattern after ;"));
             }
             break;
@@ -210,11 +210,11 @@ fn suffixes(word: &Word, start: usize) -> Result<Suffixes, SyntaxError> {
             Some(end) => rest.split_at(end),
             None => (rest.clone(), rest.split_at(usize::MAX - 1).1),
         };
-        found.take(current, &part)?;
+        parsed.take(current, &part)?;
         kind = end.and_then(|end| rest.char_at(end));
         rest = after;
     }
-    Ok(found)
+    Ok(parsed)
 }
 
 impl Suffixes {

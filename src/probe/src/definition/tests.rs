@@ -77,18 +77,22 @@ impl Point {
 
 #[test]
 fn names_precede_the_place() {
-    let found = parse("grp:ev=f@a.c:3 x").unwrap();
-    assert_eq!(found.group.as_deref(), Some("grp"));
-    assert_eq!(found.event.as_deref(), Some("ev"));
-    assert_eq!(found.point.to_string(), "f:3@a.c");
+    let definition = parse("grp:ev=f@a.c:3 x").unwrap();
+    assert_eq!(definition.group.as_deref(), Some("grp"));
+    assert_eq!(definition.event.as_deref(), Some("ev"));
+    assert_eq!(definition.point.to_string(), "f:3@a.c");
     assert_eq!(parse("ev=f").unwrap().group, None);
 }
 
 #[test]
 fn arguments_are_parsed() {
-    let found =
+    let definition =
         parse(r"f it->name:string it.b[2].c %di a=+8(%si):u64 $vars \5 p->q[1]@user n:u8").unwrap();
-    let names: Vec<Option<String>> = found.arguments.iter().map(Argument::field_name).collect();
+    let names: Vec<Option<String>> = definition
+        .arguments
+        .iter()
+        .map(Argument::field_name)
+        .collect();
     let names: Vec<Option<&str>> = names.iter().map(Option::as_deref).collect();
     let expected = [
         Some("name"),
@@ -101,7 +105,7 @@ fn arguments_are_parsed() {
         Some("n_u8"),
     ];
     assert_eq!(names, expected);
-    let values: Vec<&ArgumentValue> = found
+    let values: Vec<&ArgumentValue> = definition
         .arguments
         .iter()
         .map(|argument| &argument.value)
@@ -116,8 +120,8 @@ fn arguments_are_parsed() {
     assert_eq!(values[2], &ArgumentValue::Raw("%di".to_owned()));
     assert_eq!(values[4], &ArgumentValue::Variables);
     assert_eq!(values[5], &ArgumentValue::Raw(r"\5".to_owned()));
-    assert!(found.arguments[6].is_user && !found.arguments[0].is_user);
-    assert!(found.needs_debug_info() && !parse("f %di $retval").unwrap().needs_debug_info());
+    assert!(definition.arguments[6].is_user && !definition.arguments[0].is_user);
+    assert!(definition.needs_debug_info() && !parse("f %di $retval").unwrap().needs_debug_info());
 }
 
 #[test]

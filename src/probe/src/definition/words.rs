@@ -1,4 +1,5 @@
-//! Splits a definition into words with character positions; backslashes and quotes escape special characters.
+//! Splits a definition into words with character positions; backslashes escape special characters, quotes only blanks and
+//! other quotes.
 
 use super::SyntaxError;
 
@@ -35,7 +36,7 @@ impl Word {
         self.letters.is_empty()
     }
 
-    /// Returns the text without backslashes.
+    /// Returns the text without escaping backslashes.
     pub(crate) fn text(&self) -> String {
         self.letters.iter().map(|letter| letter.char).collect()
     }
@@ -53,15 +54,16 @@ impl Word {
     }
 
     /// Returns the index of the first of these characters that is not escaped.
-    pub(crate) fn find(&self, wanted: &[char]) -> Option<usize> {
-        self.find_from(0, wanted)
+    pub(crate) fn find(&self, separators: &[char]) -> Option<usize> {
+        self.find_from(0, separators)
     }
 
     /// Returns the index of the first of these characters, from `start` on, that is not escaped.
-    pub(crate) fn find_from(&self, start: usize, wanted: &[char]) -> Option<usize> {
+    pub(crate) fn find_from(&self, start: usize, separators: &[char]) -> Option<usize> {
         let rest = self.letters.iter().enumerate().skip(start);
-        let mut free = rest.filter(|(_, letter)| !letter.is_escaped);
-        free.find(|(_, letter)| wanted.contains(&letter.char))
+        let mut unescaped = rest.filter(|(_, letter)| !letter.is_escaped);
+        unescaped
+            .find(|(_, letter)| separators.contains(&letter.char))
             .map(|(index, _)| index)
     }
 

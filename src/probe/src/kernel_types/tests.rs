@@ -6,7 +6,7 @@ use super::BtfShape;
 use crate::shape::{TypeCategory, TypeShape as _};
 
 #[test]
-fn functions_their_parameters_and_members() {
+fn functions_have_parameters_with_members() {
     let bytes = kernel().bytes();
     let btf = Btf::parse(&bytes).unwrap();
     let prototype = *btf.prototypes("vfs_read").first().unwrap();
@@ -30,9 +30,9 @@ fn functions_their_parameters_and_members() {
     assert_eq!(file.kind(), TypeCategory::Record);
     let name = file.member("name").unwrap();
     assert_eq!((name.offset, name.bits), (8, None));
-    let text = name.member.real_type().unwrap();
-    assert_eq!(text.kind(), TypeCategory::Array);
-    assert!(text.real_type().unwrap().is_character());
+    let array = name.member.real_type().unwrap();
+    assert_eq!(array.kind(), TypeCategory::Array);
+    assert!(array.real_type().unwrap().is_character());
     let table = file.member("table").unwrap().member.real_type().unwrap();
     assert_eq!(table.whole_size(), Some(48));
     let flag = file.member("flag").unwrap();
@@ -71,12 +71,12 @@ fn nested_records_are_searched_up_to_a_limit() {
     let bytes = blob.bytes();
     let btf = Btf::parse(&bytes).unwrap();
     let (parameters, _) = BtfShape::signature(&btf, 2, 8).unwrap();
-    let found = parameters[0].real_type().unwrap();
-    assert_eq!(found.kind(), TypeCategory::Record);
-    assert!(found.member("nosuch").is_none());
+    let record = parameters[0].real_type().unwrap();
+    assert_eq!(record.kind(), TypeCategory::Record);
+    assert!(record.member("nosuch").is_none());
 }
 
-/// Runs every query.
+/// Queries the parameters of the first types.
 fn exercise(bytes: &[u8]) {
     let Ok(btf) = Btf::parse(bytes) else {
         return;
@@ -89,13 +89,13 @@ fn exercise(bytes: &[u8]) {
             let _ = (parameter.spelled(), parameter.name());
             let mut shape = parameter.real_type();
             for _ in 0..8 {
-                let Some(found) = shape else {
+                let Some(current) = shape else {
                     break;
                 };
-                let _ = (found.whole_size(), found.lengths(), found.is_signed());
-                let _ = (found.is_character(), found.member_names());
-                let member = found.member("flag").map(|step| step.member);
-                shape = member.unwrap_or(found).real_type();
+                let _ = (current.whole_size(), current.lengths(), current.is_signed());
+                let _ = (current.is_character(), current.member_names());
+                let member = current.member("flag").map(|step| step.member);
+                shape = member.unwrap_or(current).real_type();
             }
         }
     }

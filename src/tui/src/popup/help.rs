@@ -11,7 +11,7 @@ use crate::page::put;
 use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// A box that lists keys and what they do; any key that does not scroll closes it.
+/// A box that lists keys and what they do; blank and any key that does not scroll close it.
 #[derive(Debug)]
 pub struct Help {
     title: String,
@@ -19,7 +19,7 @@ pub struct Help {
     /// The first visible line.
     top: usize,
     /// The maximum of `top`, at which the last line is visible.
-    most: usize,
+    max_top: usize,
 }
 
 impl Help {
@@ -27,15 +27,15 @@ impl Help {
     #[must_use]
     pub fn new(title: &str, keys: &[(&str, &str)]) -> Self {
         let widest = width(keys.iter().map(|(key, _)| *key));
-        let line = |(key, does): &(&str, &str)| match key.is_empty() {
-            true => (*does).to_owned(),
-            false => format!("{key:<widest$}  {does}"),
+        let line = |(key, description): &(&str, &str)| match key.is_empty() {
+            true => (*description).to_owned(),
+            false => format!("{key:<widest$}  {description}"),
         };
         Self {
             title: title.to_owned(),
             lines: keys.iter().map(line).collect(),
             top: 0,
-            most: 0,
+            max_top: 0,
         }
     }
 }
@@ -47,8 +47,8 @@ impl<M> Screen<M> for Help {
             height: self.lines.len(),
         };
         let inside = window(frame, area, theme, &self.title, size);
-        self.most = self.lines.len().saturating_sub(usize::from(inside.height));
-        self.top = self.top.min(self.most);
+        self.max_top = self.lines.len().saturating_sub(usize::from(inside.height));
+        self.top = self.top.min(self.max_top);
         let lines = self.lines.iter().skip(self.top);
         for (line, place) in lines.zip(inside.rows()) {
             put(frame, Line::from(line.as_str()), place);
@@ -59,7 +59,7 @@ impl<M> Screen<M> for Help {
         match input {
             Input::Key(key) => {
                 // A list of the possible scroll positions.
-                let mut tops = List::new(self.most + 1);
+                let mut tops = List::new(self.max_top + 1);
                 tops.go_to(self.top);
                 if key.code == KeyCode::Char(' ') || !tops.key(key) {
                     return InputResult::Close(Reply::Cancelled);

@@ -55,13 +55,13 @@ impl<M> Screen<M> for Prompt {
         // The end of the text is shown. One column is for the cursor.
         let columns = usize::from(field.width).saturating_sub(1);
         let count = self.typed.chars().count();
-        let shown: String = self
+        let visible: String = self
             .typed
             .chars()
             .skip(count.saturating_sub(columns))
             .collect();
         let column = u16::try_from(count.min(columns)).unwrap_or_default();
-        put(frame, Line::from(shown), field);
+        put(frame, Line::from(visible), field);
         frame.set_cursor_position(Position::new(field.x + column, field.y));
     }
 

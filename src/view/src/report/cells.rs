@@ -5,7 +5,7 @@ use rperf_hist::{ColumnSum, Histogram, HistogramRow};
 use super::table::{ColumnKind, ReportLayout, TableColumn, key_cell, number_cells};
 use crate::percent::{Percent, ShortCount};
 
-/// The columns of a table, with widths that fit all its rows.
+/// The columns of a table, with widths that fit all its rows unless widths were given.
 pub struct ReportCells {
     columns: Vec<TableColumn>,
 }
@@ -29,7 +29,7 @@ pub enum RowPart {
 }
 
 impl ReportCells {
-    /// The columns of `histogram`.
+    /// Returns the columns of `histogram`.
     #[must_use]
     pub fn new(histogram: &Histogram, layout: &ReportLayout) -> Self {
         Self {
@@ -58,7 +58,8 @@ impl ReportCells {
     }
 
     /// The cells of a column in a row. A numeric column has a cell for each event, with percentages of `totals`, and a cell of
-    /// blanks if these do not fill the column. `key` is the index of the row's sort key, if the column shows one.
+    /// blanks if these do not fill the column. `key` is the index of the row's sort key, if the column shows one. Empty
+    /// if there is no such column.
     #[must_use]
     pub fn cells(
         &self,
@@ -67,11 +68,11 @@ impl ReportCells {
         key: usize,
         totals: &[ColumnSum],
     ) -> Vec<ReportCell> {
-        let Some(found) = self.columns.get(column) else {
+        let Some(table_column) = self.columns.get(column) else {
             return Vec::new();
         };
-        if found.part() == RowPart::Numbers {
-            let cells = number_cells(row, totals, found).into_iter();
+        if table_column.part() == RowPart::Numbers {
+            let cells = number_cells(row, totals, table_column).into_iter();
             return cells
                 .map(|(text, share)| ReportCell {
                     text,
@@ -81,7 +82,12 @@ impl ReportCells {
         }
         let text = row.cells.get(key).map(String::as_str).unwrap_or_default();
         let mut padded = String::new();
-        key_cell(&mut padded, text, found, column + 1 == self.columns.len());
+        key_cell(
+            &mut padded,
+            text,
+            table_column,
+            column + 1 == self.columns.len(),
+        );
         vec![ReportCell {
             text: padded,
             share: None,

@@ -28,7 +28,7 @@ pub struct ReportData<'a> {
 }
 
 impl ReportData<'_> {
-    /// Writes an object: `version`, `lost_samples`, the totals of `events`, `branch_types` if there are any, and `rows`.
+    /// Writes an object: `version`, `lost_samples`, `events` with their totals, `branch_types` if there are any, and `rows`.
     ///
     /// # Errors
     /// Those of `out`.
@@ -100,10 +100,10 @@ impl ReportData<'_> {
         let mut rows = Table::new(columns);
         for table in self.tables {
             let whole = table.totals.first().copied().unwrap_or_default().period;
-            let shown = |row: &&HistogramRow| {
+            let is_shown = |row: &&HistogramRow| {
                 !Percent::of(row.weights.total, whole).below(self.min_percent)
             };
-            for row in table.rows.iter().filter(shown) {
+            for row in table.rows.iter().filter(is_shown) {
                 for index in 0..table.events.len() {
                     rows.push(self.row(table, row, index));
                 }

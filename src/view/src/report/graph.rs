@@ -82,7 +82,7 @@ fn push_line(text: &mut String, lead: &str, frame: &str) {
     text.push('\n');
 }
 
-/// Appends a tree, terminated by an empty line.
+/// Appends a tree, terminated by an empty line; nothing if the tree is empty.
 ///
 /// If one branch holds everything counted in the row, its frames follow `---` without a percentage.
 fn push_tree(text: &mut String, row: &HistogramRow, total: u64, layout: &ReportLayout) {
@@ -124,7 +124,7 @@ struct ForkBranches<'a> {
     chains: u64,
 }
 
-/// Appends the lines of a graph.
+/// The state while the lines of a graph are appended.
 struct GraphLines<'a> {
     /// The text before each line.
     margin: String,
@@ -157,8 +157,8 @@ impl GraphLines<'_> {
             latency: 0,
         };
         let last = fork.branches.len().saturating_sub(1);
-        let shown = fork.branches.iter().take(self.layout.most_branches());
-        for (index, branch) in shown.enumerate() {
+        let branches = fork.branches.iter().take(self.layout.most_branches());
+        for (index, branch) in branches.enumerate() {
             rest = rest.without(branch.all);
             self.push_lead(text, self.open.len());
             text.push('\n');

@@ -26,7 +26,8 @@ const BLOCKS_OF_A_THREAD: usize = 16;
 pub struct ReportLayout {
     /// Rows below this percentage of the total are hidden.
     pub min_percent: f64,
-    /// Whether the column of [`NumberField::Own`] is titled `Self`, as next to [`NumberField::Total`].
+    /// Whether the columns of [`NumberField::Own`] and [`NumberField::Latency`] are titled `Self` and `Self Latency`, as next to
+    /// their totals.
     pub own_is_self: bool,
     /// `-w`: the widths of the first columns, in characters; 0 for an automatic width.
     pub widths: Vec<usize>,
@@ -168,7 +169,7 @@ impl TableColumn {
     }
 }
 
-/// Writes titles and rule, both with trailing blanks up to the column widths.
+/// Writes titles and rule; only titles if the layout has a separator.
 pub fn write_titles(
     out: &mut dyn Write,
     histogram: &Histogram,
@@ -203,8 +204,8 @@ pub fn write_rows(
     let total = histogram.totals.first().copied().unwrap_or_default().period;
     let is_shown =
         |row: &&HistogramRow| !Percent::of(row.weights.total, total).below(layout.min_percent);
-    let shown: Vec<&HistogramRow> = histogram.rows.iter().filter(is_shown).collect();
-    let blocks: Vec<&[&HistogramRow]> = shown.chunks(ROWS_OF_A_BLOCK).collect();
+    let rows: Vec<&HistogramRow> = histogram.rows.iter().filter(is_shown).collect();
+    let blocks: Vec<&[&HistogramRow]> = rows.chunks(ROWS_OF_A_BLOCK).collect();
     let threads = layout.threads.unwrap_or(NonZeroUsize::MIN);
     for blocks in blocks.chunks(BLOCKS_OF_A_THREAD * threads.get()) {
         let format = |rows| format_rows(rows, histogram, layout, &columns);
@@ -327,7 +328,7 @@ fn push_number(line: &mut String, number: Number, column: &TableColumn) -> usize
     line.len() - begin
 }
 
-/// Cells without padding; the separator is replaced within them.
+/// Appends the cells of a row without padding; separators within keys are replaced by dots.
 fn write_separated(line: &mut String, row: &HistogramRow, histogram: &Histogram, separator: &str) {
     let mut cells = row.cells.iter();
     for (index, field) in histogram.columns.iter().enumerate() {
@@ -392,7 +393,7 @@ pub(super) fn numbers<'a>(
     })
 }
 
-/// Appends the numbers of a row separated by blanks, without padding.
+/// Appends the numbers of one column of a row, separated by blanks, without padding.
 pub(super) fn push_numbers(
     line: &mut String,
     row: &HistogramRow,

@@ -138,8 +138,8 @@ fn a_stem_of_all_samples_has_no_percentage() {
 
 #[test]
 fn a_partial_single_branch_has_a_percentage() {
-    let alone = vec![branch(&["start", "main"], 9956, vec![])];
-    let rows = vec![row(9956, 10_000, &["calc"], alone)];
+    let graph = vec![branch(&["start", "main"], 9956, vec![])];
+    let rows = vec![row(9956, 10_000, &["calc"], graph)];
     let expected = [
         "   100.00%    99.56%  calc   ",
         "            |          ",
@@ -281,33 +281,33 @@ fn chains_are_listed_one_by_one() {
         ..branch(&["main", "leaf"], 5000, vec![])
     };
     let rows = || vec![row(10_000, 10_000, &["calc"], vec![chain.clone()])];
-    let shown = |layout| text(&histogram("comm", rows()), layout, true);
+    let report = |layout| text(&histogram("comm", rows()), layout, true);
     let flat = ReportLayout {
         graph_form: GraphForm::Flat,
         ..ReportLayout::default()
     };
     let expected = "   100.00%  calc   ~\n           50.00%\n                main\n                leaf\n\n\n\n";
-    assert_eq!(shown(flat), marked(expected));
+    assert_eq!(report(flat), marked(expected));
     let folded = ReportLayout {
         graph_form: GraphForm::Folded,
         graph_value: BranchValue::Period,
         ..ReportLayout::default()
     };
     assert_eq!(
-        shown(folded),
+        report(folded),
         marked("   100.00%  calc   ~\n2500 main;leaf\n\n\n")
     );
 }
 
 /// Two rows of a group of two events.
 fn group() -> Histogram {
-    let beside = |row: HistogramRow, own, total| HistogramRow {
+    let with_second_event = |row: HistogramRow, own, total| HistogramRow {
         others: vec![weights(own, total)],
         ..row
     };
     let rows = vec![
-        beside(row(9000, 9000, &["calc", "a,b"], vec![]), 0, 0),
-        beside(row(1000, 1000, &["perf-exec", "libc.so.6"], vec![]), 20, 20),
+        with_second_event(row(9000, 9000, &["calc", "a,b"], vec![]), 0, 0),
+        with_second_event(row(1000, 1000, &["perf-exec", "libc.so.6"], vec![]), 20, 20),
     ];
     let mut histogram = histogram("sample,comm,dso", rows);
     histogram.events.push(1);

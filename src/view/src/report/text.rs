@@ -47,7 +47,7 @@ pub fn write_lost(out: &mut dyn Write, lost: u64) -> io::Result<()> {
     writeln!(out, "#\n# Total Lost Samples: {lost}\n#")
 }
 
-/// Writes the report of one event with the trailing empty lines; only the rows if `quiet`.
+/// Writes the report of one event with the trailing empty lines; without headings if `quiet`.
 pub fn write_event(
     out: &mut dyn Write,
     event: ReportEvent<'_>,

@@ -1,4 +1,4 @@
-//! Tests of the picture as text; the tests of the command use a browser.
+//! Tests of the text of the picture.
 
 use super::*;
 use crate::timechart::{ChartArrow, ChartGap};
@@ -79,7 +79,7 @@ fn chart() -> TimeChart {
     }
 }
 
-fn drawn(chart: &TimeChart) -> String {
+fn svg_of(chart: &TimeChart) -> String {
     let mut out = Vec::new();
     chart
         .write_svg(&mut out)
@@ -94,7 +94,7 @@ fn assert_has(svg: &str, line: &str) {
 
 #[test]
 fn boxes_of_one_colour_are_one_path() {
-    let svg = drawn(&chart());
+    let svg = svg_of(&chart());
     // Below title, note, legend, times and heading, the row of the CPU begins at y = 110 and is 26 pixels high.
     let task_path =
         "<path class=\"ru t1\" d=\"M0 0h2097152v26h-2097152z\"><title>a&amp;b:7</title></path>";
@@ -115,7 +115,7 @@ fn boxes_of_one_colour_are_one_path() {
 
 #[test]
 fn labels_notes_legend_and_gaps_are_drawn() {
-    let svg = drawn(&chart());
+    let svg = svg_of(&chart());
     assert_has(&svg, ">a &lt;title&gt;</text>");
     assert_has(&svg, ">3 records were lost</text>");
     assert_has(&svg, ">CPU 0<title>about CPU 0</title></text>");
@@ -147,7 +147,7 @@ fn a_page_needs_no_other_file() {
 
 #[test]
 fn a_chart_without_rows_is_a_complete_picture() {
-    let svg = drawn(&TimeChart::default());
+    let svg = svg_of(&TimeChart::default());
     assert!(svg.ends_with("</svg>\n"), "{svg}");
 }
 
@@ -161,7 +161,7 @@ fn a_box_takes_few_bytes() {
             ..TimeChart::default()
         }
     };
-    let sizes = [1_000, 21_000].map(|count| drawn(&boxes(count)).len());
+    let sizes = [1_000, 21_000].map(|count| svg_of(&boxes(count)).len());
     assert!(sizes[1] - sizes[0] < 20_000 * 36, "{sizes:?}");
 }
 
