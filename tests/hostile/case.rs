@@ -16,7 +16,7 @@ pub(crate) struct Case {
     pub(crate) stdin: Option<String>,
     /// Additional environment variables.
     pub(crate) env: Vec<(&'static str, String)>,
-    /// Files that must exist if the command succeeds.
+    /// Files that must exist and not be empty if the command succeeds.
     pub(crate) outputs: Vec<String>,
     /// Files outside of the sandbox that are part of the input; they are removed afterwards.
     pub(crate) outside_files: Vec<String>,

@@ -225,9 +225,9 @@ pub(crate) fn replace_text(bytes: &mut [u8], (at, room): (usize, usize), by: &[u
 #[test]
 fn texts_are_found_with_their_room() {
     let mut data = b"\x01\x02name\0\0\0\x07ab\0longer one\0".to_vec();
-    let found = texts(&data);
-    assert_eq!(found, [(2, 7), (13, 11)]);
-    replace_text(&mut data, found[0], b"another");
+    let places = texts(&data);
+    assert_eq!(places, [(2, 7), (13, 11)]);
+    replace_text(&mut data, places[0], b"another");
     assert_eq!(&data[..10], b"\x01\x02anothe\0\x07");
 }
 

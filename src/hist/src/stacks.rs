@@ -128,7 +128,7 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: Copy + Eq + Hash> Interner<T> {
-    /// The index of `item`.
+    /// The index of `item`, which is added if it is new.
     pub(crate) fn number(&mut self, item: T) -> u32 {
         *self.numbers.entry(item).or_insert_with(|| {
             let number = self.items.len() as u32;

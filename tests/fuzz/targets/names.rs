@@ -12,7 +12,11 @@ fuzz_target!(|bytes: &[u8]| {
     for line in bytes.split(|byte| *byte == b'\n') {
         let name = String::from_utf8_lossy(line);
         if let Some(demangled) = demangle(&name) {
-            assert!(demangled.len() < MAX_NAME_BYTES, "{} bytes", demangled.len());
+            assert!(
+                demangled.len() < MAX_NAME_BYTES,
+                "{} bytes",
+                demangled.len()
+            );
         }
     }
 });

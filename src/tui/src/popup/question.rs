@@ -15,7 +15,7 @@ use crate::theme::Theme;
 pub struct Question(String);
 
 impl Question {
-    /// Creates a question; the text ends with a question mark.
+    /// Creates a question; `text` should end with a question mark.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())

@@ -35,7 +35,7 @@ impl ReportLayout {
     }
 }
 
-/// Blanks before each line of a graph.
+/// Blanks before each line of a tree.
 const MARGIN: &str = "            ";
 /// Indentation per level: with a line to a later sibling, and without.
 const OPEN: &str = "|          ";
