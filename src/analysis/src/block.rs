@@ -8,7 +8,7 @@ use crate::{
     ContextSwitch, DeliveredCounts, EventContext, EventLayouts, Loss, Observer, TaskChange,
 };
 
-/// Records in order. Raw data of typed events are copied, since a stream may release its bytes before they are observed.
+/// Records in order. Raw data of typed events and names of tasks are copied, since a stream may release its bytes before the records are observed.
 pub(crate) struct RecordBlock<D> {
     entries: Vec<BlockEntry<D>>,
     /// Raw data and names of all entries, concatenated.
@@ -64,7 +64,7 @@ impl<D> RecordBlock<D> {
         self.bytes.clear();
     }
 
-    /// Passes all records to an observer; the block is empty afterwards.
+    /// Passes all records to an observer, and removes them. [`Self::clear`] must precede the next use.
     pub(crate) fn deliver<O: Observer<D>>(
         &mut self,
         layouts: &EventLayouts,

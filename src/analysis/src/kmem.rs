@@ -1,5 +1,4 @@
-//! Allocations of kernel memory, for `kmem`: objects of the slab allocator and pages, by caller and by address, and
-//! memory that was not freed.
+//! Analyses of allocations of kernel memory, for `kmem`: objects of the slab allocator, and pages.
 
 mod caches;
 mod distributions;

@@ -94,7 +94,7 @@ pub struct LockContention {
     selection: LockSelection,
     rows: Vec<LockRow>,
     by_key: FxHashMap<LockKey, usize>,
-    /// The rows of callers, by the address of a detail. It is kept, so that no other detail gets this address.
+    /// The rows of callers, by the address of a detail. The detail is kept, so that no other detail gets this address.
     by_detail: FxHashMap<usize, (Arc<LockDetail>, usize)>,
     /// States by thread and lock.
     sequences: Sequences,
@@ -152,7 +152,7 @@ impl LockContention {
         }
     }
 
-    /// Takes the time that waiting threads waited for a CPU off their waits. Rows have it in any case, if there are events of the scheduler.
+    /// Takes the time that waiting threads waited for a CPU off their waits. [`LockRow::run_queue`] has it in any case, if there are events of the scheduler.
     #[must_use]
     pub fn separating_run_queue(mut self) -> Self {
         self.separates_run_queue = true;
@@ -362,7 +362,7 @@ impl LockContention {
     }
 }
 
-/// Events at which waits begin have a detail. Equal details may be one.
+/// Events at which waits begin, and samples of captured waits, have a detail. Equal details may be shared.
 impl Observer<Option<Arc<LockDetail>>> for LockContention {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, detail: Option<Arc<LockDetail>>) {
         if !self.losses.usable_event(at) {

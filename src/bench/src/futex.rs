@@ -18,7 +18,7 @@ use crate::BenchError;
 /// Sets the number of buckets of the process's table of futexes.
 ///
 /// # Errors
-/// [`BenchError::Unavailable`] on kernels before 6.16.
+/// [`BenchError::Unavailable`] if the kernel refuses, as those before 6.16 do.
 pub fn set_buckets(buckets: u32) -> Result<(), BenchError> {
     rperf_sys::set_futex_buckets(buckets).map_err(|error| {
         BenchError::Unavailable(format!("{buckets} futex buckets (Linux 6.16): {error}"))
@@ -28,7 +28,7 @@ pub fn set_buckets(buckets: u32) -> Result<(), BenchError> {
 /// Keeps all memory of this process in RAM.
 ///
 /// # Errors
-/// [`BenchError::System`] beyond the limit of locked memory.
+/// [`BenchError::System`] if mlockall(2) fails, such as beyond the limit of locked memory.
 pub fn lock_memory() -> Result<(), BenchError> {
     rperf_sys::lock_memory().map_err(BenchError::of("mlockall"))
 }

@@ -135,11 +135,11 @@ impl Allocators {
         Self { slab, page }
     }
 
-    /// Returns each of them.
+    /// Returns the selected allocators.
     fn each(self) -> impl Iterator<Item = Allocator> {
         let all = [(self.slab, Allocator::Slab), (self.page, Allocator::Page)];
-        let wanted = all.into_iter().filter(|(is_wanted, _)| *is_wanted);
-        wanted.map(|(_, allocator)| allocator)
+        let selected = all.into_iter().filter(|(is_selected, _)| *is_selected);
+        selected.map(|(_, allocator)| allocator)
     }
 
     /// Returns the allocators whose events are read: those of `--slab` and `--page`, or all that were recorded. If none was, it is the slab

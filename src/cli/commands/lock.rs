@@ -1,4 +1,4 @@
-//! `rperf lock`: records waits for locks of the kernel, and analyses them.
+//! `rperf lock`: records waits for locks of the kernel and of user programs, and analyses them.
 
 mod analysis;
 mod cgroup_filter;

@@ -15,11 +15,11 @@ use crate::LogHistogram;
 pub struct AllocationRate {
     /// The begin, in nanoseconds of the recording's clock.
     pub from: u64,
-    /// The end, exclusive, in nanoseconds of the same clock. The last interval contains the time of the last event.
+    /// The end, exclusive, in nanoseconds of the same clock. The last interval contains [`KmemDistributions::end`].
     pub to: u64,
     /// Allocations, without failed ones.
     pub allocated: RequestCount,
-    /// Frees. Their bytes are those of allocations in the recording.
+    /// Frees. Those without a recorded allocation add no bytes.
     pub freed: RequestCount,
 }
 
@@ -44,11 +44,10 @@ struct LiveAllocation {
     bytes: u64,
 }
 
-/// Numbers of one allocator.
 #[derive(Debug, Default)]
 struct AllocatorState {
     sizes: LogHistogram,
-    /// The number of allocations of each size: the kernel has few sizes.
+    /// The number of allocations of each requested size, for exact percentiles.
     by_size: FxHashMap<u64, u64>,
     lifetimes: LogHistogram,
     live: FxHashMap<u64, LiveAllocation>,
@@ -64,18 +63,18 @@ impl AllocatorState {
         let (last, _) = *sizes.last()?;
         let percentiles = [50, 90, 99].map(|percent| {
             let rank = (u128::from(self.sizes.count()) * percent).div_ceil(100);
-            let mut below = 0;
-            let found = sizes.iter().find(|(_, count)| {
-                below += u128::from(*count);
-                below >= rank
+            let mut cumulative = 0;
+            let row = sizes.iter().find(|(_, count)| {
+                cumulative += u128::from(*count);
+                cumulative >= rank
             });
-            found.map_or(last, |(size, _)| *size)
+            row.map_or(last, |(size, _)| *size)
         });
         Some(percentiles)
     }
 }
 
-/// Counts sizes, life times and events over time. Its own memory grows with the number of live allocations.
+/// Counts sizes, life times and events over time. Its own memory grows with the number of live allocations and of different sizes.
 #[derive(Debug, Default)]
 pub struct KmemDistributions {
     page_size: PageSize,
@@ -189,7 +188,7 @@ impl KmemDistributions {
         }
     }
 
-    /// Returns the time of the last event, in nanoseconds of the recording's clock.
+    /// Returns the time of the last allocation or free, in nanoseconds of the recording's clock; 0 if there is none.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.intervals.last()

@@ -63,10 +63,10 @@ pub struct FallbackCaller {
     pub fragmenting: u64,
 }
 
-/// Outstanding pages of one migrate type.
+/// A number of outstanding pages, and of the pageblocks that contain them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PageblockCounts {
-    /// Pageblocks with at least one page.
+    /// Pageblocks with at least one of the pages.
     pub pageblocks: u64,
     /// Pages.
     pub pages: u64,
@@ -77,7 +77,7 @@ pub struct PageblockCounts {
 pub struct PinningCaller {
     /// The address after the call, 0 if unknown.
     pub caller: u64,
-    /// Pageblocks with at least one page, and pages.
+    /// These pages, and the pageblocks with at least one of them.
     pub counts: PageblockCounts,
 }
 
@@ -88,7 +88,7 @@ pub struct Pageblocks {
     pub order: u32,
     /// Pageblocks with outstanding pages, and these pages.
     pub all: PageblockCounts,
-    /// Pageblocks with outstanding pages that can be moved and such that cannot.
+    /// Pageblocks with both outstanding pages that can be moved and ones that cannot.
     pub mixed: u64,
     /// By number of the migrate type.
     pub by_type: BTreeMap<i32, PageblockCounts>,
@@ -103,7 +103,7 @@ pub struct FragmentationReport {
     pub classes: BTreeMap<PageClass, PageClassCounts>,
     /// Pages freed whose allocation is not in the recording, by order of the free.
     pub freed_earlier: BTreeMap<u32, u64>,
-    /// `None` if the order of pageblocks or the frame numbers of pages are unknown.
+    /// `None` if the order of pageblocks, or the frame number of an outstanding page, is unknown.
     pub pageblocks: Option<Pageblocks>,
     /// Number of events of external fragmentation.
     pub fallbacks: BTreeMap<Fallback, u64>,
@@ -129,7 +129,7 @@ pub struct Fragmentation {
     pub losses: LostStretches,
 }
 
-/// The number of a page, or what a recording without numbers has.
+/// Identifies a page.
 #[derive(Debug, Clone, Copy)]
 enum PageNumber {
     /// The frame number.
@@ -307,7 +307,7 @@ impl Fragmentation {
 }
 
 /// Whether an allocation from a block of another migrate type leaves a pageblock with pages of both: the block is smaller than a
-/// pageblock.
+/// pageblock. `false` if the order of pageblocks is unknown.
 #[must_use]
 pub fn is_fragmenting(from_order: i32, pageblock_order: Option<u32>) -> bool {
     let order = u32::try_from(from_order).ok();

@@ -1,10 +1,9 @@
-//! Splits a recording whose length is not known in advance into equal intervals, and sums changes of live bytes in
-//! each.
+//! Splits a recording whose length is not known in advance into equal intervals, and sums values in each.
 
 /// The maximum number of intervals; even, as pairs are merged. After a merge, more than half of them are used.
-const MOST: usize = 32;
+const MAX_INTERVALS: usize = 32;
 
-/// Intervals of equal width, the first of which begins at the first time. The width doubles whenever a time is beyond
+/// Intervals of equal width, the first of which begins at the first time. The width doubles while a time is beyond
 /// the last interval.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Intervals {
@@ -14,13 +13,13 @@ pub(super) struct Intervals {
     width: u32,
 }
 
-/// Bytes allocated less bytes freed in each interval.
+/// A sum for each interval: a count, or bytes allocated less bytes freed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct LiveCurve([i64; MOST]);
+pub(super) struct LiveCurve([i64; MAX_INTERVALS]);
 
 impl Intervals {
     /// Returns the index of the interval of a time in nanoseconds. If the time is beyond the last interval, the width
-    /// doubles, and pairs of intervals of all `curves` are merged first.
+    /// doubles until it is not, and pairs of intervals of all `curves` are merged. A time before the first is in interval 0.
     pub(super) fn of<'c>(
         &mut self,
         time: u64,
@@ -30,7 +29,7 @@ impl Intervals {
         self.times = Some((begin, last.max(time)));
         let offset = time.saturating_sub(begin);
         let before = self.width;
-        while (offset >> self.width) >= MOST as u64 {
+        while (offset >> self.width) >= MAX_INTERVALS as u64 {
             self.width += 1;
         }
         if self.width > before {
@@ -53,19 +52,19 @@ impl Intervals {
         self.times.map_or(0, |(_, last)| last)
     }
 
-    /// Returns the end of each interval, exclusive, in nanoseconds.
+    /// Returns the end of each interval up to that of the last time, exclusive, in nanoseconds.
     pub(super) fn ends(&self) -> Vec<u64> {
         let Some((begin, last)) = self.times else {
             return Vec::new();
         };
-        let used = (last - begin) >> self.width;
-        let ends = (0..=used).map(|number| begin.saturating_add((number + 1) << self.width));
+        let last_index = (last - begin) >> self.width;
+        let ends = (0..=last_index).map(|number| begin.saturating_add((number + 1) << self.width));
         ends.collect()
     }
 }
 
 impl LiveCurve {
-    /// Adds bytes to an interval if `is_new`; otherwise subtracts them.
+    /// Adds a value, such as bytes, to the sum of an interval if `is_new`; otherwise subtracts it.
     pub(super) fn change(&mut self, interval: usize, bytes: u64, is_new: bool) {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         if let Some(sum) = self.0.get_mut(interval) {
@@ -86,7 +85,7 @@ impl LiveCurve {
     /// Merges pairs of intervals.
     fn halve(&mut self) {
         let (pairs, _) = self.0.as_chunks::<2>();
-        let mut halved = [0; MOST];
+        let mut halved = [0; MAX_INTERVALS];
         for (sum, [first, second]) in halved.iter_mut().zip(pairs) {
             *sum = first.saturating_add(*second);
         }
@@ -113,7 +112,7 @@ impl LiveCurve {
 
 #[cfg(test)]
 mod tests {
-    use super::{Intervals, LiveCurve, MOST};
+    use super::{Intervals, LiveCurve, MAX_INTERVALS};
     use proptest::prelude::*;
 
     proptest! {
@@ -134,7 +133,7 @@ mod tests {
                 .map(|end| changes.iter().filter(|(time, _)| time < end).map(|(_, bytes)| bytes).sum())
                 .collect();
             prop_assert_eq!(curves[0].cumulative(ends.len()), expected);
-            prop_assert!(ends.len() <= MOST);
+            prop_assert!(ends.len() <= MAX_INTERVALS);
             prop_assert!(*ends.last().unwrap() > intervals.last());
         }
     }

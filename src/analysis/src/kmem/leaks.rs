@@ -41,7 +41,7 @@ pub struct StackMemory {
     pub allocated: RequestCount,
     /// The allocations that were not freed.
     pub live: RequestCount,
-    /// Ages of the live allocations at the time of the last event, in nanoseconds.
+    /// Ages of the live allocations at [`LeakReport::end`], in nanoseconds.
     pub ages: LogHistogram,
     /// Bytes that were not freed at the end of each interval of [`LeakReport::ends`].
     pub curve: Vec<u64>,
@@ -50,7 +50,7 @@ pub struct StackMemory {
 }
 
 impl StackMemory {
-    /// Returns the share of allocations that were not freed, 0 to 1.
+    /// Returns the share of allocations that were not freed, 0 to 1; 0 without allocations.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub fn kept(&self) -> f64 {
@@ -86,9 +86,9 @@ impl StackMemory {
 /// The memory that was not freed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeakReport {
-    /// The time of the first event, in nanoseconds of the recording's clock.
+    /// The time of the first allocation, in nanoseconds of the recording's clock; 0 if there is none.
     pub begin: u64,
-    /// The time of the last event, in nanoseconds of the same clock.
+    /// The time of the last allocation, or free of a recorded allocation, in nanoseconds of the same clock.
     pub end: u64,
     /// The end of each interval, exclusive, in nanoseconds of the same clock. The last interval contains `end`.
     pub ends: Vec<u64>,
@@ -98,7 +98,7 @@ pub struct LeakReport {
     pub pages: Vec<u64>,
     /// Stacks with memory that was not freed: most bytes first.
     pub stacks: Vec<StackMemory>,
-    /// Frees of addresses without a live allocation: most were allocated before the first event.
+    /// Frees of addresses without a live allocation, such as of memory that was allocated before the recording.
     pub unmatched_frees: u64,
 }
 
@@ -111,7 +111,7 @@ impl LeakReport {
             .ends
             .iter()
             .map(|end| end.min(&self.end).saturating_sub(self.begin) as f64 / 1e9);
-        // The line begins at the first event, when no allocation is known.
+        // The first point is the begin, before which no allocation is known.
         let points = seconds.zip(stack.curve.iter().map(|bytes| *bytes as f64));
         let points: Vec<(f64, f64)> = std::iter::once((0.0, 0.0)).chain(points).collect();
         let count = points.len() as f64;
@@ -234,8 +234,8 @@ impl LiveMemory {
         let ends = self.intervals.ends();
         let sum = |allocator| {
             let mut sum = LiveCurve::default();
-            let own = self.stacks.iter();
-            for stack in own.filter(|stack| stack.allocator == allocator) {
+            let all = self.stacks.iter();
+            for stack in all.filter(|stack| stack.allocator == allocator) {
                 sum.add(&stack.curve);
             }
             sum.cumulative(ends.len())

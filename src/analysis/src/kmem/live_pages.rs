@@ -25,7 +25,7 @@ impl PageClass {
     }
 }
 
-/// Returns the number of pages of a block.
+/// Returns the number of pages of a block of this order.
 pub(super) fn pages(order: u32) -> u64 {
     1 << order.min(MAX_ORDER)
 }
@@ -51,7 +51,7 @@ pub(super) struct LivePages {
 }
 
 impl LivePages {
-    /// Adds an allocation, whose pages are not in a block.
+    /// Adds an allocation. None of its pages may be in another block.
     pub(super) fn insert(&mut self, frame: u64, class: PageClass, caller: u64) {
         let block = LiveBlock {
             pages: class.pages(),
@@ -101,7 +101,7 @@ impl LivePages {
         self.addresses.insert(page, class)
     }
 
-    /// Removes the allocation that begins at the address of a `struct page`. Its parts cannot be told, so it is removed as a whole.
+    /// Removes the allocation that begins at the address of a `struct page`. Parts of it are unknown, so it is removed as a whole.
     pub(super) fn remove_address(&mut self, page: u64) -> Option<PageClass> {
         self.addresses.remove(&page)
     }
@@ -146,9 +146,9 @@ mod tests {
             let (mut live, mut single) = (LivePages::default(), BTreeMap::new());
             for (is_new, frame, order, migrate_type) in events {
                 let class = PageClass { order, migrate_type };
-                let (mut found, mut expected) = (Counts::new(), Counts::new());
+                let (mut actual, mut expected) = (Counts::new(), Counts::new());
                 let unknown = live.remove(frame, order, |class, pages| {
-                    *found.entry(class).or_default() += pages;
+                    *actual.entry(class).or_default() += pages;
                 });
                 let mut expected_unknown = 0;
                 for page in frame..frame + (1 << order) {
@@ -157,20 +157,20 @@ mod tests {
                         None => expected_unknown += 1,
                     }
                 }
-                prop_assert_eq!((found, unknown), (expected, expected_unknown));
+                prop_assert_eq!((actual, unknown), (expected, expected_unknown));
                 if is_new {
                     live.insert(frame, class, 0);
                     single.extend((frame..frame + (1 << order)).map(|page| (page, class)));
                 }
                 for order in [0, 2, 9] {
-                    let (mut found, mut expected) = (Counts::new(), Counts::new());
+                    let (mut actual, mut expected) = (Counts::new(), Counts::new());
                     for (range, block, pages) in live.by_range(order) {
-                        *found.entry((range, block.class)).or_default() += pages;
+                        *actual.entry((range, block.class)).or_default() += pages;
                     }
                     for (page, class) in &single {
                         *expected.entry((page >> order, *class)).or_default() += 1;
                     }
-                    prop_assert_eq!(found, expected);
+                    prop_assert_eq!(actual, expected);
                 }
             }
         }

@@ -114,7 +114,7 @@ impl RequestCount {
 /// A column to sort by: highest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageSortKey {
-    /// Frame number.
+    /// Frame number, or address of the `struct page`.
     Page,
     /// Address of the caller.
     CallSite,
@@ -178,9 +178,10 @@ pub struct PageStatistics {
     page_size: PageSize,
     /// Whether freed pages are subtracted from the rows.
     live_only: bool,
-    /// Number of the key (of callers) of the latest allocation of the pages that are not freed.
+    /// By page that is not freed: the index in `keys` of its latest allocation.
     live: FxHashMap<u64, u32>,
     numbers: FxHashMap<PageKey, u32>,
+    /// The keys of callers.
     keys: Vec<PageKey>,
     /// Rows by page, if requested.
     pages: Option<FxHashMap<PageKey, PageRow>>,
@@ -188,7 +189,7 @@ pub struct PageStatistics {
     totals: PageTotals,
     /// By order and migrate type.
     orders: BTreeMap<(u32, i32), u64>,
-    /// Names of all flags that occurred.
+    /// The names of each combination of flags that occurred.
     gfp_names: BTreeMap<u64, String>,
 }
 
@@ -196,7 +197,7 @@ pub struct PageStatistics {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageSize(u64);
 
-/// That of most kernels, if the recording does not contain it.
+/// The page size of most kernels.
 impl Default for PageSize {
     fn default() -> Self {
         Self(4096)
@@ -204,7 +205,7 @@ impl Default for PageSize {
 }
 
 impl PageSize {
-    /// A size that the recording contains, if it does.
+    /// Returns the recorded size, or the default if there is none.
     pub(super) fn recorded(size: Option<u32>) -> Self {
         size.map_or(Self::default(), |size| Self(size.into()))
     }
@@ -217,7 +218,7 @@ impl PageSize {
 }
 
 impl PageStatistics {
-    /// Returns statistics that subtract freed pages from all rows.
+    /// Returns statistics that subtract freed pages from all rows, and from [`PageStatistics::of_order`].
     #[must_use]
     pub fn live_only(self) -> Self {
         Self {
@@ -263,8 +264,8 @@ impl PageStatistics {
             row.hits += 1;
             row.bytes = row.bytes.saturating_add(bytes);
         }
-        let place = (allocation.order, allocation.migrate_type);
-        *self.orders.entry(place).or_default() += 1;
+        let class = (allocation.order, allocation.migrate_type);
+        *self.orders.entry(class).or_default() += 1;
     }
 
     /// Returns the number of a key of callers.
@@ -287,8 +288,8 @@ impl PageStatistics {
         let Some(caller) = caller.filter(|_| self.live_only) else {
             return;
         };
-        let place = (caller.order, caller.migrate_type);
-        if let Some(count) = self.orders.get_mut(&place) {
+        let class = (caller.order, caller.migrate_type);
+        if let Some(count) = self.orders.get_mut(&class) {
             *count = count.saturating_sub(1);
         }
         let pages = self.pages.as_mut().map(|rows| (rows, page));

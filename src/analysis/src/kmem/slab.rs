@@ -18,7 +18,8 @@ pub(super) struct SlabAllocation {
 /// Sums of the allocations of one address or one caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SlabRow {
-    /// The address of the memory; in rows of callers that of the first allocation.
+    /// The address of the memory; in rows of callers that of the first allocation, or with
+    /// [`SlabStatistics::live_by_caller`] the lowest.
     pub pointer: u64,
     /// The address after the call; in rows of addresses that of the latest allocation.
     pub call_site: u64,
@@ -28,7 +29,7 @@ pub struct SlabRow {
     pub requested: u64,
     /// Bytes allocated.
     pub allocated: u64,
-    /// Objects freed on another CPU than they were allocated on.
+    /// Objects freed on another CPU than they were allocated on; 0 in rows of live objects.
     pub ping_pong: u64,
 }
 
@@ -55,9 +56,9 @@ pub struct SlabTotals {
     pub requested: u64,
     /// Bytes allocated.
     pub allocated: u64,
-    /// Bytes of objects freed that were allocated before.
+    /// Bytes of freed objects whose allocation was recorded.
     pub freed: u64,
-    /// Allocations from another node than that of the CPU.
+    /// Allocations that requested another node than that of the CPU.
     pub other_node: u64,
 }
 
@@ -93,7 +94,7 @@ pub enum SlabSortKey {
     Hits,
     /// Objects freed on another CPU.
     PingPong,
-    /// Bytes allocated but not requested, by bytes allocated.
+    /// Percentage of the allocated bytes that were not requested.
     Fragmentation,
 }
 
@@ -138,7 +139,7 @@ struct AddressState {
     cpu: u32,
 }
 
-/// Pairs of requested and allocated bytes. There are few, as there are few callers.
+/// Numbers the different pairs of requested and allocated bytes.
 #[derive(Debug, Default)]
 struct SizePairs {
     numbers: FxHashMap<[u64; 2], u32>,
@@ -228,9 +229,11 @@ impl SlabStatistics {
         totals.allocations += 1;
         totals.requested = totals.requested.saturating_add(allocation.requested);
         totals.allocated = totals.allocated.saturating_add(allocation.allocated);
-        let wanted = allocation.node.and_then(|node| u32::try_from(node).ok());
-        let own = self.nodes.get(cpu as usize).copied().flatten();
-        let is_other = wanted.zip(own).is_some_and(|(wanted, own)| wanted != own);
+        let requested = allocation.node.and_then(|node| u32::try_from(node).ok());
+        let cpu_node = self.nodes.get(cpu as usize).copied().flatten();
+        let is_other = requested
+            .zip(cpu_node)
+            .is_some_and(|(requested, cpu_node)| requested != cpu_node);
         totals.other_node += u64::from(is_other);
     }
 
@@ -296,7 +299,7 @@ impl SlabStatistics {
         sorted(callers.into_values().collect(), |row| row.call_site, keys)
     }
 
-    /// Failed allocations have no address.
+    /// Returns the objects that were not freed. Failed allocations have no address.
     fn live(&self) -> impl Iterator<Item = SlabRow> {
         let live = self.addresses.iter();
         let live = live.filter(|(pointer, state)| **pointer != 0 && state.cpu != FREED);

@@ -16,7 +16,7 @@ pub struct CacheRow {
     pub requested: u64,
     /// Objects that were not freed.
     pub live: RequestCount,
-    /// Bytes requested of these objects.
+    /// Bytes requested for these objects.
     pub live_requested: u64,
     /// Allocations that failed; they are not in `allocated`.
     pub failed: u64,
@@ -29,7 +29,7 @@ impl CacheRow {
         self.allocated.bytes.saturating_sub(self.requested)
     }
 
-    /// Returns the bytes of objects that were not freed, and were not requested.
+    /// Returns the bytes that were not requested, of objects that were not freed.
     #[must_use]
     pub fn live_wasted(&self) -> u64 {
         self.live.bytes.saturating_sub(self.live_requested)

@@ -1,4 +1,4 @@
-//! Memory of both allocators by any key: stacks, callers, caches, cgroups, processes. Nothing is counted twice.
+//! Memory of both allocators by any key: stacks, callers, caches, cgroups, processes.
 
 use rperf_tracepoint::typed::TypedEvent;
 use rustc_hash::FxHashMap;
@@ -70,9 +70,9 @@ pub struct UsageReport {
     pub begin: u64,
     /// The time of the last event, in nanoseconds of the same clock.
     pub end: u64,
-    /// In order of their keys.
+    /// By kind, cache and key, ascending.
     pub rows: Vec<UsageRow>,
-    /// Frees of addresses without a live allocation, of objects and of pages: most were allocated before the first event.
+    /// Frees of addresses without a live allocation, of objects and of pages.
     pub unmatched_frees: [u64; 2],
 }
 
@@ -96,7 +96,7 @@ struct NewMemory {
     cache: u64,
 }
 
-/// The bit of orders among numbers of caches.
+/// The bit that distinguishes orders from numbers of caches.
 const ORDER: u64 = 1 << 32;
 
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +106,7 @@ struct LiveAllocation {
     bytes: u64,
 }
 
-/// The key of a row: kind, number of the cache, and the parts of [`UsageDetail::key`].
+/// The key of a row: kind, [`NewMemory::cache`] or 0, and the parts of [`UsageDetail::key`].
 type RowKey = (MemoryKind, u64, Vec<u64>);
 
 /// Sums allocations by key. Its own memory grows with the number of live allocations and of keys: by some 80 bytes for each live
@@ -127,7 +127,7 @@ pub struct MemoryUsage {
 }
 
 impl MemoryUsage {
-    /// Makes the cache of objects and the order of pages a part of the key.
+    /// Sets whether the cache of objects and the order of pages are a part of the key.
     #[must_use]
     pub fn by_cache(self, by_cache: bool) -> Self {
         Self { by_cache, ..self }
@@ -224,7 +224,7 @@ impl MemoryUsage {
         }
     }
 
-    /// Returns the sums.
+    /// Returns the rows, and the time that they span.
     #[must_use]
     pub fn report(self) -> UsageReport {
         let mut rows = self.rows;

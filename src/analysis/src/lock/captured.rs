@@ -19,7 +19,7 @@ const VALUE: usize = 20;
 const MEMORY: usize = 24;
 const DESCRIPTOR: usize = 88;
 const WAIT: usize = 112;
-/// The offset of the id in that description on x86-64. It begins with a pointer to itself and has another one after 16 bytes.
+/// The offset of the id in that description on x86-64. The description begins with a pointer to itself and has another one after 16 bytes.
 const THREAD_ID: u64 = 0x2d0;
 
 /// A new wait, and the waits of the threads that it leads to.
@@ -47,7 +47,7 @@ pub struct CapturedWait {
 }
 
 impl CapturedWaits {
-    /// Decodes the raw data of a sample in this machine's byte order. `None` if they are truncated.
+    /// Decodes the raw data of a sample in this machine's byte order. `None` if they are truncated or have no waits.
     #[must_use]
     pub fn decode(raw: &[u8]) -> Option<Self> {
         let count = usize::try_from(word(raw, COUNT)?).ok()?;
@@ -63,14 +63,14 @@ impl CapturedWaits {
 
 impl CapturedWait {
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let address = double(bytes, ADDRESS)?;
+        let address = double_word(bytes, ADDRESS)?;
         let wait = FutexWait {
             operation: word(bytes, OPERATION)?,
             value: word(bytes, VALUE)?,
         };
         let memory = FutexMemory::around(bytes.get(MEMORY..DESCRIPTOR)?);
         let descriptor = address.checked_sub(THREAD_ID);
-        let pointers = [DESCRIPTOR, DESCRIPTOR + 16].map(|at| double(bytes, at));
+        let pointers = [DESCRIPTOR, DESCRIPTOR + 16].map(|at| double_word(bytes, at));
         let is_thread_id = pointers.iter().all(|pointer| *pointer == descriptor);
         Some(Self {
             tid: word(bytes, THREAD)?,
@@ -86,7 +86,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-fn double(bytes: &[u8], at: usize) -> Option<u64> {
+fn double_word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
@@ -127,15 +127,18 @@ mod tests {
             .flat_map(|word| word.to_ne_bytes())
             .collect();
         let raw = [header, mutex, joined, vec![0; 4]].concat();
-        let found = CapturedWaits::decode(&raw).unwrap();
-        let holders: Vec<_> = found
+        let decoded = CapturedWaits::decode(&raw).unwrap();
+        let holders: Vec<_> = decoded
             .waits
             .iter()
             .map(|wait| wait.holder.map(|holder| (holder.tid, holder.object)))
             .collect();
         let expected = [(7, FutexObject::Mutex), (8, FutexObject::Thread)];
         assert_eq!(holders, expected.map(Some));
-        assert_eq!((found.pid, found.waits[1].address), (5, 0x7000_0000_22d0));
+        assert_eq!(
+            (decoded.pid, decoded.waits[1].address),
+            (5, 0x7000_0000_22d0)
+        );
         assert_eq!(CapturedWaits::decode(&raw[..200]), None);
     }
 

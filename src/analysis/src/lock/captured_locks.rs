@@ -68,9 +68,9 @@ pub(super) struct BegunLockWait {
     pub(super) queued: u64,
 }
 
-/// A record and the event of its wait are less apart, in ns. The program writes before the events of the recording are enabled, too: such a record must
+/// The time between a record and the event of its wait is below this, in ns. The program writes before the events of the recording are enabled, too: such a record must
 /// not be taken for that of a later wait.
-const MOST_APART: u64 = 100_000_000;
+const MAX_DISTANCE: u64 = 100_000_000;
 
 /// A waiting thread and its lock. Idle threads have the id 0 on all CPUs.
 type WaitPlace = (u32, Option<u32>, u64);
@@ -109,10 +109,10 @@ impl LockRecords {
     /// Removes and returns the record of a wait that begins.
     pub(super) fn take_record(&mut self, at: &EventContext, address: u64) -> Option<CapturedLock> {
         let (time, record) = self.records.remove(&Self::place(at, address))?;
-        (at.time().saturating_sub(time) < MOST_APART).then_some(record)
+        (at.time().saturating_sub(time) < MAX_DISTANCE).then_some(record)
     }
 
-    /// Adds a begin without a record so far. Returns the one before of this thread and lock, which has none.
+    /// Adds a begin without a record so far. Returns an earlier begin of this thread and lock, which got no record.
     pub(super) fn add_begin(&mut self, begin: BegunLockWait) -> Option<BegunLockWait> {
         let place = Self::place(&begin.at, begin.address);
         self.begins.insert(place, begin)
@@ -178,7 +178,7 @@ mod tests {
             task: TaskId { pid: 1, tid: 1 },
         };
         let record = CapturedLock::decode(&raw(5, 77, 1, &[])).expect("a record");
-        for (begin, is_found) in [(1000, true), (MOST_APART + 10, false)] {
+        for (begin, is_found) in [(1000, true), (MAX_DISTANCE + 10, false)] {
             let mut records = LockRecords::default();
             assert!(records.add_record(&at(10), record.clone()).is_none());
             assert_eq!(records.take_record(&at(begin), 5).is_some(), is_found);

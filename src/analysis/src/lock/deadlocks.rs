@@ -18,7 +18,7 @@ use crate::{EventContext, Loss, Observer};
 pub struct FutexDeadlocks {
     owners: FutexOwners,
     graph: WaitGraph,
-    /// Threads that wait, and whose records follow.
+    /// Threads that wait, without a record so far.
     uncaptured: FxHashSet<u32>,
     waits: u64,
     unknown: u64,
@@ -31,13 +31,13 @@ pub struct FutexDeadlocks {
 /// What a recording tells about threads that wait for each other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FoundWaits {
-    /// Circles, in order of time.
+    /// Cycles, in order of time.
     pub cycles: Vec<WaitCycle>,
     /// Chains of three threads and more, longest time first.
     pub chains: Vec<WaitChain>,
     /// The number of waits.
     pub waits: u64,
-    /// The number of waits that began without a known holder.
+    /// The number of waits whose holder was unknown when they began.
     pub unknown: u64,
     /// How often a chain was not counted, since there were too many different ones.
     pub skipped: u64,

@@ -1,15 +1,15 @@
 //! Which thread holds a futex, as far as the memory of the futex tells.
 //!
 //! The kernel defines words with priority inheritance (futex(2)): they contain the id of the holder. The layouts of glibc are those of its public headers
-//! `bits/struct_mutex.h` and `pthread_internals` of 64-bit architectures.
+//! `bits/struct_mutex.h` and `bits/struct_rwlock.h` of 64-bit architectures.
 
 use super::user::{FutexCall, is_private};
 
 /// The number of bytes before a futex that [`FutexMemory`] has.
 pub const BEFORE_FUTEX: usize = 16;
-/// The number of bytes from a futex on that [`FutexMemory`] has; the first [`MUTEX_MEMORY`] are enough for mutexes.
+/// The number of bytes from a futex on that [`FutexMemory`] has; the first [`MUTEX_MEMORY`] are enough for mutexes of glibc.
 pub const FROM_FUTEX: usize = 48;
-/// The number of bytes from a futex on that tell the owner of a mutex.
+/// The number of bytes from a futex on that tell the owner of a mutex of glibc.
 pub const MUTEX_MEMORY: usize = 24;
 
 /// `FUTEX_WAITERS`: other threads wait.
@@ -22,7 +22,7 @@ const CONTENDED: u32 = 2;
 const WAITED_FOR: u32 = 3;
 /// `PTHREAD_RWLOCK_WRPHASE` of `__readers`: the lock is a writer's.
 const WRITE_PHASE: u32 = 1;
-/// Bits that the kind of such a mutex may have: type, shared by processes, with or without elision. Robust mutexes and those with
+/// Bits that the kind of a mutex with the value [`CONTENDED`] may have: type, shared by processes, with or without elision. Robust mutexes and those with
 /// priorities have other values.
 const KINDS: u32 = 3 | SHARED | 0x100 | 0x200;
 /// The bit of a kind for mutexes that processes share, in glibc and musl.
@@ -51,7 +51,7 @@ pub enum FutexObject {
     Unknown,
 }
 
-/// The thread that has to act before a wait ends.
+/// The thread that a wait is for: it holds the lock, or is joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FutexHolder {
     /// The id of the thread, as the program sees it.

@@ -52,7 +52,7 @@ pub struct FutexHolders {
     owners: FutexOwners,
     /// The holder of the futex that a thread waits for, and the futex.
     waits: FxHashMap<u32, (u32, UserLock)>,
-    /// The futexes of threads that wait, and whose records follow.
+    /// The futexes of threads that wait, without a record so far.
     uncaptured: FxHashMap<u32, UserLock>,
     holders: FxHashMap<u32, Holder>,
     sums: FxHashMap<(HolderState, LockStack), (u64, u64)>,
@@ -60,14 +60,14 @@ pub struct FutexHolders {
     pub losses: LostStretches,
 }
 
-/// A thread that has had a lock.
+/// A thread that holds a lock, or may do so later.
 #[derive(Debug, Default)]
 struct Holder {
     /// The threads that wait for it.
     waiters: u32,
-    /// Since when there is a waiter, in ns.
+    /// Since when the time of the waiters is not in `waited`, in ns.
     since: u64,
-    /// For how long there was one up to then.
+    /// For how long there was a waiter up to `since`, in ns.
     waited: u64,
     away: Option<Away>,
 }
@@ -173,7 +173,7 @@ impl FutexHolders {
         }
     }
 
-    /// One thread less waits for a holder.
+    /// Removes a waiter of a holder.
     fn release(&mut self, holder: u32, time: u64) {
         if let Some(holder) = self.holders.get_mut(&holder) {
             holder.waited = holder.waited(time);

@@ -11,8 +11,8 @@ use super::rows::LockDetail;
 /// The number of maps, so that threads seldom wait for each other.
 const SHARDS: usize = 16;
 
-/// Recorded callchains to what the analysis needs of them. Waits have few different stacks: a look-up by the recorded
-/// bytes costs a tenth of evaluating these. Memory grows with the number of different stacks.
+/// Recorded callchains to what the analysis needs of them. Waits have few different stacks, and a look-up by the recorded
+/// bytes is cheaper than evaluating these. Memory grows with the number of different stacks.
 #[derive(Debug)]
 pub struct KnownStacks([Mutex<Details>; SHARDS]);
 

@@ -56,19 +56,22 @@ impl FutexOwners {
 
     /// Returns the holder of the futex of a wait, with its id in the recording; `None` if it is unknown.
     pub(super) fn holder(&self, pid: u32, wait: &CapturedWait) -> Option<FutexHolder> {
-        let found = wait.holder?;
+        let captured = wait.holder?;
         let tid = match wait.own_tid == wait.tid {
             true => {
-                let process = *self.processes.get(&found.tid)?;
-                (process == pid || wait.wait.is_shared()).then_some(found.tid)
+                let process = *self.processes.get(&captured.tid)?;
+                (process == pid || wait.wait.is_shared()).then_some(captured.tid)
             }
-            false => self.own_ids.get(&(pid, found.tid)).copied(),
+            false => self.own_ids.get(&(pid, captured.tid)).copied(),
         };
-        Some(FutexHolder { tid: tid?, ..found })
+        Some(FutexHolder {
+            tid: tid?,
+            ..captured
+        })
     }
 
     /// Returns the holder of the futex at `address` when the current thread begins to wait for it, `None` inside if it is unknown. `None` if
-    /// there is no record yet: the kernel writes records and events of a call in any order.
+    /// there is no record of this wait yet: the kernel writes records and events of a call in any order.
     pub(super) fn take(&mut self, at: &EventContext, address: u64) -> Option<Option<FutexHolder>> {
         let pending = self.pending.remove(&at.task.tid)?;
         (pending.address == address).then_some(pending.holder)

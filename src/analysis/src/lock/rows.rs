@@ -16,7 +16,7 @@ pub struct LockStack {
     pub frames: Vec<u64>,
 }
 
-/// The stack of the event at which a wait begins, evaluated before the event is observed.
+/// What is computed from an event or a sample before it is observed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockDetail {
     /// The stack that determines the row of a caller, without the functions of locks.
@@ -59,7 +59,7 @@ pub enum LockKey {
     Thread(u32),
     /// The thread that had the lock, if known.
     Owner(Option<u32>),
-    /// A cgroup by its id.
+    /// A cgroup by its id, 0 if unknown.
     Cgroup(u64),
     /// The address of a lock.
     Address(u64),
@@ -140,7 +140,7 @@ pub struct LockSums {
     pub address: u64,
     /// The name of that lock, if it was recognized.
     pub lock_name: Option<String>,
-    /// The time in which the threads waited for a CPU, no part of the other times; 0 if it is not kept apart.
+    /// The time in which the threads waited for a CPU, no part of the other times; 0 if it was not measured.
     pub run_queue: u64,
 }
 
@@ -225,7 +225,7 @@ impl LockRow {
     }
 
     /// Returns the mean, rounded down, as perf does: the sum divided by the number of waits that ended, or, for
-    /// lockdep's events and combined rows, that began.
+    /// lockdep's events and combined rows, that began. 0 without such waits.
     #[must_use]
     pub fn average(&self) -> u64 {
         let divisor = match self.divisor {
@@ -270,7 +270,7 @@ impl LockRow {
         }
     }
 
-    /// Adds a wait, in which the thread waited for a CPU for `queued`.
+    /// Adds the time of a wait, in which the thread waited for a CPU for `queued`, in ns.
     pub(super) fn end(&mut self, wait: u64, queued: u64) {
         self.run_queue = self.run_queue.saturating_add(queued);
         let wait = match self.separates_run_queue {

@@ -17,7 +17,7 @@ struct QueuedThread {
     is_off: bool,
     /// When it became runnable, if it does not run.
     since: Option<u64>,
-    /// The time of its stretches that ended.
+    /// The time of its ended waits for a CPU, in ns.
     total: u64,
 }
 

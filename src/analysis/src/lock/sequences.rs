@@ -48,7 +48,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Returns the step of `lock:lock_acquire` with these flags: 1 is a trylock, 2 a lock for reading.
+    /// Returns the step of `lock:lock_acquire` with these flags: 1 is a trylock, 2 a lock for reading, also by a trylock.
     pub(super) fn acquire(flags: u32) -> Self {
         match (flags & 1, flags & 2) {
             (_, 2) => Self::Read,
@@ -81,7 +81,7 @@ enum Next {
 }
 
 impl Step {
-    /// Returns what the step leads to from `state`, which is `None` before the first event and after a release.
+    /// Returns what the step leads to from `state`, which is `None` before the first event, after a release and after an impossible order.
     fn next(self, state: Option<State>) -> Next {
         match (self, state) {
             // The first alternative is a wait that began before the recording, or whose begin is not selected.
@@ -161,7 +161,7 @@ pub(super) struct Sequences {
 }
 
 impl Sequences {
-    /// Returns the row of the latest event of a thread and a lock.
+    /// Returns the row of the event that led to the state of a thread and a lock; `None` without a state.
     pub(super) fn row(&self, tid: u32, address: u64) -> Option<usize> {
         Some(self.current.get(&(tid, address))?.row)
     }

@@ -135,8 +135,8 @@ impl UserWaits {
     /// Returns the row of an open wait whose record follows its call; `None` if there is no such wait.
     pub(super) fn uncaptured_row(&self, wait: &NewWait) -> Option<usize> {
         let open = self.open.get(&wait.tid)?;
-        let is_wanted = !open.is_captured && open.lock.address == wait.address;
-        is_wanted.then_some(open.row)
+        let is_uncaptured = !open.is_captured && open.lock.address == wait.address;
+        is_uncaptured.then_some(open.row)
     }
 
     /// Sets the holder of an open wait, and its row.

@@ -15,7 +15,7 @@ impl WaitChains {
     /// Finds the chains and cycles of waits: `holders` has the holder of the lock by waiting thread.
     #[must_use]
     pub fn of(holders: &BTreeMap<u32, u32>) -> Self {
-        let mut found = Self::default();
+        let mut wait_chains = Self::default();
         let mut in_cycle: BTreeSet<u32> = BTreeSet::new();
         let mut visited: BTreeSet<u32> = BTreeSet::new();
         for first in holders.keys() {
@@ -25,16 +25,16 @@ impl WaitChains {
             let start = next.and_then(|next| path.iter().position(|tid| tid == next));
             if let Some(cycle) = start.and_then(|start| path.get(start..)) {
                 in_cycle.extend(cycle);
-                found.cycles.push(from_lowest(cycle));
+                wait_chains.cycles.push(from_lowest(cycle));
             }
             visited.extend(path);
         }
-        found.cycles.sort();
+        wait_chains.cycles.sort();
         let waited_for: BTreeSet<u32> = holders.values().copied().collect();
         for first in holders.keys().filter(|tid| !waited_for.contains(tid)) {
-            found.chains.push(path(holders, *first, &in_cycle));
+            wait_chains.chains.push(path(holders, *first, &in_cycle));
         }
-        found
+        wait_chains
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
         fn threads_are_in_a_cycle_if_following_the_holders_leads_back(
             holders in prop::collection::btree_map(0..12_u32, 0..12_u32, 0..12),
         ) {
-            let found = WaitChains::of(&holders);
+            let wait_chains = WaitChains::of(&holders);
             let leads_back = |tid: u32| {
                 let mut at = tid;
                 (0..12).any(|_| {
@@ -95,17 +95,17 @@ mod tests {
                     at == tid
                 })
             };
-            let mut in_cycles: Vec<u32> = found.cycles.concat();
+            let mut in_cycles: Vec<u32> = wait_chains.cycles.concat();
             in_cycles.sort_unstable();
             let expected: Vec<u32> = (0..12).filter(|tid| leads_back(*tid)).collect();
             prop_assert_eq!(&in_cycles, &expected);
-            for cycle in &found.cycles {
+            for cycle in &wait_chains.cycles {
                 for (at, tid) in cycle.iter().enumerate() {
                     prop_assert_eq!(holders[tid], cycle[(at + 1) % cycle.len()]);
                 }
                 prop_assert_eq!(cycle.iter().min(), cycle.first());
             }
-            for chain in &found.chains {
+            for chain in &wait_chains.chains {
                 prop_assert!(chain.len() > 1);
                 prop_assert!(chain.windows(2).all(|pair| holders[&pair[0]] == pair[1]));
                 prop_assert!(!holders.values().any(|tid| *tid == chain[0]));

@@ -1,4 +1,4 @@
-//! Which threads wait for which over time: chains with their times, and circles.
+//! Which threads wait for which over time: chains with their times, and cycles.
 //!
 //! A wait has the holder that its memory told when it began, or later when another wait led to it. It loses its holder when a thread wakes
 //! those that wait for the lock, since another one may have it then.
@@ -22,7 +22,7 @@ pub struct HeldWait {
     pub address: u64,
     /// What is held; [`FutexObject::Unknown`] without a holder.
     pub object: FutexObject,
-    /// The thread that has to act before the wait ends.
+    /// The thread that holds the lock, or is joined; `None` if unknown.
     pub holder: Option<u32>,
     /// Whether the wait ends by itself after some time.
     pub has_timeout: bool,
@@ -37,9 +37,9 @@ pub struct WaitCycle {
     pub waits: Vec<(u32, HeldWait)>,
     /// How often it was closed: waits end by timeouts and signals, and begin again.
     pub count: u64,
-    /// When the last of the waits began for the first time, in ns.
+    /// When it was closed for the first time, in ns.
     pub from: u64,
-    /// When one of them ended for the last time, in ns; `None` at the end of the recording.
+    /// When it ended for the last time, in ns; `None` if it lasts to the end of the recording.
     pub until: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ pub struct WaitCycle {
 pub struct WaitChain {
     /// The waiting threads and their locks.
     pub waits: Vec<ChainedWait>,
-    /// Whether the last wait is one of a circle.
+    /// Whether the last wait is one of a cycle.
     pub ends_in_cycle: bool,
     /// How often there was this chain.
     pub count: u64,
@@ -69,7 +69,7 @@ pub struct ChainedWait {
     pub address: u64,
     /// What is held.
     pub object: FutexObject,
-    /// The thread that has it.
+    /// The thread that holds it.
     pub holder: u32,
 }
 
@@ -80,11 +80,11 @@ struct Segment {
     since: u64,
 }
 
-/// The open waits, and what was found.
+/// The open waits, and the chains and cycles so far.
 #[derive(Debug, Default)]
 pub(super) struct WaitGraph {
     open: FxHashMap<u32, HeldWait>,
-    /// Threads that wait for a thread.
+    /// By holder: the threads that wait for it.
     waiters: FxHashMap<u32, BTreeSet<u32>>,
     by_lock: FxHashMap<UserLock, BTreeSet<u32>>,
     segments: FxHashMap<u32, Segment>,
@@ -92,7 +92,7 @@ pub(super) struct WaitGraph {
     by_waits: FxHashMap<Vec<ChainedWait>, usize>,
     cycles: Vec<WaitCycle>,
     by_cycle: FxHashMap<Vec<ChainedWait>, usize>,
-    /// The circle that a thread is in.
+    /// The cycle that a thread is in.
     open_cycles: FxHashMap<u32, usize>,
     /// The number of times that a chain was not counted, since there were too many.
     pub(super) skipped: u64,
@@ -184,7 +184,7 @@ impl WaitGraph {
         self.changed(tid, time);
     }
 
-    /// Returns circles in order of time, and chains, longest time first. `time` is the end of the recording.
+    /// Returns cycles in order of time, and chains, longest time first. `time` is the end of the recording.
     pub(super) fn finish(mut self, time: u64) -> (Vec<WaitCycle>, Vec<WaitChain>) {
         let open: Vec<u32> = self.segments.keys().copied().collect();
         for tid in open {
@@ -220,7 +220,7 @@ impl WaitGraph {
     }
 
     /// Returns the waits from that of `first` on, each of the holder of the one before, up to an unknown holder, one that does not wait, or
-    /// a repetition.
+    /// a repetition; and whether it is a repetition.
     fn path(&self, first: u32) -> (Vec<ChainedWait>, bool) {
         let (mut path, mut known) = (Vec::new(), FxHashSet::default());
         let mut tid = first;
@@ -242,7 +242,7 @@ impl WaitGraph {
         (path, false)
     }
 
-    /// Notes the circle that the wait of a thread closes, if there is one.
+    /// Notes the cycle that the wait of a thread closes, if there is one.
     fn find_cycle(&mut self, tid: u32, time: u64) {
         let (mut path, is_repeated) = self.path(tid);
         if !is_repeated || path.last().is_none_or(|last| last.holder != tid) {
@@ -279,7 +279,7 @@ impl WaitGraph {
         self.cycles.len() - 1
     }
 
-    /// Ends the circle that a thread is in.
+    /// Ends the cycle that a thread is in.
     fn end_cycle(&mut self, tid: u32, time: u64) {
         let cycle = self.open_cycles.remove(&tid);
         let Some(cycle) = cycle.and_then(|cycle| self.cycles.get_mut(cycle)) else {
@@ -291,7 +291,7 @@ impl WaitGraph {
         }
     }
 
-    /// Begins the chains anew in which a thread waits, and those that wait for it.
+    /// Begins anew the chains of a thread, and of all that wait for it, also through others.
     fn changed(&mut self, tid: u32, time: u64) {
         let (mut affected, mut next) = (FxHashSet::default(), vec![tid]);
         while let Some(tid) = next.pop() {
@@ -377,7 +377,7 @@ mod tests {
         graph.end(1, 100);
         let (cycles, chains) = graph.finish(200);
         assert_eq!(cycles, []);
-        let found: Vec<_> = chains
+        let sums: Vec<_> = chains
             .iter()
             .map(|chain| (tids(&chain.waits), chain.count, chain.total, chain.max))
             .collect();
@@ -387,11 +387,11 @@ mod tests {
             (vec![1, 2, 4, 5], 1, 30, 30),
             (vec![1, 2, 4], 1, 10, 10),
         ];
-        assert_eq!(found, expected);
+        assert_eq!(sums, expected);
     }
 
     #[test]
-    fn a_circle_is_found_when_it_closes_and_others_lead_to_it() {
+    fn a_cycle_is_found_when_it_closes_and_others_lead_to_it() {
         let mut graph = WaitGraph::default();
         graph.begin(7, wait(0x10, Some(3)), 1);
         graph.begin(3, wait(0x20, Some(5)), 2);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_did_not_wait_closes_no_circle() {
+    fn a_call_that_did_not_wait_closes_no_cycle() {
         let mut graph = WaitGraph::default();
         graph.begin(1, wait(0x10, Some(2)), 10);
         graph.begin(2, wait(0x20, Some(1)), 20);

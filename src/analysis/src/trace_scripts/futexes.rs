@@ -60,8 +60,8 @@ impl FutexWaits {
             return;
         };
         let time = sample.time.saturating_sub(began);
-        let known = self.waits.entry(&(sample.pid, futex));
-        *known = match known.count {
+        let statistics = self.waits.entry(&(sample.pid, futex));
+        *statistics = match statistics.count {
             0 => WaitStatistics {
                 count: 1,
                 average: time as f64,
@@ -70,9 +70,9 @@ impl FutexWaits {
             },
             count => WaitStatistics {
                 count: count + 1,
-                average: (known.average + time as f64) / 2.0,
-                max: known.max.max(time),
-                min: known.min.min(time),
+                average: (statistics.average + time as f64) / 2.0,
+                max: statistics.max.max(time),
+                min: statistics.min.min(time),
             },
         };
     }

@@ -41,7 +41,7 @@ impl Hash {
     /// Runs the benchmark.
     ///
     /// # Errors
-    /// Too few threads, or an unexpected result of futex(2).
+    /// What sched_getaffinity(2) and sched_setaffinity(2) report, or an unexpected result of futex(2).
     pub fn run(&self) -> Result<Vec<HashThread>, BenchError> {
         let words = || (0..self.futexes).map(|_| AtomicU32::new(0)).collect();
         let words: Vec<Vec<AtomicU32>> = (0..self.threads).map(|_| words()).collect();

@@ -9,7 +9,7 @@ use super::FutexScope;
 use crate::BenchError;
 use crate::timed::{TimedThreads, rate};
 
-/// How long a lock is held.
+/// How long a lock is held, at least.
 const HELD: Duration = Duration::from_micros(1);
 
 /// The benchmark `futex lock-pi`.
@@ -38,7 +38,7 @@ impl LockPi {
     /// Runs the benchmark.
     ///
     /// # Errors
-    /// Too few threads; what futex(2) reports.
+    /// What sched_getaffinity(2), sched_setaffinity(2) and futex(2) report.
     pub fn run(&self) -> Result<Vec<LockThread>, BenchError> {
         let locks: Vec<AtomicU32> = (0..self.threads).map(|_| AtomicU32::new(0)).collect();
         let lock_of = |number| locks.get(if self.multiple { number } else { 0 });

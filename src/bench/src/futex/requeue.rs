@@ -36,7 +36,7 @@ impl Requeue {
     /// Lets the threads wait, moves them all, and wakes them.
     ///
     /// # Errors
-    /// Too few threads; what futex(2) reports.
+    /// Failure to start the threads; what futex(2) reports.
     pub fn run(&self, words: &FutexWords) -> Result<Requeued, BenchError> {
         let wait = || match self.pi {
             false => self.scope.wait(&words.waiting, 0),

@@ -119,7 +119,7 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     #[test]
-    fn waiting_threads_are_woken_when_they_are_finished() {
+    fn finish_wakes_waiting_threads() {
         let words = FutexWords::default();
         let kind = FutexScope::Private;
         thread::scope(|scope| {

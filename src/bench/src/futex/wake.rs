@@ -34,7 +34,7 @@ impl Wake {
     /// Lets the threads wait and wakes them all.
     ///
     /// # Errors
-    /// Too few threads; what futex(2) reports.
+    /// Failure to start the threads; what futex(2) reports.
     pub fn run(&self, words: &FutexWords) -> Result<WakeTime, BenchError> {
         let wait = || self.scope.wait(&words.waiting, 0);
         thread::scope(|scope| {
@@ -66,7 +66,7 @@ impl WakeParallel {
     /// Lets the threads wait and wakes them; returns how long the waking threads took, in milliseconds.
     ///
     /// # Errors
-    /// Too few threads; what futex(2) reports.
+    /// Failure to start the threads; what futex(2) reports.
     pub fn run(&self, words: &FutexWords) -> Result<Spread, BenchError> {
         let each = self.threads / self.wakers.max(1);
         let wait = || self.scope.wait(&words.waiting, 0);

@@ -110,7 +110,7 @@ pub struct Block {
     pub operation: BlockOperation,
     /// Bytes of a block.
     pub size: usize,
-    /// Bytes of a call; the block is processed in several calls if it is larger.
+    /// Bytes of a call, not 0; the block is processed in several calls if it is larger.
     pub chunk: usize,
     /// How often the block is processed.
     pub loops: u64,
@@ -128,7 +128,7 @@ impl Block {
     /// Processes the block once to make its pages exist, then measures.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if there is not enough memory with such pages.
+    /// [`BenchError::Unavailable`] if there is not enough memory with such pages; what the clock reports.
     pub fn run(&self, function: BlockFunction, clock: &Clock) -> Result<Cost, BenchError> {
         let map = || {
             AnonymousMap::new(self.size, self.pages).map_err(|error| {

@@ -199,7 +199,7 @@ fn own_thread(b: &mut ProgramBuilder, layout: PidLayout, out: Label) {
     b.store(Word, R10, WAIT + open::OWN_THREAD, R1);
 }
 
-/// Sets `R1` to the number of 32 bits at `R3`.
+/// Sets `R1` to the number of 32 bits at `R3`. Goes to `out` if it cannot be read.
 pub(super) fn read_word(b: &mut ProgramBuilder, out: Label) {
     b.store(Double, R10, WORD, 0);
     b.address(R1, R10, i32::from(WORD));

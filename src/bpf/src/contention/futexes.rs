@@ -21,7 +21,7 @@ const MEMORY: i16 = OPERATION - memory::SIZE;
 /// The saved registers, at most 288 bytes.
 const REGISTERS: i16 = MEMORY - 288;
 
-/// The bit of both is the same.
+/// [`owner_of_mutex`] compares these bits.
 const _: () = assert!(SHARED_KIND == PRIVATE);
 
 /// The memory around a futex that tells its owner, in bytes.
@@ -186,7 +186,7 @@ fn sum_key(b: &mut ProgramBuilder, options: &ContentionOptions) {
     b.store(Double, R10, WAIT + 8, R0);
 }
 
-/// Reads the memory around the futex `R7`. What cannot be read is 0.
+/// Reads the memory around the futex `R7`, or only that for mutexes if not all can be read. What cannot be read is 0.
 pub(super) fn read_memory(b: &mut ProgramBuilder, place: CallPlace) {
     let done = b.label();
     for (offset, before, size) in [

@@ -52,15 +52,16 @@ pub enum LockName {
 /// Locks by address and by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockFilter {
-    /// Ranges of addresses: first, and first behind it.
+    /// Ranges of addresses: start, and end (exclusive).
     pub addresses: Vec<(u64, u64)>,
-    /// Names.
+    /// Names, which need a [`LockLayout`].
     pub names: Vec<LockName>,
 }
 
 // Offsets on the stack.
-/// The number of the name, 0 if unknown, and that of a slab cache.
+/// The number of the name, 0 if unknown.
 pub(super) const NAME: i16 = WORD - 8;
+/// The name of the slab cache, if the lock is in an object of one.
 pub(super) const CACHE: i16 = NAME - CACHE_SIZE;
 /// The number of bytes of a name of a slab cache that are read, with the NUL.
 pub(super) const CACHE_SIZE: i16 = 32;
@@ -177,11 +178,11 @@ pub(super) fn select(
     out: Label,
 ) {
     let found = b.label();
-    for (first, behind) in &filter.addresses {
+    for (start, end) in &filter.addresses {
         let other = b.label();
-        b.set_wide(R1, *first);
+        b.set_wide(R1, *start);
         b.jump_if(Below, R7, R1, other);
-        b.set_wide(R1, *behind);
+        b.set_wide(R1, *end);
         b.jump_if(Below, R7, R1, found);
         b.place(other);
     }

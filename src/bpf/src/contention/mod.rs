@@ -1,4 +1,4 @@
-//! Sums up waits for locks of the kernel and of user programs in the kernel: no record is written for a wait, so none can be lost.
+//! Waits for locks of the kernel and of user programs: sums in the kernel, and records of owners and names when waits begin.
 
 mod captured_futexes;
 mod captured_locks;
@@ -58,8 +58,7 @@ pub const FUTEX: u32 = 1 << 16;
 /// The flag of a wait for a futex with priority inheritance.
 pub const FUTEX_PI: u32 = 1 << 17;
 
-/// The key of waits whose owner is unknown. In the kernel only mutexes, and semaphores that a writer holds, have an owner; in user programs
-/// mutexes of glibc, robust mutexes and futexes with priority inheritance.
+/// The key of waits whose owner is unknown.
 pub const UNKNOWN_OWNER: u64 = u64::MAX;
 /// The bit of owners of futexes that processes may share: the owner may be a thread of another process.
 pub const SHARED_OWNER: u64 = 1 << 32;
@@ -105,7 +104,7 @@ pub struct ContentionOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WaitKey {
     /// The id of the thread, address of the lock, thread id of the owner or id of the cgroup; 0 for stacks. The owner of a futex may have the bits
-    /// [`SHARED_OWNER`] and [`FOREIGN_OWNER`]. It is one only if the process has such a thread, or, with the first bit, another process that shares the memory.
+    /// [`SHARED_OWNER`] and [`FOREIGN_OWNER`]. It is an owner only if its process has such a thread, or, with [`SHARED_OWNER`], another process that shares the memory.
     pub value: u64,
     /// The process of a futex; `None` for locks of the kernel.
     pub process: Option<u32>,
@@ -274,7 +273,7 @@ impl ContentionOptions {
     }
 }
 
-/// Fills the maps of selected CPUs, flags, locks and cgroups.
+/// Fills the maps of selected CPUs, flags and cgroups.
 fn select(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Error> {
     let words = |list: &Option<Vec<u32>>| {
         let words = list.iter().flatten();

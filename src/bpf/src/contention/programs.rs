@@ -68,7 +68,7 @@ pub(super) const WAIT_SIZE: u32 = 48;
 pub(super) const SUM_KEY: i16 = -128;
 /// Flags and address of the lock of a wait that ends.
 pub(super) const ENDED: i16 = -144;
-/// A word of 8 bytes.
+/// Scratch space of 8 bytes.
 pub(super) const WORD: i16 = -152;
 
 /// `LCB_F_*` of the kernel's trace/events/lock.h.

@@ -9,7 +9,7 @@ use crate::{Helper, Label, MapId, ProgramBuilder};
 
 use super::programs::{SUM_KEY, WAIT};
 
-/// Threads that have waited, and their times.
+/// Threads that have waited for locks, and their times.
 pub(super) const QUEUED: MapId = MapId(10);
 
 /// The value of [`QUEUED`]: offsets in bytes.
@@ -46,7 +46,8 @@ pub(super) fn note_begin(b: &mut ProgramBuilder, at: i16) {
 const NEW: i16 = SUM_KEY - 8;
 const _: () = assert!(NEW + SIZE <= WAIT);
 
-/// Leaves in `R1` for how long the current task has waited for CPUs since the wait began; `R8` is what [`note_begin`] stored.
+/// Leaves in `R1` for how long the current task has waited for CPUs since the wait began; `R8` is what [`note_begin`] stored. 0 if
+/// the task is not known.
 pub(super) fn since_begin(b: &mut ProgramBuilder) {
     let (known, done) = (b.label(), b.label());
     look_up(b, QUEUED, TASK);
@@ -109,7 +110,7 @@ pub(super) fn switch(pid: i16) -> ProgramBuilder {
     b
 }
 
-/// Leaves the value of the task `R3` in `R0`. Goes to `other` for tasks that have not waited, and for idle ones.
+/// Leaves the value of the task `R3` in `R0`. Goes to `other` for tasks without one, and for idle ones.
 fn find(b: &mut ProgramBuilder, pid: i16, other: Label) {
     b.operate(Add, R3, i32::from(pid));
     b.store(Word, R10, INDEX, 0);

@@ -39,9 +39,9 @@ proptest! {
             run(stored, *duration, &mut power);
             prop_assert_eq!(u64::from_ne_bytes(power), u64::from(duration.checked_ilog2().unwrap_or(0)));
         }
-        let found = WaitSummary::decode(&bytes);
-        prop_assert_eq!(Some(found.min), durations.iter().copied().min());
-        prop_assert_eq!(Some(found.max), durations.iter().copied().max());
+        let summary = WaitSummary::decode(&bytes);
+        prop_assert_eq!(Some(summary.min), durations.iter().copied().min());
+        prop_assert_eq!(Some(summary.max), durations.iter().copied().max());
     }
 
     #[test]
@@ -278,12 +278,12 @@ fn writers_of_read_write_locks_are_read_or_unknown() {
 
 #[test]
 fn waits_for_futexes_have_their_process_and_a_user_stack() {
-    let by_thread = ContentionOptions {
+    let by_stack = ContentionOptions {
         with_futexes: true,
         flags: Some(vec![FUTEX]),
         ..options(TaskSet::All, ContentionKey::Stack)
     };
-    let Some(summary) = start(&by_thread) else {
+    let Some(summary) = start(&by_stack) else {
         return;
     };
     let (sender, receiver) = std::sync::mpsc::channel();
@@ -292,16 +292,16 @@ fn waits_for_futexes_have_their_process_and_a_user_stack() {
         thread::sleep(std::time::Duration::from_millis(30));
         sender.send(()).unwrap();
     });
-    let found = summary.read().unwrap();
-    let own: Vec<_> = found
+    let sums = summary.read().unwrap();
+    let own: Vec<_> = sums
         .iter()
         .filter(|(key, _)| key.process == Some(std::process::id()))
         .collect();
-    assert!(found.keys().all(|key| key.process.is_some()), "{found:?}");
+    assert!(sums.keys().all(|key| key.process.is_some()), "{sums:?}");
     let longest = own.iter().map(|(_, sum)| sum.max).max();
     // The thread began to wait while this one slept.
-    assert!(longest > Some(10_000_000), "{found:?}");
-    assert!(own.iter().all(|(_, sum)| sum.flags == FUTEX), "{found:?}");
+    assert!(longest > Some(10_000_000), "{sums:?}");
+    assert!(own.iter().all(|(_, sum)| sum.flags == FUTEX), "{sums:?}");
     let stack = summary.stack(own[0].0.stack.unwrap()).unwrap();
     assert!(!stack.is_empty() && stack[0] < 1 << 63, "{stack:x?}");
 }
@@ -329,16 +329,16 @@ fn waits_are_summed_by_stack_and_by_lock() {
         }
     }
     assert!(none.read().unwrap().is_empty());
-    let found = locks.read().unwrap();
-    assert!(!found.is_empty());
-    for (key, sum) in &found {
+    let sums = locks.read().unwrap();
+    assert!(!sums.is_empty());
+    for (key, sum) in &sums {
         assert_eq!((key.value, key.stack), (sum.lock, None));
         assert!(sum.lock >= 1 << 63 && sum.count > 0);
         assert!(sum.min <= sum.max && sum.total >= sum.max, "{sum:?}");
         assert_eq!(sum.buckets.iter().sum::<u64>(), sum.count);
     }
-    let found = stacks.read().unwrap();
-    let number = found.keys().next().unwrap().stack.unwrap();
+    let sums = stacks.read().unwrap();
+    let number = sums.keys().next().unwrap().stack.unwrap();
     let stack = stacks.stack(number).unwrap();
     assert!(!stack.is_empty() && stack.len() <= 8, "{stack:?}");
     assert!(stack[0] >= 1 << 63, "{stack:?}");

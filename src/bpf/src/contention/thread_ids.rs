@@ -32,7 +32,7 @@ pub struct NamespaceLayout {
     pub number: u16,
 }
 
-/// Places on the stack: the key of [`THREAD_IDS`], its value, the task's id in its namespace, and an address.
+/// Offsets on the stack: the key of [`THREAD_IDS`], its value, and the address of an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Places {
     pub(super) key: i16,
@@ -108,8 +108,8 @@ fn namespace(
     read_word(b, failed);
 }
 
-/// Replaces the owner in `R0`, an id in the current task's namespace, by its id in the first namespace. If it has none, the id remains, with
-/// [`FOREIGN_OWNER`]. All bits remain set if it is unknown.
+/// Replaces the owner in `R0`, an id in the current task's namespace, by its id in the first namespace. If that is unknown, the id remains, with
+/// [`FOREIGN_OWNER`]. All bits remain set if the owner is unknown.
 pub(super) fn translate(b: &mut ProgramBuilder, layout: NamespaceLayout, places: Places) {
     let (first, unknown, done) = (b.label(), b.label(), b.label());
     b.jump_if(Equal, R0, -1, done);

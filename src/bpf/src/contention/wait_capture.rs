@@ -32,7 +32,7 @@ impl WaitCapture {
         Ok(capture)
     }
 
-    /// Loads and attaches the program for locks of the kernel, like [`WaitCapture::of_futexes`].
+    /// Loads and attaches the programs for locks of the kernel, like [`WaitCapture::of_futexes`].
     ///
     /// # Errors
     /// [`Error`]: missing rights or kernel support, a rejected program; [`Error::Attach`] before Linux 5.19.

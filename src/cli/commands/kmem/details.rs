@@ -1,4 +1,4 @@
-//! The parallel part of the analysis: finds the callers of the page allocator.
+//! The parallel part of the analysis: finds the callers and stacks of allocations.
 
 use rperf_analysis::PrepareSamples;
 use rperf_analysis::kmem::KmemDetail;
@@ -16,7 +16,7 @@ pub(super) struct KmemDetails<'r> {
 }
 
 /// The maximum number of frames that are searched for a caller.
-const MOST_FRAMES: usize = 32;
+const MAX_FRAMES: usize = 32;
 
 /// The start of the names of functions through which the kernel allocates pages, without leading `_`. The caller of an
 /// allocation is the innermost function with another name.
@@ -88,7 +88,7 @@ impl KmemDetails<'_> {
             return 0;
         };
         let (at, mut frames) = (AddressContext::of(sample), Vec::new());
-        self.resolver.callchain(at, chain, MOST_FRAMES, &mut frames);
+        self.resolver.callchain(at, chain, MAX_FRAMES, &mut frames);
         let caller = frames.iter().find(|frame| {
             let symbol = frame.symbol;
             symbol.is_none_or(|symbol| !is_one_of(self.resolver.symbol_name(symbol), ALLOCATORS))

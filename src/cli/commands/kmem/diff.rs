@@ -82,8 +82,8 @@ pub(in crate::cli::commands) fn run(
     let out = &mut context.stdout();
     match is_json {
         true => {
-            let shown = rows.get(..most).unwrap_or(&rows);
-            write_json(out, &recordings, shown, &keys.titles())?;
+            let rows = rows.get(..most).unwrap_or(&rows);
+            write_json(out, &recordings, rows, &keys.titles())?;
         }
         false => write(out, &recordings, &rows, most)?,
     }

@@ -79,9 +79,9 @@ pub(in crate::cli::commands) fn run(
         intervals: time_intervals(matches, &analysis, "script")?,
     };
     let pageblock_order = pageblock_order(&analysis);
-    let mut found = Fragmentation::default().with_pageblock_order(pageblock_order);
+    let mut fragmentation = Fragmentation::default().with_pageblock_order(pageblock_order);
     let pass = ObserverPass::new(&layouts, details).reading(&needed);
-    let delivered = pass.run(&analysis.replay, analysis.jobs, &mut found)?;
+    let delivered = pass.run(&analysis.replay, analysis.jobs, &mut fragmentation)?;
     analysis.end_progress();
     let types = migrate_types(&analysis);
     let is_raw = flag(matches, "raw-ip") == Some(true);
@@ -89,7 +89,7 @@ pub(in crate::cli::commands) fn run(
     let most = matches.get_one::<u64>("line").copied();
     let most = most.unwrap_or(if is_json { u64::MAX } else { ROWS });
     let view = FragmentationView {
-        report: &found.report(types),
+        report: &fragmentation.report(types),
         page_size: page_size(&analysis),
         types,
         pageblock_order,
@@ -108,7 +108,13 @@ pub(in crate::cli::commands) fn run(
         true => view.write_json(out, losses(&analysis).lost)?,
         false => view.write(out)?,
     }
-    conclude(&analysis, delivered, &found.losses, DOUBTFUL, matches)
+    conclude(
+        &analysis,
+        delivered,
+        &fragmentation.losses,
+        DOUBTFUL,
+        matches,
+    )
 }
 
 /// Returns the numbering of migrate types of the recording kernel.

@@ -155,12 +155,12 @@ pub(in crate::cli::commands) fn run(
     let is_json = flag(matches, "json") == Some(true);
     let rows = most("line", if is_json { u64::MAX } else { ROWS });
     let only_suspects = flag(matches, "suspects") == Some(true);
-    let wanted = report.stacks.iter();
-    let mut wanted = wanted.filter(|memory| !only_suspects || memory.is_suspect());
-    let shown = wanted.by_ref().take(rows);
-    let stacks: Vec<NamedStack> = shown.map(|memory| names.named(memory)).collect();
+    let stacks_left = report.stacks.iter();
+    let mut stacks_left = stacks_left.filter(|memory| !only_suspects || memory.is_suspect());
+    let first_stacks = stacks_left.by_ref().take(rows);
+    let stacks: Vec<NamedStack> = first_stacks.map(|memory| names.named(memory)).collect();
     let limits = StackLimits {
-        hidden: wanted.count(),
+        hidden: stacks_left.count(),
         frames: most("max-stack", 8),
     };
     if let Some(file) = matches.get_one::<String>("svg") {
@@ -185,7 +185,7 @@ fn refuse_two_formats(matches: &ArgMatches) -> Result<(), CliError> {
     }
 }
 
-/// Returns the picture of the curve: pages, and objects of the slab allocator, which are in pages. An allocator that was not recorded has no curve.
+/// Returns the picture of the curve: pages, and objects of the slab allocator, which are in pages. An allocator has no curve if it had no such memory.
 #[expect(clippy::cast_precision_loss, reason = "coordinates of a picture")]
 fn chart(report: &LeakReport, path: &str) -> CurveChart {
     let seconds = |end: &u64| (*end).min(report.end).saturating_sub(report.begin) as f64 / 1e9;

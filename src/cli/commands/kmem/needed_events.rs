@@ -15,7 +15,7 @@ type AllocatorEvents = (&'static str, &'static [&'static str]);
 const SLAB: AllocatorEvents = ("slab", &SLAB_EVENTS);
 const PAGE: AllocatorEvents = ("page", &PAGE_EVENTS);
 
-/// Returns the events to read, after checking that the recording has them with time, CPU and raw data.
+/// Returns the events of the selected allocators, after checking that the recording has some of each, with the needed fields.
 ///
 /// # Errors
 ///

@@ -18,7 +18,7 @@ use crate::cli::tracefs::MachineTracepoints;
 /// The command in messages.
 const RECORDER: &str = "kmem record";
 
-/// Options of `kmem stat` alone.
+/// Options of `kmem` that apply to `kmem stat`, not to `kmem record`.
 const READING: [&str; 9] = [
     "alloc",
     "caller",

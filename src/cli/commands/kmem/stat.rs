@@ -106,7 +106,7 @@ pub(super) fn page_size(analysis: &Analysis<'_>) -> Option<u32> {
     analysis.metadata().formats().ok()?.page_size()
 }
 
-/// Returns the NUMA node of each CPU, by CPU number; `None` if not recorded.
+/// Returns the NUMA node of each CPU, by CPU number; `None` for CPUs whose node is not recorded.
 fn nodes(analysis: &Analysis<'_>) -> Vec<Option<u32>> {
     let mut nodes = Vec::new();
     let recorded = analysis.metadata().features.numa_topology();
@@ -163,7 +163,7 @@ impl StatResult<'_> {
             };
             let most = *most;
             if allocators.slab {
-                let (table, rows_of) = match (is_caller, live) {
+                let (table, table_rows) = match (is_caller, live) {
                     (true, false) => (SlabTable::Callers, slab.by_caller(keys)),
                     (true, true) => (SlabTable::Callers, slab.live_by_caller(keys)),
                     (false, false) => (SlabTable::Addresses, slab.by_address(keys)),
@@ -172,20 +172,20 @@ impl StatResult<'_> {
                 rows.push(Rows::Slab(
                     table,
                     ShownRows {
-                        rows: rows_of,
+                        rows: table_rows,
                         most,
                     },
                 ));
             }
             if allocators.page {
-                let (table, rows_of) = match is_caller {
+                let (table, table_rows) = match is_caller {
                     true => (PageTable::Callers, pages.by_caller(page_keys)),
                     false => (PageTable::Pages, pages.by_page(page_keys)),
                 };
                 rows.push(Rows::Pages(
                     table,
                     ShownRows {
-                        rows: rows_of,
+                        rows: table_rows,
                         most,
                     },
                 ));

@@ -130,13 +130,13 @@ pub(in crate::cli::commands) fn run(
         let most = matches.get_one::<u64>(id).copied();
         usize::try_from(most.unwrap_or(default)).unwrap_or(usize::MAX)
     };
-    let shown = most("line", if is_json { u64::MAX } else { ROWS });
+    let row_limit = most("line", if is_json { u64::MAX } else { ROWS });
     let table = UsageTable {
         seconds: report.seconds(),
         totals: UsageTotals::of(&report, has_objects),
         titles: keys.titles(),
-        rows: names.named(&report, shown),
-        hidden: report.rows.len().saturating_sub(shown),
+        rows: names.named(&report, row_limit),
+        hidden: report.rows.len().saturating_sub(row_limit),
         frames: most("max-stack", 8),
     };
     context.paginate("kmem")?;

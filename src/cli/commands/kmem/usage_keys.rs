@@ -26,9 +26,9 @@ use crate::cli::shared::time_range::time_intervals;
 pub(super) enum KeyPart {
     /// The frames of the kernel outside the allocators.
     Stack,
-    /// The innermost of them.
+    /// The innermost frame outside the allocators.
     Caller,
-    /// Its function.
+    /// The function of the caller.
     Function,
     /// The cache of an object, the order of pages.
     Cache,
@@ -80,7 +80,7 @@ impl UsageKeys {
     ///
     /// # Errors
     ///
-    /// Status 129: an unknown key.
+    /// Status 129: an unknown key, or none.
     pub(super) fn given(matches: &ArgMatches, default: &[KeyPart]) -> Result<Self, CliError> {
         let Some(list) = matches.get_one::<String>("by") else {
             return Ok(Self(default.into()));
@@ -121,7 +121,7 @@ impl UsageKeys {
     ///
     /// # Errors
     ///
-    /// Status 255: the recording does not have the events or their fields.
+    /// The recording lacks the events, their fields or cgroups, or the range of `--time` is not valid.
     pub(super) fn analyse(
         &self,
         analysis: &Analysis<'_>,
@@ -156,7 +156,7 @@ impl UsageKeys {
     }
 }
 
-/// Returns for each cgroup one cgroup of its container: the same for all that belong to one; 0 for cgroups that belong to none.
+/// Returns for each cgroup the lowest id of the cgroups of its container; 0 if it belongs to none.
 fn containers(world: &World) -> HashMap<u64, u64> {
     let mut by_name: HashMap<String, u64> = HashMap::new();
     let mut all: Vec<(u64, &str)> = world.cgroups().collect();

@@ -107,7 +107,7 @@ impl LockTable {
     }
 }
 
-/// Reads the recording and prints its rows: with `--json` on stdout, otherwise with `write` on stderr, as perf does.
+/// Reads the recording and prints its rows: as a flame graph, as JSON on stdout, or as text with `write`.
 pub(super) fn print(
     matches: &ArgMatches,
     context: &Context,
@@ -168,12 +168,12 @@ pub(super) fn read(
     if !with_lockdep && !with_user && !has(&CONTENTION_EVENTS) {
         return Err(without_events(analysis, |event| layouts.has(event)));
     }
-    let is_wanted = |flags: &u64| *flags < FUTEX;
+    let is_of_kernel = |flags: &u64| *flags < FUTEX;
     let wants_kernel = query
         .selection
         .flags
         .as_ref()
-        .is_none_or(|flags| flags.iter().any(is_wanted));
+        .is_none_or(|flags| flags.iter().any(is_of_kernel));
     if !with_lockdep && wants_kernel && layouts.has("lock:lock_acquire") {
         analysis.context.warn(format_args!(
             "only waits for futexes are shown: locks of the kernel were recorded with the events of lockdep, which 'lock report' shows"
@@ -377,7 +377,7 @@ pub(super) struct RowNames<'n, 'r> {
 }
 
 impl RowNames<'_, '_> {
-    /// Returns a row with its name: that of the thread, of lockdep's class, or of the caller.
+    /// Returns a row with the name of its thread, cgroup, lock or caller.
     pub(super) fn named(&self, row: LockRow) -> NamedRow {
         let name = match (&row.key, &row.class) {
             (LockKey::Thread(tid) | LockKey::Owner(Some(tid)), _) => self.thread(*tid),

@@ -37,7 +37,7 @@ const MAX_LIVE_SKIP: usize = 255;
 /// The maximum of `-M`. Larger maps need gigabytes of the kernel's memory.
 const MAX_MAP_ROWS: u64 = 1 << 24;
 
-/// The columns in order.
+/// The columns shown by default, in order.
 const SHOWN: [LockColumn; 4] = [
     LockColumn::Contended,
     LockColumn::Total,
@@ -169,10 +169,10 @@ pub(in crate::cli::commands) fn run(
     if is_live {
         return live::run(matches, context, &query, &layout);
     }
-    print(matches, context, &query, |out, found| {
-        write_rows(out, &layout, &found.rows, context)?;
-        match layout.separator.is_none() && found.shows_checks(matches, context) {
-            true => write_checks(out, &found.checks),
+    print(matches, context, &query, |out, result| {
+        write_rows(out, &layout, &result.rows, context)?;
+        match layout.separator.is_none() && result.shows_checks(matches, context) {
+            true => write_checks(out, &result.checks),
             false => Ok(()),
         }
     })
@@ -217,8 +217,8 @@ fn refuse_without_table(
         ("stack-skip", "--stack-skip", has_holders),
     ]
     .into_iter();
-    let found = ignored.find(|(id, _, excludes)| *excludes && is_given(matches, id));
-    match found {
+    let excluded = ignored.find(|(id, _, excludes)| *excludes && is_given(matches, id));
+    match excluded {
         Some((_, ignored, _)) if has_holders || has_svg => Err(CliError::usage(format!(
             "{option} and {ignored} exclude each other"
         ))),
@@ -226,7 +226,7 @@ fn refuse_without_table(
     }
 }
 
-/// Refuses options without effect, and numbers of frames beyond the kernel's limits.
+/// Refuses options without effect, empty filters, and numbers that are out of range.
 fn refuse_ignored(matches: &ArgMatches, query: &LockQuery, is_live: bool) -> Result<(), CliError> {
     refuse_columns_of_json(matches)?;
     if flag(matches, "histogram") == Some(true) {

@@ -34,13 +34,13 @@ use crate::cli::tracefs::MachineTracepoints;
 const ABOUT: &str = "\
 Shows which threads of running processes (-p) wait for locks of others, and marks those that wait in a circle: deadlocks. With -i the same of a \
 recording of 'lock record --user': deadlocks with their times, and for how long threads waited through others. Holders are read from the memory of \
-the process: mutexes of glibc, locks with priority inheritance, robust mutexes, and, on x86-64, joined threads. Holders of other locks are unknown. \
+the process: mutexes of glibc, its read-write locks that a writer holds, locks with priority inheritance, robust mutexes, and, on x86-64, joined threads. Holders of other locks are unknown. \
 If a holder of a lock in shared memory is a thread of another process, that process is looked at, too. \
 Threads in a circle stop for a moment, as for a debugger, while their registers are read; with -v all that wait.";
 
 /// The default maximum number of frames.
 const MAX_STACK: usize = 16;
-/// The number of bytes copied from the top of a stack.
+/// The maximum number of bytes copied from the top of a stack.
 const STACK_BYTES: usize = 1 << 16;
 
 /// Returns the command with its options.
@@ -64,7 +64,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(common())
 }
 
-/// Looks at the processes and prints what their threads wait for.
+/// Prints what the threads of the processes, or of a recording, wait for.
 pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
@@ -102,11 +102,11 @@ pub(in crate::cli::commands) fn run(
         max_stack: max_stack(matches),
         is_verbose: count(matches, "verbose") > 0,
     };
-    let found = reader.waits(&snapshot, &pids);
+    let waits = reader.waits(&snapshot, &pids);
     let mut out = context.stdout();
     match flag(matches, "json") == Some(true) {
-        true => write_json(&mut out, &found)?,
-        false => write_waits(&mut out, &found, reader.is_verbose)?,
+        true => write_json(&mut out, &waits)?,
+        false => write_waits(&mut out, &waits, reader.is_verbose)?,
     }
     Ok(ExitStatus::Ok)
 }
@@ -166,7 +166,7 @@ struct WaitReader<'r, 'w> {
 }
 
 impl WaitReader<'_, '_> {
-    /// Names processes, threads and locks. `requested` are the processes that the user asked for.
+    /// Names processes, threads and locks, and reads stacks. `requested` are the processes that the user asked for.
     fn waits(&self, snapshot: &Snapshot, requested: &[u32]) -> ProcessWaits {
         let waits = snapshot.waits.iter().map(|(tid, wait)| {
             let named = WaitingThread {
@@ -240,7 +240,7 @@ impl WaitReader<'_, '_> {
         }
     }
 
-    /// Returns the frames of a waiting thread; `None` if it runs again, or if it cannot be stopped.
+    /// Returns the frames of a waiting thread; `None` if it runs again, or cannot be stopped or read.
     fn stack(&self, tid: u32, wait: &FoundWait) -> Option<Vec<String>> {
         if !still_waits(self.proc, tid, wait) {
             return None;

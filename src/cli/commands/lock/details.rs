@@ -220,7 +220,7 @@ impl<'r> LockDetails<'r> {
         self
     }
 
-    /// Returns the pass over the samples of these tracepoints and of captured waits.
+    /// Returns the pass over the samples of these tracepoints, of captured waits and of clocks.
     pub(super) fn pass<'p>(
         self,
         layouts: &'p EventLayouts,
@@ -283,7 +283,7 @@ impl<'r> LockDetails<'r> {
         }
     }
 
-    /// Like [`Self::named_kernel_detail`], if no names are needed: looking these up would take most of the time.
+    /// Like [`Self::named_kernel_detail`], if no names are needed.
     fn unnamed_kernel_detail(&self, sample: &Sample<'_>) -> LockDetail {
         let chain = sample.wire.callchain;
         let frames = chain.map(|chain| chain_addresses(chain, self.query.max_stack));
@@ -301,7 +301,7 @@ impl<'r> LockDetails<'r> {
         }
     }
 
-    /// Returns the user frames from the innermost outside the C library on.
+    /// Returns the detail of a wait for a futex.
     fn user_detail(&self, sample: &Sample<'_>) -> LockDetail {
         let mut frames = self.frames(sample, usize::MAX);
         frames.retain(|frame| frame.ip < 1 << 63);
@@ -377,13 +377,13 @@ fn section_ranges(resolver: &Resolver<'_>, dso: DsoId) -> Vec<Range<u64>> {
         ("__sched_text_start", "__sched_text_end"),
         ("__lock_text_start", "__lock_text_end"),
     ];
-    let mut found = [(None, None); 2];
+    let mut limits_found = [(None, None); 2];
     for (id, symbol) in resolver.symbols(dso) {
         let name = resolver.symbol_name(id);
         if !name.starts_with("__") {
             continue;
         }
-        for ((start, end), limits) in found.iter_mut().zip(limits) {
+        for ((start, end), limits) in limits_found.iter_mut().zip(limits) {
             if name == limits.0 {
                 start.get_or_insert(symbol.start);
             } else if name == limits.1 {
@@ -391,8 +391,8 @@ fn section_ranges(resolver: &Resolver<'_>, dso: DsoId) -> Vec<Range<u64>> {
             }
         }
     }
-    let found = found.into_iter();
-    found
+    let limits_found = limits_found.into_iter();
+    limits_found
         .filter_map(|(start, end)| Some(start?..end?))
         .collect()
 }

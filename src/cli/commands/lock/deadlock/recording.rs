@@ -73,8 +73,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     conclude(&analysis, delivered, &lost, "waits", matches)
 }
 
-/// Names the threads and locks of what was found.
-fn named(found: &FoundWaits, analysis: &Analysis<'_>, resolver: &Resolver<'_>) -> RecordedWaits {
+/// Names the threads and locks of waits.
+fn named(
+    found_waits: &FoundWaits,
+    analysis: &Analysis<'_>,
+    resolver: &Resolver<'_>,
+) -> RecordedWaits {
     let namer = WaitNamer {
         resolver,
         names: RowNames {
@@ -85,15 +89,15 @@ fn named(found: &FoundWaits, analysis: &Analysis<'_>, resolver: &Resolver<'_>) -
             variables: None,
         },
     };
-    let (cycles, chains) = (found.cycles.iter(), found.chains.iter());
+    let (cycles, chains) = (found_waits.cycles.iter(), found_waits.chains.iter());
     RecordedWaits {
-        names: namer.threads(&found.cycles, &found.chains),
+        names: namer.threads(&found_waits.cycles, &found_waits.chains),
         deadlocks: cycles.map(|cycle| namer.deadlock(cycle)).collect(),
         chains: chains.map(|chain| namer.chain(chain)).collect(),
-        waits: found.waits,
-        unknown: found.unknown,
-        skipped: found.skipped,
-        end: found.end,
+        waits: found_waits.waits,
+        unknown: found_waits.unknown,
+        skipped: found_waits.skipped,
+        end: found_waits.end,
         lost: losses(analysis).lost,
     }
 }

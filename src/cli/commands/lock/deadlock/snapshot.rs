@@ -62,7 +62,7 @@ pub(super) struct ReadFailure {
 }
 
 impl Snapshot {
-    /// Reads the threads of the processes, and of those whose threads have locks that the ones before wait for.
+    /// Reads the threads of the processes, and of other processes whose threads hold locks that these wait for, also through others.
     ///
     /// # Errors
     /// Those of procfs and process_vm_readv(2) for one of `pids`.
@@ -72,9 +72,9 @@ impl Snapshot {
         loop {
             let mut snapshot = Self::at_once(proc, &requested, &all)?;
             let holders = snapshot.waits.values().filter_map(|wait| wait.holder);
-            let found: BTreeSet<u32> = holders.map(|holder| holder.pid).collect();
-            let known = all.len();
-            for pid in found {
+            let owners: BTreeSet<u32> = holders.map(|holder| holder.pid).collect();
+            let count = all.len();
+            for pid in owners {
                 match threads(proc, pid) {
                     Ok(_) => {
                         all.insert(pid);
@@ -87,7 +87,7 @@ impl Snapshot {
                 }
             }
             // Holders were read at the same time only if all processes were in this round.
-            if all.len() == known {
+            if all.len() == count {
                 snapshot.hidden = hidden;
                 return Ok(snapshot);
             }
@@ -229,7 +229,7 @@ fn futex_call(thread: &ThreadState) -> Option<(u64, FutexWait)> {
     (is_futex && wait.is_wait()).then_some((address, wait))
 }
 
-/// Reads the memory around a futex, or as much as is mapped.
+/// Reads the memory around a futex, or only that of a mutex from the futex on if not all is mapped. What cannot be read is 0.
 fn futex_memory(pid: u32, address: u64) -> io::Result<FutexMemory> {
     let read = |address: u64, memory: &mut [u8]| match read_process_memory(pid, address, memory) {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => Err(error),
@@ -244,7 +244,7 @@ fn futex_memory(pid: u32, address: u64) -> io::Result<FutexMemory> {
     Ok(FutexMemory::from_futex(&mutex))
 }
 
-/// Whether a word is the id of a thread in glibc's description of it.
+/// Whether a word is the id of a thread in glibc's description of it; always `false` except on x86-64.
 fn is_thread_id(pid: u32, address: u64) -> bool {
     let Some(start) = address.checked_sub(GLIBC_TID) else {
         return false;
