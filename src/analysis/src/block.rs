@@ -1,4 +1,4 @@
-//! A block of records, passed from the decoding threads to the observing one.
+//! A block of records, passed from a decoder to an observer.
 
 use std::mem;
 

@@ -11,7 +11,8 @@ use crate::{EventContext, Loss, Observer};
 /// Data computed from an event for [`KmemEvents`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KmemDetail {
-    /// The innermost address of the callchain outside the functions of the page allocator; 0 if unknown.
+    /// The innermost address of the callchain outside the functions of the page allocator, or the innermost if none is outside; 0
+    /// without a callchain, and for other events than those of pages.
     pub page_caller: u64,
 }
 

@@ -26,7 +26,7 @@ pub enum Allocator {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LeakDetail {
     /// Addresses of the kernel frames of an allocation, innermost first: the first is the caller of the allocator.
-    /// Empty if unknown.
+    /// Empty if unknown, and for frees.
     pub stack: Vec<u64>,
 }
 
@@ -73,9 +73,9 @@ impl StackMemory {
     #[must_use]
     pub fn is_suspect(&self) -> bool {
         let count = self.curve.len();
-        let last = self.curve.len().saturating_sub(count.div_ceil(4) + 1);
-        let late = self.curve.get(last).copied().unwrap_or_default();
-        let has_late_growth = self.curve.last().is_some_and(|end| *end > late);
+        let index = self.curve.len().saturating_sub(count.div_ceil(4) + 1);
+        let earlier = self.curve.get(index).copied().unwrap_or_default();
+        let has_late_growth = self.curve.last().is_some_and(|end| *end > earlier);
         self.live.requests > 1
             && self.kept() >= 0.5
             && 2 * self.rising() >= count

@@ -28,12 +28,12 @@ pub struct FutexDeadlocks {
     pub losses: LostStretches,
 }
 
-/// What a recording tells about threads that wait for each other.
+/// The deadlocks and chains of waits in a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FoundWaits {
     /// Cycles, in order of time.
     pub cycles: Vec<WaitCycle>,
-    /// Chains of three threads and more, longest time first.
+    /// Chains of at least two waits, longest time first.
     pub chains: Vec<WaitChain>,
     /// The number of waits.
     pub waits: u64,
@@ -60,7 +60,7 @@ impl FutexDeadlocks {
         }
     }
 
-    /// Returns what was found up to the last event.
+    /// Returns the deadlocks and chains up to the last event.
     #[must_use]
     pub fn finish(self) -> FoundWaits {
         let skipped = self.graph.skipped;

@@ -54,7 +54,7 @@ pub enum FutexObject {
 /// The thread that a wait is for: it holds the lock, or is joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FutexHolder {
-    /// The id of the thread, as the program sees it.
+    /// The id of the thread; [`FutexWait::holder`] returns it as the program sees it.
     pub tid: u32,
     /// What is held, or the thread itself.
     pub object: FutexObject,

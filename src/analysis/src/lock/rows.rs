@@ -21,7 +21,7 @@ pub struct LockStack {
 pub struct LockDetail {
     /// The stack that determines the row of a caller, without the functions of locks.
     pub stack: LockStack,
-    /// All recorded frames, innermost first.
+    /// The frames that were read, innermost first.
     pub full_stack: Vec<u64>,
     /// Whether the wait is excluded by its stack.
     pub is_excluded: bool,
@@ -117,7 +117,7 @@ pub struct LockRow {
     pub lock_name: Option<String>,
     /// The address of the caller of the first wait, 0 if unknown.
     pub caller: u64,
-    /// All recorded frames of the first wait, innermost first.
+    /// The frames of the first wait that were read, innermost first.
     pub full_stack: Vec<u64>,
 }
 

@@ -1,6 +1,6 @@
 //! Which threads wait for which over time: chains with their times, and cycles.
 //!
-//! A wait has the holder that its memory told when it began, or later when another wait led to it. It loses its holder when a thread wakes
+//! A wait has the holder that was read from its memory when it began, or later when another wait led to it. It loses its holder when a thread wakes
 //! those that wait for the lock, since another one may have it then.
 
 use std::collections::BTreeSet;

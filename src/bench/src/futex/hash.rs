@@ -29,9 +29,9 @@ pub struct Hash {
 /// Result of a thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HashThread {
-    /// Address of its first word.
+    /// Address of its first word; 0 without words.
     pub first: usize,
-    /// Address of its last word.
+    /// Address of its last word; 0 without words.
     pub last: usize,
     /// Operations per second.
     pub rate: f64,

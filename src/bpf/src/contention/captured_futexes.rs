@@ -81,7 +81,7 @@ pub struct PidLayout {
     pub numbers: u16,
 }
 
-/// Whose waits are captured.
+/// Whose waits are captured, and where the ids of threads are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FutexCaptureOptions {
     /// The waiting tasks.

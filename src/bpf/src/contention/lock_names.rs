@@ -78,7 +78,7 @@ pub(super) const SIZE: i16 = 8 + CACHE_SIZE;
 const SPIN: i32 = 1;
 const ACCESS: [i32; 2] = [2, 4];
 
-/// Finds the name of the lock whose flags and address are at [`ENDED`]. `run_queues` has the addresses of the locks of run queues.
+/// Stores the name of the lock whose flags and address are at [`ENDED`], at [`NAME`] and [`CACHE`]. `run_queues` has the addresses of the locks of run queues.
 pub(super) fn find(b: &mut ProgramBuilder, layout: &LockLayout, run_queues: MapId) {
     let (semaphore, spin, slab, done) = (b.label(), b.label(), b.label(), b.label());
     for offset in (0..SIZE).step_by(8) {
@@ -144,7 +144,7 @@ fn of_slab(b: &mut ProgramBuilder, layout: SlabLayout, done: Label) {
     b.store(Word, R10, NAME, SLAB);
 }
 
-/// Stores the name that was found in the value at `R0`.
+/// Copies the name that [`find`] stored to the value at `R0`.
 pub(super) fn store(b: &mut ProgramBuilder, at: i16) {
     for offset in (0..SIZE).step_by(8) {
         b.load(Double, R1, R10, CACHE + offset);
@@ -177,13 +177,13 @@ pub(super) fn select(
     layout: Option<&LockLayout>,
     out: Label,
 ) {
-    let found = b.label();
+    let accepted = b.label();
     for (start, end) in &filter.addresses {
         let other = b.label();
         b.set_wide(R1, *start);
         b.jump_if(Below, R7, R1, other);
         b.set_wide(R1, *end);
-        b.jump_if(Below, R7, R1, found);
+        b.jump_if(Below, R7, R1, accepted);
         b.place(other);
     }
     if let Some(layout) = layout.filter(|_| !filter.names.is_empty()) {
@@ -193,15 +193,15 @@ pub(super) fn select(
         for name in &filter.names {
             let other = b.label();
             compare(b, name, other);
-            b.jump(found);
+            b.jump(accepted);
             b.place(other);
         }
     }
     b.jump(out);
-    b.place(found);
+    b.place(accepted);
 }
 
-/// Jumps to `other` unless this name was found.
+/// Jumps to `other` unless [`find`] stored this name.
 fn compare(b: &mut ProgramBuilder, name: &LockName, other: Label) {
     let (number, cache) = match name {
         LockName::MmapLock => (MMAP_LOCK, None),

@@ -96,7 +96,7 @@ pub struct ContentionOptions {
     pub max_stack: u32,
     /// The number of innermost frames that are skipped, at most 255.
     pub stack_skip: u8,
-    /// The maximum number of sums and of stacks.
+    /// The maximum number of sums; that of stacks is the next power of two.
     pub max_entries: u32,
 }
 

@@ -258,7 +258,7 @@ pub(super) fn stack_number(
         b.set_wide(R1, u64::from(NO_STACK));
         return;
     }
-    let found = b.label();
+    let stored = b.label();
     b.set(R1, R6);
     b.map(R2, STACKS);
     b.set(R3, FAST_COMPARISON | flags);
@@ -268,10 +268,10 @@ pub(super) fn stack_number(
     b.operate(ShiftRight, R1, 32);
     // An error is negative: more than the maximum of a signed number of 32 bits.
     let limit = i32::MAX;
-    b.jump_if(AtMost, R1, limit, found);
+    b.jump_if(AtMost, R1, limit, stored);
     count_loss(b, losses::STACKS);
     b.jump(out);
-    b.place(found);
+    b.place(stored);
 }
 
 /// At `contention_end(lock, result)`.

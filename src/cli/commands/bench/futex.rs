@@ -76,7 +76,7 @@ struct Common {
 
 impl Common {
     /// Reads the options, and applies those that concern the process.
-    fn new(options: BenchOptions<'_>) -> Result<Self, CliError> {
+    fn applied(options: BenchOptions<'_>) -> Result<Self, CliError> {
         let common = Self {
             threads: options.threads()?,
             scope: match options.is_on("shared") {
@@ -123,7 +123,7 @@ fn hash_command() -> Command {
 
 fn hash(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let options = BenchOptions(matches);
-    let common = Common::new(options)?;
+    let common = Common::applied(options)?;
     let bench = Hash {
         threads: common.threads,
         futexes: options.quantity("futexes", 1024)?,
@@ -193,7 +193,7 @@ fn lock_pi_command() -> Command {
 
 fn lock_pi(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let options = BenchOptions(matches);
-    let common = Common::new(options)?;
+    let common = Common::applied(options)?;
     let bench = LockPi {
         threads: common.threads,
         duration: runtime(options)?,
@@ -262,7 +262,7 @@ fn wake_command() -> Command {
 
 fn wake(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let options = BenchOptions(matches);
-    let common = Common::new(options)?;
+    let common = Common::applied(options)?;
     let bench = Wake {
         threads: common.threads,
         at_once: options.quantity("nwakes", 1)?,
@@ -306,7 +306,7 @@ fn wake_parallel_command() -> Command {
 
 fn wake_parallel(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let options = BenchOptions(matches);
-    let common = Common::new(options)?;
+    let common = Common::applied(options)?;
     let threads = common.threads;
     let bench = WakeParallel {
         threads,
@@ -364,7 +364,7 @@ fn requeue_command() -> Command {
 
 fn requeue(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let options = BenchOptions(matches);
-    let common = Common::new(options)?;
+    let common = Common::applied(options)?;
     let threads = common.threads;
     let bench = Requeue {
         threads,

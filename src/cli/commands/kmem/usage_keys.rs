@@ -55,7 +55,7 @@ impl KeyPart {
     }
 }
 
-/// Returns the option `--by`; `default` are its words if it is not given.
+/// Returns the option `--by`. Its help shows `default`.
 pub(super) fn option(default: &str) -> Arg {
     value("by", "key[,key...]").help(format!(
         "sum up by stack, caller, function, cache (of pages: order), cgroup, container, process (default: {default})"

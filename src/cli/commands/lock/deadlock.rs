@@ -186,12 +186,12 @@ impl WaitReader<'_, '_> {
         };
         let in_cycles = process.chains().cycles.concat();
         for (tid, wait) in &mut process.waits {
-            let found = snapshot
+            let snapshot_wait = snapshot
                 .waits
                 .get(tid)
                 .filter(|_| self.is_verbose || in_cycles.contains(tid));
-            if let Some(found) = found {
-                wait.stack = self.stack(*tid, found).unwrap_or_default();
+            if let Some(snapshot_wait) = snapshot_wait {
+                wait.stack = self.stack(*tid, snapshot_wait).unwrap_or_default();
             }
         }
         process
@@ -212,7 +212,7 @@ impl WaitReader<'_, '_> {
         states
     }
 
-    /// Returns the names of the threads that were read, and of holders whose processes cannot be read.
+    /// Returns the names of the threads that were read, and of holders and processes that cannot be read.
     fn names(&self, snapshot: &Snapshot) -> BTreeMap<u32, ThreadName> {
         let mut names = BTreeMap::new();
         for (pid, process) in &snapshot.processes {

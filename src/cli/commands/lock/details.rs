@@ -101,7 +101,7 @@ pub(super) fn context(process: Option<u32>) -> (AddressContext, CpuMode) {
     }
 }
 
-/// Determines the caller of each wait from the callchain.
+/// Computes the details of waits, of captured waits, and of the samples of holders.
 pub(super) struct LockDetails<'r> {
     resolver: &'r Resolver<'r>,
     world: &'r World,
@@ -121,7 +121,7 @@ pub(super) struct LockDetails<'r> {
 }
 
 impl PrepareSamples for LockDetails<'_> {
-    /// `None` at events without a stack of their own, such as the ends of waits.
+    /// `None` at events that need no detail, such as the ends of waits.
     type Detail = Option<Arc<LockDetail>>;
 
     fn prepare(

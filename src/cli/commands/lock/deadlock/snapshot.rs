@@ -19,7 +19,7 @@ const GLIBC_TID: u64 = 0x2d0;
 pub(super) struct Snapshot {
     /// The processes whose threads were read.
     pub(super) processes: BTreeMap<u32, ProcessThreads>,
-    /// Processes with holders of locks whose threads cannot be read.
+    /// Processes of holders that cannot be read.
     pub(super) hidden: BTreeSet<u32>,
     /// Waits by thread.
     pub(super) waits: BTreeMap<u32, FoundWait>,
@@ -37,7 +37,7 @@ pub(super) struct FoundWait {
     pub(super) address: u64,
     pub(super) object: FutexObject,
     pub(super) has_timeout: bool,
-    /// The thread that has to act before the wait ends; its ids are those of this PID namespace.
+    /// The thread that holds the lock, or is joined; its ids are those of this PID namespace.
     pub(super) holder: Option<FoundThread>,
     /// How often the thread was taken off a CPU.
     pub(super) switches: u64,
@@ -121,7 +121,7 @@ impl Snapshot {
         let mut waits = BTreeMap::new();
         for (pid, threads) in &before {
             match found_waits(*pid, threads, &machine) {
-                Ok(found) => waits.extend(found),
+                Ok(process_waits) => waits.extend(process_waits),
                 Err(error) if requested.contains(pid) => {
                     return Err(ReadFailure { pid: *pid, error });
                 }
@@ -202,7 +202,7 @@ fn found_waits(
             let object = holder
                 .filter(|_| thread.is_some())
                 .map_or(FutexObject::Unknown, |holder| holder.object);
-            let found = FoundWait {
+            let found_wait = FoundWait {
                 pid,
                 address,
                 object,
@@ -210,7 +210,7 @@ fn found_waits(
                 holder: thread,
                 switches: state.switches,
             };
-            waits.insert(*tid, found);
+            waits.insert(*tid, found_wait);
         }
     }
     Ok(waits)
