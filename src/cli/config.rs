@@ -1,6 +1,6 @@
 //! perf's configuration: `PERF_CONFIG` alone, or `/etc/perfconfig` and then `~/.perfconfig`.
 //!
-//! A file that cannot be read or a line that cannot be parsed causes a warning with file and line, not an error. The other settings apply.
+//! Problems in a file are warnings, not errors; its valid settings apply.
 
 pub(crate) mod edit;
 mod keys;
@@ -17,7 +17,7 @@ use super::context::variable;
 /// The system-wide file.
 const SYSTEM: &str = "/etc/perfconfig";
 
-/// All settings in the order in which they were read; of several with one name, the last one applies.
+/// The valid settings in the order in which they were read; the last one of a name applies.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
     entries: Vec<parse::ConfigEntry>,
@@ -30,8 +30,8 @@ impl Config {
     /// Reads the configuration files that apply to this user.
     pub(crate) fn load() -> Self {
         let mut config = Self::default();
-        if let Some(only) = variable("PERF_CONFIG") {
-            config.read(Path::new(&only));
+        if let Some(path) = variable("PERF_CONFIG") {
+            config.read(Path::new(&path));
             return config;
         }
         config.read(Path::new(SYSTEM));
@@ -53,7 +53,7 @@ impl Config {
         PathBuf::from(SYSTEM)
     }
 
-    /// Returns the user's file: `PERF_CONFIG`, or `~/.perfconfig`. `None` without a home directory.
+    /// Returns the user's file: `PERF_CONFIG`, or `~/.perfconfig`. `None` if neither `PERF_CONFIG` nor `HOME` is set.
     pub(crate) fn user_file() -> Option<PathBuf> {
         let home = || Some(PathBuf::from(variable("HOME")?).join(".perfconfig"));
         variable("PERF_CONFIG").map(PathBuf::from).or_else(home)
@@ -149,41 +149,41 @@ impl Config {
 
     /// Adds the settings of one file; a missing file adds none.
     fn read(&mut self, path: &Path) {
-        let shown = path.display();
+        let file_name = path.display();
         let bytes = match read_trusted(path) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {
                 self.findings.push(format!(
-                    "File {shown} not owned by current user or root, ignoring it."
+                    "File {file_name} not owned by current user or root, ignoring it."
                 ));
                 return;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return,
             Err(error) => {
                 self.findings
-                    .push(format!("failed to read config file {shown}: {error}"));
+                    .push(format!("failed to read config file {file_name}: {error}"));
                 return;
             }
         };
-        self.add(&String::from_utf8_lossy(&bytes), &shown.to_string());
+        self.add(&String::from_utf8_lossy(&bytes), &file_name.to_string());
     }
 
-    /// Adds the settings in `text`, which was read from the file `shown`.
-    fn add(&mut self, text: &str, shown: &str) {
+    /// Adds the settings in `text`, which was read from the file `file_name`.
+    fn add(&mut self, text: &str, file_name: &str) {
         let (entries, bad) = parse::parse(text);
         let findings = bad.into_iter().map(|bad| {
             format!(
-                "bad config file line {} in {shown}: {}",
+                "bad config file line {} in {file_name}: {}",
                 bad.line, bad.cause
             )
         });
         self.findings.extend(findings);
-        self.files.push((self.entries.len(), shown.to_owned()));
+        self.files.push((self.entries.len(), file_name.to_owned()));
         for entry in entries {
             match keys::check(&entry.name, &entry.value) {
                 Ok(()) => self.entries.push(entry),
                 Err(expected) => self.findings.push(format!(
-                    "bad config file line {} in {shown}: {} = {}: {expected}",
+                    "bad config file line {} in {file_name}: {} = {}: {expected}",
                     entry.line, entry.name, entry.value
                 )),
             }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_other_commands_are_kept() {
+    fn settings_without_an_effect_are_kept() {
         assert_eq!(
             config("[colors]\n top = red, default\n").text("colors.top"),
             Some("red, default")

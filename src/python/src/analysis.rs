@@ -47,7 +47,7 @@ impl AnalysisOptions {
     /// Opens `recording` and passes it to `work`.
     ///
     /// # Errors
-    /// Errors of `work`; the recording cannot be read.
+    /// Errors of `work` and of `with_data`; the formats of tracepoints cannot be parsed.
     pub(crate) fn run<R>(
         &self,
         recording: &RecordingFile,
@@ -71,11 +71,11 @@ impl AnalysisOptions {
         })
     }
 
-    /// Reads `recording`, with samples for the branches of its hardware trace if they are wanted, and passes it to
+    /// Reads `recording`, with samples for the branches of its hardware trace if `branches` is set, and passes it to
     /// `work`.
     ///
     /// # Errors
-    /// Errors of `work`; the recording cannot be read, or it has a trace other than `intel_bts`.
+    /// Errors of `work`; the recording cannot be read; `branches` is set and the trace is not `intel_bts`.
     pub(crate) fn with_data<R>(
         &self,
         recording: &RecordingFile,
@@ -90,15 +90,15 @@ impl AnalysisOptions {
         }
         let mut records = data.records().filter_map(Result::ok);
         if records.any(|record| record.raw.kind == RecordKind::AUXTRACE_INFO) {
-            let shown = recording.path.display();
+            let path = recording.path.display();
             return Err(value_error(format!(
-                "itrace: {shown}: only the hardware trace intel_bts can be decoded"
+                "itrace: {path}: only the hardware trace intel_bts can be decoded"
             )));
         }
         work(&data)
     }
 
-    /// Runs pass 1.
+    /// Runs pass 1 and adds the functions of JIT compilers.
     pub(crate) fn replay<'a>(&self, data: &'a PerfData<'a>) -> PyResult<Replay<'a>> {
         let mut replay = refused(Replay::open_on(data, self.jobs))?;
         let is_monotonic = data.events().iter().all(|event| {
@@ -170,37 +170,38 @@ impl<'a> RecordingPass<'a> {
 /// Warns of losses, and reports damage, as `script` does at its end.
 ///
 /// # Errors
-/// `ValueError`: records could not be decoded, or reading stopped before the end of the recording.
+/// `ValueError`: records could not be decoded, or reading stopped before the end of the recording. Exceptions of Python's
+/// warning filters.
 pub(crate) fn conclude(
     py: Python<'_>,
     recording: &RecordingFile,
-    found: &Diagnostics,
+    diagnostics: &Diagnostics,
 ) -> PyResult<()> {
-    let shown = recording.path.display();
+    let path = recording.path.display();
     let mut warnings: Vec<String> = recording
         .part_damage()
         .map(str::to_owned)
         .into_iter()
         .collect();
-    if found.lost_chunks > 0 {
+    if diagnostics.lost_chunks > 0 {
         warnings.push(format!(
-            "{shown}: {} {} lost while recording",
-            counted(found.lost_records, "record"),
-            was_or_were(found.lost_records)
+            "{path}: {} {} lost while recording",
+            counted(diagnostics.lost_records, "record"),
+            was_or_were(diagnostics.lost_records)
         ));
     }
-    if found.lost_samples > 0 {
+    if diagnostics.lost_samples > 0 {
         warnings.push(format!(
-            "{shown}: {} {} lost while recording",
-            counted(found.lost_samples, "sample"),
-            was_or_were(found.lost_samples)
+            "{path}: {} {} lost while recording",
+            counted(diagnostics.lost_samples, "sample"),
+            was_or_were(diagnostics.lost_samples)
         ));
     }
-    if found.unknown_ids > 0 {
+    if diagnostics.unknown_ids > 0 {
         warnings.push(format!(
-            "{shown}: {} of events that the header does not describe {} skipped",
-            counted(found.unknown_ids, "sample"),
-            was_or_were(found.unknown_ids)
+            "{path}: {} of events that the header does not describe {} skipped",
+            counted(diagnostics.unknown_ids, "sample"),
+            was_or_were(diagnostics.unknown_ids)
         ));
     }
     let module = py.import("warnings")?;
@@ -208,18 +209,18 @@ pub(crate) fn conclude(
     for text in warnings {
         module.call_method1("warn", (text, &category))?;
     }
-    if let Some(end) = &found.end {
+    if let Some(end) = &diagnostics.end {
         return Err(value_error(format!(
-            "{shown}: {end}\nhint: only the records before it were read"
+            "{path}: {end}\nhint: only the records before it were read"
         )));
     }
     for (bad, what) in [
-        (&found.bad_records, "record"),
-        (&found.bad_samples, "sample"),
+        (&diagnostics.bad_records, "record"),
+        (&diagnostics.bad_samples, "sample"),
     ] {
         if let Some(first) = &bad.first {
             return Err(value_error(format!(
-                "{shown}: {} cannot be decoded; the first, {} ({}) at offset {:#x}: {}\nhint: all others were read; 'rperf data check' lists all damage",
+                "{path}: {} cannot be decoded; the first, {} ({}) at offset {:#x}: {}\nhint: all others were read; 'rperf data check' lists all damage",
                 counted(bad.count, what),
                 first.kind,
                 first.kind.0,

@@ -1,4 +1,4 @@
-//! Samples as columns: decoded on all cores, in order of time.
+//! Samples as columns of a table.
 
 use rperf_replay::{CommId, DsoId, Epoch, EventIndex, Render, Sample, ThreadCache, World};
 use rperf_resolve::{AddressContext, Frame, Resolver, StackScratch, SymbolId, UserStacks, chain};
@@ -162,11 +162,11 @@ pub(crate) enum ColumnItems {
         /// The end of each stack.
         ends: Vec<usize>,
     },
-    /// Text of all fields, and the end of each.
+    /// The texts of all rows, and the end of each.
     Texts {
-        /// The text.
+        /// The texts.
         bytes: Vec<u8>,
-        /// The end of each field.
+        /// The end of each text.
         ends: Vec<usize>,
     },
 }
@@ -370,7 +370,7 @@ impl Render for ColumnRenderer<'_, '_> {
         if block.items.is_empty() {
             block.items = self.columns.iter().map(ColumnItems::of).collect();
         }
-        let needs = |wanted: fn(&SampleColumn) -> bool| self.columns.iter().any(wanted);
+        let needs = |predicate: fn(&SampleColumn) -> bool| self.columns.iter().any(predicate);
         let resolves = needs(|column| matches!(column, SampleColumn::Dso | SampleColumn::Symbol));
         let ip = sample.wire.ip.filter(|_| resolves);
         let at = AddressContext::of(sample);

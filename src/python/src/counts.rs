@@ -31,7 +31,7 @@ impl StatEvent {
     }
 }
 
-/// The end of an interval: STAT_ROUND.
+/// The end of an interval or of the whole run: STAT_ROUND.
 #[pyclass(extends = Event, frozen, get_all, name = "stat_round_event", module = "perf")]
 #[derive(Debug)]
 pub(crate) struct StatRoundEvent {
@@ -51,7 +51,8 @@ impl StatRoundEvent {
     }
 }
 
-/// A record of `stat record` as a Python object, with the id of its event; `None` if it cannot be decoded.
+/// A STAT or STAT_ROUND record as a Python object, with the id of its event; `None` for other records and if it cannot be
+/// decoded.
 pub(crate) fn count_event(
     py: Python<'_>,
     raw: &RawRecord<'_>,

@@ -1,4 +1,4 @@
-//! Errors as Python exceptions. Their texts are those of the commands, with the fix on a line that begins with `hint:`.
+//! Errors as Python exceptions.
 
 use std::io;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::{PyErr, PyResult};
 
-/// An error of the operating system about a file: `FileNotFoundError`, `PermissionError` and so on, with `errno` and
-/// `filename`.
+/// An `OSError` about a file: for an error number of the system `FileNotFoundError`, `PermissionError` and so on, with
+/// `errno` and `filename`.
 pub(crate) fn file_error(path: &Path, error: &io::Error) -> PyErr {
     match error.raw_os_error() {
         Some(number) => {
@@ -17,7 +17,7 @@ pub(crate) fn file_error(path: &Path, error: &io::Error) -> PyErr {
     }
 }
 
-/// An error of a system call, about `subject`.
+/// An `OSError` of a system call, about `subject`.
 pub(crate) fn system_error(subject: &str, error: &io::Error) -> PyErr {
     match error.raw_os_error() {
         Some(number) => PyOSError::new_err((number, format!("{subject}: {}", system_text(error)))),

@@ -17,12 +17,12 @@ use crate::live::LiveRings;
 use crate::local_events::LocalEvents;
 use crate::maps::{PyCpuMap, PyThreadMap};
 
-/// Samples in a second of an event that has neither a rate nor a period.
+/// Samples per second of an event other than a tracepoint that has neither a rate nor a period.
 const DEFAULT_FREQUENCY: u64 = 4000;
 /// Data pages of a ring, unless given.
 const DEFAULT_PAGES: usize = 128;
 
-/// Events on the same CPUs and threads.
+/// A list of events, with CPUs and threads for the events that are not open when they are added.
 #[pyclass(frozen, name = "evlist", module = "perf")]
 pub(crate) struct Evlist {
     cpus: Py<PyCpuMap>,
@@ -70,7 +70,7 @@ impl Evlist {
         Ok(inner.evsels.len())
     }
 
-    /// Opens the events on all CPUs and threads; with `group` as one group.
+    /// Opens each event on its CPUs and threads; with `group`, all events as one group.
     #[pyo3(signature = (group = 0))]
     fn open(&self, py: Python<'_>, group: i32) -> PyResult<()> {
         let evsels = self.evsels(py);
@@ -96,8 +96,7 @@ impl Evlist {
         }
     }
 
-    /// Maps ring buffers of `pages` pages, a power of two. With `overwrite`, older records would be overwritten, which is
-    /// refused.
+    /// Maps ring buffers of `pages` pages, a power of two. `overwrite` is not supported.
     #[pyo3(signature = (pages = DEFAULT_PAGES, overwrite = 0))]
     fn mmap(&self, py: Python<'_>, pages: usize, overwrite: i32) -> PyResult<()> {
         if overwrite != 0 {
@@ -139,7 +138,7 @@ impl Evlist {
 
     /// File objects of the rings, for `select` and `asyncio`; they do not close the descriptors.
     fn get_pollfd<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let open = py.import("os")?.getattr("fdopen")?;
+        let fdopen = py.import("os")?.getattr("fdopen")?;
         let keywords = PyDict::new(py);
         keywords.set_item("closefd", false)?;
         let inner = self.inner();
@@ -147,12 +146,12 @@ impl Evlist {
         let descriptors = rings.map(LiveRings::descriptors).unwrap_or_default();
         let files = descriptors
             .into_iter()
-            .map(|fd| open.call((fd, "r"), Some(&keywords)));
+            .map(|fd| fdopen.call((fd, "r"), Some(&keywords)));
         files.collect()
     }
 
-    /// The next event of a CPU; `None` if there is none. `sample_id_all` is ignored by Linux perf, too: the events'
-    /// setting applies.
+    /// The next event of a CPU; `None` if there is none. `sample_id_all` is ignored, as by Linux perf: the events' setting
+    /// applies.
     #[pyo3(signature = (cpu, sample_id_all = 1))]
     fn read_on_cpu(
         &self,
@@ -187,8 +186,9 @@ impl Evlist {
         self.each_counter(py, Counter::disable)
     }
 
-    /// Applies the settings of `record`: samples with address, thread, time, CPU and period, 4000 in a second, or all of a
-    /// tracepoint with its fields; the first event records mappings, names and threads.
+    /// Applies settings like those of `record`: samples have instruction pointer, thread, time, CPU and period, and those of
+    /// tracepoints their fields. Events without a rate or period are sampled 4000 times per second, tracepoints each time.
+    /// The first event records mappings, names, and the start and end of threads.
     fn config(&self, py: Python<'_>) {
         let evsels = self.evsels(py);
         let several = evsels.len() > 1;
@@ -241,9 +241,9 @@ impl Evlist {
             Ok(at) => Some(at),
             Err(_) => inner.evsels.len().checked_sub(index.unsigned_abs()),
         };
-        let found = at.and_then(|at| inner.evsels.get(at));
-        let found = found.map(|evsel| evsel.clone_ref(py));
-        found.ok_or_else(|| PyIndexError::new_err("Index out of range"))
+        let evsel = at.and_then(|at| inner.evsels.get(at));
+        let evsel = evsel.map(|evsel| evsel.clone_ref(py));
+        evsel.ok_or_else(|| PyIndexError::new_err("Index out of range"))
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -326,7 +326,7 @@ pub(crate) fn parse_events(
     Ok(list)
 }
 
-/// The number of the tracepoint `name` of `sys`, which is the `config` of its event.
+/// The id of the tracepoint `name` of `sys`, which is the `config` of its event.
 #[pyfunction]
 pub(crate) fn tracepoint(sys: &str, name: &str) -> PyResult<u64> {
     use rperf_events::Tracepoints as _;

@@ -176,7 +176,7 @@ impl Evsel {
         Ok(())
     }
 
-    /// Opens the event on all CPUs and threads.
+    /// Opens the event on `cpus` for `threads`, by default those set before. `group` is not supported.
     #[pyo3(signature = (cpus = None, threads = None, group = 0, inherit = 0))]
     fn open(
         slf: &Bound<'_, Self>,
@@ -217,7 +217,6 @@ impl Evsel {
                 state.name
             )));
         };
-        // A group is read by its leader.
         let value = open.counter.read(state.attr.read_format);
         let value = value.map_err(|error| system_error(&state.name, &error))?;
         Ok(CountsValues {

@@ -1,10 +1,10 @@
 //! The Python module `perf`: recordings and live events for programs in Python.
 //!
-//! It is a second front end beside `cli`: the crates below it do the work. The interface has three parts: that of Linux
+//! It is a second front end beside `cli`: the crates below it do the work. Its main parts are the interface of Linux
 //! perf's module (`evlist`, `evsel`, `cpu_map`, `thread_map` and the classes of events), `session` with functions that
 //! are called for the events of a recording, and tables whose columns NumPy and pandas take without copying.
 //!
-//! Nothing here panics on any input or argument: errors are exceptions with the texts of the commands.
+//! Bad input and bad arguments raise exceptions; nothing here panics on them.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

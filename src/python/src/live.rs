@@ -22,7 +22,7 @@ use crate::sample::{OwnedFields, SampleEvent, SamplePlaces};
 struct LiveRing {
     cpu: i32,
     map: RingMap,
-    /// The event for which it was mapped, to be polled.
+    /// The counter for which it was mapped.
     owner: Counter,
     waiting: VecDeque<LiveRecord>,
 }
@@ -55,11 +55,11 @@ impl LiveRings {
     /// CPU share its ring.
     ///
     /// # Errors
-    /// Errors of mmap(2) and of the ioctls.
+    /// Errors of the system calls, such as mmap(2).
     pub(crate) fn map(py: Python<'_>, evsels: &[Py<Evsel>], pages: usize) -> io::Result<Self> {
         let mut rings: Vec<LiveRing> = Vec::new();
         let mut owners: Vec<(i32, i32)> = Vec::new();
-        let mut described = Vec::new();
+        let mut descriptions = Vec::new();
         for evsel in evsels {
             let evsel = evsel.get();
             let state = evsel.state();
@@ -85,7 +85,7 @@ impl LiveRings {
                     }
                 }
             }
-            described.push(EventDesc {
+            descriptions.push(EventDesc {
                 attr: state.attr.clone(),
                 ids,
                 name: state.name.clone(),
@@ -97,7 +97,7 @@ impl LiveRings {
             rings,
             walker: RecordWalker::default(),
             decoder: Arc::new(LiveDecoder {
-                table: EventTable::new(Endian::NATIVE, &described),
+                table: EventTable::new(Endian::NATIVE, &descriptions),
                 events: events.collect(),
             }),
         })

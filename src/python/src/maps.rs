@@ -61,8 +61,8 @@ pub(crate) struct PyThreadMap {
 
 #[pymethods]
 impl PyThreadMap {
-    /// All threads of process `pid`, the thread `tid`, or all threads of the processes of user `uid`; -1, all threads of
-    /// the system, if none is given.
+    /// All threads of the processes of user `uid`, otherwise all threads of process `pid`, otherwise the thread `tid`; -1,
+    /// all threads of the system, if none is given.
     #[new]
     #[pyo3(signature = (pid = -1, tid = -1, uid = None))]
     fn new(pid: i32, tid: i32, uid: Option<u32>) -> PyResult<Self> {
@@ -114,8 +114,8 @@ fn of_user(proc: &Proc, uid: u32) -> PyResult<Vec<i32>> {
     // A process that ends meanwhile has no threads.
     for process in processes {
         if proc.owner(process).is_ok_and(|owner| owner == uid) {
-            let of_process = proc.threads(process).unwrap_or_default();
-            threads.extend(of_process.into_iter().map(u32::cast_signed));
+            let process_threads = proc.threads(process).unwrap_or_default();
+            threads.extend(process_threads.into_iter().map(u32::cast_signed));
         }
     }
     match threads.is_empty() {
@@ -130,6 +130,6 @@ pub(crate) fn item<T: Copy>(items: &[T], index: isize) -> PyResult<T> {
         Ok(at) => Some(at),
         Err(_) => items.len().checked_sub(index.unsigned_abs()),
     };
-    let found = at.and_then(|at| items.get(at)).copied();
-    found.ok_or_else(|| PyIndexError::new_err("Index out of range"))
+    let item = at.and_then(|at| items.get(at)).copied();
+    item.ok_or_else(|| PyIndexError::new_err("Index out of range"))
 }

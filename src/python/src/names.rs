@@ -8,11 +8,11 @@ use rperf_replay::{CommId, DsoId, World};
 use rperf_resolve::{Frame, Resolver, SymbolId};
 use rustc_hash::FxHashMap;
 
-/// A function.
+/// The name and addresses of a function.
 #[derive(Debug)]
 pub(crate) struct FunctionNames {
     pub(crate) name: Py<PyString>,
-    /// First address, in the terms of [`NamedAddress::address`].
+    /// First address, in the address space of [`NamedAddress::address`].
     pub(crate) start: u64,
     /// End, exclusive.
     pub(crate) end: u64,
@@ -98,7 +98,7 @@ impl PythonNames {
         Arc::clone(self.dsos.entry(id).or_insert_with(make))
     }
 
-    /// The name of a thread.
+    /// The thread name with this id.
     pub(crate) fn comm(&mut self, py: Python<'_>, world: &World, id: CommId) -> Py<PyString> {
         let make = || PyString::new(py, world.comm(id)).unbind();
         self.comms.entry(id).or_insert_with(make).clone_ref(py)

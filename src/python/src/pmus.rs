@@ -23,19 +23,19 @@ pub(crate) struct Pmu {
 
 #[pymethods]
 impl Pmu {
-    /// The name in sysfs.
+    /// The name: that in sysfs, or `tool`.
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// The events, each as a dict: its `name`, and `alias`, `desc`, `long_desc`, `topic`, `scale_unit`, `encoding_desc`,
-    /// `str`, `event_type_desc` and `deprecated` if known.
+    /// The events, each as a dict: its `name` and `event_type_desc`, and `alias`, `desc`, `long_desc`, `topic`, `scale_unit`,
+    /// `encoding_desc`, `str` and `deprecated` if known.
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let machine = LocalEvents::find();
         let rows = py.detach(|| self.rows(&machine));
         let list = PyList::empty(py);
         for row in &rows {
-            list.append(self.described(py, row, &machine)?)?;
+            list.append(self.event_dict(py, row, &machine)?)?;
         }
         Ok(list)
     }
@@ -73,16 +73,16 @@ impl Pmu {
         rows
     }
 
-    /// Whether a named event belongs to this PMU.
+    /// Whether a row of the kind `EventKind::Pmu` belongs to this PMU.
     fn has(&self, row: &ListedEvent) -> bool {
         match (&row.description, row.name.split_once('/')) {
             (_, Some((pmu, _))) => pmu == self.name,
-            (Some(described), None) => self.is_instance(&described.pmu),
+            (Some(description), None) => self.is_instance(&description.pmu),
             (None, None) => false,
         }
     }
 
-    /// Whether this PMU is `name`, or one of several of this name, which are numbered: `uncore_imc_0`.
+    /// Whether this PMU is `name`, or one of several of this name, which are numbered, such as `uncore_imc_0`.
     fn is_instance(&self, name: &str) -> bool {
         let rest = self.name.strip_prefix(name);
         rest.is_some_and(|rest| {
@@ -91,7 +91,7 @@ impl Pmu {
         })
     }
 
-    fn described<'py>(
+    fn event_dict<'py>(
         &self,
         py: Python<'py>,
         row: &ListedEvent,
@@ -112,20 +112,23 @@ impl Pmu {
         {
             item.set_item("long_desc", String::from_utf8_lossy(&format))?;
         }
-        let Some(described) = &row.description else {
+        let Some(description) = &row.description else {
             return Ok(item);
         };
-        item.set_item("topic", &described.topic)?;
-        let texts = [("desc", &described.brief), ("long_desc", &described.long)];
+        item.set_item("topic", &description.topic)?;
+        let texts = [
+            ("desc", &description.brief),
+            ("long_desc", &description.long),
+        ];
         for (key, text) in texts {
             if let Some(text) = text {
                 item.set_item(key, text)?;
             }
         }
-        if let Some(scale) = &described.scale {
+        if let Some(scale) = &description.scale {
             item.set_item("scale_unit", scale_text(scale))?;
         }
-        if described.deprecated {
+        if description.deprecated {
             item.set_item("deprecated", "deprecated")?;
         }
         Ok(item)

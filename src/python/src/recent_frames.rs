@@ -25,7 +25,7 @@ pub(crate) struct RecentFrames {
 }
 
 impl RecentFrames {
-    /// The frame of `address`, as [`Resolver::locate`] finds it; `epoch` is the epoch of the process at the same time.
+    /// The frame of `address`, as [`Resolver::locate`] finds it; `epoch` is that of the sample's process at the time of the sample.
     pub(crate) fn locate(
         &mut self,
         resolver: &Resolver<'_>,

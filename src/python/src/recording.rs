@@ -1,4 +1,4 @@
-//! `perf.data`: a recording on disk.
+//! `perf.data`: a recording in a file, a directory or a pipe.
 
 use std::fs::Metadata;
 use std::io;
@@ -34,7 +34,7 @@ pub(crate) struct RecordingFile {
     unpacked: OnceLock<UnpackedRecords>,
 }
 
-/// A recording: the file or directory that `perf record` has written.
+/// A recording: the file, directory or pipe that `perf record` has written.
 #[pyclass(frozen, name = "data", module = "perf")]
 #[derive(Debug)]
 pub(crate) struct Data {
@@ -117,21 +117,21 @@ impl RecordingFile {
             false => path.clone(),
         };
         let failed = |error: &io::Error| file_error(&path, error);
-        let mut found = FoundFile::find(&real).map_err(|error| failed(&error))?;
+        let mut file = FoundFile::find(&real).map_err(|error| failed(&error))?;
         let mut parts = Vec::new();
-        if found.metadata().is_dir() {
+        if file.metadata().is_dir() {
             let folder = Folder::open(&real).map_err(|error| failed(&error))?;
             let header = path.join(DIRECTORY_HEADER);
-            found = folder
+            file = folder
                 .find(DIRECTORY_HEADER.as_ref())
                 .map_err(|error| file_error(&header, &error))?;
             let check = |metadata: &Metadata| check(&path, metadata, force).map_err(OpenError);
             parts = DirectoryFile::of_directory(&folder, check).map_err(|error| error.0)?;
         }
-        check(&path, found.metadata(), force)?;
-        let bytes = match found.is_fifo() {
-            true => spooled(&found, &temporary),
-            false => found
+        check(&path, file.metadata(), force)?;
+        let bytes = match file.is_fifo() {
+            true => spooled(&file, &temporary),
+            false => file
                 .for_reading()
                 .and_then(|file| rperf_sys::map(&file))
                 .map(RecordingBytes::Mapped),
@@ -174,15 +174,15 @@ impl RecordingFile {
         Ok(data.with_records(&unpacked.records, unpacked.summary.clone()))
     }
 
-    /// The message about a damaged part of a directory.
+    /// The message about a damaged part of a directory, if one was read.
     pub(crate) fn part_damage(&self) -> Option<&str> {
         self.unpacked.get()?.damage.as_deref()
     }
 }
 
 /// Reads a pipe to its end.
-fn spooled(found: &FoundFile, temporary: &Path) -> io::Result<RecordingBytes> {
-    let mut pipe = found.for_reading_any_type()?;
+fn spooled(file: &FoundFile, temporary: &Path) -> io::Result<RecordingBytes> {
+    let mut pipe = file.for_reading_any_type()?;
     let mut spool = Spool::new(temporary.to_owned());
     io::copy(&mut pipe, &mut spool)?;
     spool.finish()
@@ -192,15 +192,15 @@ fn spooled(found: &FoundFile, temporary: &Path) -> io::Result<RecordingBytes> {
 fn check(path: &Path, metadata: &Metadata, force: bool) -> PyResult<()> {
     use std::os::unix::fs::MetadataExt as _;
 
-    let shown = path.display();
+    let path = path.display();
     if !is_users(metadata.uid()) && !force {
         return Err(PyPermissionError::new_err(format!(
-            "File {shown} not owned by current user or root\nhint: perf.data(path, force=True) reads it"
+            "File {path} not owned by current user or root\nhint: perf.data(path, force=True) reads it"
         )));
     }
     if metadata.is_file() && metadata.len() == 0 {
         return Err(value_error(format!(
-            "zero-sized data ({shown}), nothing to do!\nhint: the recording was interrupted before data were written; record again"
+            "zero-sized data ({path}), nothing to do!\nhint: the recording was interrupted before data were written; record again"
         )));
     }
     Ok(())

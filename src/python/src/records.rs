@@ -64,7 +64,7 @@ impl Event {
     }
 }
 
-/// A hexadecimal number with a prefix, except zero.
+/// Formats a hexadecimal number with the prefix `0x`; zero has no prefix.
 fn hex(number: u64) -> String {
     match number {
         0 => "0".to_owned(),
@@ -72,7 +72,7 @@ fn hex(number: u64) -> String {
     }
 }
 
-/// A mapped file: MMAP or MMAP2.
+/// A mapping: MMAP or MMAP2.
 #[pyclass(extends = Event, frozen, get_all, name = "mmap_event", module = "perf")]
 #[derive(Debug)]
 pub(crate) struct MmapEvent {
@@ -144,7 +144,7 @@ impl TaskEvent {
     }
 }
 
-/// A change of the sampling rate: THROTTLE or UNTHROTTLE.
+/// The start or the end of throttling: THROTTLE or UNTHROTTLE.
 #[pyclass(extends = Event, frozen, get_all, name = "throttle_event", module = "perf")]
 #[derive(Debug)]
 pub(crate) struct ThrottleEvent {
@@ -168,7 +168,7 @@ impl ThrottleEvent {
     }
 }
 
-/// Records that were lost because a ring buffer was full: LOST or LOST_SAMPLES.
+/// Lost records (LOST) or lost samples (LOST_SAMPLES).
 #[pyclass(extends = Event, frozen, get_all, name = "lost_event", module = "perf")]
 #[derive(Debug)]
 pub(crate) struct LostEvent {

@@ -1,4 +1,4 @@
-//! Samples and records of a recording, decoded and resolved on all cores, in order of time.
+//! Samples and records of a recording, decoded and resolved.
 
 use rperf_replay::{
     CommId, Epoch, EventIndex, NonSampleRecord, Order, Render, Sample, ThreadCache, World,
@@ -62,7 +62,7 @@ pub(crate) struct RenderScratch {
 }
 
 impl EventRenderer<'_, '_> {
-    /// The frames of a sample's callchain; `None` if none is recorded.
+    /// The frames of a sample's callchain; `None` if none is recorded, no frames if it is damaged.
     fn chain(
         &self,
         sample: &Sample<'_>,
@@ -82,13 +82,13 @@ impl EventRenderer<'_, '_> {
         }
         let inlines = self.inlines.get(sample.event.0 as usize).copied();
         match inlines.unwrap_or_default() {
-            true => Some(self.expanded(&frames)),
+            true => Some(self.with_inlined(&frames)),
             false => Some(frames),
         }
     }
 
     /// The frames, with the frames of inlined functions.
-    fn expanded(&self, frames: &[Frame]) -> Vec<Frame> {
+    fn with_inlined(&self, frames: &[Frame]) -> Vec<Frame> {
         let mut calls: Vec<CallFrame<'_>> = Vec::new();
         for frame in frames {
             self.resolver.expand(frame, &mut calls);

@@ -15,7 +15,7 @@ use crate::records::Event;
 /// `PERF_MEM_DATA_SRC_NONE`.
 const NO_DATA_SOURCE: u64 = 0x0508_0021;
 
-/// The fields of a sample that own their data.
+/// Copies of the fields of a sample.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OwnedFields {
     pub(crate) raw: Option<Box<[u8]>>,
@@ -30,12 +30,12 @@ pub(crate) struct OwnedFields {
     pub(crate) branches: Option<Vec<[u64; 3]>>,
     /// Id and value of each counter that was read with the sample.
     pub(crate) values: Vec<(u64, u64)>,
-    /// The callchain as recorded, with context markers.
+    /// The callchain of a live event as recorded, with context markers.
     pub(crate) chain: Option<Vec<u64>>,
 }
 
 impl OwnedFields {
-    /// Copies the fields of a decoded sample.
+    /// Copies the fields of a decoded sample, except the callchain.
     pub(crate) fn of(wire: &SampleRecord<'_>) -> Self {
         let values = wire.read.as_ref().map(|read| read.values());
         let values = values.unwrap_or_default();
@@ -114,7 +114,7 @@ impl SampleEvent {
         self.evsel.as_ref().map(|evsel| evsel.clone_ref(py))
     }
 
-    /// The field of the tracepoint with this name.
+    /// The value of the tracepoint's field `name`.
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let tracepoint = self.tracepoint.as_ref();
         let reader = tracepoint.and_then(|tracepoint| tracepoint.reader(name));
@@ -148,7 +148,8 @@ impl SampleEvent {
         Some(PyBytes::new(py, raw))
     }
 
-    /// The frames of the callchain, innermost first; `None` if not recorded.
+    /// The frames of the callchain, innermost first; those of live events are the recorded addresses, with context markers.
+    /// `None` if not recorded.
     #[getter]
     fn callchain<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
         if let Some(chain) = &self.places.chain {

@@ -90,8 +90,10 @@ impl PySession {
         callbacks: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let py = data.py();
-        let home = py.import("os")?.getattr("path")?;
-        let cache = home.call_method1("expanduser", ("~/.debug",))?.extract()?;
+        let os_path = py.import("os")?.getattr("path")?;
+        let cache = os_path
+            .call_method1("expanduser", ("~/.debug",))?
+            .extract()?;
         let options = AnalysisOptions {
             jobs: jobs_of(jobs)?,
             branches: wants_branches(itrace)?,
@@ -128,7 +130,7 @@ impl PySession {
         let py = slf.py();
         let (recording, options) = slf.borrow().inputs();
         let object: Py<Self> = slf.clone().unbind();
-        let found = py.detach(|| {
+        let diagnostics = py.detach(|| {
             options.run(&recording, |analysis| {
                 let (stacks, max_stack) = analysis.stacks();
                 let names = Arc::new(ThreadNames::of(analysis.replay.world()));
@@ -163,7 +165,7 @@ impl PySession {
             })
         });
         slf.borrow().threads_now().now = None;
-        conclude(py, &recording, &found?)
+        conclude(py, &recording, &diagnostics?)
     }
 
     /// The thread `tid` of process `pid`, with its name at the time of the event that is being processed, or with its last
@@ -195,7 +197,7 @@ impl PySession {
     }
 
     /// The samples of the recording in order of time, as one table. `columns` are names of columns or fields of
-    /// tracepoints; `event` is the name of the only event.
+    /// tracepoints; `event` selects the samples of one event, by its name.
     #[pyo3(signature = (columns = None, event = None))]
     fn table(
         slf: &Bound<'_, Self>,
@@ -205,8 +207,8 @@ impl PySession {
         TableRequest { columns, event }.whole(slf)
     }
 
-    /// Passes the samples in order of time to `function`, in tables of about `rows` rows: memory does not grow with the
-    /// recording. `columns` and `event` are those of `table`. The codes of names differ between tables.
+    /// Passes the samples in order of time to `function`, in tables of at least `rows` rows; the last may have fewer.
+    /// `columns` and `event` are those of `table`. The codes of names differ between tables.
     #[pyo3(signature = (function, columns = None, event = None, *, rows = DEFAULT_ROWS))]
     fn process_tables(
         slf: &Bound<'_, Self>,
@@ -261,7 +263,7 @@ fn jobs_of(given: Option<usize>) -> PyResult<NonZeroUsize> {
     NonZeroUsize::new(given).ok_or_else(|| value_error("jobs must be at least 1"))
 }
 
-/// Whether `itrace` requests samples of branches: it has the letters of `script --itrace`.
+/// Whether `itrace` requests samples of branches: by the letter `b`, or by no letters. The letter `e` has no effect.
 fn wants_branches(itrace: Option<&str>) -> PyResult<bool> {
     let Some(letters) = itrace else {
         return Ok(false);
@@ -279,7 +281,7 @@ fn callbacks_of(
     sample: Option<Py<PyAny>>,
     others: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<Callback>> {
-    let mut found = Vec::new();
+    let mut callbacks = Vec::new();
     let mut add = |name: &str, function: Bound<'_, PyAny>| {
         let Some((_, kinds)) = CALLBACKS.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = CALLBACKS.iter().map(|(name, _)| *name).collect();
@@ -294,7 +296,7 @@ fn callbacks_of(
         if !function.is_callable() {
             return Err(PyTypeError::new_err(format!("{name}: not a function")));
         }
-        found.push(Callback {
+        callbacks.push(Callback {
             kinds,
             function: function.unbind(),
         });
@@ -309,7 +311,7 @@ fn callbacks_of(
         }
         Ok(())
     })?;
-    Ok(found)
+    Ok(callbacks)
 }
 
 /// Passes decoded events to the functions.
@@ -335,8 +337,8 @@ impl<'a> Delivery<'a> {
         resolver: &'a Resolver<'a>,
         formats: &Formats,
     ) -> Self {
-        let described = replay.data().events().iter();
-        let tracepoints = described.map(|event| formats.of_event(&event.attr).ok().cloned());
+        let events = replay.data().events().iter();
+        let tracepoints = events.map(|event| formats.of_event(&event.attr).ok().cloned());
         let evsels = session.evsels.iter().map(|evsel| evsel.clone_ref(py));
         let functions = session.callbacks.iter().flat_map(|callback| {
             let kinds = callback.kinds.iter();

@@ -14,7 +14,7 @@ use crate::table::{PyTable, TableCollector};
 const DEFAULT_COLUMNS: [&str; 10] = [
     "time", "event", "cpu", "pid", "tid", "comm", "period", "ip", "dso", "symbol",
 ];
-/// Marks a field of tracepoints that has the name of a column.
+/// Prefix of the names of tracepoints' fields, needed for a field that has the name of a column.
 const FIELD: &str = "fields.";
 /// The default number of rows of each table of `process_tables`.
 pub(crate) const DEFAULT_ROWS: usize = 1 << 20;
@@ -38,7 +38,7 @@ impl TableRequest {
         whole.ok_or_else(|| value_error("the recording was not read"))
     }
 
-    /// Passes tables of about `rows` rows to `function`.
+    /// Passes tables of at least `rows` rows to `function`; the last may have fewer.
     pub(crate) fn parts(
         &self,
         session: &Bound<'_, PySession>,
@@ -62,7 +62,7 @@ impl TableRequest {
     ) -> PyResult<()> {
         let py = session.py();
         let (recording, options) = session.borrow().inputs();
-        let found = py.detach(|| {
+        let diagnostics = py.detach(|| {
             options.run(&recording, |analysis| {
                 let mut builder = self.builder(analysis)?;
                 let renderer = self.renderer(analysis)?;
@@ -96,7 +96,7 @@ impl TableRequest {
                 Ok(analysis.replay.diagnostics())
             })
         });
-        conclude(py, &recording, &found?)
+        conclude(py, &recording, &diagnostics?)
     }
 
     fn builder<'a>(&self, analysis: &RecordingPass<'a>) -> PyResult<TableCollector<'a>> {
@@ -124,20 +124,23 @@ impl TableRequest {
     /// By event: whether its samples are rows.
     fn events(&self, analysis: &RecordingPass<'_>) -> PyResult<Vec<bool>> {
         let events = analysis.events();
-        let Some(wanted) = &self.event else {
+        let Some(selected) = &self.event else {
             return Ok(vec![true; events.len()]);
         };
-        let is_wanted = |name: &str| {
+        let is_selected = |name: &str| {
             let bare = name.rsplit_once(':').map(|(bare, _)| bare);
-            name == wanted || bare == Some(wanted)
+            name == selected || bare == Some(selected)
         };
-        let found: Vec<bool> = events.iter().map(|event| is_wanted(&event.name)).collect();
-        match found.contains(&true) {
-            true => Ok(found),
+        let is_row: Vec<bool> = events
+            .iter()
+            .map(|event| is_selected(&event.name))
+            .collect();
+        match is_row.contains(&true) {
+            true => Ok(is_row),
             false => {
                 let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
                 Err(value_error(format!(
-                    "the recording has no event '{wanted}'\nhint: its events: {}",
+                    "the recording has no event '{selected}'\nhint: its events: {}",
                     names.join(", ")
                 )))
             }
@@ -146,7 +149,7 @@ impl TableRequest {
 
     /// The columns with their names.
     fn columns(&self, analysis: &RecordingPass<'_>) -> PyResult<Vec<(String, SampleColumn)>> {
-        let Some(wanted) = &self.columns else {
+        let Some(names) = &self.columns else {
             let named = DEFAULT_COLUMNS.into_iter();
             let named =
                 named.filter_map(|name| Some((name.to_owned(), SampleColumn::named(name)?)));
@@ -156,11 +159,11 @@ impl TableRequest {
             let field = name.strip_prefix(FIELD);
             let own = SampleColumn::named(name);
             let field = || field_column(analysis, &analysis.formats, field.unwrap_or(name));
-            let found = own.or_else(field);
-            let found = found.ok_or_else(|| unknown_column(analysis, name))?;
-            Ok((name.clone(), found))
+            let column = own.or_else(field);
+            let column = column.ok_or_else(|| unknown_column(analysis, name))?;
+            Ok((name.clone(), column))
         };
-        wanted.iter().map(column).collect()
+        names.iter().map(column).collect()
     }
 }
 

@@ -16,8 +16,8 @@ use crate::columns::{ColumnBlock, ColumnItems, FoldedFrame, SampleColumn};
 const UNKNOWN: &str = "[unknown]";
 
 /// Rows of samples by column. A column is a memoryview: of unsigned numbers of 8 bytes (times, addresses), of signed
-/// numbers of 8 bytes (fields of tracepoints), or of signed numbers of 4 bytes (ids, and codes of names, whose texts are
-/// `categories`).
+/// numbers of 8 bytes (fields of tracepoints), or of signed numbers of 4 bytes (CPUs, processes and threads, and codes of names,
+/// whose texts are `categories`).
 #[pyclass(frozen, name = "table", module = "perf")]
 pub(crate) struct PyTable {
     rows: usize,
@@ -75,8 +75,8 @@ impl PyTable {
 
 impl PyTable {
     fn column(&self, name: &str) -> PyResult<&PyColumn> {
-        let found = self.columns.iter().find(|column| column.name == name);
-        found.ok_or_else(|| {
+        let column = self.columns.iter().find(|column| column.name == name);
+        column.ok_or_else(|| {
             PyKeyError::new_err(format!(
                 "the table has no column '{name}': {}",
                 self.columns().join(", ")

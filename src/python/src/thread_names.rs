@@ -56,7 +56,7 @@ pub(crate) struct PyThread {
 
 #[pymethods]
 impl PyThread {
-    /// Its name at the time of the event that is being processed.
+    /// Its name at the time for which it was looked up.
     fn comm(&self) -> &str {
         &self.comm
     }

@@ -43,8 +43,8 @@ fn multiplexed(cpu: u32, value: u64, (enabled, running): (u64, u64)) -> CounterR
     }
 }
 
-/// Metrics of all rows in perf's format, without padding.
-fn written(table: &CountTable) -> Vec<String> {
+/// The metrics of all rows, each as value and unit.
+fn metric_texts(table: &CountTable) -> Vec<String> {
     let metrics = table.rows.iter().flat_map(|row| &row.metrics);
     let text = |metric: &crate::MetricValue| match metric.format {
         crate::NumberFormat::Rate => format!("{:.3} {}", metric.value, metric.unit),
@@ -71,7 +71,7 @@ fn metrics_match_a_run_of_perf() {
     let mut aggregator = Aggregator::new(default_events(), &rules);
     aggregator.add(Duration::from_nanos(512_108), &readings);
     assert_eq!(
-        written(&aggregator.table()),
+        metric_texts(&aggregator.table()),
         [
             "0.704 CPUs utilized",
             "646.407 K/sec",
@@ -106,7 +106,7 @@ fn caches_and_stalls_have_their_own_bases() {
     let mut aggregator = Aggregator::new(events, &rules);
     aggregator.add(Duration::from_secs(1), &readings);
     assert_eq!(
-        written(&aggregator.table()),
+        metric_texts(&aggregator.table()),
         [
             "25.00% frontend cycles idle",
             "40.00% backend cycles idle",
@@ -144,7 +144,7 @@ fn a_unit_divides_its_own_counts() {
             .map(|cpu| reading(cpu, 100 * u64::from(cpu + 1) * u64::from(cpu + 1)))
             .collect(),
     ];
-    let shown = |by| {
+    let aggregate = |by| {
         let rules = AggregationRules {
             by,
             topology: topology.clone(),
@@ -162,9 +162,9 @@ fn a_unit_divides_its_own_counts() {
             .iter()
             .map(|row| (row.unit, row.merged))
             .collect();
-        (written(&table), units)
+        (metric_texts(&table), units)
     };
-    let (metrics, units) = shown(Aggregation::Cpu);
+    let (metrics, units) = aggregate(Aggregation::Cpu);
     let ratios = ["1.00", "2.00", "3.00", "4.00"].map(|ratio| format!("{ratio} insn per cycle"));
     assert_eq!(metrics, ratios);
     assert_eq!(
@@ -172,8 +172,8 @@ fn a_unit_divides_its_own_counts() {
         [(AggregationUnit::Cpu(0), 1), (AggregationUnit::Cpu(1), 1)],
         "by event, then by CPU"
     );
-    assert_eq!(shown(Aggregation::Core).0, ratios);
-    let (metrics, units) = shown(Aggregation::Socket);
+    assert_eq!(aggregate(Aggregation::Core).0, ratios);
+    let (metrics, units) = aggregate(Aggregation::Socket);
     assert_eq!(metrics, ["1.67 insn per cycle", "3.57 insn per cycle"]);
     assert_eq!(
         units[..2],
@@ -183,8 +183,8 @@ fn a_unit_divides_its_own_counts() {
         ],
         "by unit, then by event"
     );
-    assert_eq!(shown(Aggregation::Node).0, metrics);
-    assert_eq!(shown(Aggregation::Global).0, ["3.00 insn per cycle"]);
+    assert_eq!(aggregate(Aggregation::Node).0, metrics);
+    assert_eq!(aggregate(Aggregation::Global).0, ["3.00 insn per cycle"]);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn privilege_levels_and_cgroups_are_not_mixed() {
         )
     };
     let user = AttrFlags::EXCLUDE_KERNEL;
-    let of = |cgroup: &str, event: CountedEvent| CountedEvent {
+    let in_cgroup = |cgroup: &str, event: CountedEvent| CountedEvent {
         cgroup: Some(cgroup.to_owned()),
         ..event
     };
@@ -207,16 +207,16 @@ fn privilege_levels_and_cgroups_are_not_mixed() {
         at_level("cycles:u", 0, user),
         at_level("instructions", 1, AttrFlags::default()),
         at_level("instructions:u", 1, user),
-        of("a", at_level("cycles", 0, AttrFlags::default())),
-        of("b", at_level("instructions", 1, AttrFlags::default())),
-        of("a", at_level("instructions", 1, AttrFlags::default())),
+        in_cgroup("a", at_level("cycles", 0, AttrFlags::default())),
+        in_cgroup("b", at_level("instructions", 1, AttrFlags::default())),
+        in_cgroup("a", at_level("instructions", 1, AttrFlags::default())),
     ];
     let readings = [10, 20, 30, 40, 50, 60].map(|count| vec![reading(0, count)]);
     let rules = AggregationRules::default();
     let mut aggregator = Aggregator::new(events, &rules);
     aggregator.add(Duration::from_secs(1), &readings);
     assert_eq!(
-        written(&aggregator.table()),
+        metric_texts(&aggregator.table()),
         ["3.00 insn per cycle", "1.50 insn per cycle"]
     );
 }
@@ -238,7 +238,7 @@ fn events_that_did_not_run_have_no_count_and_no_metric() {
     assert_eq!(table.rows[2].state, CountState::NotCounted);
     assert_eq!(table.rows[5].state, CountState::NotSupported);
     assert_eq!(
-        written(&table),
+        metric_texts(&table),
         ["0.000 CPUs utilized"],
         "0 divided by 0 is no metric"
     );
@@ -252,7 +252,7 @@ fn multiplexed_counters_are_scaled_separately() {
         multiplexed(1, 10, (100, 100)),
         multiplexed(2, 0, (100, 0)),
     ];
-    let shown = |unscaled| {
+    let aggregate = |unscaled| {
         let rules = AggregationRules {
             unscaled,
             ..AggregationRules::default()
@@ -267,8 +267,8 @@ fn multiplexed_counters_are_scaled_separately() {
     };
     // 100 and 10 in 200 ns; the third counter never ran, so its 100 ns are extrapolated from the
     // others.
-    assert_eq!(shown(false), (165.0, 50.0));
-    assert_eq!(shown(true).0, 60.0);
+    assert_eq!(aggregate(false), (165.0, 50.0));
+    assert_eq!(aggregate(true).0, 60.0);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn runs_give_means_with_their_deviation() {
     };
     let expected = 100.0 * 2.0 / 3.0_f64.sqrt() / 6.0;
     assert!((faults.deviation - expected).abs() < 1e-9, "{faults:?}");
-    assert_eq!(written(&table)[0], "1.000 CPUs utilized");
+    assert_eq!(metric_texts(&table)[0], "1.000 CPUs utilized");
     assert_eq!(aggregator.elapsed().mean(), 20e6);
 }
 

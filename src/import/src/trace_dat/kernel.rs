@@ -7,7 +7,7 @@ use crate::digest::digest;
 
 /// The kernel's name in the list of build-ids.
 const NAME: &str = "[kernel.kallsyms]";
-/// The CPU mode of samples and of the kernel's records (`PERF_RECORD_MISC_KERNEL`).
+/// The CPU mode of the samples, the kernel's MMAP record and its build-id (`PERF_RECORD_MISC_KERNEL`).
 pub(super) const KERNEL_MODE: Misc = Misc(1);
 
 /// The symbols of the traced kernel.
@@ -27,15 +27,15 @@ impl<'d> KernelSymbols<'d> {
     /// Finds the code of the kernel; `None` if addresses are missing or hidden.
     pub(crate) fn new(text: &'d [u8]) -> Option<Self> {
         let lines = text.split(|byte| *byte == b'\n');
-        let address_of = |wanted: &[u8]| {
+        let address_of = |symbol: &[u8]| {
             let mut lines = lines.clone();
             lines.find_map(|line| {
                 let line = line.trim_ascii();
                 let (rest, name) =
-                    line.split_at_checked(line.len().checked_sub(wanted.len() + 1)?)?;
+                    line.split_at_checked(line.len().checked_sub(symbol.len() + 1)?)?;
                 let address = rest.split(|byte| *byte == b' ').next()?;
                 let address = u64::from_str_radix(str::from_utf8(address).ok()?, 16).ok()?;
-                (name.trim_ascii() == wanted && address > 0).then_some(address)
+                (name.trim_ascii() == symbol && address > 0).then_some(address)
             })
         };
         let mut symbols = ["_text", "_stext"].into_iter();
@@ -63,9 +63,9 @@ impl<'d> KernelSymbols<'d> {
     /// Appends the body of the kernel's MMAP record, without a trailer.
     pub(crate) fn encode_mapping(&self, endian: Endian, out: &mut Vec<u8>) {
         let mut to = Encoder::new(out, endian);
-        let (kernel, thread) = (u32::MAX, 0);
-        to.u32(kernel);
-        to.u32(thread);
+        let (pid, tid) = (u32::MAX, 0);
+        to.u32(pid);
+        to.u32(tid);
         let (start, size) = self.range;
         // `pgoff` is the address of the symbol in the mapping's name: readers compute the relocation from it.
         for word in [start, size, start] {

@@ -32,7 +32,7 @@ pub(super) struct Options {
     pub(super) instances: Vec<String>,
     /// The option BUFFER of the top instance: offset of the section that contains the option, and the option's content.
     top: Option<(u64, Vec<u8>)>,
-    /// Offsets of sections by their id.
+    /// The first 8 bytes of each other option, by its id. An option that refers to a section contains its offset there.
     sections: Vec<(u16, u64)>,
     /// Whether the clock's name follows the table of CPUs, in version 6.
     has_clock: bool,
@@ -71,7 +71,7 @@ impl Options {
                     self.has_clock = true;
                     self.clock = selected_clock(content);
                 }
-                _ => self.option(id, content),
+                _ => self.keep_option(id, content),
             }
         }
     }
@@ -121,15 +121,15 @@ impl Options {
                         }
                     }
                     TRACECLOCK => options.clock = selected_clock(content),
-                    _ => options.option(id, content),
+                    _ => options.keep_option(id, content),
                 }
             }
         }
         Ok(options)
     }
 
-    /// Keeps an option that has the same form in both versions: uname, or the offset of a section.
-    fn option(&mut self, id: u16, content: &[u8]) {
+    /// Keeps an option that has the same content in both versions.
+    fn keep_option(&mut self, id: u16, content: &[u8]) {
         match id {
             UNAME => {
                 let text = String::from_utf8_lossy(until_nul(content));
@@ -150,8 +150,8 @@ impl Options {
         id: u16,
         empty: &'static [u8],
     ) -> Result<Cow<'d, [u8]>, Error> {
-        let found = self.sections.iter().find(|(known, _)| *known == id);
-        match found {
+        let section = self.sections.iter().find(|(known, _)| *known == id);
+        match section {
             Some((_, offset)) => sections.read(id, *offset),
             None => Ok(Cow::Borrowed(empty)),
         }
@@ -188,7 +188,7 @@ impl Options {
         Ok(cpus)
     }
 
-    /// Checks that the clock counts nanoseconds.
+    /// Checks that the clock counts nanoseconds, if its name is known.
     pub(super) fn check_clock(&self) -> Result<(), Error> {
         self.clock.as_deref().map_or(Ok(()), check_clock)
     }

@@ -75,7 +75,7 @@ impl PageLayout {
 /// An item in the pages of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RingItem<'p> {
-    /// An event: nanoseconds of the trace's clock, and its fields.
+    /// An event: its time in nanoseconds of the trace's clock, and its data.
     Event { time: u64, raw: &'p [u8] },
     /// Events were overwritten before this time; their number, if known.
     Lost { time: u64, count: Option<u64> },
@@ -90,8 +90,9 @@ pub(super) struct RingEvents<'p> {
     origin: u64,
     /// Offset of the current page.
     page: usize,
-    /// Offset of the next event in the current page, and the end of its events.
+    /// Offset of the next entry in the current page.
     at: usize,
+    /// End of the entries of the current page.
     end: usize,
     time: u64,
 }
@@ -155,7 +156,7 @@ impl<'p> RingEvents<'p> {
         rest.get(..self.layout.size).unwrap_or(rest)
     }
 
-    /// The next event of the page; `None` for an entry without data.
+    /// Reads the next entry of the page; `None` if it is not an event.
     fn entry(&mut self) -> Result<Option<RingItem<'p>>, Error> {
         let events = self.current_page().get(..self.end).unwrap_or_default();
         let endian = self.layout.endian;
@@ -183,7 +184,7 @@ impl<'p> RingEvents<'p> {
                 };
                 self.time = match kind {
                     TIME_EXTEND => self.time.wrapping_add(value),
-                    _ => completed(value, self.time),
+                    _ => complete_time(value, self.time),
                 };
                 self.at = first + 4;
                 return Ok(None);
@@ -208,7 +209,7 @@ impl<'p> RingEvents<'p> {
 
 /// Adds the upper bits of the time `before` to the lower bits of an absolute time. Times do not decrease, so a smaller
 /// result means that the lower bits overflowed.
-fn completed(time: u64, before: u64) -> u64 {
+fn complete_time(time: u64, before: u64) -> u64 {
     let upper = before >> TIME_STAMP_BITS << TIME_STAMP_BITS;
     let time = upper | time & ((1 << TIME_STAMP_BITS) - 1);
     match time < before {
@@ -222,7 +223,7 @@ impl<'p> Iterator for RingEvents<'p> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let found = if self.at < self.end {
+            let result = if self.at < self.end {
                 self.entry()
             } else {
                 if self.end > 0 {
@@ -240,7 +241,7 @@ impl<'p> Iterator for RingEvents<'p> {
                 }
                 opened
             };
-            match found {
+            match result {
                 Ok(None) => {}
                 Ok(Some(item)) => return Some(Ok(item)),
                 Err(error) => {

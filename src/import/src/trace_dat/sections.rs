@@ -22,7 +22,7 @@ pub(super) const DESCRIPTIONS: [(u16, &[u8]); 6] = [
 ];
 /// Flag of a compressed section.
 const COMPRESSED: u16 = 1;
-/// Maximum size of an uncompressed section, or of a CPU's pages, in bytes.
+/// Maximum size of a decompressed section, or of a CPU's decompressed pages, in bytes.
 const MAX_SIZE: u64 = 4 << 30;
 /// Maximum ratio of uncompressed to compressed size.
 const MAX_RATIO: u64 = 10_000;
@@ -77,12 +77,12 @@ impl<'d> Sections<'d> {
             source,
         };
         let mut from = self.from(offset);
-        let found = from.u16("id").map_err(failed)?;
-        if found != id {
+        let stored_id = from.u16("id").map_err(failed)?;
+        if stored_id != id {
             return Err(Error::Part {
                 offset,
                 part: "section",
-                problem: format!("its id is {found}, expected {id}"),
+                problem: format!("its id is {stored_id}, expected {id}"),
             });
         }
         let flags = from.u16("flags").map_err(failed)?;

@@ -127,7 +127,7 @@ fn pages(endian: Endian) -> [Vec<u8>; 2] {
     ]
 }
 
-/// The descriptions: header_page to saved_cmdlines, each in its section.
+/// The contents of the sections with descriptions: header_page to saved_cmdlines.
 fn descriptions(endian: Endian) -> [Vec<u8>; 6] {
     let bytes = || Bytes::new(endian);
     let text = |text: &[u8]| bytes().u64(text.len() as u64).raw(text).1;
@@ -175,7 +175,7 @@ fn version_6(endian: Endian) -> Vec<u8> {
     file.raw(&pages.concat()).1
 }
 
-/// A file of version 7, with its sections compressed by `pack`.
+/// A file of version 7; unless `compression` is "none", its sections and pages are compressed by `pack`.
 fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
     let is_packed = compression != "none";
     let bytes = || Bytes::new(endian);
@@ -284,7 +284,7 @@ fn records(file: &[u8]) -> Vec<String> {
 
 #[test]
 fn both_versions_become_the_same_samples() {
-    let stretched = (2_u64 << 27) + 900;
+    let absolute = (2_u64 << 27) + 900;
     let expected = [
         "map ffffffff81000000 1000000".to_owned(),
         "comm 7 sh".to_owned(),
@@ -292,7 +292,7 @@ fn both_versions_become_the_same_samples() {
         "1000 cpu 0 (7, 7) value 1 ".to_owned(),
         "1050 cpu 1 (8, 8) value 4 ffffffffffffff80 ffffffff81000110 ffffffff81000200".to_owned(),
         format!("{} cpu 0 (7, 7) value 2 ", 1000 + (1 << 27) + 5 + 10),
-        format!("{stretched} cpu 0 (7, 7) value 3 "),
+        format!("{absolute} cpu 0 (7, 7) value 3 "),
         "lost 12".to_owned(),
         format!("{} cpu 0 (7, 7) value 5 ", 1 << 29),
     ];
@@ -316,7 +316,7 @@ fn both_versions_become_the_same_samples() {
 }
 
 #[test]
-fn truncated_files_are_errors_with_an_offset() {
+fn truncated_files_are_errors() {
     for file in [
         version_6(Endian::Little),
         version_7(Endian::Big, "none", <[u8]>::to_vec),

@@ -32,7 +32,7 @@ pub struct Imported {
     pub samples: u64,
     /// Size of the perf.data in bytes.
     pub bytes: u64,
-    /// Whether samples have kernel stacks.
+    /// Whether some samples have kernel stacks.
     pub has_stacks: bool,
 }
 
@@ -206,7 +206,8 @@ impl TraceDat<'_> {
     /// occur. `command` is stored as the recorder's command line.
     ///
     /// # Errors
-    /// A damaged page, an event without a description, no events; `output` cannot be written.
+    /// Descriptions cannot be parsed; a damaged page; an event without a description or too large for a sample; no events;
+    /// `output` cannot be written.
     pub fn write(&self, output: impl Output, command: &[String]) -> Result<Imported, Error> {
         let data = TracingData::parse(&self.described).map_err(Error::Formats)?;
         let mut kinds = Kinds::new(&data);
@@ -263,9 +264,9 @@ impl TraceDat<'_> {
                 if let CpuItem::Event(event) = item? {
                     let id = kinds.id(event.raw);
                     let Some(id) = id.filter(|id| kinds.events.contains_key(id)) else {
-                        let offset = self.cpus.iter().find(|pages| pages.cpu == cpu);
+                        let pages = self.cpus.iter().find(|pages| pages.cpu == cpu);
                         return Err(Error::Part {
-                            offset: offset.map_or(0, |pages| pages.offset),
+                            offset: pages.map_or(0, |pages| pages.offset),
                             part: "events of a CPU",
                             problem: format!(
                                 "the event with the number {} has no description",
@@ -324,16 +325,16 @@ impl TraceDat<'_> {
         command: &[String],
     ) -> FeatureSet {
         let mut features = FeatureSet::new(self.endian);
-        let mut described = TracingDataBuilder::new(self.endian, data.long_size, data.page_size);
-        described
+        let mut tracing_data = TracingDataBuilder::new(self.endian, data.long_size, data.page_size);
+        tracing_data
             .headers(data.header_page, data.header_event)
             .printk_formats(data.printk_formats)
             .saved_cmdlines(data.saved_cmdlines);
         for kind in kinds.events.values().filter(|kind| kind.samples > 0) {
-            described.event(&kind.tracepoint.system, &kind.text);
+            tracing_data.event(&kind.tracepoint.system, &kind.text);
         }
         features
-            .tracing_data(&described)
+            .tracing_data(&tracing_data)
             .event_desc(events)
             .cmdline(command);
         // System, host, release, version (several words), machine.
@@ -416,7 +417,7 @@ impl<'k, O: Output> SampleWriter<'k, O> {
         });
     }
 
-    /// Adds a COMM record for each line of `saved_cmdlines`, such as `7 sh`.
+    /// Writes a COMM record for each line of `saved_cmdlines`, such as `7 sh`.
     fn put_comms(&mut self, saved: &[u8]) -> Result<(), Error> {
         let endian = self.kinds.abi.endian;
         for line in String::from_utf8_lossy(saved).lines() {
@@ -484,10 +485,10 @@ impl<'k, O: Output> SampleWriter<'k, O> {
         let callchain = event.stack.map(|stack| self.kinds.callchain(stack));
         let callchain = callchain.filter(|chain| !chain.is_empty());
         let ip = callchain.as_ref().and_then(|chain| chain.first().copied());
-        let mut words = Vec::new();
+        let mut chain_bytes = Vec::new();
         if let Some(chain) = &callchain {
             let entries = std::iter::once(PERF_CONTEXT_KERNEL).chain(chain.iter().copied());
-            let mut to = rperf_wire::Encoder::new(&mut words, endian);
+            let mut to = rperf_wire::Encoder::new(&mut chain_bytes, endian);
             entries.for_each(|entry| to.u64(entry));
         }
         // The kernel pads raw data so that records stay aligned.
@@ -503,7 +504,7 @@ impl<'k, O: Output> SampleWriter<'k, O> {
             callchain: self
                 .sample_type
                 .contains(SampleType::CALLCHAIN)
-                .then(|| U64s::new(&words, endian)),
+                .then(|| U64s::new(&chain_bytes, endian)),
             raw: Some(&raw),
             ..SampleRecord::default()
         };

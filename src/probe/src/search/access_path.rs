@@ -19,7 +19,7 @@ pub(crate) struct PathStep<T> {
     depth: usize,
     /// [`RecordMember::bits`] of the current member.
     bits: Option<(u64, u64, u64)>,
-    /// The name of the path so far.
+    /// The name of the variable or of the current member.
     name: String,
     is_user: bool,
 }
@@ -50,25 +50,25 @@ impl<T: TypeShape> PathStep<T> {
     }
 
     fn step(&mut self, step: &Member) -> Result<(), Error> {
-        let found = self.shape.real_type();
-        let found = found
-            .ok_or_else(|| unsupported(format!("Failed to get the type of {}.", self.name)))?;
+        let real = self.shape.real_type();
+        let real =
+            real.ok_or_else(|| unsupported(format!("Failed to get the type of {}.", self.name)))?;
         match step {
-            Member::Element(index) => self.element(&found, *index),
+            Member::Element(index) => self.element(&real, *index),
             Member::Field(name) | Member::Pointed(name) => {
                 let is_arrow = matches!(step, Member::Pointed(_));
-                self.field(&found, name, is_arrow)
+                self.field(&real, name, is_arrow)
             }
         }
     }
 
-    fn element(&mut self, found: &T, index: i64) -> Result<(), Error> {
-        let kind = found.kind();
+    fn element(&mut self, real: &T, index: i64) -> Result<(), Error> {
+        let kind = real.kind();
         let inner = match kind {
-            TypeCategory::Array => found.lengths().into_iter().skip(self.depth + 1).collect(),
+            TypeCategory::Array => real.lengths().into_iter().skip(self.depth + 1).collect(),
             _ => Vec::new(),
         };
-        let element = found.real_type().and_then(|element| element.whole_size());
+        let element = real.real_type().and_then(|element| element.whole_size());
         let inner_lengths = inner.iter();
         let size = inner_lengths.fold(element, |size, length| size?.checked_mul((*length)?));
         let size = size.and_then(|size| i64::try_from(size).ok());
@@ -87,7 +87,7 @@ impl<T: TypeShape> PathStep<T> {
         }
         self.bits = None;
         match inner.is_empty() {
-            true => self.become_part(found.clone()),
+            true => self.become_part(real.clone()),
             // The result is still an array.
             false => self.depth += 1,
         }
@@ -99,22 +99,22 @@ impl<T: TypeShape> PathStep<T> {
         self.depth = 0;
     }
 
-    fn field(&mut self, found: &T, name: &str, is_arrow: bool) -> Result<(), Error> {
-        let (record, is_pointer) = match found.kind() {
+    fn field(&mut self, real: &T, name: &str, is_arrow: bool) -> Result<(), Error> {
+        let (record, is_pointer) = match real.kind() {
             TypeCategory::Pointer => {
-                if !is_arrow && !found.is_reference() {
+                if !is_arrow && !real.is_reference() {
                     return Err(unsupported(format!(
                         "Semantic error: {name} must be referred by '->'"
                     )));
                 }
-                (found.real_type(), true)
+                (real.real_type(), true)
             }
             TypeCategory::Record if is_arrow => {
                 return Err(unsupported(format!(
                     "Semantic error: {name} must be referred by '.'"
                 )));
             }
-            _ => (Some(found.clone()), false),
+            _ => (Some(real.clone()), false),
         };
         let record = record.filter(|record| record.kind() == TypeCategory::Record);
         let record = record.ok_or_else(|| {
@@ -175,30 +175,30 @@ impl<T: TypeShape> PathStep<T> {
         if let Some((width, low, bytes)) = self.bits.filter(|_| cast.is_none()) {
             return Ok((Some(format!("b{width}@{low}/{}", bytes * 8)), false));
         }
-        let Some(found) = self.shape.real_type() else {
+        let Some(real) = self.shape.real_type() else {
             return Ok((cast.map(str::to_owned), false));
         };
         if is_text {
-            self.text(&found)?;
+            self.text(&real)?;
             return Ok((cast.map(str::to_owned), false));
         }
-        let letter = letter.unwrap_or(if found.is_signed() { "s" } else { "x" });
-        let size = found.byte_size().filter(|size| *size > 0);
+        let letter = letter.unwrap_or(if real.is_signed() { "s" } else { "x" });
+        let size = real.byte_size().filter(|size| *size > 0);
         let Some(bits) = size.map(|size| size.saturating_mul(8)) else {
             return Ok((None, false));
         };
         let is_truncated = bits > MAX_BITS;
-        // The kernel supports powers of two.
+        // The kernel's widths are powers of two.
         let bits = bits.min(MAX_BITS).checked_next_power_of_two();
         Ok((bits.map(|bits| format!("{letter}{bits}")), is_truncated))
     }
 
     /// Makes the value the address of a string.
-    fn text(&mut self, found: &T) -> Result<(), Error> {
+    fn text(&mut self, real: &T) -> Result<(), Error> {
         let name = self.shape.name().unwrap_or_default();
-        let kind = found.kind();
+        let kind = real.kind();
         if !matches!(kind, TypeCategory::Pointer | TypeCategory::Array) {
-            let type_name = found.name().unwrap_or_default();
+            let type_name = real.name().unwrap_or_default();
             return Err(unsupported(format!(
                 "Failed to cast into string: {name}({type_name}) is not a pointer nor array."
             )));
@@ -206,7 +206,7 @@ impl<T: TypeShape> PathStep<T> {
         if kind == TypeCategory::Pointer {
             self.read(0);
         }
-        let is_text = found.real_type().is_some_and(|found| found.is_character());
+        let is_text = real.real_type().is_some_and(|real| real.is_character());
         match is_text {
             true => Ok(()),
             false => Err(unsupported(format!(

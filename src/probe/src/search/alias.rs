@@ -40,17 +40,17 @@ pub(super) fn find(
             place: place.clone(),
             file: file.clone(),
         };
-        let mut found = in_debug_info(object, &renamed, options)?;
+        let mut points = in_debug_info(object, &renamed, options)?;
         // Unrelated functions may have the name from the debug information, too: only probe points inside the symbol are kept.
-        let is_there = |probe: &Probe| {
+        let is_in_symbol = |probe: &Probe| {
             let distance = probe.file_offset.checked_sub(symbol.offset);
             distance.is_some_and(|distance| distance < symbol.size.max(1)) && !probe.is_inlined
         };
         if !matches!(place, FunctionPlace::Source(_)) {
-            found.probes.retain(is_there);
+            points.probes.retain(is_in_symbol);
         }
-        if !found.probes.is_empty() {
-            return Ok(found);
+        if !points.probes.is_empty() {
+            return Ok(points);
         }
     }
     match definition.needs_debug_info() {
@@ -93,22 +93,22 @@ fn by_symbol(
     })
 }
 
-/// Returns the function of this name, with or without a version, in the symbol tables of the file itself.
+/// Returns the first defined symbol of this name, with or without a version, in the file's own symbol tables that is not data.
 fn symbol(object: &ProbeObject<'_>, name: &str) -> Option<SymbolRange> {
     let file = &object.file;
     let mut symbols = file.dynamic_symbols().chain(file.symbols());
-    let found = symbols.find(|symbol| {
-        let is_named = symbol.name().is_ok_and(|found| plain(found) == name);
+    let symbol = symbols.find(|symbol| {
+        let is_named = symbol.name().is_ok_and(|own| without_version(own) == name);
         is_named && symbol.is_definition() && kind(symbol.flags()) != elf::STT_OBJECT
     })?;
     Some(SymbolRange {
         name: name.to_owned(),
-        offset: object.offset_of(found.address())?,
-        size: found.size(),
+        offset: object.offset_of(symbol.address())?,
+        size: symbol.size(),
     })
 }
 
-fn plain(name: &str) -> &str {
+fn without_version(name: &str) -> &str {
     name.split('@').next().unwrap_or(name)
 }
 
@@ -126,23 +126,23 @@ pub(super) fn indirect(object: &ProbeObject<'_>, probes: &[Probe]) -> Option<Sea
     if object.is_kernel() || probes.is_empty() {
         return None;
     }
-    let entry = |probe: &&Probe| probe.offset == 0;
+    let is_at_entry = |probe: &&Probe| probe.offset == 0;
     let places: Vec<u64> = probes
         .iter()
-        .filter(entry)
-        .map(|found| found.file_offset)
+        .filter(is_at_entry)
+        .map(|probe| probe.file_offset)
         .collect();
     // Statically linked programs list their IFUNCs in `.symtab` only, and have this OS ABI.
     let is_marked = object.sources.bytes.get(OS_ABI) == Some(&elf::ELFOSABI_GNU);
     let is_static = is_marked && file.dynamic_symbols().next().is_none();
     let static_symbols = is_static.then(|| file.symbols()).into_iter().flatten();
     let mut symbols = file.dynamic_symbols().chain(static_symbols);
-    let found = symbols.find(|symbol| {
+    let symbol = symbols.find(|symbol| {
         let is_indirect = kind(symbol.flags()) == elf::STT_GNU_IFUNC;
         let place = || object.offset_of(symbol.address());
         is_indirect && place().is_some_and(|place| places.contains(&place))
     })?;
-    let name = plain(found.name().ok()?).to_owned();
+    let name = without_version(symbol.name().ok()?).to_owned();
     let prefix = format!("__{}_", name.trim_start_matches('_'));
     let functions = object.functions();
     let variants = functions.map(|function| function.name);

@@ -11,7 +11,7 @@ use crate::event::field_name;
 use crate::field::ProbeField;
 use crate::object::{ProbeObject, nearest};
 
-/// The placeholder for a variable that is unavailable here but not at other probe points.
+/// The placeholder for a variable that is unavailable at a probe point but not at all of them.
 const MARK: &str = "\\0xdeade12d";
 
 /// A probe point and its functions.
@@ -70,7 +70,7 @@ impl<'s, 'w, 'u> ProbeScope<'s, 'w, 'u> {
         }
     }
 
-    /// Returns the variable of this name: of the innermost block, otherwise a global one.
+    /// Returns the variable to which `name` refers: one of the scope, otherwise a global one.
     pub(super) fn variable(&self, name: &str) -> Option<Die<'w, 'u>> {
         let mut local = visible(self.scope, self.address).into_iter();
         let local = local.find(|variable| variable.name.as_deref() == Some(name));
@@ -86,12 +86,13 @@ impl<'s, 'w, 'u> ProbeScope<'s, 'w, 'u> {
         let present = variables
             .iter()
             .filter(|variable| locate(&variable.die, self.located()).is_ok());
-        let mut names: Vec<String> = present.filter_map(|found| found.name.clone()).collect();
+        let mut names: Vec<String> = present
+            .filter_map(|variable| variable.name.clone())
+            .collect();
         names.sort_unstable();
         names.dedup();
-        let close = nearest(name, &names);
-        // A short list is shown completely.
-        if names.len() <= 8 { names } else { close }
+        let similar = nearest(name, &names);
+        if names.len() <= 8 { names } else { similar }
     }
 }
 
@@ -100,7 +101,7 @@ pub(super) fn slots(
     scope: &ProbeScope<'_, '_, '_>,
     arguments: &[Argument],
 ) -> Result<Vec<FetchedValue>, Error> {
-    let mut found = Vec::new();
+    let mut values = Vec::new();
     for (number, argument) in arguments.iter().enumerate() {
         match &argument.value {
             ArgumentValue::Raw(text) => {
@@ -109,21 +110,23 @@ pub(super) fn slots(
                     is_entry: scope.function.entry_address() == Some(scope.address),
                     is_return: scope.is_return,
                 };
-                found.push(FetchedValue::Ready {
+                values.push(FetchedValue::Ready {
                     argument: number,
                     field: raw::field(scope.object, argument, text, fetch)?,
                     is_truncated: false,
                 });
             }
-            ArgumentValue::Variable { name, .. } => found.push(slot(scope, argument, number, name)),
+            ArgumentValue::Variable { name, .. } => {
+                values.push(slot(scope, argument, number, name))
+            }
             ArgumentValue::Parameters | ArgumentValue::Variables if scope.is_return => {
                 return Err(convert::not_at_return(&argument.text));
             }
-            ArgumentValue::Parameters => expand(scope, argument, number, true, &mut found),
-            ArgumentValue::Variables => expand(scope, argument, number, false, &mut found),
+            ArgumentValue::Parameters => expand(scope, argument, number, true, &mut values),
+            ArgumentValue::Variables => expand(scope, argument, number, false, &mut values),
         }
     }
-    Ok(found)
+    Ok(values)
 }
 
 fn slot(
@@ -132,14 +135,14 @@ fn slot(
     number: usize,
     name: &str,
 ) -> FetchedValue {
-    let found = scope.variable(name).ok_or_else(|| Error::NoVariable {
+    let variable = scope.variable(name).ok_or_else(|| Error::NoVariable {
         name: name.to_owned(),
         place: scope.shown(),
         reason: None,
         elsewhere: Vec::new(),
         known: scope.recordable(name),
     });
-    let converted = found.and_then(|die| convert::field(scope, argument, &die, scope.located()));
+    let converted = variable.and_then(|die| convert::field(scope, argument, &die, scope.located()));
     match converted {
         Ok((field, is_truncated)) => FetchedValue::Ready {
             argument: number,
@@ -159,7 +162,7 @@ fn expand(
     argument: &Argument,
     number: usize,
     only_parameters: bool,
-    found: &mut Vec<FetchedValue>,
+    values: &mut Vec<FetchedValue>,
 ) {
     for VisibleVariable {
         die, name, is_own, ..
@@ -179,7 +182,7 @@ fn expand(
             ..argument.clone()
         };
         if let Ok((field, is_truncated)) = convert::field(scope, &single, &die, scope.located()) {
-            found.push(FetchedValue::Ready {
+            values.push(FetchedValue::Ready {
                 argument: number,
                 field,
                 is_truncated,
@@ -188,8 +191,8 @@ fn expand(
     }
 }
 
-/// Inserts a placeholder for variables that only some probe points lack, and a note. A variable that all probe points lack is an
-/// error.
+/// Inserts a placeholder for variables that only some probe points lack, and adds notes about them and about truncated values. A
+/// variable that all probe points lack is an error.
 pub(super) fn complete(
     arguments: &[Argument],
     candidates: &mut [Candidate],
@@ -199,7 +202,7 @@ pub(super) fn complete(
         let mut pattern = None;
         let mut is_truncated_somewhere = false;
         let mut places = 0;
-        let mut first = None;
+        let mut first_error = None;
         for slot in candidates.iter().flat_map(|candidate| &candidate.slots) {
             match slot {
                 FetchedValue::Ready {
@@ -212,7 +215,7 @@ pub(super) fn complete(
                 }
                 FetchedValue::Missing { argument, error } if *argument == number => {
                     places += 1;
-                    first = first.or(Some(error.clone()));
+                    first_error = first_error.or(Some(error.clone()));
                 }
                 _ => {}
             }
@@ -222,7 +225,7 @@ pub(super) fn complete(
             let argument = argument.clone();
             notes.push(SearchNote::Truncated { argument });
         }
-        let Some(error) = first else {
+        let Some(error) = first_error else {
             continue;
         };
         let Some(pattern) = pattern else {

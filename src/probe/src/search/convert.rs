@@ -23,7 +23,7 @@ pub(super) fn field<'w, 'u>(
     };
     let place = match locate(variable, located) {
         Ok(place) => place,
-        Err(trouble) => in_other_unit(scope, variable, name, trouble)?,
+        Err(cause) => in_other_unit(scope, variable, name, cause)?,
     };
     if scope.is_return && !matches!(place.base, ValueBase::Address(_)) {
         // Values are fetched after the function has returned.
@@ -33,14 +33,14 @@ pub(super) fn field<'w, 'u>(
         offset: *offset,
         is_user: false,
     });
-    let mut walk = PathStep::new(variable.clone(), name, reads.collect(), argument.is_user);
-    walk.steps(members)?;
-    let (kind, is_truncated) = walk.kind(argument.kind.as_deref())?;
-    let base = base(scope, place.base, &mut walk.reads, name)?;
+    let mut path = PathStep::new(variable.clone(), name, reads.collect(), argument.is_user);
+    path.steps(members)?;
+    let (kind, is_truncated) = path.kind(argument.kind.as_deref())?;
+    let base = base(scope, place.base, &mut path.reads, name)?;
     let field = ProbeField {
         name: argument.field_name(),
         base,
-        reads: walk.reads,
+        reads: path.reads,
         kind,
     };
     Ok((field, is_truncated))
@@ -58,7 +58,7 @@ fn in_other_unit(
     scope: &ProbeScope<'_, '_, '_>,
     variable: &Die<'_, '_>,
     name: &str,
-    trouble: UnavailableVariable,
+    cause: UnavailableVariable,
 ) -> Result<ValueLocation, Error> {
     let linker = variable.linkage_name();
     let symbol = linker.as_deref().unwrap_or(name);
@@ -69,14 +69,14 @@ fn in_other_unit(
             base: ValueBase::Address(address),
             reads: vec![0],
         })
-        .ok_or_else(|| without_location(scope, variable, name, trouble))
+        .ok_or_else(|| without_location(scope, variable, name, cause))
 }
 
 fn without_location(
     scope: &ProbeScope<'_, '_, '_>,
     variable: &Die<'_, '_>,
     name: &str,
-    trouble: UnavailableVariable,
+    cause: UnavailableVariable,
 ) -> Error {
     let function = scope.function.name().unwrap_or_default();
     let entry = scope.function.entry_address().unwrap_or(scope.address);
@@ -86,13 +86,13 @@ fn without_location(
     Error::NoVariable {
         name: name.to_owned(),
         place: scope.shown(),
-        reason: Some(trouble.to_string()),
+        reason: Some(cause.to_string()),
         elsewhere: places.take(4).collect(),
         known: scope.recordable(name),
     }
 }
 
-/// Returns the base in the kernel's syntax.
+/// Returns the base in the kernel's syntax. The address of a process includes the first of `reads`, which is removed.
 fn base(
     scope: &ProbeScope<'_, '_, '_>,
     base: ValueBase,

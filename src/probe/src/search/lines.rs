@@ -20,25 +20,25 @@ pub(crate) fn line_places(
     is_file: &dyn Fn(&str) -> bool,
 ) -> Vec<(u32, u64)> {
     let table = compile_unit.lines();
-    let wanted = table.positions(is_file);
-    let mut found = Vec::new();
-    if wanted.is_empty() {
-        return found;
+    let files = table.positions(is_file);
+    let mut places = Vec::new();
+    if files.is_empty() {
+        return places;
     }
     let rows = table.rows().iter();
     let rows = rows.filter(|row| row.is_statement && !row.is_end && row.line > 0);
-    found.extend(
-        rows.filter(|row| wanted.contains(&row.file))
+    places.extend(
+        rows.filter(|row| files.contains(&row.file))
             .map(|row| (row.line, row.address)),
     );
-    let is_here = |file: u64| wanted.contains(&file);
+    let is_here = |file: u64| files.contains(&file);
     for beginning in EntryPoints::new(compile_unit, &is_here, is_file) {
         let lines = [beginning.called, beginning.declared];
         if let Some(address) = beginning.address() {
-            found.extend(lines.into_iter().flatten().map(|line| (line, address)));
+            places.extend(lines.into_iter().flatten().map(|line| (line, address)));
         }
     }
-    found
+    places
 }
 
 /// The parameters of a search by lines.
@@ -103,7 +103,7 @@ impl UnitSearch<'_> {
         )
     }
 
-    /// Returns the requested lines of the file at `path`; numbers are relative to `base`.
+    /// Returns the requested lines of the file at `path`. A line number in `place` is relative to `base`.
     fn wanted_lines(&self, place: &SourcePlace, path: &str, base: u32) -> Result<Vec<u32>, Error> {
         match place {
             SourcePlace::Line(line) => Ok(vec![base.saturating_add(*line)]),
@@ -164,7 +164,7 @@ impl UnitSearch<'_> {
     /// Returns the lines with code nearest to the first requested line, as users write them: relative to the function's
     /// declaration, if a function was given. Empty for a pattern.
     fn nearest_lines(&self, places: &[(u32, u64)], search: &LineSearch<'_, '_, '_>) -> Vec<u32> {
-        let Some(wanted) = search.lines.first().filter(|_| search.is_exact) else {
+        let Some(requested) = search.lines.first().filter(|_| search.is_exact) else {
             return Vec::new();
         };
         let first = search.function.and_then(Die::declared_line).unwrap_or(0);
@@ -175,7 +175,7 @@ impl UnitSearch<'_> {
                     .is_none_or(|function| function.covers(*address))
         });
         let mut lines: Vec<u32> = inside.map(|(line, _)| *line).collect();
-        lines.sort_unstable_by_key(|line| (line.abs_diff(*wanted), *line));
+        lines.sort_unstable_by_key(|line| (line.abs_diff(*requested), *line));
         lines.dedup();
         lines.truncate(PROPOSALS);
         lines.iter().map(|line| line - first).collect()
@@ -191,11 +191,11 @@ fn scope<'w, 'u>(
     address: u64,
 ) -> Option<Die<'w, 'u>> {
     let at = InlinedInstances::at(function, address);
-    if let Some(wanted) = search.function {
-        let wanted = abstract_origin(wanted);
+    if let Some(requested) = search.function {
+        let requested = abstract_origin(requested);
         return at
             .into_iter()
-            .find(|die| abstract_origin(die).is_same(&wanted));
+            .find(|die| abstract_origin(die).is_same(&requested));
     }
     let distance = |die: &Die<'w, 'u>| {
         let declared = die.declared_line()?;
@@ -221,11 +221,11 @@ fn representative(
     address: u64,
 ) -> Option<(String, u32)> {
     let declared_path = scope.declared_file()?;
-    let (path, found) = if function.entry_address() == Some(address) {
+    let (path, main_line) = if function.entry_address() == Some(address) {
         (function.declared_file()?, function.declared_line()?)
     } else {
         let row = compile_unit.lines().at(address)?;
         (compile_unit.lines().file(row.file)?.to_owned(), row.line)
     };
-    (path == declared_path && found != line).then_some((path, found))
+    (path == declared_path && main_line != line).then_some((path, main_line))
 }

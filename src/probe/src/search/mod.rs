@@ -130,7 +130,8 @@ pub struct ProbePoints {
 ///
 /// # Errors
 ///
-/// There is no probe point or there are too many, or a value cannot be fetched.
+/// There is no probe point or there are too many, an offset is not at an instruction, debug information or a source file is
+/// missing, or a value cannot be fetched.
 pub fn find(
     object: &ProbeObject<'_>,
     definition: &Definition,
@@ -143,29 +144,29 @@ pub fn find(
     if let Point::Address { address, is_return } = definition.point {
         return symbols::at_address(object, definition, address, is_return);
     }
-    let mut found = ProbePoints::default();
+    let mut points = ProbePoints::default();
     if object.sources.info.is_some() {
-        found = in_debug_info(object, definition, options)?;
+        points = in_debug_info(object, definition, options)?;
     } else if definition.needs_debug_info() {
         let path = object.sources.path.to_owned();
         return Err(Error::NoDebugInfo { path });
     }
-    if found.probes.is_empty() && !definition.needs_debug_info() {
-        found.probes = symbols::by_symbol(object, definition)?;
+    if points.probes.is_empty() && !definition.needs_debug_info() {
+        points.probes = symbols::by_symbol(object, definition)?;
     }
-    if found.probes.is_empty() {
-        found = alias::find(object, definition, options)?;
+    if points.probes.is_empty() {
+        points = alias::find(object, definition, options)?;
     }
-    if found.probes.is_empty() && !definition.needs_debug_info() {
-        found.probes = symbols::plt_entries(object, definition)?;
+    if points.probes.is_empty() && !definition.needs_debug_info() {
+        points.probes = symbols::plt_entries(object, definition)?;
     }
-    found.notes.extend(alias::indirect(object, &found.probes));
-    match found.probes.len() {
+    points.notes.extend(alias::indirect(object, &points.probes));
+    match points.probes.len() {
         0 => Err(no_point(object, definition)),
         count if count > options.max_probes => Err(Error::TooMany {
             limit: options.max_probes,
         }),
-        _ => Ok(found),
+        _ => Ok(points),
     }
 }
 
@@ -195,7 +196,7 @@ fn in_debug_info(
     let Some(info) = object.sources.info else {
         return Ok(ProbePoints::default());
     };
-    let wanted = match &definition.point {
+    let query = match &definition.point {
         Point::Function { name, file, .. } => UnitQuery {
             function: Some(name),
             file: file.as_deref(),
@@ -208,7 +209,7 @@ fn in_debug_info(
     };
     let mut search = UnitSearch::new(object, definition, options);
     let mut failure = None;
-    let missing = wanted.for_each(info, object, options, &mut |compile_unit| match search
+    let missing = query.for_each(info, object, options, &mut |compile_unit| match search
         .visit(compile_unit)
     {
         Ok(()) => ControlFlow::Continue(()),
@@ -220,11 +221,11 @@ fn in_debug_info(
     if let Some(error) = failure {
         return Err(error);
     }
-    let mut found = search.finish()?;
+    let mut points = search.finish()?;
     if missing > 0 {
-        found
+        points
             .notes
             .push(SearchNote::MissingSplit { units: missing });
     }
-    Ok(found)
+    Ok(points)
 }

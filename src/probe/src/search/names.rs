@@ -3,8 +3,8 @@
 use rperf_names::{is_pattern, matches_pattern};
 use rperf_symbol::demangle::demangle;
 
-/// Returns whether `name`, a function's plain or linkage name, equals `wanted` or matches `wanted` as a pattern. If
-/// `wanted` contains `::`, it also matches a demangled `name` that ends in this path.
+/// Returns whether `name`, a function's plain or linkage name, with or without its generic arguments, equals `wanted`, or
+/// matches `wanted` as a pattern. If `wanted` contains `::`, it also matches a demangled `name` that ends in this path.
 pub(crate) fn is_wanted(wanted: &str, name: &str) -> bool {
     if is_pattern(wanted) {
         return matches_pattern(wanted, name);

@@ -24,8 +24,12 @@ impl<'w, 'u> PointInFunction<'w, 'u> {
         let mut named = at.iter().find(|die| is_named(die)).cloned();
         // An instance's ranges need not contain its entry.
         function.walk(&mut |die| {
-            let is_copy = die.tag() == gimli::DW_TAG_inlined_subroutine;
-            if named.is_none() && is_copy && die.entry_address() == Some(address) && is_named(die) {
+            let is_inlined = die.tag() == gimli::DW_TAG_inlined_subroutine;
+            if named.is_none()
+                && is_inlined
+                && die.entry_address() == Some(address)
+                && is_named(die)
+            {
                 named = Some(die.clone());
             }
             named.is_none()

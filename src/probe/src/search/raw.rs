@@ -108,8 +108,8 @@ fn parameter(
     number: &str,
     fetch: FetchAddress,
 ) -> Result<String, Error> {
-    let known = |number| register::parameter(object.architecture(), number);
-    let register = number.parse().ok().and_then(known);
+    let register_of = |number| register::parameter(object.architecture(), number);
+    let register = number.parse().ok().and_then(register_of);
     match register.filter(|_| fetch.is_entry && !fetch.is_return) {
         Some(register) => Ok(register.to_owned()),
         None => Err(Error::Unsupported {
@@ -121,7 +121,7 @@ fn parameter(
     }
 }
 
-/// Converts `@SYMBOL[+-OFFSET]` to the kernel's address in a process.
+/// Converts `@SYMBOL[+-OFFSET]` to `@+OFFSET`, the kernel's syntax for memory of the probed file.
 fn memory(object: &ProbeObject<'_>, text: &str, fetch: FetchAddress) -> Result<String, Error> {
     let end = text.find(['+', '-']).unwrap_or(text.len());
     let (symbol, offset) = text.split_at(end);

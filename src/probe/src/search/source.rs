@@ -32,14 +32,14 @@ impl SourceText {
         path: &str,
     ) -> Result<Self, Error> {
         let files = object.sources.files;
-        let found = candidates(options.source_root.as_deref(), path)
+        let source = candidates(options.source_root.as_deref(), path)
             .into_iter()
             .find_map(|candidate| {
                 let bytes = files.read(&candidate).ok()?;
                 let path = candidate.to_string_lossy().into_owned();
                 Some(Self { path, bytes })
             });
-        found.ok_or_else(|| Error::NoSource { path: path.into() })
+        source.ok_or_else(|| Error::NoSource { path: path.into() })
     }
 
     /// Returns the lines without line terminators.
@@ -62,10 +62,10 @@ impl SourceText {
                 .map(|(number, _)| number)
                 .collect()
         };
-        let found = matching_lines(&bare_pattern);
-        match found.is_empty() {
+        let lines = matching_lines(&bare_pattern);
+        match lines.is_empty() {
             true => matching_lines(&within),
-            false => found,
+            false => lines,
         }
     }
 }
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn sources_are_searched_below_another_folder() {
-        let found = candidates(Some(Path::new("/new")), "/old/src/a.c");
+        let paths = candidates(Some(Path::new("/new")), "/old/src/a.c");
         let expected = ["/new/old/src/a.c", "/new/src/a.c", "/new/a.c"];
-        assert_eq!(found, expected.map(PathBuf::from));
+        assert_eq!(paths, expected.map(PathBuf::from));
     }
 }

@@ -35,7 +35,7 @@ fn in_symbol_table(
         FunctionPlace::Offset(offset) => *offset,
         _ => 0,
     };
-    let mut found: Vec<Probe> = Vec::new();
+    let mut probes: Vec<Probe> = Vec::new();
     for function in object.functions() {
         // The version of a symbol (`name@@GLIBC_2.2.5`) is removed.
         let plain = function.name.split('@').next().unwrap_or_default();
@@ -43,7 +43,7 @@ fn in_symbol_table(
             continue;
         }
         let file_offset = function.offset.wrapping_add(offset);
-        if found.iter().any(|probe| probe.file_offset == file_offset) {
+        if probes.iter().any(|probe| probe.file_offset == file_offset) {
             continue;
         }
         check_offset(object, &function, offset)?;
@@ -52,7 +52,7 @@ fn in_symbol_table(
             is_entry: offset == 0,
             is_return: *place == FunctionPlace::Return,
         };
-        found.push(Probe {
+        probes.push(Probe {
             symbol: plain.to_owned(),
             offset,
             name: plain.to_owned(),
@@ -64,7 +64,7 @@ fn in_symbol_table(
             fields: raw::fields(object, &definition.arguments, fetch)?,
         });
     }
-    Ok(found)
+    Ok(probes)
 }
 
 /// Returns the probe point at an address of the object.

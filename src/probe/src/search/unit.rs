@@ -13,7 +13,7 @@ use crate::dwarf::{CompileUnit, Die, FunctionInstances, Functions};
 use crate::error::Error;
 use crate::object::{ProbeObject, SymbolRange};
 
-/// The results so far.
+/// A search of units, with the results so far.
 pub(super) struct UnitSearch<'s> {
     pub(super) object: &'s ProbeObject<'s>,
     pub(super) definition: &'s Definition,
@@ -154,7 +154,8 @@ impl<'s> UnitSearch<'s> {
         Ok(())
     }
 
-    /// Returns the end of the prologue for unoptimised code, whose variables have valid locations only after it.
+    /// Returns the end of the prologue if variables are fetched at the entry of unoptimised code, where their locations are valid
+    /// only after it; otherwise `entry`.
     fn skip_prologue(
         &mut self,
         compile_unit: &CompileUnit<'_>,
@@ -187,7 +188,7 @@ impl<'s> UnitSearch<'s> {
         }
     }
 
-    fn has(&self, address: u64) -> bool {
+    fn has_probe_at(&self, address: u64) -> bool {
         let offset = self.object.offset_of(address);
         let mut known = self.candidates.iter();
         known.any(|candidate| Some(candidate.probe.file_offset) == offset)
@@ -220,14 +221,14 @@ impl<'s> UnitSearch<'s> {
             return Ok(());
         };
         // Instances of one function may start at the same address.
-        if self.has(address) {
+        if self.has_probe_at(address) {
             return Ok(());
         }
         let limit = self.options.max_probes;
         if self.candidates.len() > limit {
             return Err(Error::TooMany { limit });
         }
-        let found = ProbeScope {
+        let probe_scope = ProbeScope {
             object: self.object,
             compile_unit,
             function: &function,
@@ -236,7 +237,7 @@ impl<'s> UnitSearch<'s> {
             file_offset,
             is_return,
         };
-        let slots = argument::slots(&found, &self.definition.arguments)?;
+        let slots = argument::slots(&probe_scope, &self.definition.arguments)?;
         self.candidates.push(Candidate {
             probe: Probe {
                 symbol,

@@ -15,7 +15,7 @@ pub(crate) struct VisibleVariable<'w, 'u> {
     pub(crate) is_meant: bool,
 }
 
-/// Returns the variables and parameters of `scope` that can be named at `address`.
+/// Returns the variables of [`all`] to which their name refers, and those without a name.
 pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
     let all = all(scope, address).into_iter();
     all.filter(|variable| variable.is_meant).collect()
@@ -49,34 +49,34 @@ pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVaria
             None => true,
         };
     }
-    declared.retain(|found| may_be_somewhere(&found.die));
+    declared.retain(|variable| may_be_somewhere(&variable.die));
     declared
 }
 
 /// Returns all declarations around `address`, outer blocks first.
 fn declared<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
-    let is_own_block = |die: &Die<'_, '_>| die.tag() == gimli::DW_TAG_lexical_block;
+    let is_lexical_block = |die: &Die<'_, '_>| die.tag() == gimli::DW_TAG_lexical_block;
     let mut own = BTreeSet::new();
     scope.walk(&mut |die| {
         if is_variable(die) {
             own.insert(die.offset().0);
         }
-        is_own_block(die) && die.covers(address)
+        is_lexical_block(die) && die.covers(address)
     });
-    let mut found = Vec::new();
+    let mut variables = Vec::new();
     scope.walk(&mut |die| {
         if is_variable(die) {
-            found.push(VisibleVariable {
+            variables.push(VisibleVariable {
                 name: die.name(),
                 is_own: own.contains(&die.offset().0),
                 is_meant: false,
                 die: die.clone(),
             });
         }
-        let is_block = is_own_block(die) || die.tag() == gimli::DW_TAG_inlined_subroutine;
+        let is_block = is_lexical_block(die) || die.tag() == gimli::DW_TAG_inlined_subroutine;
         is_block && die.covers(address)
     });
-    found
+    variables
 }
 
 /// Returns the names declared in the abstract origin of `scope`.
@@ -89,17 +89,17 @@ fn names_of_origin(scope: &Die<'_, '_>) -> BTreeSet<String> {
 
 /// Returns the unit's global variables that may have a location, including variables of namespaces.
 pub(crate) fn globals<'w, 'u>(compile_unit: &'w CompileUnit<'u>) -> Vec<Die<'w, 'u>> {
-    let mut found = Vec::new();
+    let mut variables = Vec::new();
     let Some(root) = compile_unit.root() else {
-        return found;
+        return variables;
     };
     root.walk(&mut |die| {
         if die.tag() == gimli::DW_TAG_variable && may_be_somewhere(die) {
-            found.push(die.clone());
+            variables.push(die.clone());
         }
         die.tag() == gimli::DW_TAG_namespace
     });
-    found
+    variables
 }
 
 fn is_variable(die: &Die<'_, '_>) -> bool {
