@@ -36,7 +36,7 @@ fn sample((thread, time): (u32, u64), chain: &[&str]) -> Vec<u8> {
     record(9, 1, body)
 }
 
-fn named(thread: u32, name: &str) -> Vec<u8> {
+fn comm_record(thread: u32, name: &str) -> Vec<u8> {
     record(3, 0, Bytes::new().u32(thread).u32(thread).text(name, 8))
 }
 
@@ -47,9 +47,13 @@ fn recording() -> Scratch {
 
 /// Like `recording`, with this many samples.
 fn recording_of(samples: u64) -> Scratch {
-    let mapped = Bytes::new().u32(u32::MAX).u32(0).u64(START).u64(0x10_0000);
-    let mapped = mapped.u64(START).text("[kernel.kallsyms]_text", 8);
-    let mut records = vec![record(1, 1, mapped), named(7, "calc"), named(8, "idler")];
+    let mapping = Bytes::new().u32(u32::MAX).u32(0).u64(START).u64(0x10_0000);
+    let mapping = mapping.u64(START).text("[kernel.kallsyms]_text", 8);
+    let mut records = vec![
+        record(1, 1, mapping),
+        comm_record(7, "calc"),
+        comm_record(8, "idler"),
+    ];
     for time in 1..=samples {
         records.push(match time % 20 {
             0 => sample((8, time), &["idle", "outer"]),
@@ -308,8 +312,8 @@ fn a_slow_terminal_gets_all_output() {
         seen.extend_from_slice(&bytes[..count]);
         let is_there = |text: &str| String::from_utf8_lossy(&seen).contains(text);
         if let Some((_, pressed)) = steps.next_if(|(text, _)| is_there(text)) {
-            let pressed = keys.write_all(pressed.as_bytes());
-            pressed.expect("a terminal that reads");
+            let written = keys.write_all(pressed.as_bytes());
+            written.expect("a terminal that reads");
         }
         sleep(Duration::from_millis(1));
     }

@@ -15,7 +15,7 @@ use crate::tools::{BOTH, Tool, Tools};
 
 /// All paths below a folder, with the targets of links.
 fn tree(root: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten() {
@@ -25,11 +25,11 @@ fn tree(root: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
                 folders.push(path.clone());
             }
             let relative = path.strip_prefix(root).expect("it is below").to_owned();
-            found.push((relative, fs::read_link(&path).ok()));
+            paths.push((relative, fs::read_link(&path).ok()));
         }
     }
-    found.sort();
-    found
+    paths.sort();
+    paths
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn missing_objects_are_listed() {
     assert_eq!(missing(&[]), all);
 }
 
-/// Runs rperf in a folder that is also its home.
+/// Runs `rperf buildid-cache` in a folder that is also its home.
 fn run(scratch: &Scratch, args: &[&str]) -> Outcome {
     let run = rperf(&[&["buildid-cache"], args].concat());
     let run = run.within(scratch.path()).env("HOME", scratch.path());
@@ -201,8 +201,8 @@ fn concurrent_runs_leave_complete_files() {
             let workers: Vec<_> = (0..6)
                 .map(|_| scope.spawn(|| run(&scratch, args)))
                 .collect();
-            let done = workers.into_iter().map(|worker| worker.join());
-            done.map(|done| done.expect("no panic")).collect()
+            let results = workers.into_iter().map(|worker| worker.join());
+            results.map(|result| result.expect("no panic")).collect()
         });
         for outcome in all {
             assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{args:?}");
@@ -210,10 +210,10 @@ fn concurrent_runs_leave_complete_files() {
     };
     run_concurrently(&["-a", "prog,/bin/sh,/bin/cat"]);
     assert_eq!(tree(&cache), expected);
-    let recorded = ["record", "-q", "-e", "cpu-clock", "-F", "20000", "-o"];
+    let record = ["record", "-q", "-e", "cpu-clock", "-F", "20000", "-o"];
     thread::scope(|scope| {
         for file in ["first.data", "second.data", "third.data"] {
-            let args = [&recorded[..], &[file, "ls", "/usr/bin"]].concat();
+            let args = [&record[..], &[file, "ls", "/usr/bin"]].concat();
             let scratch = &scratch;
             scope.spawn(move || {
                 let run = rperf(&args).within(scratch.path());
@@ -283,11 +283,12 @@ fn files_that_cannot_be_added_are_named_and_the_rest_is_added() {
     assert_eq!(run(&scratch, &["-l"]).stdout.lines().count(), 1);
     let nothing = run(&scratch, &[]);
     assert_eq!((nothing.status, &*nothing.stdout), (129, ""));
-    let none = rperf(&["--buildid-dir", "/dev/null", "buildid-cache", "-l"]);
-    let none = none.finish().expect("rperf starts");
-    assert_eq!((none.status, &*none.stdout), (255, ""));
+    let no_cache = rperf(&["--buildid-dir", "/dev/null", "buildid-cache", "-l"]);
+    let no_cache = no_cache.finish().expect("rperf starts");
+    assert_eq!((no_cache.status, &*no_cache.stdout), (255, ""));
     assert!(
-        none.stderr
+        no_cache
+            .stderr
             .starts_with("no build-id cache: its directory is unknown\n")
     );
 }

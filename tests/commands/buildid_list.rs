@@ -67,9 +67,9 @@ fn the_kernel_and_files_have_the_ids_that_perf_finds() {
 /// An entry of the build-id section, with or without a size.
 fn entry(misc: u16, id: &[u8], size: Option<u8>, name: &str) -> Vec<u8> {
     const HAS_SIZE: u16 = 1 << 15;
-    let mut room = id.to_vec();
-    room.resize(20, 0);
-    let body = Bytes::new().u32(u32::MAX).raw(room);
+    let mut padded_id = id.to_vec();
+    padded_id.resize(20, 0);
+    let body = Bytes::new().u32(u32::MAX).raw(padded_id);
     let body = body.raw([size.unwrap_or_default(), 0, 0, 0]).text(name, 64);
     let misc = misc | if size.is_some() { HAS_SIZE } else { 0 };
     let length = u16::try_from(8 + body.len()).expect("a short record");
@@ -100,7 +100,7 @@ fn list(bytes: &[u8], words: &[&str]) -> Outcome {
     run.within(scratch.path()).finish().expect("rperf starts")
 }
 
-/// Samples in a program, and a library without samples.
+/// A recording with samples in `prog` and `plain`; `lib.so` is only in callchains.
 fn recording() -> Vec<u8> {
     let mut file = Recording::new();
     file.comm(0, (7, 7), "prog", 0);

@@ -1,4 +1,4 @@
-//! The top level: help, version, command lists, the name of the binary, unknown commands, closed pipes.
+//! The top level of the command line.
 
 use std::fs;
 use std::io::Read as _;
@@ -112,14 +112,14 @@ fn the_summary_goes_to_stderr_and_the_status_is_129() {
     }
 }
 
-/// Every command and subcommand.
+/// Every command, `stat record` and `stat report`.
 fn all_commands() -> Vec<String> {
     let listed = outcome(&["--list-cmds"]).stdout;
-    let parts = ["stat record", "stat report"].map(str::to_owned);
+    let subcommands = ["stat record", "stat report"].map(str::to_owned);
     listed
         .split_whitespace()
         .map(str::to_owned)
-        .chain(parts)
+        .chain(subcommands)
         .collect()
 }
 
@@ -213,10 +213,10 @@ fn every_spelling_prints_the_version() {
 fn build_options_match_the_build() {
     let listed = outcome(&["version", "--build-options"]).stdout;
     let line = |name: &str| {
-        let found = listed
+        let feature = listed
             .lines()
             .find(|line| line.trim_start().starts_with(&format!("{name}: ")));
-        found.unwrap_or_else(|| panic!("{name} is missing: {listed}"))
+        feature.unwrap_or_else(|| panic!("{name} is missing: {listed}"))
     };
     for name in [
         "debuginfod",
@@ -269,16 +269,16 @@ fn features_are_checked_by_status() {
         let checked = outcome(&[&["check"], words].concat());
         (checked.status, checked.stdout, checked.stderr)
     };
-    let (status, on, errors) = check(&["feature", "zstd"]);
+    let (status, zstd, errors) = check(&["feature", "zstd"]);
     assert_eq!((status, errors.as_str()), (0, ""));
     assert!(
-        on.starts_with("                  zstd: [ on  ]  # "),
-        "{on}"
+        zstd.starts_with("                  zstd: [ on  ]  # "),
+        "{zstd}"
     );
     let (status, several, _) = check(&["feature", "ZSTD,libbfd"]);
     assert_eq!((status, several.lines().count()), (1, 2), "{several}");
     let (status, known, errors) = check(&["feature", "nosuch,zstd"]);
-    assert_eq!((status, known), (1, on));
+    assert_eq!((status, known), (1, zstd));
     assert!(errors.starts_with("Unknown feature 'nosuch', "), "{errors}");
     for (words, status) in [
         (&["-q", "feature", "zstd,dwarf"][..], 0),

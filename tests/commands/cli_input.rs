@@ -1,4 +1,4 @@
-//! Messages about input files that cannot be read at all.
+//! Messages about input files that are missing, refused or damaged.
 
 use std::io;
 use std::os::unix::fs::chown;
@@ -84,7 +84,7 @@ fn another_users_file_needs_force() -> io::Result<()> {
 }
 
 #[test]
-fn a_pipe_is_read_by_name_and_where_none_is_given() -> io::Result<()> {
+fn a_pipe_is_read_by_name_and_by_default() -> io::Result<()> {
     let scratch = Scratch::new();
     let stream = |bytes: &[u8]| Bytes::new().raw("PERFILE2").raw(bytes).done();
     for reader in READERS {
@@ -207,14 +207,14 @@ fn damaged_counts_are_reported_with_the_file() -> io::Result<()> {
     let attr = Attr::default();
     let short = record(STAT, 0, Bytes::new().u64(1));
     let torn = Bytes::new().u32(STAT).u16(0).u16(7).done();
-    let mut texts = Vec::new();
+    let mut outcomes = Vec::new();
     for records in [short.clone(), [short, torn].concat()] {
         scratch.write("perf.data", file(&attr, "x86_64", &records))?;
         let run = rperf(&["stat", "report"]).within(scratch.path());
         let outcome = run.finish()?;
-        texts.push((outcome.status, outcome.stderr));
+        outcomes.push((outcome.status, outcome.stderr));
     }
-    let (statuses, texts): (Vec<i32>, Vec<String>) = texts.into_iter().unzip();
+    let (statuses, texts): (Vec<i32>, Vec<String>) = outcomes.into_iter().unzip();
     assert_eq!(statuses, [1, 255], "{texts:?}");
     let warning =
         "perf.data: 1 record cannot be decoded; the first, PERF_RECORD_STAT (76) at offset 0x";

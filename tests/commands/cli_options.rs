@@ -146,7 +146,7 @@ fn old_spellings_are_explained() {
 }
 
 #[test]
-fn options_may_be_anywhere_without_a_workload() {
+fn options_after_words_are_checked_without_a_workload() {
     let words = &["help", "record"];
     assert_eq!(outcome(words).status, 0);
     let unknown = outcome(&["help", "record", "--nosuch"]);

@@ -11,7 +11,7 @@ use super::{assert_refused, commands, outcome, visible_options};
 
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
-/// The folder of the binary, under the name that the scripts complete.
+/// The folder of the binary.
 fn folder() -> &'static Path {
     let binary = Path::new(env!("CARGO_BIN_EXE_rperf"));
     binary.parent().expect("the binary is in a folder")
@@ -58,9 +58,9 @@ printf '%s\n' "${COMPREPLY[@]}""#;
         .env("PATH", path(folder()))
         .finish()
         .expect("bash starts");
-    let mut found: Vec<String> = answer.stdout.lines().map(str::to_owned).collect();
-    found.retain(|word| !word.is_empty());
-    found
+    let mut candidates: Vec<String> = answer.stdout.lines().map(str::to_owned).collect();
+    candidates.retain(|word| !word.is_empty());
+    candidates
 }
 
 #[test]
@@ -215,15 +215,15 @@ const TYPED: &[(&str, &str)] = &[
     ("rperf stat -- cat al", "rperf stat -- cat alpha.data"),
 ];
 
-/// Types all lines into an interactive shell.
+/// Types each text of `TYPED` into an interactive shell and completes it.
 fn type_at(shell: &str, command: &str, prepare: &str) -> std::io::Result<()> {
     let work = workplace()?;
     if Run::new(shell).args(["-c", "exit"]).finish().is_err() {
         skip("completion", &format!("there is no {shell}"));
         return Ok(());
     }
-    let search = path(&work.path().join("bin"));
-    let line = format!("PATH='{search}' PS1='READY> ' {command}");
+    let search_path = path(&work.path().join("bin"));
+    let line = format!("PATH='{search_path}' PS1='READY> ' {command}");
     let Some(terminal) = Tmux::start_line((100, 24), work.path(), &line) else {
         return Ok(());
     };

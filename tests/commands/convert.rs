@@ -33,11 +33,13 @@ fn the_json_is_that_of_perf() {
     for tool in BOTH {
         for (name, words) in recordings {
             let words = [words, &["--", "sh", "-c", BUSY]].concat();
-            let found = settled(|| {
+            let differences = settled(|| {
                 let file = tools.record(tool, name, &words);
-                file.map_or_else(Vec::new, |file| Vec::from_iter(differing(&tools, &file)))
+                file.map_or_else(Vec::new, |file| {
+                    Vec::from_iter(first_difference(&tools, &file))
+                })
             });
-            assert!(found.is_empty(), "{tool:?} {name}: {found:?}");
+            assert!(differences.is_empty(), "{tool:?} {name}: {differences:?}");
         }
     }
 }
@@ -60,7 +62,7 @@ fn fields_of_tracepoints_are_added_to_the_json_of_perf() {
         return;
     };
     let words = ["-g", "-e", "sched:sched_switch", "--", "sh", "-c", BUSY];
-    let found = settled(|| {
+    let differences = settled(|| {
         let Some(file) = tools.record(Tool::Rperf, "switches", &words) else {
             return Vec::new();
         };
@@ -84,7 +86,7 @@ fn fields_of_tracepoints_are_added_to_the_json_of_perf() {
             .into_iter()
             .collect()
     });
-    assert!(found.is_empty(), "{found:?}");
+    assert!(differences.is_empty(), "{differences:?}");
 }
 
 #[test]
@@ -117,7 +119,7 @@ fn all_adds_records_to_the_json_and_keeps_its_samples() {
         "comm",
     ];
     let run = rperf(&words).within(scratch.path());
-    let shown = run.env("HOME", scratch.path()).finish().expect("it starts");
+    let script = run.env("HOME", scratch.path()).finish().expect("it starts");
     let records = all["records"].as_array().expect("a list");
     for (kind, name) in [
         ("comm", "PERF_RECORD_COMM"),
@@ -126,9 +128,9 @@ fn all_adds_records_to_the_json_and_keeps_its_samples() {
         ("mmap", "PERF_RECORD_MMAP "),
         ("mmap2", "PERF_RECORD_MMAP2"),
     ] {
-        let listed = shown.stdout.lines().filter(|line| line.contains(name));
-        let found = records.iter().filter(|record| record["type"] == kind);
-        assert_eq!(found.count(), listed.count(), "{kind}");
+        let listed = script.stdout.lines().filter(|line| line.contains(name));
+        let converted = records.iter().filter(|record| record["type"] == kind);
+        assert_eq!(converted.count(), listed.count(), "{kind}");
     }
     let mapped = |record: &&Value| {
         let name = record["filename"].as_str().unwrap_or_default();
@@ -155,7 +157,7 @@ fn both_converted(tools: &Tools, file: &str) -> [(String, String); 2] {
 }
 
 /// The first difference between the tools' JSON, otherwise between their messages, for one recording. `None` if there is none.
-fn differing(tools: &Tools, file: &str) -> Option<String> {
+fn first_difference(tools: &Tools, file: &str) -> Option<String> {
     let [(theirs, their_messages), (ours, our_messages)] = both_converted(tools, file);
     let difference = rperf_testkit::golden::difference(&theirs, &ours);
     difference.or_else(|| {
@@ -445,7 +447,7 @@ fn pprof_reads_converted_profiles() {
     }
     let sorted = pprof(scratch.path(), "-top").expect("it was there");
     assert!(sorted.contains("Type: cpu-clock"), "{sorted}");
-    // Neither program has most of the samples.
+    // The file that pprof names may be that of either program.
     let file = sorted.lines().find(|line| line.starts_with("File:"));
     assert!(
         file.is_none_or(|line| ["File: dash", "File: sh", "File: ls"].contains(&line)),
@@ -460,11 +462,10 @@ fn pprof_reads_converted_profiles() {
     }
 }
 
-/// The output of `go tool pprof` for the file `pprof-1`; `form` is the option that selects the form of the output. `None` if
-/// there is no Go.
-pub(super) fn pprof(folder: &Path, form: &str) -> Option<String> {
+/// The output of `go tool pprof` with `option` for the file `pprof-1`. `None` if there is no Go.
+pub(super) fn pprof(folder: &Path, option: &str) -> Option<String> {
     let mut command = Command::new("go");
-    command.args(["tool", "pprof", form, "pprof-1"]);
+    command.args(["tool", "pprof", option, "pprof-1"]);
     let outcome = command
         .current_dir(folder)
         .env("HOME", folder)

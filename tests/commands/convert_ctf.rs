@@ -49,8 +49,8 @@ fn parsed_number(text: &str) -> Option<i64> {
 
 /// Whether babeltrace2 is installed; otherwise prints that the test is skipped.
 fn has_babeltrace(test: &str) -> bool {
-    let found = Command::new("babeltrace2").arg("--version").output();
-    let is_here = found.is_ok_and(|output| output.status.success());
+    let version = Command::new("babeltrace2").arg("--version").output();
+    let is_here = version.is_ok_and(|output| output.status.success());
     if !is_here {
         skip(test, "there is no babeltrace2");
     }
@@ -104,12 +104,12 @@ fn event(line: &str) -> TraceEvent {
 /// Length of the first value: a list in brackets, a quoted text, or up to the next comma.
 fn value_end(text: &str) -> usize {
     let end = |closing: &str| text.find(closing).map(|at| at + closing.len());
-    let found = match text.chars().next() {
+    let length = match text.chars().next() {
         Some('[') => end(" ]"),
         Some('"') => text[1..].find('"').map(|at| at + 2),
         _ => text.find(", "),
     };
-    found.unwrap_or(text.len())
+    length.unwrap_or(text.len())
 }
 
 /// The words of each line of `script`.
@@ -125,7 +125,7 @@ fn script(scratch: &Scratch, fields: &str) -> Vec<Vec<String>> {
     lines.collect()
 }
 
-/// The addresses of each sample's callchain, from perf's JSON.
+/// The addresses of each sample's callchain, from the output of `--to-json`.
 fn callchains(scratch: &Scratch) -> Vec<Vec<u64>> {
     let json = json(&converted(scratch, "json", &[]));
     let samples = list(&json["samples"]).iter().map(|sample| {
@@ -198,11 +198,11 @@ fn fields_of_tracepoints_are_fields_of_events() {
     );
     ran(&scratch, &["data", "convert", "--to-ctf", "trace", "--all"]);
     let (events, _) = events(&scratch, "trace");
-    let mut shown = script(&scratch, "event,trace").into_iter();
+    let mut script_lines = script(&scratch, "event,trace").into_iter();
     let mut switches = 0;
     let is_sample = |event: &&TraceEvent| event.name.starts_with("sched:");
     for event in events.iter().filter(is_sample) {
-        let words = shown.next().expect("a sample");
+        let words = script_lines.next().expect("a sample");
         let text = words.join(" ");
         assert_eq!(words[0].trim_end_matches(':'), event.name);
         if event.name == "sched:sched_process_exec" {
@@ -225,7 +225,7 @@ fn fields_of_tracepoints_are_fields_of_events() {
             assert!(text.contains(&expected), "{text}: {event:?}");
         }
     }
-    assert!(switches > 0 && shown.next().is_none());
+    assert!(switches > 0 && script_lines.next().is_none());
     // Records of tasks that ran before the recording do not move the start of the trace to time 0.
     let comm = events.iter().find(|event| event.name == "perf_comm");
     let comm = comm.expect("a record of the recorder");
@@ -281,7 +281,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// A recording of these samples: CPU and time; and of a loss, on CPU 1 at 250.
-fn built(samples: &[(u32, u64)]) -> Vec<u8> {
+fn recording_of(samples: &[(u32, u64)]) -> Vec<u8> {
     let mut file = PerfFile::new();
     // IP, TID, TIME, CPU, PERIOD.
     let attr = FileAttr {
@@ -310,7 +310,7 @@ fn lost_records_are_discarded_events() {
     }
     let scratch = Scratch::new();
     let samples = [(0, 100), (1, 200), (1, 300), (3, 310)];
-    fs::write(scratch.path().join("perf.data"), built(&samples)).expect("a file");
+    fs::write(scratch.path().join("perf.data"), recording_of(&samples)).expect("a file");
     ran(&scratch, &["data", "convert", "-f", "--to-ctf", "trace"]);
     let files = [
         "metadata",
@@ -320,7 +320,7 @@ fn lost_records_are_discarded_events() {
     ];
     assert_eq!(names(&scratch.path().join("trace")), files);
     let (events, errors) = events(&scratch, "trace");
-    let found: Vec<(u32, u64)> = events
+    let cpu_times: Vec<(u32, u64)> = events
         .iter()
         .map(|event| {
             (
@@ -329,7 +329,7 @@ fn lost_records_are_discarded_events() {
             )
         })
         .collect();
-    assert_eq!(found, samples);
+    assert_eq!(cpu_times, samples);
     assert!(errors.contains("Tracer discarded 12 events"), "{errors}");
 }
 
@@ -338,7 +338,7 @@ fn only_traces_are_overwritten_and_only_with_force() {
     let scratch = Scratch::new();
     let trace = scratch.path().join("trace");
     let perf_data = scratch.path().join("perf.data");
-    fs::write(&perf_data, built(&[(0, 100), (5, 200)])).expect("a file");
+    fs::write(&perf_data, recording_of(&[(0, 100), (5, 200)])).expect("a file");
     fs::create_dir(&trace).expect("a folder");
     // An empty folder is replaced without `--force`, since nothing is lost.
     assert_eq!(convert(&scratch, &["--to-ctf", "trace"]).status, 0);
@@ -346,7 +346,7 @@ fn only_traces_are_overwritten_and_only_with_force() {
     let message = "Output folder exists: trace. Use --force to overwrite it.\n";
     assert_eq!((refused.status, &*refused.stderr), (255, message));
     // Streams of the old trace disappear.
-    fs::write(&perf_data, built(&[(0, 100)])).expect("a file");
+    fs::write(&perf_data, recording_of(&[(0, 100)])).expect("a file");
     assert_eq!(convert(&scratch, &["--to-ctf", "trace", "-f"]).status, 0);
     let expected = ["metadata", "perf_stream_0", "perf_stream_1"];
     assert_eq!(names(&trace), expected);

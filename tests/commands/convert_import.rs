@@ -66,11 +66,11 @@ fn a_trace_dat_becomes_the_events_that_trace_cmd_prints() {
     );
     let words = ["script", "--ns", "-F", "comm,tid,cpu,time,event,trace"];
     let run = rperf(&words).within(scratch.path());
-    let shown = run.env("HOME", scratch.path()).finish().expect("it starts");
-    let found: Vec<Event> = shown.stdout.lines().map(of_script).collect();
+    let output = run.env("HOME", scratch.path()).finish().expect("it starts");
+    let events: Vec<Event> = output.stdout.lines().map(of_script).collect();
     let expected = fs::read_to_string(fixture("trace-cmd.txt")).expect("a fixture");
     let expected: Vec<Event> = expected.lines().map(of_trace_cmd).collect();
-    assert_eq!(found, expected);
+    assert_eq!(events, expected);
     for words in [
         &["report", "--stdio"][..],
         &["sched", "latency"],
@@ -107,9 +107,9 @@ fn linux_perf_reads_a_converted_trace() {
         ],
         &["evlist", "-i", "new.data"],
     ] {
-        let shown = tools.assert_same(words);
+        let output = tools.assert_same(words);
         let names = ["sched:sched_switch", "next_comm=swapper/0"];
-        assert!(names.iter().any(|name| shown.contains(name)), "{shown}");
+        assert!(names.iter().any(|name| output.contains(name)), "{output}");
     }
 }
 

@@ -45,11 +45,11 @@ impl<'d> Otlp<'d> {
         let attributes = numbers.map(|index| {
             let attribute = self.entry(6, index);
             let value = messages(attribute, 2)[0];
-            let shown = match messages(value, 1).is_empty() {
+            let value_text = match messages(value, 1).is_empty() {
                 true => number(value, 3).to_string(),
                 false => text(value, 1),
             };
-            (self.string(number(attribute, 1)), shown)
+            (self.string(number(attribute, 1)), value_text)
         });
         attributes.collect()
     }
@@ -132,7 +132,7 @@ fn samples_have_threads_and_files_have_build_ids() {
     let otlp = Otlp::new(&data);
     let profiles = otlp.profiles();
     assert_eq!(profiles.len(), 2);
-    // Thread, CPU, event and sum of periods: in the tables, and in the profiles.
+    // The sum of periods by event, process, thread and CPU: in the tables, and in the profiles.
     let mut expected: BTreeMap<Vec<String>, u64> = BTreeMap::new();
     for line in ndjson.lines() {
         let row: serde_json::Value = serde_json::from_str(line).expect("JSON");
@@ -144,7 +144,7 @@ fn samples_have_threads_and_files_have_build_ids() {
             *expected.entry([names, ids].concat()).or_default() += period;
         }
     }
-    let mut found: BTreeMap<Vec<String>, u64> = BTreeMap::new();
+    let mut sums: BTreeMap<Vec<String>, u64> = BTreeMap::new();
     for profile in &profiles {
         let event = otlp.string(number(messages(profile, 1)[0], 1));
         for sample in messages(profile, 2) {
@@ -158,10 +158,10 @@ fn samples_have_threads_and_files_have_build_ids() {
             ];
             let values = keys.map(|key| attributes[key].clone());
             let key = [std::slice::from_ref(&event), &values[..]].concat();
-            *found.entry(key).or_default() += packed(sample, 4).iter().sum::<u64>();
+            *sums.entry(key).or_default() += packed(sample, 4).iter().sum::<u64>();
         }
     }
-    assert_eq!(found, expected);
+    assert_eq!(sums, expected);
     let key = b"process.executable.build_id.gnu";
     assert!(otlp.strings.iter().any(|text| text == key));
 }

@@ -68,8 +68,8 @@ fn fixtures_come_back_as_the_same_text() {
         ];
         let outcome = tools.outcome(Tool::Rperf, &words);
         assert_eq!(outcome.status, 0, "{fixture}: {outcome:?}");
-        let shown = tools.assert_same(&["script", "-i", "new"]);
-        assert_eq!(trimmed(&shown), trimmed(&text), "{fixture}");
+        let output = tools.assert_same(&["script", "-i", "new"]);
+        assert_eq!(trimmed(&output), trimmed(&text), "{fixture}");
     }
 }
 
@@ -116,7 +116,7 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
     if recorded(&tools).is_none() {
         return skip(test, "there is no C compiler");
     }
-    let shown = |words: &[&str], file: &str| {
+    let output_of = |words: &[&str], file: &str| {
         let outcome = tools.outcome(Tool::Rperf, &[words, &["-i", file]].concat());
         assert_eq!(outcome.status, 0, "{words:?}: {outcome:?}");
         outcome.stdout
@@ -146,7 +146,7 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
     for (file, readers) in readers {
         // Nanoseconds, so that times and delays are the same; the text of flat has the usual microseconds.
         let precise: &[&str] = if file == "flat" { &[] } else { &["--ns"] };
-        let text = shown(&[&["script"], precise].concat(), file);
+        let text = output_of(&[&["script"], precise].concat(), file);
         fs::write(tools.path().join("text"), &text).expect("a file");
         let new = format!("{file}.new");
         let words = ["data", "convert", "-i", "text", "--to-perf", &new];
@@ -155,11 +155,11 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
         // The functions come from the text alone.
         let program = tools.path().join("work");
         fs::rename(&program, tools.path().join("moved")).expect("a file");
-        let found: Vec<String> = readers.iter().map(|words| shown(words, &new)).collect();
+        let outputs: Vec<String> = readers.iter().map(|words| output_of(words, &new)).collect();
         if file == "sched" {
             // Names in rows can differ: the text lacks the names of tasks that the recording names before they run.
             for words in [["sched", "latency"], ["sched", "timehist"]] {
-                let rows = shown(&words, &new).lines().count();
+                let rows = output_of(&words, &new).lines().count();
                 assert!(rows > 10, "{words:?}: {rows}");
             }
         }
@@ -167,16 +167,17 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
             let words = [&rows[..], &["-i", file]].concat();
             tools.outcome(Tool::Perf, &words).stdout
         };
-        let found_by_perf = by_perf(&new);
+        let output_of_perf = by_perf(&new);
         fs::rename(tools.path().join("moved"), &program).expect("a file");
-        for (words, found) in readers.iter().zip(&found) {
-            let [mut found, mut expected] = [found, &shown(words, file)].map(|text| trimmed(text));
+        for (words, output) in readers.iter().zip(&outputs) {
+            let [mut lines, mut expected] =
+                [output, &output_of(words, file)].map(|text| trimmed(text));
             if file != "chains" {
                 // Events are in the order of their first samples.
-                found.sort();
+                lines.sort();
                 expected.sort();
             }
-            assert_eq!(found, expected, "{file}: {words:?}");
+            assert_eq!(lines, expected, "{file}: {words:?}");
         }
         let sorted = |text: &str| {
             let mut lines = trimmed(text);
@@ -185,7 +186,7 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
         };
         // The text of tracepoints has no addresses of code.
         if file != "sched" {
-            assert_eq!(sorted(&found_by_perf), sorted(&by_perf(file)), "{file}");
+            assert_eq!(sorted(&output_of_perf), sorted(&by_perf(file)), "{file}");
         }
     }
 }

@@ -144,16 +144,16 @@ fn tables_describe_threads_mappings_and_sums() {
 
 /// All files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         match path.is_dir() {
-            true => found.extend(files(&path)),
-            false => found.push(path),
+            true => paths.extend(files(&path)),
+            false => paths.push(path),
         }
     }
-    found.sort();
-    found
+    paths.sort();
+    paths
 }
 
 #[test]

@@ -57,10 +57,10 @@ fn folded_text_has_one_event_and_a_note_names_the_others() {
         &["script", "report", "stackcollapse"],
         &["flamegraph", "--folded"],
     ] {
-        let with = |event: &str| counts(&[words, &["-e", event]].concat());
-        let (clock, silent) = with("cpu-clock");
+        let with_event = |event: &str| counts(&[words, &["-e", event]].concat());
+        let (clock, silent) = with_event("cpu-clock");
         assert!(!silent.contains("not used"), "{words:?}: {silent}");
-        let (faults, _) = with("page-faults:u");
+        let (faults, _) = with_event("page-faults:u");
         let (drawn, note) = counts(words);
         assert_eq!(drawn, clock.max(faults), "{words:?}");
         let (used, other, unused) = match clock >= faults {

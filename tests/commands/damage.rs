@@ -32,7 +32,7 @@ fn round() -> Vec<u8> {
     record(FINISHED_ROUND, 0, Bytes::new())
 }
 
-/// Commands that read all samples.
+/// Commands that read all records.
 const READERS: &[&[&str]] = &[
     &["report", "--stdio"],
     &["report", "--stats"],
@@ -60,19 +60,19 @@ fn damaged_records_are_named_by_type_and_offset_and_end_with_status_1() -> io::R
     let hint = "hint: the output lacks these records; 'data check' lists all damage\n";
     for words in READERS {
         let outcome = rperf(words).within(scratch.path()).finish()?;
-        let shown = format!("{words:?}: {outcome:?}");
+        let context = format!("{words:?}: {outcome:?}");
         if words[0] == "annotate" {
             // There is no code to show, which is an error of its own.
-            assert_ne!(outcome.status, 0, "{shown}");
+            assert_ne!(outcome.status, 0, "{context}");
             continue;
         }
-        assert_eq!(outcome.status, 1, "{shown}");
-        assert!(!outcome.stdout.is_empty(), "{shown}");
-        assert!(outcome.stderr.contains(comm), "{shown}");
-        assert!(outcome.stderr.ends_with(hint), "{shown}");
+        assert_eq!(outcome.status, 1, "{context}");
+        assert!(!outcome.stdout.is_empty(), "{context}");
+        assert!(outcome.stderr.contains(comm), "{context}");
+        assert!(outcome.stderr.ends_with(hint), "{context}");
         // Samples are not decoded for statistics.
         let is_statistics = words.contains(&"--stats");
-        assert_eq!(outcome.stderr.contains(lost), !is_statistics, "{shown}");
+        assert_eq!(outcome.stderr.contains(lost), !is_statistics, "{context}");
     }
     let outcome = rperf(&["script"]).within(scratch.path()).finish()?;
     assert_eq!(outcome.stdout.lines().count(), 2, "{outcome:?}");
@@ -102,10 +102,10 @@ fn late_records_are_counted_once_and_shown_in_order() -> io::Result<()> {
     scratch.write("perf.data", late())?;
     for words in [&["report", "--stdio"][..], &["script"]] {
         let outcome = rperf(words).within(scratch.path()).finish()?;
-        let shown = format!("{words:?}: {outcome:?}");
-        assert_eq!(outcome.status, 0, "{shown}");
+        let context = format!("{words:?}: {outcome:?}");
+        assert_eq!(outcome.status, 0, "{context}");
         let warning = "1 out of order events recorded.";
-        assert_eq!(outcome.stderr.matches(warning).count(), 1, "{shown}");
+        assert_eq!(outcome.stderr.matches(warning).count(), 1, "{context}");
     }
     let times = rperf(&["script", "--ns", "-F", "time"]).within(scratch.path());
     let times = times.finish()?.stdout;

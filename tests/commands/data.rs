@@ -52,7 +52,7 @@ fn check(bytes: &[u8], words: &[&str]) -> Outcome {
 }
 
 #[test]
-fn every_fault_is_named_with_its_place() {
+fn faults_are_named_with_their_place() {
     // The first record is at offset 256.
     let records = [
         sample(ID, 20),

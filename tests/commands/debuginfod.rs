@@ -1,4 +1,4 @@
-//! `--debuginfod`: symbols and lines of programs that are not on this machine, from a server on the loopback interface.
+//! `--debuginfod`: symbols and lines from a server on the loopback interface.
 
 use std::fs;
 
@@ -81,8 +81,8 @@ impl Split {
             (self.place("debuginfo"), self.debuginfo.clone()),
         ];
         let server = HttpServer::start(move |path| {
-            let found = places.iter().find(|(place, _)| place == path);
-            found.map_or(HttpResponse::Status(404), |(_, bytes)| {
+            let file = places.iter().find(|(place, _)| place == path);
+            file.map_or(HttpResponse::Status(404), |(_, bytes)| {
                 HttpResponse::File(bytes.clone(), &[])
             })
         });

@@ -1,4 +1,4 @@
-//! `rperf diff`: files, events and options that cannot be compared, JSON, and the status for continuous integration.
+//! `rperf diff`.
 
 use std::io;
 
@@ -50,7 +50,7 @@ fn assert_fails(scratch: &Scratch, words: &[&str], status: i32, message: &str) {
     assert!(outcome.stderr.contains(message), "{words:?}: {outcome:?}");
 }
 
-/// A recording of samples in a file that no longer exists, of a thread named `sh`.
+/// A recording of one sample in a file that does not exist, of a thread named `sh`.
 fn recording_of_missing_file() -> Vec<u8> {
     let attr = Attr {
         // PERF_SAMPLE_IP | TID | TIME | IDENTIFIER
@@ -337,13 +337,13 @@ fn groups_of_runs_are_compared_by_their_means() -> io::Result<()> {
         (&true.into(), &50.0.into())
     );
     // Only significant growth fails; in the other direction thread 8 grew.
-    let grown = ["--runs", "--fail-above", "10", "-q", "-s", "tid"];
+    let options = ["--runs", "--fail-above", "10", "-q", "-s", "tid"];
     let calm = run(
         &scratch,
-        &[&grown[..], &["a1", "a2", "a3", "--", "b1", "b2", "b3"]].concat(),
+        &[&options[..], &["a1", "a2", "a3", "--", "b1", "b2", "b3"]].concat(),
     );
     assert_eq!(calm.status, 0, "{calm:?}");
-    let words = [&grown[..], &["b1", "b2", "b3", "--", "a1", "a2", "a3"]].concat();
+    let words = [&options[..], &["b1", "b2", "b3", "--", "a1", "a2", "a3"]].concat();
     assert_fails(
         &scratch,
         &words,

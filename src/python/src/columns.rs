@@ -91,8 +91,8 @@ impl SampleColumn {
         match self {
             Self::Number(number) => {
                 let mut numbers = NUMBERS.iter();
-                let found = numbers.find(|(_, known, _)| known == number);
-                found.map_or('Q', |(_, _, format)| *format)
+                let entry = numbers.find(|(_, known, _)| known == number);
+                entry.map_or('Q', |(_, _, format)| *format)
             }
             Self::FieldNumber(_) => 'q',
             _ => 'i',

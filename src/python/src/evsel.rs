@@ -210,8 +210,8 @@ impl Evsel {
     fn read(&self, cpu: i32, thread: i32) -> PyResult<CountsValues> {
         let state = self.state();
         let mut counters = state.counters.iter();
-        let found = counters.find(|open| open.cpu == cpu && open.thread == thread);
-        let Some(open) = found else {
+        let counter = counters.find(|open| open.cpu == cpu && open.thread == thread);
+        let Some(open) = counter else {
             return Err(value_error(format!(
                 "{} is not open on CPU {cpu} for thread {thread}",
                 state.name

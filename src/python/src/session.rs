@@ -63,7 +63,7 @@ pub(crate) struct PySession {
     threads: Mutex<CurrentThreads>,
 }
 
-/// The names of threads, and the event that is being processed.
+/// The names of threads, and the position of the event that is being processed.
 #[derive(Default)]
 struct CurrentThreads {
     names: Option<Arc<ThreadNames>>,
@@ -361,7 +361,7 @@ impl<'a> Delivery<'a> {
     }
 
     fn wants(&self, kind: RecordKind) -> bool {
-        self.functions.iter().any(|(wanted, _)| *wanted == kind)
+        self.functions.iter().any(|(own, _)| *own == kind)
     }
 
     /// The types of records other than samples that have a function.
@@ -415,7 +415,7 @@ impl<'a> Delivery<'a> {
         let Some(created) = created else {
             return Ok(());
         };
-        let mut functions = self.functions.iter().filter(|(wanted, _)| *wanted == kind);
+        let mut functions = self.functions.iter().filter(|(own, _)| *own == kind);
         functions
             .try_for_each(|(_, function)| function.call1(py, (created.clone_ref(py),)).map(drop))
     }
@@ -432,7 +432,7 @@ impl<'a> Delivery<'a> {
         };
         let name = id.and_then(|id| self.names_by_id.get(&id));
         let mut functions = self.functions.iter();
-        functions.try_for_each(|(wanted, function)| match *wanted == record.kind {
+        functions.try_for_each(|(own, function)| match *own == record.kind {
             true => function.call1(py, (created.clone_ref(py), name)).map(drop),
             false => Ok(()),
         })

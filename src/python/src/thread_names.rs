@@ -22,7 +22,7 @@ impl ThreadNames {
         let mut names = Self::default();
         for change in world.comm_changes() {
             let name = change.comm.map(|comm| match known.entry(comm) {
-                Entry::Occupied(found) => *found.get(),
+                Entry::Occupied(entry) => *entry.get(),
                 Entry::Vacant(free) => {
                     names.texts.push(world.comm(comm).to_owned());
                     *free.insert(names.texts.len() - 1)

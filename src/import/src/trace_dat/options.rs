@@ -32,7 +32,7 @@ pub(super) struct Options {
     pub(super) instances: Vec<String>,
     /// The option BUFFER of the top instance: offset of the section that contains the option, and the option's content.
     top: Option<(u64, Vec<u8>)>,
-    /// The first 8 bytes of each other option, by its id. An option that refers to a section contains its offset there.
+    /// The first 8 bytes of other options, by the option's id: the offset of a section in options that refer to one.
     sections: Vec<(u16, u64)>,
     /// Whether the clock's name follows the table of CPUs, in version 6.
     has_clock: bool,

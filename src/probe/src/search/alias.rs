@@ -93,7 +93,8 @@ fn by_symbol(
     })
 }
 
-/// Returns the first defined symbol of this name, with or without a version, in the file's own symbol tables that is not data.
+/// Returns the first defined symbol of this name, with or without a version, that is not data. Only the symbol tables of the
+/// file itself are searched.
 fn symbol(object: &ProbeObject<'_>, name: &str) -> Option<SymbolRange> {
     let file = &object.file;
     let mut symbols = file.dynamic_symbols().chain(file.symbols());

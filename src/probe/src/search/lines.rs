@@ -63,7 +63,7 @@ impl UnitSearch<'_> {
         let (Some(path), Some(declared)) = (root.declared_file(), root.declared_line()) else {
             return Ok(());
         };
-        let lines = self.wanted_lines(place, &path, declared)?;
+        let lines = self.requested_lines(place, &path, declared)?;
         let search = LineSearch {
             file: &|other: &str| other == path,
             function: Some(root),
@@ -87,7 +87,7 @@ impl UnitSearch<'_> {
         let Some(path) = files.find(|path| is_path_end(path, file)) else {
             return Ok(());
         };
-        let lines = self.wanted_lines(place, path, 0)?;
+        let lines = self.requested_lines(place, path, 0)?;
         let search = LineSearch {
             file: &|path| is_path_end(path, file),
             function: None,
@@ -104,7 +104,12 @@ impl UnitSearch<'_> {
     }
 
     /// Returns the requested lines of the file at `path`. A line number in `place` is relative to `base`.
-    fn wanted_lines(&self, place: &SourcePlace, path: &str, base: u32) -> Result<Vec<u32>, Error> {
+    fn requested_lines(
+        &self,
+        place: &SourcePlace,
+        path: &str,
+        base: u32,
+    ) -> Result<Vec<u32>, Error> {
         match place {
             SourcePlace::Line(line) => Ok(vec![base.saturating_add(*line)]),
             SourcePlace::Pattern(pattern) => {
