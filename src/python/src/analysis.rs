@@ -75,7 +75,7 @@ impl AnalysisOptions {
     /// `work`.
     ///
     /// # Errors
-    /// Errors of `work`; the recording cannot be read; `branches` is set and the trace is not `intel_bts`.
+    /// Errors of `work`; the recording cannot be read; `branches` is set and the hardware trace cannot be decoded.
     pub(crate) fn with_data<R>(
         &self,
         recording: &RecordingFile,

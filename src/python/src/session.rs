@@ -197,7 +197,7 @@ impl PySession {
     }
 
     /// The samples of the recording in order of time, as one table. `columns` are names of columns or fields of
-    /// tracepoints; `event` selects the samples of one event, by its name.
+    /// tracepoints; `event` selects the samples of events of this name, with or without modifiers.
     #[pyo3(signature = (columns = None, event = None))]
     fn table(
         slf: &Bound<'_, Self>,

@@ -23,7 +23,7 @@ pub(crate) const DEFAULT_ROWS: usize = 1 << 20;
 pub(crate) struct TableRequest {
     /// The columns; a default if not given.
     pub(crate) columns: Option<Vec<String>>,
-    /// The event; `None` for all.
+    /// The name of the events, with or without modifiers; `None` for all.
     pub(crate) event: Option<String>,
 }
 
