@@ -18,7 +18,7 @@ use crate::select::{SampleTreatment, SelectSamples};
 pub struct Blocks<'a, 'w> {
     resolver: &'a Resolver<'w>,
     select: Option<&'a dyn SelectSamples>,
-    /// Whether branch records are consecutive: not if only some branch types were recorded.
+    /// Whether branches of all types were recorded.
     consecutive: bool,
     events: Vec<EventBlocks>,
 }
@@ -36,7 +36,8 @@ struct EventBlocks {
 struct BlockCounts {
     /// The branch at the end.
     end: Frame,
-    /// Lowest start address; `None` if the previous branch never had its target before the end in the same function.
+    /// Lowest start address; `None` if unknown: the previous recorded branch never had its target before the end in the same function, or branches
+    /// of some types were not recorded.
     start: Option<u64>,
     cycles: u64,
     times: u64,
@@ -46,14 +47,14 @@ struct BlockCounts {
 /// The cycles of the first executions from the lowest start, in the order of the recording.
 #[derive(Clone, Copy, Default)]
 struct FirstCycles {
-    cycles: [u64; Self::MOST],
+    cycles: [u64; Self::MAX],
     count: usize,
 }
 
 /// A block for display.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Block {
-    /// Total cycles.
+    /// Cycles of all executions.
     pub cycles: u64,
     /// Number of executions, at least 1.
     pub times: u64,
@@ -65,7 +66,7 @@ pub struct Block {
     pub function: String,
     /// Start and end as offsets in the function.
     pub offsets: [u64; 2],
-    /// The cycles of the first executions, at most 8.
+    /// The cycles of the first executions from the lowest known start, at most 8.
     pub first: Vec<u64>,
 }
 
@@ -74,7 +75,7 @@ pub struct Block {
 pub struct BlockTable {
     /// The blocks.
     pub blocks: Vec<Block>,
-    /// Cycles of all branches, including those outside known functions.
+    /// Cycles of all branches of the selected samples, including those outside known functions.
     pub cycles: u64,
 }
 
@@ -125,10 +126,10 @@ impl<'a, 'w> Blocks<'a, 'w> {
             let cycles = Reverse(counts.cycles);
             (cycles, Reverse(name), counts.start, *end, *symbol)
         });
-        let shown = blocks.into_iter();
-        let shown = shown.map(|((symbol, _), counts)| self.block(*symbol, counts));
+        let blocks = blocks.into_iter();
+        let blocks = blocks.map(|((symbol, _), counts)| self.block(*symbol, counts));
         BlockTable {
-            blocks: shown.collect(),
+            blocks: blocks.collect(),
             cycles: event.cycles,
         }
     }
@@ -138,10 +139,10 @@ impl<'a, 'w> Blocks<'a, 'w> {
         let function = self.resolver.symbol(symbol);
         let start = counts.start.or(function.map(|function| function.start));
         let start = start.unwrap_or(end.address);
-        let before = end.address.wrapping_sub(start);
+        let length = end.address.wrapping_sub(start);
         let start = Frame {
             address: start,
-            ip: end.ip.wrapping_sub(before),
+            ip: end.ip.wrapping_sub(length),
             ..end
         };
         let world = self.resolver.world();
@@ -176,13 +177,13 @@ impl<'a, 'w> Blocks<'a, 'w> {
         choice.is_none_or(|choice| choice == SampleTreatment::Counted)
     }
 
-    /// Returns the source of a branch and its function; `None` if `select` does not accept the function.
+    /// Returns the function of a branch's source, and the source; `None` if the function is unknown or `select` does not accept it.
     fn end(&self, frame: Frame) -> Option<(SymbolId, Frame)> {
         let choice = self
             .select
             .map(|select| select.frame(self.resolver, &frame));
-        let counts = choice.is_none_or(|choice| choice == SampleTreatment::Counted);
-        Some((frame.symbol.filter(|_| counts)?, frame))
+        let is_counted = choice.is_none_or(|choice| choice == SampleTreatment::Counted);
+        Some((frame.symbol.filter(|_| is_counted)?, frame))
     }
 }
 
@@ -194,8 +195,8 @@ impl Fold for Blocks<'_, '_> {
         let branches: Vec<BranchEntry> = branches.iter().collect();
         // As in perf: if the processor counts no cycles for the newest branch, it counts none at
         // all.
-        let counts = branches.first().is_some_and(|newest| newest.cycles() > 0);
-        if !counts || !self.is_chosen(world, sample) {
+        let has_cycles = branches.first().is_some_and(|newest| newest.cycles() > 0);
+        if !has_cycles || !self.is_chosen(world, sample) {
             return;
         }
         let at = AddressContext::of(sample);
@@ -203,9 +204,9 @@ impl Fold for Blocks<'_, '_> {
         if self.events.len() <= event {
             self.events.resize_with(event + 1, EventBlocks::default);
         }
-        let mut before: Option<Frame> = None;
+        let mut previous_target: Option<Frame> = None;
         for branch in branches.iter().rev() {
-            let target = before.replace(locate_anywhere(self.resolver, at, branch.to));
+            let target = previous_target.replace(locate_anywhere(self.resolver, at, branch.to));
             let cycles = branch.cycles();
             let end = self.end(locate_anywhere(self.resolver, at, branch.from));
             let Some(event) = self.events.get_mut(event) else {
@@ -231,8 +232,8 @@ impl Fold for Blocks<'_, '_> {
     }
 
     fn merge(&mut self, later: Self) {
-        let most = self.events.len().max(later.events.len());
-        self.events.resize_with(most, EventBlocks::default);
+        let events = self.events.len().max(later.events.len());
+        self.events.resize_with(events, EventBlocks::default);
         for (event, more) in self.events.iter_mut().zip(later.events) {
             event.cycles = event.cycles.saturating_add(more.cycles);
             for ((symbol, end), counts) in more.blocks {
@@ -268,7 +269,7 @@ impl EventBlocks {
 
 impl FirstCycles {
     /// Maximum number of executions: the number of bars that perf draws.
-    const MOST: usize = 8;
+    const MAX: usize = 8;
 
     fn of(cycles: u64) -> Self {
         let mut first = Self::default();
@@ -296,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_range_is_used_in_any_order() {
+    fn the_longest_block_is_used_in_any_order() {
         let dso = DsoId(0);
         let index = SymbolIndex::new(1).expect("a small number");
         let symbol = SymbolId { dso, index };

@@ -1,6 +1,6 @@
 //! Keeps freed blocks of memory for the next request of their size, for builds with musl.
 //!
-//! The allocator of musl takes one lock for each request, and maps and unmaps memory for each block of 128 KiB or more,
+//! The allocator of musl takes one lock for each request, and maps and unmaps memory for each block of about 128 KiB or more,
 //! which the kernel fills with zeros again. Here, blocks up to 32 KiB are kept by the thread that freed them, without a
 //! lock. Lists shared by all threads keep larger blocks up to 1 MiB, and blocks above 4 KiB that a thread has too many
 //! of: if one thread allocates the blocks of a file and others free them, the first thread gets them back.
@@ -50,6 +50,7 @@ struct Blocks {
 /// Blocks of the classes from `UNSHARED` on.
 struct SharedBlocks {
     classes: [Blocks; CLASSES - UNSHARED],
+    /// The sum of their sizes.
     bytes: usize,
 }
 
@@ -63,8 +64,8 @@ enum State {
     New,
     /// It keeps blocks.
     Keeps,
-    /// It keeps none: it is ending, or the destructor that frees the blocks at its end could not be registered.
-    Passes,
+    /// It keeps none: it is ending, or the destructor that frees the blocks at its end is not registered.
+    KeepsNone,
 }
 
 /// Blocks kept by a thread. The type has no destructor, because registering one would allocate memory.
@@ -206,14 +207,14 @@ unsafe impl GlobalAlloc for BlockCache {
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: the caller promises a valid size.
-        let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
-        let (old, new) = (class(layout), class(wanted));
+        let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        let (old, new) = (class(layout), class(new_layout));
         match (old, new) {
             (Some(old), Some(new)) if old == new => block,
             (Some(old), Some(new)) if old.min(new) < SMALL => {
                 // SAFETY: both blocks have at least the number of bytes copied, and are different.
                 unsafe {
-                    let moved = self.alloc(wanted);
+                    let moved = self.alloc(new_layout);
                     if !moved.is_null() {
                         moved.copy_from_nonoverlapping(block, layout.size().min(new_size));
                         put(old, block);
@@ -222,9 +223,9 @@ unsafe impl GlobalAlloc for BlockCache {
                 }
             }
             _ => {
-                let had = old.map_or(layout, class_layout);
+                let old_layout = old.map_or(layout, class_layout);
                 // SAFETY: `System` returned the block for that layout.
-                unsafe { System.realloc(block, had, new.map_or(new_size, class_size)) }
+                unsafe { System.realloc(block, old_layout, new.map_or(new_size, class_size)) }
             }
         }
     }
@@ -237,11 +238,11 @@ unsafe impl GlobalAlloc for BlockCache {
 #[inline]
 unsafe fn take(class: usize) -> *mut u8 {
     let own = with_thread(|blocks| {
-        let kept = blocks.classes.get(class)?;
-        let mut list = kept.get();
+        let cell = blocks.classes.get(class)?;
+        let mut list = cell.get();
         // SAFETY: that of this function.
         let block = unsafe { list.take() };
-        kept.set(list);
+        cell.set(list);
         Some(block).filter(|block| !block.is_null())
     });
     match own {
@@ -279,14 +280,14 @@ unsafe fn take_shared(class: usize) -> *mut u8 {
 #[inline]
 unsafe fn put(class: usize, block: *mut u8) {
     let kept = with_thread(|blocks| {
-        let kept = blocks.classes.get(class)?;
-        let mut list = kept.get();
+        let cell = blocks.classes.get(class)?;
+        let mut list = cell.get();
         if list.count >= KEPT_BY_THREAD / class_size(class) {
             return None;
         }
         // SAFETY: that of this function.
         unsafe { list.put(block) };
-        kept.set(list);
+        cell.set(list);
         Some(())
     });
     let kept = kept.or_else(|| {
@@ -326,7 +327,7 @@ fn with_thread<R>(use_blocks: impl FnOnce(&ThreadBlocks) -> Option<R>) -> Option
                 blocks.begin();
                 None
             }
-            State::Passes => None,
+            State::KeepsNone => None,
         })
         .ok()
         .flatten()
@@ -337,7 +338,7 @@ impl ThreadBlocks {
     #[cold]
     fn begin(&self) {
         // This must not allocate. pthread_setspecific(3) does not for the first keys of a process.
-        self.state.set(State::Passes);
+        self.state.set(State::KeepsNone);
         let mark = ptr::from_ref(self).cast();
         let Some(key) = key() else {
             return;
@@ -374,7 +375,7 @@ fn key() -> Option<libc::pthread_key_t> {
 /// Frees the blocks that the ending thread keeps.
 extern "C" fn end_thread(_mark: *mut libc::c_void) {
     let _ = BLOCKS.try_with(|blocks| {
-        blocks.state.set(State::Passes);
+        blocks.state.set(State::KeepsNone);
         for (class, list) in blocks.classes.iter().enumerate() {
             let mut list = list.replace(NONE);
             loop {

@@ -1,4 +1,4 @@
-//! Blocks of memory, copied and filled by given instructions of x86-64.
+//! Copies and fills memory with given instructions of x86-64.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::asm;
@@ -6,7 +6,7 @@ use std::arch::asm;
 /// Instructions that copy or fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StringInstruction {
-    /// A loop of 64-bit moves, eight in each round.
+    /// A loop of 64-bit moves that copies or fills 64 bytes in each round.
     Unrolled,
     /// `rep movsq`, `rep stosq`: eight bytes at a time.
     Quadwords,
@@ -15,7 +15,7 @@ pub enum StringInstruction {
 }
 
 impl StringInstruction {
-    /// Copies as many bytes as both slices have. On other architectures than x86-64 this does nothing, or copies only the last bytes.
+    /// Copies as many bytes as both slices have; other code copies the last bytes, if they are fewer than a round. On other architectures than x86-64 this does nothing, or copies only the last bytes.
     pub fn copy(self, to: &mut [u8], from: &[u8]) {
         let length = to.len().min(from.len());
         let (Some(to), Some(from)) = (to.get_mut(..length), from.get(..length)) else {
@@ -28,7 +28,7 @@ impl StringInstruction {
         to_rest.copy_from_slice(from_rest);
     }
 
-    /// Sets all bytes to `byte`. On other architectures than x86-64 this does nothing, or sets only the last bytes.
+    /// Sets all bytes to `byte`; other code sets the last bytes, if they are fewer than a round. On other architectures than x86-64 this does nothing, or sets only the last bytes.
     pub fn fill(self, to: &mut [u8], byte: u8) {
         let whole = to.len() - to.len() % self.unit();
         let (to_whole, to_rest) = to.split_at_mut(whole);
@@ -36,7 +36,7 @@ impl StringInstruction {
         to_rest.fill(byte);
     }
 
-    /// Bytes of a round.
+    /// Number of bytes that a round copies or fills.
     fn unit(self) -> usize {
         match self {
             Self::Unrolled => 64,

@@ -1,4 +1,4 @@
-//! Clocks of `clock_gettime(2)`.
+//! Clocks of clock_gettime(2), and the time stamp counter.
 
 use std::io;
 
@@ -30,7 +30,7 @@ pub fn clock_resolution(clockid: i32) -> io::Result<u64> {
     nanoseconds(result, time)
 }
 
-/// The clock of hardware traces: the time stamp counter on x86; `None` on other machines.
+/// Returns the time stamp counter of x86-64, the clock of its hardware traces; `None` on other architectures.
 #[must_use]
 pub fn timestamp_counter() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_monotonic_and_unknown_ones_are_errors() {
+    fn the_monotonic_clock_does_not_decrease_and_unknown_clocks_are_errors() {
         let first = clock_time(libc::CLOCK_MONOTONIC).unwrap();
         assert!(clock_time(libc::CLOCK_MONOTONIC).unwrap() >= first);
         assert!(clock_resolution(libc::CLOCK_MONOTONIC).unwrap() > 0);

@@ -25,16 +25,16 @@ impl FutexScope {
         }
     }
 
-    /// If the word has the expected value, waits until another thread wakes this one (`FUTEX_WAIT`).
+    /// If the word has the expected value, waits until this thread is woken (`FUTEX_WAIT`).
     ///
     /// # Errors
-    /// `EAGAIN` if it has another value, `EINTR`.
+    /// What futex(2) reports: `EAGAIN` if it has another value, `EINTR`.
     pub fn wait(self, word: &AtomicU32, expected: u32) -> io::Result<()> {
         self.call(libc::FUTEX_WAIT, &Arguments::of(word, expected))
             .map(drop)
     }
 
-    /// Wakes up to `most` waiting threads; returns how many (`FUTEX_WAKE`).
+    /// Wakes up to `most` waiting threads; returns how many were woken (`FUTEX_WAKE`).
     ///
     /// # Errors
     /// What futex(2) reports.
@@ -46,7 +46,7 @@ impl FutexScope {
     /// were moved (`FUTEX_CMP_REQUEUE`).
     ///
     /// # Errors
-    /// `EAGAIN` if it has another value.
+    /// What futex(2) reports: `EAGAIN` if it has another value.
     pub fn requeue(
         self,
         from: &AtomicU32,
@@ -61,7 +61,7 @@ impl FutexScope {
     /// Acquires a lock with priority inheritance (`FUTEX_LOCK_PI`). The word must be used for nothing else.
     ///
     /// # Errors
-    /// `EDEADLK` if this thread has the lock already, `EINTR`.
+    /// What futex(2) reports: `EDEADLK` if this thread has the lock already, `EINTR`.
     pub fn lock_pi(self, word: &AtomicU32) -> io::Result<()> {
         self.call(libc::FUTEX_LOCK_PI, &Arguments::of(word, 0))
             .map(drop)
@@ -70,7 +70,7 @@ impl FutexScope {
     /// Releases a lock with priority inheritance (`FUTEX_UNLOCK_PI`).
     ///
     /// # Errors
-    /// `EPERM` if this thread does not have it.
+    /// What futex(2) reports: `EPERM` if this thread does not have it.
     pub fn unlock_pi(self, word: &AtomicU32) -> io::Result<()> {
         self.call(libc::FUTEX_UNLOCK_PI, &Arguments::of(word, 0))
             .map(drop)
@@ -80,7 +80,7 @@ impl FutexScope {
     /// (`FUTEX_WAIT_REQUEUE_PI`).
     ///
     /// # Errors
-    /// `EAGAIN` if it has another value or the thread was woken otherwise, `EINTR`.
+    /// What futex(2) reports: `EAGAIN` if it has another value or the thread was woken otherwise, `EINTR`.
     pub fn wait_requeue_pi(
         self,
         word: &AtomicU32,
@@ -94,11 +94,11 @@ impl FutexScope {
         self.call(libc::FUTEX_WAIT_REQUEUE_PI, &arguments).map(drop)
     }
 
-    /// Lets one waiting thread acquire the lock `to`, if it is free, and moves up to `most` others to it; returns how many threads
-    /// acquired it or were moved (`FUTEX_CMP_REQUEUE_PI`).
+    /// If `from` has the expected value, lets one waiting thread acquire the lock `to`, if that is free, and moves up to `most` others
+    /// to it; returns how many threads acquired it or were moved (`FUTEX_CMP_REQUEUE_PI`).
     ///
     /// # Errors
-    /// `EAGAIN` if `from` has another value.
+    /// What futex(2) reports: `EAGAIN` if `from` has another value.
     pub fn requeue_pi(
         self,
         from: &AtomicU32,
@@ -110,7 +110,7 @@ impl FutexScope {
         self.call(libc::FUTEX_CMP_REQUEUE_PI, &arguments)
     }
 
-    /// Calls futex(2). There is no time limit.
+    /// Calls futex(2) without a time limit.
     fn call(self, operation: i32, arguments: &Arguments<'_>) -> io::Result<u32> {
         let second = arguments.second.map_or(ptr::null_mut(), AtomicU32::as_ptr);
         // SAFETY: the words are aligned and live during the call; the kernel accesses them atomically. `val2` takes the place of the
@@ -170,7 +170,7 @@ impl<'a> Arguments<'a> {
 /// Sets the number of buckets of this process's table of private futexes (prctl(2), Linux 6.16).
 ///
 /// # Errors
-/// `EINVAL` on older kernels, or for a number that is neither 0 nor a power of two.
+/// What prctl(2) reports: `EINVAL` on older kernels, for 1, or for a number that is neither 0 nor a power of two.
 pub fn set_futex_buckets(buckets: u32) -> io::Result<()> {
     let none: libc::c_ulong = 0;
     let buckets = libc::c_ulong::from(buckets);
@@ -184,7 +184,7 @@ pub fn set_futex_buckets(buckets: u32) -> io::Result<()> {
 /// Keeps all memory of this process, also future memory, in RAM (mlockall(2)).
 ///
 /// # Errors
-/// `EPERM` or `ENOMEM` beyond `RLIMIT_MEMLOCK`.
+/// What mlockall(2) reports: `EPERM`, or `ENOMEM` beyond `RLIMIT_MEMLOCK`.
 pub fn lock_memory() -> io::Result<()> {
     // SAFETY: the call takes a number.
     match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } {
@@ -199,7 +199,7 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     #[test]
-    fn another_value_is_not_waited_for() {
+    fn a_word_with_another_value_is_an_error_and_no_thread_is_woken() {
         for scope in [FutexScope::Private, FutexScope::Shared] {
             let word = AtomicU32::new(3);
             let error = scope.wait(&word, 4).unwrap_err();
@@ -211,11 +211,11 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_has_an_owner() {
+    fn only_the_owner_releases_a_lock() {
         let word = AtomicU32::new(0);
         FutexScope::Private.lock_pi(&word).unwrap();
         assert_ne!(word.load(Ordering::Relaxed), 0);
-        let other = std::thread::scope(|scope| {
+        let error_of_other = std::thread::scope(|scope| {
             let unlock = || {
                 FutexScope::Private
                     .unlock_pi(&word)
@@ -224,7 +224,7 @@ mod tests {
             };
             scope.spawn(unlock).join().unwrap()
         });
-        assert_eq!(other, Some(libc::EPERM));
+        assert_eq!(error_of_other, Some(libc::EPERM));
         FutexScope::Private.unlock_pi(&word).unwrap();
         assert_eq!(word.load(Ordering::Relaxed), 0);
     }

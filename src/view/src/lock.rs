@@ -52,7 +52,7 @@ pub fn kind_flags(name: &str) -> Vec<u64> {
     matching.map(|(flags, _)| *flags).collect()
 }
 
-/// Returns nanoseconds with a unit, in `width` columns.
+/// Returns nanoseconds with a unit, in at least `width` columns.
 #[must_use]
 #[expect(
     clippy::cast_precision_loss,
@@ -106,7 +106,7 @@ pub struct NamedRow {
     pub owners: Vec<NamedThread>,
 }
 
-/// A thread that has to do with waits of others.
+/// A thread that held locks or ended waits of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedThread {
     /// The thread id.
@@ -243,7 +243,7 @@ fn thread(key: &LockKey) -> Option<i64> {
     }
 }
 
-/// Returns the process of an owner that is not its first thread, if others waited for it; nothing otherwise.
+/// Returns the text for [`NamedRow::owner_process`]; empty if there is none, or if the owner is its first thread.
 fn owner_process(row: &NamedRow) -> String {
     match row.owner_process {
         Some(pid) if thread(&row.row.key) != Some(i64::from(pid)) => format!(" (process {pid})"),
@@ -317,7 +317,7 @@ fn write_values(out: &mut dyn Write, columns: &[LockColumn], row: &LockRow) -> i
 /// The width of names in `lock report`.
 const NAME_WIDTH: usize = 20;
 /// The number of characters that are left of a truncated name.
-const CUT_NAME: usize = 16;
+const TRUNCATED_NAME: usize = 16;
 
 /// Writes the titles of `lock report`.
 ///
@@ -346,7 +346,11 @@ pub fn write_report(
             || name.chars().count() < NAME_WIDTH;
         let name = match is_whole {
             true => name.clone(),
-            false => name.chars().take(CUT_NAME).chain("...".chars()).collect(),
+            false => name
+                .chars()
+                .take(TRUNCATED_NAME)
+                .chain("...".chars())
+                .collect(),
         };
         write!(out, "{name:>NAME_WIDTH$} ")?;
         write_values(out, columns, row)?;
@@ -406,7 +410,7 @@ pub struct MissingWaits {
     pub tasks: u64,
     /// No stack, or no room for it.
     pub stacks: u64,
-    /// The end was before the begin.
+    /// The end was before the beginning.
     pub times: u64,
     /// Too many rows (`--map-nr-entries`).
     pub rows: u64,
@@ -420,14 +424,14 @@ impl MissingWaits {
     }
 }
 
-/// Writes how many waits are missing besides the `shown` ones, in the text of perf 7.2.
+/// Writes how many waits are missing, in the text of perf 7.2. `summed` is the number of those that are not.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_missing(out: &mut dyn Write, missing: &MissingWaits, shown: u64) -> io::Result<()> {
+pub fn write_missing(out: &mut dyn Write, missing: &MissingWaits, summed: u64) -> io::Result<()> {
     let bad = missing.total();
-    let total = bad.saturating_add(shown);
+    let total = bad.saturating_add(summed);
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     writeln!(
         out,

@@ -27,7 +27,7 @@ struct NetPort {
 const PATH_BENEATH: libc::c_int = 1;
 /// `LANDLOCK_RULE_NET_PORT`.
 const NET_PORT: libc::c_int = 2;
-/// A descriptor that is not open; the kernel checks the flags first.
+/// Any descriptor: the kernel checks the flags first.
 const RULESET: libc::c_int = 11;
 /// Flags that do not exist, so every kernel refuses the call.
 const FLAGS: libc::c_uint = 45;

@@ -20,9 +20,9 @@ pub(super) struct FlameFile(PathBuf);
 
 /// A stack and its time.
 pub(super) struct FlameStack {
-    /// The frame below the stack.
+    /// The name of the outermost frame, above `frames`.
     pub(super) root: String,
-    /// The frames, outermost first.
+    /// The other frames, outermost first.
     pub(super) frames: Vec<(String, FrameKind)>,
     pub(super) nanos: u64,
 }
@@ -34,7 +34,7 @@ impl FlameFile {
         file.map(|file| Self(PathBuf::from(file)))
     }
 
-    /// Draws the rows of a table by caller.
+    /// Draws rows, by caller.
     ///
     /// # Errors
     ///
@@ -57,12 +57,12 @@ impl FlameFile {
     /// No stack has a time above 0, or the file cannot be written.
     pub(super) fn write(
         &self,
-        found: impl Iterator<Item = FlameStack>,
+        flame_stacks: impl Iterator<Item = FlameStack>,
         title: &str,
         context: &Context,
     ) -> Result<(), CliError> {
         let mut stacks = Stacks::default();
-        for stack in found.filter(|stack| stack.nanos > 0) {
+        for stack in flame_stacks.filter(|stack| stack.nanos > 0) {
             let mut labels = vec![stacks.label(&stack.root, FrameKind::User)];
             for (name, kind) in &stack.frames {
                 labels.push(stacks.label(name, *kind));
@@ -119,7 +119,7 @@ impl<'n, 'r> StackNamer<'n, 'r> {
         frames.collect()
     }
 
-    /// Returns the names of functions, outermost first.
+    /// Returns the names and kinds of the frames, outermost first.
     pub(super) fn named(&self, stack: &LockStack) -> Vec<(String, FrameKind)> {
         let frames = self.frames(stack);
         let frames = frames.iter().rev();
@@ -128,7 +128,7 @@ impl<'n, 'r> StackNamer<'n, 'r> {
             .collect()
     }
 
-    /// Returns the function of a frame; if unknown, the object in brackets.
+    /// Returns the function of a frame; if unknown, the object in brackets, or `[unknown]`.
     pub(super) fn name(&self, frame: &Frame) -> String {
         let dso = frame.dso.map(|dso| self.resolver.world().dso(dso));
         match (frame.symbol, dso) {

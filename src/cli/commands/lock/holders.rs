@@ -28,7 +28,7 @@ use crate::cli::shared::losses::{conclude, losses};
 use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
 use crate::cli::symbol_options::SymbolSources;
 
-/// Prints the time of holders by state and stack, or draws it.
+/// Prints or draws the time of holders.
 pub(super) fn run(
     matches: &ArgMatches,
     context: &Context,
@@ -89,7 +89,7 @@ pub(super) fn run(
 struct HolderNames<'n, 'r> {
     namer: StackNamer<'n, 'r>,
     world: &'n World,
-    /// The number of frames below a row.
+    /// The maximum number of frames below a row.
     max_stack: usize,
 }
 
@@ -126,14 +126,14 @@ impl HolderNames<'_, '_> {
         sums
     }
 
-    /// Returns the name of the innermost function outside the C library, or of the innermost of all.
+    /// Returns the name of the innermost user function outside the C library, otherwise of the innermost function; `Unknown` if the stack is empty.
     fn function(&self, row: &HolderRow) -> String {
         let frames = self.namer.frames(&row.stack);
         let of_program = |frame: &&Frame| frame.ip < 1 << 63;
         let user: Vec<Frame> = frames.iter().filter(of_program).copied().collect();
         let caller = user_callers(self.world, &user).first().copied();
-        let found = frames.iter().find(|frame| Some(frame.ip) == caller);
-        match found.or(frames.first()) {
+        let caller_frame = frames.iter().find(|frame| Some(frame.ip) == caller);
+        match caller_frame.or(frames.first()) {
             Some(frame) => self.namer.name(frame),
             None => "Unknown".to_owned(),
         }

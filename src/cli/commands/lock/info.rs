@@ -74,23 +74,23 @@ pub(in crate::cli::commands) fn run(
         with_wakers: false,
         variables: None,
     };
-    let known = contention.threads().into_iter();
-    let known: Vec<(u32, String)> = known.map(|tid| (tid, names.thread(tid))).collect();
+    let tids = contention.threads().into_iter();
+    let named_threads: Vec<(u32, String)> = tids.map(|tid| (tid, names.thread(tid))).collect();
     let mut rows = contention.rows(query.key);
     rows.sort_by_key(|row| row.address);
     let rows: Vec<_> = rows.into_iter().map(|row| names.named(row)).collect();
-    let (known, rows) = (threads.then_some(&*known), locks.then_some(&*rows));
+    let (named_threads, rows) = (threads.then_some(&*named_threads), locks.then_some(&*rows));
     let write = |out: &mut dyn Write| -> io::Result<()> {
-        if let Some(threads) = known {
+        if let Some(threads) = named_threads {
             write_threads(out, threads)?;
         }
-        if known.is_some() && rows.is_some() {
+        if named_threads.is_some() && rows.is_some() {
             writeln!(out)?;
         }
         rows.map_or(Ok(()), |rows| write_instances(out, rows))
     };
     match flag(matches, "json") == Some(true) {
-        true => json::write_info(&mut context.stdout(), known, rows)?,
+        true => json::write_info(&mut context.stdout(), named_threads, rows)?,
         false => print_text(context, write)?,
     }
     conclude(&analysis, delivered, &contention.losses, "waits", matches)

@@ -53,7 +53,7 @@ const LIVE: [&str; 11] = [
     "lock-cgroup",
 ];
 
-/// Those of them that recordings know, too.
+/// The options of [`LIVE`] that also apply to recordings.
 const ALSO_RECORDED: [&str; 3] = ["lock-owner", "cgroup-filter", "lock-cgroup"];
 
 /// Whether the options ask for waits of the running system instead of those of a recording.
@@ -65,7 +65,7 @@ pub(super) fn is_requested(matches: &ArgMatches) -> bool {
     live.any(|id| is_given(matches, id))
 }
 
-/// Sums waits until the workload or the observed tasks end, or until Ctrl-C, and prints the table.
+/// Sums waits until the workload or the observed tasks end, or until a signal, and prints or draws them.
 pub(super) fn run(
     matches: &ArgMatches,
     context: &Context,
@@ -155,7 +155,6 @@ const FUTEX_FLAGS: [(u64, u32); 2] = [
 struct Watched {
     summary: ContentionSummary,
     sums: BTreeMap<WaitKey, WaitSummary>,
-    /// The names of tasks, and the kernel's addresses.
     world: LiveWorld,
     status: ExitStatus,
 }
@@ -241,7 +240,7 @@ fn options(
     })
 }
 
-/// Returns the offset that programs need to keep the time in run queues apart; `None` if that is not requested.
+/// Returns the offset of `task_struct.pid`, by which programs sum the time in run queues; `None` if that is not requested.
 fn task_pid(query: &LockQuery) -> Result<Option<u16>, Error> {
     if query.run_queue != RunQueueUse::Separate {
         return Ok(None);
@@ -412,7 +411,7 @@ impl LiveNames<'_, '_> {
         named
     }
 
-    /// Returns the name of a thread that was not observed.
+    /// Returns the name of a thread that was not observed; `None` for observed threads, or if it has ended.
     fn unobserved(&self, tid: u32) -> Option<String> {
         let comm = self.world.comm(self.world.comm_last(tid, Order::MAX));
         let is_observed = !comm.is_empty() && comm != format!(":{tid}");

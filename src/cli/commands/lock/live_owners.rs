@@ -1,4 +1,4 @@
-//! Owners of locks of the running system, by the numbers that BPF programs found in locks.
+//! Owners of locks of the running system, by the numbers that BPF programs read from locks.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,7 +15,7 @@ pub(super) struct LiveOwners {
     machine: MachineThreads,
     /// The process of each observed thread.
     processes: HashMap<u32, u32>,
-    /// Whether a program and its children were observed.
+    /// Whether a workload and its children were observed.
     is_family: bool,
 }
 
@@ -29,8 +29,8 @@ impl LiveOwners {
         }
     }
 
-    /// Returns the owner of a lock of the kernel, or of the futex `address` of a process. `None` if it is unknown: memory of a process may contain any
-    /// number.
+    /// Returns the thread that owns a lock of the kernel, or the futex at `address` of `process`; `None` if it is unknown. `value` is the owner as the BPF
+    /// programs report it; memory of a process may contain any number.
     pub(super) fn owner(&self, value: u64, process: Option<u32>, address: u64) -> Option<u32> {
         if value == UNKNOWN_OWNER {
             return None;
@@ -50,8 +50,8 @@ impl LiveOwners {
                     } else {
                         tid
                     };
-                    let found = self.machine.sharing(place, pid, own);
-                    return found.map(|found| found.tid);
+                    let owner = self.machine.sharing(place, pid, own);
+                    return owner.map(|owner| owner.tid);
                 }
             } else if self.is_family && !is_foreign && self.processes.contains_key(&tid) {
                 return Some(tid);
@@ -60,14 +60,14 @@ impl LiveOwners {
         (!is_foreign && self.processes.get(&tid) == Some(&pid)).then_some(tid)
     }
 
-    /// Returns the name of a thread that has not ended.
+    /// Returns the name of a thread; `None` if it has ended.
     pub(super) fn name(&self, tid: u32) -> Option<String> {
         let pid = self.proc.process_of(tid).ok()?;
         let status = self.proc.status(pid, tid).ok()?;
         Some(String::from_utf8_lossy(&status.name).into_owned())
     }
 
-    /// Returns the process of a thread.
+    /// Returns the process of a thread, if known.
     pub(super) fn process(&self, tid: u32) -> Option<u32> {
         let observed = self.processes.get(&tid).copied();
         observed.or_else(|| self.proc.process_of(tid).ok())
@@ -115,12 +115,12 @@ pub(super) fn namespace_layout() -> Result<NamespaceLayout, Error> {
     })
 }
 
-/// Returns the threads outside of the first PID namespace: the number of their namespace, their id in it, and their id in the first one. Threads that
-/// end while they are read are left out.
+/// Returns the threads outside of the first PID namespace: the number of their namespace, their id in it, and the id in procfs. Threads whose files in
+/// procfs cannot be read are left out.
 ///
 /// # Errors
 ///
-/// Those of procfs.
+/// The processes cannot be listed.
 pub(super) fn namespaced_threads(proc: &Proc) -> io::Result<Vec<(u32, u32, u32)>> {
     let mut threads = Vec::new();
     for pid in proc.processes()? {

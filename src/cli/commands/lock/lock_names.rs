@@ -18,14 +18,14 @@ use crate::cli::error::CliError;
 use crate::cli::filter;
 use crate::cli::kernel_listing::SystemFiles;
 
-/// The names of locks that BPF programs recognize; those of perf 7.2.
+/// The names of locks that BPF programs recognize, as in perf 7.2; slab caches are not in this list.
 const KNOWN: [(&str, LockName); 3] = [
     (KNOWN_LOCKS[0], LockName::MmapLock),
     (KNOWN_LOCKS[1], LockName::SigLock),
     (KNOWN_LOCKS[2], LockName::RunQueue),
 ];
 
-/// Returns the name of a lock that a BPF program recognized. That of a slab cache follows `&`.
+/// Returns the name of a lock that a BPF program recognized; `&CACHE` for a lock of a slab cache.
 pub(super) fn text(name: &LockName) -> String {
     match (KNOWN.iter().find(|(_, known)| known == name), name) {
         (Some((text, _)), _) => (*text).to_owned(),
@@ -37,7 +37,7 @@ pub(super) fn text(name: &LockName) -> String {
 /// The variables of the kernel.
 pub(super) struct KernelVariables<'n, 'r> {
     resolver: &'n Resolver<'r>,
-    /// Whether the kernel lists its variables. Kernels without `CONFIG_KALLSYMS_ALL` list a few, which do not extend to the next one.
+    /// Whether the kernel lists all variables. Kernels without `CONFIG_KALLSYMS_ALL` list a few, which do not extend to the next symbol.
     are_listed: bool,
 }
 
@@ -57,7 +57,7 @@ impl<'n, 'r> KernelVariables<'n, 'r> {
         }
     }
 
-    /// Returns the name of the variable at or around an address; `None` if there is none.
+    /// Returns the name of the variable that contains an address, or only of one that starts there if not all variables are listed.
     pub(super) fn at(&self, address: u64) -> Option<String> {
         let at = AddressContext {
             machine: Machine::Host,
@@ -68,11 +68,11 @@ impl<'n, 'r> KernelVariables<'n, 'r> {
         let symbol = self.resolver.symbol(frame.symbol?)?;
         let is_variable = symbol.kind == SymbolKind::Variable
             && (self.are_listed || symbol.start == frame.address);
-        let name = frame.symbol.filter(|_| is_variable);
-        name.map(|name| self.resolver.symbol_name(name).to_owned())
+        let variable = frame.symbol.filter(|_| is_variable);
+        variable.map(|id| self.resolver.symbol_name(id).to_owned())
     }
 
-    /// Returns the addresses of the variables of this name.
+    /// Returns the address ranges of the variables with this name.
     fn named(&self, name: &str) -> Vec<Range<u64>> {
         let symbols = kernel_symbols(self.resolver);
         let named = symbols.filter(|(id, symbol)| {
@@ -91,7 +91,7 @@ impl<'n, 'r> KernelVariables<'n, 'r> {
     }
 }
 
-/// Whether a listing with this number of variables, and of other symbols, has all variables.
+/// Whether a listing with these numbers of variables and of other symbols is assumed to have all variables.
 fn are_listed([variables, others]: [u64; 2]) -> bool {
     variables.saturating_mul(100) >= others
 }
@@ -128,7 +128,8 @@ pub(super) fn words(matches: &ArgMatches) -> Vec<String> {
         .collect()
 }
 
-/// Returns the selection of a recording, whose variables are looked up by name. `has_records` is whether it has the names of other locks.
+/// Returns the query's selection for a recording, with the addresses of variables named by `-L`. `has_records` is whether the recording has names of
+/// other locks.
 ///
 /// # Errors
 ///
@@ -155,11 +156,11 @@ pub(super) fn selection(
             selection.names.push(name.clone());
             continue;
         }
-        let found = variables.named(name);
-        if found.is_empty() {
+        let ranges = variables.named(name);
+        if ranges.is_empty() {
             return Err(unknown(name, "of the recording's kernel"));
         }
-        selection.addresses.get_or_insert_default().extend(found);
+        selection.addresses.get_or_insert_default().extend(ranges);
     }
     Ok(selection)
 }
@@ -168,7 +169,7 @@ pub(super) fn selection(
 ///
 /// # Errors
 ///
-/// The kernel has no variable of a name, or has not what is needed to recognize such locks.
+/// A name is neither that of a variable of the kernel nor of locks that BPF programs recognize on it.
 pub(super) fn live_filter(
     query: &LockQuery,
     layout: Option<&LockLayout>,
@@ -200,11 +201,11 @@ pub(super) fn live_filter(
                     .hint("-L also takes addresses, which 'lock contention -l' shows"));
             }
             None => {
-                let found = symbol_addresses(word, context);
-                if found.is_empty() {
+                let ranges = symbol_addresses(word, context);
+                if ranges.is_empty() {
                     return Err(unknown(word, "of the running kernel"));
                 }
-                filter.addresses.extend(found);
+                filter.addresses.extend(ranges);
             }
         }
     }
@@ -219,12 +220,14 @@ fn is_recognized(layout: &LockLayout, name: &LockName) -> bool {
     }
 }
 
-fn unknown(name: &str, whose: &str) -> CliError {
-    let message = format!("--lock-filter: '{name}' is neither an address nor a variable {whose}");
+fn unknown(name: &str, of_kernel: &str) -> CliError {
+    let message =
+        format!("--lock-filter: '{name}' is neither an address nor a variable {of_kernel}");
     CliError::usage(message).hint("'lock contention -l' shows the addresses and names of locks; kernels without CONFIG_KALLSYMS_ALL list no variables. Of the running system, and of recordings with 'lock record --owners', mmap_lock, siglock, rq_lock and '&CACHE' are known, too")
 }
 
-/// Returns the ranges of the kernel's symbols with this name, each to the next symbol; none if the kernel hides addresses from this user.
+/// Returns the ranges of the kernel's symbols with this name, each to the next symbol, or of one byte if not all variables are listed; none if the
+/// kernel hides addresses from this user.
 fn symbol_addresses(name: &str, context: &Context) -> Vec<(u64, u64)> {
     let files = SystemFiles::new(context.buildid_dir());
     let Ok(listing) = files.open(Path::new("/proc/kallsyms")) else {
@@ -246,10 +249,10 @@ fn symbol_addresses(name: &str, context: &Context) -> Vec<(u64, u64)> {
     let are_listed = are_listed([variables, symbols.len() as u64 - variables]);
     let named = symbols.iter().filter(|(.., is_named)| *is_named);
     let ranges = named.map(|(first, ..)| {
-        let behind = symbols.partition_point(|(address, ..)| address <= first);
-        let behind = symbols.get(behind).filter(|_| are_listed);
-        let behind = behind.map(|(address, ..)| *address);
-        (*first, behind.unwrap_or(first.saturating_add(1)))
+        let next = symbols.partition_point(|(address, ..)| address <= first);
+        let next = symbols.get(next).filter(|_| are_listed);
+        let next = next.map(|(address, ..)| *address);
+        (*first, next.unwrap_or(first.saturating_add(1)))
     });
     ranges.collect()
 }

@@ -1,5 +1,5 @@
-//! Threads by the ids that programs know, and the processes that map the memory of a futex: the holder of a lock that processes share may be a
-//! thread of any of them.
+//! Threads by their ids in their PID namespaces, and the processes that map the memory of a futex: the holder of a lock in shared memory may be a
+//! thread of any of these processes.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -18,13 +18,13 @@ pub(super) struct FoundThread {
     pub(super) tid: u32,
 }
 
-/// The threads of the machine, which are listed when the first is looked for.
+/// The threads of the machine, listed at the first query.
 pub(super) struct MachineThreads {
     proc: Proc,
     by_own_tid: OnceCell<BTreeMap<u32, Vec<FoundThread>>>,
 }
 
-/// A place in a file, or in memory that processes share: all of it is kept in files of the kernel.
+/// A place in a file or in shared memory, which has an inode too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SharedPlace {
     device: (u32, u32),
@@ -59,24 +59,24 @@ impl MachineThreads {
         }
     }
 
-    /// Returns the place in shared memory at `address` of process `pid`; `None` if the memory is not shared.
+    /// Returns the place in shared memory at `address` of process `pid`; `None` if the memory is not shared or the mappings cannot be read.
     pub(super) fn place(&self, pid: u32, address: u64) -> Option<SharedPlace> {
         let maps = mappings(&self.proc, pid).ok()?;
         map_entries(&maps).find_map(|entry| SharedPlace::of(&entry, address))
     }
 
-    /// Returns the thread that a program which maps `place` knows by the id `own_tid`. `pid` is a process with this place.
+    /// Returns the thread with the id `own_tid` in its PID namespace whose process maps `place`. `pid` is a process that maps it.
     ///
-    /// `None` if no thread or several have this id: ids are those of the holder's PID namespace, which is not in the memory.
+    /// `None` if no such thread or several are found: the memory has an id without its namespace.
     pub(super) fn sharing(
         &self,
         place: SharedPlace,
         pid: u32,
         own_tid: u32,
     ) -> Option<FoundThread> {
-        let named = self.by_own_tid().get(&own_tid)?;
+        let candidates = self.by_own_tid().get(&own_tid)?;
         let (mut sharing, mut hidden) = (Vec::new(), Vec::new());
-        for thread in named {
+        for thread in candidates {
             match mappings(&self.proc, thread.pid) {
                 Ok(maps) if map_entries(&maps).any(|entry| place.is_in(&entry)) => {
                     sharing.push(*thread);
@@ -90,7 +90,7 @@ impl MachineThreads {
         }
         match (&sharing[..], &hidden[..]) {
             ([thread], _) => Some(*thread),
-            // The memory of this process is not shown to this user, but no other thread has the id in the namespace of the waiting one.
+            // This user may not read the mappings of this process, but no other thread has the id in the namespace of the waiting one.
             ([], [thread]) if self.are_in_first_namespace([pid, thread.pid]) => Some(*thread),
             _ => None,
         }

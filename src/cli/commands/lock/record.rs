@@ -18,7 +18,7 @@ use crate::cli::tracefs::MachineTracepoints;
 /// The command in messages.
 const RECORDER: &str = "lock record";
 
-/// The options of `record` before those of the user.
+/// The first options of `record`.
 const OPTIONS: [&str; 5] = ["-R", "-m", "1024", "-c", "1"];
 
 /// The options for `--holders`: what threads do, and when they wait for a CPU.
@@ -94,7 +94,7 @@ fn without_events(machine: &MachineTracepoints, with_owners: bool) -> CliError {
     }
 }
 
-/// Removes an option of ours from those before the workload; returns whether it was given.
+/// Removes `switch`, which `record` does not have, from the options before the workload; returns whether it was given.
 fn without_switch(
     switch: &str,
     words: &[OsString],
@@ -110,8 +110,8 @@ fn without_switch(
     Ok((kept, is_given))
 }
 
-/// Returns lockdep's events if the kernel has all of them, as in perf, otherwise those of waits; none if it has
-/// neither. With owners, which only waits have, those of waits.
+/// Returns lockdep's events if the kernel has all of them, as in perf, and owners are not requested; otherwise the
+/// `contention_*` events that it has.
 fn events(known: &[String], with_owners: bool) -> Vec<&'static str> {
     let has = |event: &&&str| {
         known
@@ -174,10 +174,10 @@ mod tests {
         let expected = ["lock:contention_begin", "lock:contention_end"];
         assert_eq!(events(&both, true), expected);
         // CONFIG_LOCKDEP without CONFIG_LOCK_STAT.
-        let some = ["lock_acquire", "lock_release"];
-        let found = events(&names(&[&some[..], &waits[..]].concat()), false);
-        assert_eq!(found, expected);
-        assert!(events(&names(&some), false).is_empty());
+        let incomplete = ["lock_acquire", "lock_release"];
+        let chosen = events(&names(&[&incomplete[..], &waits[..]].concat()), false);
+        assert_eq!(chosen, expected);
+        assert!(events(&names(&incomplete), false).is_empty());
         assert!(events(&names(&all), true).is_empty());
     }
 }

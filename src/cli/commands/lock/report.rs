@@ -1,4 +1,4 @@
-//! `lock report`: a row per lock.
+//! `lock report`: a row per lock, thread or owner.
 
 use clap::{ArgMatches, Command};
 use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
@@ -14,8 +14,8 @@ const ABOUT: &str = "\
 Shows a row for each lock that was waited for, named by its first caller, or for each thread (-t). In recordings of lockdep's events these are all \
 locks that were taken, named by their class.";
 
-/// The columns in order.
-const SHOWN: [LockColumn; 6] = [
+/// The default columns.
+const DEFAULT_COLUMNS: [LockColumn; 6] = [
     LockColumn::Acquired,
     LockColumn::Contended,
     LockColumn::Average,
@@ -46,7 +46,7 @@ pub(in crate::cli::commands) fn run(
 ) -> Result<ExitStatus, CliError> {
     refuse_columns_of_json(matches)?;
     let known = "acquired, contended, avg_wait, wait_total, wait_max, wait_min and run_queue";
-    let (key, shown) = columns(matches, LockColumn::Acquired, &SHOWN, known)?;
+    let (key, shown_columns) = columns(matches, LockColumn::Acquired, &DEFAULT_COLUMNS, known)?;
     let [threads, owners] = ["threads", "lock-owner"].map(|id| flag(matches, id) == Some(true));
     let aggregation = match (threads, owners) {
         (true, true) => return Err(CliError::usage("-t and -o exclude each other")),
@@ -61,7 +61,7 @@ pub(in crate::cli::commands) fn run(
         aggregation,
         table: ContentionTable::Addresses,
         selection: LockSelection::default(),
-        run_queue: run_queue_use(matches, &shown),
+        run_queue: run_queue_use(matches, &shown_columns),
         lock_names: Vec::new(),
         cgroups: None,
         key,
@@ -70,13 +70,13 @@ pub(in crate::cli::commands) fn run(
         max_stack: super::contention::MAX_STACK,
         callstack: None,
     };
-    print(matches, context, &query, |out, found| {
+    print(matches, context, &query, |out, table| {
         if !context.output.is_quiet() {
-            write_report_titles(out, &shown)?;
+            write_report_titles(out, &shown_columns)?;
         }
-        write_report(out, &shown, &found.rows)?;
-        match found.shows_checks(matches, context) {
-            true => write_checks(out, &found.checks),
+        write_report(out, &shown_columns, &table.rows)?;
+        match table.shows_checks(matches, context) {
+            true => write_checks(out, &table.checks),
             false => Ok(()),
         }
     })

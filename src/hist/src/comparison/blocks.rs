@@ -10,15 +10,16 @@ pub type BlockLine = Vec<Option<ComparedBlock>>;
 pub struct ComparedBlock {
     /// The block.
     pub block: Block,
-    /// The difference of the average cycles; 0 if the baseline does not have the block.
+    /// The average cycles less those of the baseline; 0 if the baseline does not have the block.
     pub difference: i64,
-    /// The absolute differences of the cycles of the first executions, at most 8.
+    /// The absolute differences of the cycles of the first executions, at most 8; none if the baseline does not have the block.
     pub first: Vec<u64>,
 }
 
-/// Compares the blocks of a function in several files, the baseline first; `None` is a file without the function.
+/// Compares the blocks of a function in several files, the baseline first; `None` is a file without the function. If that is the
+/// baseline, files are compared with the first file that has the function.
 ///
-/// The blocks of each file are sorted by the size of their differences, then by their offsets. The n-th line has the n-th block of each
+/// The blocks of each file are sorted by the size of their differences, largest first, then by their offsets. The n-th line has the n-th block of each
 /// file. As in perf, there are at most as many lines as blocks in the first file with the function, and a line is omitted if a file has
 /// fewer blocks. If a file other than the baseline does not have the function, there is only one line.
 #[must_use]
@@ -28,7 +29,7 @@ pub fn compare_blocks(files: &[Option<Vec<&Block>>]) -> Vec<BlockLine> {
     };
     let compared = files.iter().skip(1).map(|blocks| {
         let blocks = blocks.as_ref()?;
-        Some(in_order(blocks, baseline))
+        Some(sorted_by_difference(blocks, baseline))
     });
     let compared: Vec<Option<Vec<ComparedBlock>>> = compared.collect();
     let line = |number: usize| {
@@ -41,7 +42,7 @@ pub fn compare_blocks(files: &[Option<Vec<&Block>>]) -> Vec<BlockLine> {
     (0..baseline.len()).filter_map(line).collect()
 }
 
-fn in_order(blocks: &[&Block], baseline: &[&Block]) -> Vec<ComparedBlock> {
+fn sorted_by_difference(blocks: &[&Block], baseline: &[&Block]) -> Vec<ComparedBlock> {
     let mut compared: Vec<ComparedBlock> = blocks
         .iter()
         .map(|block| {
@@ -106,17 +107,17 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_a_file_lacks_has_one_line() {
+    fn a_function_that_a_later_file_lacks_has_one_line() {
         let blocks = [block([0, 8], 10), block([4, 20], 50)];
-        let here = || Some(blocks.iter().collect::<Vec<_>>());
-        assert_eq!(differences(&compare_blocks(&[here(), None])), [[None]]);
+        let present = || Some(blocks.iter().collect::<Vec<_>>());
+        assert_eq!(differences(&compare_blocks(&[present(), None])), [[None]]);
         assert_eq!(
-            differences(&compare_blocks(&[here(), here(), None])),
+            differences(&compare_blocks(&[present(), present(), None])),
             [[Some(0), None]]
         );
-        // One that is new has no differences.
+        // A function that the baseline lacks has no differences.
         assert_eq!(
-            differences(&compare_blocks(&[None, here()])),
+            differences(&compare_blocks(&[None, present()])),
             [[Some(0)], [Some(0)]]
         );
         assert_eq!(compare_blocks(&[None, None]), Vec::<BlockLine>::new());

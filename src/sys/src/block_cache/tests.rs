@@ -105,11 +105,11 @@ impl Drop for Filled {
 /// Threads allocate, resize, pass on and free blocks; none may be given out twice.
 #[test]
 fn blocks_of_several_threads_keep_their_bytes() {
-    let (give, take) = std::sync::mpsc::channel::<Filled>();
-    let take = std::sync::Mutex::new(take);
+    let (sender, receiver) = std::sync::mpsc::channel::<Filled>();
+    let receiver = std::sync::Mutex::new(receiver);
     std::thread::scope(|scope| {
         for seed in 1..=4_u64 {
-            let (give, take) = (give.clone(), &take);
+            let (sender, receiver) = (sender.clone(), &receiver);
             scope.spawn(move || {
                 let mut state = seed;
                 let mut random = |below: u64| {
@@ -134,9 +134,9 @@ fn blocks_of_several_threads_keep_their_bytes() {
                         }
                         3 if !own.is_empty() => {
                             let at = random(own.len() as u64);
-                            give.send(own.swap_remove(at)).unwrap();
+                            sender.send(own.swap_remove(at)).unwrap();
                         }
-                        _ => drop(take.lock().unwrap().try_recv()),
+                        _ => drop(receiver.lock().unwrap().try_recv()),
                     }
                     if own.len() > 200 {
                         own.truncate(100);

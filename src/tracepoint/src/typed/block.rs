@@ -8,7 +8,7 @@ typed_event! {
     BlockRqIssue(BlockRqIssueLayout) = "block:block_rq_issue" {
         /// Device number: the major number above 20 bits of minor number.
         dev: u32,
-        /// First sector, in units of 512 bytes; all bits set for a request without sectors.
+        /// First sector, in units of 512 bytes; 0 or all bits set for a request without sectors.
         sector: u64,
         /// Number of sectors.
         nr_sector: u32,
@@ -18,7 +18,7 @@ typed_event! {
         rwbs: TextField,
         /// Name of the task that issues it.
         comm: Option<TextField>,
-        /// Command bytes of a request from user space in hexadecimal; empty for other requests.
+        /// Command bytes of a request from user space in hexadecimal, in older kernels; otherwise empty.
         cmd: Option<TextField>,
     }
 }
@@ -28,7 +28,7 @@ typed_event! {
     BlockRqComplete(BlockRqCompleteLayout) = "block:block_rq_complete" {
         /// Device number: the major number above 20 bits of minor number.
         dev: u32,
-        /// First sector, in units of 512 bytes.
+        /// First sector, in units of 512 bytes; 0 or all bits set for a request without sectors.
         sector: u64,
         /// Number of sectors completed.
         nr_sector: u32,
@@ -36,7 +36,7 @@ typed_event! {
         error: Option<i32> as "error" | "errors",
         /// Kind of request in letters.
         rwbs: TextField,
-        /// Command bytes of a request from user space in hexadecimal; empty for other requests.
+        /// Command bytes of a request from user space in hexadecimal, in older kernels; otherwise empty.
         cmd: Option<TextField>,
     }
 }

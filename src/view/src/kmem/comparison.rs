@@ -34,7 +34,7 @@ pub struct UsageSums {
     pub seconds: f64,
 }
 
-/// The number by which rows are sorted: largest difference first.
+/// The number by which rows are sorted: largest absolute difference first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UsageDiffKey {
     /// Bytes allocated per second.
@@ -96,7 +96,7 @@ impl ComparedUsage {
     }
 }
 
-/// Compares the rows of two recordings by their names. Rows with the largest difference of `key` come first.
+/// Compares the rows of two recordings that have the same kind and names. Rows with the largest absolute difference of `key` come first.
 #[must_use]
 pub fn compare(recordings: &[RecordedUsage; 2], key: UsageDiffKey) -> Vec<ComparedUsage> {
     type RowNames<'r> = (MemoryKind, &'r [String], &'r [String]);
@@ -140,7 +140,7 @@ fn total_sums(
     })
 }
 
-/// Returns the sums of each kind of memory that occurs, and of all that is counted, with their titles.
+/// Returns the sums of each kind of memory that occurs, and those of [`UsageTotals::counted`], with their titles.
 fn totals(recordings: &[RecordedUsage; 2]) -> Vec<(&'static str, [UsageSums; 2])> {
     let kinds = [
         MemoryKind::Objects,
@@ -187,7 +187,7 @@ const TITLES: [&str; 10] = [
     "Delta",
 ];
 
-/// Writes the sums and the first `most` rows; growth is the number of bytes that were not freed, per second.
+/// Writes the totals and the first `most` rows as a table.
 ///
 /// # Errors
 ///
@@ -234,27 +234,27 @@ fn title(named: &NamedUsage) -> String {
 fn number_cells(sums: &[UsageSums; 2]) -> Vec<Cell> {
     let [before, after] = sums;
     let number = |key| [before.number(key), after.number(key)];
-    let shown = |value: f64| Cell::from(format!("{value:.0}"));
+    let rounded = |value: f64| Cell::from(format!("{value:.0}"));
     let delta = |[before, after]: [f64; 2]| Cell::from(format!("{:+.0}", after - before));
     let bytes = number(UsageDiffKey::Bytes);
     let hits = number(UsageDiffKey::Hits);
     let growth = number(UsageDiffKey::Growth);
     let live = number(UsageDiffKey::Live);
     vec![
-        shown(bytes[0]),
-        shown(bytes[1]),
+        rounded(bytes[0]),
+        rounded(bytes[1]),
         delta(bytes),
-        shown(hits[0]),
-        shown(hits[1]),
-        shown(growth[0]),
-        shown(growth[1]),
-        shown(live[0]),
-        shown(live[1]),
+        rounded(hits[0]),
+        rounded(hits[1]),
+        rounded(growth[0]),
+        rounded(growth[1]),
+        rounded(live[0]),
+        rounded(live[1]),
         delta(live),
     ]
 }
 
-/// Writes the same as JSON; sums are not divided by the seconds of the recording, rates are. `titles` are those of the parts of the key.
+/// Writes the totals and all rows as JSON, with sums and with rates per second. `titles` are the JSON keys of the names of a row.
 ///
 /// # Errors
 ///

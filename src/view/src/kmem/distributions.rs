@@ -11,14 +11,14 @@ use crate::table::{Cell, Column, Table, TextStyle};
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
-/// The values of a histogram.
+/// How the values of a histogram are displayed.
 #[derive(Debug, Clone, Copy)]
 struct Quantity {
-    /// The unit in titles.
+    /// The displayed unit.
     unit: &'static str,
-    /// Units of the histogram in one of the text.
+    /// The number of units of the histogram in a displayed unit.
     divisor: u64,
-    /// The first line is of all values below two to the power of this.
+    /// The first line counts all values below two to the power of this, in units of the histogram.
     first_power: u32,
 }
 
@@ -34,8 +34,8 @@ const MICROSECONDS: Quantity = Quantity {
 };
 
 impl Quantity {
-    /// Returns a value, with three decimals unless the units are equal.
-    fn shown(self, value: u64) -> String {
+    /// Returns the text of a value, with three decimals unless the units are equal.
+    fn text(self, value: u64) -> String {
         match self.divisor {
             1 => value.to_string(),
             divisor => format!("{}.{:03}", value / divisor, value % divisor),
@@ -62,7 +62,7 @@ impl<'v> SummarizedValues<'v> {
     }
 }
 
-/// Writes the histograms and the rates of an allocator. `end` is the time of the last event.
+/// Writes the histograms and the rates of an allocator. `end` is the time of the last event, in nanoseconds.
 ///
 /// # Errors
 ///
@@ -111,11 +111,11 @@ fn write_histogram(
     writeln!(
         out,
         "# {count} {what}, mean {} {unit}, median {}, p90 {}, p99 {}, maximum {}",
-        quantity.shown(mean(values)),
-        quantity.shown(median),
-        quantity.shown(p90),
-        quantity.shown(p99),
-        quantity.shown(values.max().unwrap_or_default()),
+        quantity.text(mean(values)),
+        quantity.text(median),
+        quantity.text(p90),
+        quantity.text(p99),
+        quantity.text(values.max().unwrap_or_default()),
         unit = quantity.unit,
     )?;
     if count == 0 {
@@ -136,8 +136,8 @@ fn write_histogram(
         let to = 1_u64.checked_shl(power).unwrap_or(u64::MAX);
         if Some(line) >= first {
             rows.push([
-                quantity.shown(from).into(),
-                quantity.shown(to).into(),
+                quantity.text(from).into(),
+                quantity.text(to).into(),
                 (*number).into(),
                 Cell::share(*number, count),
                 bar(*number, most).into(),
@@ -177,8 +177,8 @@ fn write_rates(out: &mut dyn Write, rates: &[AllocationRate], end: u64) -> io::R
     rows.write_text(out, TextStyle::PLAIN)
 }
 
-/// Writes the same as keys of a JSON object that has keys already: `slab_sizes`, `slab_lifetimes_ns`, `slab_not_freed` and `slab_rates`, or the same
-/// with `page`.
+/// Writes the histograms, and the sums of each interval, as further keys of a JSON object: `slab_sizes`, `slab_lifetimes_ns`, `slab_not_freed` and
+/// `slab_rates`, or the same with `page`.
 ///
 /// # Errors
 ///
@@ -220,7 +220,7 @@ pub fn write_json(
     )
 }
 
-/// Returns summary and counts by power of two, without empty ranges: `[from, to, count]`, `to` exclusive.
+/// Returns a summary, and the counts by power of two without empty ranges: `[from, to, count]`, `to` exclusive unless it is the maximum of `u64`.
 pub(super) fn histogram_json(summarized: SummarizedValues<'_>) -> Value {
     let SummarizedValues {
         values,

@@ -13,7 +13,7 @@ use crate::table::{Cell, Column, Table, TextStyle};
 /// The version of the JSON object; it changes if a key is removed or gets another meaning.
 pub const FRAGMENTATION_JSON_VERSION: u32 = 1;
 
-/// The fragmentation of a recording with the names of what it contains.
+/// The fragmentation of a recording, with what its tables need.
 pub struct FragmentationView<'a> {
     /// The fragmentation.
     pub report: &'a FragmentationReport,
@@ -35,7 +35,7 @@ pub struct FragmentationView<'a> {
     pub names: &'a CallSiteNames<'a>,
 }
 
-/// Returns the kernel's name of a migrate type.
+/// Returns the name of a migrate type; `type NUMBER` if it is unknown.
 #[must_use]
 pub fn migrate_type(types: MigrateTypes, number: i32) -> String {
     let name = match (number, types) {
@@ -52,7 +52,8 @@ pub fn migrate_type(types: MigrateTypes, number: i32) -> String {
     name.to_owned()
 }
 
-/// Returns the name of a cache: that of /proc/slabinfo; for objects of kmalloc() that of the plain cache of their size.
+/// Returns the name of a cache as in /proc/slabinfo; for objects of kmalloc() that of the plain cache of their size, and for others without a name
+/// their size.
 #[must_use]
 pub fn cache_name(cache: &SlabCache) -> String {
     match cache {
@@ -107,7 +108,7 @@ impl FragmentationView<'_> {
         self.write_fallbacks(out)
     }
 
-    /// Writes what the rows of orders and migrate types leave out.
+    /// Writes the numbers of pages whose allocation or free was not recorded.
     fn write_notes(&self, out: &mut dyn Write) -> io::Result<()> {
         let freed = self.report.freed_earlier.values();
         let freed: u64 = freed.fold(0, |sum, pages| sum.saturating_add(*pages));
@@ -199,7 +200,7 @@ impl FragmentationView<'_> {
         }
     }
 
-    /// Writes the same rows as JSON, sizes in bytes. `lost` is the number of records lost while recording.
+    /// Writes the tables as JSON; sizes of objects are in bytes. `lost` is the number of records lost while recording.
     ///
     /// # Errors
     ///
@@ -293,8 +294,8 @@ impl FragmentationView<'_> {
             let Fallback {
                 order,
                 from_order,
-                migrate_type: wanted,
-                from_migrate_type: taken,
+                migrate_type: requested_type,
+                from_migrate_type: taken_type,
                 changes_ownership,
             } = *fallback;
             let changes = changes_ownership.map(|changes| if changes { "yes" } else { "no" });
@@ -305,10 +306,10 @@ impl FragmentationView<'_> {
                 }
             });
             table.push([
-                number(order),
-                migrate_type(self.types, wanted).into(),
-                number(from_order),
-                migrate_type(self.types, taken).into(),
+                order_cell(order),
+                migrate_type(self.types, requested_type).into(),
+                order_cell(from_order),
+                migrate_type(self.types, taken_type).into(),
                 fragments.map_or(Cell::missing(), Cell::from),
                 changes.map_or(Cell::missing(), Cell::from),
                 (*count).into(),
@@ -361,15 +362,15 @@ fn cache_cells(row: &CacheRow) -> Vec<Cell> {
     ]
 }
 
-/// An order: negative ones only occur in damaged recordings.
-fn number(value: i32) -> Cell {
+/// Returns the cell of an order; only damaged recordings have negative ones.
+fn order_cell(value: i32) -> Cell {
     match u32::try_from(value) {
         Ok(value) => value.into(),
         Err(_) => value.to_string().into(),
     }
 }
 
-/// The titles of the columns of each table; those of text are left-aligned if they begin with a blank.
+/// The titles of the columns of each table; a column is left-aligned if its title begins with a blank.
 struct Titles {
     classes: &'static [&'static str],
     pageblocks: &'static [&'static str],

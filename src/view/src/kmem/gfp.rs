@@ -39,7 +39,7 @@ const SHORT: &[(&str, &str)] = &[
     ("__GFP_KSWAPD_RECLAIM", "KR"),
 ];
 
-/// Abbreviates names separated by `|`. Names without a short form are omitted, as in perf: the legend has all.
+/// Abbreviates names separated by `|`. Names without a short form are omitted, as in perf.
 pub(super) fn abbreviated(names: &str) -> String {
     let short = names.split('|').filter_map(|name| {
         let known = SHORT.iter().find(|(long, _)| *long == name);

@@ -1,4 +1,4 @@
-//! Allocations as JSON.
+//! `kmem stat --json`.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::table::{Cell, Column, Table};
 /// The version of the JSON object; it changes if a key is removed or gets another meaning.
 pub const KMEM_JSON_VERSION: u32 = 1;
 
-/// Writes the begin of the object. `lost` is the number of records lost while recording.
+/// Writes the beginning of the object. `lost` is the number of records lost while recording.
 ///
 /// # Errors
 ///

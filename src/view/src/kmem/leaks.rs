@@ -13,7 +13,7 @@ const UNREPORTED_FREES: [&str; 2] = ["kfree_rcu", "kmem_cache_free_bulk"];
 
 /// The length of the longest bar of the curve, in characters.
 const BAR: u64 = 40;
-/// The number of processes shown below a stack.
+/// The maximum number of processes shown below a stack.
 const PROCESSES: usize = 3;
 
 /// A stack with the names of its functions and processes.
@@ -27,7 +27,7 @@ pub struct NamedStack {
     pub processes: Vec<(u32, String, u64)>,
 }
 
-/// What is left out of the text.
+/// The limits of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackLimits {
     /// Number of stacks that are not shown because of a limit.
@@ -37,7 +37,7 @@ pub struct StackLimits {
 }
 
 /// Writes the sums of all stacks, the curve of live bytes, and `stacks`. The bars of the curve are those of pages, which contain the objects of
-/// the slab allocator, or of these objects if no pages were recorded.
+/// the slab allocator, or of these objects if no pages were live.
 ///
 /// # Errors
 ///
@@ -165,14 +165,14 @@ fn write_stack(
     for frame in frames.iter().skip(1).take(max_stack.saturating_sub(1)) {
         writeln!(out, "{:80}  {frame}", "")?;
     }
-    let shown = processes.iter().take(PROCESSES);
-    let shown = shown.map(|(pid, name, count)| format!("{name} ({pid}): {count}"));
+    let users = processes.iter().take(PROCESSES);
+    let users = users.map(|(pid, name, count)| format!("{name} ({pid}): {count}"));
     let rest = processes.len().saturating_sub(PROCESSES);
-    let mut shown: Vec<String> = shown.collect();
+    let mut users: Vec<String> = users.collect();
     if rest > 0 {
-        shown.push(format!("{rest} more"));
+        users.push(format!("{rest} more"));
     }
-    writeln!(out, "{:80}  by {}", "", shown.join(", "))
+    writeln!(out, "{:80}  by {}", "", users.join(", "))
 }
 
 /// Returns nanoseconds as seconds with six decimals.

@@ -1,4 +1,4 @@
-//! The tables of `kmem stat`, in the layout of perf 6.1, and those of the other subcommands.
+//! The output of `kmem`: tables of `kmem stat` in the layout of perf 6.1, those of the other subcommands, and JSON.
 
 pub mod comparison;
 pub mod distributions;
@@ -28,15 +28,15 @@ pub struct CallSite {
     pub offset: u64,
 }
 
-/// Returns the symbol of a caller; `None` if unknown, or if addresses are requested.
+/// A function that returns the symbol of a caller; `None` if unknown, or if addresses are requested.
 pub type CallSiteNames<'n> = dyn Fn(u64) -> Option<CallSite> + 'n;
 
-/// The rows of a table that are shown.
+/// The rows of a table, with the number of those that are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownRows<R> {
     /// All rows.
     pub rows: Vec<R>,
-    /// Maximum number of rows; all if `None`.
+    /// Maximum number of rows that are shown; all if `None`.
     pub most: Option<usize>,
 }
 

@@ -8,9 +8,9 @@ use rperf_analysis::kmem::{MigrateTypes, PageRow, PageStatistics, RequestCount};
 use super::gfp::abbreviated;
 use super::{CallSiteNames, ShownRows, write_rule};
 
-/// Orders of the table of all allocations: those of most kernels.
+/// The number of orders in the table of all allocations.
 const ORDERS: u32 = 11;
-/// Migrate types of that table.
+/// The number of migrate types in that table.
 const TYPES: usize = 5;
 /// The title of the column of flags.
 const GFP_TITLE: &str = "GFP flags";
@@ -35,7 +35,8 @@ pub struct PageLayout {
 }
 
 impl PageLayout {
-    /// Creates the layout for the flags that occurred. With `is_live`, only pages that are not freed are counted.
+    /// Creates the layout for the flags that occurred. With `is_live`, the title of the sizes says that they are of pages that were
+    /// not freed.
     #[must_use]
     pub fn new(statistics: &PageStatistics, types: MigrateTypes, is_live: bool) -> Self {
         let names = statistics.gfp_names();
@@ -80,10 +81,10 @@ impl PageLayout {
         names: &CallSiteNames<'_>,
     ) -> io::Result<()> {
         let width = self.gfp_width.max(GFP_TITLE.len());
-        let first = table == PageTable::Pages;
+        let with_pfn = table == PageTable::Pages;
         let sum = if self.is_live { " Live" } else { "Total" };
         write_rule(out)?;
-        if first {
+        if with_pfn {
             write!(out, " {:<16} |", "PFN")?;
         }
         writeln!(
@@ -92,7 +93,7 @@ impl PageLayout {
         )?;
         write_rule(out)?;
         for row in rows.shown() {
-            if first {
+            if with_pfn {
                 write!(out, " {:16} |", row.page)?;
             }
             let (kilobytes, hits, order) = (row.bytes / 1024, row.hits, row.order);
@@ -104,7 +105,7 @@ impl PageLayout {
             )?;
         }
         if rows.is_truncated() {
-            if first {
+            if with_pfn {
                 write!(out, " {:<16} |", "...")?;
             }
             writeln!(
@@ -213,7 +214,7 @@ impl PageLayout {
     }
 }
 
-/// Returns a caller as it is shown: its symbol, or its address.
+/// Returns a caller as it is shown: its symbol, or its address in hexadecimal.
 #[must_use]
 pub fn caller(address: u64, names: &CallSiteNames<'_>) -> String {
     match names(address) {

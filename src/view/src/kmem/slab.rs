@@ -66,7 +66,7 @@ pub fn write(
     write_rule(out)
 }
 
-/// Returns a caller as it is shown: `symbol+hex`, or its address.
+/// Returns a caller as it is shown: `SYMBOL+OFFSET`, or its address, in hexadecimal.
 #[must_use]
 pub fn caller(address: u64, names: &CallSiteNames<'_>) -> String {
     match names(address) {

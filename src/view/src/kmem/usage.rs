@@ -28,7 +28,7 @@ pub struct NamedUsage {
 }
 
 impl NamedUsage {
-    /// Returns the names in one line; of a stack the innermost frame.
+    /// Returns the names in one line, of a stack the innermost frame; `unknown` if there are none.
     #[must_use]
     pub fn title(&self) -> String {
         let names = self.names.iter().map(String::as_str);
@@ -66,7 +66,7 @@ pub struct UsageTotals {
 }
 
 impl UsageTotals {
-    /// Sums up the rows of a report. Slab pages are counted only without objects, which they contain.
+    /// Sums up the rows of a report. With `has_objects`, slab pages are not part of the sum of all memory: they contain the objects.
     #[must_use]
     pub fn of(report: &UsageReport, has_objects: bool) -> Self {
         let kinds = [
@@ -128,7 +128,7 @@ pub fn kind_name(kind: MemoryKind) -> &'static str {
     }
 }
 
-/// Returns the name of the cache or order of a row.
+/// Returns the name of the cache or order of a row; `unknown` for `None`.
 #[must_use]
 pub fn cache(cache: Option<&UsageCache>) -> String {
     match cache {
@@ -261,7 +261,7 @@ impl UsageTable {
             })
         });
         let [objects, pages] = self.totals.unmatched_frees;
-        let head = json!({
+        let total = json!({
             "allocated": count(self.totals.counted(|totals| totals.allocated)),
             "freed": count(self.totals.counted(|totals| totals.freed)),
             "live": count(self.totals.counted(|totals| totals.live)),
@@ -269,7 +269,7 @@ impl UsageTable {
         write!(
             out,
             "{{\"version\":{USAGE_JSON_VERSION},\"lost_records\":{lost},\"seconds\":{},\"unmatched_object_frees\":{objects},\
-            \"unmatched_page_frees\":{pages},\"total\":{head},\"kinds\":{},\"rows\":[",
+            \"unmatched_page_frees\":{pages},\"total\":{total},\"kinds\":{},\"rows\":[",
             json!(self.seconds),
             Value::from(kinds.collect::<Vec<_>>()),
         )?;
@@ -301,7 +301,7 @@ impl UsageTable {
     }
 }
 
-/// Returns the kind and the names of a row; the key of a stack has an array.
+/// Returns the kind and the names of a row, with `titles` as keys; the value of `stack` is an array of frames.
 pub(super) fn names_json(titles: &[&'static str], named: &NamedUsage) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("memory".to_owned(), kind_name(named.row.kind).into());

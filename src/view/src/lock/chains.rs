@@ -24,14 +24,14 @@ pub struct WaitingThread {
     pub stack: Vec<String>,
 }
 
-/// A process whose threads wait, or have locks that others wait for.
+/// A process that was requested, or that has locks that threads of the requested ones wait for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProcessState {
     /// The process id.
     pub pid: u32,
     /// The number of threads; `None` if they cannot be read.
     pub threads: Option<usize>,
-    /// Whether it was not asked for, but has locks that threads of the others wait for.
+    /// Whether it was not requested, but has locks that threads of the others wait for.
     pub is_holder: bool,
     /// Whether it is a Java virtual machine.
     pub is_java: bool,
@@ -49,27 +49,27 @@ pub struct ThreadName {
 /// The threads of processes that wait for futexes, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProcessWaits {
-    /// Those that were asked for come first.
+    /// The requested processes come first.
     pub processes: Vec<ProcessState>,
-    /// By thread id.
+    /// The names of threads, by thread id.
     pub names: BTreeMap<u32, ThreadName>,
-    /// By thread id.
+    /// The waiting threads, by thread id.
     pub waits: BTreeMap<u32, WaitingThread>,
 }
 
 impl ProcessWaits {
-    /// Returns the chains of threads whose holders are known.
+    /// Returns the chains of waits whose holders are known.
     #[must_use]
     pub fn chains(&self) -> WaitChains {
-        let held = self.waits.iter();
+        let waits = self.waits.iter();
         WaitChains::of(
-            &held
+            &waits
                 .filter_map(|(tid, wait)| Some((*tid, wait.holder?)))
                 .collect(),
         )
     }
 
-    /// Returns name and id of a thread, and of its process if there are several.
+    /// Returns name and id of a thread; of a thread other than the first of its process also the process id, if there are several processes.
     fn thread(&self, tid: u32) -> String {
         match self.names.get(&tid) {
             Some(name) if name.pid != tid && self.processes.len() > 1 => {
@@ -223,32 +223,36 @@ pub(super) fn thread_count(count: usize) -> String {
     }
 }
 
-/// Writes the deadlocks, the other chains, and, with `shows_unknown`, the waits whose holder is unknown.
+/// Writes the processes, the deadlocks, the other chains, and the number of waits whose holder is unknown; with `shows_unknown`, also these waits.
 ///
 /// # Errors
 ///
 /// Those of `out`.
 pub fn write_waits(
     out: &mut dyn Write,
-    found: &ProcessWaits,
+    process_waits: &ProcessWaits,
     shows_unknown: bool,
 ) -> io::Result<()> {
-    for process in &found.processes {
-        found.write_process(out, process)?;
+    for process in &process_waits.processes {
+        process_waits.write_process(out, process)?;
     }
-    let WaitChains { cycles, chains } = found.chains();
+    let WaitChains { cycles, chains } = process_waits.chains();
     for cycle in &cycles {
-        found.write_cycle(out, cycle)?;
+        process_waits.write_cycle(out, cycle)?;
     }
     for chain in &chains {
-        found.write_chain(out, chain)?;
+        process_waits.write_chain(out, chain)?;
     }
-    found.write_unknown(out, shows_unknown)?;
+    process_waits.write_unknown(out, shows_unknown)?;
     if cycles.is_empty() {
         writeln!(out, "\nno deadlock among known holders")?;
     }
-    for process in found.processes.iter().filter(|process| process.is_java) {
-        let (name, pid) = (found.thread(process.pid), process.pid);
+    for process in process_waits
+        .processes
+        .iter()
+        .filter(|process| process.is_java)
+    {
+        let (name, pid) = (process_waits.thread(process.pid), process.pid);
         writeln!(
             out,
             "\nprocess {name} is a Java virtual machine, which keeps the locks of Java code itself: 'jcmd {pid} Thread.print' lists them and their deadlocks"
@@ -262,11 +266,11 @@ pub fn write_waits(
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_json(out: &mut dyn Write, found: &ProcessWaits) -> io::Result<()> {
-    let chains = found.chains();
-    let processes = found.processes.iter();
+pub fn write_json(out: &mut dyn Write, process_waits: &ProcessWaits) -> io::Result<()> {
+    let chains = process_waits.chains();
+    let processes = process_waits.processes.iter();
     let processes: Vec<serde_json::Value> = processes
-        .map(|process| process_json(found, &chains, process))
+        .map(|process| process_json(process_waits, &chains, process))
         .collect();
     let all = serde_json::json!({ "version": LOCK_JSON_VERSION, "processes": processes });
     serde_json::to_writer(&mut *out, &all)?;
@@ -275,16 +279,18 @@ pub fn write_json(out: &mut dyn Write, found: &ProcessWaits) -> io::Result<()> {
 
 /// Returns a process as a JSON object: with its waits, the deadlocks that one of its threads is in, and the chains that begin in it.
 fn process_json(
-    found: &ProcessWaits,
+    process_waits: &ProcessWaits,
     chains: &WaitChains,
     process: &ProcessState,
 ) -> serde_json::Value {
-    let is_own = |tid: &u32| found.is_in(*tid, process.pid);
-    let comms = found.names.iter();
+    let is_own = |tid: &u32| process_waits.is_in(*tid, process.pid);
+    let comms = process_waits.names.iter();
     let comms = comms.map(|(tid, name)| (*tid, name.comm.clone())).collect();
-    let waits = found.waits.iter().filter(|(tid, _)| is_own(tid));
+    let waits = process_waits.waits.iter().filter(|(tid, _)| is_own(tid));
     let waits = waits.map(|(tid, wait)| {
-        let holder = wait.holder.and_then(|holder| found.names.get(&holder));
+        let holder = wait
+            .holder
+            .and_then(|holder| process_waits.names.get(&holder));
         let mut json = wait_json(&comms, *tid, wait);
         json["holder_pid"] = holder.map(|holder| holder.pid).into();
         json
@@ -340,8 +346,8 @@ mod tests {
         }
     }
 
-    /// The process 1 has 5 threads. With `others`, the thread 2 is a process, and 4 one of the process 6, which cannot be read.
-    fn found(waits: Vec<(u32, WaitingThread)>, others: bool) -> ProcessWaits {
+    /// Process 1 has 5 threads. With `others`, thread 2 is a process of its own, and thread 4 is one of process 6, whose threads cannot be read.
+    fn process_waits(waits: Vec<(u32, WaitingThread)>, others: bool) -> ProcessWaits {
         let mut processes = vec![ProcessState {
             pid: 1,
             threads: Some(5),
@@ -380,7 +386,7 @@ mod tests {
 
     fn text(waits: Vec<(u32, WaitingThread)>, shows_unknown: bool) -> String {
         let mut out = Vec::new();
-        write_waits(&mut out, &found(waits, false), shows_unknown).unwrap();
+        write_waits(&mut out, &process_waits(waits, false), shows_unknown).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -391,9 +397,9 @@ mod tests {
             (3, wait(FutexObject::Mutex, Some(2), false)),
             (5, wait(FutexObject::Mutex, Some(4), false)),
         ];
-        let found = found(waits, true);
+        let process_waits = process_waits(waits, true);
         let mut out = Vec::new();
-        write_waits(&mut out, &found, false).unwrap();
+        write_waits(&mut out, &process_waits, false).unwrap();
         let expected = "\
 process t1 (1): 5 threads, 2 waiting for futexes
 process t2 (2), which has locks that the others wait for: 1 thread, 1 waiting for futexes
@@ -412,7 +418,7 @@ process t2 (2) is a Java virtual machine, which keeps the locks of Java code its
 ";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
         let mut out = Vec::new();
-        write_json(&mut out, &found).unwrap();
+        write_json(&mut out, &process_waits).unwrap();
         let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let [first, second, third] = [0, 1, 2].map(|place| &json["processes"][place]);
         assert_eq!(first["waits"][1]["holder_pid"], 6, "{json}");

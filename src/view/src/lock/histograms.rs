@@ -25,13 +25,13 @@ pub(super) fn write_histogram(out: &mut dyn Write, row: &LockRow) -> io::Result<
     }
     let mut text = Vec::new();
     let percentiles = [("median", 500), ("p90", 900), ("p99", 990)];
-    let known = percentiles.iter().filter_map(|(name, per_mille)| {
+    let percentiles = percentiles.iter().filter_map(|(name, per_mille)| {
         let value = row.waits.percentile(*per_mille)?;
         Some(format!("{name} {}", time(value, 0).trim()))
     });
-    let known: Vec<String> = known.collect();
-    if !known.is_empty() {
-        writeln!(text, "# {}", known.join(", "))?;
+    let percentiles: Vec<String> = percentiles.collect();
+    if !percentiles.is_empty() {
+        writeln!(text, "# {}", percentiles.join(", "))?;
     }
     write_counts(&mut text, &counts, FIRST_POWER, waits)?;
     for line in String::from_utf8_lossy(&text).lines() {
@@ -79,7 +79,7 @@ mod tests {
         LockRow::of_sums(LockKey::Address(1), sums, LockStack::default(), Vec::new())
     }
 
-    fn written(row: &LockRow) -> Vec<String> {
+    fn histogram_lines(row: &LockRow) -> Vec<String> {
         let mut out = Vec::new();
         write_histogram(&mut out, row).expect("writing to memory succeeds");
         let text = String::from_utf8(out).expect("text");
@@ -106,17 +106,17 @@ mod tests {
             format!("            0.512  1.024      1  14.29%  {}", bar(14)),
             format!("            1.024  2.048      2  28.57%  {}", bar(27)),
         ];
-        assert_eq!(written(&row(powers)), lines);
-        let found = written(&single);
+        assert_eq!(histogram_lines(&row(powers)), lines);
+        let with_percentiles = histogram_lines(&single);
         assert_eq!(
-            found[0],
+            with_percentiles[0],
             "        # median 128 ns, p90 1.02 us, p99 1.02 us"
         );
-        assert_eq!(found[1..], lines);
+        assert_eq!(with_percentiles[1..], lines);
     }
 
     #[test]
     fn rows_without_ended_waits_have_no_lines() {
-        assert!(written(&row(vec![0; 64])).is_empty());
+        assert!(histogram_lines(&row(vec![0; 64])).is_empty());
     }
 }

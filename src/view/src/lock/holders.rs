@@ -7,14 +7,14 @@ use rperf_analysis::lock::HolderState;
 use super::json::LOCK_JSON_VERSION;
 use super::time;
 
-/// The time of holders in one function.
+/// The time of holders in one state and function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HolderSum {
     /// What they did.
     pub state: HolderState,
     /// The function.
     pub name: String,
-    /// Samples, or stretches of time.
+    /// The number of samples, or of intervals.
     pub count: u64,
     /// The time, in ns.
     pub nanos: u64,

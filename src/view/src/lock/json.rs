@@ -9,7 +9,8 @@ use super::{NamedRow, NamedThread, kind};
 /// The version of the JSON object; it changes if a key is removed or gets another meaning.
 pub const LOCK_JSON_VERSION: u32 = 1;
 
-/// Writes rows as a JSON object, times in nanoseconds. `lost` is the number of records lost while recording.
+/// Writes rows as a JSON object, times in nanoseconds. `lost` is the number of records lost while recording, or of waits missing in the sums of BPF
+/// programs.
 ///
 /// # Errors
 ///

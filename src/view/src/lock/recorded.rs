@@ -18,7 +18,7 @@ pub struct RecordedDeadlock {
     pub count: u64,
     /// When it began, in ns of the recording's clock.
     pub from: u64,
-    /// When it ended, in ns; `None` at the end of the recording.
+    /// When it ended, in ns; `None` if it duration until the end of the recording.
     pub until: Option<u64>,
 }
 
@@ -29,7 +29,7 @@ pub struct RecordedChain {
     pub waits: Vec<(u32, WaitingThread)>,
     /// Whether it leads into a deadlock.
     pub ends_in_deadlock: bool,
-    /// How often there was this chain.
+    /// How often it occurred.
     pub count: u64,
     /// How long the first thread waited in it, in ns.
     pub total: u64,
@@ -50,7 +50,7 @@ pub struct RecordedWaits {
     pub waits: u64,
     /// The number of waits whose holder was unknown when they began.
     pub unknown: u64,
-    /// How often a chain was not counted.
+    /// How often a chain was not counted, because there were too many different ones.
     pub skipped: u64,
     /// The time of the last event, in ns.
     pub end: u64,
@@ -75,8 +75,8 @@ impl RecordedWaits {
             None => write!(out, " to the end of the recording")?,
         }
         let until = deadlock.until.unwrap_or(self.end);
-        let lasted = time(until.saturating_sub(deadlock.from), 0);
-        write!(out, " ({}", lasted.trim())?;
+        let duration = time(until.saturating_sub(deadlock.from), 0);
+        write!(out, " ({}", duration.trim())?;
         match deadlock.count {
             1 => writeln!(out, ")")?,
             count => writeln!(out, ", closed {count} times)")?,
@@ -119,7 +119,7 @@ impl RecordedWaits {
     }
 }
 
-/// Returns a time as `script` prints it.
+/// Returns a time in seconds with six decimals, rounded down, and the unit.
 fn seconds(nanoseconds: u64) -> String {
     let micros = nanoseconds / 1000;
     format!("{}.{:06} s", micros / 1_000_000, micros % 1_000_000)
@@ -130,49 +130,53 @@ fn seconds(nanoseconds: u64) -> String {
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_recorded(out: &mut dyn Write, found: &RecordedWaits, most: usize) -> io::Result<()> {
-    let RecordedWaits { waits, unknown, .. } = found;
+pub fn write_recorded(
+    out: &mut dyn Write,
+    recorded: &RecordedWaits,
+    most: usize,
+) -> io::Result<()> {
+    let RecordedWaits { waits, unknown, .. } = recorded;
     writeln!(
         out,
         "{} for futexes, {unknown} of them without a known holder",
         counted(*waits, "wait")
     )?;
-    for deadlock in &found.deadlocks {
-        found.write_deadlock(out, deadlock)?;
+    for deadlock in &recorded.deadlocks {
+        recorded.write_deadlock(out, deadlock)?;
     }
-    for chain in found.chains.iter().take(most) {
-        found.write_chain(out, chain)?;
+    for chain in recorded.chains.iter().take(most) {
+        recorded.write_chain(out, chain)?;
     }
-    let hidden = found.chains.len().saturating_sub(most);
+    let hidden = recorded.chains.len().saturating_sub(most);
     if hidden > 0 {
         writeln!(out, "\n{hidden} more chains, with less time")?;
     }
-    if found.skipped > 0 {
+    if recorded.skipped > 0 {
         writeln!(
             out,
             "\nchains were not counted {} times, since there were too many different ones",
-            found.skipped
+            recorded.skipped
         )?;
     }
-    match found.deadlocks.is_empty() {
+    match recorded.deadlocks.is_empty() {
         true => writeln!(out, "\nno deadlock among known holders"),
         false => Ok(()),
     }
 }
 
-/// Writes the waits as a JSON object; times in nanoseconds.
+/// Writes the deadlocks and all chains as a JSON object; times in nanoseconds.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_recorded_json(out: &mut dyn Write, found: &RecordedWaits) -> io::Result<()> {
+pub fn write_recorded_json(out: &mut dyn Write, recorded: &RecordedWaits) -> io::Result<()> {
     let waits = |waits: &[(u32, WaitingThread)]| {
         let waits = waits.iter();
         waits
-            .map(|(tid, wait)| wait_json(&found.names, *tid, wait))
+            .map(|(tid, wait)| wait_json(&recorded.names, *tid, wait))
             .collect::<Vec<_>>()
     };
-    let deadlocks = found.deadlocks.iter().map(|deadlock| {
+    let deadlocks = recorded.deadlocks.iter().map(|deadlock| {
         serde_json::json!({
             "from_ns": deadlock.from,
             "until_ns": deadlock.until,
@@ -180,7 +184,7 @@ pub fn write_recorded_json(out: &mut dyn Write, found: &RecordedWaits) -> io::Re
             "waits": waits(&deadlock.waits),
         })
     });
-    let chains = found.chains.iter().map(|chain| {
+    let chains = recorded.chains.iter().map(|chain| {
         serde_json::json!({
             "count": chain.count,
             "total_ns": chain.total,
@@ -191,10 +195,10 @@ pub fn write_recorded_json(out: &mut dyn Write, found: &RecordedWaits) -> io::Re
     });
     let all = serde_json::json!({
         "version": LOCK_JSON_VERSION,
-        "lost_records": found.lost,
-        "waits": found.waits,
-        "unknown_holders": found.unknown,
-        "end_ns": found.end,
+        "lost_records": recorded.lost,
+        "waits": recorded.waits,
+        "unknown_holders": recorded.unknown,
+        "end_ns": recorded.end,
         "deadlocks": deadlocks.collect::<Vec<_>>(),
         "chains": chains.collect::<Vec<_>>(),
     });
@@ -221,7 +225,7 @@ mod tests {
 
     #[test]
     fn deadlocks_have_their_times_and_chains_their_ends() {
-        let found = RecordedWaits {
+        let recorded = RecordedWaits {
             names: (1..5).map(|tid| (tid, format!("t{tid}"))).collect(),
             deadlocks: vec![RecordedDeadlock {
                 waits: vec![(1, wait(2, &["0x10  both+0x4"])), (2, wait(1, &[]))],
@@ -243,7 +247,7 @@ mod tests {
             lost: 0,
         };
         let mut out = Vec::new();
-        write_recorded(&mut out, &found, 10).unwrap();
+        write_recorded(&mut out, &recorded, 10).unwrap();
         let expected = "\
 3 waits for futexes, 1 of them without a known holder
 

@@ -8,7 +8,7 @@ use super::table::ReportLayout;
 use crate::percent::Percent;
 use crate::table::{Cell, Column, Table, TextStyle};
 
-/// Titles and widths.
+/// Titles, and widths in characters.
 const COLUMNS: [(&str, usize); 6] = [
     ("Sampled Cycles%", 15),
     ("Sampled Cycles", 14),
@@ -18,7 +18,7 @@ const COLUMNS: [(&str, usize); 6] = [
     ("Shared Object", 20),
 ];
 
-/// Writes titles and rule, unless `quiet`, and the blocks.
+/// Writes the titles, unless `quiet`, and the blocks that have the minimum share.
 pub(super) fn write(
     out: &mut dyn Write,
     blocks: &BlockTable,
@@ -60,7 +60,7 @@ fn table(blocks: &BlockTable, min_percent: f64) -> Table {
     table
 }
 
-/// A number of cycles in thousands or millions.
+/// A number of cycles, from 1000 on in thousands or millions.
 fn short_count(cycles: u64) -> String {
     match cycles {
         0..1_000 => cycles.to_string(),
@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn shares_are_of_all_cycles_and_of_the_averages() {
-        let shown = text(&ReportLayout::default());
-        let lines: Vec<&str> = shown.lines().skip(3).collect();
+        let report = text(&ReportLayout::default());
+        let lines: Vec<&str> = report.lines().skip(3).collect();
         assert_eq!(
             lines,
             [

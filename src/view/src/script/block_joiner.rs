@@ -27,7 +27,7 @@ pub struct BlockJoiner {
     separates_events: bool,
 }
 
-/// The text of one event's samples.
+/// A part of the text: samples of one event, or other records.
 #[derive(Debug, Clone, Copy)]
 struct EventText {
     /// Index of the event; `None` for records other than samples.
@@ -62,7 +62,7 @@ impl BlockJoiner {
         self.metrics = metrics;
     }
 
-    /// The complete text of the next block.
+    /// Returns the text of the next block with its gaps filled.
     pub fn join<'a>(&'a mut self, block: &'a ScriptBlock) -> &'a [u8] {
         if block.late.is_empty() {
             return &block.text;
@@ -71,8 +71,8 @@ impl BlockJoiner {
         &self.joined
     }
 
-    /// The text of the next block in parts with the index of their event, or `None` for records
-    /// other than samples.
+    /// Returns the text of the next block in parts with the index of their event, or `None` for records
+    /// other than samples. Requires [`BlockJoiner::separate_events`].
     pub fn parts<'a>(
         &'a mut self,
         block: &'a ScriptBlock,
@@ -90,27 +90,27 @@ impl BlockJoiner {
     fn fill(&mut self, block: &ScriptBlock) {
         self.joined.clear();
         self.parts.clear();
-        let mut done = 0;
-        let mut shown = true;
+        let mut consumed = 0;
+        let mut is_shown = true;
         for late in &block.late {
-            if shown {
-                let before = block.text.get(done..late.offset).unwrap_or_default();
+            if is_shown {
+                let before = block.text.get(consumed..late.offset).unwrap_or_default();
                 self.joined.extend_from_slice(before);
             }
-            done = late.offset.max(done);
+            consumed = late.offset.max(consumed);
             if let LateField::Part(event) = late.content {
-                shown = event.is_none_or(|event| self.switch.shows(event));
-                if shown && self.separates_events {
+                is_shown = event.is_none_or(|event| self.switch.shows(event));
+                if is_shown && self.separates_events {
                     let start = self.joined.len();
                     self.parts.push(EventText { event, start });
                 }
-            } else if shown {
+            } else if is_shown {
                 let after = block.text.get(late.offset..).unwrap_or_default();
-                done += self.fill_in(late.content, after);
+                consumed += self.fill_in(late.content, after);
             }
         }
-        if shown {
-            let rest = block.text.get(done..).unwrap_or_default();
+        if is_shown {
+            let rest = block.text.get(consumed..).unwrap_or_default();
             self.joined.extend_from_slice(rest);
         }
     }
@@ -142,10 +142,10 @@ impl BlockJoiner {
                 length,
             } => {
                 let start = after.get(..length).unwrap_or_default();
-                let mut found = Vec::new();
+                let mut computed = Vec::new();
                 self.metrics
-                    .add(event, period, cpu, |metric| found.push(metric));
-                for metric in &found {
+                    .add(event, period, cpu, |metric| computed.push(metric));
+                for metric in &computed {
                     self.metric(metric, start, time);
                 }
                 length
@@ -178,11 +178,11 @@ impl BlockJoiner {
     }
 
     fn time(&mut self, at: u64) {
-        let shown = match self.clock {
+        let displayed = match self.clock {
             Clock::Recorded => at,
             Clock::SinceFirst | Clock::SinceBefore => self.since(at),
         };
-        time(&mut self.joined, shown, self.nanoseconds);
+        time(&mut self.joined, displayed, self.nanoseconds);
     }
 
     fn since(&mut self, time: u64) -> u64 {
